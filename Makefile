@@ -1,0 +1,36 @@
+# Two commands do all the set-up: `make report` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORES ?= all
+SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
+
+.PHONY: report test test-tools bench lint format lock clean
+
+report: $(VENV)/requirements.lock  ## run the study and render results/report/index.html; TRACE=name runs that trace
+	@$(SNAKEMAKE)
+
+test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
+	@$(BIN)/python -m pytest
+
+test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
+	@bash setup/test_tools.sh
+
+bench: $(VENV)/requirements-test.lock  ## time and memory against a plain pandas script, full size and a tenth
+	@$(BIN)/python bench/run.py
+
+lint: $(VENV)/requirements-test.lock
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/snakemake --lint
+
+format: $(VENV)/requirements-test.lock
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/snakefmt Snakefile workflow
+
+lock: $(VENV)/requirements.lock  ## resolve pyproject.toml anew into both lock files
+	@bash setup/lock.sh $(BIN)
+
+clean:  ## remove products, logs and the environment; raw tables under data/ stay
+	rm -rf results/* logs benchmarks .snakemake $(VENV)
+
+# The environment is made once and again only when the content of the lock changes, whatever its date.
+$(VENV)/requirements%lock: requirements%lock
+	@bash setup/install.sh $(PYTHON) $(VENV) $<

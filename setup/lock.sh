@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Resolve pyproject.toml into lock files that hold versions and hashes and no address.
+# usage: lock.sh BIN
+set -euo pipefail
+uv=$1/uv
+common=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet)
+# One version for every Python, so that results do not depend on which one a machine has.
+common+=(--fork-strategy fewest)
+"$uv" pip compile "${common[@]}" pyproject.toml -o requirements.lock
+"$uv" pip compile "${common[@]}" pyproject.toml --extra test -c requirements.lock -o requirements-test.lock
+echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# System packages of the browser tests and of those with a real Slurm, on Debian or Ubuntu. Needs root.
+set -euo pipefail
+packages=()
+command -v chromium >/dev/null || packages+=(chromium)
+fc-list 2>/dev/null | grep -q DejaVu || packages+=(fontconfig fonts-dejavu-core)
+PATH="$PATH:/usr/sbin:/sbin"
+for tool in slurmctld slurmdbd sacct mariadbd munged; do
+  if ! command -v "$tool" >/dev/null; then
+    packages+=(slurm-wlm slurmdbd slurm-client munge mariadb-server)
+    break
+  fi
+done
+if [ "${#packages[@]}" = 0 ]; then
+  exit 0
+fi
+if [ "$(id -u)" != 0 ]; then
+  echo "error: make test-tools installs system packages: run it as root" >&2
+  exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null

@@ -1,0 +1,53 @@
+"""environment.yml, pyproject.toml and the lock files name the same packages at the same versions."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+# conda-forge's name where it differs; None: not needed in a conda environment, where Quarto brings Pandoc.
+CONDA_NAMES = {"snakemake": "snakemake-minimal", "great-tables": "great_tables", "pypandoc-binary": None}
+
+
+def pins(lock: str) -> dict[str, str]:
+    found = re.findall(r"^([a-z0-9-]+)==([^ ;\\]+)", (ROOT / lock).read_text(), re.MULTILINE)
+    assert len(found) == len(dict(found)), "a package is pinned to two versions: results would depend on the Python"
+    return dict(found)
+
+
+def direct_dependencies() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [re.match(r"[a-z0-9-]+", line)[0] for line in project["dependencies"]]
+
+
+def test_environment_yml_pins_what_the_lock_pins():
+    conda = dict(
+        line.split(" =") for line in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][2:]
+    )
+    locked = pins("requirements.lock")
+    expected = {
+        CONDA_NAMES.get(name, name): re.sub(r"\.post\d+$", "", locked[name])
+        for name in direct_dependencies()
+        if CONDA_NAMES.get(name, name)
+    }
+    assert conda == expected
+
+
+def test_environment_yml_brings_quarto():
+    assert "quarto =1.10" in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-test.lock", "requirements-uv.lock"])
+def test_locks_hold_hashes_and_no_address(lock):
+    text = (ROOT / lock).read_text()
+    assert "://" not in text
+    blocks = re.split(r"\n(?=[a-z0-9])", text.strip())
+    assert all("--hash=sha256:" in block for block in blocks)
+
+
+def test_test_lock_holds_the_whole_lock():
+    tested, locked = pins("requirements-test.lock"), pins("requirements.lock")
+    assert {name: tested.get(name) for name in locked} == locked
