@@ -1,0 +1,684 @@
+"""The configuration: reading, merging, messages, documentation."""
+
+import copy
+import difflib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from snakemake.utils import update_config
+from study import config_docs
+from study.config import (
+    SCHEMA,
+    SCHEMAS,
+    ConfigError,
+    _merge,
+    dump,
+    key_paths,
+    layers_of,
+    load_yaml,
+    resolve,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
+TRACES = load_yaml(ROOT / "config/traces.yaml")
+TABLES = {name: list(kind["tables"]) for name, kind in load_yaml(ROOT / "workflow/formats.yaml").items()}
+FORMATS = ", ".join(sorted(TABLES))
+REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
+MINE = {"format": "openb", "folder": "data/mine"}
+
+# A busy machine is no failure.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def resolved(*contents, tables=TABLES):
+    """The configuration with layers my.yaml, my1.yaml ... over the defaults."""
+    layers = [(f"my{i or ''}.yaml", content) for i, content in enumerate(contents)]
+    return resolve([DEFAULTS, *layers], TRACES, tables)
+
+
+def problems(*contents):
+    """The lines of the error that these layers give."""
+    with pytest.raises(ConfigError) as error:
+        resolved(*contents)
+    return str(error.value).split("\n")
+
+
+def yaml_error(path, content):
+    """The error that reading this content gives."""
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError) as error:
+        load_yaml(path, "my.yaml")
+    return str(error.value)
+
+
+# What is shipped ------------------------------------------------------------------------------------------
+
+
+def test_the_defaults_alone_run_the_sample():
+    result = resolved()
+    assert result == DEFAULTS[1] | {"registry": {"sample": TRACES["sample"]}}
+    assert result["registry"]["sample"]["generate"] == {"tasks": 20000, "seed": 2020}
+
+
+def test_the_shipped_defaults_are_those_of_the_schema():
+    assert resolve([], TRACES) == resolved()
+    assert list(DEFAULTS[1]) == list(SCHEMA["properties"])
+
+
+def test_every_shipped_trace_resolves_and_says_where_it_comes_from():
+    result = resolved({"study": list(TRACES)})
+    assert {"sample", "pai2020", "openb"} <= set(result["registry"])
+    assert all(entry["title"] and entry["source"] and entry["note"] for entry in result["registry"].values())
+
+
+def test_the_formats_of_the_schema_are_those_of_the_study():
+    formats = [part["enum"] for path, part in key_paths(SCHEMA) if path[-1] == "format" and "enum" in part]
+    assert formats == [sorted(load_yaml(ROOT / "workflow/formats.yaml"))]
+
+
+@pytest.mark.parametrize("name", ["config", "registry"])
+def test_the_schemas_are_valid_closed_and_described(name):
+    schema = load_yaml(SCHEMAS / f"{name}.schema.yaml")
+    Draft202012Validator.check_schema(schema)
+    parts = list(key_paths(schema))
+    mappings = [schema, *(part for _, part in parts if part.get("type") == "object")]
+    assert all(part["additionalProperties"] is False for part in mappings)
+    assert all(part.get("description") for path, part in parts if path[-1] != "<name>")
+
+
+def test_the_readme_is_up_to_date():
+    written = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    assert written == config_docs.render(), f"config/README.md is stale; run: {config_docs.COMMAND}"
+
+
+def test_the_readme_has_every_key_and_its_examples_are_right():
+    text = config_docs.render()
+    for path, _ in key_paths(SCHEMA):
+        assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
+    examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 3
+    for content in examples:
+        assert resolved(yaml.safe_load(content))
+
+
+def test_the_readme_command_runs_as_a_script():
+    command = [sys.executable, str(ROOT / "workflow/study/config_docs.py")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == config_docs.render()
+
+
+# Merging --------------------------------------------------------------------------------------------------
+
+
+def test_your_own_data_in_five_lines():
+    result = resolved({"study": ["mine"], "registry": {"mine": MINE}})
+    assert result["study"] == ["mine"]
+    assert result["registry"] == {"mine": MINE}
+
+
+def test_mappings_merge_deep_and_lists_replace():
+    result = resolved(
+        {"study": ["pai2020"], "correlation": {"cutoffs_s": [7]}, "registry": {"pai2020": {"folder": "a"}}},
+        {"correlation": {"significance": 0.1}, "registry": {"pai2020": {"files": {"job": "j.csv"}}}},
+    )
+    assert result["correlation"] == {"cutoffs_s": [7], "significance": 0.1}
+    entry = result["registry"]["pai2020"]
+    assert entry == TRACES["pai2020"] | {"folder": "a", "files": {"job": "j.csv"}}
+
+
+def test_generate_gets_its_defaults_and_keys_their_order():
+    entry = {"note": "n", "generate": {}, "files": {"task": "t", "job": "j"}, "format": "pai2020"}
+    result = resolved({"study": ["b", "a"], "registry": {"a": MINE, "b": entry}, "survival": {}})
+    assert list(result["registry"]) == ["b", "a"]
+    assert list(result["registry"]["b"]) == ["format", "generate", "files", "note"]
+    assert list(result["registry"]["b"]["files"]) == ["job", "task"]
+    assert list(result["registry"]["b"]["generate"].items()) == [("tasks", 20000), ("seed", 2020)]
+
+
+def test_the_inputs_are_left_alone_and_not_shared():
+    own = {"study": ["mine"], "registry": {"mine": dict(MINE)}}
+    before = copy.deepcopy((DEFAULTS, TRACES, own))
+    result = resolved(own)
+    result["correlation"]["cutoffs_s"].append(1)
+    result["registry"]["mine"]["folder"] = "else"
+    assert (DEFAULTS, TRACES, own) == before
+    assert resolved()["correlation"]["cutoffs_s"] == [20000, 50000, 100000]
+
+
+def test_a_value_that_a_later_file_puts_right_is_no_problem():
+    result = resolved({"survival": {"max_steps": 1}}, {"survival": {"max_steps": 10}})
+    assert result["survival"] == {"max_steps": 10}
+
+
+VALUES = st.recursive(
+    st.none() | st.integers(0, 9) | st.lists(st.integers(0, 9), max_size=2),
+    # Empty mappings: see _merge.
+    lambda inner: st.dictionaries(st.sampled_from("ab"), inner, min_size=1),
+    max_leaves=4,
+)
+MAPPINGS = st.dictionaries(st.sampled_from("ab"), VALUES)
+
+
+@patient
+@given(st.lists(MAPPINGS, max_size=3))
+def test_merging_is_what_snakemake_does(layers):
+    ours, theirs = {}, {}
+    for layer in layers:
+        ours = _merge(ours, layer)
+        update_config(theirs, copy.deepcopy(layer))
+    assert ours == theirs
+
+
+NEW_NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,9}", fullmatch=True).filter(lambda name: name not in TRACES)
+
+
+@patient
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "study": st.lists(st.sampled_from(sorted(TRACES)), min_size=1, unique=True),
+            "quarantine": st.fixed_dictionaries({"max_share": st.floats(0, 1)}),
+            "survival": st.fixed_dictionaries({"max_steps": st.integers(10, 2**63 - 1)}),
+            "registry": st.dictionaries(NEW_NAMES, st.just(MINE), max_size=2),
+        },
+    )
+)
+def test_a_right_configuration_resolves_and_its_dump_resolves_to_itself(own):
+    result = resolved(own)
+    assert yaml.safe_load(dump(result)) == result
+    again = resolve([("resolved.yaml", yaml.safe_load(dump(result)))], {})
+    assert again == result
+    assert dump(again) == dump(result)
+
+
+def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
+    entry = MINE | {"folder": "./a/../b", "title": "Größe"}
+    text = dump(resolved({"study": ["mine", "two"], "registry": {"mine": entry, "two": entry}}))
+    assert text.count("folder: ./a/../b\n") == 2
+    assert "Größe" in text
+    assert "&" not in text
+    result = resolved()
+    result["registry"]["again"] = result["registry"]["sample"]
+    assert "&" not in dump(result)
+
+
+# Messages -------------------------------------------------------------------------------------------------
+
+TOP = "Allowed here: study, registry, quarantine, correlation, survival."
+NAMES = "letters, digits, _ and - only"
+
+
+def trace(**keys):
+    return {"registry": {"mine": MINE | keys}}
+
+
+@pytest.mark.parametrize(
+    ("own", "line"),
+    [
+        (
+            {"correlation": {"cutoff_s": [1]}},
+            "correlation.cutoff_s: there is no such key; did you mean cutoffs_s? "
+            "Allowed here: cutoffs_s, significance.",
+        ),
+        (
+            trace(format="openbb"),
+            f"registry.mine.format: 'openbb' is not a format; did you mean openb? Allowed: {FORMATS}.",
+        ),
+        (
+            {"quarantine": {"zzz": 1}},
+            "quarantine.zzz: there is no such key. Allowed here: max_share.",
+        ),
+        (
+            {"max_steps": 20},
+            f"max_steps: there is no such key here; did you mean survival: {{max_steps: ...}}? {TOP}",
+        ),
+        (
+            {"max-step": 20},
+            f"max-step: there is no such key here; did you mean survival: {{max_steps: ...}}? {TOP}",
+        ),
+        (
+            {"correlation.significance": 0.1},
+            "'correlation.significance': there is no such key here; "
+            f"did you mean correlation: {{significance: ...}}? {TOP}",
+        ),
+        (
+            {"study": ["mien"], **trace()},
+            f"study: 'mien' is not in the registry; did you mean mine? In the registry: {REGISTERED}.",
+        ),
+        (
+            {"study": "openb"},
+            f"study: found the text 'openb'; expected a list of names (at least one; each once; {NAMES}), "
+            "for example [sample]; write [openb].",
+        ),
+        (
+            {"study": []},
+            f"study: is empty; expected a list of names (at least one; each once; {NAMES}), for example [sample].",
+        ),
+        (
+            {"study": 2020},
+            f"study: found the whole number 2020; expected a list of names (at least one; each once; {NAMES}), "
+            "for example [sample]; write ['2020'].",
+        ),
+        (
+            {"correlation": {"cutoffs_s": 500}},
+            "correlation.cutoffs_s: found the whole number 500; expected a list of whole numbers "
+            "(each once; 1 or more), for example [20000, 50000, 100000]; write [500].",
+        ),
+        (
+            {"survival": {"max_steps": 2**63}},
+            "survival.max_steps: found a number that is too large; "
+            "expected a whole number (10 or more), for example 2000.",
+        ),
+        ({"study": ["sample", "sample"]}, "study: 'sample' stands twice in the list."),
+        ({"study": ["a/b"]}, f"study[0]: 'a/b' is not allowed; expected text ({NAMES})."),
+        (
+            {"study": [2020]},
+            f"study[0]: found the whole number 2020; expected text ({NAMES}); put it in quotes.",
+        ),
+        (
+            {"survival": {"max_steps": True}},
+            "survival.max_steps: found true (yes, no, on and off mean true or false); "
+            "expected a whole number (10 or more), for example 2000.",
+        ),
+        (
+            {"survival": {"max_steps": 2000.0}},
+            "survival.max_steps: found the number 2000.0; expected a whole number (10 or more), for example 2000.",
+        ),
+        (
+            {"survival": {"max_steps": 9}},
+            "survival.max_steps: 9 is out of range; expected a whole number (10 or more), for example 2000.",
+        ),
+        (
+            {"correlation": {"significance": "5e-2"}},
+            "correlation.significance: found the text '5e-2'; expected a number "
+            "(above 0 and below 1), for example 0.05; write 0.05.",
+        ),
+        (
+            {"correlation": {"significance": 1}},
+            "correlation.significance: 1 is out of range; expected a number (above 0 and below 1), for example 0.05.",
+        ),
+        (
+            {"correlation": {"cutoffs_s": [20, 0]}},
+            "correlation.cutoffs_s[1]: 0 is out of range; expected a whole number (1 or more).",
+        ),
+        (
+            {"quarantine": {"max_share": float("nan")}},
+            "quarantine.max_share: found the number nan; expected a number (0 to 1), for example 0.01.",
+        ),
+        (
+            {"survival": 100},
+            "survival: found the whole number 100; expected a mapping with the keys max_steps.",
+        ),
+        (
+            {"registry": None},
+            "registry: found nothing; expected a mapping, "
+            "for example {mine: {format: openb, folder: path/to/the/csv/files}}.",
+        ),
+        (
+            {"registry": {"my trace": MINE}},
+            f"registry.'my trace': a name holds {NAMES}, for example my_trace.",
+        ),
+        (
+            {"registry": {"mine": {"folder": "x"}}},
+            f"registry.mine.format: is missing; expected text ({FORMATS}).",
+        ),
+        (
+            {"registry": {"mine": {"format": "openb"}}},
+            "registry.mine: has neither folder nor generate; say where its raw tables are, "
+            "for example folder: path/to/the/csv/files.",
+        ),
+        (
+            {"registry": {"sample": {"folder": "x"}}},
+            "registry.sample: has both folder and generate once all files are merged; "
+            "a trace has one of them. Give your own data a name of its own.",
+        ),
+        (
+            {"registry": {"mine": {"format": "openb", "generate": {}}}},
+            "registry.mine.generate: works with the format pai2020 only, and the format here is openb.",
+        ),
+        (
+            {"registry": {"sample": {"generate": {"tasks": 999}}}},
+            "registry.sample.generate.tasks: 999 is out of range; "
+            "expected a whole number (1000 to 1300000), for example 20000.",
+        ),
+        (
+            trace(files={"pod": "a.csv"}),
+            "registry.mine.files.pod: the format openb has no such table; did you mean pods? "
+            "Allowed here: pods, nodes.",
+        ),
+        (
+            trace(files={"pods": "../a.csv"}),
+            "registry.mine.files.pods: '../a.csv' is not allowed; expected text "
+            "(a bare file name, without a folder or curly braces), for example my_pods.csv.",
+        ),
+        (
+            trace(folder="data/{year}"),
+            "registry.mine.folder: 'data/{year}' is not allowed; expected text "
+            "(a path on one line, without curly braces), for example path/to/the/csv/files.",
+        ),
+        (
+            trace(note=""),
+            "registry.mine.note: is empty; expected text, for example without the test partition.",
+        ),
+    ],
+)
+def test_each_kind_of_problem_has_its_one_line(own, line):
+    assert problems(own) == [f"my.yaml: {line}"]
+
+
+@pytest.mark.parametrize("name", ["", "a\n", "a b", "ä", "{x}", ".."])
+def test_a_name_that_cannot_be_a_folder_is_refused(name):
+    assert any("letters, digits" in line for line in problems({"study": [name]}))
+    assert any("a name holds" in line for line in problems({"registry": {name: MINE}}))
+
+
+def test_all_problems_at_once_each_with_its_file():
+    lines = problems(
+        {"correlation": {"cutoff_s": []}, "survival": {"max_steps": 1}},
+        {"correlation": {"significance": 2}, "survival": {"max_steps": 2}},
+    )
+    assert [line.split(": ")[:2] for line in lines] == [
+        ["my.yaml", "correlation.cutoff_s"],
+        ["my1.yaml", "correlation.significance"],
+        ["my1.yaml", "survival.max_steps"],
+    ]
+
+
+def test_folder_and_generate_together_are_laid_to_the_file_that_added_the_second():
+    lines = problems({"registry": {"sample": {"folder": "x"}}}, {"registry": {"sample": {"title": "t"}}})
+    assert [line.split(": ")[:2] for line in lines] == [["my.yaml", "registry.sample"]]
+
+
+def test_a_problem_in_the_shipped_registry_names_its_file():
+    message = r"^config/traces.yaml: sample.formt: .* did you mean format\? [^\n]*$"  # format is not also missing
+    with pytest.raises(ConfigError, match=message):
+        resolve([DEFAULTS], {"sample": {"formt": "openb", "folder": "x"}})
+
+
+def test_a_value_from_the_command_line_is_named_so():
+    with pytest.raises(ConfigError, match=r"^--config: study: 'smaple' .* did you mean sample\?"):
+        resolve([DEFAULTS, ("--config", {"study": ["smaple"]})], TRACES)
+
+
+DOWNLOAD = {"urls": ["https://a.b/c"], "parts": ["https://a.b/c*"], "bytes": 1, "sha256": "0" * 64}
+FILES = {"files": {"pods": "p.csv"}, "download": {"pods": DOWNLOAD | {"content_sha256": "0" * 64}}}
+QUALITY = {"schema": "s.yaml", "windows": {"by": "week", "against": "made"}}
+MAPPED = {key: f"c{n}" for n, key in enumerate(("job_id", "task", "user", "account", "submit", "start"))}
+TABLE = {
+    "format": "table",
+    "folder": "x",
+    "mapping": MAPPED
+    | {
+        "end": "e",
+        "status": {"column": "s", "first_word": True},
+        "memory": {"column": "m", "unit": "GiB", "zero_is_blank": True},
+        "gpu_type": "t",
+        "gpus": "g",
+        "size": "i",
+        "nodes": "n",
+    },
+    "times": {"format": "epoch", "zone": "UTC"},
+    "outcomes": {name: [name] for name in ("success", "failure", "cancelled", "running", "waiting")},
+    "unique_ids": True,
+    "delimiter": ";",
+    "quoted": True,
+    "blank": ["NA"],
+}
+# cpus for gpus, and runtime for end: one slip makes the one of the other.
+TABLE_TOO = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "runtime": "r", "cpus": "c"}}
+# A document with every key, to be misspelt.
+FULL = {
+    "study": ["mine", "made"],
+    "registry": {
+        "mine": MINE | FILES | dict.fromkeys(["title", "source", "licence"], "x") | QUALITY,
+        "table": TABLE,
+        "table_too": TABLE_TOO,
+        "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
+    },
+    "quarantine": {"max_share": 0.5},
+    "correlation": {"cutoffs_s": [1], "significance": 0.5},
+    "survival": {"max_steps": 10},
+}
+
+
+def walk(value, above=()):
+    """Every key path in a document."""
+    for key, item in value.items() if isinstance(value, dict) else []:
+        yield (*above, key)
+        yield from walk(item, (*above, key))
+
+
+def at(path):
+    """A copy of the full document, and the mapping in it that holds the key of `path`."""
+    own = parent = copy.deepcopy(FULL)
+    for key in path[:-1]:
+        parent = parent[key]
+    return own, parent
+
+
+# The names of traces are free.
+KEYS = [path for path in walk(FULL) if len(path) != 2 or path[0] != "registry"]
+NAMED_TABLES = {"pods"}
+
+
+def test_the_full_document_has_every_key_and_is_right():
+    assert {path[-1] for path in KEYS} - NAMED_TABLES == {path[-1] for path, _ in key_paths(SCHEMA)} - {"<name>"}
+    assert resolved(FULL)["study"] == ["mine", "made"]
+
+
+@patient
+@given(st.sampled_from(KEYS), st.data())
+def test_any_misspelt_key_is_answered_with_its_path_and_the_nearest_key(path, data):
+    right = path[-1]
+    i = data.draw(st.integers(0, len(right) - 1))
+    letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz_-"))
+    slips = [
+        right[:i] + right[i + 1 :],
+        right[:i] + letter + right[i:],
+        right[:i] + letter + right[i + 1 :],
+        right[:i] + right[i : i + 2][::-1] + right[i + 2 :],
+        right.capitalize(),
+        right.replace("_", "-"),
+    ]
+    wrong = data.draw(st.sampled_from(slips))
+    own, parent = at(path)
+    # A slip may make another key: "task" of "tasks", "cpus" of "gpus".
+    assume(wrong not in parent and wrong not in {other[-1] for other in KEYS})
+    parent[wrong] = parent.pop(right)
+    dotted = ".".join([*path[:-1], wrong])
+    answer = [line for line in problems(own) if line.startswith(f"my.yaml: {dotted}: ")]
+    assert len(answer) == 1
+    said = re.search(r"no such (key|table); did you mean (\w+)\? Allowed here: ", answer[0])
+    assert said and said[1] == ("table" if right in NAMED_TABLES else "key")
+    # "tiles" is as near to "title" as to "files".
+    assert likeness(wrong, said[2]) >= likeness(wrong, right)
+
+
+def likeness(word, key):
+    return difflib.SequenceMatcher(None, word.casefold().replace("-", "_"), key).ratio()
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.dates() | st.binary(max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5) | st.integers(), inner),
+    max_leaves=5,
+)
+
+
+@patient
+@given(st.sampled_from(list(walk(FULL))), ANYTHING)
+@example(("survival", "max_steps"), 10**400)
+@example(("quarantine", "max_share"), 10**400)
+@example(("survival", "max_steps"), 1 << 40000)
+@example(("study",), 1 << 40000)
+@example(("registry", "mine", "title"), [1 << 40000])
+@example(("registry", "mine", "format"), ["openb"])
+@example(("registry", "made", "format"), {})
+@example(("study",), [["sample"], {"a": 1}, 3, None])
+def test_whatever_stands_at_a_key_it_resolves_or_is_explained(path, value):
+    own, parent = at(path)
+    parent[path[-1]] = value
+    try:
+        dump(resolved(own))
+    except ConfigError as error:
+        for line in str(error).split("\n"):
+            assert re.match(r"my\.yaml: \S.*: .*\.$", line), line
+
+
+# Reading --------------------------------------------------------------------------------------------------
+
+INVALID = "not valid YAML"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("study: [a]\na: b: c\n", f"line 2: {INVALID} (mapping values are not allowed here); look at the"),
+        ("a:\n\t- 1", f"line 2: {INVALID} (found character '\\t' that cannot start any token); indent"),
+        ("study: [a", f"line 1: {INVALID}"),
+        ("a: 1\nb: 2\na: 3\n", "line 3: the key a stands twice (first in line 1)."),
+        ("a:\n  b: 1\n  'b': 2\n", "line 3: the key b stands twice (first in line 2)."),
+        ("- a\n", "found a list; expected keys with values"),
+        ("# nothing\n", "the file is empty; expected keys with values"),
+        ("a: 1\n---\nb: 1\n", f"line 2: {INVALID} (but found another document)"),
+        ("a: &x {b: *x}", "line 1: the value holds itself by an alias."),
+        ("a: 2020-13-45", f"{INVALID} (month must be in 1..12)."),
+        ("a: !!python/name:os.system ''", f"line 1: {INVALID} (could not determine a constructor"),
+        ("{[1]: 2}", f"line 1: {INVALID} (found unhashable key)"),
+        ("a: " + "[" * 5000, "nested too deeply."),
+        (b"a: 1\nb: \xff", "line 2: not UTF-8 text; save the file as UTF-8."),
+        (b"a: 1\nb: \x01", "line 2: a character that YAML does not allow."),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_where(tmp_path, content, message):
+    answer = yaml_error(tmp_path / "f.yaml", content)
+    assert answer.startswith(f"my.yaml: {message}")
+    assert "\n" not in answer
+
+
+def test_a_missing_file_and_a_folder(tmp_path):
+    with pytest.raises(ConfigError, match=r"^no/such\.yaml: there is no such file\.$"):
+        load_yaml("no/such.yaml")
+    with pytest.raises(ConfigError, match=r"cannot be read \(Is a directory\)\.$"):
+        load_yaml(tmp_path)
+
+
+def test_all_repeated_keys_are_named_once(tmp_path):
+    answer = yaml_error(tmp_path / "f.yaml", "a: 1\na: 2\nb: &x {c: 1, c: 2}\nd: *x\n")
+    assert len(answer.split("\n")) == 2
+
+
+def test_keys_are_text_and_merge_keys_work(tmp_path):
+    path = tmp_path / "f.yaml"
+    path.write_text("2020: 1\nno: &n {a: 1, b: 2}\nx: {<<: *n, b: 3}\n", encoding="utf-8-sig")
+    assert load_yaml(path) == {"2020": 1, "no": {"a": 1, "b": 2}, "x": {"a": 1, "b": 3}}
+
+
+@patient
+@given(content=st.binary(max_size=30) | st.text("ab:[]{}-&*!<'\"\n #|>%?,1=.", max_size=30))
+def test_no_file_gives_a_traceback(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "fuzz.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    try:
+        assert isinstance(load_yaml(path), dict)
+    except ConfigError as error:
+        assert str(error).startswith(str(path))
+
+
+# Snakemake ------------------------------------------------------------------------------------------------
+
+SNAKEFILE = """
+import json, sys
+sys.path.insert(0, {workflow!r})
+from study.config import ConfigError, layers_of
+from snakemake.exceptions import WorkflowError
+
+configfile: {configfile}
+
+try:
+    found = layers_of(workflow)
+except ConfigError as error:
+    raise WorkflowError(str(error)) from None
+with open("layers.json", "w") as file:
+    json.dump(found, file)
+
+rule all:
+    input: []
+"""
+CACHED = 'workflow.source_path("../config/config.yaml")'
+DEFAULT_LAYER = ("config/config.yaml", {"study": ["sample"], "survival": {"max_steps": 2000}})
+
+
+def snakemake(folder, *arguments, configfile=CACHED):
+    """A dry run in `folder`; its process and the layers that its Snakefile saw."""
+    (folder / "config").mkdir()
+    (folder / "workflow").mkdir()
+    (folder / "config/config.yaml").write_text(yaml.safe_dump(DEFAULT_LAYER[1]))
+    text = SNAKEFILE.format(workflow=str(ROOT / "workflow"), configfile=configfile)
+    (folder / "workflow/Snakefile").write_text(text)
+    command = [sys.executable, "-m", "snakemake", "-n", "-q", *map(str, arguments)]
+    env = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    layers = folder / "layers.json"
+    return run, [tuple(layer) for layer in yaml.safe_load(layers.read_text())] if layers.exists() else None
+
+
+@pytest.mark.parametrize("configfile", [CACHED, '"config/config.yaml"'])
+def test_the_layers_of_a_real_run(tmp_path, configfile):
+    folder = tmp_path / "here"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub/my.yaml").write_text("study: [a]\n")
+    outside = tmp_path / "outside.yaml"
+    outside.write_text("study: [b]\n")
+    arguments = ["--configfile", "sub/my.yaml", outside, "--config", "survival={max_steps: 7}", "study=['2020', c]"]
+    run, layers = snakemake(folder, *arguments, configfile=configfile)
+    assert run.returncode == 0, run.stderr
+    assert layers == [
+        DEFAULT_LAYER,
+        ("sub/my.yaml", {"study": ["a"]}),
+        (str(outside), {"study": ["b"]}),
+        # Snakemake's own config has the text '7' here.
+        ("--config", {"survival": {"max_steps": 7}, "study": ["2020", "c"]}),
+    ]
+
+
+def test_the_layers_of_a_run_without_arguments(tmp_path):
+    run, layers = snakemake(tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert layers == [DEFAULT_LAYER]
+
+
+def test_a_repeated_key_ends_a_real_run_without_a_traceback(tmp_path):
+    (tmp_path / "my.yaml").write_text("study: [a]\nstudy: [b]\n")
+    run, _ = snakemake(tmp_path, "--configfile", "my.yaml")
+    output = run.stdout + run.stderr
+    assert run.returncode == 1
+    assert "my.yaml: line 2: the key study stands twice (first in line 1)." in output
+    assert "Traceback" not in output
+
+
+def test_layers_of_objects_with_less():
+    assert layers_of(SimpleNamespace()) == []
+    assert layers_of(SimpleNamespace(config_settings=None, configfiles=None, workdir_init=None)) == []
+    settings = SimpleNamespace(config={"study": ["a"]}, config_args=None)
+    assert layers_of(SimpleNamespace(config_settings=settings)) == [("--config", {"study": ["a"]})]
+
+
+def test_overrides_merge_and_a_broken_one_is_explained():
+    settings = SimpleNamespace(config_args=["a={x: 1}", "a={y: [2]}", "b=", "c='3'"])
+    assert layers_of(SimpleNamespace(config_settings=settings)) == [
+        ("--config", {"a": {"x": 1, "y": [2]}, "b": None, "c": 3})
+    ]
+    settings.config_args = ["study=[a"]
+    with pytest.raises(ConfigError, match=r"^--config: study: line 1: not valid YAML"):
+        layers_of(SimpleNamespace(config_settings=settings))

@@ -1,0 +1,1 @@
+"""What the Snakefile needs to know before a job runs: configuration, raw files, imports of scripts."""
