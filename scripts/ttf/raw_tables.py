@@ -1,0 +1,446 @@
+"""Raw tables against their schema: every row is either typed and kept, or put aside with the rule it broke.
+
+A table's schema (workflow/schemas/tables/<format>.yaml) names the columns in file order, their types and the rules of a
+row. Checks run on whole blocks; single lines are looked at only in blocks where something is wrong.
+"""
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+
+import polars as pl
+
+from ttf.errors import StudyError
+from ttf.raw_files import blocks_of_lines
+
+ASIDE_SCHEMA = {
+    "table": pl.String,
+    "line": pl.Int64,
+    "reason": pl.String,
+    "column": pl.String,
+    "text": pl.String,
+}
+LONGEST_TEXT_SHOWN = 500
+LONGEST_TEXT_IN_A_MESSAGE = 160
+# The largest values of a stored column, unless its schema says otherwise: far beyond any trace (a time in milliseconds
+# is caught), and small enough that a sum over a column stays within 64 bits.
+LATEST_SECOND = 10**11
+LARGEST_NUMBER = 10**9
+
+_BOM = b"\xef\xbb\xbf"
+# Stands in for the delimiter once quotes have been taken off: a character that no table of text holds.
+_UNQUOTED_DELIMITER = b"\x1f"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a raw table; `name` is the file's word for it, `as_` ours.
+
+    also: other words of the file for it (the first one in the header counts). optional: the header may lack it, and it
+    is blank then. blank: words that mean no value. A time has `formats` (strptime's, or `epoch`), tried in turn, and
+    the `zone` it is written in; it is stored as whole seconds since 1970-01-01 UTC, an ambiguous hour as its first
+    passing.
+    """
+
+    name: str
+    type: str
+    as_: str
+    also: tuple[str, ...] = ()
+    required: bool = False
+    optional: bool = False
+    keep: bool = True
+    values: tuple[str, ...] = ()
+    blank: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    zone: str = "UTC"
+    scale: int = 1
+    minimum: int | None = None
+    maximum: int | None = None
+    zero_is_blank: bool = False
+
+    @property
+    def dtype(self) -> type[pl.DataType]:
+        return pl.String if self.type == "text" else pl.Int64
+
+    @property
+    def is_whole(self) -> bool:
+        """A fraction of it would be a mistake, so it is not rounded away."""
+        return self.type in ("seconds", "count", "time")
+
+    @property
+    def limits(self) -> tuple[int | None, int | None]:
+        """Smallest and largest value allowed, in the file's unit; what is not stored cannot grow too large."""
+        if self.type == "text":
+            return None, None
+        largest = (LATEST_SECOND if self.type in ("seconds", "time") else LARGEST_NUMBER) if self.keep else None
+        return (
+            0 if self.is_whole and self.minimum is None else self.minimum,
+            largest if self.maximum is None else self.maximum,
+        )
+
+    @property
+    def is_read(self) -> bool:
+        """A text that is neither stored nor checked need not be parsed."""
+        return self.keep or self.required or self.type != "text" or bool(self.values)
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One raw table: its columns in file order and the rules that hold between columns, rows and tables.
+
+    quoted: a field may stand in double quotes, with the delimiter inside and a quote doubled; a line break may not.
+    """
+
+    name: str
+    header: bool
+    columns: tuple[Column, ...]
+    delimiter: str = ","
+    quoted: bool = False
+    key: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    belongs_to: tuple[str, tuple[str, ...]] | None = None
+
+    @property
+    def stored(self) -> dict[str, type[pl.DataType]]:
+        """Columns of a typed row; `line` is its place in the raw file, from 1."""
+        return {"line": pl.Int64} | {column.as_: column.dtype for column in self.columns if column.keep}
+
+
+def table_schemas(document: dict) -> dict[str, TableSchema]:
+    """The schemas of a format's raw tables, from its YAML document."""
+    schemas = {}
+    for name, table in document["tables"].items():
+        columns = tuple(
+            Column(
+                **{
+                    key: tuple(value) if isinstance(value, list) else value
+                    for key, value in column.items()
+                    if key != "as"
+                },
+                as_=column.get("as", column["name"]),
+            )
+            for column in table["columns"]
+        )
+        owner = table.get("belongs_to")
+        schemas[name] = TableSchema(
+            name=name,
+            header=table.get("header", document.get("header", True)),
+            columns=columns,
+            delimiter=table.get("delimiter", ","),
+            quoted=table.get("quoted", False),
+            key=tuple(table.get("key", ())),
+            order=tuple(table.get("order", ())),
+            belongs_to=(owner["table"], tuple(owner["by"])) if owner else None,
+        )
+    return schemas
+
+
+def read_table(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield (rows kept, rows put aside) block by block, in file order.
+
+    Kept rows have the columns of `schema.stored`; the others those of ASIDE_SCHEMA. Every row of the file is in
+    one of the two; blank lines are no rows.
+    Raises StudyError where the file as a whole cannot be the table (see blocks_of_lines), or its header row differs.
+    """
+    next_line = 1
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        pending: deque[Future] = deque()
+
+        def finished() -> tuple[pl.DataFrame, pl.DataFrame]:
+            nonlocal next_line
+            kept, aside, lines = pending.popleft().result()
+            first, next_line = next_line, next_line + lines
+            return kept.with_columns(pl.col("line") + first), aside.with_columns(pl.col("line") + first)
+
+        for block, columns, has_header in _blocks(path, schema):
+            next_line += has_header
+            pending.append(pool.submit(_read_block, block, columns, schema))
+            # One block more than there are threads is read ahead: nobody waits for the file, and memory stays bounded.
+            if len(pending) > pl.thread_pool_size():
+                yield finished()
+        while pending:
+            yield finished()
+
+
+def _blocks(path: Path, schema: TableSchema) -> Iterator[tuple[bytes, tuple[Column, ...], bool]]:
+    """The table's blocks without BOM and header row, the file's columns, and whether a header row stood before."""
+    columns = None
+    for block in blocks_of_lines(path):
+        has_header = columns is None and schema.header
+        if columns is None:
+            columns = schema.columns
+            block = block.removeprefix(_BOM)
+        if has_header:
+            header, _, block = block.partition(b"\n")
+            columns = _columns_by_header(path, header, schema)
+        yield block, columns, has_header
+
+
+def _read_block(
+    block: bytes, columns: tuple[Column, ...], schema: TableSchema
+) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+    """The rows of one block, kept and put aside, with line numbers from 0; and the number of its lines."""
+    numbers, text, delimiter, broken, lines = _whole_lines(block, columns, schema)
+    frame = _parse(text, columns, delimiter).with_columns(line=numbers)
+    kept, failed = check_rows(frame, columns, schema)
+    aside = pl.DataFrame(broken, schema=ASIDE_SCHEMA, orient="row")
+    if failed.height:
+        raw = text.split(b"\n")
+        texts = [_shown(raw[row]) for row in failed["row"]]
+        failed = failed.with_columns(table=pl.lit(schema.name), text=pl.Series(texts))
+        aside = pl.concat([aside, failed.select(*ASIDE_SCHEMA)]).sort("line")
+    return kept, aside, lines
+
+
+def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
+    """The text of the lines with these numbers, from a second reading of the file."""
+    found: dict[int, str] = {}
+    wanted = sorted(numbers, reverse=True)
+    next_line = 1
+    for block in blocks_of_lines(path):
+        if next_line == 1:
+            block = block.removeprefix(_BOM)
+        first, next_line = next_line, next_line + block.count(b"\n")
+        if wanted and wanted[-1] < next_line:
+            lines = block.split(b"\n")
+            while wanted and wanted[-1] < next_line:
+                number = wanted.pop()
+                found[number] = _shown(lines[number - first])
+    return found
+
+
+def printable(text: str) -> str:
+    """The start of a raw text as it may be shown on a terminal: a trace is untrusted."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text[:LONGEST_TEXT_IN_A_MESSAGE]
+    )
+
+
+def _shown(line: bytes) -> str:
+    """The start of a line as the quarantine keeps it."""
+    return line[: 4 * LONGEST_TEXT_SHOWN].decode("utf-8", errors="replace")[:LONGEST_TEXT_SHOWN]
+
+
+def _columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
+    """The file's columns in the order of its header; a column nobody knows is read past."""
+    text = header.decode("utf-8", errors="replace").strip("\r")
+    names = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)
+    names = [name.strip() for name in names]
+    known: dict[str, Column] = {}
+    missing = []
+    for column in schema.columns:
+        word = next((word for word in (column.name, *column.also) if word in names), None)
+        if word:
+            known[word] = replace(column, name=word)
+        elif not column.optional:
+            missing.append(column.name)
+    if missing:
+        expected = schema.delimiter.join(column.name for column in schema.columns)
+        raise StudyError(
+            f"{path}: line 1: the header row has no column {', '.join(missing)}; "
+            f"expected {expected}, found {printable(_shown(header))}. "
+            "Name the columns so, or check that this file is the right table."
+        )
+    repeated = sorted({name for name in names if names.count(name) > 1 and name in known})
+    if repeated:
+        raise StudyError(
+            f"{path}: line 1: the header row names {printable(', '.join(repeated))!r} more than once. "
+            "Give each column a name of its own."
+        )
+    return tuple(
+        known.get(name, Column(name=f"unknown column {place}", type="text", as_=f"unknown column {place}", keep=False))
+        for place, name in enumerate(names)
+    )
+
+
+def _whole_lines(
+    block: bytes, columns: tuple[Column, ...], schema: TableSchema
+) -> tuple[pl.Series, bytes, bytes, list[tuple], int]:
+    """The lines with the right number of fields in valid UTF-8: their numbers (from 0), their text, its delimiter.
+
+    Then the other lines, put aside, and the number of lines in the block.
+    """
+    delimiter = schema.delimiter.encode()
+    separators = block.translate(None, bytes(set(range(256)) - set(delimiter + b"\n")))
+    lines = separators.count(b"\n")
+    fields = len(columns)
+    header = b"" if schema.header else delimiter.join(column.name.encode() for column in columns)
+    has_header = bool(header) and header + b"\n" in block
+    has_quotes = schema.quoted and b'"' in block
+    in_utf8 = block.isascii() or _is_utf8(block)
+    if in_utf8 and not has_header and not has_quotes and separators == (delimiter * (fields - 1) + b"\n") * lines:
+        return pl.int_range(lines, dtype=pl.Int64, eager=True).alias("line"), block, delimiter, [], lines
+
+    good, good_numbers, broken = [], [], []
+    for number, line in enumerate(block.split(b"\n")[:-1]):
+        if not line.strip():
+            continue
+        reason, values = None, line.split(delimiter)
+        if has_header and line == header:
+            reason = "header_row"
+        elif not in_utf8 and not _is_utf8(line):
+            reason = "not_utf8"
+        elif has_quotes and b'"' in line:
+            values = _unquoted(line, schema.delimiter)
+        if not reason and len(values) != fields:
+            reason = "wrong_column_count"
+        if reason:
+            broken.append((schema.name, number, reason, None, _shown(line)))
+        else:
+            good.append(
+                _UNQUOTED_DELIMITER.join(value.replace(_UNQUOTED_DELIMITER, b" ") for value in values)
+                if has_quotes
+                else line
+            )
+            good_numbers.append(number)
+    text = b"\n".join(good) + b"\n" if good else b""
+    delimiter = _UNQUOTED_DELIMITER if has_quotes else delimiter
+    return pl.Series("line", good_numbers, dtype=pl.Int64), text, delimiter, broken, lines
+
+
+def _unquoted(line: bytes, delimiter: str) -> list[bytes]:
+    """The fields of a line in UTF-8 with their quotes taken off; no fields where a quote is left open."""
+    try:
+        rows = list(csv.reader([line.decode("utf-8")], delimiter=delimiter, strict=True))
+    except csv.Error:
+        return []
+    return [value.replace("\x1f", " ").replace("\n", " ").encode() for value in rows[0]] if len(rows) == 1 else []
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parse(text: bytes, columns: tuple[Column, ...], delimiter: bytes) -> pl.DataFrame:
+    """Columns as text under their raw names; a blank field is null, a carriage return that ends one is dropped."""
+    read = [place for place, column in enumerate(columns) if column.is_read]
+    schema = {column.name: pl.String for column in columns}
+    if not text:
+        return pl.DataFrame(schema={columns[place].name: pl.String for place in read})
+    # Polars takes text that begins like a compressed file ("x^" will do) for one: a line of blanks goes first.
+    is_mistakable = text[:1] == b"x"
+    if is_mistakable:
+        text = delimiter * (len(columns) - 1) + b"\n" + text
+    frame = pl.read_csv(
+        text,
+        has_header=False,
+        schema=schema,
+        columns=read,
+        separator=delimiter.decode(),
+        quote_char=None,
+        glob=False,
+        raise_if_empty=False,
+    )
+    return frame.slice(1) if is_mistakable else frame
+
+
+def check_rows(
+    frame: pl.DataFrame, columns: tuple[Column, ...], schema: TableSchema
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Split rows of text into typed rows that keep every rule, and the others with the first rule each one broke.
+
+    `frame` has `line` and the columns under their raw names. The typed rows have the columns of `schema.stored`; the
+    others have row (their place in the frame), line, reason, column.
+    """
+    # Each column under up to three names, as our name for one may be the file's for another.
+    read = [column for column in columns if column.is_read]
+    numeric = [column for column in read if column.type != "text"]
+    views = frame.select(
+        "line",
+        *(_raw(column).alias(f"raw {column.as_}") for column in read),
+        *(_parsed(column).alias(f"parsed {column.as_}") for column in numeric),
+    )
+    rules = [rule for column in read for rule in _rules(column)] + _order_rules(columns, schema)
+    broken = views.select(pl.any_horizontal(condition for _, _, condition in rules).alias("broken"))["broken"]
+    there = {column.as_ for column in columns}
+    stored = [pl.col("line")] + [
+        _stored(column) if column.as_ in there else pl.lit(None, column.dtype).alias(column.as_)
+        for column in schema.columns
+        if column.keep
+    ]
+    reason = pl.coalesce(pl.when(condition).then(pl.lit(code)) for code, _, condition in rules)
+    column = pl.coalesce(pl.when(condition).then(pl.lit(name)) for _, name, condition in rules)
+    if not broken.any():
+        return views.select(stored), views.clear().select(pl.lit(0).alias("row"), "line", reason=reason, column=column)
+    failed = views.with_row_index("row").filter(broken).select("row", "line", reason=reason, column=column)
+    return views.filter(~broken).select(stored), failed
+
+
+def _raw(column: Column) -> pl.Expr:
+    """The text of a column, null where it is one of its words for no value."""
+    raw = pl.col(column.name)
+    return pl.when(~raw.str.strip_chars().is_in(column.blank)).then(raw) if column.blank else raw
+
+
+def _parsed(column: Column) -> pl.Expr:
+    """The number a text stands for, null where it is none; a time as seconds since 1970-01-01 UTC."""
+    raw = _raw(column)
+    if column.type != "time":
+        return raw.cast(pl.Float64, strict=False)
+    return pl.coalesce(_moment(raw, format_, column.zone) for format_ in column.formats)
+
+
+def _moment(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
+    if format_ == "epoch":
+        return raw.cast(pl.Float64, strict=False)
+    if "%z" in format_:  # the text names its own offset
+        moment = raw.str.to_datetime(format_, strict=False, time_unit="us", time_zone="UTC")
+    else:
+        moment = raw.str.to_datetime(format_, strict=False, time_unit="us").dt.replace_time_zone(
+            zone, ambiguous="earliest", non_existent="null"
+        )
+    return moment.dt.epoch("s").cast(pl.Float64)
+
+
+def _stored(column: Column) -> pl.Expr:
+    """The value as it is kept: a number as a whole number of its small unit."""
+    if column.type == "text":
+        return pl.col(f"raw {column.as_}").alias(column.as_)
+    value = pl.col(f"parsed {column.as_}")
+    if not column.is_whole:
+        value = (value * column.scale).round(0, mode="half_away_from_zero")
+    whole = value.cast(pl.Int64)
+    return (pl.when(whole != 0).then(whole) if column.zero_is_blank else whole).alias(column.as_)
+
+
+def _rules(column: Column) -> list[tuple[str, str, pl.Expr]]:
+    """(reason, column, condition that breaks the rule) of one column; a condition is never null."""
+    raw, parsed = pl.col(f"raw {column.as_}"), pl.col(f"parsed {column.as_}")
+    rules = []
+    if column.required:
+        rules.append(("missing_value", column.name, raw.is_null()))
+    if column.type != "text":
+        sound = parsed.is_finite()
+        if column.is_whole:
+            sound &= parsed == parsed.floor()
+        code = "not_a_time" if column.type == "time" else "not_a_number"
+        rules.append((code, column.name, raw.is_not_null() & ~sound.fill_null(False)))
+    smallest, largest = column.limits
+    if smallest is not None:
+        rules.append(("out_of_range", column.name, (parsed < smallest).fill_null(False)))
+    if largest is not None:
+        rules.append(("out_of_range", column.name, (parsed > largest).fill_null(False)))
+    if column.values:
+        rules.append(("unknown_value", column.name, (~raw.is_in(column.values)).fill_null(False)))
+    return rules
+
+
+def _order_rules(columns: tuple[Column, ...], schema: TableSchema) -> list[tuple[str, str, pl.Expr]]:
+    """Times that must not go backwards, each against all before it; a blank (or 0 for it) breaks nothing."""
+    by_name = {column.as_: column for column in columns}
+    rules = []
+    for earlier, later in combinations((name for name in schema.order if name in by_name), 2):
+        backwards = pl.col(f"parsed {later}") < pl.col(f"parsed {earlier}")
+        if by_name[later].zero_is_blank:
+            backwards &= pl.col(f"parsed {later}") != 0
+        rules.append(("end_before_start", by_name[later].name, backwards.fill_null(False)))
+    return rules

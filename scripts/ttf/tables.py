@@ -1,0 +1,52 @@
+"""Writing and reading the tables of the results contract: one way, so that the same numbers give the same bytes."""
+
+from pathlib import Path
+
+import polars as pl
+
+# A label such as 100 stays text, a count stays whole; every other column of a table is a float.
+_TEXT = {
+    *("table", "column", "code", "severity", "first_lines", "sentence", "outcome", "feature", "value", "outcome_set"),
+    *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
+    *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
+}
+_TRUTH = {"reject", "converged", "best"}
+_WHOLE = {
+    *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
+    *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
+    *("blank", "distinct", "minimum", "first_quartile", "middle", "third_quartile", "maximum", "longest"),
+    *("rows_passed", "rows_failed", "n_before", "n_after"),
+}
+
+
+def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
+    """Write a tidy table: blank for null, floats in full precision.
+
+    Raises ValueError for NaN or an infinity: a table says why a number is missing, it does not hold a non-number.
+    """
+    floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    bad = [name for name in floats if not frame[name].drop_nulls().is_finite().all()]
+    if bad:
+        raise ValueError(f"{path}: column {', '.join(bad)} holds NaN or an infinity")
+    frame.write_csv(path)
+
+
+def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
+    """Write a Parquet file whose bytes depend on the rows alone, not on the pieces they were computed in."""
+    frame.rechunk().write_parquet(path, compression="lz4", statistics=False)
+
+
+def read_csv(path: str | Path) -> pl.DataFrame:
+    """Read a table of the contract with the types it was written with, also where a column is all blank."""
+    names = pl.read_csv(path, n_rows=0).columns
+    # The statistic of a test is a number; that of drift.csv is what was compared, such as a median.
+    text = _TEXT | {"statistic"} if "effect_name" in names else _TEXT
+    return pl.read_csv(path, schema={name: _dtype(name, text) for name in names})
+
+
+def _dtype(name: str, text: set[str]) -> type[pl.DataType]:
+    if name in text:
+        return pl.String
+    if name in _TRUTH:
+        return pl.Boolean
+    return pl.Int64 if name in _WHOLE else pl.Float64

@@ -1,0 +1,41 @@
+"""What several unit tests share: the schemas of the raw tables and a way to ingest a few lines."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ttf import raw_files
+from ttf.ingest import ingest
+from ttf.raw_tables import table_schemas
+
+WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
+
+
+@pytest.fixture(scope="session")
+def schemas():
+    """Format -> table -> schema."""
+    return {
+        format_: table_schemas(yaml.safe_load((WORKFLOW / f"schemas/tables/{format_}.yaml").read_text()))
+        for format_ in ("openb", "pai2020")
+    }
+
+
+@pytest.fixture
+def ingested(tmp_path, schemas):
+    """Ingest tables given as text or bytes: returns the account and the quarantine; Parquet files in tmp_path/raw."""
+
+    def run(format_, max_share=1.0, **tables):
+        files = {}
+        for name, content in tables.items():
+            files[name] = tmp_path / f"{name}.csv"
+            files[name].write_bytes(content if isinstance(content, bytes) else content.encode())
+        (tmp_path / "raw").mkdir(exist_ok=True)
+        return ingest({table: [path] for table, path in files.items()}, schemas[format_], tmp_path / "raw", max_share)
+
+    return run
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Read every table in blocks of a few lines, as a large one is read in blocks of many."""
+    monkeypatch.setattr(raw_files, "BLOCK_BYTES", 64)

@@ -1,0 +1,143 @@
+"""What a rule script does around its one call."""
+
+import os
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ttf.entry import run_rule
+from ttf.errors import StudyError
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """run_rule sets variables for the process it runs in; here that is the tests' own."""
+    for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(name, "7")
+    monkeypatch.setenv("POLARS_ENGINE_AFFINITY", "auto")
+
+
+@pytest.fixture
+def job(tmp_path):
+    """What Snakemake hands to a script."""
+
+    def make(**changes):
+        given = {
+            "rule": "count",
+            "threads": 2,
+            "wildcards": SimpleNamespace(trace="mine"),
+            "log": [str(tmp_path / "logs" / "mine" / "count.log")],
+        }
+        return SimpleNamespace(**given | changes)
+
+    return make
+
+
+def log_of(snakemake):
+    return Path(snakemake.log[0]).read_text(encoding="utf-8")
+
+
+def test_a_line_of_progress(job, capsys):
+    run_rule(lambda snakemake: f"{snakemake.threads} pods", job())
+    assert capsys.readouterr().err.startswith("  mine: count: 2 pods (0.")
+    assert log_of(job()) == "mine: count: 2 pods\n"  # without seconds, which differ from run to run
+
+
+def test_without_trace_and_without_words(job, capsys):
+    run_rule(lambda snakemake: None, job(wildcards=SimpleNamespace()))
+    assert capsys.readouterr().err.startswith("  count (0.")
+    assert log_of(job()) == "count\n"
+
+
+def test_a_study_error_is_its_message_alone(job, capsys):
+    def main(snakemake):
+        raise StudyError("data/x.csv: line 3: broken.\n  Mend it.")
+
+    with pytest.raises(SystemExit) as stop:
+        run_rule(main, job())
+    assert stop.value.code == 1
+    printed = capsys.readouterr()
+    assert printed.err == "\nerror in mine: count\ndata/x.csv: line 3: broken.\n  Mend it.\n\n"
+    assert printed.out == ""
+    assert log_of(job()) == "data/x.csv: line 3: broken.\n  Mend it.\n"
+
+
+def test_another_error_leaves_its_traceback_in_the_log(job, capsys):
+    def main(snakemake):
+        raise ValueError("first line\nsecond line")
+
+    with pytest.raises(SystemExit) as stop:
+        run_rule(main, job())
+    assert stop.value.code == 1
+    error = capsys.readouterr().err
+    assert "error in mine: count: ValueError: first line\n" in error
+    assert f"The traceback is in {job().log[0]}" in error
+    assert "Traceback" not in error
+    assert "Traceback (most recent call last)" in log_of(job())
+    assert "second line" in log_of(job())
+
+
+@pytest.mark.parametrize("error", [StudyError("caf\udce9.csv: broken"), KeyError("caf\udce9")])
+def test_a_file_name_that_is_not_utf8(job, error):
+    def main(snakemake):
+        raise error
+
+    with pytest.raises(SystemExit) as stop:
+        run_rule(main, job())
+    assert stop.value.code == 1
+    assert "\\udce9" in log_of(job())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_stops_the_run_is_not_held_up(job, error):
+    def main(snakemake):
+        raise error
+
+    with pytest.raises(error):
+        run_rule(main, job())
+
+
+def test_threads_are_limited_before_the_work(job):
+    seen = {}
+    run_rule(lambda snakemake: seen.update(os.environ), job(threads=3))
+    assert seen["POLARS_MAX_THREADS"] == "3"
+    assert seen["OPENBLAS_NUM_THREADS"] == seen["OMP_NUM_THREADS"] == seen["MKL_NUM_THREADS"] == "1"
+    assert seen["POLARS_ENGINE_AFFINITY"] == "in-memory"
+
+
+def ingest_job(job, tmp_path, text):
+    (tmp_path / "nodes.csv").write_bytes(text)
+    schema = SCRIPTS.parent / "workflow/schemas/tables/openb.yaml"
+
+    class Input(SimpleNamespace):
+        def __getitem__(self, name):
+            return getattr(self, name)
+
+    quality = {name: str(tmp_path / f"{name}.csv") for name in ("account", "anomalies")}
+    return job(
+        input=Input(nodes=str(tmp_path / "nodes.csv"), schema=str(schema)),
+        output=SimpleNamespace(raw=str(tmp_path / "raw"), quarantine=str(tmp_path / "quarantine.parquet"), **quality),
+        params=SimpleNamespace(files={"nodes": [str(tmp_path / "nodes.csv")]}, reader=None, entry={}, max_share=0.01),
+    )
+
+
+def test_the_ingest_script(job, tmp_path, capsys):
+    snakemake = ingest_job(job, tmp_path, b"sn,cpu_milli,memory_mib,gpu,model\nn1,1,1,0,\nn2,1,1,2,P100\n")
+    runpy.run_path(str(SCRIPTS / "ingest.py"), init_globals={"snakemake": snakemake})
+    assert "2 rows in 1 tables, 0 put aside" in capsys.readouterr().err
+    account = (tmp_path / "account.csv").read_text()
+    assert account == "table,rows_read,rows_kept,rows_quarantined\nnodes,2,2,0\n"
+
+
+def test_the_ingest_script_on_a_web_page(job, tmp_path, capsys):
+    snakemake = ingest_job(job, tmp_path, b"<!DOCTYPE html>\n")
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_path(str(SCRIPTS / "ingest.py"), init_globals={"snakemake": snakemake})
+    assert stop.value.code == 1
+    error = capsys.readouterr().err
+    assert f"{tmp_path / 'nodes.csv'}: line 1: this is an HTML or XML page" in error
+    assert "Traceback" not in error + log_of(snakemake)
+    assert not (tmp_path / "account.csv").exists()

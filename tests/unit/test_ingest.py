@@ -1,0 +1,284 @@
+"""Ingest: rows read = rows kept + rows put aside, whatever the tables hold; too many put aside end it."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf import ingest as ingest_module
+from ttf import raw_files
+from ttf.errors import StudyError
+from ttf.ingest import QUARANTINE_SCHEMA, REASONS, anomalies, ingest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+def job(n, status="Terminated", start="10.0", end="20.0"):
+    return f"j{n},i{n},u1,{status},{start},{end}\n"
+
+
+def task(n, name="worker", status="Terminated", start="10.0", end="20.0"):
+    return f"j{n},{name},1.0,{status},{start},{end},600.0,29.296875,50.0,T4\n"
+
+
+def instance(n, name="worker", start="11.0", end="20.0"):
+    return f"j{n},{name},x,w,i{n},Terminated,{start},{end},m1\n"
+
+
+def kept(tmp_path, table):
+    return pl.read_parquet(tmp_path / "raw" / f"{table}.parquet")
+
+
+def quarantined(quarantine):
+    return quarantine.select("table", "line", "reason", "column", "text").rows()
+
+
+def refused(run, *arguments, **tables):
+    with pytest.raises(StudyError) as error:
+        run(*arguments, **tables)
+    return str(error.value)
+
+
+def test_the_account(ingested, tmp_path):
+    account, quarantine = ingested(
+        "pai2020",
+        job=job(1) + "broken\n\n" + job(2),
+        task=task(1) + task(2) + task(2, "ps"),
+        instance=instance(1) + instance(2, end="5.0"),
+    )
+    assert account.rows() == [("job", 3, 2, 1), ("task", 3, 3, 0), ("instance", 2, 1, 1)]
+    assert account.columns == ["table", "rows_read", "rows_kept", "rows_quarantined"]
+    assert quarantined(quarantine) == [
+        ("job", 2, "wrong_column_count", None, "broken"),
+        ("instance", 2, "end_before_start", "end_time", instance(2, end="5.0").strip()),
+    ]
+    assert kept(tmp_path, "task")["line"].to_list() == [1, 2, 3]
+
+
+def test_duplicate_keys_keep_the_first(ingested, tmp_path, small_blocks):
+    rows = [job(1), job(2), job(1, "Failed"), "", job(1, "Running", end="")]
+    account, quarantine = ingested("pai2020", job="\ufeff" + "".join(row.strip() + "\r\n" for row in rows))
+    assert account.rows() == [("job", 4, 2, 2)]
+    assert quarantined(quarantine) == [
+        ("job", 3, "duplicate_key", "job_name", rows[2].strip()),
+        ("job", 5, "duplicate_key", "job_name", rows[4].strip()),
+    ]
+    assert kept(tmp_path, "job").select("line", "job_name", "status").rows() == [
+        (1, "j1", "Terminated"),
+        (2, "j2", "Terminated"),
+    ]
+
+
+def test_a_key_is_all_of_its_columns(ingested):
+    _, quarantine = ingested("pai2020", job=job(1), task=task(1) + task(1, "ps") + task(2) + task(1, "ps"))
+    assert [row[1:4] for row in quarantined(quarantine)] == [(4, "duplicate_key", "job_name, task_name")]
+
+
+def test_a_row_put_aside_takes_no_key(ingested, tmp_path):
+    _, quarantine = ingested("pai2020", job=job(1, "?") + job(1))
+    assert [row[1:3] for row in quarantined(quarantine)] == [(1, "unknown_value")]
+    assert kept(tmp_path, "job")["line"].to_list() == [2]
+
+
+def test_instances_without_a_task(ingested, tmp_path, small_blocks):
+    account, quarantine = ingested(
+        "pai2020",
+        job=job(1) + job(2),
+        task=task(1) + task(2, status="?") + task(3),  # the third has no instance, which is no fault
+        instance=instance(9) + instance(1) + instance(1, "ps") + instance(2) + instance(1),
+    )
+    assert account.rows()[2] == ("instance", 5, 2, 3)
+    assert [row[:4] for row in quarantined(quarantine) if row[0] == "instance"] == [
+        ("instance", line, "orphan", "job_name, task_name") for line in (1, 3, 4)
+    ]
+    assert kept(tmp_path, "instance")["line"].to_list() == [2, 5]
+
+
+def test_the_share_that_is_allowed(ingested):
+    rows = "".join(job(n) for n in range(99))
+    account, _ = ingested("pai2020", 0.01, job=rows + "broken\n")
+    assert account.row(0) == ("job", 100, 99, 1)
+    message = refused(ingested, "pai2020", 0.0099, job=rows + "broken\n")
+    assert "1 of 100 rows (1.00%) break a rule" in message
+    assert "quarantine.max_share = 0.0099" in message
+
+
+def test_too_many_lists_every_reason(ingested, tmp_path):
+    text = "".join(job(n) for n in range(20)) + job(1) + job(90, "Done") + "a\n" + job(91, "Gone") + job(2) + "b,c\n"
+    assert refused(ingested, "pai2020", 0.01, job=text).splitlines() == [
+        f"{tmp_path / 'job.csv'}: 6 of 26 rows (23.08%) break a rule; quarantine.max_share = 0.01 allows 1.00%.",
+        f"  duplicate_key: 2 rows: {REASONS['duplicate_key'].format(column='job_name')}; "
+        f"first at line 21, 25: {job(1).strip()}",
+        f"  unknown_value: 2 rows: status holds a word the format does not know; "
+        f"first at line 22, 24: {job(90, 'Done').strip()}",
+        f"  wrong_column_count: 2 rows: {REASONS['wrong_column_count']}; first at line 23, 26: a",
+        "  The table has 6 columns: job_name,inst_id,user,status,start_time,end_time",
+        "Correct the file, or raise quarantine.max_share in your configuration if the study can do without them.",
+    ]
+
+
+def test_raw_text_in_a_message_cannot_drive_the_terminal(ingested):
+    message = refused(ingested, "pai2020", 0.01, job=job(1) + "\x1b[2J\0\u202eevil\r!" + "x" * 500 + "\n")
+    assert r"\x1b[2J\x00\u202eevil\r!xxx" in message
+    assert len(max(message.splitlines(), key=len)) < 400
+
+
+def test_no_row_left(ingested):
+    message = refused(ingested, "pai2020", 1.0, job="a\nb\n")
+    assert "2 of 2 rows (100.00%) break a rule; none is left" in message
+    assert "right table" in message
+
+
+@pytest.mark.parametrize("text", ["\n", " \r\n\n", "\ufeff\n"])
+def test_no_rows(ingested, text):
+    assert "has no rows" in refused(ingested, "pai2020", job=text)
+
+
+def test_a_header_and_no_rows(ingested):
+    assert "has no rows" in refused(ingested, "openb", nodes="sn,cpu_milli,memory_mib,gpu,model\n")
+
+
+@pytest.mark.parametrize("content", ["", "<html>\n", b"\xff\xfea\0", b"\x1f\x8b\x08\0"])
+def test_what_is_no_table_stops_with_its_own_message(ingested, tmp_path, content):
+    message = refused(ingested, "pai2020", job=content)
+    assert message.startswith(f"{tmp_path / 'job.csv'}: ")
+    assert "Error" not in message
+
+
+def test_a_message_from_the_middle_of_a_file_comes_through(ingested, tmp_path, schemas, small_blocks):
+    path = tmp_path / "job.csv.gz"
+    path.write_bytes(gzip.compress("".join(job(n) for n in range(400)).encode())[:-3])
+    with pytest.raises(StudyError, match="damaged or cut short"):
+        ingest({"job": [path]}, schemas["pai2020"], tmp_path, 0.01)
+
+
+def test_a_file_that_is_not_the_table_is_not_read_to_its_end(ingested, monkeypatch, small_blocks):
+    monkeypatch.setattr(ingest_module, "HOPELESS_ROWS", 50)
+    message = refused(ingested, "pai2020", 0.01, job="broken\n" * 1000)
+    assert "rows (100.00%) break a rule" in message
+    assert "of 1,000 rows" not in message
+    # What the configuration allows goes on, and so does what may yet come right.
+    ingested("pai2020", 1.0, job="broken\n" * 60 + job(1))
+    ingested("pai2020", 0.3, job="".join(job(n) + job(n + 1000) for n in range(100)) + "broken\n" * 60)
+
+
+def test_progress(schemas, tmp_path):
+    (tmp_path / "job.csv").write_text(job(1))
+    lines = []
+    ingest({"job": [tmp_path / "job.csv"]}, schemas["pai2020"], tmp_path, 0.01, report=lines.append)
+    assert lines == ["job: 1 rows read, 0 put aside"]
+
+
+def test_anomalies(ingested):
+    text = "".join(job(n) for n in range(8)) + "".join(job(n, "Done") for n in range(6)) + "short\n" + job(0)
+    account, quarantine = ingested("pai2020", job=text)
+    lines, same = "9, 10, 11, 12, 13", "an earlier row has the same job_name; the first one is kept"
+    assert anomalies(quarantine, account).drop("suggestion").rows() == [
+        ("job", "status", "unknown_value", "error", 6, 0.375, lines, "status holds a word the format does not know"),
+        ("job", None, "wrong_column_count", "error", 1, 0.0625, "15", REASONS["wrong_column_count"]),
+        ("job", "job_name", "duplicate_key", "error", 1, 0.0625, "16", same),
+    ]
+
+
+def test_no_anomalies(ingested):
+    account, quarantine = ingested("pai2020", job=job(1))
+    assert anomalies(quarantine, account).is_empty()
+    assert quarantine.schema == QUARANTINE_SCHEMA
+
+
+def test_every_reason_reads_as_a_sentence():
+    for code, sentence in REASONS.items():
+        assert code == code.lower()
+        assert "{" not in sentence.format(column="start_time")
+
+
+def test_any_number_of_threads_gives_the_same_bytes(tmp_path):
+    """Polars reads blocks while it writes; with a single thread it must not wait for itself."""
+    for name, row in (("job", job), ("task", task), ("instance", instance)):
+        (tmp_path / f"{name}.csv").write_text("".join(row(n % 700) for n in range(2000)))
+    program = (
+        "import sys, yaml\nfrom pathlib import Path\nfrom ttf import raw_files\nfrom ttf.ingest import ingest\n"
+        "from ttf.raw_tables import table_schemas\n"
+        "raw_files.BLOCK_BYTES = 1000\n"
+        f"schemas = table_schemas(yaml.safe_load(Path({str(SCRIPTS.parent / 'workflow/schemas/tables/pai2020.yaml')!r})"
+        ".read_text()))\n"
+        "files = {name: Path(name + '.csv') for name in ('job', 'task', 'instance')}\n"
+        "Path('raw').mkdir()\n"
+        "account, quarantine = ingest({t: [f] for t, f in files.items()}, schemas, Path('raw'), 0.9)\n"
+        "import hashlib\n"
+        "print(account.rows(), quarantine.height, quarantine.hash_rows().sum())\n"
+        "print([hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(Path('raw').iterdir())])\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(SCRIPTS)}
+    outputs = set()
+    for count in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env=environment | {"POLARS_MAX_THREADS": count},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert run.returncode == 0, run.stderr
+        outputs.add(run.stdout)
+        for file in (tmp_path / "raw").iterdir():
+            file.unlink()
+        (tmp_path / "raw").rmdir()
+    assert len(outputs) == 1
+    assert "('job', 2000, 700, 1300), ('task', 2000, 700, 1300), ('instance', 2000, 2000, 0)" in outputs.pop()
+
+
+number = st.integers(0, 4)
+name = st.sampled_from(["worker", "ps", "", "a,b"])
+time = st.sampled_from(["", "0.0", "10.0", "20.0", "-1", "x", "nan", "1e400"])
+status = st.sampled_from(["Terminated", "Failed", "Running", "Waiting", "Lost"])
+junk = st.binary(max_size=8).map(lambda text: text.replace(b"\n", b"").replace(b"<", b"") + b"\n")
+jobs = st.builds(job, number, status, time, time).map(str.encode)
+tasks = st.builds(task, number, name, status, time, time).map(str.encode)
+instances = st.builds(instance, number, name, time, time).map(str.encode)
+
+
+@given(
+    st.lists(jobs | junk, max_size=8),
+    st.lists(tasks | junk, max_size=8),
+    st.lists(instances | junk, max_size=8),
+    st.integers(1, 200),
+)
+@settings(max_examples=60, deadline=None)
+def test_rows_read_are_kept_or_put_aside(schemas, tmp_path_factory, job_rows, task_rows, instance_rows, block_bytes):
+    folder = Path(tmp_path_factory.getbasetemp()) / "mix"
+    folder.mkdir(exist_ok=True)
+    tables = {"job": [job(0).encode(), *job_rows], "task": [task(0).encode(), *task_rows]}
+    tables["instance"] = [instance(0).encode(), *instance_rows]
+    for table, rows in tables.items():
+        (folder / f"{table}.csv").write_bytes(b"".join(rows))
+    with pytest.MonkeyPatch().context() as patch:
+        patch.setattr(raw_files, "BLOCK_BYTES", block_bytes)
+        files = {table: folder / f"{table}.csv" for table in tables}
+        account, quarantine = ingest({table: [file] for table, file in files.items()}, schemas["pai2020"], folder, 1.0)
+
+    for table, rows_read, rows_kept, rows_aside in account.iter_rows():
+        lines = (folder / f"{table}.csv").read_bytes().replace(b"\r\n", b"\n").split(b"\n")
+        rows = {number: line for number, line in enumerate(lines, start=1) if line.strip()}
+        frame = pl.read_parquet(folder / f"{table}.parquet")
+        aside = quarantine.filter(pl.col("table") == table)
+        assert rows_read == rows_kept + rows_aside == len(rows)
+        assert (rows_kept, rows_aside) == (frame.height, aside.height)
+        assert sorted([*frame["line"], *aside["line"]]) == list(rows)
+        assert frame["line"].is_sorted()
+        assert dict(aside.select("line", "text").rows()) == {
+            line: rows[line].decode(errors="replace") for line in aside["line"]
+        }
+        if "start_s" in frame.columns:
+            assert frame.filter(pl.col("end_s") < pl.col("start_s")).is_empty()
+        if key := schemas["pai2020"][table].key:
+            assert not frame.select(key).is_duplicated().any()
+    owners = pl.read_parquet(folder / "task.parquet")
+    placements = pl.read_parquet(folder / "instance.parquet")
+    assert placements.join(owners, on=["job_name", "task_name"], how="anti").is_empty()

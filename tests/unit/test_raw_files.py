@@ -1,0 +1,294 @@
+"""Raw files: every packing gives the same text, and whatever is damaged says so in one message."""
+
+import gzip
+import io
+import lzma
+import os
+import random
+import tarfile
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import example, given
+from hypothesis import strategies as st
+from ttf import raw_files
+from ttf.errors import StudyError
+from ttf.raw_files import blocks_of_lines
+
+TEXT = "".join(f"job{n},{n * n},Terminated\n" for n in range(40)).encode()
+PAGE = b"\xef\xbb\xbf\r\n <!DOCTYPE html>\n<html><title>404 Not Found</title></html>\n"
+
+
+def archive(*members, **kinds):
+    """A tar of (name, content) members; kinds: name -> type of a member without content."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, type_ in kinds.items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = type_, "/etc/passwd"
+            tar.addfile(info)
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def zstd(text, checksum=True):
+    return zstandard.ZstdCompressor(write_checksum=checksum).compress(text)
+
+
+PACK = {
+    ".csv": bytes,
+    ".csv.gz": gzip.compress,
+    ".csv.xz": lzma.compress,
+    ".csv.zst": zstd,
+    ".tar.gz": lambda text: gzip.compress(archive(("pai_job_table.csv", text))),
+    ".tgz": lambda text: gzip.compress(archive(("./data/table.csv", text))),
+}
+COMPRESSED = [ending for ending in PACK if ending != ".csv"]
+
+
+def written(folder, ending, content):
+    path = folder / f"table{ending}"
+    path.write_bytes(content)
+    return path
+
+
+def read(path, block_bytes=None):
+    return b"".join(blocks_of_lines(path, block_bytes))
+
+
+def refused(path):
+    with pytest.raises(StudyError) as error:
+        read(path)
+    message = str(error.value)
+    assert message.startswith(f"{path}: ")
+    return message.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize("ending", PACK)
+@pytest.mark.parametrize("block_bytes", [1, 50, 1000, None])
+def test_every_packing_gives_the_same_text(tmp_path, ending, block_bytes):
+    path = written(tmp_path, ending, PACK[ending](TEXT))
+    blocks = list(blocks_of_lines(path, block_bytes))
+    assert b"".join(blocks) == TEXT
+    assert all(block.endswith(b"\n") for block in blocks)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_endings_may_be_in_capitals(tmp_path, ending):
+    assert read(written(tmp_path, ending.upper(), PACK[ending](TEXT))) == TEXT
+
+
+def test_the_block_size_is_looked_up_when_reading(tmp_path, small_blocks):
+    assert len(list(blocks_of_lines(written(tmp_path, ".csv", TEXT)))) > 10
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_cut_short_anywhere(tmp_path, ending):
+    packed = PACK[ending](TEXT)
+    for cut in range(1, len(packed)):
+        assert "damaged or cut short" in refused(written(tmp_path, ending, packed[:cut])), cut
+
+
+def test_zstd_without_checksum_cut_short_anywhere(tmp_path):
+    packed = zstd(TEXT, checksum=False)
+    for cut in range(1, len(packed)):
+        assert "damaged or cut short" in refused(written(tmp_path, ".csv.zst", packed[:cut])), cut
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_a_large_file_cut_short(tmp_path, ending):
+    """Larger than the buffers, so that whole blocks come before the damage."""
+    numbers = random.Random(1)
+    packed = PACK[ending](b"".join(b"%d,b\n" % numbers.getrandbits(400) for _ in range(20_000)))
+    assert len(packed) > 500_000
+    for cut in (len(packed) // 3, len(packed) - 20, len(packed) - 8, len(packed) - 4, len(packed) - 1):
+        assert "damaged or cut short" in refused(written(tmp_path, ending, packed[:cut])), cut
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_a_flipped_bit_is_noticed_or_does_no_harm(tmp_path, ending):
+    packed = PACK[ending](TEXT)
+    noticed = 0
+    for place in range(len(packed)):
+        damaged = bytearray(packed)
+        damaged[place] ^= 1 << place % 8
+        try:
+            assert read(written(tmp_path, ending, damaged)) == TEXT, place
+        except StudyError:
+            noticed += 1
+    assert noticed > len(packed) / 2
+
+
+def test_a_damaged_tar_in_sound_gzip(tmp_path):
+    """Sums of gzip hold, so only tarfile stands between odd headers and the reader."""
+    plain = archive(("table.csv", TEXT))
+    for place in range(600):
+        for value in (0, 0x80, 0xFF, ord("x"), ord("L"), ord("9")):
+            damaged = bytearray(plain)
+            damaged[place] = value
+            header = bytes(damaged[:148]) + b" " * 8 + bytes(damaged[156:512])
+            damaged[148:156] = b"%06o\0 " % sum(header)  # a sum that fits, so that the header is believed
+            path = written(tmp_path, ".tar.gz", gzip.compress(bytes(damaged), 1))
+            try:
+                read(path)
+            except StudyError as error:
+                assert str(error).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("cut", [100, 512, 700, 1024])
+def test_a_tar_cut_before_it_was_compressed(tmp_path, cut):
+    path = written(tmp_path, ".tar.gz", gzip.compress(archive(("table.csv", TEXT))[:cut]))
+    assert "Fetch the file again" in refused(path) or "fetch the file again" in refused(path)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_empty(tmp_path, ending):
+    assert "the file is empty" in refused(written(tmp_path, ending, b""))
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".csv.xz", ".csv.zst", ".tar.gz"])
+def test_nothing_inside(tmp_path, ending):
+    assert "the file is empty" in refused(written(tmp_path, ending, PACK[ending](b"")))
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_web_page_under_any_name(tmp_path, ending):
+    message = refused(written(tmp_path, ending, PAGE))
+    assert "HTML" in message
+    assert "Fetch the file again" in message
+    if ending != ".csv":
+        assert "the bytes are not" in message
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_a_web_page_inside(tmp_path, ending):
+    assert "HTML" in refused(written(tmp_path, ending, PACK[ending](PAGE)))
+
+
+@pytest.mark.parametrize("block_bytes", [1, 8, None])
+def test_a_web_page_after_blank_lines_in_small_blocks(tmp_path, block_bytes):
+    with pytest.raises(StudyError, match="HTML"):
+        read(written(tmp_path, ".csv", b"\n\n  \n<html>\n"), block_bytes)
+
+
+def test_blank_lines_first_are_no_reason_to_stop(tmp_path):
+    assert read(written(tmp_path, ".csv", b"\n \na,b\n"), 1) == b"\n \na,b\n"
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_plain_text_under_a_packed_name(tmp_path, ending):
+    message = refused(written(tmp_path, ending, TEXT))
+    assert "the bytes are not" in message
+    assert "give it the ending .csv" in message
+
+
+@pytest.mark.parametrize(
+    ("packed", "says"),
+    [(gzip.compress(TEXT), "gzip"), (lzma.compress(TEXT), "xz"), (zstd(TEXT), "zstd")],
+)
+def test_packed_bytes_under_a_plain_name(tmp_path, packed, says):
+    assert f"the bytes are {says}" in refused(written(tmp_path, ".csv", packed))
+
+
+def test_one_packing_under_the_name_of_another(tmp_path):
+    assert "the bytes are not gzip" in refused(written(tmp_path, ".csv.gz", zstd(TEXT)))
+
+
+def test_a_gzipped_table_under_the_name_of_an_archive(tmp_path):
+    message = refused(written(tmp_path, ".tar.gz", gzip.compress(TEXT)))
+    assert "no tar archive" in message
+    assert ".csv.gz" in message
+
+
+def test_an_archive_under_the_name_of_a_gzipped_table(tmp_path):
+    assert "tar archive" in refused(written(tmp_path, ".csv.gz", PACK[".tar.gz"](TEXT)))
+    assert "tar archive" in refused(written(tmp_path, ".csv", archive(("table.csv", TEXT))))
+
+
+def test_utf_16(tmp_path):
+    assert "UTF-16" in refused(written(tmp_path, ".csv", TEXT.decode().encode("utf-16")))
+
+
+def test_archive_with_folder_and_macos_file(tmp_path):
+    tar = archive(("._table.csv", b"junk"), ("data/table.csv", TEXT), ("data/._x", b"more"), data=tarfile.DIRTYPE)
+    assert read(written(tmp_path, ".tar.gz", gzip.compress(tar))) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("tar", "says"),
+    [
+        (archive(("a.csv", TEXT), ("b.csv", TEXT)), "'a.csv' and 'b.csv'"),
+        (archive(("", TEXT), ("b.csv", TEXT)), "'' and 'b.csv'"),
+        (archive(data=tarfile.DIRTYPE), "holds no file"),
+        (archive(), "holds no file"),
+        (archive(link=tarfile.SYMTYPE), "'link', which is no plain file"),
+        (archive(link=tarfile.LNKTYPE), "'link', which is no plain file"),
+        (archive(pipe=tarfile.FIFOTYPE), "'pipe', which is no plain file"),
+    ],
+)
+def test_archive_without_exactly_one_table(tmp_path, tar, says):
+    assert says in refused(written(tmp_path, ".tar.gz", gzip.compress(tar)))
+
+
+def test_a_member_named_as_a_path_outside_writes_nothing(tmp_path):
+    path = written(tmp_path, ".tar.gz", gzip.compress(archive(("../../escaped.csv", TEXT))))
+    assert read(path) == TEXT
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("ending", [".csv.gz", ".csv.xz", ".csv.zst"])
+def test_several_streams_in_one_file(tmp_path, ending):
+    assert read(written(tmp_path, ending, PACK[ending](TEXT) + PACK[ending](TEXT))) == TEXT * 2
+    cut = (PACK[ending](TEXT) + PACK[ending](TEXT))[:-5]
+    assert "damaged" in refused(written(tmp_path, ending, cut))
+
+
+def test_zstd_with_a_skippable_frame_first(tmp_path):
+    skippable = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"abcd"
+    assert read(written(tmp_path, ".csv.zst", skippable + zstd(TEXT))) == TEXT
+
+
+def test_zstd_that_unpacks_to_much_more_comes_in_pieces(tmp_path):
+    path = written(tmp_path, ".csv.zst", zstd(b"0,0\n" * 10_000_000))
+    assert max(len(block) for block in blocks_of_lines(path, 1 << 20)) < 50_000_000
+
+
+def test_not_there_and_not_a_file(tmp_path):
+    assert "No such file" in refused(tmp_path / "absent.csv")
+    assert "No such file" in refused(tmp_path / "absent.csv.gz")
+    (tmp_path / "folder.csv").mkdir()
+    assert "cannot be read" in refused(tmp_path / "folder.csv")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_may_not_be_read(tmp_path):
+    path = written(tmp_path, ".csv", TEXT)
+    path.chmod(0)
+    assert "Permission denied" in refused(path)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.zst"])
+@pytest.mark.parametrize("first", [b"", b"a,b\n"])
+def test_a_line_without_end(tmp_path, monkeypatch, ending, first):
+    monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 10_000)
+    monkeypatch.setattr(raw_files, "BLOCK_BYTES", 3_000)
+    assert "a line longer than 10,000 bytes" in refused(written(tmp_path, ending, PACK[ending](first + b"a" * 20_000)))
+
+
+def test_line_ends(tmp_path):
+    assert read(written(tmp_path, ".csv", b"a\r\nb\rc\r\r\nd\n\r\n\ne")) == b"a\nb\rc\r\nd\n\n\ne\n"
+    assert read(written(tmp_path, ".csv", b"a\r\nb\r\n")) == b"a\nb\n"
+
+
+@given(body=st.binary(max_size=300), ending=st.sampled_from(list(PACK)), block_bytes=st.integers(1, 400))
+@example(body=b"\r\n\n\r", ending=".csv", block_bytes=1)
+def test_any_bytes_in_blocks_of_any_size(tmp_path_factory, body, ending, block_bytes):
+    text = b"a" + body
+    path = written(Path(tmp_path_factory.getbasetemp()), ending, PACK[ending](text))
+    blocks = list(blocks_of_lines(path, block_bytes))
+    assert b"".join(blocks) == (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n")
+    assert all(block.endswith(b"\n") for block in blocks)

@@ -1,0 +1,100 @@
+"""Which raw files a trace has."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from study.config import ConfigError
+from study.raw_tables import ARCHIVES, PACKINGS, raw_tables
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
+REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def make(*names):
+        (tmp_path / "mine").mkdir()
+        for name in names:
+            (tmp_path / "mine" / name).touch()
+        return str(tmp_path / "mine")
+
+    return make
+
+
+def listed(folder, **entry):
+    return raw_tables("t1", {"format": "pai2020", "folder": folder} | entry, FORMATS)
+
+
+def refused(folder, **entry):
+    with pytest.raises(ConfigError) as error:
+        listed(folder, **entry)
+    message = str(error.value)
+    assert message.startswith(f"registry.t1.folder: {folder}: ")
+    return message
+
+
+@pytest.mark.parametrize("ending", [*(f".csv{packing}" for packing in PACKINGS), *PACKINGS, *ARCHIVES])
+def test_every_ending(folder, ending):
+    path = folder(*(name + ending for name in REQUIRED))
+    assert list(listed(path).values()) == [[f"{path}/{name}{ending}"] for name in REQUIRED]
+
+
+def test_optional_tables_and_the_order_of_the_format(folder):
+    path = folder("pai_sensor_table.csv.zst", *(f"{name}.csv" for name in reversed(REQUIRED)), "README.md")
+    assert list(listed(path)) == ["job", "task", "instance", "sensor"]
+
+
+def test_the_folder_as_it_was_typed(folder, monkeypatch):
+    path = folder(*(f"{name}.csv" for name in REQUIRED))
+    monkeypatch.chdir(Path(path).parent)
+    assert listed("mine")["job"] == ["mine/pai_job_table.csv"]
+    assert listed("./mine/")["job"] == ["./mine/pai_job_table.csv"]
+
+
+def test_no_folder(tmp_path):
+    message = refused(str(tmp_path / "absent"), source="https://example.org/trace")
+    assert "there is no such folder" in message
+    assert "Name the folder that holds pai_job_table.csv, pai_task_table.csv, pai_instance_table.csv" in message
+    assert "https://example.org/trace" in message
+    (tmp_path / "file").touch()
+    assert "there is no such folder" in refused(str(tmp_path / "file"))
+
+
+def test_a_required_table_is_missing(folder):
+    message = refused(folder("pai_job_table.csv", "pai_task_tabel.csv", "pai_instance_table.csv"))
+    assert "the table task is missing: expected pai_task_table.csv (also packed: .gz, .zst" in message
+    assert "The folder holds: pai_instance_table.csv, pai_job_table.csv, pai_task_tabel.csv." in message
+
+
+def test_an_empty_and_a_full_folder(folder, tmp_path):
+    assert "The folder holds: nothing." in refused(folder())
+    for number in range(20):
+        (tmp_path / "mine" / f"f{number:02}").touch()
+    assert "f11 and 8 more." in refused(str(tmp_path / "mine"))
+
+
+def test_two_files_for_one_table(folder):
+    message = refused(folder(*(f"{name}.csv" for name in REQUIRED), "pai_task_table.tar.gz"))
+    assert "the table task is there more than once: pai_task_table.csv, pai_task_table.tar.gz" in message
+    assert "registry.t1.files.task" in message
+
+
+def test_a_named_file(folder):
+    path = folder(*(f"{name}.csv" for name in REQUIRED), "pai_task_table.csv.gz", "odd.csv")
+    assert listed(path, files={"task": "odd.csv"})["task"] == [f"{path}/odd.csv"]
+    message = refused(path, files={"sensor": "gone.csv", "task": "odd.csv"})
+    assert "the table sensor is missing: expected gone.csv." in message
+
+
+def test_a_folder_is_no_table(folder, tmp_path):
+    path = folder("pai_job_table.csv", "pai_instance_table.csv")
+    (tmp_path / "mine" / "pai_task_table.csv").mkdir()
+    assert "the table task is missing" in refused(path)
+
+
+def test_a_generated_trace_needs_no_files():
+    tables = raw_tables("demo", {"format": "pai2020", "generate": {"tasks": 10}}, FORMATS)
+    assert tables["job"] == ["data/demo/pai_job_table.csv"]
+    assert list(tables) == list(FORMATS["pai2020"]["tables"])

@@ -1,0 +1,402 @@
+"""Raw tables against their schema: every row is kept with the right types, or put aside with its rule and its text."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from ttf import raw_files
+from ttf.errors import StudyError
+from ttf.raw_tables import ASIDE_SCHEMA, raw_lines, read_table, table_schemas
+
+JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
+TASK = "j1,worker,2.0,Terminated,100.0,200.0,600.0,29.296875,50.0,T4"
+POD_HEADER = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+)
+POD = "p1,12000,16384,1,460,V100M16|V100M32,LS,Running,0,50,0"
+
+
+@pytest.fixture
+def table(tmp_path, schemas):
+    """Read text as a table: (rows kept, rows put aside)."""
+
+    def read(text, name="task", format_="pai2020"):
+        path = tmp_path / "table.csv"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        schema = schemas[format_][name]
+        blocks = list(read_table(path, schema))
+        kept = pl.concat([pl.DataFrame(schema=schema.stored), *(kept for kept, _ in blocks)])
+        aside = pl.concat([pl.DataFrame(schema=ASIDE_SCHEMA), *(aside for _, aside in blocks)])
+        assert all(kept.schema == schema.stored and aside.schema == ASIDE_SCHEMA for kept, aside in blocks)
+        return kept, aside
+
+    return read
+
+
+def reasons(aside):
+    return aside.select("line", "reason", "column").rows()
+
+
+def task(**changes):
+    names = ["job", "task", "inst_num", "status", "start", "end", "plan_cpu", "plan_mem", "plan_gpu", "gpu_type"]
+    return ",".join((dict(zip(names, TASK.split(","), strict=True)) | changes).values())
+
+
+def test_types_and_units_of_a_task(table):
+    kept, aside = table(TASK + "\n")
+    assert aside.is_empty()
+    assert kept.row(0, named=True) == {
+        "line": 1,
+        "job_name": "j1",
+        "task_name": "worker",
+        "inst_num": 2,
+        "status": "Terminated",
+        "start_s": 100,
+        "end_s": 200,
+        "cpu_milli": 6000,
+        "mem_mib": 30000,
+        "gpu_milli": 500,
+        "gpu_type": "T4",
+    }
+
+
+def test_blank_fields_are_null(table):
+    kept, _ = table("j1,worker,,Waiting,,,,,,\n")
+    assert [name for name, values in kept.to_dict(as_series=False).items() if values == [None]] == [
+        *("inst_num", "start_s", "end_s", "cpu_milli", "mem_mib", "gpu_milli", "gpu_type")
+    ]
+
+
+@pytest.mark.parametrize("zero", ["0", "0.0", "-0.0", ""])
+def test_a_zero_time_is_blank_in_pai(table, zero):
+    kept, aside = table(task(start="100", end=zero) + "\n" + task(start=zero, end="50") + "\n")
+    assert kept.select("start_s", "end_s").rows() == [(100, None), (None, 50)]
+    assert aside.is_empty()
+
+
+def test_a_zero_time_is_a_time_in_openb(table):
+    kept, aside = table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")
+    assert aside.is_empty()
+    assert kept.row(0, named=True) == {
+        "line": 2,
+        "name": "p1",
+        "cpu_milli": 12000,
+        "mem_mib": 16384,
+        "num_gpu": 1,
+        "gpu_milli": 460,
+        "gpu_type": "V100M16|V100M32",
+        "qos": "LS",
+        "pod_phase": "Running",
+        "submit_s": 0,
+        "end_s": 50,
+        "start_s": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "column"),
+    [
+        ({"job": ""}, "missing_value", "job_name"),
+        ({"status": ""}, "missing_value", "status"),
+        ({"status": "terminated"}, "unknown_value", "status"),
+        ({"status": "Terminated "}, "unknown_value", "status"),
+        ({"status": "\0"}, "unknown_value", "status"),
+        ({"start": "-1"}, "out_of_range", "start_time"),
+        ({"start": "yesterday"}, "not_a_number", "start_time"),
+        ({"start": "100.5"}, "not_a_number", "start_time"),
+        ({"end": "99"}, "end_before_start", "end_time"),
+        ({"end": "1739162000000"}, "out_of_range", "end_time"),
+        ({"inst_num": "1.5"}, "not_a_number", "inst_num"),
+        ({"inst_num": "-1"}, "out_of_range", "inst_num"),
+        ({"inst_num": "1e7"}, "out_of_range", "inst_num"),
+        ({"plan_cpu": "1e10"}, "out_of_range", "plan_cpu"),
+        ({"plan_gpu": "-0.0001"}, "out_of_range", "plan_gpu"),
+        ({"plan_mem": "1e19"}, "out_of_range", "plan_mem"),
+    ],
+)
+def test_a_broken_rule(table, changes, reason, column):
+    line = task(**changes)
+    kept, aside = table(f"{TASK}\n{line}\n{TASK}\n")
+    assert kept["line"].to_list() == [1, 3]
+    assert aside.rows() == [("task", 2, reason, column, line)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("1e400", "-1e400", "nan", "NaN", "inf", "-inf", "infinity", "1_000", " 12", "12 ", "0x10", "１２"),
+        *("--1", "1e", "\0", "12\0", '"12"', "1\r2", "\t12", "1d5", "é", "None"),
+    ],
+)
+@pytest.mark.parametrize("column", ["start_time", "plan_cpu", "inst_num"])
+def test_what_is_no_number(table, value, column):
+    field = {"start_time": "start"}.get(column, column)
+    line = task(**{field: value}, end="" if field == "start" else "200.0")
+    kept, aside = table(f"{line}\n")
+    assert kept.is_empty()
+    assert aside.rows() == [("task", 1, "not_a_number", column, line)]
+
+
+@pytest.mark.parametrize(
+    ("value", "milli"),
+    [("+5", 50), (".5", 5), ("5.", 50), ("1e2", 1000), ("0.05", 1), ("-0", 0), ("5\r", 50)],
+)
+def test_what_is_a_number(table, value, milli):
+    kept, _ = table(task(plan_cpu=value) + "\n")
+    assert kept["cpu_milli"].to_list() == [milli]
+
+
+def test_the_largest_values_are_kept(table):
+    kept, aside = table(task(start="1", end="1e11", plan_cpu="1e9", inst_num="1e6") + "\n")
+    assert aside.is_empty()
+    assert kept.select("end_s", "cpu_milli", "inst_num").row(0) == (10**11, 10**10, 10**6)
+
+
+def test_a_column_that_is_not_stored_has_no_largest_value(table):
+    """Bytes read by an instance go far beyond any other number."""
+    line = "j1,worker,w,i,m,/dev/nvidia0,50.0,25.0,0.5,1.0,0.1,0.1,1e15,2e15,1e9,1e10\n"
+    kept, aside = table(line, "sensor")
+    assert aside.is_empty()
+    assert kept.select("cpu_used_milli", "gpu_used_milli", "mem_used_mib").row(0) == (500, 250, 512)
+
+
+def test_times_in_order_whichever_is_blank(table):
+    rows = ["1,2,3", "5,6,", "5,4,", ",9,", "5,7,8", "5,7,4", "5,,9", "5,,"]  # creation, deletion, scheduled
+    text = "".join(f"p{n},1,1,1,1,,LS,Pending,{row}\n" for n, row in enumerate(rows))
+    kept, aside = table(f"{POD_HEADER}\n{text}", "pods", "openb")
+    assert kept["line"].to_list() == [3, 8, 9]
+    assert reasons(aside) == [
+        (2, "end_before_start", "deletion_time"),
+        (4, "end_before_start", "deletion_time"),
+        (5, "missing_value", "creation_time"),
+        (6, "end_before_start", "deletion_time"),
+        (7, "end_before_start", "scheduled_time"),
+    ]
+
+
+def test_wrong_number_of_fields(table):
+    kept, aside = table(f"{TASK}\n{TASK},\nonly this\n,,,\n{TASK}\n")
+    assert kept["line"].to_list() == [1, 5]
+    assert reasons(aside) == [(line, "wrong_column_count", None) for line in (2, 3, 4)]
+    assert aside["text"].to_list() == [f"{TASK},", "only this", ",,,"]
+
+
+def test_too_many_fields_do_not_make_up_for_too_few(table):
+    """The separators of the block add up, line by line they do not."""
+    kept, aside = table(f"{TASK},\n{TASK.rpartition(',')[0]}\n")
+    assert kept.is_empty()
+    assert reasons(aside) == [(1, "wrong_column_count", None), (2, "wrong_column_count", None)]
+
+
+def test_blank_lines_are_no_rows_but_count_as_lines(table):
+    kept, aside = table(f"\n{TASK}\n \t\n\r\n{task(status='?')}\n\n\n{TASK}")
+    assert kept["line"].to_list() == [2, 8]
+    assert reasons(aside) == [(5, "unknown_value", "status")]
+
+
+def test_not_utf8(table):
+    kept, aside = table(TASK.encode() + b"\n" + TASK.encode().replace(b"T4", b"\xe9") + b"\n" + "ü".encode() + b"\n")
+    assert kept["line"].to_list() == [1]
+    assert reasons(aside) == [(2, "not_utf8", None), (3, "wrong_column_count", None)]
+    assert aside["text"].to_list() == [TASK.replace("T4", "\ufffd"), "ü"]
+
+
+def test_utf8_is_kept(table):
+    kept, aside = table(task(gpu_type="グラフィック") + "\n")
+    assert kept["gpu_type"].to_list() == ["グラフィック"]
+    assert aside.is_empty()
+
+
+def test_byte_order_mark_line_ends_and_no_newline_at_the_end(table):
+    expected = table(f"{TASK}\n{TASK}\n")[0]
+    for text in (f"\ufeff{TASK}\n{TASK}\n", f"{TASK}\r\n{TASK}\r\n", f"{TASK}\n{TASK}", f"\ufeff{TASK}\r\n{TASK}"):
+        kept, aside = table(text)
+        assert kept.equals(expected)
+        assert aside.is_empty()
+
+
+def test_quotes_are_text(table):
+    kept, aside = table(f"{task(gpu_type=chr(34) + 'T4')}\n{task(job=chr(34) * 2)}\n")
+    assert kept["gpu_type"].to_list() == ['"T4', "T4"]
+    assert kept["job_name"].to_list() == ["j1", '""']
+    assert aside.is_empty()
+
+
+@pytest.mark.parametrize("start", ["x^", "x\x01", "x", "#", "\x1f", "BZh", "PK\x03\x04", "(", '"', "'", "\\"])
+def test_no_beginning_is_magic(table, start):
+    """Polars itself takes text that begins with x^ for compressed, and gives no rows."""
+    kept, aside = table(f"{task(job=start + 'j')}\n{TASK}\n{task(status='?')}\n")
+    assert kept["job_name"].to_list() == [f"{start}j", "j1"]
+    assert kept["line"].to_list() == [1, 2]
+    assert reasons(aside) == [(3, "unknown_value", "status")]
+
+
+def test_very_long_field(table):
+    long = "é" * 3_000_000
+    kept, aside = table(f"{task(gpu_type=long)}\n{task(status=long)}\n{TASK}\n")
+    assert kept["gpu_type"].str.len_chars().to_list() == [3_000_000, 2]
+    assert aside["text"].to_list() == [task(status=long)[:500]]
+
+
+def test_a_header_row_where_none_belongs(table, schemas):
+    for name in ("task", "group_tag"):
+        columns = schemas["pai2020"][name].columns
+        header = ",".join(column.name for column in columns)
+        row = TASK if name == "task" else "i1,u1,,g1,"
+        kept, aside = table(f"\ufeff{header}\r\n{row}\n\n{header}\n{row}\n", name)
+        assert kept["line"].to_list() == [2, 5]
+        assert reasons(aside) == [(1, "header_row", None), (4, "header_row", None)]
+        assert aside["text"].to_list() == [header, header]
+
+
+def test_columns_go_by_the_header(table):
+    names, values = POD_HEADER.split(","), POD.split(",")
+    header, row = ",".join([*reversed(names), "extra"]), ",".join([*reversed(values), "?"])
+    assert table(f"{header}\n{row}\n", "pods", "openb")[0].equals(table(f"{POD_HEADER}\n{POD}\n", "pods", "openb")[0])
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        (POD, "no column name, cpu_milli"),
+        (POD_HEADER.replace("qos", "class"), "no column qos"),
+        (POD_HEADER.upper(), "no column name"),
+        ("", "no column name"),
+        ("\x1b[31mname,\0", r"found \x1b[31mname,\x00."),
+        (POD_HEADER + ",qos", "names 'qos' more than once"),
+    ],
+)
+def test_a_header_row_missing_or_wrong(table, header, says):
+    with pytest.raises(StudyError, match=r"table\.csv: line 1: the header row") as error:
+        table(f"{header}\n{POD}\n", "pods", "openb")
+    assert says in str(error.value)
+
+
+def test_a_header_and_no_rows(table):
+    for text in (POD_HEADER, f"\ufeff{POD_HEADER}\r\n\r\n"):
+        kept, aside = table(text, "pods", "openb")
+        assert kept.is_empty()
+        assert aside.is_empty()
+
+
+def test_one_reason_a_row_the_first(table):
+    _, aside = table(task(job="", inst_num="x", status="?", start="-5", end="y") + "\n")
+    assert reasons(aside) == [(1, "missing_value", "job_name")]
+
+
+def test_raw_lines(tmp_path, small_blocks):
+    path = tmp_path / "table.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + b"".join(b"line %d\r\n" % n for n in range(1, 100)) + b"\nlast\xff")
+    assert raw_lines(path, {1, 2, 50, 99, 100, 101}) == {
+        1: "line 1",
+        2: "line 2",
+        50: "line 50",
+        99: "line 99",
+        100: "",
+        101: "last\ufffd",
+    }
+    assert raw_lines(path, set()) == {}
+
+
+def test_a_schema_says_where_it_is_wrong():
+    with pytest.raises(TypeError, match="colour"):
+        table_schemas({"header": False, "tables": {"t": {"columns": [{"name": "a", "type": "text", "colour": 1}]}}})
+
+
+# Any mix of valid and broken lines, against a reading of each line by itself.
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+HOSTILE = ["", "0", "-1", "5", "100", "250.0", "1e400", "nan", "inf", "1_000", " 12", "0x10", "１２", "\0", "1\r2", '"']
+HOSTILE += ["x", "3.5", "1e11", "1e12", "-0.0", "a\rb", "ü", "x^", "x\x01", "+7", ".5", "٣"]
+letters = st.characters(exclude_characters=",\n", exclude_categories=["Cs"])
+field = st.sampled_from(HOSTILE) | st.text(letters, max_size=5)
+odd_row = st.lists(field, min_size=4, max_size=7).map(lambda fields: ",".join(fields).encode())
+nearly = st.tuples(
+    *(field, field, field, st.sampled_from(["Terminated", "Failed", "Running", "Waiting", "", "?"]), field, field)
+).map(lambda fields: ",".join(fields).encode())
+good = st.integers(0, 9).map(lambda n: JOB.format(n=n).strip().encode())
+junk = st.binary(max_size=12).map(lambda text: text.replace(b"\n", b","))
+header_row = st.just(b"job_name,inst_id,user,status,start_time,end_time")
+line_end = st.sampled_from([b"\n", b"\n", b"\r\n"])
+
+
+def verdict(line):
+    """What becomes of one line of the job table: blank, kept, or the reason and column."""
+    if not line.strip():
+        return "blank"
+    if line == b"job_name,inst_id,user,status,start_time,end_time":
+        return ("header_row", None)
+    try:
+        fields = line.decode().split(",")
+    except UnicodeDecodeError:
+        return ("not_utf8", None)
+    if len(fields) != 6:
+        return ("wrong_column_count", None)
+    fields = [field.removesuffix("\r") for field in fields]
+    if not fields[0]:
+        return ("missing_value", "job_name")
+    if fields[3] not in ("Terminated", "Failed", "Running", "Waiting"):
+        return ("unknown_value", "status") if fields[3] else ("missing_value", "status")
+    times = []
+    for name, text in (("start_time", fields[4]), ("end_time", fields[5])):
+        value = float(text) if NUMBER.fullmatch(text) else None
+        if text and (value is None or value in (float("inf"), float("-inf")) or value % 1):
+            return ("not_a_number", name)
+        if value and (value < 0 or value > 10**11):
+            return ("out_of_range", name)
+        times.append(value)
+    if times[0] and times[1] and times[1] < times[0]:
+        return ("end_before_start", "end_time")
+    return "kept"
+
+
+@given(
+    lines=st.lists(st.tuples(good | nearly | odd_row | junk | header_row, line_end), max_size=12),
+    block_bytes=st.integers(1, 200),
+    mark=st.booleans(),
+    last_end=st.booleans(),
+)
+@settings(max_examples=400, deadline=None)
+@example(lines=[(b"x^,,,Failed,,", b"\n")] * 2, block_bytes=1, mark=False, last_end=True)
+def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_bytes, mark, last_end):
+    first = JOB.format(n=0).encode()  # so that the file as a whole is a table
+    text = first + b"".join(line + end for line, end in lines)
+    if not last_end and text.endswith(b"\n"):
+        text = text[:-1]
+    path = Path(tmp_path_factory.getbasetemp()) / "mix.csv"
+    path.write_bytes(b"\xef\xbb\xbf" * mark + text)
+    patch = pytest.MonkeyPatch()
+    with patch.context() as context:
+        context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
+        blocks = list(read_table(path, schemas["pai2020"]["job"]))
+        reread = raw_lines(path, set(range(1, len(lines) + 2)))
+    seen = (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n").split(b"\n")[:-1]
+    verdicts = {number: verdict(line) for number, line in enumerate(seen, start=1)}
+
+    kept = [line for frame, _ in blocks for line in frame["line"]]
+    aside = [row for _, frame in blocks for row in frame.iter_rows()]
+    assert kept == [number for number, what in verdicts.items() if what == "kept"]
+    assert [(line, (reason, column)) for _, line, reason, column, _ in aside] == [
+        (number, what) for number, what in verdicts.items() if what not in ("kept", "blank")
+    ]
+    for _, line, _, _, shown in aside:
+        assert shown == seen[line - 1].decode(errors="replace") == reread[line]
+
+
+@given(text=st.binary(max_size=200), table_=st.sampled_from(["pods", "nodes"]), with_header=st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_at_all(schemas, tmp_path_factory, text, table_, with_header):
+    path = Path(tmp_path_factory.getbasetemp()) / "any.csv"
+    header = ",".join(column.name for column in schemas["openb"][table_].columns).encode() + b"\n"
+    path.write_bytes(header * with_header + text)
+    try:
+        blocks = list(read_table(path, schemas["openb"][table_]))
+    except StudyError as error:
+        assert str(path) in str(error)
+        assert not with_header
+        return
+    rows = sum(bool(line.strip()) for line in text.split(b"\n"))
+    assert sum(kept.height + aside.height for kept, aside in blocks) == rows

@@ -1,0 +1,84 @@
+"""Tables of the results contract: the same numbers give the same bytes, and are read as they were written."""
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ttf.agreement import runtime_agreement
+from ttf.ingest import ANOMALIES_SCHEMA
+from ttf.outcomes import OUTCOME_COLUMNS
+from ttf.stats import correlation, lifetimes, mttf, run_times, shares, survival
+from ttf.tables import read_csv, write_csv, write_parquet
+
+ACCOUNT = {"table": pl.String} | dict.fromkeys(("rows_read", "rows_kept", "rows_quarantined"), pl.Int64)
+# Survival's times are whole in memory and floats in the files of other rules: one name, one type when read.
+WHOLE_IN_MEMORY = {"median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s"}
+
+
+def test_bytes(tmp_path):
+    frame = pl.DataFrame(
+        {"value": ["100", "a,b", 'say "x"', None], "jobs": [1, None, 3, 4], "estimate": [0.1, 1e-300, 1e22, None]}
+    )
+    write_csv(frame, tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_bytes() == (
+        b'value,jobs,estimate\n100,1,0.1\n"a,b",,1e-300\n"say ""x""",3,1e+22\n,4,\n'
+    )
+    assert read_csv(tmp_path / "t.csv").equals(frame)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_floats_come_back_to_the_last_bit(tmp_path_factory, numbers):
+    path = tmp_path_factory.getbasetemp() / "floats.csv"
+    write_csv(
+        pl.DataFrame({"n": [1] * len(numbers), "estimate": numbers}, schema_overrides={"estimate": pl.Float64}), path
+    )
+    assert read_csv(path)["estimate"].to_list() == numbers
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)))
+def test_labels_come_back(tmp_path_factory, labels):
+    path = tmp_path_factory.getbasetemp() / "labels.csv"
+    frame = pl.DataFrame({"n": [1] * len(labels), "value": labels}, schema={"n": pl.Int64, "value": pl.String})
+    write_csv(frame, path)
+    assert read_csv(path).equals(frame)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_non_number_is_refused(tmp_path, bad):
+    with pytest.raises(ValueError, match=r"t\.csv: column estimate holds NaN"):
+        write_csv(pl.DataFrame({"estimate": [1.0, None, bad]}), tmp_path / "t.csv")
+    assert not (tmp_path / "t.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *(ACCOUNT, ANOMALIES_SCHEMA, OUTCOME_COLUMNS, correlation.CORRELATION_SCHEMA, lifetimes.MODEL_SCHEMA),
+        *(mttf.MTTF_SCHEMA, mttf.WITHOUT_END_SCHEMA, run_times.GROUP_SCHEMA, shares.SHARE_SCHEMA),
+        *(survival.STRATUM_SCHEMA, survival.CURVE_SCHEMA, survival.SUMMARY_SCHEMA),
+    ],
+)
+@pytest.mark.parametrize("rows", [0, 2])
+def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, schema, rows):
+    frame = pl.DataFrame({name: [None] * rows for name in schema}, schema=schema)
+    write_csv(frame, tmp_path / "t.csv")
+    seen = read_csv(tmp_path / "t.csv")
+    assert seen.height == rows
+    assert {name: dtype for name, dtype in seen.schema.items() if name not in WHOLE_IN_MEMORY} == {
+        name: dtype for name, dtype in schema.items() if name not in WHOLE_IN_MEMORY
+    }
+
+
+def test_the_agreement_table(tmp_path):
+    table = runtime_agreement(pl.DataFrame({"outcome": ["success"]}))
+    write_csv(table, tmp_path / "t.csv")
+    assert read_csv(tmp_path / "t.csv").equals(table)
+
+
+def test_parquet_does_not_depend_on_the_pieces(tmp_path):
+    frame = pl.DataFrame({"a": range(10)})
+    write_parquet(frame, tmp_path / "whole")
+    write_parquet(pl.concat([frame.head(3), frame.tail(7)], rechunk=False), tmp_path / "pieces")
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()

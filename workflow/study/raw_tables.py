@@ -1,0 +1,114 @@
+"""Which raw files a trace has: known when the DAG is built, from the registry and a look into the folder."""
+
+from pathlib import Path
+
+from study.config import ConfigError
+
+PACKINGS = ("", ".gz", ".zst", ".xz")
+ARCHIVES = (".tar.gz", ".tgz")
+
+
+def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
+    """Table -> its files, as the user typed their folder, in the format's order; only the tables that are there.
+
+    The files of a generated trace are the ones that rule make_sample writes, there or not yet; a table that is missing
+    and can be downloaded is the file that rule fetch writes (see to_fetch).
+    Raises ConfigError for a folder that is not there, a required table that is not in it, two files for a table of one
+    file, and a download that cannot be what was meant.
+    """
+    tables = formats[entry["format"]]["tables"]
+    if "generate" in entry:
+        return {table: [f"data/{trace}/{spec['file']}.csv"] for table, spec in tables.items()}
+    folder = Path(entry["folder"])
+    where = f"registry.{trace}.folder: {entry['folder']}"
+    downloads = _downloads(trace, entry)
+    if not folder.is_dir() and (folder.exists() or not downloads):
+        raise ConfigError(
+            f"{where}: there is no such folder (seen from where the command is typed). Name the folder that holds "
+            f"{', '.join(_expected(spec) for spec in tables.values() if spec['required'])}{_or_download(trace, entry)}."
+            + (f" Source of the files: {entry['source']}" if entry.get("source") else "")
+        )
+    present = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    found = {}
+    for table, spec in tables.items():
+        named = entry.get("files", {}).get(table)
+        names = [name for name in present if name == named] if named else _files_of(spec, present)
+        if len(names) > 1 and "every" not in spec:
+            raise ConfigError(
+                f"{where}: the table {table} is there more than once: {', '.join(names)}. "
+                f"Keep one, or name it: registry.{trace}.files.{table}"
+            )
+        if names:
+            found[table] = [f"{entry['folder'].rstrip('/')}/{name}" for name in names]
+        elif table in downloads and not named:
+            found[table] = [downloads[table]]
+        elif spec["required"] or named:
+            raise ConfigError(
+                f"{where}: the table {table} is missing: expected {named or _expected(spec)}"
+                + ("" if named else f" (also packed: {', '.join((*PACKINGS[1:], *ARCHIVES))})")
+                + f"{_or_download(trace, entry, table)}. The folder holds: {_listing(present)}."
+            )
+    return found
+
+
+def to_fetch(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, dict]:
+    """File name -> its `download` in the registry, for those of the trace's raw files that are not there yet.
+
+    A file that is there is nobody's product, so that no rerun can remove it or fetch it again.
+    """
+    downloads = _downloads(trace, entry)
+    return {
+        Path(path).name: entry["download"][table]
+        for table, path in downloads.items()
+        if path in files.get(table, []) and not Path(path).exists()
+    }
+
+
+def _downloads(trace: str, entry: dict) -> dict[str, str]:
+    """Table -> the path it is downloaded to; none where the folder is not the workflow's own to write to."""
+    if not _is_own_folder(trace, entry):
+        return {}
+    found: dict[str, str] = {}
+    wanted: dict[str, dict] = {}
+    for table, download in entry.get("download", {}).items():
+        where = f"registry.{trace}.download.{table}"
+        if not download["urls"]:
+            continue
+        if any(url.endswith("*") for url in download.get("parts", [])) and "bytes" not in download:
+            raise ConfigError(f"{where}.parts: * stands for as many parts as bytes asks for; say how many bytes.")
+        path = f"data/{trace}/{download['urls'][0].rpartition('/')[2]}"
+        if wanted.setdefault(path, download) != download:
+            raise ConfigError(f"{where}: another table is downloaded to {path} too, but from elsewhere.")
+        found[table] = path
+    return found
+
+
+def _is_own_folder(trace: str, entry: dict) -> bool:
+    return Path(entry.get("folder", ".")) == Path("data", trace)
+
+
+def _or_download(trace: str, entry: dict, table: str | None = None) -> str:
+    """A word on downloads, where they are known and the folder keeps them from being made."""
+    known = entry.get("download", {})
+    if _is_own_folder(trace, entry) or not (known.get(table, {}).get("urls") if table else known):
+        return ""
+    return f"; with folder: data/{trace} what is missing is downloaded"
+
+
+def _expected(spec: dict) -> str:
+    """What a table's file is called."""
+    return " or ".join(f"*{ending}" for ending in spec["every"]) if "every" in spec else f"{spec['file']}.csv"
+
+
+def _files_of(spec: dict, present: list[str]) -> list[str]:
+    """The files in the folder that are this table: named so, or of such an ending, plain or packed."""
+    if "every" in spec:
+        endings = tuple(ending + packing for ending in spec["every"] for packing in PACKINGS)
+        return [name for name in present if name.endswith(endings)]
+    stem = spec["file"]
+    names = {stem + ending + packing for ending in (".csv", "") for packing in PACKINGS}
+    return [name for name in present if name in names | {stem + ending for ending in ARCHIVES}]
+
+
+def _listing(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "nothing"

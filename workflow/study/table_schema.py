@@ -1,0 +1,150 @@
+"""Schemas of raw tables: the one shipped with a format, or one of a person's own that the registry names."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+from study.config import SCHEMAS, ConfigError, load_yaml
+
+TABLE_SCHEMA = SCHEMAS / "table.schema.yaml"
+# Rules write below it: a schema there would be an input of the rule that it comes from.
+PRODUCTS = Path("results")
+MOST_PROBLEMS = 8
+
+
+def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
+    """The schema file in force for a trace: `shipped`, its format's, or the one that its registry entry names.
+
+    None for the format table: its schema follows from the registry entry.
+    Raises ConfigError for a file that is not there, is no schema, lies below results/, or does not give the columns
+    that the format is read by.
+    """
+    if entry.get("format") == "table":
+        if "schema" in entry:
+            raise ConfigError(
+                f"registry.{trace}.schema: the schema of the format table follows from mapping, times, outcomes and "
+                "blank. Change those, and leave schema out."
+            )
+        return None
+    if "schema" not in entry:
+        return shipped
+    adopted, where = Path(entry["schema"]), f"registry.{trace}.schema"
+    if adopted.resolve().is_relative_to(PRODUCTS.resolve()):
+        raise ConfigError(
+            f"{where}: {adopted} lies in results/, where the next run would write over it. Copy it to a place of your "
+            "own, look through it, and name the copy."
+        )
+    if not adopted.is_file():
+        raise ConfigError(f"{where}: {adopted}: there is no such file (seen from where the command is typed).")
+    document = load_table_schema(adopted, f"{where}: {adopted}")
+    if problems := list(_differences(document, load_table_schema(shipped))):
+        raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems[:MOST_PROBLEMS]))
+    return adopted
+
+
+def load_table_schema(path: str | Path, label: str | None = None) -> dict:
+    """The document of a schema file. Raises ConfigError, a line a problem, for a file that is none."""
+    label = str(path) if label is None else label
+    document = load_yaml(path, label)
+    errors = sorted(_validator().iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
+    problems = [f"{_place(document, error.absolute_path)}: {_words(error)}" for error in errors]
+    problems = problems or list(_contradictions(document))
+    if problems:
+        raise ConfigError("\n".join(f"{label}: {problem}" for problem in problems[:MOST_PROBLEMS]))
+    return document
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(load_yaml(TABLE_SCHEMA))
+
+
+def _place(document: dict, path) -> str:
+    """The key path of a problem, a column by its name: tables.pods.qos.values."""
+    value, parts = document, []
+    for part in path:
+        value = value[part]
+        if isinstance(part, int):
+            name = value.get("name") if isinstance(value, dict) else None
+            parts[-1:] = [str(name)] if isinstance(name, str) else [f"{parts[-1]}[{part}]"]
+        else:
+            parts.append(str(part))
+    return ".".join(parts) or "the file"
+
+
+def _words(error) -> str:
+    """What is wrong, in words: jsonschema's would print the whole value."""
+    limit, schema = error.validator_value, error.schema
+    if error.validator == "additionalProperties":
+        known = schema.get("properties", {})
+        unknown = [key for key in error.instance if key not in known]
+        return (
+            f"unknown key {', '.join(map(repr, unknown))[:80]}; allowed: {', '.join(known) or 'letters, digits, _, -'}"
+        )
+    if error.validator == "required":
+        return f"is missing {', '.join(key for key in limit if key not in error.instance)}"
+    if error.validator == "type":
+        return f"found {type(error.instance).__name__}; expected {_KINDS[limit]}"
+    if error.validator == "enum":
+        return f"{str(error.instance)[:40]!r} is not one of {', '.join(limit)}"
+    if error.validator == "not":
+        return "this key goes with another type of column"
+    return f"{str(error.instance)[:40]!r} is not allowed ({error.validator}: {limit})"
+
+
+_KINDS = {
+    "integer": "a whole number",
+    "string": "text (in quotes, if it looks like something else)",
+    "array": "a list",
+    "object": "a mapping",
+    "boolean": "true or false",
+}
+
+
+def _contradictions(document: dict) -> Iterator[str]:
+    """Names that stand for two columns or for none, and limits that let nothing in."""
+    tables = document["tables"]
+    for table, about in tables.items():
+        where = f"tables.{table}"
+        names = [column["name"] for column in about["columns"]]
+        ours = [column.get("as", column["name"]) for column in about["columns"]]
+        for words, what in ((names, "name"), (ours, "as")):
+            for word in sorted({word for word in words if words.count(word) > 1}):
+                yield f"{where}: two columns have the {what} {word!r}"
+        stored = {column.get("as", column["name"]) for column in about["columns"] if column.get("keep", True)}
+        owner = about.get("belongs_to", {})
+        for key, used in (("key", about.get("key", [])), ("belongs_to", owner.get("by", []))):
+            for name in [name for name in used if name not in stored]:
+                yield f"{where}.{key}: there is no stored column {name!r}"
+        for name in [name for name in about.get("order", []) if name not in ours]:
+            yield f"{where}.order: there is no column {name!r}"
+        if owner and owner["table"] not in tables:
+            yield f"{where}.belongs_to: there is no table {owner['table']!r}"
+        for column in about["columns"]:
+            if column.get("minimum", 0) > column.get("maximum", float("inf")):
+                yield f"{where}.{column['name']}: the minimum is larger than the maximum"
+
+
+def _differences(adopted: dict, shipped: dict) -> Iterator[str]:
+    """Where an adopted schema no longer gives what the format is read by: tables, stored columns, their units."""
+    for table, about in shipped["tables"].items():
+        if table not in adopted["tables"]:
+            yield f"tables: the table {table} is missing; the format reads it"
+            continue
+        columns = {
+            column.get("as", column["name"]): column
+            for column in adopted["tables"][table]["columns"]
+            if column.get("keep", True)
+        }
+        for column in about["columns"]:
+            name = column.get("as", column["name"])
+            if not column.get("keep", True):
+                continue
+            if name not in columns:
+                yield f"tables.{table}: there is no stored column {name!r}; the format reads it"
+            elif (columns[name]["type"] == "text") != (column["type"] == "text"):
+                yield f"tables.{table}.{name}: the type {columns[name]['type']} cannot stand for {column['type']}"
+            elif columns[name].get("scale", 1) != column.get("scale", 1):
+                yield f"tables.{table}.{name}: scale must stay {column.get('scale', 1)}; the study counts in this unit"
