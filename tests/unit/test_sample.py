@@ -1,0 +1,544 @@
+"""The synthetic PAI trace: layout, habits, marginals, and the same bytes every time."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from ttf import sample
+from ttf.errors import StudyError
+from ttf.sample import TABLES, write_sample
+
+TASKS = 20_000
+DAY_S = 86_400
+KEY = ["job_name", "task_name"]
+TEXT = {
+    "job_name", "task_name", "inst_id", "inst_name", "worker_name", "user", "status", "machine", "gpu_type",
+    "gpu_type_spec", "group", "workload", "gpu_name",
+}  # fmt: skip
+
+
+def read(folder: Path, table: str) -> pl.DataFrame:
+    schema = {name: pl.String if name in TEXT else pl.Float64 for name in TABLES[table]}
+    return pl.read_csv(folder / f"{table}.csv", has_header=False, schema=schema)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sample") / "new" / "folder"
+    return folder, write_sample(folder, TASKS)
+
+
+@pytest.fixture(scope="module")
+def trace(written):
+    return {table.removeprefix("pai_"): read(written[0], table) for table in TABLES}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    write_sample(folder, 2_000, seed=7)
+    return {table.removeprefix("pai_"): read(folder, table) for table in TABLES}
+
+
+@pytest.fixture(scope="module", params=["trace", "small"])
+def either(request):
+    """Every habit must show at 20,000 tasks and at 2,000."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="module")
+def runs(trace):
+    return by_task(trace)
+
+
+def by_task(tables) -> pl.DataFrame:
+    """Tasks with what their instances say, as the publisher derives it."""
+    seen = tables["instance_table"].with_columns(
+        pl.when(pl.col("start_time") > 0).then("start_time").alias("began"),
+        pl.when(pl.col("end_time") > 0).then("end_time").alias("ended"),
+    )
+    per_task = seen.group_by(KEY).agg(
+        pl.col("began").min(),
+        pl.col("ended").max(),
+        (pl.col("ended") - pl.col("began")).mean().alias("run"),
+        pl.len().alias("rows"),
+        pl.col("ended").count().alias("ends"),
+        pl.col("status").max().alias("largest_status"),
+    )
+    return tables["task_table"].join(per_task, on=KEY, how="left")
+
+
+# ---- bytes ----
+
+
+def test_same_seed_same_bytes_and_another_seed_others(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        write_sample(tmp_path / name, 3_000, seed=seed)
+    first, again, other = (digests(tmp_path / name) for name in "abc")
+    assert first == again
+    assert all(first[name] != other[name] for name in first)
+
+
+def test_thread_count_does_not_change_a_byte(tmp_path):
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
+        "from ttf.sample import write_sample; write_sample(Path(sys.argv[2]), 3_000)"
+    )
+    for threads in ("1", "2"):
+        env = {**os.environ, "POLARS_MAX_THREADS": threads}
+        command = [sys.executable, "-c", code, str(Path(sample.__file__).parents[1]), str(tmp_path / threads)]
+        subprocess.run(command, env=env, check=True)
+    assert digests(tmp_path / "1") == digests(tmp_path / "2")
+
+
+def test_several_blocks_join_without_a_seam(tmp_path, monkeypatch):
+    monkeypatch.setattr(sample, "BLOCK_TASKS", 700)
+    write_sample(tmp_path, 3_000)
+    instances, jobs = read(tmp_path, "pai_instance_table"), read(tmp_path, "pai_job_table")
+    assert instances["inst_name"].is_unique().all()
+    assert instances.join(jobs, on=["job_name", "inst_id"], how="anti").is_empty()
+    assert read(tmp_path, "pai_sensor_table")["read"].null_count() == 3
+
+
+def test_nothing_half_written_stays_behind(tmp_path, monkeypatch):
+    def broken(*_args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(sample, "metric_frame", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_sample(tmp_path, 2_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_small_a_sample_and_a_bad_seed_are_refused(tmp_path):
+    with pytest.raises(StudyError, match="ask for 1,000 or more"):
+        write_sample(tmp_path / "x", 10)
+    with pytest.raises(StudyError, match="seed"):
+        write_sample(tmp_path / "x", 2_000, seed=-1)
+    assert not (tmp_path / "x").exists()
+
+
+def test_progress_is_reported(tmp_path):
+    told = []
+    write_sample(tmp_path, 2_000, report=told.append)
+    assert told[0] == "planning 2,000 tasks"
+    assert told[-1].startswith("2,000 of 2,000 tasks")
+
+
+# ---- layout ----
+
+
+def test_seven_files_without_header_and_with_every_column(written):
+    folder, rows = written
+    assert sorted(p.name for p in folder.iterdir()) == sorted(f"{table}.csv" for table in TABLES)
+    for table, columns in TABLES.items():
+        lines = (folder / f"{table}.csv").read_text().splitlines()
+        assert len(lines) == rows[table]
+        assert {line.count(",") for line in lines} == {len(columns) - 1}
+        assert not set(lines[0].split(",")) & set(columns)
+
+
+def test_column_lists_are_those_of_the_publisher():
+    assert {table: len(columns) for table, columns in TABLES.items()} == {
+        "pai_job_table": 6, "pai_task_table": 10, "pai_instance_table": 9, "pai_sensor_table": 16,
+        "pai_group_tag_table": 5, "pai_machine_spec": 5, "pai_machine_metric": 12,
+    }  # fmt: skip
+    headers = {
+        "pai_task_table": "978bbaabfc8695874c605c01c144b2977f611ceca73aeb72189988cdfbfb0a9c",
+        "pai_job_table": "3ac33aefab9a4d81338794fa145fe280594a379444961a9c639f00181c508567",
+        "pai_group_tag_table": "320470fa8f77182bc6052c95ff359b75542c748e9516b3d8148a6e2bafc1798d",
+        "pai_instance_table": "51f2585178eaaf30ad8cc88c50ec9243b0f7d9603603ab7602efccb7aa34f6b0",
+        "pai_machine_metric": "300342613103c6192490f8990958903d837053c13adbc6c094d677074fbbb7ad",
+        "pai_machine_spec": "4c9ea25914ff3f0b73be9ff223fb91002e787138165abd3f584ba37281448e1c",
+        "pai_sensor_table": "d3e26eb31fb3b833821373b487266312151a3bfb2f18fc62017a438546cc1362",
+    }
+    for table, digest in headers.items():
+        header = ",".join(TABLES[table])
+        assert digest in {hashlib.sha256((header + end).encode()).hexdigest() for end in ("", "\n")}, table
+
+
+def test_integers_are_printed_as_floats_but_not_in_the_metric_times(written):
+    folder, _ = written
+    whole = r"^\d+\.0$"
+    for table, columns in {
+        "pai_job_table": ["start_time", "end_time"],
+        "pai_task_table": ["inst_num", "start_time", "end_time", "plan_cpu", "plan_gpu"],
+        "pai_instance_table": ["start_time", "end_time"],
+        "pai_sensor_table": ["read", "write", "read_count", "write_count"],
+    }.items():
+        text = pl.read_csv(folder / f"{table}.csv", has_header=False, new_columns=TABLES[table], infer_schema=False)
+        for column in columns:
+            assert text[column].drop_nulls().str.contains(whole).all(), (table, column)
+    text = pl.read_csv(
+        folder / "pai_machine_metric.csv",
+        has_header=False,
+        new_columns=TABLES["pai_machine_metric"],
+        infer_schema=False,
+    )
+    assert text["start_time"].str.contains(r"^\d+$").all()
+    assert text["end_time"].str.contains(r"^\d+$").all()
+
+
+def test_ids_look_like_the_originals(either):
+    shapes = {
+        ("job_table", "job_name"): 24, ("job_table", "inst_id"): 64, ("job_table", "user"): 12,
+        ("instance_table", "inst_name"): 24, ("instance_table", "worker_name"): 64,
+        ("machine_spec", "machine"): 24, ("group_tag_table", "group"): 24,
+    }  # fmt: skip
+    for (table, column), digits in shapes.items():
+        assert either[table][column].drop_nulls().str.contains(rf"^[0-9a-f]{{{digits}}}$").all()
+
+
+# ---- keys ----
+
+
+def test_keys_are_unique(either):
+    job = either["job_table"]
+    assert job["job_name"].is_unique().all()
+    assert job["inst_id"].is_unique().all()
+    assert either["task_table"].select(KEY).is_unique().all()
+    assert either["instance_table"]["inst_name"].is_unique().all()
+    assert either["machine_spec"]["machine"].is_unique().all()
+    assert either["group_tag_table"]["inst_id"].is_unique().all()
+
+
+def test_every_instance_has_its_task_and_every_task_its_job(either):
+    job, task, instance = either["job_table"], either["task_table"], either["instance_table"]
+    assert task.join(job, on="job_name", how="anti").is_empty()
+    assert job.join(task, on="job_name", how="anti").is_empty()
+    assert instance.join(task, on=KEY, how="anti").is_empty()
+    assert instance.join(job, on=["job_name", "inst_id"], how="anti").is_empty()
+    for table in ("sensor_table", "machine_metric"):
+        assert either[table].join(instance, on=["worker_name", "machine"], how="anti").is_empty()
+    placed = instance.drop_nulls("machine")
+    assert placed.join(either["machine_spec"], on="machine", how="anti").is_empty()
+
+
+def test_typed_tasks_run_on_machines_of_their_type(either):
+    placed = either["instance_table"].join(either["task_table"], on=KEY).drop_nulls("machine")
+    placed = placed.join(either["machine_spec"], on="machine", suffix="_machine")
+    assert (placed["gpu_type"] == placed["gpu_type_machine"]).drop_nulls().all()
+    asked = placed.filter(pl.col("gpu_type").is_not_null() & (pl.col("plan_gpu") > 0))
+    assert (asked["plan_gpu"] <= 100 * asked["cap_gpu"]).all()
+
+
+# ---- habits: statuses and times ----
+
+
+def test_job_status_follows_from_its_tasks(either):
+    statuses = either["task_table"].group_by("job_name").agg(pl.col("status").unique())
+    expected = pl.coalesce(
+        pl.when(pl.col("status").list.contains(s)).then(pl.lit(s))
+        for s in ("Failed", "Running", "Waiting", "Terminated")
+    )
+    job = either["job_table"].join(statuses.with_columns(expected.alias("due")), on="job_name")
+    assert (job["status"] == job["due"]).all()
+    assert set(job["status"]) == set(either["task_table"]["status"]) == set(sample.STATUSES)
+
+
+def test_start_is_blank_for_waiting_and_only_there(either):
+    for table in ("job_table", "task_table"):
+        rows = either[table]
+        assert (rows["start_time"].is_null() == (rows["status"] == "Waiting")).all()
+
+
+def test_running_and_waiting_tasks_have_no_end_and_terminated_have_one(either):
+    task = either["task_table"]
+    assert (
+        task.filter(pl.col("status").is_in(["Running", "Waiting"]))["end_time"].null_count()
+        == task["status"].is_in(["Running", "Waiting"]).sum()
+    )
+    assert task.filter(pl.col("status") == "Terminated")["end_time"].null_count() == 0
+
+
+def test_most_failed_jobs_have_no_end_and_instances_recover_some(either):
+    failed = either["job_table"].filter(pl.col("status") == "Failed")
+    assert 0.87 < failed["end_time"].null_count() / len(failed) < 0.92
+    lost = by_task(either).filter((pl.col("status") == "Failed") & pl.col("end_time").is_null())
+    assert 0.4 < lost["ended"].count() / len(lost) < 0.75
+
+
+def test_job_times_are_those_of_its_tasks(either):
+    span = either["task_table"].group_by("job_name").agg(pl.col("start_time").min(), pl.col("end_time").max())
+    job = either["job_table"].join(span, on="job_name", suffix="_task")
+    launched = job.drop_nulls("start_time")
+    assert (launched["start_time"] == launched["start_time_task"]).all()
+    assert job["end_time"].eq_missing(job["end_time_task"]).all()
+
+
+def test_some_running_and_waiting_jobs_have_an_end_that_is_a_lower_bound(either):
+    job = either["job_table"]
+    for status in ("Running", "Waiting"):
+        assert 0 < job.filter(pl.col("status") == status)["end_time"].count() < 30
+
+
+def test_missing_instance_times_are_zero_or_blank(either):
+    instance = either["instance_table"]
+    for column in ("start_time", "end_time"):
+        assert (instance[column] == 0).sum() > 3
+        assert instance[column].null_count() > 3
+    begun = (instance["start_time"] > 0).fill_null(False)
+    assert (begun == (instance["status"] != "Waiting")).all()
+
+
+def test_no_time_is_negative_and_nothing_ends_before_it_starts(either):
+    task, instance = either["task_table"], either["instance_table"]
+    for rows in (either["job_table"], task, instance):
+        both = rows.filter((pl.col("start_time") > 0) & (pl.col("end_time") > 0))
+        assert (both["end_time"] >= both["start_time"]).all()
+    seen = by_task(either)
+    assert (seen["began"] >= seen["start_time"]).drop_nulls().all()
+    assert instance["end_time"].max() <= sample.TRACE_END_S
+    assert task["end_time"].max() <= sample.TRACE_END_S
+
+
+def test_terminated_tasks_end_with_their_last_instance_or_seconds_later(either):
+    done = by_task(either).filter((pl.col("status") == "Terminated") & pl.col("ended").is_not_null())
+    gap = done["end_time"] - done["ended"]
+    assert gap.is_between(0, 9).all()
+    assert 0.85 < (gap == 0).mean() < 0.95
+
+
+def test_running_gangs_hold_ended_and_waiting_instances(either):
+    running = by_task(either).filter(pl.col("status") == "Running")
+    assert (running["ends"] > 0).sum() >= 3
+    assert (running["largest_status"] == "Waiting").sum() >= 3
+
+
+def test_alphabetically_largest_status_misleads_for_failed_gangs(either):
+    failed = by_task(either).filter(pl.col("status") == "Failed")
+    assert (failed["largest_status"] == "Terminated").sum() >= 3
+
+
+def test_gangs_start_within_seconds_and_a_few_straggle(runs, trace):
+    gangs = runs.filter((pl.col("rows") > 1) & (pl.col("status") == "Terminated"))
+    times = trace["instance_table"].join(gangs.select(KEY), on=KEY).filter(pl.col("status") == "Terminated")
+    span = times.group_by(KEY).agg(
+        (pl.col("start_time").max() - pl.col("start_time").min()).alias("starts"),
+        (pl.col("end_time").max() - pl.col("end_time").min()).alias("ends"),
+    )
+    assert (span["starts"] <= 6).mean() > 0.98
+    assert 0.01 < (span["ends"] > 30).mean() < 0.06
+
+
+# ---- habits: requests ----
+
+
+def test_roles_repeat_over_jobs_and_share_a_job(either):
+    task = either["task_table"]
+    assert task["task_name"].n_unique() == 24
+    per_job = task.group_by("job_name").agg(pl.len().alias("n"), pl.col("task_name"))
+    assert per_job["n"].max() == 3
+    assert per_job["task_name"].list.contains("ps").sum() > 50
+
+
+def test_blank_plan_gpu_and_blank_gpu_type_are_different_rows(either):
+    task = either["task_table"]
+    assert task["plan_gpu"].min() > 0
+    assert len(task.filter(pl.col("plan_gpu").is_null() & pl.col("gpu_type").is_not_null())) >= 3
+    assert len(task.filter(pl.col("plan_gpu").is_not_null() & pl.col("gpu_type").is_null())) >= 3
+    assert task.filter(pl.col("task_name") == "ps")["plan_gpu"].null_count() > 0
+    assert set(task["gpu_type"].drop_nulls()) == set(sample.GPU_TYPES)
+
+
+def test_requests_have_the_units_and_extremes_of_the_trace(either):
+    task = either["task_table"]
+    assert task["plan_gpu"].max() == 800
+    assert ((task["plan_mem"] * 1_024) % 1 == 0).all()
+    assert (task["plan_mem"] == 29.296875).any()
+    assert 3 <= (task["plan_cpu"] == 0).sum() <= 11
+    assert (task["plan_gpu"] * task["inst_num"] / 100).max() <= 400
+
+
+def test_rows_are_not_always_inst_num_and_some_tasks_have_none(either):
+    seen = by_task(either)
+    for status in ("Terminated", "Failed", "Waiting"):
+        assert seen.filter(pl.col("status") == status)["rows"].null_count() >= 3
+    assert (seen["rows"] < seen["inst_num"]).sum() >= 3
+    assert (seen["rows"] > seen["inst_num"]).sum() >= 3
+
+
+# ---- habits: instances, sensors, tags, machines ----
+
+
+def test_worker_names_may_be_null_or_repeated(either):
+    instance = either["instance_table"]
+    begun = instance.filter(pl.col("status") != "Waiting")
+    assert 0 < begun["worker_name"].null_count() < 0.02 * len(begun)
+    assert instance.drop_nulls("worker_name")["worker_name"].is_duplicated().sum() >= 6
+
+
+def test_machine_is_null_where_nothing_started(either):
+    instance = either["instance_table"]
+    assert (instance["machine"].is_null() == (instance["status"] == "Waiting")).all()
+    assert instance["machine"].null_count() > 0
+
+
+def test_sensors_cover_a_part_and_have_single_blanks(either):
+    sensor, instance = either["sensor_table"], either["instance_table"]
+    assert 0.3 < len(sensor) / len(instance) < 0.5
+    assert sensor["worker_name"].null_count() == 0
+    assert 0 < sensor["cpu_usage"].null_count() < 0.005 * len(sensor)
+    assert 0 < sensor["avg_mem"].null_count() < 0.001 * len(sensor)
+    assert [sensor[c].null_count() for c in ("read", "write", "read_count", "write_count")] == [3] * 4
+    assert (sensor["avg_mem"] <= sensor["max_mem"]).drop_nulls().all()
+    assert (sensor["avg_gpu_wrk_mem"] <= sensor["max_gpu_wrk_mem"]).drop_nulls().all()
+
+
+def test_measured_use_is_mostly_below_the_request(trace):
+    pairs = {"plan_cpu": ("cpu_usage", 0.8446), "plan_gpu": ("gpu_wrk_util", 0.9802), "plan_mem": ("avg_mem", 0.9588)}
+    mean = trace["sensor_table"].group_by(KEY).agg(pl.col(use).mean() for use, _ in pairs.values())
+    task = mean.join(trace["task_table"], on=KEY)
+    for plan, (use, share) in pairs.items():
+        assert (task[plan] > task[use]).mean() == pytest.approx(share, abs=0.015)
+
+
+def test_tags_are_mostly_blank_and_do_not_match_the_jobs_exactly(either):
+    tag, job = either["group_tag_table"], either["job_table"]
+    assert tag["gpu_type_spec"].null_count() > 0.9 * len(tag)
+    assert 0 < tag["workload"].count() < 0.25 * len(tag)
+    assert len(tag.join(job, on="inst_id", how="anti")) >= 1
+    assert len(job.join(tag, on="inst_id", how="anti")) >= 3
+    both = tag.join(job, on="inst_id", suffix="_job")
+    assert (both["user"] == both["user_job"]).all()
+
+
+def test_groups_belong_to_one_user_and_most_jobs_recur(trace):
+    groups = trace["group_tag_table"].group_by("group").agg(pl.col("user").n_unique(), pl.len().alias("jobs"))
+    assert (groups["user"] == 1).all()
+    recurring = groups.filter(pl.col("jobs") >= 5)["jobs"].sum() / groups["jobs"].sum()
+    assert recurring == pytest.approx(0.65, abs=0.08)
+
+
+def test_machines_of_every_type_have_their_capacities(either):
+    spec = either["machine_spec"].select("gpu_type", "cap_cpu", "cap_gpu").unique()
+    assert set(spec.iter_rows()) == {
+        ("CPU", 96, 0), ("MISC", 96, 8), ("P100", 64, 2), ("T4", 96, 2), ("V100", 96, 8), ("V100M32", 96, 8),
+    }  # fmt: skip
+    assert set(either["machine_spec"]["cap_mem"]) == {384, 512}
+
+
+def test_all_machines_at_full_size():
+    spec = sample.make_machines(sample.PUBLISHED_TASKS, 2020).spec
+    assert dict(spec["gpu_type"].value_counts().iter_rows()) == {
+        "P100": 798, "T4": 497, "MISC": 280, "V100M32": 135, "V100": 104, "CPU": 83,
+    }  # fmt: skip
+    assert spec["cap_gpu"].sum() == 6_742
+
+
+def test_metrics_cover_a_part_of_the_sensors_and_have_nulls(either):
+    metric = either["machine_metric"]
+    assert 0.6 < len(metric) / len(either["sensor_table"]) < 0.72
+    assert metric["machine_cpu"].null_count() > 0
+    assert (metric["start_time"] > 0).all()
+
+
+# ---- marginals at 20,000 tasks against the published ones ----
+
+
+def shares(column: pl.Series) -> dict:
+    return dict(column.value_counts(normalize=True).iter_rows())
+
+
+def test_status_shares(trace):
+    for table, published in (
+        ("task_table", sample.PUBLISHED_TASK_STATUS),
+        ("job_table", sample.PUBLISHED_JOB_STATUS),
+    ):
+        found = shares(trace[table]["status"])
+        for status, count in published.items():
+            assert found[status] == pytest.approx(count / sum(published.values()), abs=0.003)
+
+
+def test_plan_gpu_and_gpu_type_shares(trace):
+    task = trace["task_table"]
+    found = shares(task["plan_gpu"])
+    for value, count in {**sample.PUBLISHED_PLAN_GPU, None: sample.PUBLISHED_NO_GPU}.items():
+        assert found[value] == pytest.approx(count / sample.PUBLISHED_TASKS, abs=0.003)
+    found = shares(task["gpu_type"])
+    for name, count in sample.PUBLISHED_GPU_TYPE.items():
+        assert found[name] == pytest.approx(count / sample.PUBLISHED_TASKS, abs=0.005)
+
+
+def test_numbers_of_distinct_requests(trace):
+    task = trace["task_table"]
+    assert 24 <= task["plan_gpu"].drop_nulls().n_unique() <= 27
+    assert 45 <= task["plan_cpu"].n_unique() <= 51
+    assert 110 <= task["plan_mem"].n_unique() <= 136
+
+
+def test_instance_numbers(trace):
+    task = trace["task_table"]
+    assert (task["inst_num"] == 1).mean() == pytest.approx(sample.PUBLISHED_SINGLE / sample.PUBLISHED_TASKS, abs=0.003)
+    assert task["inst_num"].mean() == pytest.approx(7_522_002 / sample.PUBLISHED_TASKS, rel=0.08)
+    assert task["inst_num"].min() == 1
+
+
+def test_failure_shares(trace):
+    task = trace["task_table"].with_columns(pl.col("plan_gpu").is_not_null().alias("gpu"))
+    found = dict(task.group_by("gpu").agg((pl.col("status") == "Failed").mean()).iter_rows())
+    assert found[True] == pytest.approx(0.244, abs=0.01)
+    assert found[False] == pytest.approx(0.018, abs=0.005)
+
+
+def test_failure_share_rises_in_the_last_quarter(trace):
+    ended = trace["job_table"].drop_nulls("start_time").sort("start_time")
+    ended = ended.with_row_index("n").filter(pl.col("status").is_in(["Failed", "Terminated"]))
+    late = ended["n"] >= 3 * len(trace["job_table"]) // 4
+    failed = ended["status"] == "Failed"
+    assert failed.filter(~late).mean() == pytest.approx(0.20, abs=0.02)
+    assert failed.filter(late).mean() == pytest.approx(0.43, abs=0.02)
+
+
+RUN_S = {
+    "T4": (309, 1_181, 5_676), "MISC": (689, 3_923, 12_443), "P100": (967, 4_792, 15_674),
+    "V100": (1_295, 5_337, 17_728), "V100M32": (1_163, 7_963, 24_873),
+}  # fmt: skip
+WAIT_S = {"T4": (3, 16), "MISC": (10, 111), "P100": (13, 827), "V100": (91, 6_724), "V100M32": (104, 3_630)}
+
+
+@pytest.mark.parametrize("gpu_type", RUN_S)
+def test_run_time_percentiles_of_terminated_tasks(runs, gpu_type):
+    run = runs.filter((pl.col("status") == "Terminated") & (pl.col("gpu_type") == gpu_type))["run"]
+    # A few hundred V100 tasks only: their quantiles scatter more.
+    tolerance = 0.15 if len(run) > 1_000 else 0.35
+    for q, value in zip((0.5, 0.75, 0.9), RUN_S[gpu_type], strict=True):
+        assert run.quantile(q) == pytest.approx(value, rel=tolerance)
+
+
+@pytest.mark.parametrize("gpu_type", WAIT_S)
+def test_queueing_delay_percentiles(runs, gpu_type):
+    wait = runs.filter(pl.col("gpu_type") == gpu_type).select(pl.col("began") - pl.col("start_time"))["began"]
+    for q, value in zip((0.5, 0.9), WAIT_S[gpu_type], strict=True):
+        assert wait.quantile(q) == pytest.approx(value, rel=0.25)
+
+
+def test_failed_jobs_end_soon(trace):
+    failed = trace["job_table"].filter(pl.col("status") == "Failed").drop_nulls("end_time")
+    duration = failed["end_time"] - failed["start_time"]
+    assert duration.median() == pytest.approx(220, rel=0.25)
+    assert (duration < 60).mean() == pytest.approx(0.268, abs=0.06)
+    assert (duration < 600).mean() == pytest.approx(0.674, abs=0.06)
+
+
+def test_few_runs_exceed_two_days(runs):
+    done = runs.filter((pl.col("status") == "Terminated") & (pl.col("plan_gpu") > 0))
+    assert 0.0005 < (done["run"] > 2 * DAY_S).mean() < 0.003
+
+
+def test_submissions_follow_the_clock_and_the_week_in_shanghai(trace):
+    start = trace["task_table"].drop_nulls("start_time")["start_time"].cast(pl.Int64)
+    assert start.min() == 494_319
+    assert (start.max() - start.min()) / 3_600 == pytest.approx(1_642, abs=2)
+    local = start + 8 * 3_600
+    hours, days = shares(local // 3_600 % 24), shares((local // DAY_S + 3) % 7)
+    assert hours[15] > 3 * hours[4]
+    assert min(days[d] for d in range(5)) > max(days[5], days[6])
