@@ -1,0 +1,132 @@
+"""A web server on loopback that misbehaves as told: `Site`, and the habits it can have, one for each answer."""
+
+import contextlib
+import socket
+import struct
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+PAGE = b"\xef\xbb\xbf\r\n<!DOCTYPE html>\n<html><title>Not here</title></html>\n"
+
+
+class Site:
+    """A server on loopback: `files` are what it serves, `habits` what goes wrong, per path, first answer first."""
+
+    def __init__(self):
+        self.files: dict[str, bytes] = {}
+        self.habits: dict[str, list] = {}
+        self.etag: dict[str, str] = {}
+        self.asked: list[tuple[str, str | None, str | None]] = []
+        self.over = threading.Event()  # what stalls stops stalling when the test is over
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                path = urlsplit(self.path).path
+                site.asked.append((path, self.headers["Range"], self.headers["If-Range"]))
+                habits = site.habits.get(path, [])
+                habit = habits.pop(0) if len(habits) > 1 else (habits[0] if habits else whole)
+                self.close_connection = True
+                with contextlib.suppress(ConnectionError):
+                    habit(self, site, path)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread.start()
+
+    def stop(self):
+        self.over.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def ranges(self, path):
+        return [range_ for asked, range_, _ in self.asked if asked == path]
+
+
+def send(handler, status, headers, body=b""):
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name, str(value))
+    handler.end_headers()
+    handler.wfile.write(body)
+    handler.wfile.flush()
+
+
+def whole(handler, site, path, upto=None, ranges=True, then=None):
+    """The file, or the part of it that was asked for; `upto`: no more than so many bytes of the body come."""
+    if path not in site.files:
+        send(handler, 404, {"Content-Length": len(PAGE), "Content-Type": "text/html"}, PAGE)
+        return
+    content, etag = site.files[path], site.etag.get(path)
+    headers = {"ETag": etag} if etag else {}
+    asked, held = handler.headers["Range"], handler.headers["If-Range"]
+    start = int(asked.removeprefix("bytes=").rstrip("-")) if asked and ranges and held in (None, etag) else 0
+    if start and start >= len(content):
+        send(handler, 416, headers | {"Content-Range": f"bytes */{len(content)}", "Content-Length": 0})
+        return
+    body = content[start:]
+    headers["Content-Length"] = len(body)
+    if start:
+        headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+    send(handler, 206 if start else 200, headers, body[:upto])
+    if then:
+        then(handler, site)
+
+
+def cut(upto, **more):
+    return lambda handler, site, path: whole(handler, site, path, upto, **more)
+
+
+def without_ranges(handler, site, path):
+    whole(handler, site, path, ranges=False)
+
+
+def stall(handler, site):
+    site.over.wait(20)
+
+
+def reset(handler, site):
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+def silence(handler, site, path):
+    site.over.wait(20)
+
+
+def hang_up(handler, site, path):
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def status(code, **headers):
+    return lambda handler, site, path: send(
+        handler, code, {name.replace("_", "-"): value for name, value in headers.items()} | {"Content-Length": 0}
+    )
+
+
+def body(content, length=True, **headers):
+    """This, whatever was asked for."""
+
+    def answer(handler, site, path):
+        send(handler, 200, headers | ({"Content-Length": len(content)} if length else {}), content)
+
+    return answer
+
+
+def chunked(content, end=True):
+    def answer(handler, site, path):
+        pieces = b"".join(
+            b"%x\r\n%s\r\n" % (len(content[i : i + 999]), content[i : i + 999]) for i in range(0, 9990, 999)
+        )
+        send(handler, 200, {"Transfer-Encoding": "chunked"}, pieces + (b"0\r\n\r\n" if end else b""))
+
+    return answer

@@ -1,0 +1,733 @@
+"""Downloads: whatever a server does, the file is there complete and checked, or a message says why not."""
+
+import errno
+import gzip
+import hashlib
+import io
+import shutil
+import socket
+import tarfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from loopback import PAGE, Site, body, chunked, cut, hang_up, reset, silence, stall, status, whole, without_ranges
+from study.config import ConfigError, load_yaml
+from study.raw_tables import raw_tables, to_fetch
+from ttf import http_get, raw_files
+from ttf.errors import StudyError
+from ttf.fetch import Partial, Patience, Wanted, _Progress, fetch, part_urls
+from ttf.http_get import Broken, Refused, ask, checked
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
+TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:2037\nsize 1055988361\n"
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+LENGTH, SHA256 = len(TEXT), sha256(TEXT)
+
+
+def archive(text, name="table.csv"):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text))
+    return gzip.compress(buffer.getvalue(), mtime=0)
+
+
+@pytest.fixture
+def site(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = Site()
+    server.files["/t.csv"] = TEXT
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def get(site, tmp_path):
+    """Fetch from the site (paths, or whole addresses) to data/t.csv; lines and waits are in `get.said`, `get.slept`."""
+
+    def run(*paths, parts=None, name="t.csv", sha=SHA256, size=LENGTH, stall_s=5, tries=5, **more):
+        def address(path):
+            return path if ":" in path else site.url + path
+
+        wanted = Wanted(
+            [address(path) for path in paths or ("/t.csv",)],
+            parts=parts and [address(path) for path in parts],
+            bytes=size,
+            sha256=sha,
+            **more,
+        )
+        patience = Patience(stall_s=stall_s, tries=tries, sleep=run.slept.append)
+        return fetch(run.folder / name, wanted, patience, run.said.append)
+
+    run.folder, run.said, run.slept = tmp_path / "data", [], []
+    run.target = run.folder / "t.csv"
+    return run
+
+
+def refused(get, *paths, **more):
+    with pytest.raises(StudyError) as error:
+        get(*paths, **more)
+    message = str(error.value)
+    assert message.startswith(f"{get.folder}")
+    assert not get.target.exists()
+    return message
+
+
+def left(get):
+    return sorted(path.name for path in get.folder.iterdir())
+
+
+# A good server, and one that breaks off ---------------------------------------------------------------------
+
+
+def test_a_file(get, site):
+    assert get().startswith("t.csv: 1.2 MB from 127.0.0.1:")
+    assert get.target.read_bytes() == TEXT
+    assert left(get) == ["t.csv"]
+    assert site.asked == [("/t.csv", None, None)]
+    assert get.slept == []
+
+
+@pytest.mark.parametrize("habit", [chunked(TEXT[:9990]), body(TEXT[:9990], length=False)])
+def test_a_server_that_says_no_length(get, site, habit):
+    site.habits["/t.csv"] = [habit]
+    get(sha=sha256(TEXT[:9990]), size=None)
+    assert get.target.read_bytes() == TEXT[:9990]
+
+
+BREAKS = {
+    "truncates": cut(300_000),
+    "stalls": cut(300_000, then=stall),
+    "resets": cut(300_000, then=reset),
+    "ends a chunked answer early": chunked(TEXT, end=False),
+    "is silent": silence,
+    "hangs up": hang_up,
+    "is busy": status(503),
+    "has too much to do": status(429, Retry_After="7"),
+    "sends a range that was not asked for": status(206, Content_Range="bytes 5-9/10"),
+}
+
+
+@pytest.mark.parametrize("habit", BREAKS)
+@pytest.mark.parametrize("etag", ['"v1"', None])
+@pytest.mark.parametrize("with_sha", [True, False])
+def test_goes_on_after_a_break(get, site, habit, etag, with_sha):
+    site.etag["/t.csv"] = etag
+    site.habits["/t.csv"] = [BREAKS[habit], BREAKS[habit], whole]
+    get(stall_s=0.1, sha=sha256(TEXT) if with_sha else None)
+    assert get.target.read_bytes() == TEXT
+    assert left(get) == ["t.csv"]
+    assert len(get.slept) == 2
+    starts = [int(range_.removeprefix("bytes=").rstrip("-")) if range_ else 0 for range_ in site.ranges("/t.csv")]
+    if habit in ("truncates", "stalls") and (etag or with_sha):
+        assert starts == [0, 300_000, 600_000]
+        assert {held for *_, held in site.asked[1:]} == {etag}
+    elif not (etag or with_sha):
+        assert starts == [0, 0, 0], "nothing tells that the rest is of the same version"
+
+
+def test_a_server_without_ranges_starts_anew(get, site):
+    site.etag["/t.csv"] = '"v1"'
+    site.habits["/t.csv"] = [cut(300_000), cut(500_000, ranges=False), without_ranges]
+    get()
+    assert get.target.read_bytes() == TEXT
+    assert site.ranges("/t.csv") == [None, "bytes=300000-", "bytes=500000-"]
+
+
+def test_a_version_that_changes_on_the_way(get, site):
+    """If-Range: the server sends the new file from its start."""
+    new = TEXT[::-1]
+
+    def changed(handler, site, path):
+        site.files[path], site.etag[path] = new, '"v2"'
+        whole(handler, site, path)
+
+    site.etag["/t.csv"] = '"v1"'
+    site.habits["/t.csv"] = [cut(300_000), changed]
+    get(sha=None)
+    assert get.target.read_bytes() == new
+
+
+def test_many_breaks_that_each_get_further_are_no_reason_to_give_up(get, site):
+    site.habits["/t.csv"] = [cut(len(TEXT) // 20)]
+    get(tries=2)
+    assert get.target.read_bytes() == TEXT
+    assert len(get.slept) == 20
+
+
+def test_gives_up_where_nothing_gets_further(get, site):
+    site.habits["/t.csv"] = [cut(300_000, ranges=False)]
+    message = refused(get)
+    assert (
+        f"{site.url}/t.csv: the server ended the connection after 300,000 of {len(TEXT):,} bytes (6 tries)" in message
+    )
+    assert "0.3 MB have arrived and are kept" in message
+    assert len(get.slept) == 5
+
+
+def test_waits_grow_and_are_the_same_every_time(get, site):
+    site.habits["/t.csv"] = [status(503)]
+    refused(get, tries=9)
+    first, get.slept[:] = list(get.slept), []
+    refused(get, tries=9)
+    assert get.slept == first
+    assert all(0.75 * due <= wait <= 1.25 * due for wait, due in zip(first, (1, 2, 4, 8, 16, 32, 60, 60), strict=True))
+
+
+def test_a_server_may_ask_for_a_longer_wait_but_not_for_ever(get, site):
+    site.habits["/t.csv"] = [status(429, Retry_After="7"), status(503, Retry_After="999999"), whole]
+    get()
+    assert get.slept == [7, 60]
+
+
+def test_a_stall_is_noticed_in_its_time(get, site):
+    site.habits["/t.csv"] = [cut(300_000, ranges=False, then=stall)]
+    start = time.monotonic()
+    message = refused(get, stall_s=0.2, tries=1)
+    assert time.monotonic() - start < 5
+    assert "no data for 0.2 s (2 tries)" in message
+
+
+# The next run -----------------------------------------------------------------------------------------------
+
+
+def test_a_rerun_goes_on_where_the_last_one_broke_off(get, site):
+    site.habits["/t.csv"] = [cut(300_000, ranges=False)]
+    refused(get, tries=1)
+    assert left(get) == [".t.csv.part"]
+    site.habits.clear()
+    site.asked.clear()
+    get()
+    assert site.ranges("/t.csv") == ["bytes=300000-"]
+    assert get.target.read_bytes() == TEXT
+    assert left(get) == ["t.csv"]
+
+
+def test_what_was_left_of_another_file_costs_one_more_download(get, site):
+    get.folder.mkdir()
+    (get.folder / ".t.csv.part").write_bytes(b"x" * 1000)
+    get()
+    assert site.ranges("/t.csv") == ["bytes=1000-", None]
+    assert get.target.read_bytes() == TEXT
+    assert "of another file; from the start again" in get.said[0]
+
+
+@pytest.mark.parametrize("beginning", [TEXT, TEXT + b"more"])
+def test_what_was_left_is_all_or_more(get, site, beginning):
+    get.folder.mkdir()
+    (get.folder / ".t.csv.part").write_bytes(beginning)
+    get()
+    assert site.asked == ([] if beginning == TEXT else [("/t.csv", None, None)])
+    assert get.target.read_bytes() == TEXT
+
+
+def test_more_was_left_than_the_server_has(get, site):
+    get.folder.mkdir()
+    (get.folder / ".t.csv.part").write_bytes(TEXT + b"more")
+    get(size=None)
+    assert site.ranges("/t.csv") == [f"bytes={len(TEXT) + 4}-", None]
+    assert get.target.read_bytes() == TEXT
+
+
+def test_without_a_checksum_a_rerun_starts_anew(get, site):
+    get.folder.mkdir()
+    (get.folder / ".t.csv.part").write_bytes(b"x" * 1000)
+    assert get(sha=None).endswith("no checksum known")
+    assert site.ranges("/t.csv") == [None]
+    assert get.target.read_bytes() == TEXT
+
+
+# Something else comes ---------------------------------------------------------------------------------------
+
+
+OTHERS = {
+    "page": (body(PAGE, Content_Type="text/html"), "an HTML or XML page came, not the file; it begins b'<!DOCTYPE"),
+    "xml": (body(b'<?xml version="1.0"?><Error/>'), "HTML or XML page"),
+    "lfs pointer": (body(POINTER), "a Git-LFS pointer came, not the file it stands for"),
+    "not there": (status(404), "HTTP 404 Not Found"),
+    "not allowed": (status(403), "HTTP 403 Forbidden"),
+    "unknown number": (status(499), "HTTP 499"),
+    "no content": (status(204), "HTTP 204"),
+    "shorter": (body(TEXT[:-1]), f"the file there has {len(TEXT) - 1:,} bytes, expected {len(TEXT):,}"),
+    "longer": (body(TEXT + b"x"), f"the file there has {len(TEXT) + 1:,} bytes, expected {len(TEXT):,}"),
+    "no end": (body(TEXT + b"x", length=False), f"sends more than the {len(TEXT):,} bytes expected"),
+    "wrong": (body(TEXT[::-1]), f"SHA-256 {sha256(TEXT[::-1])}, expected {sha256(TEXT)}"),
+    "empty": (body(b""), f"the file there has 0 bytes, expected {len(TEXT):,}"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_something_else_is_named_and_the_mirror_is_asked(get, site, what):
+    habit, says = OTHERS[what]
+    site.habits["/other/t.csv"] = [habit]
+    message = refused(get, "/other/t.csv")
+    assert f"  {site.url}/other/t.csv: " in message
+    assert says in message
+    assert f"put the file into {get.folder} by hand" in message
+    assert get.slept == []
+    assert get("/other/t.csv", "/t.csv")
+    assert get.target.read_bytes() == TEXT
+    assert left(get) == ["t.csv"]
+
+
+def test_an_empty_file_of_unknown_length(get, site):
+    site.habits["/t.csv"] = [body(b"")]
+    assert "the file there is empty" in refused(get, sha=None, size=None)
+
+
+def test_all_addresses_are_named_and_the_rest_comes_from_the_mirror(get, site):
+    site.habits["/a/t.csv"] = [cut(300_000, ranges=False)]
+    message = refused(get, "/a/t.csv", "/b/t.csv", tries=2)
+    assert [line.split(": ")[0] for line in message.splitlines()[1:3]] == [f"  {site.url}/{x}/t.csv" for x in "ab"]
+    site.files["/a/t.csv"] = TEXT
+    refused(get, "/a/t.csv", tries=2)
+    get("/a/t.csv", "/t.csv", tries=2)
+    assert site.ranges("/t.csv") == ["bytes=300000-"]
+    assert get.target.read_bytes() == TEXT
+
+
+def test_a_wrong_file_is_set_aside_and_a_good_old_one_stays(get, site):
+    get.folder.mkdir()
+    get.target.write_bytes(b"old and good")
+    site.habits["/t.csv"] = [body(TEXT[::-1])]
+    with pytest.raises(StudyError, match=r"set aside as .*/\.t\.csv\.wrong"):
+        get()
+    assert get.target.read_bytes() == b"old and good"
+    assert (get.folder / ".t.csv.wrong").read_bytes() == TEXT[::-1]
+    assert left(get) == [".t.csv.wrong", "t.csv"]
+    site.habits.clear()
+    get()
+    assert left(get) == ["t.csv"]
+
+
+def test_files_of_other_names_are_left_alone(get, site):
+    """data/t and data/t.csv: what is left of the one looks like the other's."""
+    get.folder.mkdir()
+    others = [".t.csv.csv.part", ".t.csv.gz.wrong", ".tXcsv.part", ".t.csv.0001.piece", "t.csv.part"]
+    for name in others:
+        (get.folder / name).touch()
+    get()
+    assert left(get) == sorted([*others, "t.csv"])
+
+
+# Addresses --------------------------------------------------------------------------------------------------
+
+
+def test_redirects_are_followed_with_the_range(get, site):
+    site.habits["/moved/t.csv"] = [status(301, Location="/again/t.csv")]
+    site.habits["/again/t.csv"] = [status(307, Location=f"{site.url}/t.csv?a=b#c")]
+    site.habits["/t.csv"] = [cut(300_000), whole]
+    get("/moved/t.csv")
+    assert get.target.read_bytes() == TEXT
+    assert site.ranges("/t.csv") == [None, "bytes=300000-"]
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("/circle", "redirects more than 5 times"),
+        ("file:///etc/passwd", "'file:///etc/passwd' is no address of http or https"),
+        ("ftp://127.0.0.1/t.csv", "is no address of http or https"),
+        ("data:,job1", "is no address of http or https"),
+        ("http://[half/t.csv", "redirects to 'http://[half/t.csv', which is no address"),
+        ("http://127.0.0.1:port/t.csv", "no address that can be asked"),
+    ],
+)
+def test_redirects_to_nowhere(get, site, location, says):
+    site.habits["/circle"] = [status(302, Location=location)]
+    assert says in refused(get, "/circle")
+
+
+def test_a_redirect_with_odd_letters(get, site):
+    site.habits["/t.csv"] = [status(302, Location="/caf\xe9 1/t.csv")]
+    site.files["/caf%C3%A9%201/t.csv"] = TEXT
+    get()
+    assert get.target.read_bytes() == TEXT
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x", "/etc/passwd"])
+def test_only_http(tmp_path, url):
+    with pytest.raises(StudyError, match="is no address of http or https"):
+        fetch(tmp_path / "x", Wanted([url]))
+    with pytest.raises(Refused), ask(url):
+        pass
+
+
+def test_not_from_https_to_http():
+    assert checked("https://example.org/x", above="https://example.org/y")
+    assert checked("https://example.org/x", above="http://example.org/y")
+    with pytest.raises(Refused, match="redirects from https to http"):
+        checked("http://example.org/x", above="https://example.org/y")
+
+
+def test_nobody_listens(get, site):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert "Connection refused (3 tries)" in refused(get, f"http://127.0.0.1:{port}/t.csv", tries=3)
+
+
+def test_no_network(get, monkeypatch):
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert "is there a network? (2 tries)" in refused(get, "http://example.invalid/t.csv", tries=2)
+
+
+def test_a_server_that_speaks_no_tls(get, site):
+    assert "1 try" in refused(get, site.url.replace("http", "https") + "/t.csv", tries=1)
+
+
+def test_a_server_that_speaks_no_http(get, site):
+    site.habits["/t.csv"] = [lambda handler, site, path: handler.wfile.write(b"220 smtp\r\n" * 99)]
+    assert "answered in no known way" in refused(get, tries=2)
+
+
+def test_the_words_of_a_server_do_not_reach_the_terminal(get, site):
+    site.habits["/t.csv"] = [lambda handler, *_: handler.wfile.write(b"HTTP/1.1 404 \x1b[2Jgone\r\n\r\n")]
+    assert "\x1b" not in refused(get)
+    site.habits["/t.csv"] = [body(b"<\x1b[2J>")]
+    assert "\x1b" not in refused(get)
+    site.habits["/t.csv"] = [status(302, Location="gopher:\x1b[2J")]
+    assert "\x1b" not in refused(get)
+
+
+# Parts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_parts(site):
+    for start, ending in ((0, "aa"), (400_000, "ab"), (800_000, "ac")):
+        site.files[f"/t.csv.part{ending}"] = TEXT[start : start + 400_000]
+    return ["/t.csv.part*"]
+
+
+def test_parts_are_joined_in_order(get, site, in_parts):
+    assert "from 127.0.0.1" in get("/gone/t.csv", parts=in_parts)
+    assert get.target.read_bytes() == TEXT
+    assert left(get) == ["t.csv"]
+    assert [path for path, *_ in site.asked] == ["/gone/t.csv", *(f"/t.csv.part{x}" for x in ("aa", "ab", "ac"))]
+
+
+def test_parts_by_name(get, site, in_parts):
+    get("/gone/t.csv", parts=[f"/t.csv.part{x}" for x in ("aa", "ab", "ac")], size=None, sha=None)
+    assert get.target.read_bytes() == TEXT
+    wrong = [f"/t.csv.part{x}" for x in ("ab", "aa", "ac")]
+    with pytest.raises(StudyError, match=rf"\(in parts\): what came has the SHA-256 \w+, expected {sha256(TEXT)}"):
+        get("/gone/t.csv", parts=wrong)
+    assert left(get) == [".t.csv.wrong", "t.csv"]
+
+
+def test_parts_that_have_come_are_not_asked_for_again(get, site, in_parts):
+    site.habits["/t.csv.partab"] = [cut(100, ranges=False)]
+    message = refused(get, "/gone/t.csv", parts=in_parts, tries=2)
+    assert "(in parts): t.csv.partab: the server ended the connection after 100 of 400,000 bytes" in message
+    assert "0.4 MB have arrived and are kept" in message
+    site.habits.clear()
+    site.asked.clear()
+    get("/gone/t.csv", parts=in_parts)
+    assert [path for path, *_ in site.asked] == ["/gone/t.csv", "/t.csv.partab", "/t.csv.partac"]
+    assert get.target.read_bytes() == TEXT
+
+
+def test_parts_of_another_version_are_fetched_again(get, site, in_parts):
+    get.folder.mkdir()
+    (get.folder / ".t.csv.000.piece").write_bytes(b"x" * 400_000)
+    with pytest.raises(StudyError):
+        get("/gone/t.csv", parts=in_parts)
+    assert left(get) == [".t.csv.wrong"]
+    get("/gone/t.csv", parts=in_parts)
+    assert get.target.read_bytes() == TEXT
+
+
+def test_parts_are_too_few(get, site, in_parts):
+    del site.files["/t.csv.partac"]
+    assert "t.csv.partac: HTTP 404 Not Found" in refused(get, "/gone/t.csv", parts=in_parts)
+    named = ["/t.csv.partaa", "/t.csv.partab"]
+    assert f"what came has 800,000 bytes, expected {len(TEXT):,}" in refused(get, "/gone/t.csv", parts=named)
+
+
+def test_the_names_of_parts():
+    names = list(part_urls(["x.part*"]))
+    assert (names[0], names[25], names[26], names[-1], len(names)) == (
+        "x.partaa",
+        "x.partaz",
+        "x.partba",
+        "x.partzz",
+        676,
+    )
+    assert list(part_urls(["b", "a"])) == ["b", "a"]
+
+
+# What is inside ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"), [("t.csv.gz", gzip.compress(TEXT)), ("t.tar.gz", archive(TEXT)), ("t.csv", TEXT)]
+)
+def test_the_checksum_of_the_table_inside(get, site, name, packed):
+    site.files[f"/{name}"] = packed
+    facts = {"name": name, "sha": None, "size": None, "content_sha256": sha256(TEXT)}
+    get(f"/{name}", **facts)
+    assert (get.folder / name).read_bytes() == packed
+    (get.folder / name).unlink()
+    site.files[f"/{name}"] = gzip.compress(TEXT[:-1]) if name.endswith("v.gz") else TEXT[:-1]
+    message = refused(get, f"/{name}", **facts)
+    assert "cannot be unpacked" in message if name == "t.tar.gz" else f"expected {sha256(TEXT)}" in message
+
+
+def test_a_right_archive_with_another_table_is_the_registry_s_error(get, site):
+    packed = archive(TEXT)
+    site.files["/t.tar.gz"] = packed
+    facts = {"name": "t.tar.gz", "sha": sha256(packed), "size": None}
+    message = refused(get, "/t.tar.gz", content_sha256="0" * 64, **facts)
+    assert f"holds a table with the SHA-256 {sha256(TEXT)}, expected {'0' * 64}" in message
+    assert "correct or remove content_sha256" in message
+    site.asked.clear()
+    get("/t.tar.gz", content_sha256=sha256(TEXT), **facts)
+    assert site.asked == []
+    assert left(get) == ["t.tar.gz"]
+
+
+def test_names_and_links_in_an_archive_write_nothing(get, site, tmp_path):
+    site.files["/t.tar.gz"] = archive(TEXT, "../../escaped.csv")
+    get("/t.tar.gz", name="t.tar.gz", sha=None, size=None, content_sha256=sha256(TEXT))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert left(get) == ["t.tar.gz"]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        info = tarfile.TarInfo("link")
+        info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(info)
+    site.files["/l.tar.gz"] = buffer.getvalue()
+    message = refused(get, "/l.tar.gz", name="l.tar.gz", sha=None, size=None, content_sha256=sha256(TEXT))
+    assert "which is no plain file" in message
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tar.gz"])
+def test_what_unpacks_without_end_is_stopped(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(raw_files, "MOST_BYTES", 2_000_000)
+    path = tmp_path / f"t{ending}"
+    for lines, allowed in ((900_000, True), (1_100_000, False)):
+        text = b"0\n" * lines
+        path.write_bytes({".csv": bytes, ".csv.gz": gzip.compress, ".tar.gz": archive}[ending](text))
+        if allowed:
+            assert b"".join(raw_files.unpacked(path)) == text
+        else:
+            with pytest.raises(StudyError, match="unpacks to more than 2,000,000 bytes"):
+                list(raw_files.unpacked(path))
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_the_head_of_an_archive_does_not_fill_the_memory(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(raw_files, "LONGEST_HEAD_BYTES", 5_000_000)
+    info = tarfile.TarInfo("head")
+    info.type, info.size = kind, 20_000_000
+    path = tmp_path / "t.tar.gz"
+    path.write_bytes(gzip.compress(info.tobuf() + bytes(20_000_000), 1))
+    with pytest.raises(StudyError, match="more than 5,000,000 bytes of the archive belong to no table"):
+        list(raw_files.unpacked(path))
+    table = b"0\n" * 4_000_000
+    path.write_bytes(archive(table))
+    assert b"".join(raw_files.unpacked(path)) == table, "a table may be longer than a head"
+
+
+# The disk ---------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_seen_before(get, site, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1_000_000))
+    message = refused(get)
+    assert "the disk is full or your share of it is (1.2 MB are still to come and 1.0 MB are free)" in message
+    assert "Make room and run again" in message
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.ENOSPC, "disk is full"), (errno.EDQUOT, "disk is full"), (errno.EROFS, "yours to write")],
+)
+def test_a_disk_that_fails_on_the_way(get, site, monkeypatch, number, says):
+    write = Partial.write
+
+    def fails(partial, chunk):
+        if partial.size > 300_000:
+            raise OSError(number, "no luck")
+        write(partial, chunk)
+
+    monkeypatch.setattr(Partial, "write", fails)
+    monkeypatch.setattr(http_get, "CHUNK_BYTES", 50_000)
+    message = refused(get)
+    assert says in message
+    assert "no luck" in message
+    monkeypatch.undo()
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    get()
+    assert site.ranges("/t.csv")[-1].startswith("bytes=3")
+    assert get.target.read_bytes() == TEXT
+
+
+def test_a_folder_that_cannot_be_made(get, site):
+    get.folder.write_text("a file")
+    with pytest.raises(StudyError, match=r"t\.csv cannot be written: (File exists|Not a directory)"):
+        get()
+
+
+# Words on the way -------------------------------------------------------------------------------------------
+
+
+def test_progress_is_at_most_a_line_a_second_and_a_tenth():
+    said, now = [], [0.0]
+    progress = _Progress("t.csv", said.append, lambda: now[0])
+    progress.begin(0, 100_000_000)
+    for percent in range(1, 101):
+        now[0] += 0.25
+        progress.at(percent * 1_000_000)
+    assert len(said) == 10
+    assert said[1] == "t.csv: 20.0 MB of 100.0 MB (20 %), 4.0 MB/s"
+    progress.begin(0, None)
+    for _ in range(100):
+        now[0] += 1
+        progress.at(1_000_000)
+    assert said[10:] == ["t.csv: 1.0 MB, 0.0 MB/s", *["t.csv: 1.0 MB, 0.0 MB/s"] * 2]
+
+
+def test_a_try_that_failed_is_told(get, site):
+    site.habits["/t.csv"] = [cut(300_000), whole]
+    get()
+    assert get.said[0].startswith("t.csv: the server ended the connection after 300,000 of 1,")
+    assert "at 0.3 MB, next try in" in get.said[0]
+
+
+def test_broken_and_refused_are_told_apart(site):
+    site.habits["/t.csv"] = [status(503), status(404)]
+    with pytest.raises(Broken), ask(f"{site.url}/t.csv"):
+        pass
+    with pytest.raises(Refused), ask(f"{site.url}/t.csv"):
+        pass
+
+
+# Which files are downloaded ---------------------------------------------------------------------------------
+
+
+DOWNLOAD = {
+    "pods": {"urls": ["https://a.b/x/openb_pod_list_default.csv.gz", "https://c.d/y"], "sha256": "0" * 64},
+    "nodes": {"urls": ["https://a.b/x/all_nodes.csv"]},
+}
+ENTRY = {"format": "openb", "folder": "data/t1", "download": DOWNLOAD}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def listed(**changes):
+    entry = ENTRY | changes
+    files = raw_tables("t1", entry, FORMATS)
+    return {table: paths[0] for table, paths in files.items()}, to_fetch("t1", entry, files)
+
+
+@pytest.mark.parametrize("folder", ["data/t1", "./data/t1/", "data/t1/"])
+def test_what_is_missing_is_downloaded(here, folder):
+    pods, nodes = "data/t1/openb_pod_list_default.csv.gz", "data/t1/all_nodes.csv"
+    assert listed(folder=folder) == (
+        {"pods": pods, "nodes": nodes},
+        {Path(pods).name: DOWNLOAD["pods"], "all_nodes.csv": DOWNLOAD["nodes"]},
+    )
+
+
+def test_what_is_there_is_used_whatever_its_packing(here):
+    (here / "data/t1").mkdir(parents=True)
+    (here / "data/t1/openb_pod_list_default.csv").touch()
+    nodes = "data/t1/all_nodes.csv"
+    assert listed() == (
+        {"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes},
+        {"all_nodes.csv": DOWNLOAD["nodes"]},
+    )
+    (here / nodes).touch()
+    assert listed() == ({"pods": "data/t1/openb_pod_list_default.csv", "nodes": nodes}, {})
+
+
+def test_nothing_is_downloaded_into_a_folder_of_the_user_s(here):
+    with pytest.raises(ConfigError, match=r"no such folder .* with folder: data/t1 what is missing is downloaded\."):
+        listed(folder="elsewhere")
+    (here / "elsewhere").mkdir()
+    with pytest.raises(
+        ConfigError, match=r"table pods is missing.*with folder: data/t1 what is missing is downloaded\."
+    ):
+        listed(folder="elsewhere")
+    (here / "elsewhere/openb_pod_list_default.csv").touch()
+    assert listed(folder="elsewhere") == ({"pods": "elsewhere/openb_pod_list_default.csv"}, {})
+
+
+def test_a_file_that_was_named_is_not_downloaded_under_another_name(here):
+    (here / "data/t1").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"table pods is missing: expected mine\.csv\."):
+        listed(files={"pods": "mine.csv"})
+
+
+def test_no_addresses_no_download(here):
+    tables, missing = listed(download=DOWNLOAD | {"nodes": {"urls": []}})
+    assert list(tables) == ["pods"]
+    assert len(missing) == 1
+
+
+def test_a_file_where_the_folder_should_be(here):
+    (here / "data").mkdir()
+    (here / "data/t1").touch()
+    with pytest.raises(ConfigError, match="no such folder"):
+        listed()
+
+
+def test_two_tables_in_one_file(here):
+    both = {"pods": DOWNLOAD["nodes"], "nodes": DOWNLOAD["nodes"]}
+    path = "data/t1/all_nodes.csv"
+    assert listed(download=both) == ({"pods": path, "nodes": path}, {"all_nodes.csv": DOWNLOAD["nodes"]})
+    both["nodes"] = {"urls": ["https://else.where/all_nodes.csv"]}
+    with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes: another table"):
+        listed(download=both)
+
+
+def test_parts_without_number_need_the_length(here):
+    nodes = {"urls": ["https://a.b/n"], "parts": ["https://a.b/n.part*"]}
+    with pytest.raises(ConfigError, match=r"registry\.t1\.download\.nodes\.parts: .* say how many bytes"):
+        listed(download={"nodes": nodes})
+    assert listed(download=DOWNLOAD | {"nodes": nodes | {"bytes": 9}})
+
+
+@pytest.mark.parametrize("trace", ["pai2020", "openb"])
+def test_the_shipped_traces_are_downloaded_whole(here, trace):
+    entry = load_yaml(ROOT / "config/traces.yaml")[trace]
+    files = raw_tables(trace, entry, FORMATS)
+    assert list(files) == list(FORMATS[entry["format"]]["tables"])
+    assert list(to_fetch(trace, entry, files)) == [Path(path).name for [path] in files.values()]
+    for download in to_fetch(trace, entry, files).values():
+        assert Wanted(**download).sha256
+        assert download["bytes"]
+        assert len(download["urls"]) + len(download.get("parts", [])) >= 2
+
+
+@pytest.mark.parametrize(
+    ("folder", "trace", "tables"), [("openb", "openb", ["pods", "nodes"]), ("pai", "pai2020", ["machine_spec"])]
+)
+def test_the_shipped_checksums_are_those_of_the_real_files(shared_data, get, site, folder, trace, tables):
+    downloads = load_yaml(ROOT / "config/traces.yaml")[trace]["download"]
+    for table in tables:
+        download = downloads[table]
+        name = download["urls"][0].rpartition("/")[2]
+        site.files[f"/{name}"] = (shared_data / folder / name).read_bytes()
+        facts = {"size": download["bytes"], "sha": download["sha256"]}
+        get(f"/{name}", name=name, content_sha256=download.get("content_sha256"), **facts)

@@ -1,0 +1,143 @@
+"""A trace that is downloaded: by the rule fetch, checked, once; and the same with files fetched by hand."""
+
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from loopback import PAGE, Site, body, cut, whole
+from study_runs import PODS_HEADER, ROOT, Checkout, environment, pods
+
+PODS = "openb_pod_list_default.csv.gz"
+NODES = "openb_node_list_all_node.csv"
+TABLES = {
+    PODS: gzip.compress("\n".join([PODS_HEADER, *pods()]).encode(), mtime=0),
+    NODES: b"sn,cpu_milli,memory_mib,gpu,model\nopenb-node-0,64000,262144,2,T4\n",
+}
+
+
+@pytest.fixture
+def site(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = Site()
+    server.files = {f"/{name}": content for name, content in TABLES.items()}
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def config(site):
+    def facts(name, **more):
+        content = TABLES[name]
+        urls = [f"{site.url}/gone/{name}", f"{site.url}/{name}"]
+        return {"urls": urls, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), **more}
+
+    inside = hashlib.sha256(gzip.decompress(TABLES[PODS])).hexdigest()
+    download = {"pods": facts(PODS, content_sha256=inside), "nodes": facts(NODES)}
+    return {"study": ["mine"], "registry": {"mine": {"format": "openb", "folder": "data/mine", "download": download}}}
+
+
+def ingested(study: Checkout, config: dict, check=True) -> str:
+    done = study.snakemake("--", "ingested", check=check, **config)
+    return done.stdout + done.stderr
+
+
+def account(study: Checkout) -> list[tuple]:
+    return pl.read_csv(study.folder / "results/mine/quality/row_account.csv").select("table", "rows_kept").rows()
+
+
+def data(study: Checkout) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((study.folder / "data/mine").iterdir())}
+
+
+def test_downloaded_once_then_a_source_file_like_any_other(checkout, site, config):
+    site.habits[f"/{PODS}"] = [cut(1000), whole]
+    said = ingested(checkout, config)
+    assert account(checkout) == [("pods", 200), ("nodes", 1)]
+    assert data(checkout) == dict(sorted(TABLES.items()))
+    assert site.ranges(f"/{PODS}") == [None, "bytes=1000-"]
+    assert "SHA-256 as expected" in said
+    log = (checkout.folder / f"logs/mine/fetch_{PODS}.log").read_text()
+    assert log.startswith(f"mine: fetch: {PODS}: 0.0 MB from 127.0.0.1:")
+    site.asked.clear()
+    # Nothing that makes another rule run again makes this one remove a file or ask for it again.
+    with (checkout.folder / "scripts/ttf/fetch.py").open("a") as code:
+        code.write("\n")
+    entry = config["registry"]["mine"]
+    entry["note"] = "another note"
+    entry["download"]["pods"]["sha256"] = "0" * 64
+    assert checkout.planned("--", "ingested", **config) == set()
+    checkout.snakemake("--delete-all-output", "--", "ingested", **config)
+    assert data(checkout) == dict(sorted(TABLES.items()))
+    # What is missing is fetched again, and nothing else.
+    (checkout.folder / "data/mine" / NODES).unlink()
+    ingested(checkout, config)
+    assert {path for path, *_ in site.asked} == {f"/gone/{NODES}", f"/{NODES}"}
+    assert account(checkout) == [("pods", 200), ("nodes", 1)]
+
+
+def test_files_fetched_by_hand_are_used_as_they_are(checkout, site, config):
+    folder = checkout.folder / "data/mine"
+    folder.mkdir(parents=True)
+    (folder / "openb_pod_list_default.csv").write_bytes(gzip.decompress(TABLES[PODS]))
+    assert checkout.planned("--", "ingested", **config) == {"fetch", "ingest", "ingested"}
+    (folder / NODES).write_bytes(TABLES[NODES])
+    ingested(checkout, config)
+    assert account(checkout) == [("pods", 200), ("nodes", 1)]
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    ("habit", "says"),
+    [(body(PAGE), "an HTML or XML page came"), (body(TABLES[PODS][:-1] + b"x"), "has the SHA-256")],
+    ids=["page", "wrong"],
+)
+def test_a_failed_download_is_one_message_and_a_rerun_goes_on(checkout, site, config, habit, says):
+    site.habits[f"/{PODS}"] = [habit]
+    said = ingested(checkout, config, check=False)
+    assert "error in mine: fetch\n" in said
+    assert f"data/mine/{PODS}: the download failed." in said
+    assert f"{site.url}/{PODS}: " in said
+    assert says in said
+    assert "Traceback" not in said
+    assert not (checkout.folder / "data/mine" / PODS).exists()
+    assert not (checkout.folder / "results/mine").exists()
+    site.habits.clear()
+    ingested(checkout, config)
+    assert account(checkout) == [("pods", 200), ("nodes", 1)]
+    assert data(checkout) == dict(sorted(TABLES.items()))
+
+
+def test_a_killed_download_goes_on_where_it_was(checkout, site, config):
+    site.habits[f"/{PODS}"] = [cut(1000, then=lambda handler, server: server.over.wait(30))]
+    checkout.snakemake("--dry-run", **config)
+    command = [sys.executable, "-m", "snakemake", "--configfile", "my.yaml", "--", "ingested"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    run = subprocess.Popen(command, cwd=checkout.folder, env=environment(), start_new_session=True, **quiet)
+    part = checkout.folder / f"data/mine/.{PODS}.part"
+    try:
+        for _ in range(1000):
+            if part.exists() and part.stat().st_size == 1000:
+                break
+            site.over.wait(0.02)
+    finally:
+        os.killpg(run.pid, 9)
+        run.wait()
+    assert part.stat().st_size == 1000
+    site.habits.clear()
+    ingested(checkout, config)
+    assert site.ranges(f"/{PODS}")[-1] == "bytes=1000-"
+    assert account(checkout) == [("pods", 200), ("nodes", 1)]
+
+
+def test_make_report_with_a_trace():
+    """What `make report TRACE=...` would type."""
+    for given, typed in {"TRACE=pai2020": "study=[pai2020]", "TRACE=openb,sample": "study=[openb,sample]"}.items():
+        command = ["make", "--no-print-directory", "-n", "report", "CONFIG=my.yaml", given]
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert f"--configfile my.yaml --config '{typed}'" in said
+    said = subprocess.run(["make", "-n", "report"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "--config" not in said
