@@ -1,0 +1,79 @@
+"""The common job record: what every format's raw tables are turned into, and everything after reads."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+OUTCOMES = ("success", "failure", "cancelled", "running", "waiting")
+
+# Units: seconds, milli-GPU, milli-core, MiB. gpu_milli, cpu_milli and mem_mib are per instance; size multiplies them.
+JOB_COLUMNS = {
+    "trace": pl.String,
+    "job_id": pl.String,
+    "task": pl.String,
+    "user": pl.String,
+    "account": pl.String,
+    "submit_s": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "queue_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "outcome": pl.String,
+    "status_raw": pl.String,
+    "gpu_type": pl.String,
+    "gpu_milli": pl.Int64,
+    "cpu_milli": pl.Int64,
+    "mem_mib": pl.Int64,
+    "size": pl.Int64,
+    "nodes": pl.Int64,
+    "attempts": pl.Int64,
+    "trace_end_s": pl.Int64,
+}
+
+NODE_COLUMNS = {
+    "node": pl.String,
+    "gpu_type": pl.String,
+    "gpu_count": pl.Int64,
+    "cpu_milli": pl.Int64,
+    "mem_mib": pl.Int64,
+}
+
+
+def conform(frame: pl.DataFrame, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """The frame with `columns` first, in order and type (blank where the format has none), its extras after them."""
+    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in columns.items() if name not in frame.columns]
+    extras = [name for name in frame.columns if name not in columns]
+    return frame.with_columns(missing).select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
+
+
+def nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:
+    """One row per node, in file order; no rows where the trace comes without its table of nodes."""
+    if table not in raw:
+        return pl.DataFrame(schema=NODE_COLUMNS)
+    return conform(raw[table].select(NODE_COLUMNS.keys()).collect(), NODE_COLUMNS)
+
+
+def outcome_of(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
+    """The outcome of a raw status column by the format's own words.
+
+    A word that only a person's own schema lets in is neither a success nor a failure as far as we know: cancelled.
+    """
+    return pl.col(status).replace_strict(outcomes, default="cancelled", return_dtype=pl.String)
+
+
+def observed_s() -> pl.Expr:
+    """How long a job has been seen to run, in seconds.
+
+    The run time; for a running job without a written end, the time from its start to the trace's end. Blank for a job
+    that never started and for one that ended at a time nobody wrote down.
+    """
+    running = pl.col("outcome") == "running"
+    return pl.coalesce("runtime_s", pl.when(running).then(pl.col("trace_end_s") - pl.col("start_s")))
+
+
+def gpu_seconds_milli() -> pl.Expr:
+    """GPU time seen, in milli-GPU seconds: share of a GPU per instance x instances x time observed.
+
+    128 bits wide: summed over a large cluster's years it would not fit 64.
+    """
+    return pl.col("gpu_milli").cast(pl.Int128) * pl.col("size") * observed_s()

@@ -1,0 +1,65 @@
+"""Lives: exposure of one unit, and the event that ended it. Survival rules read lives and nothing else."""
+
+import polars as pl
+
+from ttf.jobs import observed_s
+
+LIFE_COLUMNS = {
+    "trace": pl.String,
+    "unit_id": pl.String,
+    "life_id": pl.Int64,
+    "entry_s": pl.Int64,
+    "duration_s": pl.Int64,
+    "event": pl.String,
+    "gpu_count": pl.Int64,
+    "gpu_milli": pl.Int64,
+    "nodes": pl.Int64,
+    "account": pl.String,
+    "gpu_type": pl.String,
+    "duration_max_s": pl.Int64,
+}
+
+
+def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
+    """One life per job that no longer waits, in the jobs' order, with the columns LIFE_COLUMNS.
+
+    A job that ended without ever having started has a life with blank durations, which no estimator counts.
+    event: the outcome that ended it (failure, success, cancelled); blank for a running job, whose life is censored
+    when it was last seen, or at the trace's end where no time was written. gpu_milli is what the whole job asked for
+    (per instance x size), gpu_count the same in whole GPUs, rounded up (a share of one GPU counts as 1, none as 0).
+    A job that ended at a time nobody wrote down has a blank duration_s, and in duration_max_s the longest it can have
+    lasted (start to the trace's end): estimators leave it out, and say how much it could change.
+    entry_s is 0: a job is watched from its start.
+    """
+    gpu_milli = pl.col("gpu_milli") * pl.col("size")
+    ended = pl.col("outcome").is_in(["success", "failure", "cancelled"])
+    duration = observed_s()
+    unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
+    return (
+        jobs.filter(pl.col("outcome") != "waiting")
+        .select(
+            trace="trace",
+            unit_id=unit,
+            life_id=pl.lit(0, dtype=pl.Int64),
+            entry_s=pl.lit(0, dtype=pl.Int64),
+            duration_s=duration,
+            event=pl.when(ended).then("outcome"),
+            gpu_count=((gpu_milli + 999) // 1000).fill_null(0),
+            gpu_milli=gpu_milli.fill_null(0),
+            nodes="nodes",
+            account="account",
+            gpu_type="gpu_type",
+            duration_max_s=pl.when(duration.is_null()).then(pl.col("trace_end_s") - pl.col("start_s")),
+        )
+        .cast(LIFE_COLUMNS)
+    )
+
+
+def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:
+    """`all`, and those of `strata` in which any life has a value."""
+    return ["all", *(name for name in strata if lives[name].count())]
+
+
+def by_cause(lives: pl.DataFrame, cause: str) -> pl.DataFrame:
+    """The lives with `cause` as the event that ended them, where it did: every other end is censoring then."""
+    return lives.with_columns(event=pl.when(pl.col(cause).fill_null(False)).then(pl.lit(cause)))

@@ -1,0 +1,1 @@
+"""One module per trace format: raw tables to jobs."""

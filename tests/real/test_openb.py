@@ -1,0 +1,219 @@
+"""The whole study on the openb trace, against facts worked out here from the raw CSV by another route."""
+
+import csv
+import json
+import math
+from collections import defaultdict
+from statistics import fmean, median
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from study_runs import check_out
+
+HOUR_MILLI = 3_600_000
+
+
+@pytest.fixture(scope="module")
+def openb(tmp_path_factory, shared_data):
+    """The folder of the finished study of the real openb trace."""
+    study = check_out(tmp_path_factory.mktemp("openb") / "checkout")
+    registry = {"openb": {"format": "openb", "folder": str(shared_data / "openb")}}
+    study.snakemake(study=["openb"], registry=registry)
+    return study.folder / "results" / "openb"
+
+
+@pytest.fixture(scope="module")
+def pods(shared_data):
+    """The raw rows as plain Python numbers."""
+    with (shared_data / "openb" / "openb_pod_list_default.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        started = row["scheduled_time"] != ""
+        row["runtime"] = int(row["deletion_time"]) - int(row["scheduled_time"]) if started else None
+        row["gpu_percent"] = int(row["num_gpu"]) * int(row["gpu_milli"]) / 10
+    return rows
+
+
+@pytest.fixture(scope="module")
+def times(pods):
+    """(durations, failed) of the pods that were scheduled."""
+    started = [row for row in pods if row["runtime"] is not None]
+    return np.array([row["runtime"] for row in started]), np.array([row["pod_phase"] == "Failed" for row in started])
+
+
+def table(folder, name):
+    return pl.read_csv(folder / "tables" / f"{name}.csv", infer_schema_length=None)
+
+
+def test_every_row_is_accounted_for(openb):
+    account = pl.read_csv(openb / "quality" / "row_account.csv")
+    assert account.rows() == [("pods", 8152, 8152, 0), ("nodes", 1523, 1523, 0)]
+
+
+def test_counts_and_gpu_time_by_outcome(openb, pods):
+    names = {"Succeeded": "success", "Failed": "failure", "Running": "running", "Pending": "waiting"}
+    jobs, gpu = defaultdict(int), defaultdict(int)
+    for row in pods:
+        outcome = names[row["pod_phase"]]
+        jobs[outcome] += 1
+        gpu[outcome] += int(row["num_gpu"]) * int(row["gpu_milli"]) * (row["runtime"] or 0)
+    outcomes = table(openb, "outcomes")
+    assert dict(outcomes.select("outcome", "jobs").iter_rows()) == dict(jobs)
+    assert dict(jobs) == {"running": 5193, "failure": 1870, "waiting": 897, "success": 192}
+    for outcome, hours in outcomes.select("outcome", "gpu_hours").iter_rows():
+        assert math.isclose(hours, gpu[outcome] / HOUR_MILLI, rel_tol=1e-12)
+    for phase, outcome in names.items():
+        ours = outcomes.row(by_predicate=pl.col("outcome") == outcome, named=True)
+        runtimes = [row["runtime"] for row in pods if row["pod_phase"] == phase and row["runtime"] is not None]
+        if runtimes:
+            assert math.isclose(ours["runtime_mean_s"], fmean(runtimes), rel_tol=1e-12)
+            assert ours["runtime_median_s"] == median(runtimes)
+            assert math.isclose(ours["runtime_p90_s"], float(np.quantile(runtimes, 0.9)), rel_tol=1e-12)
+
+
+OUTCOME_SETS = {"success": {"Succeeded"}, "failure": {"Failed"}, "not_success": {"Failed", "Running", "Pending"}}
+FEATURES = {
+    "gpu_request": lambda row: row["gpu_percent"],
+    "cpu_request": lambda row: int(row["cpu_milli"]) / 10,
+    "memory_request": lambda row: int(row["memory_mib"]) / 1024,
+}
+
+
+@pytest.mark.parametrize("outcome_set", OUTCOME_SETS)
+@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("cutoff", [None, 20_000, 50_000, 100_000])
+def test_group_means_and_their_correlation(openb, pods, outcome_set, feature, cutoff):
+    groups = defaultdict(list)
+    for row in pods:
+        runtime = row["runtime"]
+        if row["pod_phase"] in OUTCOME_SETS[outcome_set] and runtime is not None and (not cutoff or runtime < cutoff):
+            groups[FEATURES[feature](row)].append(runtime)
+    chosen = (
+        (pl.col("outcome_set") == outcome_set)
+        & (pl.col("feature") == feature)
+        & (pl.col("cutoff_s").is_null() if cutoff is None else pl.col("cutoff_s") == cutoff)
+    )
+    ours = table(openb, "runtime_by_group").filter(chosen)
+    assert {float(value): jobs for value, jobs in ours.select("value", "jobs").iter_rows()} == {
+        value: len(runtimes) for value, runtimes in groups.items()
+    }
+    for value, mean, middle in ours.select("value", "runtime_mean_s", "runtime_median_s").iter_rows():
+        assert math.isclose(mean, fmean(groups[float(value)]), rel_tol=1e-12)
+        assert middle == median(groups[float(value)])
+    x, y = zip(*((value, fmean(runtimes)) for value, runtimes in sorted(groups.items())), strict=True)
+    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)):
+        row = table(openb, "correlations").row(
+            by_predicate=chosen & (pl.col("unit") == "group_mean") & (pl.col("method") == method), named=True
+        )
+        expected = test(x, y)
+        assert row["n"] == len(groups)
+        assert math.isclose(row["estimate"], expected.statistic, rel_tol=1e-9, abs_tol=1e-12)
+        # SciPy gives p = 0 for a perfect correlation; the table never does.
+        assert math.isclose(row["p_value"], expected.pvalue, rel_tol=1e-6, abs_tol=1e-300)
+    values = [value for value, runtimes in groups.items() for _ in runtimes]
+    runtimes = [runtime for group in groups.values() for runtime in group]
+    for method, test in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        row = table(openb, "correlations").row(
+            by_predicate=chosen & (pl.col("unit") == "job") & (pl.col("method") == method), named=True
+        )
+        expected = test(values, runtimes)
+        assert row["n"] == len(runtimes)
+        assert math.isclose(row["estimate"], expected.statistic, rel_tol=1e-9, abs_tol=1e-12)
+        assert math.isclose(row["p_value"], expected.pvalue, rel_tol=1e-6, abs_tol=1e-300)
+
+
+def test_failure_share_by_gpu_request(openb, pods):
+    ended = defaultdict(list)
+    for row in pods:
+        if row["pod_phase"] in ("Succeeded", "Failed"):
+            ended[row["gpu_percent"]].append(row["pod_phase"] == "Failed")
+    shares = table(openb, "failure_share").filter(pl.col("feature") == "gpu_request")
+    assert shares["jobs"].sum() == 8152
+    for row in shares.iter_rows(named=True):
+        failed = ended.get(float(row["value"]), [])
+        assert (row["ended"], row["failures"]) == (len(failed), sum(failed))
+        if failed:
+            wilson = stats.binomtest(sum(failed), len(failed)).proportion_ci(method="wilson")
+            assert math.isclose(row["failure_share"], fmean(failed), rel_tol=1e-12)
+            assert math.isclose(row["ci_low"], wilson.low, rel_tol=1e-9, abs_tol=1e-12)
+            assert math.isclose(row["ci_high"], wilson.high, rel_tol=1e-9)
+
+
+def test_kaplan_meier(openb, times):
+    durations, failed = times
+    reference = stats.ecdf(stats.CensoredData.right_censored(durations, ~failed))
+    summary = table(openb, "survival_summary").row(by_predicate=pl.col("stratum_by") == "all", named=True)
+    assert (summary["n"], summary["events"]) == (len(durations), int(failed.sum()))
+    below = reference.sf.quantiles[reference.sf.probabilities <= 0.5]
+    assert summary["median_s"] == (below.min() if below.size else None)
+    curve = pl.read_parquet(openb / "tables" / "survival.parquet").filter(pl.col("stratum_by") == "all")
+    ours = reference.sf.evaluate(curve["time_s"].to_numpy())
+    assert np.abs(curve["survival"].to_numpy() - ours).max() < 1e-9
+    steps = table(openb, "survival").filter(pl.col("stratum_by") == "all")
+    assert steps.height <= 2000
+    assert steps.join(curve.select("time_s", "survival"), on=["time_s", "survival"], how="anti").height == 0
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_mean_time_to_failure(openb, times, pods, confidence):
+    durations, failed = times
+    row = table(openb, "mttf").row(
+        by_predicate=(pl.col("stratum_by") == "all") & (pl.col("confidence") == confidence), named=True
+    )
+    exposure, failures = int(durations.sum()), int(failed.sum())
+    tail = (1 - confidence) / 2
+    assert (row["n"], row["events"], row["exposure_s"]) == (7255, failures, exposure)
+    assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
+    assert math.isclose(row["ci_low_s"], 2 * exposure / stats.chi2.ppf(1 - tail, 2 * failures + 2), rel_tol=1e-9)
+    assert math.isclose(row["ci_high_s"], 2 * exposure / stats.chi2.ppf(tail, 2 * failures), rel_tol=1e-9)
+    gpu_pods = [row for row in pods if row["runtime"] is not None and row["gpu_percent"] > 0]
+    gpu_days = sum(row["gpu_percent"] / 100 * row["runtime"] for row in gpu_pods) / 86_400
+    gpu_failures = sum(row["pod_phase"] == "Failed" for row in gpu_pods)
+    assert math.isclose(row["gpu_days"], gpu_days, rel_tol=1e-9)
+    assert math.isclose(row["failures_per_1000_gpu_days"], 1000 * gpu_failures / gpu_days, rel_tol=1e-9)
+
+
+def test_mean_time_to_failure_by_gpu_count(openb, pods):
+    exposure, failures = defaultdict(int), defaultdict(int)
+    for row in pods:
+        if row["runtime"] is not None:
+            gpus = math.ceil(row["gpu_percent"] / 100)
+            exposure[gpus] += row["runtime"]
+            failures[gpus] += row["pod_phase"] == "Failed"
+    ours = table(openb, "mttf").filter((pl.col("stratum_by") == "gpu_count") & (pl.col("confidence") == 0.95))
+    assert {int(stratum): events for stratum, events in ours.select("stratum", "events").iter_rows()} == dict(failures)
+    assert {int(stratum): total for stratum, total in ours.select("stratum", "exposure_s").iter_rows()} == dict(
+        exposure
+    )
+
+
+def test_weibull_by_censored_maximum_likelihood(openb, times):
+    durations, failed = times
+    shape, _, scale = stats.weibull_min.fit(stats.CensoredData.right_censored(durations.astype(float), ~failed), floc=0)
+    row = table(openb, "lifetime_models").row(
+        by_predicate=(pl.col("stratum_by") == "all") & (pl.col("model") == "weibull"), named=True
+    )
+    assert row["converged"]
+    assert math.isclose(row["shape"], shape, rel_tol=1e-3)
+    assert math.isclose(row["scale_s"], scale, rel_tol=1e-3)
+
+    def loglik(k, lam):
+        z = (durations / lam) ** k
+        return float(np.sum(failed * (np.log(k / lam) + (k - 1) * np.log(durations / lam))) - z.sum())
+
+    assert math.isclose(row["loglik"], loglik(row["shape"], row["scale_s"]), rel_tol=1e-9)
+    # No neighbour is more likely: the fit is the maximum, to the digits SciPy's search stops short of.
+    best = loglik(row["shape"], row["scale_s"])
+    for factor in (0.9999, 1.0001):
+        assert loglik(row["shape"] * factor, row["scale_s"]) < best
+        assert loglik(row["shape"], row["scale_s"] * factor) < best
+
+
+def test_metrics_agree_with_the_raw_file(openb, times):
+    metrics = json.loads((openb / "metrics.json").read_text())
+    durations, failed = times
+    assert metrics["outcomes.ended"]["value"] == 1870 + 192
+    assert math.isclose(metrics["mttf.mttf_s"]["value"], durations.sum() / failed.sum(), rel_tol=1e-12)
+    assert metrics["data.gpus"]["value"] == 6212

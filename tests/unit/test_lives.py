@@ -1,0 +1,75 @@
+"""Lives of jobs: exposure, the event that ended it, censoring."""
+
+import polars as pl
+import pytest
+from ttf.jobs import JOB_COLUMNS
+from ttf.lives import LIFE_COLUMNS, lives_of_jobs, strata_in
+
+
+def jobs(**columns):
+    height = max(len(values) for values in columns.values())
+    base = {"trace": "t", "job_id": "j", "outcome": "success", "start_s": 0, "runtime_s": 10, "trace_end_s": 100}
+    return pl.DataFrame(
+        {name: columns.get(name, [base.get(name)] * height) for name in JOB_COLUMNS}, schema=JOB_COLUMNS
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "start_s", "runtime_s", "expected"),
+    [
+        # duration_s, event, duration_max_s
+        ("success", 20, 30, (30, "success", None)),
+        ("failure", 20, 30, (30, "failure", None)),
+        ("failure", 20, 0, (0, "failure", None)),
+        ("cancelled", 20, 30, (30, "cancelled", None)),
+        ("running", 20, 30, (30, None, None)),
+        ("running", 20, None, (80, None, None)),
+        ("running", 100, None, (0, None, None)),
+        ("running", None, None, (None, None, None)),
+        ("failure", 20, None, (None, "failure", 80)),
+        ("success", 20, None, (None, "success", 80)),
+        ("failure", None, None, (None, "failure", None)),
+    ],
+)
+def test_duration_and_event(outcome, start_s, runtime_s, expected):
+    lives = lives_of_jobs(jobs(outcome=[outcome], start_s=[start_s], runtime_s=[runtime_s]))
+    assert lives.select("duration_s", "event", "duration_max_s").rows() == [expected]
+    assert lives.schema == pl.Schema(LIFE_COLUMNS)
+    assert lives.select("entry_s", "life_id").row(0) == (0, 0)
+
+
+def test_what_waits_has_no_life():
+    lives = lives_of_jobs(jobs(outcome=["waiting", "failure", "waiting"], job_id=["a", "b", "c"]))
+    assert lives["unit_id"].to_list() == ["b"]
+    assert lives_of_jobs(jobs(outcome=["waiting"])).schema == pl.Schema(LIFE_COLUMNS)
+
+
+def test_unit_of_a_job_with_and_without_task():
+    assert lives_of_jobs(jobs(job_id=["a", "b"], task=["ps", None]))["unit_id"].to_list() == ["a/ps", "b"]
+
+
+@pytest.mark.parametrize(
+    ("gpu_milli", "size", "gpu_count", "whole"),
+    [
+        (None, 1, 0, 0),
+        (0, 3, 0, 0),
+        (500, 1, 1, 500),
+        (500, 2, 1, 1000),
+        (500, 3, 2, 1500),
+        (1, 1, 1, 1),
+        (8000, 4, 32, 32000),
+        (1000, None, 0, 0),
+        (10**10, 10**6, 10**13, 10**16),
+    ],
+)
+def test_gpus_of_the_whole_job(gpu_milli, size, gpu_count, whole):
+    lives = lives_of_jobs(jobs(gpu_milli=[gpu_milli], size=[size]))
+    assert lives.select("gpu_count", "gpu_milli").row(0) == (gpu_count, whole)
+
+
+def test_strata_that_any_life_has():
+    strata = ["gpu_type", "gpu_count", "account"]
+    assert strata_in(lives_of_jobs(jobs(job_id=["a"])), strata) == ["all", "gpu_count"]
+    both = lives_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
+    assert strata_in(both, strata) == ["all", *strata]
+    assert strata_in(lives_of_jobs(jobs(outcome=["waiting"])), strata) == ["all"]

@@ -1,0 +1,133 @@
+"""Outcomes and run times, against figures worked out by hand."""
+
+import polars as pl
+import pytest
+from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s
+from ttf.outcomes import OUTCOME_COLUMNS, outcome_table, runtime_quantiles, split_outcomes
+
+
+def jobs(*rows, trace_end_s=7300):
+    """rows: (outcome, start_s, runtime_s, gpu_milli, size)."""
+    names = ("outcome", "start_s", "runtime_s", "gpu_milli", "size")
+    given = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    return given.with_columns(trace_end_s=pl.lit(trace_end_s, dtype=pl.Int64))
+
+
+DOZEN = jobs(
+    ("success", 0, 3600, 1000, 1),  # 1 GPU hour
+    ("success", 0, 7200, 500, 2),  # 2
+    ("success", 0, 0, 2000, 1),
+    ("success", 0, 60, None, 4),  # asked for no GPU
+    ("failure", 0, 1800, 8000, 1),  # 4
+    ("failure", 0, 100, 0, 1),
+    ("failure", 0, None, 1000, 1),  # ended at a time nobody wrote down
+    ("cancelled", 0, 3600, 1000, 1),  # 1
+    ("running", 100, None, 1000, 1),  # from its start to the trace's end: 7,200 s, 2
+    ("running", 0, 720, 10_000, 1),  # seen until 720 s, 2
+    ("waiting", None, None, 8000, 4),
+    ("waiting", None, None, None, None),
+)
+
+
+def test_a_dozen_jobs():
+    table = outcome_table(DOZEN)
+    assert table.schema == pl.Schema(OUTCOME_COLUMNS)
+    waits = "has not started, so it has no run time"
+    assert table.rows() == [
+        ("success", 4, 4 / 12, 3.0, 3 / 12, 2715.0, 1830.0, 6120.0, 4, None),
+        ("failure", 3, 3 / 12, 4.0, 4 / 12, 950.0, 950.0, 1630.0, 2, None),
+        ("cancelled", 1, 1 / 12, 1.0, 1 / 12, 3600.0, 3600.0, 3600.0, 1, None),
+        ("running", 2, 2 / 12, 4.0, 4 / 12, 3960.0, 3960.0, 6552.0, 2, None),
+        ("waiting", 2, 2 / 12, 0.0, 0.0, None, None, None, 0, waits),
+    ]
+
+
+def test_one_job():
+    assert outcome_table(DOZEN.head(1)).rows() == [
+        ("success", 1, 1.0, 1.0, 1.0, 3600.0, 3600.0, 3600.0, 1, None),
+        ("failure", 0, 0.0, 0.0, 0.0, None, None, None, 0, "no job has this outcome"),
+    ]
+
+
+def test_no_success():
+    table = outcome_table(DOZEN.filter(pl.col("outcome") == "failure"))
+    assert table.select("outcome", "jobs", "n", "reason").rows() == [
+        ("success", 0, 0, "no job has this outcome"),
+        ("failure", 3, 2, None),
+    ]
+
+
+def test_all_wait():
+    table = outcome_table(DOZEN.filter(pl.col("outcome") == "waiting"))
+    assert table.select("outcome", "jobs", "gpu_hours", "gpu_hours_share", "reason").rows() == [
+        ("success", 0, 0.0, None, "no job has this outcome; no GPU time was seen"),
+        ("failure", 0, 0.0, None, "no job has this outcome; no GPU time was seen"),
+        ("waiting", 2, 0.0, None, "has not started, so it has no run time; no GPU time was seen"),
+    ]
+
+
+def test_no_end_was_written():
+    row = outcome_table(jobs(("failure", 5, None, 1000, 1), ("failure", 6, None, 1000, 1))).row(1, named=True)
+    assert (row["jobs"], row["n"], row["runtime_mean_s"]) == (2, 0, None)
+    assert row["reason"] == "no job of this outcome has a known run time; no GPU time was seen"
+
+
+def test_no_jobs():
+    assert outcome_table(DOZEN.clear()).select("outcome", "jobs", "jobs_share").rows() == [
+        ("success", 0, None),
+        ("failure", 0, None),
+    ]
+    assert runtime_quantiles(DOZEN.clear()).is_empty()
+
+
+def test_blank_figures_have_a_reason():
+    for frame in (DOZEN, DOZEN.head(1), DOZEN.tail(2), DOZEN.clear()):
+        for row in outcome_table(frame).iter_rows(named=True):
+            assert (None in row.values()) == (row["reason"] is None or None in list(row.values())[:-1])
+
+
+def test_gpu_time_of_a_large_cluster_does_not_overflow():
+    large = jobs(*[("success", 0, 10**11, 10**10, 10**6)] * 100)
+    assert large.select(gpu_seconds_milli()).to_series().sum() == 100 * 10**27
+    assert outcome_table(large)["gpu_hours"][0] == pytest.approx(1e29 / 3.6e6)
+
+
+def test_every_job_is_in_one_part():
+    parts = split_outcomes(DOZEN)
+    assert {name: part.height for name, part in parts.items()} == {
+        "success": 4,
+        "failure": 3,
+        "unresolved": 4,
+        "cancelled": 1,
+    }
+    assert sum(part.height for part in parts.values()) == DOZEN.height
+    assert {outcome for part in parts.values() for outcome in part["outcome"]} == set(OUTCOMES)
+
+
+def test_observed():
+    assert DOZEN.select(observed_s()).to_series().to_list() == [
+        *(3600, 7200, 0, 60, 1800, 100, None, 3600, 7200, 720, None, None)
+    ]
+
+
+def test_quantiles_are_run_times_that_occur():
+    table = runtime_quantiles(DOZEN, steps=4)
+    assert table.filter(pl.col("outcome") == "success").rows() == [
+        ("success", 4, 0.0, 0),
+        ("success", 4, 0.25, 60),
+        ("success", 4, 0.5, 3600),
+        ("success", 4, 0.75, 3600),
+        ("success", 4, 1.0, 7200),
+    ]
+    assert table["outcome"].unique(maintain_order=True).to_list() == ["success", "failure", "cancelled", "running"]
+    assert table.filter(pl.col("outcome") == "cancelled")["runtime_s"].to_list() == [3600] * 5
+
+
+def test_quantiles_of_many():
+    table = runtime_quantiles(jobs(*(("failure", 0, time, 0, 1) for time in range(1000, -1, -1))))
+    assert table.height == 201
+    assert table["runtime_s"].to_list() == list(range(0, 1001, 5))
+
+
+def test_all_wait_no_quantiles():
+    assert runtime_quantiles(DOZEN.tail(2)).is_empty()

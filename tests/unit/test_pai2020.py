@@ -1,0 +1,279 @@
+"""PAI 2020: the times of a task come from its instances, or from its own record; none is made up."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
+from ttf.lives import lives_of_jobs
+from ttf.outcomes import outcome_table
+from ttf.traces import pai2020
+
+END = 5000  # of the trace, written in a job of its own
+EXTRAS = {
+    "runtime_from": pl.String,
+    "task_start_s": pl.Int64,
+    "task_end_s": pl.Int64,
+    "negative_queue": pl.Boolean,
+}
+TIMES = ("start_s", "end_s", "runtime_s", "queue_s", "runtime_from")
+
+
+@pytest.fixture
+def derive(ingested, tmp_path):
+    def run(tasks, instances, **others):
+        """tasks: (job, status, start, end); instances: (job, start, end)."""
+        tables = {
+            "job": f"last,i,u0,Running,1.0,{END}.0\n"
+            + "".join(f"{job},i{job},u{job},{status},1.0,2.0\n" for job, status, *_ in tasks),
+            "task": "".join(
+                f"{job},worker,3.0,{status},{start},{end},600.0,29.296875,50.0,T4\n"
+                for job, status, start, end in tasks
+            ),
+            "instance": "".join(
+                f"{job},worker,x,w,i,Running,{start},{end},m{n % 2}\n" for n, (job, start, end) in enumerate(instances)
+            )
+            or "a,worker,x,w,i,Running,,,\n",
+        } | others
+        ingested("pai2020", **tables)
+        return pai2020.jobs({name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables})
+
+    return run
+
+
+def test_columns_of_the_job_record(derive):
+    jobs = derive([("a", "Terminated", "100.0", "210.0")], [("a", "120.0", "150.0"), ("a", "110.0", "200.0")])
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | EXTRAS)
+    assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
+        "job_id": "a",
+        "task": "worker",
+        "user": "ua",
+        "submit_s": 100,
+        "start_s": 110,
+        "end_s": 200,
+        "queue_s": 10,
+        "runtime_s": 90,
+        "outcome": "success",
+        "status_raw": "Terminated",
+        "gpu_type": "T4",
+        "gpu_milli": 500,
+        "cpu_milli": 6000,
+        "mem_mib": 30000,
+        "size": 2,
+        "nodes": 2,
+        "attempts": 1,
+        "trace_end_s": END,
+        "runtime_from": "instance",
+        "task_start_s": 100,
+        "task_end_s": 210,
+        "negative_queue": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("task", "instances", "expected"),
+    [
+        # (status, start, end), instances, (start_s, end_s, runtime_s, queue_s, runtime_from)
+        (("Terminated", "100", "200"), [], (100, 200, 100, None, "task")),
+        (("Terminated", "100", "200"), [("0", "0")], (100, 200, 100, None, "task")),
+        (("Terminated", "100", "200"), [("", "150")], (100, 200, 100, None, "task")),
+        (("Terminated", "100", "200"), [("110", "")], (100, 200, 100, 10, "task")),
+        (("Terminated", "100", "200"), [("110", "0"), ("0", "180")], (110, 180, 70, 10, "instance")),
+        (("Terminated", "100", "200"), [("0", "90"), ("110", "0")], (100, 200, 100, 10, "task")),
+        (("Terminated", "", ""), [("110", "180")], (110, 180, 70, None, "instance")),
+        (("Terminated", "100", "200"), [("90", "180")], (90, 180, 90, None, "instance")),
+        (("Terminated", "100", "100"), [], (100, 100, 0, None, "task")),
+        (("Terminated", "", ""), [], (None,) * 5),
+        (("Failed", "100", ""), [("110", "")], (110, None, None, 10, None)),
+        (("Failed", "100", ""), [], (100, None, None, None, None)),
+        (("Failed", "100", ""), [("110", "130"), ("120", "")], (110, 130, 20, 10, "instance")),
+        (("Failed", "", "200"), [("110", "")], (110, None, None, None, None)),
+        (("Running", "100", ""), [("110", "")], (110, None, None, 10, None)),
+        (("Running", "100", ""), [("110", "130"), ("120", "0")], (110, 130, 20, 10, "instance")),
+        (("Waiting", "", ""), [], (None,) * 5),
+        (("Waiting", "100", "200"), [("110", "130")], (None,) * 5),
+    ],
+)
+def test_times(derive, task, instances, expected):
+    jobs = derive([("a", *task)], [("a", *times) for times in instances])
+    assert jobs.select(TIMES).row(0) == expected
+
+
+def test_an_instance_before_its_task_is_marked(derive):
+    jobs = derive([("a", "Terminated", "100", "200"), ("b", "Waiting", "100", "")], [("a", "90", "95"), ("b", "9", "")])
+    assert jobs.select("queue_s", "negative_queue").rows() == [(None, True), (None, False)]
+
+
+def test_tasks_are_told_apart_by_both_parts_of_their_key(derive, tmp_path):
+    row = "{},{},1.0,Terminated,100,200,,,,\n"
+    jobs = derive(
+        [],
+        [],
+        task=row.format("a", "ps") + row.format("a", "worker") + row.format("b", "ps"),
+        instance="b,ps,,,,,150,160,\na,ps,,,,,110,120,\na,ps,,,,,115,140,\n",
+    )
+    assert jobs.select("job_id", "task", "start_s", "end_s", "size", "nodes").rows() == [
+        ("a", "ps", 110, 140, 2, None),
+        ("a", "worker", 100, 200, 1, None),
+        ("b", "ps", 150, 160, 1, None),
+    ]
+    assert jobs["gpu_milli"].to_list() == [None] * 3
+
+
+def test_size_counts_rows_or_else_is_what_was_asked_for(derive):
+    jobs = derive([("a", "Failed", "1", ""), ("b", "Failed", "1", "")], [("a", "", "")] * 5)
+    assert jobs["size"].to_list() == [5, 3]
+
+
+def test_lives_of_what_has_no_end(derive):
+    jobs = derive(
+        [
+            ("ended", "Failed", "100", "150"),
+            ("lost", "Failed", "100", ""),
+            ("going", "Running", "100", ""),
+            ("partly", "Running", "100", ""),
+            ("waits", "Waiting", "", ""),
+        ],
+        [("lost", "110", ""), ("going", "110", "0"), ("partly", "110", "140"), ("partly", "120", "")],
+    )
+    lives = lives_of_jobs(jobs)
+    assert lives.select("unit_id", "duration_s", "event", "duration_max_s", "gpu_milli", "gpu_count").rows() == [
+        ("ended/worker", 50, "failure", None, 1500, 2),
+        ("lost/worker", None, "failure", END - 110, 500, 1),
+        ("going/worker", END - 110, None, None, 500, 1),
+        ("partly/worker", 30, None, None, 1000, 1),
+    ]
+    table = outcome_table(jobs)
+    assert table.select("outcome", "jobs", "n").rows() == [
+        ("success", 0, 0),
+        ("failure", 2, 1),
+        ("running", 2, 2),
+        ("waiting", 1, 0),
+    ]
+
+
+@pytest.mark.parametrize("table", ["job", "task", "instance"])
+@pytest.mark.parametrize("column", ["start", "end"])
+def test_the_trace_ends_with_the_last_time_in_any_table(derive, table, column):
+    times = {"start": "9000", "end": ""} if column == "start" else {"start": "", "end": "9000"}
+    rows = {
+        "job": "z,i,u,Failed,{start},{end}\n",
+        "task": "a,t,,Failed,{start},{end},,,,\n",
+        "instance": "a,worker,,,,,{start},{end},\n",
+    }
+    others = {table: rows[table].format(**times)}
+    if table == "task":
+        others["instance"] = "a,t,,,,,,,\n"
+    jobs = derive([("a", "Running", "100", "")], [], **others)
+    assert jobs["trace_end_s"].unique().to_list() == [9000]
+
+
+def test_no_time_anywhere(derive):
+    jobs = derive([("a", "Failed", "", "")], [], job="a,i,u,Failed,,\n")
+    assert jobs.select("trace_end_s", "runtime_s").row(0) == (None, None)
+    assert lives_of_jobs(jobs).select("duration_s", "duration_max_s", "event").rows() == [(None, None, "failure")]
+
+
+def test_sensors_and_tags(derive):
+    sensor = "{},worker,w,i,m,g,{},{},{},,,,,,,\n"
+    jobs = derive(
+        [("a", "Terminated", "100", "200"), ("b", "Terminated", "100", "200")],
+        [],
+        sensor=sensor.format("a", "100.0", "50.0", "1.0") + sensor.format("a", "200.1", "", "2.0"),
+        group_tag="ia,ua,,g1,bert\n",
+    )
+    assert jobs.select("cpu_used_milli", "gpu_used_milli", "mem_used_mib", "recurrence_group", "workload").rows() == [
+        (1501, 500, 1536, "g1", "bert"),
+        (None, None, None, None, None),
+    ]
+
+
+def test_a_sensor_without_any_value(derive):
+    jobs = derive([("a", "Failed", "1", "")], [], sensor="a,worker,,,,,,,,,,,,,,\n")
+    assert jobs.select("cpu_used_milli", "gpu_used_milli", "mem_used_mib").row(0) == (None, None, None)
+
+
+def test_a_task_whose_job_is_missing_has_no_user(derive):
+    assert derive([("a", "Failed", "1", "")], [], job="b,i,u,Failed,1,2\n")["user"].to_list() == [None]
+
+
+def test_machines(ingested, tmp_path):
+    ingested("pai2020", machine_spec="m1,P100,64.0,512.0,2.0\nm2,CPU,96,384,0\n")
+    raw = {"machine_spec": pl.scan_parquet(tmp_path / "raw/machine_spec.parquet")}
+    assert nodes(raw, pai2020.NODE_TABLE).rows() == [
+        ("m1", "P100", 2, 64000, 524288),
+        ("m2", "CPU", 0, 96000, 393216),
+    ]
+    assert nodes(raw, pai2020.NODE_TABLE).schema == pl.Schema(NODE_COLUMNS)
+
+
+def test_many_tasks_stay_in_file_order(derive):
+    """More rows than the streaming engine takes at a time."""
+    names = [f"j{n * 7919 % 60_013}" for n in range(60_013)]
+    jobs = derive(
+        [(name, "Terminated", "5", "9") for name in names],
+        [(name, "6", name.removeprefix("j") + "0") for name in sorted(names) if name != "j0"],
+    )
+    assert jobs["job_id"].to_list() == names
+    ends = [int(name[1:]) * 10 if name != "j0" else 9 for name in names]
+    assert jobs["end_s"].to_list() == ends
+    assert jobs["user"].to_list() == [f"u{name}" for name in names]
+
+
+moment = st.one_of(st.none(), st.integers(1, 30))
+status = st.sampled_from(list(pai2020.OUTCOMES))
+
+
+instances = st.lists(st.tuples(moment, moment), max_size=4)
+
+
+@given(st.lists(st.tuples(status, moment, moment, instances), min_size=1, max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_against_a_reading_by_hand(tasks):
+    """Each task by itself in plain Python; never a negative run time, nor one without two times that were written."""
+    tasks = [
+        (status, start, end if None in (start, end) or end >= start else None, instances)
+        for status, start, end, instances in tasks
+    ]
+    text = dict.fromkeys(("job_name", "task_name", "machine", "user", "inst_id", "gpu_type"), pl.String)
+    whole = dict.fromkeys(("start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli"), pl.Int64)
+
+    def frame(rows, *names):
+        return pl.LazyFrame(rows, schema={n: (text | whole).get(n, pl.String) for n in names}, orient="row")
+
+    raw = {
+        "job": frame(
+            [(f"j{n}", None, "u", 1, None) for n in range(len(tasks))],
+            *("job_name", "inst_id", "user", "start_s", "end_s"),
+        ),
+        "task": frame(
+            [(f"j{n}", "t", status, start, end, 7, 1, 1, 1, "T4") for n, (status, start, end, _) in enumerate(tasks)],
+            *("job_name", "task_name", "status", "start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli"),
+            "gpu_type",
+        ),
+        "instance": frame(
+            [(f"j{n}", "t", *times, "m") for n, (*_, instances) in enumerate(tasks) for times in instances],
+            *("job_name", "task_name", "start_s", "end_s", "machine"),
+        ),
+    }
+    jobs = pai2020.jobs(raw)
+    for row, (status, task_start, task_end, instances) in zip(jobs.iter_rows(named=True), tasks, strict=True):
+        start = min((s for s, _ in instances if s), default=None)
+        end = max((e for _, e in instances if e), default=None)
+        if status == "Waiting":
+            expected = (None, None)
+        elif start and end and end >= start:
+            expected = (end - start, "instance")
+        elif task_start and task_end:
+            expected = (task_end - task_start, "task")
+        else:
+            expected = (None, None)
+        assert (row["runtime_s"], row["runtime_from"]) == expected
+        assert row["size"] == (len(instances) or 7)
+        queue = start - task_start if start and task_start and status != "Waiting" else None
+        assert row["queue_s"] == (queue if queue is not None and queue >= 0 else None)
+        assert row["negative_queue"] == (queue is not None and queue < 0)
+    lives = lives_of_jobs(jobs)
+    assert lives.height == sum(status != "Waiting" for status, *_ in tasks)
+    assert not (lives["duration_s"] < 0).any()
+    assert not (lives["duration_max_s"] < 0).any()
