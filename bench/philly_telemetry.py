@@ -1,0 +1,180 @@
+"""Time and peak memory of ingest, jobs and nodes of a Philly trace of full size; and of the job log beside pandas.
+
+Makes a synthetic trace in the published layout: 117,325 jobs, and telemetry of 550 machines x 80,000 minutes (44
+million rows, 3 GB, for each of the tables asked for). Each step is a process of its own.
+usage: philly_telemetry.py FOLDER [--minutes N] [--tables gpu_util cpu_util mem_util] [--keep]
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+ROOT = Path(__file__).parents[1]
+MACHINES = 550
+JOBS = 117_325
+FIRST_MINUTE = datetime(2017, 10, 3, 7, tzinfo=UTC)
+BLOCK_MINUTES = 1_000
+
+INGEST = """
+import sys, yaml
+from pathlib import Path
+from ttf.ingest import ingest
+from ttf.raw_tables import table_schemas
+from ttf.traces.philly_raw import READERS
+root, folder, *tables = sys.argv[1:]
+schemas = table_schemas(yaml.safe_load((Path(root) / "workflow/schemas/tables/philly.yaml").read_text()))
+raw = Path(folder) / "raw"
+raw.mkdir(exist_ok=True)
+files = {table: [Path(folder) / f"cluster_{table}"] for table in tables}
+account, _ = ingest(files, schemas, raw, 0, READERS)
+print(account.rows())
+"""
+DERIVE = """
+import sys
+from pathlib import Path
+import polars as pl
+from ttf.traces import philly
+root, folder, *tables = sys.argv[1:]
+raw = {table: pl.scan_parquet(Path(folder) / "raw" / f"{table}.parquet") for table in tables}
+frame = philly.{function}(raw)
+print(frame.height, frame.select(pl.all().count()).row(0, named=True))
+"""
+PANDAS = """
+import json, sys
+import pandas as pd
+rows = []
+for job in json.load(open(f"{sys.argv[2]}/cluster_job_log")):
+    for number, attempt in enumerate(job["attempts"]):
+        gpus = sum(len(part["gpus"]) for part in attempt["detail"])
+        rows.append((job["jobid"], job["status"], job["vc"], job["user"], job["submitted_time"], number,
+                     attempt["start_time"], attempt["end_time"], gpus, len(attempt["detail"])))
+names = "job status vc user submit attempt start end gpus nodes"
+frame = pd.DataFrame(rows, columns=names.split())
+for name in ("submit", "start", "end"):
+    frame[name] = pd.to_datetime(frame[name], errors="coerce")
+print(len(frame))
+"""
+
+
+def make_log(path: Path, minutes: int) -> None:
+    """A job log: attempts one after another, some without an end, in wall clock time."""
+    rng = random.Random(2017)
+    first = FIRST_MINUTE.replace(tzinfo=None) - timedelta(hours=7)
+    jobs = []
+    for number in range(JOBS):
+        submit = moment = first + timedelta(seconds=rng.randrange(minutes * 60))
+        attempts = []
+        for _ in range(0 if rng.random() < 0.045 else rng.choice((1, 1, 1, 1, 1, 1, 2, 3))):
+            start = moment + timedelta(seconds=rng.randrange(600))
+            moment = start + timedelta(seconds=int(rng.expovariate(1 / 10_000)))
+            detail = [
+                {
+                    "ip": f"m{rng.randrange(MACHINES)}",
+                    "gpus": [f"gpu{gpu}" for gpu in sorted(rng.sample(range(8), rng.choice((1, 1, 1, 2, 4, 8))))],
+                }
+                for _ in range(rng.choice((1, 1, 1, 1, 1, 2, 3)))
+            ]
+            end = None if rng.random() < 0.03 else str(moment)
+            attempts.append({"start_time": str(start), "end_time": end, "detail": detail})
+        jobs.append(
+            {
+                "status": rng.choice(("Pass", "Killed", "Failed")),
+                "vc": f"{rng.randrange(15):06x}",
+                "jobid": f"application_1506638472019_{number}",
+                "attempts": attempts,
+                "submitted_time": str(submit),
+                "user": f"{rng.randrange(320):06x}",
+            }
+        )
+    path.write_text(json.dumps(jobs))
+
+
+def make_telemetry(path: Path, table: str, minutes: int) -> None:
+    """A table of telemetry, minute by minute, with offline machines and machines of four GPUs."""
+    rng = np.random.default_rng(2017)
+    machines = pl.DataFrame({"machine": [f"m{number}" for number in range(MACHINES)]})
+    header = {
+        "gpu_util": "time,machineId," + ",".join(f"gpu{gpu}_util" for gpu in range(8)),
+        "cpu_util": "time,machine_id,cpu_util",
+        "mem_util": "time,machine_id,mem_total,mem_free",
+    }[table]
+    with path.open("wb") as file:
+        file.write(header.encode() + b"\n")
+        for block in range(0, minutes, BLOCK_MINUTES):
+            begin = FIRST_MINUTE + timedelta(minutes=block)
+            end = begin + timedelta(minutes=min(BLOCK_MINUTES, minutes - block) - 1)
+            moments = pl.datetime_range(begin, end, "1m", eager=True).dt.convert_time_zone("America/Los_Angeles")
+            frame = pl.DataFrame({"time": moments.dt.to_string("%Y-%m-%d %H:%M:%S %Z")}).join(machines, how="cross")
+            offline = pl.Series(rng.random(frame.height) < 0.01)
+            columns = {}
+            if table == "gpu_util":
+                small = pl.Series(np.arange(frame.height) % MACHINES % 2 == 1)
+                for gpu in range(8):
+                    busy = rng.random(frame.height) < 0.6
+                    use = pl.Series(np.round(rng.uniform(0, 100, frame.height), 9) * busy).cast(pl.String)
+                    columns[f"gpu{gpu}"] = use if gpu < 4 else use.set(small, "")
+                    columns[f"gpu{gpu}"] = columns[f"gpu{gpu}"].set(offline & (columns[f"gpu{gpu}"] != ""), "NA")
+                columns["last"] = pl.repeat("", frame.height, eager=True)
+            elif table == "cpu_util":
+                columns["cpu"] = pl.Series(np.round(rng.uniform(0, 100, frame.height), 3)).cast(pl.String)
+            else:
+                columns["total"] = pl.repeat("528272672.0", frame.height, eager=True).set(offline, "0.0")
+                columns["free"] = pl.Series(np.round(rng.uniform(0, 5e8, frame.height), 4)).cast(pl.String)
+            frame.with_columns(**columns).write_csv(file, include_header=False, quote_style="never")
+
+
+def measured(what: str, code: str, folder: Path, tables: list[str]) -> None:
+    """Run the code in a process of its own; print wall time (s) and largest resident size (GB)."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-c", code, str(ROOT), str(folder), *tables]
+    process = subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")}, stdout=subprocess.PIPE, text=True
+    )
+    said = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - begin
+    if process.returncode:
+        sys.exit(f"{what} failed")
+    print(f"{what}: {seconds:.1f} s, {usage.ru_maxrss / 1e6:.2f} GB at most\n  {said.strip()}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--minutes", type=int, default=80_000)
+    parser.add_argument("--tables", nargs="+", default=["gpu_util"], choices=["gpu_util", "cpu_util", "mem_util"])
+    parser.add_argument("--keep", action="store_true", help="do not delete what was made")
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = ["job_log", *arguments.tables]
+    for table in tables:
+        path = folder / f"cluster_{table}"
+        if not path.exists():
+            make = (make_log, ()) if table == "job_log" else (make_telemetry, (table,))
+            make[0](path, *make[1], arguments.minutes)
+        print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB", flush=True)
+    measured("job log: json and pandas", PANDAS, folder, [])
+    measured("job log: ingest", INGEST, folder, ["job_log"])
+    for table in arguments.tables:
+        measured(f"{table}: ingest", INGEST, folder, [table])
+    for function in ("jobs", "attempts", "nodes"):
+        measured(function, DERIVE.replace("{function}", function), folder, tables)
+    if not arguments.keep:
+        for path in [*(folder / f"cluster_{table}" for table in tables), *(folder / "raw").iterdir()]:
+            path.unlink()
+        (folder / "raw").rmdir()
+
+
+if __name__ == "__main__":
+    main()

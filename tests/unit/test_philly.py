@@ -1,0 +1,789 @@
+"""Philly: the job log is one JSON array, its telemetry tables that are nearly CSV; each quirk by name."""
+
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf import raw_files
+from ttf.errors import StudyError
+from ttf.ingest import REASONS, anomalies, ingest
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
+from ttf.lives import lives_of_jobs
+from ttf.raw_tables import ASIDE_SCHEMA, table_schemas
+from ttf.traces import philly, philly_raw
+from ttf.traces.philly_raw import READERS
+from ttf.traces.philly_use import gpu_use
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/philly.yaml").read_text()))
+FLAGS = [
+    *("no_attempts", "missing_start", "missing_end", "negative_queue", "negative_run", "dst_ambiguous"),
+    *("zero_gpu", "out_of_window", "zone_contradicted"),
+]
+GPU_HEADER = "time,machineId," + ",".join(f"gpu{gpu}_util" for gpu in range(8)) + "\n"
+# 2017-10-07 01:00:00 PDT
+T = 1_507_363_200
+
+
+def clock(seconds):
+    """The log's wall clock so many seconds after 2017-10-07 01:00:00 (within that day)."""
+    return f"2017-10-07 {1 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def part(ip="m1", *gpus):
+    return {"ip": ip, "gpus": [f"gpu{gpu}" for gpu in gpus]}
+
+
+def attempt(start, end, *detail):
+    times = {"start_time": start, "end_time": end}
+    times = {name: clock(time) if isinstance(time, int) else time for name, time in times.items()}
+    return times | {"detail": list(detail) if detail else [part("m1", 0)]}
+
+
+def job(*attempts, **fields):
+    return {
+        "status": "Pass",
+        "vc": "ee9e8c",
+        "jobid": "application_1506638472019_14199",
+        "attempts": list(attempts),
+        "submitted_time": clock(0),
+        "user": "ce2f4c",
+    } | fields
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Ingest tables (a list of records, or text or bytes) as the workflow does; the quarantine is raw.quarantine."""
+
+    def run(log=None, max_share=1.0, **tables):
+        if log is not None:
+            if isinstance(log, list):
+                log = [
+                    record | {"jobid": f"application_1506638472019_{number}"}
+                    if isinstance(record, dict) and record.get("jobid") == job()["jobid"]
+                    else record
+                    for number, record in enumerate(log)
+                ]
+                log = json.dumps(log)
+            tables = {"job_log": log} | tables
+        files = {}
+        for name, content in tables.items():
+            files[name] = [tmp_path / f"cluster_{name}"]
+            files[name][0].write_bytes(content if isinstance(content, bytes) else content.encode())
+        folder = tmp_path / "raw"
+        folder.mkdir(exist_ok=True)
+        run.account, run.quarantine = ingest(files, SCHEMAS, folder, max_share, READERS)
+        for _, read, kept, aside in run.account.iter_rows():
+            assert read == kept + aside
+        return {name: pl.scan_parquet(folder / f"{name}.parquet") for name in files}
+
+    return run
+
+
+def reasons(raw):
+    return raw.quarantine.select("line", "reason", "column").rows()
+
+
+# The job log ------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_the_job_record(raw):
+    tables = raw(
+        [job(attempt(30, 104, part("m47", *range(8))), attempt(111, 1000, part("m412", *range(8)), part("m2", 3)))]
+    )
+    jobs = philly.jobs(tables)
+    extras = ["wall_s", *FLAGS]
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"wall_s": pl.Int64} | dict.fromkeys(FLAGS, pl.Boolean))
+    assert not jobs.select(pl.any_horizontal(FLAGS)).item()
+    assert {name: value for name, value in jobs.drop(FLAGS).row(0, named=True).items() if value is not None} == {
+        "job_id": "application_1506638472019_0",
+        "user": "ce2f4c",
+        "account": "ee9e8c",
+        "submit_s": T,
+        "start_s": T + 30,
+        "end_s": T + 1000,
+        "queue_s": 30,
+        "runtime_s": 74 + 889,
+        "outcome": "success",
+        "status_raw": "Pass",
+        "gpu_milli": 8000,
+        "size": 1,
+        "nodes": 1,
+        "attempts": 2,
+        "trace_end_s": T + 1000,
+        "wall_s": 970,
+    }
+    assert jobs.columns[-len(extras) :] == extras
+
+
+def test_one_array_on_one_line_or_many(raw):
+    """The array has no line per record, and may be one line longer than any line of a table."""
+    log = [job(attempt(1, 5))] * 3
+    flat = philly.jobs(raw(log))
+    assert philly.jobs(raw(json.dumps([j | {"jobid": f"application_1506638472019_{n}"} for n, j in enumerate(log)],
+                                      indent=4, separators=(", ", ": ")))).equals(flat)  # fmt: skip
+
+
+def test_a_line_longer_than_any_table_has(raw, monkeypatch):
+    monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 100)
+    assert philly.jobs(raw([job(attempt(1, 5))] * 30)).height == 30
+
+
+def test_packed_with_mark_and_blanks_around(raw, tmp_path):
+    path = tmp_path / "cluster_job_log.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf \n" + json.dumps([job(attempt(1, 5))]).encode() + b"\n\n"))
+    kept, aside = next(READERS["job_log"](path, SCHEMAS["job_log"]))
+    assert (kept.height, aside.height) == (1, 0)
+
+
+def test_status_is_final_and_killed_is_cancelled(raw):
+    jobs = philly.jobs(raw([job(attempt(1, 5), status=status) for status in ("Pass", "Killed", "Failed")]))
+    assert jobs["outcome"].to_list() == ["success", "cancelled", "failure"]
+    assert jobs["status_raw"].to_list() == ["Pass", "Killed", "Failed"]
+
+
+def test_no_value_is_null_empty_or_the_word_none(raw):
+    blanks = (None, "", "None")
+    jobs = philly.jobs(raw([job(attempt(1, 5), attempt(7, end)) for end in blanks]))
+    assert jobs["runtime_s"].to_list() == [None] * 3
+    assert jobs["missing_end"].to_list() == [True] * 3
+    jobs = philly.jobs(raw([job(attempt(start, 9)) for start in blanks]))
+    assert jobs["start_s"].to_list() == [None] * 3
+    assert jobs["missing_start"].to_list() == [True] * 3
+    jobs = philly.jobs(raw([job(attempt(1, 5), user=blank, vc=blank) for blank in blanks]))
+    assert jobs.select("user", "account").rows() == [(None, None)] * 3
+
+
+def test_times_are_pacific_wall_clock(raw):
+    jobs = philly.jobs(raw([job(attempt("2017-08-07 10:03:01", "2017-12-22 08:03:22"))]))
+    assert jobs.select("start_s", "end_s").row(0) == (1_502_125_381, 1_513_958_602)
+
+
+def test_the_hour_that_came_twice_is_flagged(raw):
+    """2017-11-05: 01:00-01:59 came twice; its times are those of the first passing, in the job as in its attempts."""
+    tables = raw(
+        [
+            job(attempt("2017-11-05 00:59:59", "2017-11-05 02:00:00"), submitted_time="2017-11-05 00:00:00"),
+            job(attempt("2017-11-05 01:00:00", "2017-11-05 03:00:00"), submitted_time="2017-11-05 00:00:00"),
+            job(attempt("2017-11-05 00:30:00", "2017-11-05 01:59:59"), submitted_time="2017-11-05 00:00:00"),
+            job(submitted_time="2017-11-05 01:30:00"),
+        ]
+    )
+    jobs = philly.jobs(tables)
+    assert jobs["dst_ambiguous"].to_list() == [False, True, True, True]
+    assert jobs["runtime_s"].to_list() == [2 * 3600 + 1, 3 * 3600, 89 * 60 + 59, None]
+    assert philly.attempts(tables)["dst_ambiguous"].to_list() == [False, True, True]
+
+
+def test_a_job_without_attempts_keeps_its_outcome_and_has_no_run_time(raw):
+    tables = raw([job(status="Killed"), job(attempts=None), job(attempt(0, 60))])
+    jobs = philly.jobs(tables)
+    assert jobs.select("no_attempts", "outcome", "start_s", "runtime_s", "gpu_milli", "attempts").rows() == [
+        (True, "cancelled", None, None, None, 0),
+        (True, "success", None, None, None, 0),
+        (False, "success", T, 60, 1000, 1),
+    ]
+    assert not jobs["zero_gpu"].any()
+    assert philly.attempts(tables).height == 1
+
+
+def test_a_log_in_which_no_job_was_ever_tried(raw):
+    tables = raw([job(), job()])
+    assert philly.jobs(tables)["no_attempts"].to_list() == [True, True]
+    assert philly.attempts(tables).schema == pl.Schema(philly.ATTEMPT_COLUMNS)
+    assert philly.nodes(tables).is_empty()
+
+
+def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
+    """Still running or its log lost: the outcome stays, the run time is blank and bounded by the trace's end."""
+    jobs = philly.jobs(raw([job(attempt(10, 20), attempt(30, None), status="Failed"), job(attempt(0, 500))]))
+    assert jobs.select("outcome", "start_s", "end_s", "runtime_s", "wall_s", "missing_end", "attempts").row(0) == (
+        *("failure", T + 10, None, None, None, True, 2),
+    )
+    assert lives_of_jobs(jobs).select("duration_s", "event", "duration_max_s").rows() == [
+        (None, "failure", 490),
+        (500, "success", None),
+    ]
+
+
+def test_an_earlier_attempt_without_an_end_adds_no_run_time(raw):
+    tables = raw([job(attempt(10, None), attempt(30, 40))])
+    jobs = philly.jobs(tables)
+    assert jobs.select("start_s", "end_s", "runtime_s", "wall_s", "missing_end").row(0) == (
+        T + 10,
+        T + 40,
+        10,
+        30,
+        True,
+    )
+    assert philly.attempts(tables).select("queued_from_s", "queue_s").rows() == [(T, 10), (None, None)]
+
+
+def test_an_attempt_without_a_start(raw):
+    """It is no start of the job, nor among its attempts; what it holds is what the job asked for, if it is first."""
+    tables = raw([job(attempt(None, None, part("m1", 0, 1)), attempt(30, 40)), job(attempt(5, 9), attempt(None, None))])
+    jobs = philly.jobs(tables)
+    assert jobs.select("start_s", "end_s", "runtime_s", "attempts", "gpu_milli", "missing_start").rows() == [
+        (T + 30, T + 40, 10, 1, 2000, True),
+        (T + 5, T + 9, 4, 1, 1000, True),
+    ]
+    assert philly.attempts(tables)["outcome"].to_list() == [None, "success", "success", None]
+
+
+def test_an_end_before_the_start_is_flagged_and_blank(raw):
+    tables = raw([job(attempt(10, 20), attempt(50, 40)), job(attempt(50, 40), attempt(60, 70))])
+    jobs = philly.jobs(tables)
+    assert jobs.select("end_s", "runtime_s", "negative_run").rows() == [(None, None, True), (T + 70, 10, True)]
+    assert philly.attempts(tables).select("runtime_s", "negative_run").rows() == [
+        *[(10, False), (None, True), (None, True), (10, False)],
+    ]
+
+
+def test_a_start_before_the_submission_is_flagged_and_blank(raw):
+    tables = raw([job(attempt(5, 9), submitted_time=clock(7)), job(attempt(5, 50), attempt(40, 60))])
+    assert philly.jobs(tables).select("queue_s", "negative_queue").rows() == [(None, True), (5, False)]
+    assert philly.attempts(tables).select("queue_s", "negative_queue").rows() == [
+        *[(None, True), (5, False), (None, True)],
+    ]
+
+
+def test_no_delay_is_a_delay(raw):
+    assert philly.jobs(raw([job(attempt(0, 0))])).select("queue_s", "runtime_s").row(0) == (0, 0)
+
+
+def test_gpus_are_those_of_the_first_attempt(raw):
+    tables = raw([job(attempt(1, 2, part("m1", 0, 1), part("m2", 0)), attempt(3, 4, part("m3", *range(8))))])
+    assert philly.jobs(tables).select("gpu_milli", "nodes", "size").row(0) == (3000, 2, 1)
+    assert philly.attempts(tables).select("gpu_milli", "nodes", "node_list").rows() == [
+        (3000, 2, "m1,m2"),
+        (8000, 1, "m3"),
+    ]
+
+
+def test_zero_gpus(raw):
+    none = {"start_time": clock(1), "end_time": clock(2)}
+    details = ([part("m1")], [], None, [{"ip": "m1", "gpus": None}])
+    jobs = philly.jobs(raw([job(none | {"detail": detail}) for detail in details]))
+    assert jobs.select("gpu_milli", "zero_gpu", "nodes").rows() == [
+        (0, True, 1),
+        (0, True, 0),
+        (0, True, 0),
+        (0, True, 1),
+    ]
+
+
+def test_attempts_in_sequence(raw):
+    tables = raw([job(attempt(10, 70), attempt(250, 260, part("m2", 1)), status="Failed"), job(attempt(1, 2))])
+    attempts = philly.attempts(tables)
+    assert attempts.schema == pl.Schema(philly.ATTEMPT_COLUMNS)
+    first, second, other = attempts.rows(named=True)
+    assert first == {
+        "job_id": "application_1506638472019_0",
+        "attempt": 0,
+        "queued_from_s": T,
+        "queue_s": 10,
+        "start_s": T + 10,
+        "end_s": T + 70,
+        "runtime_s": 60,
+        "outcome": None,
+        "gpu_milli": 1000,
+        "nodes": 1,
+        "node_list": "m1",
+        "negative_queue": False,
+        "negative_run": False,
+        "dst_ambiguous": False,
+    }
+    assert (second["attempt"], second["queued_from_s"], second["queue_s"]) == (1, T + 70, 180)
+    assert second["outcome"] == "failure"
+    assert (other["attempt"], other["queued_from_s"], other["outcome"]) == (0, T, "success")
+
+
+def test_submitted_on_a_day_without_telemetry(raw):
+    days = ["2017-10-02 23:59:59", "2017-10-03 00:00:00", "2017-12-15 23:59:59", "2017-12-16 00:00:00"]
+    jobs = philly.jobs(raw([job(submitted_time=day) for day in days]))
+    assert jobs["out_of_window"].to_list() == [True, False, False, True]
+
+
+def test_zone_by_the_start_of_the_resource_manager(raw):
+    """It started at 2017-09-28 22:41:12 UTC, 15:41:12 PDT: a log from 15:42 on is Pacific, and cannot be UTC."""
+    times = ["2017-09-28 15:42:12", "2017-09-29 01:00:00", "2017-09-28 15:41:11", "2017-09-28 15:41:12"]
+    jobs = philly.jobs(raw([job(submitted_time=time) for time in times]))
+    assert jobs["zone_contradicted"].to_list() == [False, False, True, False]
+    evidence = philly.zone_evidence(jobs.filter(~pl.col("zone_contradicted")))
+    assert evidence.rows() == [(1_506_638_472, 3, 0, -7 * 3600)]
+    assert philly.zone_evidence(jobs.with_columns(job_id=pl.lit("x"))).is_empty()
+
+
+# Records that break a rule ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("record", "reason", "column"),
+    [
+        (None, "wrong_column_count", None),
+        (5, "wrong_column_count", None),
+        ("x", "wrong_column_count", None),
+        ([job()], "wrong_column_count", None),
+        ({}, "missing_value", "attempts"),
+        (job(status=None), "missing_value", "status"),
+        (job(status="Running"), "unknown_value", "status"),
+        (job(status=5), "unknown_value", "status"),
+        (job(jobid="None"), "missing_value", "jobid"),
+        (job(jobid=["a"]), "unknown_value", "jobid"),
+        (job(user=True), "unknown_value", "user"),
+        (job(vc={"a": "b"}), "unknown_value", "vc"),
+        (job(submitted_time=None), "missing_value", "submitted_time"),
+        (job(submitted_time="yesterday"), "not_a_time", "submitted_time"),
+        (job(submitted_time=1507363200), "not_a_time", "submitted_time"),
+        (job(submitted_time="2018-03-11 02:30:00"), "not_a_time", "submitted_time"),  # an hour that was skipped
+        (job(attempts={}), "unknown_value", "attempts"),
+        (job(attempts="x"), "unknown_value", "attempts"),
+        (job(attempts=[None]), "unknown_value", "attempts"),
+        (job(attempts=[[]]), "unknown_value", "attempts"),
+        (job(attempt("2017-13-01 00:00:00", 5)), "not_a_time", "attempts[].start_time"),
+        (job(attempt(1, 2), attempt(3, "soon")), "not_a_time", "attempts[].end_time"),
+        (job(attempt(1, 2) | {"end_time": 5.5}), "not_a_time", "attempts[].end_time"),
+        (job(attempt(1, 2) | {"detail": part("m1", 0)}), "unknown_value", "attempts[].detail"),
+        (job(attempt(1, 2) | {"detail": [None]}), "unknown_value", "attempts[].detail"),
+        (job(attempt(1, 2, part("", 0))), "missing_value", "attempts[].detail[].ip"),
+        (job(attempt(1, 2, part(None, 0))), "missing_value", "attempts[].detail[].ip"),
+        (job(attempt(1, 2, part(7, 0))), "unknown_value", "attempts[].detail[].ip"),
+        (job(attempt(1, 2, part("m1", "x"))), "unknown_value", "attempts[].detail[].gpus"),
+        (job(attempt(1, 2, part("m1", 0, 100))), "unknown_value", "attempts[].detail[].gpus"),
+        (job(attempt(1, 2, part("m1", -1))), "unknown_value", "attempts[].detail[].gpus"),
+        (job(attempt(1, 2, {"ip": "m1", "gpus": [None]})), "unknown_value", "attempts[].detail[].gpus"),
+        (job(attempt(1, 2, {"ip": "m1", "gpus": "gpu0"})), "unknown_value", "attempts[].detail[].gpus"),
+        (job(user="\ud800"), "not_utf8", None),
+    ],
+)
+def test_a_record_that_breaks_a_rule_is_put_aside(raw, record, reason, column):
+    tables = raw([job(attempt(1, 2)), record, job(attempt(1, 2))])
+    assert reasons(raw) == [(2, reason, column)]
+    assert raw.quarantine["text"][0]
+    assert philly.jobs(tables).height == 2
+    assert anomalies(raw.quarantine, raw.account)["rows"].to_list() == [1]
+
+
+def test_a_missing_field_is_a_blank_one(raw):
+    record = job(attempt(1, 2))
+    del record["user"], record["attempts"][0]["end_time"]
+    jobs = philly.jobs(raw([record]))
+    assert jobs.select("user", "missing_end", "start_s").row(0) == (None, True, T + 1)
+    raw([job(), {name: value for name, value in job().items() if name != "submitted_time"}])
+    assert reasons(raw) == [(2, "missing_value", "submitted_time")]
+
+
+def test_fields_nobody_knows_are_read_past(raw):
+    strange = {"why": [1, {"x": None}], "how": 10**400}
+    jobs = philly.jobs(raw([job(attempt(1, 2) | strange) | strange]))
+    assert jobs["runtime_s"].to_list() == [1]
+
+
+def test_a_repeated_job_id_keeps_the_first(raw):
+    jobs = philly.jobs(raw([job(jobid="a"), job(jobid="b"), job(jobid="a", status="Failed")]))
+    assert jobs["outcome"].to_list() == ["success", "success"]
+    assert reasons(raw) == [(3, "duplicate_key", "job_id")]
+
+
+def test_odd_text_is_kept_as_it_is(raw):
+    odd = ['quote " and \\ backslash', "[{]}", "line\nbreak", "ünïcödé 🎉", "\0", "-0700,"]
+    tables = raw([job(attempt(1, 2, part(text, 0)), user=text) for text in odd])
+    assert raw.quarantine.is_empty()
+    assert philly.jobs(tables)["user"].to_list() == odd
+    assert philly.attempts(tables)["node_list"].to_list() == odd
+
+
+def test_bytes_that_are_not_utf8_put_aside_the_record(raw):
+    tables = raw(json.dumps([job(user="XX"), job(jobid="b")]).encode().replace(b"XX", b"\xff\xfe"))
+    assert reasons(raw) == [(1, "not_utf8", None)]
+    assert "\ufffd" in raw.quarantine["text"][0]
+    assert philly.jobs(tables).height == 1
+
+
+def test_the_text_put_aside_is_cut(raw):
+    raw([job(status="Lost", user="u" * 10**5), job(user=["u" * 10**5]), job()])
+    assert raw.quarantine["text"].str.len_chars().to_list() == [500, 500]
+
+
+# Files that are no job log ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"status": "Pass"}\n{"status": "Pass"}\n', "expected one JSON array"),
+        ("time,machineId\n1,2\n", "expected one JSON array"),
+        ("version https://git-lfs.github.com/spec/v1\noid sha256:2037\nsize 1055988361\n", "expected one JSON array"),
+        ("   ", "expected one JSON array"),
+        ("[", "record 1 of the array is cut short"),
+        ("[{}", "record 1 of the array is cut short"),
+        ("[{},\n", "line 2: record 2 of the array is cut short"),
+        ('[{},\n{"status": "Pa', "line 2: record 2 of the array is cut short"),
+        ('[{},\n{"status": "Pass"', "line 2: record 2 of the array is cut short"),
+        ("[{},]", "record 2 of the array is no valid JSON"),
+        ("[{} {}]", "record 1 of the array is no valid JSON"),
+        ("[{'status': 'Pass'}]", "record 1 of the array is no valid JSON"),
+        ('[{},{"status": NaN}]', "record 2 of the array is no valid JSON"),
+        ('[{"user": "a\nb"}]', "record 1 of the array is no valid JSON"),
+        ("[{}]\n[{}]", "line 2: the array of jobs ends before this line"),
+        ("[{}],", "the array of jobs ends before"),
+        ("[" * 10**6 + "]" * 10**6, "nested far deeper"),
+        ('[{"a":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}]", "nested far deeper"),
+        ("<!DOCTYPE html><html>", "HTML"),
+        ("", "empty"),
+    ],
+)
+def test_a_file_that_is_no_array_or_is_cut_short(raw, text, message):
+    with pytest.raises(StudyError, match=message) as caught:
+        raw(text)
+    assert "cluster_job_log" in str(caught.value)
+
+
+def test_an_empty_array_has_no_rows(raw):
+    with pytest.raises(StudyError, match="no rows"):
+        raw("[ ]")
+
+
+def test_a_log_cut_anywhere(raw):
+    text = json.dumps([job(attempt(1, 2)), job(attempt(None, "None"), user="ü")], indent=1)
+    for cut in range(1, len(text)):
+        with pytest.raises(StudyError):
+            raw(text[:cut])
+
+
+def test_a_log_far_too_long(raw, monkeypatch):
+    monkeypatch.setattr(philly_raw, "LARGEST_LOG_BYTES", 1000)
+    with pytest.raises(StudyError, match="not the job log"):
+        raw([job()] * 10)
+
+
+# Both ways to read a log ------------------------------------------------------------------------------------
+
+scalar = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+anything = st.recursive(scalar, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner))
+a_time = st.sampled_from([clock(0), clock(90), "2017-11-05 01:30:00", None, "", "None"])
+an_ip = st.sampled_from(["m1", "m2", ""]) | st.text(max_size=3)
+gpus = st.lists(st.sampled_from(["gpu0", "gpu7", "gpu12", "gpu", "cpu0"]), max_size=3)
+
+
+def fields(**known):
+    """A mapping with the known fields, of which one may be anything or missing, and perhaps one more."""
+    sound = st.fixed_dictionaries(known)
+    odd = st.tuples(sound, st.sampled_from(list(known)), anything).map(lambda t: t[0] | {t[1]: t[2]})
+    lacking = st.tuples(sound, st.sampled_from(list(known))).map(lambda t: {k: v for k, v in t[0].items() if k != t[1]})
+    more = st.tuples(sound, anything).map(lambda t: t[0] | {"more": t[1]})
+    return st.one_of(sound, sound, sound, sound, odd, lacking, more)
+
+
+a_job = fields(
+    status=st.sampled_from(["Pass", "Killed", "Failed", "Running"]),
+    vc=st.text(max_size=3),
+    jobid=st.integers(0, 10**9).map(str),
+    attempts=st.none()
+    | st.lists(
+        fields(
+            start_time=a_time, end_time=a_time, detail=st.none() | st.lists(fields(ip=an_ip, gpus=gpus), max_size=2)
+        ),
+        max_size=3,
+    ),
+    submitted_time=a_time,
+    user=st.none() | st.text(max_size=3),
+)
+
+
+@given(log=st.lists(a_job | a_job | a_job | anything, min_size=1, max_size=5), in_ascii=st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_any_records(tmp_path_factory, log, in_ascii):
+    """Rows read = kept + put aside, and a record's fate does not depend on how the log was read, nor on the others."""
+    folder = tmp_path_factory.getbasetemp() / "any_records"
+    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    path = folder / "cluster_job_log"
+
+    def read(records):
+        text = json.dumps(records, ensure_ascii=in_ascii).encode("utf-8", errors="surrogatepass")
+        path.write_bytes(text)
+        try:
+            return [next(READERS["job_log"](path, SCHEMAS["job_log"]))]
+        except StudyError as error:  # NaN and Infinity are no JSON
+            assert any(word in text for word in (b"NaN", b"Infinity"))
+            assert "no valid JSON" in str(error)
+            return []
+
+    for kept, aside in read(log):
+        assert aside.schema == pl.Schema(ASIDE_SCHEMA)
+        assert dict(kept.schema) == SCHEMAS["job_log"].stored
+        assert sorted(kept["line"].to_list() + aside["line"].to_list()) == list(range(1, len(log) + 1))
+        assert set(aside["reason"]) <= set(REASONS)
+        assert aside["text"].null_count() == 0
+        for number, record in enumerate(log, start=1):
+            [(alone, alone_aside)] = read([record])
+            place = pl.col("line") == number
+            assert kept.filter(place).drop("line").equals(alone.drop("line"))
+            assert aside.filter(place).drop("line", "text").equals(alone_aside.drop("line", "text"))
+        if kept.height:
+            raw = {"job_log": kept.lazy()}
+            assert philly.jobs(raw).height == kept.height
+            philly.attempts(raw), philly.nodes(raw)
+
+
+@given(log=st.lists(a_job, min_size=1, max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_what_is_read_at_once_is_what_is_read_one_by_one(log):
+    try:
+        text = json.dumps(log, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, UnicodeEncodeError):
+        return
+    at_once = philly_raw._read_at_once(text)
+    if at_once is not None:
+        one_by_one, unsound = philly_raw._read_one_by_one(Path("log"), text.decode())
+        assert not unsound
+        checked = [philly_raw._checked(records, SCHEMAS["job_log"]) for records in (at_once, one_by_one)]
+        assert checked[0][0].equals(checked[1][0])
+        assert checked[0][1].drop("text").equals(checked[1][1].drop("text"))
+
+
+def test_a_sound_log_is_read_at_once():
+    records = [job(attempt(1, None), attempt("None", 5)), job(attempts=None, user=None), job(attempt(1, 2, part("m1")))]
+    assert philly_raw._read_at_once(json.dumps(records).encode()).height == 3
+
+
+@given(text=st.binary(max_size=60) | st.text(alphabet='[]{}",:\\u0nulmatps ', max_size=60).map(str.encode))
+@settings(max_examples=300, deadline=None)
+def test_any_bytes_at_all(tmp_path_factory, text):
+    path = tmp_path_factory.getbasetemp() / "any_log"
+    path.write_bytes(text)
+    try:
+        kept, aside = next(READERS["job_log"](path, SCHEMAS["job_log"]))
+    except StudyError as error:
+        assert str(path) in str(error)
+        return
+    assert kept.height + aside.height == len(json.loads(text))
+
+
+# Telemetry --------------------------------------------------------------------------------------------------
+
+
+def gpu_rows(*rows):
+    return GPU_HEADER + "".join(f"{row}\n" for row in rows)
+
+
+def test_gpu_telemetry_ends_in_a_comma_that_its_header_does_not_have(raw):
+    tables = raw(gpu_util=gpu_rows("2017-10-03 00:08:00 PDT,m29,60.8,99.366666667,100.0,63.333333333,1,0.0005,0,0.0,"))
+    assert tables["gpu_util"].collect().rows() == [
+        (0, 2, 1_507_014_480, "m29", 60_800, 99_367, 100_000, 63_333, 1000, 1, 0, 0)
+    ]
+
+
+def test_telemetry_without_that_comma(raw):
+    rows = ["2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8", "2017-10-03 00:08:00 PDT,m2,1,2,,,,,,"]
+    tables = raw(gpu_util=gpu_rows(*rows))
+    assert tables["gpu_util"].collect()["gpu7_mpct"].to_list() == [8000, None]
+
+
+def test_the_comma_in_the_header_too(raw):
+    tables = raw(gpu_util=GPU_HEADER.replace("\n", ",\n") + "2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8,\n")
+    assert tables["gpu_util"].collect()["gpu7_mpct"].to_list() == [8000]
+
+
+def test_a_row_shifted_by_a_field_is_put_aside(raw):
+    row = "2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8,"
+    raw(gpu_util=gpu_rows(row, row + "9", row + ",", row.removesuffix(","), row, row))
+    assert [(line, reason) for line, reason, _ in reasons(raw)] == [
+        (3, "unknown_value"),
+        (4, "wrong_column_count"),
+        (5, "wrong_column_count"),
+    ]
+
+
+def test_na_is_offline_and_empty_is_no_gpu(raw):
+    tables = raw(gpu_util=gpu_rows("2017-10-03 00:08:00 PDT,m1,NA,0.0,NA,5,,,,,"))
+    assert tables["gpu_util"].collect().row(0)[4:] == (None, 0, None, 5000, None, None, None, None)
+
+
+def test_pdt_and_pst_tell_the_repeated_hour_apart(raw):
+    times = ["2017-11-05 00:59:00 PDT", "2017-11-05 01:00:00 PDT", "2017-11-05 01:00:00 PST", "2017-11-05 02:00:00 PST"]
+    tables = raw(cpu_util="time,machine_id,cpu_util\n" + "".join(f"{time},m29,31.845\n" for time in times))
+    assert tables["cpu_util"].collect()["time_s"].to_list() == [1_509_868_740 + extra for extra in (0, 60, 3660, 7260)]
+    assert tables["cpu_util"].collect()["cpu_mpct"].to_list() == [31_845] * 4
+
+
+def test_a_time_without_its_zone_is_put_aside(raw):
+    texts = ["2017-10-03 00:08:00,m1,1", "2017-10-03 00:08:00 CET,m1,1", "2017-10-32 00:08:00 PDT,m1,1"]
+    raw(cpu_util="time,machine_id,cpu_util\n2017-10-03 00:08:00 PDT,m1,1\n" + "\n".join(texts))
+    assert reasons(raw) == [(line, "not_a_time", "time") for line in (3, 4, 5)]
+    assert raw.quarantine["text"].to_list() == texts
+
+
+def test_a_share_beyond_the_whole_is_put_aside(raw):
+    raw(
+        gpu_util=gpu_rows(
+            "2017-10-03 00:08:00 PDT,m1,100,0,0,0,0,0,0,0,", "2017-10-03 00:09:00 PDT,m1,101,0,0,0,0,0,0,0,"
+        )
+    )
+    assert reasons(raw) == [(3, "out_of_range", "gpu0_util")]
+
+
+def test_memory_in_kb_with_0_for_not_measured(raw):
+    rows = ["2017-10-03 00:06:00 PDT,m29,528272672.0,2030730.6667", "2017-10-03 00:07:00 PDT,m29,0.0,0.0"]
+    rows.append("2017-10-03 00:08:00 PDT,m29,NA,NA")
+    tables = raw(mem_util="time,machine_id,mem_total,mem_free\n" + "\n".join(rows) + "\n")
+    assert tables["mem_util"].select("mem_total_kb", "mem_free_kb").collect().rows() == [
+        *[(528_272_672, 2_030_731), (None, 0), (None, None)],
+    ]
+
+
+def test_either_name_of_the_machine_column(raw):
+    tables = raw(cpu_util="time,machineId,cpu_util\n2017-10-03 00:08:00 PDT,m1,1\n")
+    assert tables["cpu_util"].collect()["machine"].to_list() == ["m1"]
+
+
+def test_machine_list_has_blanks_after_its_commas(raw):
+    tables = raw(machine_list="machineId, number of GPUs, single GPU mem\nm31,8, 24GB\nm2, 2, 12GB\n")
+    assert tables["machine_list"].collect().rows() == [(0, 2, "m31", 8, "24GB"), (0, 3, "m2", 2, "12GB")]
+
+
+@given(
+    lines=st.lists(
+        st.sampled_from(
+            ["2017-10-03 00:08:00 PDT,m1,1,2,3,4,5,6,7,8,", "2017-12-03 00:08:00 PST,m2,NA,,,,,,,,", "", "x"]
+        )
+        | st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=20)
+        | st.lists(
+            st.sampled_from(["", "NA", "1", "-1", "1e9", "nan", "2017-10-03 00:08:00 PDT", "m1"]), max_size=12
+        ).map(",".join),
+        max_size=10,
+    ),
+    table=st.sampled_from(["gpu_util", "cpu_util", "mem_util", "machine_list"]),
+    block_bytes=st.integers(1, 300),
+)
+@settings(max_examples=100, deadline=None)
+def test_any_lines(tmp_path_factory, lines, table, block_bytes):
+    path = tmp_path_factory.getbasetemp() / "any_lines"
+    header = ",".join(column.name for column in SCHEMAS[table].columns)
+    path.write_bytes("\n".join([header, *lines, ""]).encode())
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
+        blocks = list(READERS[table](path, SCHEMAS[table]))
+    whole = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
+    there = [number for number, line in enumerate(whole[1:], start=2) if line.strip()]
+    numbers = [line for kept, aside in blocks for line in kept["line"].to_list() + aside["line"].to_list()]
+    assert sorted(numbers) == there
+
+
+# Nodes ------------------------------------------------------------------------------------------------------
+
+
+def test_gpus_of_a_machine_come_from_telemetry_and_log_not_from_the_list(raw):
+    tables = raw(
+        [job(attempt(1, 2, part("m51", 7))), job(attempt(1, 2, part("m600"), part("m3", 1)))],
+        machine_list="machineId, number of GPUs, single GPU mem\n"
+        + "".join(f"m{number},{gpus}, 12GB\n" for number, gpus in ((51, 2), (3, 8), (10, 2), (4, 8), (9, 8))),
+        gpu_util=gpu_rows(
+            "2017-10-03 00:08:00 PDT,m3,1,2,3,0,,,,,",
+            "2017-10-03 00:08:00 PDT,m51,1,2,,,,,,,",
+            "2017-10-03 00:08:00 PDT,m4,,,,,,,,,",
+            "2017-10-03 00:09:00 PDT,m9,NA,NA,NA,0,NA,NA,NA,NA,",
+        ),
+        mem_util="time,machine_id,mem_total,mem_free\n2017-10-03 00:08:00 PDT,m3,528272672.0,1\n",
+        cpu_util="time,machine_id,cpu_util\n2017-10-03 00:08:00 PDT,m700,1\n",
+    )
+    nodes = philly.nodes(tables)
+    assert nodes.schema == pl.Schema(NODE_COLUMNS | {"listed_gpu_count": pl.Int64})
+    assert nodes.select("node", "gpu_count", "mem_mib", "listed_gpu_count").rows() == [
+        ("m3", 4, 515_891, 8),
+        ("m4", 0, None, 8),  # it was watched, and no GPU was seen
+        ("m9", 4, None, 8),
+        ("m10", None, None, 2),  # nobody saw it
+        ("m51", 8, None, 2),
+        ("m600", 0, None, None),  # held, without a GPU
+        ("m700", None, None, None),
+    ]
+    assert philly.nodes({"job_log": tables["job_log"]})["node"].to_list() == ["m3", "m51", "m600"]
+
+
+# Use --------------------------------------------------------------------------------------------------------
+
+
+def minutes(machine, first, values):
+    """Rows of telemetry of one machine from so many minutes after 01:00 on; a value is a text for each of its GPUs."""
+    return [f"{clock(60 * (first + place))} PDT,{machine},{value}" for place, value in enumerate(values)]
+
+
+def padded(*values):
+    return ",".join([*map(str, values), *[""] * (8 - len(values))]) + ","
+
+
+def test_use_is_the_mean_over_the_gpus_and_minutes_held(raw):
+    tables = raw(
+        [
+            # From the minute it starts in to before its end; the third minute is not counted.
+            job(attempt(59, 120, part("m1", 0, 1))),
+            job(attempt(0, 61, part("m1", 1), part("m2", 0))),
+            job(attempt(0, 60, part("m2", 1))),  # NA is skipped
+            job(attempt(0, 60, part("m2", 1)), attempt(60, 120, part("m1", 0))),  # the second attempt has a reading
+            job(attempt(0, None, part("m1", 0))),  # no end
+            job(attempt(0, 60, part("m3", 0))),  # no telemetry
+            job(attempt(0, 60, part("m1"))),  # no GPU
+        ],
+        gpu_util=gpu_rows(
+            *minutes("m1", 0, [padded(10, 20), padded(30, 40.0005), padded(90, 90)]),
+            *minutes("m2", 0, [padded(50, "NA"), padded(70, 0)]),
+        ),
+    )
+    jobs = philly.jobs(tables)
+    assert jobs.select("gpu_used_milli", "gpu_readings").rows() == [
+        (500, 4),  # (10 + 20 + 30 + 40.0005) / 4 % of 2 GPUs
+        (900, 4),  # (20 + 40 + 50 + 70) / 4 % of 2 GPUs
+        (None, 0),
+        (300, 1),
+        (None, 0),
+        (None, 0),
+        (None, 0),
+    ]
+
+
+def test_use_over_the_repeated_hour(raw):
+    """The telemetry tells the two passings apart; a run across them has the minutes of both."""
+    rows = [f"2017-11-05 01:{minute:02}:00 {zone},m1,{padded(value)}" for zone, value in (("PDT", 10), ("PST", 50))
+            for minute in range(60)]  # fmt: skip
+    log = [job(attempt("2017-11-05 00:30:00", "2017-11-05 02:30:00"), submitted_time="2017-11-05 00:00:00")]
+    jobs = philly.jobs(raw(log, gpu_util=gpu_rows(*rows)))
+    assert jobs.select("gpu_used_milli", "gpu_readings").row(0) == (300, 120)
+
+
+held_gpus = st.tuples(
+    st.integers(0, 3), st.sampled_from(["m1", "m2", "m9"]), st.integers(0, 9), st.integers(0, 600), st.integers(0, 300)
+)
+reading = st.tuples(
+    st.integers(0, 10), st.sampled_from(["m1", "m2", "m3"]), *[st.none() | st.integers(0, 100_000) for _ in range(8)]
+)
+
+
+@given(held=st.lists(held_gpus, max_size=6), rows=st.lists(reading, max_size=12), chunk=st.integers(1, 5))
+@settings(max_examples=100, deadline=None)
+def test_use_against_plain_sums_in_any_order_and_any_pieces(held, rows, chunk):
+    held = [(owner, machine, gpu, start, start + length) for owner, machine, gpu, start, length in held]
+    expected = {}
+    for owner, machine, gpu, start, end in held:
+        for minute, where, *values in rows:
+            counts = start // 60 * 60 <= minute * 60 < end and where == machine and start < end and gpu < 8
+            if counts and values[gpu] is not None:
+                readings, total = expected.get(owner, (0, 0))
+                expected[owner] = readings + 1, total + values[gpu]
+    names = {"owner": pl.Int64, "machine": pl.String, "gpu": pl.Int64, "start_s": pl.Int64, "end_s": pl.Int64}
+    columns = {"time_s": pl.Int64, "machine": pl.String} | {f"gpu{gpu}_mpct": pl.Int64 for gpu in range(8)}
+    telemetry = [(minute * 60, *values) for minute, *values in rows]
+    use = gpu_use(
+        pl.DataFrame(held, schema=names, orient="row"), pl.LazyFrame(telemetry, schema=columns, orient="row"), chunk
+    )
+    assert use.rows() == [(owner, *expected[owner]) for owner in sorted(expected)]
+
+
+def test_use_is_rounded_once_halves_up(raw):
+    tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*minutes("m1", 0, [padded(0.05)])))
+    assert philly.jobs(tables)["gpu_used_milli"].to_list() == [1]
