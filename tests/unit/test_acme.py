@@ -1,0 +1,345 @@
+"""Acme: one row of a cluster's job table is one job; Seren ran on Slurm, Kalos on Kubernetes."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from ttf.errors import StudyError
+from ttf.ingest import ingest
+from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli, nodes
+from ttf.lives import lives_of_jobs
+from ttf.raw_tables import table_schemas
+from ttf.traces import acme
+
+SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/acme.yaml"
+SEREN_HEADER = (
+    "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
+)
+KALOS_HEADER = (
+    "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,"
+    "submit_time,start_time,end_time,fail_time,stop_time,duration,queue,gpu_time\n"
+)
+
+
+def seren_times(rows):
+    """01@00:18:22 -> 2023-03-01 00:18:22+08:00"""
+    return re.sub(r"(\d\d)@([\d:]{8})", r"2023-03-\1 \2+08:00", rows)
+
+
+def kalos_times(rows):
+    """11:00:58 -> 2023-05-17 11:00:58+00:00"""
+    return re.sub(r"\d\d:\d\d:\d\d", r"2023-05-17 \g<0>+00:00", rows)
+
+
+# The first two rows of each table are those of the publishers' README; the others are in their manner.
+SEREN = SEREN_HEADER + seren_times("""\
+5778432,u5907,1,8,128,Other,FAILED,01@00:18:22,01@00:18:54,01@00:20:51,117,32,936.0
+5778469,u5907,1,8,128,Other,COMPLETED,01@00:23:58,01@00:24:11,01@01:09:04,2693,13,21544.0
+5778470,u1,1,0,16,Debug,COMPLETED,01@00:24:00,01@00:24:00,01@00:24:14,14,0,0.0
+5778471,u1,128,1024,16384,Pretrain,NODE_FAIL,01@00:00:00,01@00:00:01,02@00:00:01,86400,1,88473600.0
+5778472,u1,1,8,128,MLLM,TIMEOUT,01@00:00:00,01@00:00:00,01@01:00:00,3600,0,28800.0
+5778473,u1,1,1,16,Eval,PREEMPTED,01@00:00:00,01@00:01:40,01@00:05:00,200,100,200.0
+5778474,u1,1,1,16,SFT,CANCELLED,01@00:00:00,01@00:01:40,01@00:05:00,201,100,200.0
+5778475,u1,1,1,16,SFT,CANCELLED,2023-03-01 00:00:00,2023-03-01 00:01:40,2023-03-01 00:05:00,200,100,200.0
+5778476,u1,1,1,16,SFT,SUSPENDED,01@00:00:00,01@00:01:40,01@00:05:00,200,100,200.0
+""")
+# dlc-nine: nine GPUs on two nodes. dlc-cores: GPUs that divide among the nodes, cores that do not.
+KALOS = KALOS_HEADER + kalos_times("""\
+dlctk696s0jbvitv,uf794,8,64,960,1000,100.0,Other,FAILED,11:00:58,11:01:08,11:01:16,11:01:16,,18,10.0,1152.0
+dlc1t2ypl09b8qtp,uf794,8,64,960,1000,100.0,Other,CANCELLED,11:28:42,11:28:54,11:30:04,,11:30:04,82,12.0,5248.0
+dlc-cpu,u1,1,0,4,0.5,0.0,Eval,COMPLETED,12:00:00,12:00:09,12:00:31,,,31,9.0,0.0
+dlc-nine,u1,2,9,96,100,,SFT,COMPLETED,12:00:00,12:00:10,12:01:50,,,110,10.0,990.0
+dlc-cores,u1,3,24,10,100,,Other,COMPLETED,12:00:00,12:00:10,12:01:50,,,110,10.0,2640.0
+dlc-half,u1,1,0.5,2,10,,Other,COMPLETED,12:00:00,12:00:10,12:01:50,,,110,10.0,55.0
+dlc-queued,u2,1,8,120,100,,Pretrain,CANCELLED,13:00:00,,13:05:00,,13:05:00,300,,
+dlc-fail-open,u2,1,8,120,100,,Other,FAILED,13:00:00,13:00:05,,13:00:30,,,5.0,
+dlc-done-open,u2,1,8,120,100,,Other,COMPLETED,13:00:00,13:00:05,,,,,5.0,
+dlc-running,u2,2,16,240,100,,Pretrain,RUNNING,13:00:00,13:00:20,,,,,20.0,
+dlc-clock,u2,1,8,120,,,Debug,FAILED,13:00:00,12:59:59,13:00:19,13:00:19,,19,-1.0,152
+dlc-backwards,u2,1,8,120,,,Debug,FAILED,13:00:00,13:00:09,13:00:08,,,8,9.0,64
+dlc-last,u2,1,1,1,1,,Debug,FAILED,14:00:00,14:00:00,14:00:00,,14:00:20,0,0.0,0
+""")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return table_schemas(yaml.safe_load(SCHEMA.read_text()))
+
+
+@pytest.fixture
+def cluster(tables, tmp_path):
+    """Text of the tables -> (jobs, account, quarantine)."""
+
+    def run(**texts):
+        files = {}
+        for name, text in texts.items():
+            files[name] = [tmp_path / f"trace_{name}.csv"]
+            files[name][0].write_text(text)
+        account, quarantine = ingest(files, tables, tmp_path, 1.0)
+        jobs = acme.jobs({name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in texts})
+        return jobs, account, quarantine
+
+    return run
+
+
+def row(jobs, job_id):
+    return jobs.row(by_predicate=pl.col("job_id") == job_id, named=True)
+
+
+def epoch(*moment):
+    return int(datetime(*moment, tzinfo=UTC).timestamp())
+
+
+def test_columns_of_a_job_of_seren(cluster):
+    jobs, _, _ = cluster(seren=SEREN)
+    extras = {
+        "workload": pl.String,
+        "duration_s": pl.Int64,
+        "duration_differs": pl.Boolean,
+        "negative_queue": pl.Boolean,
+    }
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
+    assert {name: value for name, value in row(jobs, "5778432").items() if value is not None} == {
+        "job_id": "5778432",
+        "user": "u5907",
+        "submit_s": epoch(2023, 2, 28, 16, 18, 22),
+        "start_s": epoch(2023, 2, 28, 16, 18, 54),
+        "end_s": epoch(2023, 2, 28, 16, 20, 51),
+        "queue_s": 32,
+        "runtime_s": 117,
+        "outcome": "failure",
+        "status_raw": "FAILED",
+        "gpu_milli": 8000,
+        "cpu_milli": 128000,
+        "size": 1,
+        "nodes": 1,
+        "trace_end_s": epoch(2023, 3, 1, 16, 0, 1),
+        "workload": "Other",
+        "duration_s": 117,
+        "duration_differs": False,
+        "negative_queue": False,
+    }
+
+
+def test_columns_of_a_job_of_kalos(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    extras = {
+        "workload": pl.String,
+        "duration_s": pl.Int64,
+        "duration_differs": pl.Boolean,
+        "negative_queue": pl.Boolean,
+        "fail_s": pl.Int64,
+        "stop_s": pl.Int64,
+        "uneven_pods": pl.Boolean,
+    }
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
+    assert {name: value for name, value in row(jobs, "dlctk696s0jbvitv").items() if value is not None} == {
+        "job_id": "dlctk696s0jbvitv",
+        "user": "uf794",
+        "submit_s": 1684321258,
+        "start_s": 1684321268,
+        "end_s": 1684321276,
+        "queue_s": 10,
+        "runtime_s": 8,
+        "outcome": "failure",
+        "status_raw": "FAILED",
+        "gpu_milli": 8000,
+        "cpu_milli": 120000,
+        "mem_mib": 1024000,
+        "size": 8,
+        "nodes": 8,
+        "trace_end_s": epoch(2023, 5, 17, 14, 0, 20),
+        "workload": "Other",
+        "duration_s": 18,
+        "duration_differs": True,
+        "negative_queue": False,
+        "fail_s": 1684321276,
+        "uneven_pods": False,
+    }
+
+
+def test_exactly_one_cluster_is_a_trace(cluster):
+    with pytest.raises(StudyError, match=r"holds both trace_seren\.csv and trace_kalos\.csv; expected one"):
+        cluster(seren=SEREN, kalos=KALOS)
+    with pytest.raises(StudyError, match=r"neither trace_seren\.csv nor trace_kalos\.csv; expected one"):
+        acme.jobs({})
+
+
+def test_time_zones_are_those_written(cluster):
+    seren, _, _ = cluster(seren=SEREN)
+    kalos, _, _ = cluster(kalos=KALOS)
+    assert row(seren, "5778469")["start_s"] == epoch(2023, 2, 28, 16, 24, 11)
+    assert row(seren, "5778471")["submit_s"] == epoch(2023, 2, 28, 16, 0, 0)
+    with_t, _, quarantine = cluster(seren=re.sub(r"(-\d\d) (\d\d:)", r"\1T\2", SEREN))
+    assert with_t.equals(seren)
+    assert quarantine.height == 2
+    assert row(kalos, "dlc-cpu")["end_s"] == epoch(2023, 5, 17, 12, 0, 31)
+
+
+def test_every_row_is_kept_or_put_aside(cluster):
+    jobs, account, quarantine = cluster(seren=SEREN)
+    assert account.rows() == [("seren", 9, 7, 2)]
+    assert jobs.height == 7
+    assert quarantine.select("line", "reason", "column").rows() == [
+        (9, "not_a_time", "submit_time"),  # no offset
+        (10, "unknown_value", "state"),
+    ]
+    jobs, account, quarantine = cluster(kalos=KALOS)
+    assert account.rows() == [("kalos", 13, 12, 1)]
+    assert jobs.height == 12
+    assert quarantine.select("line", "reason", "column").rows() == [(13, "end_before_start", "end_time")]
+
+
+def test_states(cluster):
+    jobs, _, _ = cluster(seren=SEREN)
+    assert jobs.select("status_raw", "outcome").rows() == [
+        ("FAILED", "failure"),
+        ("COMPLETED", "success"),
+        ("COMPLETED", "success"),
+        ("NODE_FAIL", "failure"),
+        ("TIMEOUT", "failure"),
+        ("PREEMPTED", "running"),
+        ("CANCELLED", "cancelled"),
+    ]
+
+
+def test_a_preempted_job_is_censored_where_it_was_stopped(cluster):
+    jobs, _, _ = cluster(seren=SEREN)
+    life = lives_of_jobs(jobs).filter(pl.col("unit_id") == "5778473")
+    assert life.select("duration_s", "event").row(0) == (200, None)
+
+
+def test_types_of_work_are_kept(cluster):
+    seren, _, _ = cluster(seren=SEREN)
+    assert seren["workload"].to_list() == ["Other", "Other", "Debug", "Pretrain", "MLLM", "Eval", "SFT"]
+    kalos, _, _ = cluster(kalos=KALOS)
+    assert row(kalos, "dlc-nine")["workload"] == "SFT"
+
+
+def test_quirk_kalos_counts_duration_from_submission(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    recomputed = jobs.select("job_id", "queue_s", "runtime_s", "duration_s", "duration_differs").rows()
+    assert recomputed[:2] == [("dlctk696s0jbvitv", 10, 8, 18, True), ("dlc1t2ypl09b8qtp", 12, 70, 82, True)]
+    assert row(jobs, "dlc-last")["duration_differs"] is False
+    assert row(jobs, "dlc-queued")["duration_differs"] is None
+
+
+def test_seren_counts_duration_from_the_start(cluster):
+    jobs, _, _ = cluster(seren=SEREN)
+    assert jobs["duration_differs"].to_list() == [False] * 6 + [True]
+    assert jobs["runtime_s"].to_list() == [117, 2693, 14, 86400, 3600, 200, 200]
+
+
+def test_gpu_time_of_a_job_is_recomputed(cluster):
+    seren, _, _ = cluster(seren=SEREN)
+    assert seren.select(gpu_seconds_milli() // 1000)["gpu_milli"].to_list() == [
+        936,
+        21544,
+        0,
+        88473600,
+        28800,
+        200,
+        200,
+    ]
+    kalos, _, _ = cluster(kalos=KALOS)
+    seconds = dict(kalos.select("job_id", gpu_seconds_milli()).rows())
+    # The file says 1,152 and 5,248: GPUs times its duration.
+    assert seconds["dlctk696s0jbvitv"] == 64 * 8 * 1000
+    assert seconds["dlc1t2ypl09b8qtp"] == 64 * 70 * 1000
+    assert seconds["dlc-nine"] == 9 * 100 * 1000
+    assert seconds["dlc-half"] == 500 * 100
+
+
+def test_cpu_jobs_are_kept_and_take_no_gpu_time(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    cpu_job = row(jobs, "dlc-cpu")
+    assert (cpu_job["gpu_milli"], cpu_job["cpu_milli"], cpu_job["mem_mib"], cpu_job["size"]) == (0, 4000, 512, 1)
+    life = lives_of_jobs(jobs).filter(pl.col("unit_id") == "dlc-cpu")
+    assert life.select("duration_s", "event", "gpu_count", "gpu_milli").row(0) == (22, "success", 0, 0)
+
+
+def test_pods_add_up_to_the_job(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    columns = ("size", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "uneven_pods")
+    assert [row(jobs, "dlc1t2ypl09b8qtp")[name] for name in columns] == [8, 8000, 120000, 1024000, 8, False]
+    assert [row(jobs, "dlc-nine")[name] for name in columns] == [1, 9000, 96000, 204800, 2, True]
+    assert [row(jobs, "dlc-cores")[name] for name in columns] == [1, 24000, 10000, 307200, 3, True]
+    assert [row(jobs, "dlc-half")[name] for name in columns] == [1, 500, 2000, 10240, 1, False]
+
+
+def test_pods_of_a_job_without_its_nodes_or_cores(cluster):
+    times = kalos_times("12:00:00,12:00:00,12:00:01,,,1,0.0,0")
+    jobs, _, _ = cluster(
+        kalos=KALOS_HEADER
+        + f"a,u,,16,,100,,Other,FAILED,{times}\n"
+        + f"b,u,0,16,8,100,,Other,FAILED,{times}\n"
+        + f"c,u,2,16,,100,,Other,FAILED,{times}\n"
+    )
+    assert jobs.select("size", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "uneven_pods").rows() == [
+        (1, 16000, None, 102400, None, False),
+        (1, 16000, 8000, 102400, 0, False),
+        (2, 8000, None, 102400, 2, False),
+    ]
+
+
+def test_quirk_kalos_start_and_end_may_be_empty(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    columns = ("outcome", "queue_s", "runtime_s")
+    assert [row(jobs, "dlc-queued")[name] for name in columns] == ["cancelled", None, None]
+    assert [row(jobs, "dlc-fail-open")[name] for name in columns] == ["failure", 5, None]
+    assert [row(jobs, "dlc-done-open")[name] for name in columns] == ["success", 5, None]
+    assert [row(jobs, "dlc-running")[name] for name in columns] == ["running", 20, None]
+
+
+def test_quirk_kalos_queue_is_a_fraction_and_is_recomputed(cluster):
+    text = KALOS.replace(",18,10.0,", ",18,10.25,").replace(",82,12.0,", ",82,NaN,")
+    jobs, account, _ = cluster(kalos=text)
+    assert account["rows_kept"].to_list() == [12]
+    assert jobs["queue_s"].to_list()[:2] == [10, 12]
+
+
+def test_a_start_before_the_submission_spoils_the_delay_alone(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    job = row(jobs, "dlc-clock")
+    assert (job["queue_s"], job["negative_queue"], job["runtime_s"]) == (None, True, 20)
+    assert jobs["negative_queue"].sum() == 1
+    seren, _, quarantine = cluster(seren=SEREN.replace("2023-03-01 00:24:11+08:00", "2023-03-01 00:23:57+08:00"))
+    assert quarantine["reason"].to_list()[0] == "end_before_start"
+    assert "5778469" not in seren["job_id"]
+
+
+def test_lives(cluster):
+    jobs, _, _ = cluster(kalos=KALOS)
+    lives = lives_of_jobs(jobs)
+    hour = 3600
+    assert lives.select("unit_id", "duration_s", "event", "gpu_count", "nodes", "duration_max_s").rows() == [
+        ("dlctk696s0jbvitv", 8, "failure", 64, 8, None),
+        ("dlc1t2ypl09b8qtp", 70, "cancelled", 64, 8, None),
+        ("dlc-cpu", 22, "success", 0, 1, None),
+        ("dlc-nine", 100, "success", 9, 2, None),
+        ("dlc-cores", 100, "success", 24, 3, None),
+        ("dlc-half", 100, "success", 1, 1, None),
+        ("dlc-queued", None, "cancelled", 8, 1, None),
+        ("dlc-fail-open", None, "failure", 8, 1, hour + 15),
+        ("dlc-done-open", None, "success", 8, 1, hour + 15),
+        ("dlc-running", hour, None, 16, 2, None),
+        ("dlc-clock", 20, "failure", 8, 1, None),
+        ("dlc-last", 0, "failure", 1, 1, None),
+    ]
+
+
+def test_no_attempts_accounts_or_nodes_were_published(cluster):
+    for name, text in (("seren", SEREN), ("kalos", KALOS)):
+        jobs, _, _ = cluster(**{name: text})
+        for column in ("attempts", "account", "gpu_type", "task"):
+            assert jobs[column].null_count() == jobs.height
+    assert nodes({}, acme.NODE_TABLE).is_empty()
+
+
+def test_the_sums_of_the_file_may_be_missing(cluster):
+    header = "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time\n"
+    jobs, _, _ = cluster(seren=header + seren_times("1,u,1,8,128,Eval,FAILED,01@00:00:00,01@00:00:01,01@00:00:03\n"))
+    assert jobs.select("runtime_s", "queue_s", "duration_s", "duration_differs").row(0) == (2, 1, None, None)

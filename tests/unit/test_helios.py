@@ -1,0 +1,251 @@
+"""Helios: one row of a cluster's Slurm log is one job."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from ttf.ingest import ingest
+from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli, nodes
+from ttf.lives import lives_of_jobs
+from ttf.outcomes import outcome_table
+from ttf.raw_tables import table_schemas
+from ttf.traces import helios
+
+SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/helios.yaml"
+HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
+# The three rows of the publishers' README, and nine more in their manner.
+LOG = HEADER + (
+    "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0\n"
+    "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
+    "1425513,uzqls,vcpDC,1,1,1,CANCELLED,2020-06-09 18:41:28,2020-06-09 18:41:28,2020-06-17 14:15:21,675233,0\n"
+    "1425514,uzqls,vcpDC,0,8,1,COMPLETED,2020-06-09 18:41:30,2020-06-09 18:41:32,2020-06-09 18:41:34,2,2\n"
+    "1425515,uzqls,vcpDC,64,256,8,TIMEOUT,2020-06-09 19:00:00,2020-06-09 19:10:00,2020-07-29 19:10:09,4320009,600\n"
+    "1425516,uXBbc,vcJkd,8,32,1,NODE_FAIL,2020-06-10 00:00:00,2020-06-10 00:00:05,2020-06-10 01:00:05,3600,5\n"
+    "1425517,uXBbc,vcJkd,1,4,1,SUSPENDED,2020-06-10 00:00:00,2020-06-10 00:00:05,2020-06-10 01:00:05,3600,5\n"
+    "1425518,uXBbc,vc7Bz,1,4,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00,2020-06-10 08:00:00,0,0\n"
+    "1425519,uXBbc,vcJkd,2,4,1,COMPLETED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:01:10,70,10\n"
+    "1425520,uXBbc,vcJkd,2,4,1,COMPLETED,2020-06-10 08:00,2020-06-10 08:00:10,2020-06-10 08:01:10,60,10\n"
+    "1425521,uXBbc,vcJkd,2,4,1,CANCELLED,2020-06-10 08:00:00,,,,\n"
+    "1425522,,,0,,1,CANCELLED,2020-06-10 09:00:00,2020-06-10 09:00:00,2020-06-10 09:00:01,1,0\n"
+)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return table_schemas(yaml.safe_load(SCHEMA.read_text()))
+
+
+@pytest.fixture
+def cluster(tables, tmp_path):
+    """Text of the tables -> (jobs, account, quarantine)."""
+
+    def run(folder="venus", max_share=1.0, **texts):
+        raw = tmp_path / folder
+        raw.mkdir()
+        files = {}
+        for name, text in texts.items():
+            files[name] = [raw / f"{name}.csv"]
+            files[name][0].write_text(text)
+        account, quarantine = ingest(files, tables, raw, max_share)
+        jobs = helios.jobs({name: pl.scan_parquet(raw / f"{name}.parquet") for name in texts})
+        return jobs, account, quarantine
+
+    return run
+
+
+def row(jobs, job_id):
+    return jobs.row(by_predicate=pl.col("job_id") == job_id, named=True)
+
+
+def epoch(*moment):
+    return int(datetime(*moment, tzinfo=UTC).timestamp())
+
+
+def test_columns_of_the_job_record(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    extras = {"duration_s": pl.Int64, "duration_differs": pl.Boolean, "test_vc": pl.Boolean}
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
+    assert {name: value for name, value in row(jobs, "1425512").items() if value is not None} == {
+        "job_id": "1425512",
+        "user": "uVMrF",
+        "account": "vchbv",
+        "submit_s": 1591699287,
+        "start_s": 1591699287,
+        "end_s": 1591699536,
+        "queue_s": 0,
+        "runtime_s": 249,
+        "outcome": "failure",
+        "status_raw": "FAILED",
+        "gpu_milli": 4000,
+        "cpu_milli": 16000,
+        "size": 1,
+        "nodes": 1,
+        "trace_end_s": epoch(2020, 7, 29, 11, 10, 9),
+        "duration_s": 249,
+        "duration_differs": False,
+        "test_vc": False,
+    }
+
+
+def test_every_row_is_kept_or_put_aside(cluster):
+    jobs, account, quarantine = cluster(log=LOG)
+    assert account.rows() == [("log", 12, 10, 2)]
+    assert jobs.height == 10
+    assert quarantine.select("line", "reason", "column").rows() == [
+        (8, "unknown_value", "state"),
+        (11, "not_a_time", "submit_time"),
+    ]
+
+
+def test_time_zone_is_china(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    assert row(jobs, "1425511")["submit_s"] == epoch(2020, 6, 9, 10, 41, 1) == 1591699261
+    assert row(jobs, "1425516")["start_s"] == epoch(2020, 6, 9, 16, 0, 5)
+
+
+def test_states(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    assert dict(jobs.group_by("status_raw").agg(pl.col("outcome").unique().implode().list.join("")).rows()) == {
+        "COMPLETED": "success",
+        "CANCELLED": "cancelled",
+        "FAILED": "failure",
+        "TIMEOUT": "failure",
+        "NODE_FAIL": "failure",
+    }
+
+
+def test_suspended_is_dropped_with_its_text_and_counted(cluster):
+    jobs, account, quarantine = cluster(log=LOG)
+    assert "1425517" not in jobs["job_id"]
+    dropped = quarantine.filter(pl.col("column") == "state").row(0, named=True)
+    assert "SUSPENDED" in dropped["text"]
+    assert account["rows_read"].sum() == jobs.height + quarantine.height
+
+
+def test_run_time_and_queue_are_recomputed_and_the_duration_compared(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    columns = ("runtime_s", "queue_s", "duration_s", "duration_differs")
+    assert [row(jobs, "1425519")[name] for name in columns] == [60, 10, 70, True]
+    assert [row(jobs, "1425515")[name] for name in columns] == [4320009, 600, 4320009, False]
+    assert [row(jobs, "1425521")[name] for name in columns] == [None] * 4
+    assert jobs["duration_differs"].sum() == 1
+
+
+def test_a_file_without_duration_and_queue_is_read(cluster):
+    header = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time\n"
+    jobs, _, _ = cluster(
+        log=header + "1,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:01:10\n"
+    )
+    assert jobs.select("runtime_s", "duration_s", "duration_differs").row(0) == (60, None, None)
+
+
+def test_quirk_cpu_jobs_are_kept_and_take_no_gpu_time(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    cpu_job = row(jobs, "1425514")
+    assert (cpu_job["gpu_milli"], cpu_job["cpu_milli"], cpu_job["runtime_s"]) == (0, 8000, 2)
+    lives = lives_of_jobs(jobs)
+    assert lives.filter(pl.col("unit_id") == "1425514").select("gpu_count", "gpu_milli").row(0) == (0, 0)
+    assert jobs.filter(pl.col("gpu_milli") == 0)["job_id"].to_list() == ["1425514", "1425522"]
+
+
+def test_gpu_time_of_a_job(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    seconds = dict(jobs.select("job_id", gpu_seconds_milli() // 1000).rows())
+    assert seconds["1425512"] == 4 * 249
+    assert seconds["1425515"] == 64 * 4320009
+    assert seconds["1425514"] == 0
+    failed = outcome_table(jobs).row(by_predicate=pl.col("outcome") == "failure", named=True)
+    assert failed["gpu_hours"] == (4 * 249 + 64 * 4320009 + 8 * 3600) / 3600
+
+
+def test_quirk_no_placement_attempts_or_use(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    for name in ("attempts", "gpu_type", "mem_mib", "task"):
+        assert jobs[name].null_count() == jobs.height
+    assert nodes({}, helios.NODE_TABLE).is_empty()
+
+
+def test_quirk_a_job_id_is_unique_in_one_cluster_only(cluster):
+    first = LOG.splitlines()[1] + "\n"
+    venus, _, quarantine = cluster("venus", log=HEADER + first + first.replace("uXBbc", "uOther"))
+    assert (venus.height, quarantine["reason"].to_list()) == (1, ["duplicate_key"])
+    assert venus["user"].to_list() == ["uXBbc"]
+    earth, _, quarantine = cluster("earth", log=HEADER + first)
+    assert (earth["job_id"].to_list(), quarantine.height) == (venus["job_id"].to_list(), 0)
+
+
+def test_quirk_the_internal_column_jobname_is_read_past(cluster):
+    jobs, account, _ = cluster(
+        log=HEADER.replace("user,", "user,jobname,")
+        + "1,u,secret,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:01:10,60,10\n"
+    )
+    assert account.row(0) == ("log", 1, 1, 0)
+    assert "secret" not in jobs.row(0)
+    assert "jobname" not in jobs.columns
+
+
+def test_quirk_virtual_clusters_stand_as_written_and_the_test_one_is_marked(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    assert set(jobs["account"]) == {"vcJkd", "vchbv", "vcpDC", "vc7Bz", None}
+    assert jobs.filter("test_vc")["job_id"].to_list() == ["1425518"]
+
+
+def test_quirk_queue_of_0_is_a_value(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    assert jobs["queue_s"].to_list() == [0, 0, 0, 2, 600, 5, 0, 10, None, 0]
+    assert row(jobs, "1425518")["runtime_s"] == 0
+
+
+def test_quirk_capacity_is_that_of_the_day(cluster):
+    # Columns of virtual clusters, one with no GPUs, are read past; the days are China's.
+    capacity = "date,vcJkd,vc8Sj,total\n2020-06-09,16,0,1064\n2020-06-10,0,0,1080\n2020-06-09,16,0,9\n"
+    jobs, account, quarantine = cluster(log=LOG, gpu_number=capacity)
+    assert account.rows() == [("log", 12, 10, 2), ("gpu_number", 3, 2, 1)]
+    assert quarantine.filter(pl.col("table") == "gpu_number")["reason"].to_list() == ["duplicate_key"]
+    assert jobs.columns[-1] == "cluster_gpus"
+    # 1425516 started at 2020-06-10 00:00:05 in China, the day before in UTC.
+    assert jobs["cluster_gpus"].to_list() == [1064, 1064, 1064, 1064, 1064, 1080, 1080, 1080, None, 1080]
+    assert row(jobs, "1425511")["account"] == "vcJkd"
+
+
+def test_a_day_without_capacity_is_blank(cluster):
+    jobs, _, _ = cluster(log=LOG, gpu_number="date,total\n2020-06-10,1080\n")
+    assert jobs["cluster_gpus"].to_list()[4:7] == [None, 1080, 1080]
+
+
+def test_an_end_before_the_start_is_put_aside(cluster):
+    rows = (
+        "1,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:10,2020-06-10 08:00:09,-1,10\n"
+        "2,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 07:59:59,2020-06-10 08:00:09,10,-1\n"
+        "3,u,vc,-1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00,2020-06-10 08:00:09,9,0\n"
+        "4,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00\n"
+        "5,u,vc,1,1,1,FAILED,2020-06-10 08:00:00,2020-06-10 08:00:00,2020-06-10 08:00:09,9,0\n"
+    )
+    jobs, account, quarantine = cluster(log=HEADER + rows)
+    assert account.row(0) == ("log", 5, 1, 4)
+    assert jobs["job_id"].to_list() == ["5"]
+    assert quarantine["reason"].to_list() == [
+        "end_before_start",
+        "end_before_start",
+        "out_of_range",
+        "wrong_column_count",
+    ]
+
+
+def test_lives(cluster):
+    jobs, _, _ = cluster(log=LOG)
+    lives = lives_of_jobs(jobs)
+    assert lives.select("unit_id", "duration_s", "event", "gpu_count", "nodes", "account").rows() == [
+        ("1425511", 36848, "success", 1, 1, "vcJkd"),
+        ("1425512", 249, "failure", 4, 1, "vchbv"),
+        ("1425513", 675233, "cancelled", 1, 1, "vcpDC"),
+        ("1425514", 2, "success", 0, 1, "vcpDC"),
+        ("1425515", 4320009, "failure", 64, 8, "vcpDC"),
+        ("1425516", 3600, "failure", 8, 1, "vcJkd"),
+        ("1425518", 0, "failure", 1, 1, "vc7Bz"),
+        ("1425519", 60, "success", 2, 1, "vcJkd"),
+        ("1425521", None, "cancelled", 2, 1, "vcJkd"),
+        ("1425522", 1, "cancelled", 0, 1, None),
+    ]
