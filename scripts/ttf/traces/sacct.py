@@ -1,0 +1,367 @@
+"""One's own Slurm accounting, as `sacct -P` prints it: a record is one run of a job, or a job that has not run.
+
+Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/real.txt is its dump):
+- With `-D` a requeued job has a record for each run. Submit of the next one is when the run before was ended.
+- Elapsed leaves suspended time out. A run still going on was last seen at Start + Elapsed + Suspended.
+- A job that changes size gets a new record, which keeps the first Start: the two overlap.
+- A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
+"""
+
+import polars as pl
+
+from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.traces.hostlist import node_lists
+from ttf.traces.sacct_states import (
+    CONTINUED,
+    ENDED_UNSTARTED,
+    INFRASTRUCTURE,
+    OUTCOMES,
+    OUTCOMES_OF_A_RUN,
+    cancelled_by,
+    state_word,
+)
+from ttf.traces.tres import mebibytes, tres
+
+# sacct knows the jobs, not the machines.
+NODE_TABLE = "none"
+
+ATTEMPT_COLUMNS = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "state": pl.String,
+    "outcome": pl.String,
+    "infra_failure": pl.Boolean,
+    "gpu_milli": pl.Int64,
+    "nodes": pl.Int64,
+    "node_list": pl.List(pl.String),
+}
+
+# A requeued job is submitted again at once. A longer gap means that the id was given out anew.
+LONGEST_REQUEUE_S = 24 * 3600
+# Raw columns that attempts do without: half of what a long dump holds in memory.
+_OF_JOBS_ONLY = ["job_id_shown", "account", "partition", "qos", "derived_exit_code", "slurm_reason", "flags"]
+_OF_JOBS_ONLY += ["eligible_s", "planned", "timelimit_min"]
+_PLACE = ["file", "line"]
+# Columns of a record that an earlier look at it cannot add to.
+_OF_THIS_LOOK = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "state_raw"]
+_OF_THIS_LOOK += ["elapsed_s", "elapsed", "suspended_s", "suspended", "is_over", "is_waiting", "started", "progress"]
+_KEY = ["cluster", "job_id_raw"]
+
+
+def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
+    """One row per job, in the order of its first record, with the columns of the common job record and extras.
+
+    start_s is the first start, end_s the last end (of a job still running: when it was last seen), queue_s the first
+    start - the first submission, runtime_s the sum of the runs without suspended time, attempts the number of runs
+    that started. gpu_milli, cpu_milli and mem_mib are what the whole job asked for (size is 1); where the dump does
+    not say, what it got. A job between two runs (its last record is PREEMPTED, or PENDING after REQUEUED) is running,
+    and censored at its last end; one that never started has no start, end or run time.
+
+    Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
+    derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
+    start; suspended_s; gpu_allocated_milli: of the last run; infra_failures: runs that hardware or system software
+    ended; negative_queue: it started before it was submitted (the queueing delay is blank then).
+    """
+    records = _records(raw["record"]).drop("node_list")
+    last_seen = records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
+    by_job = records.group_by("job", maintain_order=True)
+    last = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
+    of_runs = (
+        records.filter("started")
+        .group_by("job", maintain_order=True)
+        .agg(
+            start_s=pl.col("start_s").min(),
+            end_s=_unless_unknown("end_s", pl.col("end_s").max()),
+            runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
+            suspended_s=pl.col("suspended_s").sum(),
+            runs=pl.col("is_new_run").sum().cast(pl.Int64),
+            restarts=pl.col("restarts").max(),
+            infra_failures=pl.col("state").is_in(INFRASTRUCTURE).sum().cast(pl.Int64),
+            nodes=pl.col("nodes").last(),
+            gpu_allocated_milli=pl.col("gpu_allocated_milli").last(),
+        )
+    )
+    of_records = by_job.agg(
+        *(pl.col(name).first() for name in _PLACE),
+        submit_s=pl.col("submit_s").min(),
+        eligible_s=pl.col("eligible_s").min(),
+    )
+    frame = (
+        of_records.join(last.drop("submit_s", "eligible_s", *_PLACE), on="job", how="left", maintain_order="left")
+        .drop("start_s", "end_s", "runtime_s", "suspended_s", "restarts", "nodes", "gpu_allocated_milli")
+        .join(of_runs, on="job", how="left", maintain_order="left")
+        .sort(_PLACE)
+    )
+    has_run = pl.col("start_s").is_not_null()
+    outcome = outcome_of("state", OUTCOMES)
+    queue_s = pl.col("start_s") - pl.col("submit_s")
+    return conform(
+        frame.select(
+            job_id="job_id",
+            user="user",
+            account="account",
+            submit_s="submit_s",
+            start_s="start_s",
+            end_s="end_s",
+            queue_s=pl.when(queue_s >= 0).then(queue_s),
+            runtime_s="runtime_s",
+            # Waiting for the next run is no waiting to start, and a run without a start is none.
+            outcome=pl.when(outcome.is_in(["running", "waiting"]))
+            .then(pl.when(has_run).then(pl.lit("running")).otherwise(pl.lit("waiting")))
+            .otherwise(outcome),
+            status_raw="state",
+            gpu_type=pl.coalesce("gpu_type_allocated", "gpu_type_requested"),
+            gpu_milli=pl.coalesce(
+                pl.when(pl.col("gpu_requested_milli") > 0).then("gpu_requested_milli"),
+                "gpu_allocated_milli",
+                "gpu_requested_milli",
+            ),
+            cpu_milli="cpu_milli",
+            mem_mib="mem_mib",
+            size=pl.lit(1, dtype=pl.Int64),
+            nodes="nodes",
+            # A dump without -D has the last run only, and newer versions say how many there were before it.
+            attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
+            trace_end_s=pl.lit(last_seen, dtype=pl.Int64),
+            job_id_shown="job_id_shown",
+            cluster="cluster",
+            partition="partition",
+            qos="qos",
+            exit_code="exit_code",
+            derived_exit_code="derived_exit_code",
+            slurm_reason="slurm_reason",
+            flags="flags",
+            cancelled_by=cancelled_by(pl.col("state_raw")),
+            eligible_s="eligible_s",
+            planned_s=_clock_s("planned"),
+            timelimit_s=pl.col("timelimit_min").cast(pl.Int64, strict=False) * 60,
+            wall_s=pl.col("end_s") - pl.col("start_s"),
+            suspended_s="suspended_s",
+            gpu_allocated_milli="gpu_allocated_milli",
+            infra_failures=pl.col("infra_failures").fill_null(0),
+            negative_queue=(queue_s < 0).fill_null(False),
+        ),
+        JOB_COLUMNS,
+    )
+
+
+def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
+    """One row per run of a job, in the order of jobs and then of time, with ATTEMPT_COLUMNS and extras.
+
+    attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
+    or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
+    the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
+    it had at its end. node_list is blank where it cannot be expanded, and node_list_reason says why.
+    Extras: node_list_reason, suspended_s, exit_code, failed_node.
+    Raises StudyError where all node lists together would not fit into memory.
+    """
+    records = _records(raw["record"].drop(*_OF_JOBS_ONLY))
+    order = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _PLACE))
+    last = pl.col("job_id", "job", "state", "gpu_allocated_milli", "gpu_requested_milli", "nodes", "nodes_text").last()
+    runs = (
+        records.filter("started")
+        .rename({"node_list": "nodes_text"})
+        .group_by("run", maintain_order=True)
+        .agg(
+            last,
+            pl.col("exit_code", "failed_node").last(),
+            start_s=pl.col("start_s").min(),
+            end_s=_unless_unknown("end_s", pl.col("end_s").max()),
+            runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
+            suspended_s=pl.col("suspended_s").sum(),
+        )
+        .with_columns(attempt=pl.col("run") - pl.col("run").first().over("job"))
+        .join(order, on="job", how="left", maintain_order="left")
+        .sort(*_PLACE, "attempt")
+    )
+    runs = runs.hstack(node_lists(runs["nodes_text"]))
+    return conform(
+        runs.select(
+            "job_id",
+            "attempt",
+            "start_s",
+            "end_s",
+            "runtime_s",
+            "state",
+            outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
+            pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
+            pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
+            pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
+            "node_list",
+            "node_list_reason",
+            "suspended_s",
+            "exit_code",
+            "failed_node",
+        ),
+        ATTEMPT_COLUMNS,
+    )
+
+
+def _records(raw: pl.LazyFrame) -> pl.DataFrame:
+    """The records of jobs, by job and time, each with its job and its run.
+
+    Steps (123.batch) are folded into their job, whose record has it all. A record that several dumps hold, as a job on
+    the border of two months, counts once, as it was last seen. Columns beside the raw ones: state; start_s and end_s of
+    a run (blank if it has not started; the last moment seen if it still runs); started; runtime_s; suspended_s; job
+    (a number, rising), job_id; run (a number, rising), is_new_run; the resources in numbers.
+    """
+    records = _typed(raw.filter(~pl.col("job_id_raw").str.contains(".", literal=True)).collect())
+    records = _once_each(records)
+    previous = pl.col("state", "user", "end_s", "started").shift(1).name.prefix("previous_")
+    records = records.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
+    goes_on = (
+        pl.col("is_same_id")
+        & (pl.col("previous_state").is_in(CONTINUED) | (pl.col("restarts") > 0)).fill_null(False)
+        & (pl.col("user") == pl.col("previous_user")).fill_null(True)
+        & (pl.col("submit_s") - pl.col("previous_end_s") <= LONGEST_REQUEUE_S).fill_null(True)
+    )
+    records = records.with_columns(goes_on=goes_on)
+    # Of the job's resized part before, the record tells once more.
+    is_same_run = pl.col("goes_on") & pl.col("started") & pl.col("previous_started")
+    is_same_run &= pl.col("previous_state") == "RESIZING"
+    since = pl.when(is_same_run).then(pl.max_horizontal("start_s", "previous_end_s")).otherwise("start_s")
+    records = records.with_columns(
+        job=(~pl.col("goes_on")).cum_sum().cast(pl.Int64),
+        is_new_run=pl.col("started") & ~is_same_run,
+        runtime_s=(pl.col("end_s") - since - pl.col("suspended_s")).clip(lower_bound=0),
+    )
+    # How many jobs had the id before.
+    first_of_id = pl.when(~pl.col("is_same_id")).then("job").forward_fill()
+    several = records["cluster"].drop_nulls().n_unique() > 1
+    name = [pl.col("cluster") + ":"] if several else []
+    again = pl.col("job") - first_of_id + 1
+    return records.with_columns(
+        run=pl.col("is_new_run").cum_sum().cast(pl.Int64),
+        job_id=pl.concat_str(*name, "job_id_raw", pl.when(again > 1).then(pl.format("@{}", again)), ignore_nulls=True),
+    ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
+
+
+def _typed(records: pl.DataFrame) -> pl.DataFrame:
+    """The records with their states, times and resources as the schema of the raw table leaves them to be read."""
+    requested, allocated = tres(records["tres_requested"]), tres(records["tres_allocated"])
+    # Which columns the dump has: a blank says nothing where all are blank.
+    tells_nodes = bool(records["node_list"].count() or records["tres_allocated"].count())
+    outcome = outcome_of("state", OUTCOMES)
+    elapsed_s = pl.coalesce("elapsed_s", _clock_s("elapsed"))
+    has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
+    has_no_node &= pl.lit(tells_nodes) | pl.col("state").is_in(ENDED_UNSTARTED)
+    return (
+        records.hstack(
+            [
+                requested["gpu_milli"].alias("gpu_requested_milli"),
+                allocated["gpu_milli"].alias("gpu_allocated_milli"),
+                requested["gpu_type"].alias("gpu_type_requested"),
+                allocated["gpu_type"].alias("gpu_type_allocated"),
+                requested["cpu_milli"].alias("cpu_requested_milli"),
+                allocated["cpu_milli"].alias("cpu_allocated_milli"),
+                requested["mem_mib"].alias("mem_requested_mib"),
+                allocated["mem_mib"].alias("mem_allocated_mib"),
+            ]
+        )
+        .with_columns(
+            state=state_word(pl.col("state_raw")),
+            suspended_s=_clock_s("suspended").fill_null(0),
+            elapsed_s=elapsed_s,
+            nodes=_count("nodes"),
+            cpus=_count("cpus"),
+        )
+        .with_columns(
+            is_over=~outcome.is_in(["running", "waiting"])
+            | (pl.col("state").is_in(CONTINUED) & pl.col("end_s").is_not_null()),
+            is_waiting=outcome == "waiting",
+        )
+        .with_columns(
+            started=pl.col("start_s").is_not_null()
+            & ~pl.col("is_waiting")
+            & ~(has_no_node & (pl.col("end_s") <= pl.col("start_s")).fill_null(False)),
+            end_s=pl.coalesce(
+                "end_s",
+                pl.when(~pl.col("is_over") & ~pl.col("is_waiting")).then(
+                    pl.col("start_s") + pl.col("elapsed_s") + pl.col("suspended_s")
+                ),
+            ),
+            cpu_milli=pl.coalesce("cpu_requested_milli", "cpu_allocated_milli", pl.col("cpus") * 1000),
+            mem_mib=pl.coalesce("mem_requested_mib", "mem_allocated_mib", _memory_asked_mib()),
+        )
+        .with_columns(
+            start_s=pl.when("started").then("start_s"),
+            # One dump names the cluster, another does not.
+            cluster=pl.when(pl.col("cluster").drop_nulls().n_unique() == 1)
+            .then(pl.col("cluster").drop_nulls().first())
+            .otherwise("cluster"),
+        )
+        .drop(
+            "cpu_requested_milli",
+            "cpu_allocated_milli",
+            "mem_requested_mib",
+            "mem_allocated_mib",
+            "cpus",
+            "mem",
+            "tres_requested",
+            "tres_allocated",
+        )
+    )
+
+
+def _once_each(records: pl.DataFrame) -> pl.DataFrame:
+    """The records sorted by id and time, without earlier looks at the same one.
+
+    One record is one id, submission and start; the look that saw it furthest counts. A job that waited in one dump is
+    in a later one with its start.
+    """
+    same = [*_KEY, "submit_s", "start_s"]
+    progress = pl.when("is_waiting").then(0).when(~pl.col("is_over")).then(1).otherwise(2)
+    records = records.with_columns(progress=progress).sort(
+        *same, "progress", "end_s", *_PLACE, nulls_last=[False, False, False, True, False, False, False, False]
+    )
+    is_seen_again = _is_same(same, shift=-1)
+    if records.select(is_seen_again.any()).item():
+        # What one look leaves out, such as a column that its dump does not have, the one before may tell.
+        told = [name for name in records.columns if name not in _OF_THIS_LOOK]
+        row, is_first = pl.int_range(pl.len()), ~_is_same(same, shift=1)
+        first = pl.when(is_first).then(row).forward_fill()
+        records = records.with_columns(
+            pl.when(pl.when(pl.col(name).is_not_null()).then(row).forward_fill() >= first)
+            .then(pl.col(name).forward_fill())
+            .alias(name)
+            for name in told
+        )
+    records = records.filter(~is_seen_again)
+    return records.filter(~(pl.col("is_waiting") & _is_same([*_KEY, "submit_s"], shift=1))).drop("progress")
+
+
+def _is_same(columns: list[str], shift: int) -> pl.Expr:
+    """Whether these columns equal those of the row before (shift 1) or after (shift -1); blanks are equal."""
+    row = pl.int_range(pl.len())
+    is_there = row > 0 if shift > 0 else row < pl.len() - 1
+    return is_there & pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(shift)) for name in columns)
+
+
+def _unless_unknown(column: str, value: pl.Expr) -> pl.Expr:
+    """The value of a group, blank where the column is blank in any of its rows."""
+    return pl.when(pl.col(column).null_count() == 0).then(value)
+
+
+def _clock_s(column: str) -> pl.Expr:
+    """Seconds of [days-][hours:]minutes:seconds, fractions dropped; blank for anything else."""
+    parts = pl.col(column).str.extract_groups(r"^\s*(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?\s*$")
+    days, hours, minutes, seconds = (parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5))
+    return days.fill_null(0) * 86400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
+
+
+def _count(column: str) -> pl.Expr:
+    """A whole number; sacct without --noconvert prints 2048 as 2K."""
+    digits = pl.col(column).str.extract(r"^(\d+(?:\.\d+)?)K?$").cast(pl.Float64, strict=False)
+    unit = pl.when(pl.col(column).str.ends_with("K")).then(1024).otherwise(1)
+    return pl.when(digits <= 10**9).then((digits * unit).round(0).cast(pl.Int64, strict=False))
+
+
+def _memory_asked_mib() -> pl.Expr:
+    """ReqMem: of the whole job, or as older versions print it, per core (4Gc) or per node (4Gn)."""
+    mem = pl.col("mem").str.strip_chars()
+    per = pl.when(mem.str.ends_with("c")).then("cpus").when(mem.str.ends_with("n")).then("nodes").otherwise(1)
+    mib = mebibytes(mem) * per
+    return pl.when(mib > 0).then(mib)

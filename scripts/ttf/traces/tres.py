@@ -1,0 +1,68 @@
+"""Slurm's trackable resources: `billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1` as columns of numbers."""
+
+import polars as pl
+
+# MiB in one of each unit; sacct prints memory without a unit in MiB.
+_MIB = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
+# What is larger is no count of anything in a cluster, and no memory of one.
+LARGEST_COUNT = 10**9
+LARGEST_MIB = 10**12
+
+TRES_COLUMNS = {"gpu_milli": pl.Int64, "gpu_type": pl.String, "cpu_milli": pl.Int64, "mem_mib": pl.Int64}
+
+
+def tres(texts: pl.Series) -> pl.DataFrame:
+    """The resources in each text: columns TRES_COLUMNS, in the order of `texts`.
+
+    GPUs are `gres/gpu`, or the sum of the typed `gres/gpu:TYPE` where only those are there; never both, which would
+    count each twice. No GPU at all is 0, a blank text is blank. A MIG slice is a GPU of its type, as Slurm counts it;
+    shares of a GPU (`gres/shard`) without a count of GPUs leave gpu_milli blank, as the text does not say what share.
+    gpu_type: the types with a count, in alphabetical order, `|` between them. Memory of 0 is no limit, and blank.
+    """
+    distinct = texts.drop_nulls().unique().alias("text")
+    pairs = (
+        distinct.to_frame()
+        .with_row_index("row")
+        .with_columns(pair=pl.col("text").str.split(","))
+        .explode("pair")
+        .select(
+            "row",
+            name=pl.col("pair").str.extract(r"^\s*([^=]*?)\s*="),
+            value=pl.col("pair").str.extract(r"=\s*(\d+(?:\.\d+)?[KMGTP]?)\s*$"),
+        )
+    )
+    name, value = pl.col("name"), pl.col("value")
+    milli = (_up_to(LARGEST_COUNT, value.cast(pl.Float64, strict=False)) * 1000).round(0).cast(pl.Int64)
+    numbers = (
+        pairs.with_columns(milli=milli, mib=mebibytes(value), typed=name.str.starts_with("gres/gpu:"))
+        .group_by("row", maintain_order=True)
+        .agg(
+            untyped=pl.col("milli").filter(name == "gres/gpu").first(),
+            typed=pl.col("milli").filter("typed").sum(),
+            types=name.str.strip_prefix("gres/gpu:").filter(pl.col("typed") & (pl.col("milli") > 0)).unique().sort(),
+            shards=(name.str.starts_with("gres/shard") & (pl.col("milli") > 0)).any(),
+            cpus=pl.col("milli").filter(name == "cpu").first(),
+            mib=pl.col("mib").filter(name == "mem").first(),
+        )
+    )
+    gpus = pl.coalesce("untyped", "typed")
+    table = numbers.select(
+        text=distinct,
+        gpu_milli=pl.when((gpus > 0) | ~pl.col("shards")).then(gpus),
+        gpu_type=pl.when(pl.col("types").list.len() > 0).then(pl.col("types").list.join("|")),
+        cpu_milli="cpus",
+        mem_mib=pl.when(pl.col("mib") > 0).then("mib"),
+    )
+    joined = texts.rename("text").to_frame().join(table, on="text", how="left", maintain_order="left")
+    return joined.select(*TRES_COLUMNS).cast(TRES_COLUMNS)
+
+
+def mebibytes(text: pl.Expr) -> pl.Expr:
+    """Whole MiB of a text such as `64G`, `1.5T` or `512`; blank where it is none."""
+    number = text.str.extract(r"^(\d+(?:\.\d+)?)").cast(pl.Float64, strict=False)
+    unit = text.str.extract(r"^[\d.]+([KMGTP])").replace_strict(_MIB, default=1, return_dtype=pl.Float64)
+    return _up_to(LARGEST_MIB, number * unit).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
+
+
+def _up_to(largest: int, number: pl.Expr) -> pl.Expr:
+    return pl.when(number <= largest).then(number)

@@ -1,0 +1,414 @@
+"""One's own Slurm accounting: records of sacct -> jobs and attempts."""
+
+import gzip
+
+import polars as pl
+import pytest
+import yaml
+from sacct_story import EXPECTED, FIXTURES, SCHEMA, check_story, study
+from ttf.ingest import anomalies, ingest
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
+from ttf.lives import lives_of_jobs
+from ttf.raw_tables import table_schemas
+from ttf.traces import sacct, sacct_reader
+from ttf.traces.sacct_states import OUTCOMES
+from ttf.traces.tres import mebibytes, tres
+
+COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Jobs and attempts of records given as rows of COLUMNS, or of other columns by name."""
+
+    def run(*rows, columns=COLUMNS, files=None):
+        texts = files or ["|".join(columns) + "\n" + "".join("|".join(map(str, row)) + "\n" for row in rows)]
+        paths = []
+        for number, text in enumerate(texts):
+            paths.append(tmp_path / f"dump{number}.txt")
+            paths[-1].write_text(text)
+        _, jobs, attempts = study(*paths, folder=tmp_path / "raw")
+        return jobs, attempts
+
+    return run
+
+
+def record(job, state, submit=0, start=10, end=20, user="ana", node_list="n1", tres="cpu=1,node=1"):
+    return job, user, state, submit, start, end, node_list, tres
+
+
+def test_columns(told):
+    jobs, attempts = told(record(1, "COMPLETED"))
+    assert list(jobs.schema.items())[: len(JOB_COLUMNS)] == list(JOB_COLUMNS.items())
+    assert list(attempts.schema.items())[: len(sacct.ATTEMPT_COLUMNS)] == list(sacct.ATTEMPT_COLUMNS.items())
+    assert nodes({}, sacct.NODE_TABLE).schema == pl.Schema(NODE_COLUMNS)
+
+
+# --- a real Slurm 22.05
+
+
+@pytest.mark.parametrize("name", ["readme", "steps"])
+def test_the_story_of_a_real_slurm(tmp_path, name):
+    account, jobs, attempts = study(FIXTURES / f"real_{name}.txt", folder=tmp_path)
+    assert account["rows_quarantined"].item() == 0
+    assert jobs.height == len(EXPECTED)
+    check_story(jobs, attempts)
+
+
+def test_dumps_that_overlap_count_each_run_once(tmp_path):
+    files = [FIXTURES / f"real_{name}.txt" for name in ("halfway", "readme", "steps")]
+    _, jobs, attempts = study(*files, folder=tmp_path)
+    assert jobs.height == len(EXPECTED)
+    check_story(jobs, attempts)
+    _, other, _ = study(*reversed(files), folder=tmp_path / "again")
+    assert other.select(*JOB_COLUMNS).sort("job_id").equals(jobs.select(*JOB_COLUMNS).sort("job_id"))
+
+
+def test_two_selections_of_columns_tell_the_same(tmp_path):
+    one = study(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
+    two = study(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
+    same = [
+        "job_id",
+        "user",
+        "submit_s",
+        "start_s",
+        "end_s",
+        "queue_s",
+        "runtime_s",
+        "outcome",
+        "status_raw",
+        "gpu_type",
+    ]
+    same += ["gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "attempts", "wall_s", "suspended_s", "job_id_shown"]
+    assert one.select(same).equals(two.select(same))
+
+
+# --- what one machine cannot show
+
+
+def test_older_words_and_typed_gpus_only(tmp_path):
+    account, jobs, attempts = study(FIXTURES / "older.txt", folder=tmp_path)
+    assert account.rows() == [("record", 8, 8, 0)]
+    may_1 = 1556697600  # 2019-05-01T08:00:00Z
+    shown = ["job_id", "start_s", "runtime_s", "outcome", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
+    assert jobs.select(shown).rows() == [
+        ("811", may_1 + 600, 90001, "success", "p100|v100", 6000, 8000, 32768, 2),
+        ("812_7", may_1 + 3605, 1200, "failure", None, None, 4000, 16384, 1),
+        ("812_[8-20%4]", None, None, "waiting", None, None, 4000, None, None),
+        ("813", None, None, "cancelled", None, None, 1000, 512, None),
+        ("814+0", may_1 + 10800, 72000, "running", None, 0, 1000, 1536, 1),
+    ]
+    assert jobs["planned_s"].to_list() == [600, 5, 0, 300, None]
+    assert jobs["cancelled_by"].to_list() == [None, None, None, 2001, None]
+    running = jobs.row(4, named=True)
+    assert running["end_s"] == running["start_s"] + 72000 + 1800
+    assert running["trace_end_s"] == may_1 + 600 + 90001
+    assert attempts["job_id"].to_list() == ["811", "812_7", "814+0"]
+    assert attempts["node_list"].to_list() == [["tux08", "tux09"], ["tux08"], ["tux10"]]
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "of_the_run", "infra"),
+    [
+        ("COMPLETED", "success", "success", False),
+        ("FAILED", "failure", "failure", False),
+        ("OUT_OF_MEMORY", "failure", "failure", False),
+        ("TIMEOUT", "failure", "failure", False),
+        ("DEADLINE", "failure", "failure", False),
+        ("NODE_FAIL", "failure", "failure", True),
+        ("BOOT_FAIL", "failure", "failure", True),
+        ("CANCELLED", "cancelled", "cancelled", False),
+        ("CANCELLED by 1007", "cancelled", "cancelled", False),
+        ("REVOKED", "cancelled", "cancelled", False),
+        ("PREEMPTED", "running", "cancelled", False),
+        ("REQUEUED", "running", "cancelled", False),
+        ("RESIZING", "running", "running", False),
+    ],
+)
+def test_ended_states(told, state, outcome, of_the_run, infra):
+    jobs, attempts = told(record(5, state))
+    word = state.split()[0]
+    assert jobs.select("outcome", "status_raw", "end_s", "runtime_s").row(0) == (outcome, word, 20, 10)
+    assert attempts.select("state", "outcome", "infra_failure").row(0) == (word, of_the_run, infra)
+    assert jobs["infra_failures"].item() == infra
+    event = outcome if outcome != "running" else None
+    assert lives_of_jobs(jobs).select("duration_s", "event").row(0) == (10, event)
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "SUSPENDED", "COMPLETING", "RESIZING", "CONFIGURING"])
+def test_a_running_job_is_censored_when_it_was_last_seen(told, state):
+    columns = [*COLUMNS, "ElapsedRaw", "Suspended"]
+    row = (*record(5, state, end="Unknown"), 30, "00:00:05")
+    jobs, attempts = told(row, (*record(6, "FAILED", end=500), 490, ""), columns=columns)
+    assert jobs.select("outcome", "end_s", "runtime_s", "suspended_s").row(0) == ("running", 45, 30, 5)
+    assert attempts["outcome"][0] == "running"
+    assert lives_of_jobs(jobs).select("duration_s", "event").row(0) == (30, None)
+
+
+def test_a_running_job_without_elapsed_is_censored_at_the_end_of_the_trace(told):
+    jobs, _ = told(record(5, "RUNNING", end="Unknown"), record(6, "COMPLETED", end=500))
+    assert jobs.select("outcome", "end_s", "runtime_s").row(0) == ("running", None, None)
+    assert lives_of_jobs(jobs)["duration_s"].to_list() == [490, 490]
+
+
+def test_jobs_that_never_started(told):
+    never = {"node_list": "None assigned", "tres": ""}
+    jobs, attempts = told(
+        record(1, "PENDING", start="Unknown", end="Unknown", **never),
+        record(2, "CANCELLED by 7", start="None", end=30, **never),
+        record(3, "CANCELLED by 7", start=30, end=30, **never),
+        record(4, "FAILED", start=30, end=30, **never),
+        record(5, "FAILED", start=30, end=30),  # with a node, though for less than a second
+    )
+    assert jobs.select("outcome", "start_s", "end_s", "runtime_s", "queue_s", "attempts").rows() == [
+        ("waiting", None, None, None, None, None),
+        *[("cancelled", None, None, None, None, None)] * 2,
+        ("failure", None, None, None, None, None),
+        ("failure", 30, 30, 0, 30, 1),
+    ]
+    assert attempts["job_id"].to_list() == ["5"]
+    # Without nodes in the dump, one time for both says so of a cancelled job only.
+    columns = ["JobIDRaw", "State", "Submit", "Start", "End"]
+    jobs, _ = told((2, "CANCELLED by 7", 0, 30, 30), (4, "FAILED", 0, 30, 30), columns=columns)
+    assert jobs["start_s"].to_list() == [None, 30]
+
+
+def test_a_requeued_job_is_one_job(told):
+    jobs, attempts = told(
+        record(5, "NODE_FAIL", 0, 10, 20),
+        record(6, "COMPLETED", 0, 5, 25),
+        record(5, "REQUEUED", 20, 40, 45, node_list="n[2-3]"),
+        record(5, "PREEMPTED", 45, 50, 51),
+        record(5, "COMPLETED", 51, 60, 160),
+    )
+    assert jobs["job_id"].to_list() == ["5", "6"]
+    job = jobs.row(0, named=True)
+    assert (job["submit_s"], job["start_s"], job["end_s"], job["queue_s"]) == (0, 10, 160, 10)
+    assert (job["runtime_s"], job["wall_s"], job["attempts"]) == (10 + 5 + 1 + 100, 150, 4)
+    assert (job["outcome"], job["infra_failures"]) == ("success", 1)
+    runs = attempts.filter(pl.col("job_id") == "5")
+    assert runs.select("attempt", "state", "outcome", "infra_failure", "runtime_s").rows() == [
+        (0, "NODE_FAIL", "failure", True, 10),
+        (1, "REQUEUED", "cancelled", False, 5),
+        (2, "PREEMPTED", "cancelled", False, 1),
+        (3, "COMPLETED", "success", False, 100),
+    ]
+    assert runs["node_list"].to_list() == [["n1"], ["n2", "n3"], ["n1"], ["n1"]]
+
+
+def test_the_order_of_records_does_not_matter(told):
+    rows = [
+        record(5, "COMPLETED", 51, 60, 160),
+        record(5, "NODE_FAIL", 0, 10, 20),
+        record(5, "REQUEUED", 20, 40, 51),
+    ]
+    jobs, attempts = told(*rows)
+    assert (jobs.height, jobs["runtime_s"].item()) == (1, 121)
+    assert attempts["state"].to_list() == ["NODE_FAIL", "REQUEUED", "COMPLETED"]
+
+
+def test_between_two_runs_a_job_is_running_and_censored_at_its_last_end(told):
+    waits = {"node_list": "None assigned", "tres": ""}
+    jobs, attempts = told(
+        record(5, "REQUEUED", 0, 10, 20),
+        record(5, "PENDING", 20, "Unknown", "Unknown", **waits),
+        record(6, "PREEMPTED", 0, 10, 30),
+        record(7, "REQUEUED", 0, 10, 20),
+        record(7, "CANCELLED by 1", 20, "None", 90, **waits),
+    )
+    assert jobs.select("outcome", "status_raw", "end_s", "runtime_s", "attempts").rows() == [
+        ("running", "PENDING", 20, 10, 1),
+        ("running", "PREEMPTED", 30, 20, 1),
+        ("cancelled", "CANCELLED", 20, 10, 1),
+    ]
+    assert attempts.height == 3
+    assert lives_of_jobs(jobs)["event"].to_list() == [None, None, "cancelled"]
+
+
+def test_an_id_that_was_given_out_again(told):
+    day = 86400
+    jobs, attempts = told(
+        record(5, "COMPLETED", 0, 10, 20),
+        record(5, "FAILED", 100 * day, 100 * day + 5, 100 * day + 9),
+        record(5, "NODE_FAIL", 200 * day, 200 * day, 200 * day + 1),
+        record(5, "COMPLETED", 200 * day + 1, 200 * day + 2, 200 * day + 3),
+        # After an end that could be continued, but by somebody else, or much later.
+        record(6, "NODE_FAIL", 0, 10, 20),
+        record(6, "COMPLETED", 20, 30, 40, user="bo"),
+        record(7, "PREEMPTED", 0, 10, 20),
+        record(7, "COMPLETED", 90 * day, 90 * day, 90 * day + 7),
+    )
+    assert jobs.select("job_id", "attempts", "outcome").rows() == [
+        ("5", 1, "success"),
+        ("5@2", 1, "failure"),
+        ("5@3", 2, "success"),
+        ("6", 1, "failure"),
+        ("6@2", 1, "success"),
+        ("7", 1, "running"),
+        ("7@2", 1, "success"),
+    ]
+    assert attempts["job_id"].to_list() == ["5", "5@2", "5@3", "5@3", "6", "6@2", "7", "7@2"]
+
+
+def test_several_clusters_and_arrays(told):
+    columns = ["Cluster", "JobIDRaw", "JobID", "State", "Submit", "Start", "End"]
+    jobs, _ = told(
+        ("a", 12, "10_2", "COMPLETED", 0, 1, 2),
+        ("b", 12, "12", "FAILED", 0, 1, 3),
+        ("a", 13, "10_3", "FAILED", 0, 1, 3),
+        ("a", 14, "10_[4-9%2]", "PENDING", 0, "Unknown", "Unknown"),
+        columns=columns,
+    )
+    assert jobs["job_id"].to_list() == ["a:12", "b:12", "a:13", "a:14"]
+    assert jobs["job_id_shown"].to_list() == ["10_2", "12", "10_3", "10_[4-9%2]"]
+    assert jobs["outcome"].to_list() == ["success", "failure", "failure", "waiting"]
+
+
+def test_restarts_where_the_dump_has_the_last_run_only(told):
+    columns = ["JobIDRaw", "State", "Submit", "Start", "End", "Restarts"]
+    jobs, attempts = told(
+        (1, "COMPLETED", 0, 1, 2, 3),
+        (2, "FAILED", 0, 1, 5, 0),
+        # A finished job that somebody requeued: the count says that it is the same.
+        (2, "COMPLETED", 5, 6, 8, 1),
+        columns=columns,
+    )
+    assert jobs.select("job_id", "attempts", "runtime_s").rows() == [("1", 4, 1), ("2", 2, 6)]
+    assert attempts["attempt"].to_list() == [0, 0, 1]
+
+
+def test_a_dump_before_a_job_ran_and_one_after(told):
+    header = "|".join(COLUMNS) + "\n"
+    waits = record(7, "PENDING", 0, "Unknown", "Unknown", node_list="None assigned", tres="")
+    runs, ended = record(7, "RUNNING", 0, 10, "Unknown"), record(7, "TIMEOUT", 0, 10, 99)
+    files = [header + "|".join(map(str, row)) + "\n" for row in (waits, runs, ended, ended)]
+    for order in (files, files[::-1]):
+        jobs, attempts = told(files=order)
+        assert jobs.select("job_id", "outcome", "runtime_s", "attempts").rows() == [("7", "failure", 89, 1)]
+        assert attempts.height == 1
+
+
+def test_gpus_are_asked_for_or_got(told):
+    columns = ["JobIDRaw", "State", "Submit", "Start", "End", "ReqTRES", "AllocTRES"]
+    jobs, attempts = told(
+        (1, "FAILED", 0, 1, 2, "cpu=2,gres/gpu=2,mem=1G", "cpu=64,gres/gpu=8,gres/gpu:a100=8,mem=2G"),
+        (2, "FAILED", 0, 1, 2, "cpu=2,mem=0", "cpu=64,gres/gpu:h100=8,mem=2T"),
+        (3, "FAILED", 0, 1, 2, "", ""),
+        columns=columns,
+    )
+    shown = ["gpu_milli", "gpu_allocated_milli", "gpu_type", "cpu_milli", "mem_mib"]
+    assert jobs.select(shown).rows() == [
+        (2000, 8000, "a100", 2000, 1024),
+        (8000, 8000, "h100", 2000, 2 * 1024**2),
+        (None, None, None, None, None),
+    ]
+    assert attempts["gpu_milli"].to_list() == [8000, 8000, None]
+
+
+def test_time_goes_backwards_nowhere(told):
+    jobs, _ = told(record(1, "COMPLETED", submit=15, start=10, end=20))
+    assert jobs.select("queue_s", "negative_queue").row(0) == (None, True)
+    columns = ["JobIDRaw", "State", "Submit", "Start", "End", "Suspended"]
+    jobs, _ = told((1, "FAILED", 0, 10, 20, "1-00:00:00"), (2, "FAILED", 0, 10, 20, "00:04"), columns=columns)
+    assert jobs["runtime_s"].to_list() == [0, 6]
+
+
+# --- the parts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,mem=64G,node=1", (4000, "a100", 8000, 65536)),
+        ("gres/gpu=4,gres/gpu:a100=4", (4000, "a100", None, None)),
+        ("gres/gpu:a100=4,gres/gpu:h100=2", (6000, "a100|h100", None, None)),
+        ("gres/gpu:1g.5gb=2,cpu=1", (2000, "1g.5gb", 1000, None)),
+        ("gres/gpu=0,gres/gpu:a100=0", (0, None, None, None)),
+        ("cpu=3,mem=1.50G", (0, None, 3000, 1536)),
+        ("mem=2048M", (0, None, None, 2048)),
+        ("mem=2.5T", (0, None, None, 2621440)),
+        ("mem=512K", (0, None, None, 1)),
+        ("mem=100", (0, None, None, 100)),
+        ("mem=0", (0, None, None, None)),
+        ("gres/shard=3", (None, None, None, None)),
+        ("gres/gpu=1,gres/shard=3", (1000, None, None, None)),
+        ("gres/gpumem=80G,gres/gpuutil=50", (0, None, None, None)),
+        ("gres/gpu=99999999999999999999999", (0, None, None, None)),
+        ("nonsense", (0, None, None, None)),
+    ],
+)
+def test_tres(text, expected):
+    assert tres(pl.Series([text])).row(0) == expected
+
+
+def test_tres_keeps_the_order_and_blanks():
+    texts = pl.Series(["cpu=1", None, "cpu=2", "cpu=1"])
+    assert tres(texts)["cpu_milli"].to_list() == [1000, None, 2000, 1000]
+    assert tres(pl.Series([None, None], dtype=pl.String)).null_count().row(0) == (2, 2, 2, 2)
+
+
+def test_mebibytes():
+    frame = pl.DataFrame({"mem": ["1G", "1.5G", "1536M", "3T", "2048K", "7", "", "G", "9" * 30, None]})
+    assert frame.select(mebibytes(pl.col("mem")))["mem"].to_list() == [1024, 1536, 1536, 3 * 1024**2, 2, 7] + [None] * 4
+
+
+def test_every_state_has_an_outcome_we_know():
+    assert set(OUTCOMES.values()) == {"success", "failure", "cancelled", "running", "waiting"}
+
+
+# --- reading
+
+
+def run_ingest(tmp_path, *files, max_share=1.0):
+    (tmp_path / "raw").mkdir(exist_ok=True)
+    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    return ingest({"record": list(files)}, schemas, tmp_path / "raw", max_share, sacct_reader.READERS)
+
+
+def test_rows_that_are_no_records_are_put_aside(tmp_path, small_blocks):
+    lines = [
+        "JobIDRaw|State|Submit|Start|End",
+        "1|COMPLETED|0|1|2",
+        "2|EXPLODED|0|1|2",
+        "x|COMPLETED|0|1|2",
+        "3|COMPLETED|0|5|2",
+        "4|COMPLETED|yesterday|1|2",
+        "JobIDRaw|State|Submit|Start|End",
+        "5|COMPLETED|0|1|2|3",
+        "6@2|COMPLETED|0|1|2",
+        "7.batch|COMPLETED|0|1|2",
+        "8|CANCELLED by 12|0|1|2",
+    ]
+    file = tmp_path / "dump.csv.gz"
+    file.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
+    account, quarantine = run_ingest(tmp_path, file)
+    assert account.rows() == [("record", 10, 3, 7)]
+    assert quarantine.select("line", "reason", "column", "text").rows() == [
+        (3, "unknown_value", "State", lines[2]),
+        (4, "unknown_value", "JobIDRaw", lines[3]),
+        (5, "end_before_start", "End", lines[4]),
+        (6, "not_a_time", "Submit", lines[5]),
+        (7, "not_a_time", "Submit", lines[6]),
+        (8, "wrong_column_count", None, lines[7]),
+        (9, "unknown_value", "JobIDRaw", lines[8]),
+    ]
+    assert anomalies(quarantine, account).height == 5
+    jobs = sacct.jobs({"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
+    assert jobs["job_id"].to_list() == ["1", "8"]
+
+
+def test_a_hostile_node_list_leaves_a_blank_and_a_reason(told):
+    jobs, attempts = told(
+        record(1, "FAILED", node_list="n[1-999999999]"),
+        record(2, "FAILED", node_list="n[1-70000][1-70000]"),
+        record(3, "FAILED", node_list="n[1-2"),
+    )
+    assert attempts["node_list"].to_list() == [None] * 3
+    assert attempts["node_list_reason"].null_count() == 0
+    assert jobs.height == 3
+
+
+def test_only_steps_make_no_jobs(told):
+    jobs, attempts = told(record("1.batch", "FAILED"), record("1.0", "FAILED"))
+    assert (jobs.height, attempts.height) == (0, 0)
+    assert jobs.schema == told(record(1, "FAILED"))[0].schema
