@@ -1,0 +1,874 @@
+"""The format table: a table of any layout, described in the registry."""
+
+import copy
+import csv
+import io
+from datetime import datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from study.config import SCHEMA, ConfigError, load_yaml, resolve
+from study.mapping import mapping_problems
+from ttf.errors import StudyError
+from ttf.ingest import anomalies, ingest
+from ttf.jobs import JOB_COLUMNS
+from ttf.lives import lives_of_jobs
+from ttf.quality.suggestions import suggest, suggestion_words
+from ttf.raw_tables import table_schemas
+from ttf.traces import table
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]
+OUTCOMES = {
+    "success": ["COMPLETED"],
+    "failure": ["FAILED", "TIMEOUT"],
+    "cancelled": ["CANCELLED"],
+    "running": ["RUNNING"],
+    "waiting": ["PENDING"],
+}
+SECONDS = {
+    "format": "table",
+    "folder": "raw",
+    "mapping": {"job_id": "id", "status": "state", "submit": "sub", "start": "beg", "end": "fin"},
+    "times": {"format": "seconds"},
+    "outcomes": OUTCOMES,
+}
+HEADER = "id,state,sub,beg,fin"
+
+
+def entry(base=SECONDS, mapping=(), drop=(), **keys):
+    """A copy of an entry with other mappings and keys; `drop`: mappings to leave out."""
+    own = copy.deepcopy(base) | keys
+    own["mapping"] = {key: part for key, part in (own["mapping"] | dict(mapping)).items() if key not in drop}
+    return own
+
+
+@pytest.fixture
+def derived(tmp_path):
+    """Ingest text as CSV, or a frame as Parquet, under an entry: (jobs, account row, quarantine)."""
+
+    def run(own, content, max_share=1.0):
+        if isinstance(content, pl.DataFrame):
+            path = tmp_path / "rows.parquet"
+            content.write_parquet(path)
+        else:
+            path = tmp_path / "rows.csv"
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return derive(own, [path], tmp_path / "raw", max_share)
+
+    return run
+
+
+def derive(own, paths, folder, max_share=1.0):
+    folder.mkdir(exist_ok=True)
+    schemas = table_schemas(table.schema_document(own))
+    account, quarantine = ingest({"rows": paths}, schemas, folder, max_share, table.READERS)
+    return table.jobs({"rows": pl.scan_parquet(folder / "rows.parquet")}, own), account.row(0)[1:], quarantine
+
+
+def lines(*rows, header=HEADER):
+    return "".join(f"{row}\n" for row in (header, *rows))
+
+
+# The job record -----------------------------------------------------------------------------------------
+
+
+EVERYTHING = entry(
+    mapping={
+        "task": "part",
+        "user": "who",
+        "account": "acc",
+        "gpu_type": "model",
+        "gpus": {"column": "g", "unit": "percent"},
+        "cpus": "c",
+        "memory": {"column": "m", "unit": "GiB"},
+        "size": "n",
+        "nodes": "hosts",
+    }
+)
+
+
+def test_columns_of_the_job_record(derived):
+    # Another order than the mapping's, and a column that nobody asked for.
+    text = lines(
+        "x,V100,8,50,1.5,2.5,3,2,ann,lab,p,j1,COMPLETED,5,40,90",
+        header=("comment,model,size_of_nothing,g,c,m,n,hosts,who,acc,part,id,state,sub,beg,fin"),
+    )
+    jobs, account, _ = derived(EVERYTHING, text)
+    assert account == (1, 1, 0)
+    assert jobs.schema == pl.Schema(JOB_COLUMNS)
+    assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
+        "job_id": "j1",
+        "task": "p",
+        "user": "ann",
+        "account": "lab",
+        "submit_s": 5,
+        "start_s": 40,
+        "end_s": 90,
+        "queue_s": 35,
+        "runtime_s": 50,
+        "outcome": "success",
+        "status_raw": "COMPLETED",
+        "gpu_type": "V100",
+        "gpu_milli": 500,
+        "cpu_milli": 1500,
+        "mem_mib": 2560,
+        "size": 3,
+        "nodes": 2,
+        "attempts": 1,
+        "trace_end_s": 90,
+    }
+
+
+def test_what_is_not_mapped_is_blank_and_a_job_is_one_instance(derived):
+    jobs, _, _ = derived(SECONDS, lines("a,FAILED,0,0,0"))
+    assert jobs.schema == pl.Schema(JOB_COLUMNS)
+    row = jobs.row(0, named=True)
+    blank = ["trace", "task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
+    assert [name for name, value in row.items() if value is None] == blank
+    assert (row["size"], row["start_s"], row["runtime_s"]) == (1, 0, 0)  # relative seconds: 0 is a time
+
+
+def test_outcomes_and_censoring(derived):
+    jobs, _, _ = derived(
+        SECONDS,
+        lines(
+            "a,COMPLETED,0,10,50",
+            "b,TIMEOUT,0,10,60",
+            "c,CANCELLED,0,10,70",
+            "d,RUNNING,0,10,",
+            "e,RUNNING,0,10,30",
+            "f,PENDING,0,,",
+            "g,PENDING,0,20,100",  # a waiting job has not started
+            "h,CANCELLED,0,,90",  # before it started
+            "i,FAILED,0,10,",
+        ),
+    )
+    assert jobs.select("outcome", "start_s", "end_s", "queue_s", "runtime_s", "attempts").rows() == [
+        ("success", 10, 50, 10, 40, 1),
+        ("failure", 10, 60, 10, 50, 1),
+        ("cancelled", 10, 70, 10, 60, 1),
+        ("running", 10, None, 10, None, 1),
+        ("running", 10, 30, 10, 20, 1),
+        *[("waiting", None, None, None, None, None)] * 2,
+        ("cancelled", None, None, None, None, None),
+        ("failure", 10, None, 10, None, 1),
+    ]
+    assert jobs["trace_end_s"].unique().to_list() == [100]
+    lives = lives_of_jobs(jobs)
+    assert lives.filter(pl.col("unit_id").is_in(["d", "i"])).select("duration_s", "duration_max_s").rows() == [
+        (90, None),
+        (None, 90),
+    ]
+
+
+@pytest.mark.parametrize(("unit", "seconds"), [("s", 1), ("min", 60), ("h", 3600)])
+def test_a_run_time_in_place_of_an_end(derived, unit, seconds):
+    own = entry(mapping={"runtime": {"column": "run", "unit": unit}}, drop=["end"])
+    jobs, account, _ = derived(
+        own, lines("a,FAILED,0,10,1.5", "b,FAILED,0,10,", "c,FAILED,0,10,-1", header="id,state,sub,beg,run")
+    )
+    run = int(Fraction(3, 2) * seconds + Fraction(1, 2))  # half a second is rounded up
+    assert account == (3, 2, 1)
+    assert jobs.select("start_s", "end_s", "runtime_s").rows() == [(10, 10 + run, run), (10, None, None)]
+    assert jobs["trace_end_s"].to_list() == [10 + run] * 2
+
+
+def test_a_run_time_without_a_start_is_none(derived):
+    """Slurm writes an elapsed time of 0 for a job that was cancelled in the queue."""
+    own = entry(mapping={"runtime": "run"}, drop=["end"])
+    rows = ["a,CANCELLED,0,,0", "b,FAILED,0,,9", "c,PENDING,0,5,0", "d,RUNNING,0,5,7"]
+    jobs, _, _ = derived(own, lines(*rows, header="id,state,sub,beg,run"))
+    assert jobs.select("start_s", "runtime_s", "end_s", "attempts").rows() == [*[(None,) * 4] * 3, (5, 7, 12, 1)]
+    assert jobs["trace_end_s"].to_list() == [12] * 4
+
+
+# Units --------------------------------------------------------------------------------------------------
+
+
+SMALL_UNITS = {
+    ("gpus", "gpu"): 1000,
+    ("gpus", "percent"): 10,
+    ("gpus", "milli"): 1,
+    ("cpus", "core"): 1000,
+    ("cpus", "percent"): 10,
+    ("cpus", "milli"): 1,
+    ("memory", "MiB"): 1,
+    ("memory", "GiB"): 1024,
+    ("memory", "MB"): Fraction(10**6, 2**20),
+    ("memory", "GB"): Fraction(10**9, 2**20),
+    ("memory", "KiB"): Fraction(1, 2**10),
+    ("memory", "B"): Fraction(1, 2**20),
+}
+
+
+@pytest.mark.parametrize(("key", "unit"), SMALL_UNITS)
+def test_units(derived, key, unit):
+    values = ["0", "1", "0.5", "2.25", "64", "123456", "68719476736" if unit == "B" else "512"]
+    own = entry(mapping={key: {"column": "v", "unit": unit}})
+    jobs, _, quarantine = derived(
+        own, lines(*(f"j{n},FAILED,0,0,1,{v}" for n, v in enumerate([*values, "-1", "x"])), header=f"{HEADER},v")
+    )
+    exact = [Fraction(value) * SMALL_UNITS[key, unit] for value in values]
+    ours = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}[key]
+    assert jobs[ours].to_list() == [int(value + Fraction(1, 2)) for value in exact]
+    assert quarantine.select("reason", "column").rows() == [("out_of_range", "v"), ("not_a_number", "v")]
+
+
+def test_a_bare_name_has_the_default_unit_and_the_schema_says_the_same():
+    keys = ENTRY_SCHEMA["mapping"]["properties"]
+    assert list(keys) == list(table.COLUMNS)
+    for key, units in table.UNITS.items():
+        unit = keys[key]["properties"]["unit"]
+        assert unit["enum"] == list(units)
+        assert unit["default"] == unit["enum"][0]
+        bare, named = (
+            table.schema_document(entry(mapping={key: part}, drop=["end"]))
+            for part in ("v", {"column": "v", "unit": unit["default"]})
+        )
+        assert bare == named
+    assert ENTRY_SCHEMA["times"]["properties"]["zone"]["default"] == "UTC"
+
+
+def test_a_request_of_nothing_can_mean_that_none_is_known(derived):
+    own = entry(mapping={"memory": {"column": "m", "zero_is_blank": True}, "gpus": "g"})
+    jobs, _, _ = derived(own, lines("a,FAILED,0,0,1,0.0,0", "b,FAILED,0,0,1,5,2", header=f"{HEADER},m,g"))
+    assert jobs.select("mem_mib", "gpu_milli").rows() == [(None, 0), (5, 2000)]
+
+
+# Times --------------------------------------------------------------------------------------------------
+
+
+def at(text, zone="UTC"):
+    return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("times", "text", "moment"),
+    [
+        ({"format": "%Y-%m-%d %H:%M:%S"}, "2019-07-01 12:00:00", at("2019-07-01T12:00:00")),
+        (
+            {"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"},
+            "2019-07-01 12:00:00",
+            at("2019-07-01T12:00:00", "America/Denver"),
+        ),
+        (
+            {"format": "%Y-%m-%dT%H:%M:%S%z", "zone": "America/Denver"},  # the text's own offset wins
+            "2019-07-01T12:00:00+08:00",
+            at("2019-07-01T04:00:00"),
+        ),
+        ({"format": "%Y-%m-%dT%H:%M:%S%.f"}, "2019-07-01T12:00:00.75", at("2019-07-01T12:00:00")),
+        ({"format": "%d/%m/%Y %I:%M %p", "zone": "Asia/Shanghai"}, "02/01/2019 03:04 PM", at("2019-01-02T07:04:00")),
+        ({"format": "%Y-%m-%d"}, "2019-07-01", at("2019-07-01T00:00:00")),
+        ({"format": "epoch"}, "1561982400", 1561982400),
+        ({"format": "epoch"}, "1561982400.0", 1561982400),
+        ({"format": "seconds"}, "12", 12),
+    ],
+)
+def test_ways_to_write_a_time(derived, times, text, moment):
+    jobs, _, _ = derived(entry(times=times), lines(f"a,FAILED,,{text},{text}"))
+    assert jobs.select("submit_s", "start_s", "end_s").row(0) == (None, moment, moment)
+
+
+DENVER = entry(times={"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"}, drop=["submit"])
+
+
+def test_run_times_across_a_change_of_the_clocks(derived):
+    jobs, account, quarantine = derived(
+        DENVER,
+        lines(
+            "forward,FAILED,2019-03-10 01:00:00,2019-03-10 04:00:00",
+            "back,FAILED,2019-11-03 00:30:00,2019-11-03 03:30:00",
+            "none,FAILED,2019-06-01 01:00:00,2019-06-01 04:00:00",
+            "skipped,FAILED,2019-03-10 02:30:00,2019-03-10 04:00:00",  # no clock showed this
+            "first,FAILED,2019-11-03 01:10:00,2019-11-03 01:50:00",
+            # 20 minutes in truth: the second passing is taken for the first. Put aside, not counted wrongly.
+            "again,FAILED,2019-11-03 01:50:00,2019-11-03 01:10:00",
+            header="id,state,beg,fin",
+        ),
+    )
+    assert account == (6, 4, 2)
+    assert jobs.select("job_id", "runtime_s").rows() == [
+        ("forward", 2 * 3600),
+        ("back", 4 * 3600),
+        ("none", 3 * 3600),
+        ("first", 40 * 60),
+    ]
+    assert quarantine.select("line", "reason", "column").rows() == [
+        (5, "not_a_time", "beg"),
+        (7, "end_before_start", "fin"),
+    ]
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.datetimes(datetime(1971, 1, 1), datetime(2037, 1, 1)), st.integers(0, 10**7)), min_size=1),
+    st.sampled_from(["UTC", "America/Denver", "Asia/Shanghai", "Australia/Lord_Howe"]),
+)
+def test_times_of_a_zone_are_those_of_the_standard_library(tmp_path, spans, zone):
+    """Moments after 1970, written as wall clock time; only hours that pass twice are left out."""
+    zoned, kept = ZoneInfo(zone), []
+    for moment, seconds in spans:
+        start = moment.replace(microsecond=0, tzinfo=ZoneInfo("UTC"))
+        pair = [time.astimezone(zoned) for time in (start, start + timedelta(seconds=seconds))]
+        if all(time.fold == 0 for time in pair):
+            kept.append((int(start.timestamp()), seconds, *(f"{time:%Y-%m-%d %H:%M:%S}" for time in pair)))
+    if not kept:
+        return
+    (tmp_path / "rows.csv").write_text(
+        lines(*(f"j{n},FAILED,{beg},{fin}" for n, (_, _, beg, fin) in enumerate(kept)), header="id,state,beg,fin")
+    )
+    own = entry(DENVER, times={"format": "%Y-%m-%d %H:%M:%S", "zone": zone})
+    jobs, _, _ = derive(own, [tmp_path / "rows.csv"], tmp_path / "raw", 0)
+    assert jobs.select("start_s", "runtime_s").rows() == [(start, seconds) for start, seconds, _, _ in kept]
+
+
+def test_a_time_of_0_can_mean_none(derived):
+    own = entry(times={"format": "seconds", "zero_is_blank": True})
+    jobs, account, _ = derived(own, lines("a,RUNNING,5,8,0", "b,PENDING,9,0,0"))
+    assert account == (2, 2, 0)
+    assert jobs.select("start_s", "end_s").rows() == [(8, None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    "format_", ["%H:%M:%S", "hello", "%Y-%m-%d %I:%M:%S", "%Q", "%", "%s", "%Y-%m-%d %Z", "%Y %j %"]
+)
+def test_a_format_that_tells_no_moment_is_refused(format_):
+    with pytest.raises(StudyError, match=r"^times\.format: .* is no format of a whole date and time; expected"):
+        table.schema_document(entry(times={"format": format_}))
+
+
+def test_a_zone_that_polars_does_not_know_is_refused():
+    with pytest.raises(StudyError, match=r"^times\.zone: there is no time zone 'Mars/Olympus'"):
+        table.schema_document(entry(times={"format": "epoch", "zone": "Mars/Olympus"}))
+
+
+# Words --------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_status_is_put_aside_with_the_word_and_the_known_ones(derived):
+    jobs, account, quarantine = derived(
+        SECONDS, lines("a,FAILED,0,0,1", "b,EXPLODED,0,0,1", "c,failed,0,0,1", "d,,0,0,1", "e, FAILED ,0,0,1")
+    )
+    assert jobs.select("job_id", "status_raw", "outcome").rows() == [
+        ("a", "FAILED", "failure"),
+        ("e", " FAILED ", "failure"),
+    ]
+    assert account == (5, 2, 3)
+    known = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
+    assert quarantine.drop("table", "file").rows() == [
+        (3, "unknown_value", "state", f"'EXPLODED' is none of {known}: b,EXPLODED,0,0,1"),
+        (4, "unknown_value", "state", f"'failed' is none of {known}: c,failed,0,0,1"),
+        (5, "missing_value", "state", "d,,0,0,1"),
+    ]
+
+
+def test_the_word_to_add_is_suggested(derived, tmp_path):
+    """What the anomaly report reads out of the quarantine's text."""
+    own = entry(quoted=True)
+    _, _, quarantine = derived(own, lines("a,FAILED,0,0,1", *(f"{n},PREEMPTED,0,0,1" for n in range(9))))
+    schemas = table_schemas(table.schema_document(own))
+    said = suggestion_words(suggest(quarantine, schemas, {"rows": [tmp_path / "rows.csv"]}))
+    assert said == {("rows", "state", "unknown_value"): "allow the word PREEMPTED for state"}
+    frame = pl.DataFrame({"id": [1, 2], "state": ["X", "FAILED"], "sub": [0, 0], "beg": [0, 0], "fin": [1, 1]})
+    _, _, quarantine = derived(own, frame)
+    assert suggest(quarantine, schemas, {"rows": [tmp_path / "rows.parquet"]})
+
+
+def test_a_schema_is_one_that_a_person_could_have_written():
+    validator = Draft202012Validator(load_yaml(ROOT / "workflow/schemas/table.schema.yaml"))
+    for unit in table.UNITS["memory"]:
+        memory, status = {"column": "m", "unit": unit}, {"column": "state", "first_word": True}
+        own = entry(EVERYTHING, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
+        assert list(validator.iter_errors(table.schema_document(own))) == []
+    assert list(validator.iter_errors(table.schema_document(entry(times={"format": "epoch"})))) == []
+
+
+def test_too_many_unknown_words_end_the_run_with_the_word(derived):
+    with pytest.raises(
+        StudyError, match=r"unknown_value: 1 rows: state holds a word .* line 3: 'ODD' is none of COMPL"
+    ):
+        derived(SECONDS, lines("a,FAILED,0,0,1", "b,ODD,0,0,1"), max_share=0.1)
+
+
+def test_only_the_first_word_of_a_status(derived):
+    text = lines("a,CANCELLED by 123,0,0,1", "b,CANCELLED,0,0,1", "c,BY CANCELLED,0,0,1", "d, FAILED +,0,0,1")
+    jobs, _, quarantine = derived(entry(mapping={"status": {"column": "state", "first_word": True}}), text)
+    assert jobs.select("job_id", "status_raw", "outcome").rows() == [
+        ("a", "CANCELLED by 123", "cancelled"),
+        ("b", "CANCELLED", "cancelled"),
+        ("d", " FAILED +", "failure"),
+    ]
+    assert quarantine["text"][0].startswith("'BY' is none of COMPLETED / ")
+    # Without the key the whole status counts.
+    jobs, _, quarantine = derived(SECONDS, text)
+    assert jobs["job_id"].to_list() == ["b"]
+    assert quarantine["text"][0].startswith("'CANCELLED by 123' is none of COMPLETED / ")
+
+
+def test_hostile_and_long_words_are_shown_short_and_printable(derived):
+    words = [f"WORD{n}" for n in range(200)]
+    own = entry(outcomes={"failure": words})
+    _, _, quarantine = derived(own, lines("a,WORD1,0,0,1", "b,\x1b[31m" + "x" * 5000 + ",0,0,1"))
+    text = quarantine["text"][0]
+    assert len(text) == 500
+    assert text.startswith("'\\\\x1b[31m" + "x" * 55 + "' is none of WORD0 / ")
+    assert " ...: b," in text
+
+
+def test_words_for_no_value(derived):
+    own = entry(EVERYTHING, blank=["NA", "None"])
+    header = "id,state,sub,beg,fin,part,who,acc,model,g,c,m,n,hosts"
+    text = lines("a,FAILED,NA,1,2,NA, None ,,NA,NA,None,NA,NA,NA", header=header)
+    jobs, account, _ = derived(own, text)
+    assert account == (1, 1, 0)
+    row = jobs.row(0, named=True)
+    named = ("task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "size", "nodes", "submit_s")
+    assert [row[name] for name in named] == [None] * 10
+    _, _, quarantine = derived(
+        own, lines("NA,FAILED,NA,1,2,,,,,,,,,", "b,None,1,1,1,,,,,,,,,", "c,FAILED,1,1,1,,,,,,,,,", header=header)
+    )
+    assert quarantine.select("reason", "column").rows() == [("missing_value", "id"), ("missing_value", "state")]
+
+
+# Ids ----------------------------------------------------------------------------------------------------
+
+
+def test_a_second_row_of_an_id_is_put_aside(derived):
+    jobs, _, quarantine = derived(SECONDS, lines("a,FAILED,0,0,1", "a,FAILED,0,0,2", "b,FAILED,0,0,1"))
+    assert jobs["job_id"].to_list() == ["a", "b"]
+    assert quarantine.select("line", "reason", "column").rows() == [(3, "duplicate_key", "job_id")]
+
+
+def test_ids_are_unique_with_their_task(derived):
+    own = entry(mapping={"task": "part"})
+    rows = ["a,FAILED,0,0,1,x", "a,FAILED,0,0,1,y", "a,FAILED,0,0,1,x"]
+    jobs, _, quarantine = derived(own, lines(*rows, header=f"{HEADER},part"))
+    assert jobs["task"].to_list() == ["x", "y"]
+    assert quarantine["line"].to_list() == [4]
+
+
+def test_rows_that_share_an_id_are_numbered(derived):
+    rows = ["a,FAILED,0,0,1,x", "b,FAILED,0,0,1,x", "a,FAILED,0,0,1,y", "a,FAILED,0,0,1,x", "a,FAILED,0,0,1,"]
+    for mapping, tasks in (({}, ["1", None, "2", "3", "4"]), ({"task": "part"}, ["x/1", "x", "y", "x/2", None])):
+        own = entry(mapping=mapping, unique_ids=False)
+        jobs, account, _ = derived(own, lines(*rows, header=f"{HEADER},part"))
+        assert account == (5, 5, 0)
+        assert jobs["task"].to_list() == tasks
+        assert lives_of_jobs(jobs)["unit_id"].n_unique() == 5
+
+
+# Files --------------------------------------------------------------------------------------------------
+
+
+def test_delimiter_and_quotes(derived):
+    own = entry(mapping={"user": "the user"}, delimiter=";", quoted=True)
+    jobs, account, _ = derived(
+        own, '"id";state;sub;beg;fin;"the user"\r\na;FAILED;0;0;1;"x;""y"""\r\n"b;";FAILED;0;0;"2";z\r\n'
+    )
+    assert account == (2, 2, 0)
+    assert jobs.select("job_id", "user", "runtime_s").rows() == [("a", 'x;"y"', 1), ("b;", "z", 2)]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.txt", "rows.csv.gz", "rows.parquet.csv"])
+def test_files_of_text(tmp_path, name):
+    import gzip
+
+    text = lines("a,FAILED,0,0,1", "b,ODD,0,0,1").encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    jobs, _, quarantine = derive(SECONDS, [tmp_path / name], tmp_path / "raw")
+    assert jobs["job_id"].to_list() == ["a"]
+    assert quarantine.select("file", "line").rows() == [(name, 3)]
+
+
+def test_several_files_of_both_kinds_are_one_table(tmp_path):
+    (tmp_path / "a.csv").write_text(lines("a,FAILED,0,0,1", "x,ODD,0,0,1"))
+    frame = pl.DataFrame({"fin": [3, 4], "id": ["b", "a"], "state": ["FAILED"] * 2, "sub": [0, 0], "beg": [1, 1]})
+    frame.write_parquet(tmp_path / "b.parquet")
+    jobs, account, quarantine = derive(SECONDS, [tmp_path / "a.csv", tmp_path / "b.parquet"], tmp_path / "raw")
+    assert jobs.select("job_id", "runtime_s").rows() == [("a", 1), ("b", 2)]
+    assert account == (4, 2, 2)
+    assert quarantine.select("file", "line", "reason").rows() == [
+        ("a.csv", 3, "unknown_value"),
+        ("b.parquet", 2, "duplicate_key"),
+    ]
+
+
+def test_a_large_file_in_blocks(derived, small_blocks, monkeypatch):
+    monkeypatch.setattr(table, "HELD_ROWS", 3)
+    rows = [f"j{n},{'ODD' if n % 3 == 0 else 'FAILED'},0,{n},{n + 1}" for n in range(100)]
+    jobs, account, quarantine = derived(SECONDS, lines(*rows))
+    assert account == (100, 66, 34)
+    assert jobs["start_s"].to_list() == [n for n in range(100) if n % 3]
+    assert quarantine["line"].to_list() == [n + 2 for n in range(0, 100, 3)]
+    assert [text.split(": ")[1] for text in quarantine["text"]] == rows[::3]
+
+
+@pytest.mark.parametrize(
+    ("own", "header", "message"),
+    [
+        (
+            entry(mapping={"gpus": {"column": "gpus_req"}}),
+            f"{HEADER},gpu_req",
+            "line 1: the header row has no column 'gpus_req' (registry: mapping.gpus), perhaps 'gpu_req' is meant. "
+            "It has: id, state, sub, beg, fin, gpu_req. Correct the mapping of this trace",
+        ),
+        (SECONDS, "id,state,sub", "no column 'beg' (registry: mapping.start); 'fin' (registry: mapping.end). It has"),
+        (SECONDS, HEADER.replace(",", ";"), "The header is one field: perhaps the delimiter is ';', not ','."),
+        (SECONDS, '"id",state,sub,beg,fin', "The header has quotes: perhaps quoted: true is missing."),
+        (SECONDS, "id,state,sub,beg,fin,beg", "names 'beg' more than once"),
+        (SECONDS, "\x1b[1mid", "It has: \\x1b[1mid."),
+        (SECONDS, "<html>", "an HTML or XML page"),
+        (SECONDS, "PAR1", "the bytes are Parquet, but the name says CSV. End its name in .parquet."),
+    ],
+)
+def test_a_header_that_is_not_the_mapping(derived, own, header, message):
+    with pytest.raises(StudyError) as error:
+        derived(own, lines("a,FAILED,0,0,1", header=header))
+    assert message in str(error.value)
+
+
+# Parquet ------------------------------------------------------------------------------------------------
+
+
+def test_parquet_has_the_rules_and_the_quarantine_of_csv(tmp_path):
+    rows = [
+        ("a", "FAILED", "0", "0", "1"),
+        ("b", "ODD", "0", "0", "1"),
+        ("c", "FAILED", "0", "5", "1"),
+        ("d", "FAILED", "0", "x", "1"),
+        ("", "FAILED", "0", "0", "1"),
+        ("f", None, "0", "0", "1"),
+        ("g", "RUNNING", "0", "0", None),
+        ("h", "FAILED", "0", "0.5", "1"),
+        ("i", "FAILED", "-1", "0", "1"),
+        ("a", "FAILED", "0", "0", "1"),
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(","), pl.String), orient="row")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    frame.write_csv(tmp_path / "rows.csv")
+    csv_jobs, csv_account, csv_aside = derive(entry(quoted=True), [tmp_path / "rows.csv"], tmp_path / "raw1")
+    jobs, account, aside = derive(SECONDS, [tmp_path / "rows.parquet"], tmp_path / "raw2")
+    assert jobs.equals(csv_jobs)
+    assert account == csv_account == (10, 2, 8)
+    said = ["reason", "column"]
+    assert aside.select(pl.col("line") + 1, *said).rows() == csv_aside.select("line", *said).rows()
+    known = "COMPLETED / FAILED / TIMEOUT / CANCELLED / RUNNING / PENDING"
+    assert aside["text"].to_list()[:2] == [
+        f"'ODD' is none of {known}: id=b, sub=0, beg=0, fin=1, state=ODD",
+        "id=c, sub=0, beg=5, fin=1, state=FAILED",
+    ]
+
+
+def test_parquet_types(derived):
+    moment = datetime(2019, 7, 1, 12)
+    frame = pl.DataFrame(
+        {
+            "id": [7],
+            "state": pl.Series(["FAILED"], dtype=pl.Categorical),
+            "beg": [moment],
+            "fin": pl.Series([moment]).dt.replace_time_zone("Asia/Tokyo").dt.cast_time_unit("ns"),
+            "sub": [moment.date()],
+            "g": [0.5],
+            "m": [2048],
+            "c": pl.Series(["1.50"]).cast(pl.Decimal(10, 2)),
+            "who": [True],
+            "n": pl.Series([3], dtype=pl.UInt8),
+            "hosts": pl.Series([None]),
+            "model": [float("nan")],
+        }
+    )
+    own = entry(
+        mapping={
+            "gpus": "g",
+            "memory": "m",
+            "cpus": "c",
+            "user": "who",
+            "size": "n",
+            "nodes": "hosts",
+            "gpu_type": "model",
+        },
+        times={"format": "%Y", "zone": "America/Denver"},
+        blank=["NaN"],
+    )
+    with pytest.raises(StudyError, match=r"times\.format"):
+        table.schema_document(own)
+    own["times"]["format"] = "%Y-%m-%d"  # not looked at: the columns are time stamps
+    frame = frame.with_columns(fin=pl.col("fin") + pl.duration(days=2))
+    jobs, account, _ = derived(own, frame)
+    assert account == (1, 1, 0)
+    row = jobs.row(0, named=True)
+    assert row["submit_s"] == at("2019-07-01T00:00:00", "America/Denver")
+    assert row["start_s"] == at("2019-07-01T12:00:00", "America/Denver")
+    assert row["end_s"] == at("2019-07-03T12:00:00", "Asia/Tokyo")
+    named = ("job_id", "gpu_milli", "mem_mib", "cpu_milli", "user", "size", "nodes", "gpu_type")
+    assert [row[name] for name in named] == ["7", 500, 2048, 1500, "true", 3, None, None]
+
+
+def test_a_moment_in_parquet_that_no_clock_showed_is_put_aside(derived):
+    times = [datetime(2019, 3, 10, 2, 30), datetime(2019, 3, 10, 1, 30)]
+    frame = pl.DataFrame({"id": ["a", "b"], "state": ["FAILED"] * 2, "beg": times, "fin": [datetime(2019, 3, 11)] * 2})
+    jobs, _, quarantine = derived(DENVER, frame)
+    assert jobs["job_id"].to_list() == ["b"]
+    assert quarantine.select("line", "reason", "column", "text").rows() == [
+        (1, "not_a_time", "beg", "id=a, beg=2019-03-10T02:30:00, fin=2019-03-11T00:00:00, state=FAILED")
+    ]
+
+
+def test_a_duration_in_parquet_needs_no_unit(derived):
+    own = entry(mapping={"runtime": {"column": "run", "unit": "h"}}, drop=["end", "submit"])
+    frame = pl.DataFrame({"id": ["a"], "state": ["FAILED"], "beg": [5], "run": [timedelta(minutes=90, seconds=1)]})
+    assert derived(own, frame)[0].select("runtime_s", "end_s").row(0) == (5401, 5406)
+
+
+@pytest.mark.parametrize("rows", [1, 6, 7, 8, 21])
+def test_parquet_in_chunks(derived, monkeypatch, rows):
+    monkeypatch.setattr(table, "CHUNK_ROWS", 7)
+    frame = pl.DataFrame({"id": [f"j{n}" for n in range(rows)], "beg": range(rows), "fin": range(rows, 2 * rows)})
+    frame = frame.with_columns(
+        sub=pl.lit(0), state=pl.when(pl.col("beg") % 5 == 4).then(pl.lit("ODD")).otherwise(pl.lit("FAILED"))
+    )
+    jobs, account, quarantine = derived(SECONDS, frame)
+    odd = [n + 1 for n in range(rows) if n % 5 == 4]
+    assert account == (rows, rows - len(odd), len(odd))
+    assert quarantine["line"].to_list() == odd
+    assert jobs["job_id"].to_list() == [f"j{n}" for n in range(rows) if n % 5 != 4]
+
+
+@pytest.mark.parametrize(
+    ("column", "own", "message"),
+    [
+        ({"beg": [[1]]}, SECONDS, "the column 'beg' (registry: mapping.start) holds List(Int64); expected numbers"),
+        ({"id": [b"x"]}, SECONDS, "the column 'id' (registry: mapping.job_id) holds Binary; expected text or numbers"),
+        ({"beg": [datetime(2019, 1, 1)]}, SECONDS, "With format: seconds the times are numbers; name a format"),
+        ({"beg": [timedelta(1)]}, DENVER, "holds Duration"),
+    ],
+)
+def test_parquet_types_that_are_no_such_thing(derived, column, own, message):
+    frame = pl.DataFrame({"id": ["a"], "state": ["FAILED"], "sub": [0], "beg": [0], "fin": [1]} | column)
+    with pytest.raises(StudyError) as error:
+        derived(own, frame)
+    assert message in str(error.value)
+
+
+def test_files_that_are_no_parquet(tmp_path):
+    good = tmp_path / "good.parquet"
+    pl.DataFrame({"id": ["a"]}).write_parquet(good)
+    contents = {"cut.parquet": good.read_bytes()[:-9], "page.parquet": b"<html></html>", "empty.parquet": b""}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(StudyError, match=rf"{name}: cannot be read as Parquet \(.+\)\. Fetch the file again"):
+            derive(SECONDS, [tmp_path / name], tmp_path / "raw")
+    with pytest.raises(
+        StudyError, match=r"good\.parquet: the file has no column 'sub' .*'state' \(registry: mapping\.status\)"
+    ):
+        derive(SECONDS, [good], tmp_path / "raw")
+    (tmp_path / "rows.parquet.gz").write_bytes(good.read_bytes())
+    with pytest.raises(StudyError, match="a packed Parquet file"):
+        derive(SECONDS, [tmp_path / "rows.parquet.gz"], tmp_path / "raw")
+
+
+# Any rows -----------------------------------------------------------------------------------------------
+
+
+# Without \x1f: see the test of it below.
+FIELD = st.one_of(
+    st.sampled_from(
+        ["", "0", "1", "7.0", "7.5", "-1", "x", "NaN", "inf", "1e99", "NA", " ", '"', '"a,b"', "a\x00", "ü"]
+    ),
+    st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\r\x1f"), max_size=6),
+)
+SOUND = st.tuples(
+    st.integers(0, 40).map(lambda n: f"j{n}"),
+    st.sampled_from(["COMPLETED", "FAILED", "CANCELLED by 1", "RUNNING"]),
+    st.just("0"),
+    st.integers(0, 9).map(str),
+    st.integers(9, 99).map(str),
+)
+BROKEN = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
+ANY = entry(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
+anything = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+
+
+@anything
+@given(st.lists(SOUND | BROKEN, min_size=1, max_size=20), st.lists(st.text('ab,"\t ', max_size=9), max_size=4))
+def test_every_row_of_a_csv_is_kept_or_put_aside(tmp_path, rows, raw):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([HEADER.split(","), *rows])
+    written = text.getvalue() + "".join(f"{line}\n" for line in raw)
+    (tmp_path / "rows.csv").write_bytes(written.encode())
+    kept_of(tmp_path / "rows.csv", sum(bool(line.strip()) for line in written.encode().split(b"\n")) - 1)
+
+
+@anything
+@given(st.lists(SOUND | BROKEN, min_size=1, max_size=20))
+def test_every_row_of_a_parquet_is_kept_or_put_aside(tmp_path, rows):
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(HEADER.split(","), pl.String), orient="row")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    kept_of(tmp_path / "rows.parquet", len(rows))
+
+
+def kept_of(path, expected):
+    """rows read = rows kept + rows put aside, each once; only sound rows are kept. A table may keep none."""
+    try:
+        jobs, (read, kept, aside), quarantine = derive(ANY, [path], path.parent / "raw")
+    except StudyError as error:
+        assert "none is left" in str(error)
+        return
+    assert read == expected == kept + aside
+    assert (jobs.height, quarantine.height) == (kept, aside)
+    raw = pl.read_parquet(path.parent / "raw/rows.parquet")
+    assert raw["line"].is_sorted()
+    assert raw["line"].to_list() + quarantine["line"].to_list() == list(
+        dict.fromkeys([*raw["line"], *quarantine["line"]])
+    )
+    assert jobs["job_id"].null_count() == jobs["outcome"].null_count() == 0
+    assert jobs["job_id"].is_unique().all()
+    assert (jobs["runtime_s"].drop_nulls() >= 0).all()
+    account = pl.DataFrame({"table": ["rows"], "rows_read": [read]})
+    assert anomalies(quarantine, account)["rows"].sum() == aside
+
+
+def test_a_unit_separator_in_a_table_with_quotes(derived):
+    _, account, _ = derived(entry(quoted=True), lines('"a",FAILED,0,0,1', "b\x1f,FAILED,0,0,1"))
+    assert account == (2, 2, 0)
+
+
+# The configuration --------------------------------------------------------------------------------------
+
+
+def problems(own):
+    with pytest.raises(ConfigError) as error:
+        resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": own}})], {}, {"table": ["rows"]})
+    return str(error.value).split("\n")
+
+
+DATES = entry(times={"format": "%Y-%m-%d", "zone": "America/Denver"})
+
+
+def without(*keys):
+    return {key: value for key, value in SECONDS.items() if key not in keys}
+
+
+@pytest.mark.parametrize(
+    ("own", "line"),
+    [
+        (
+            entry(mapping={"gpu": "g"}),
+            "mapping.gpu: there is no such key; did you mean gpus? Allowed here: job_id, task,",
+        ),
+        (entry(drop=["status"]), "mapping.status: is missing; expected a column's name on one line, or a mapping with"),
+        (without("outcomes"), "outcomes: is missing; expected a mapping with the keys success, failure, cancelled,"),
+        (without("mapping", "times"), "mapping: is missing; expected a mapping with the keys job_id, task, user,"),
+        (without("times"), "times: is missing; say how the times are written, for example {format: "),
+        (entry(times={}), "times.format: is missing; expected text, for example '%Y-%m-%d %H:%M:%S'."),
+        (
+            entry(mapping={"gpus": 8}),
+            "mapping.gpus: found the whole number 8; expected a column's name on one line, or",
+        ),
+        (entry(mapping={"user": ""}), "mapping.user: is empty; expected text (a column's name on one line), for"),
+        (entry(mapping={"gpus": {"unit": "gpu"}}), "mapping.gpus.column: is missing; expected text"),
+        (
+            entry(mapping={"memory": {"column": "m", "unit": "MIB"}}),
+            "mapping.memory.unit: 'MIB' is not a unit; did you mean MiB? Allowed: MiB, GiB, MB, GB, KiB, B.",
+        ),
+        (entry(mapping={"gpus": {"colum": "m"}}), "mapping.gpus.colum: there is no such key; did you mean column?"),
+        (entry(mapping={"status": {"column": "s", "first_word": "yes"}}), "mapping.status.first_word: found the text"),
+        (entry(mapping={"runtime": "r"}), "mapping: has both end and runtime; the run time would have two sources."),
+        (entry(drop=["end"]), "mapping: has neither end nor runtime; map one of them, for example end: end_time."),
+        (entry(drop=["start"]), "mapping.start: is missing; expected text (a column's name on one line), for example"),
+        (entry(mapping={"size": "n", "nodes": {"n": 1}, "user": "n"}), "mapping.nodes: "),
+        (
+            entry(mapping={"size": "n", "nodes": "n"}),
+            "mapping.nodes: the column 'n' is mapped twice, to size too; keep",
+        ),
+        (entry(mapping={"user": "line"}), "mapping.user: a column called line cannot be mapped"),
+        (
+            entry(times={"format": "epoch", "zone": "America/Denvr"}),
+            "times.zone: there is no time zone 'America/Denvr'; did you mean America/Denver? Expected a name",
+        ),
+        (entry(outcomes={"sucess": ["OK"]}), "outcomes.sucess: there is no such key; did you mean success?"),
+        (entry(outcomes={}), "outcomes: names no outcome; list the status words, for example {failure: "),
+        (entry(outcomes={"failure": "FAILED"}), "outcomes.failure: found the text 'FAILED'; expected a list of names"),
+        (entry(outcomes={"failure": [1]}), "outcomes.failure[0]: found the whole number 1; expected text; put it in"),
+        (
+            entry(outcomes={"failure": ["F"], "success": ["F"]}),
+            "outcomes.success: the word 'F' stands under failure too;",
+        ),
+        (
+            entry(blank=["FAILED"]),
+            "outcomes.failure: the word 'FAILED' stands under blank too, where it means no value;",
+        ),
+        (entry(outcomes={"failure": ["F "]}), "outcomes.failure: the word 'F ' has blanks around it; a status is read"),
+        (
+            entry(mapping={"status": {"column": "s", "first_word": True}}, outcomes={"failure": ["NODE FAIL"]}),
+            "outcomes.failure: 'NODE FAIL' is more than a word, and first_word is on; only the first word is compared.",
+        ),
+        (entry(delimiter=";;"), "delimiter: ';;' is not allowed; expected text (a tab or one of , ; | : ^ ~ ! # & @)"),
+        (entry(quoted="yes"), "quoted: found the text 'yes'; expected true or false, for example true."),
+        (entry(files={"row": "a.csv"}), "files.row: the format table has no such table; did you mean rows?"),
+    ],
+)
+def test_each_kind_of_problem_has_its_line(own, line):
+    assert any(found.startswith(f"my.yaml: registry.mine.{line}") for found in problems(own)), problems(own)
+
+
+@pytest.mark.parametrize("key", ["mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank"])
+def test_the_keys_of_a_table_are_for_tables_only(key):
+    full = SECONDS | {"unique_ids": False, "delimiter": ";", "quoted": True, "blank": ["NA"]}
+    own = {"format": "openb", "folder": "x", key: full[key]}
+    assert problems(own) == [
+        f"my.yaml: registry.mine.{key}: works with the format table only, and the format here is openb."
+    ]
+
+
+def test_a_right_entry_resolves_with_its_defaults():
+    own = entry(DATES, mapping={"gpus": {"column": "g"}, "status": {"column": "state", "first_word": True}})
+    resolved = resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": own}})], {}, {"table": ["rows"]})
+    mine = resolved["registry"]["mine"]
+    assert mine["mapping"]["gpus"] == {"column": "g", "unit": "gpu", "zero_is_blank": False}
+    assert mine["times"] == {"format": "%Y-%m-%d", "zone": "America/Denver", "zero_is_blank": False}
+    assert not {"delimiter", "quoted", "blank", "unique_ids"} & set(mine)
+    assert table.schema_document(mine) == table.schema_document(own)
+
+
+GARBAGE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@anything
+@given(
+    st.dictionaries(st.sampled_from(["mapping", "times", "outcomes", "blank"]), GARBAGE),
+    st.sampled_from(list(table.COLUMNS)),
+    GARBAGE,
+)
+def test_whatever_stands_in_an_entry_is_explained_without_a_traceback(own, key, part):
+    for changed in (own, entry(mapping={key: part}, **{k: v for k, v in own.items() if k != "mapping"})):
+        assert all(isinstance(text, str) for _, text in mapping_problems(changed))
+        try:
+            resolve(
+                [("my.yaml", {"study": ["mine"], "registry": {"mine": {"format": "table", "folder": "x"} | changed}})],
+                {},
+            )
+        except ConfigError as error:
+            assert all(line.startswith("my.yaml: registry.mine") for line in str(error).split("\n"))
+
+
+def test_the_shipped_entry_of_eagle_makes_a_schema():
+    traces = load_yaml(ROOT / "config/traces.yaml")
+    own = resolve([("my.yaml", {"study": ["eagle"]})], traces)["registry"]["eagle"]
+    schema = table_schemas(table.schema_document(own))["rows"]
+    assert {column.as_: column.name for column in schema.columns}["gpu_milli"] == "gpus_req"
+    assert (schema.key, schema.quoted, schema.order) == ((), True, ("submit_s", "start_s", "end_s"))
+    formats = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
+    assert list(formats["table"]["tables"]) == list(table.READERS)
