@@ -1,0 +1,229 @@
+"""LANL's outages and lives, against facts worked out here from the raw CSV by another route."""
+
+import csv
+import math
+from collections import Counter, defaultdict
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+import yaml
+from ttf.ingest import ingest
+from ttf.raw_tables import table_schemas
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.traces import lanl
+
+SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/lanl.yaml"
+FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
+DENVER = ZoneInfo("America/Denver")
+CAUSES = {
+    "Facilities": 362,
+    "Hardware": 14_341,
+    "Human Error": 149,
+    "Network": 421,
+    "Undetermined": 2652,
+    "Software": 5361,
+}
+# First month in service and the first one out of it (None: the data's end), of nodes seen or not, by the number of each
+# block's last node. Of the nodes without an outage those beside a gap between two blocks go with the nearer one.
+MONTHS = {
+    "2": [(0, (2005, 6), None), (20, (1997, 1), None), (23, (1997, 1), None), (48, (1997, 1), None)],
+    "3": [(127, (2003, 9), None)],
+    "4": [(127, (2003, 9), None)],
+    "5": [(127, (2003, 9), None)],
+    "6": [(31, (2003, 9), None)],
+    "8": [(81, (2001, 4), None), (163, (2002, 12), None)],
+    "9": [(255, (2003, 9), None)],
+    "10": [(255, (2003, 9), None)],
+    "11": [(255, (2003, 9), None)],
+    "12": [(259, (2003, 9), None), (511, (2005, 3), (2005, 7))],
+    "13": [(255, (2003, 9), None)],
+    "14": [(127, (2003, 9), None)],
+    "15": [(0, (2004, 11), None)],
+    "16": [(15, (1996, 12), (2002, 10))],
+    "18": [(1023, (2002, 5), None)],
+    "19": [(1023, (2002, 10), None)],
+    "20": [(511, (2001, 12), None)],
+    "21": [(127, (2001, 9), (2002, 2))],
+    "23": [(0, (1998, 1), (2005, 1)), (1, (1998, 10), (2005, 1)), (3, (2002, 11), (2005, 1)), (4, (2002, 11), None)],
+}
+# Of these, watched from the first outage on, the first month out of service.
+BEFORE_TRACKING = {"7": (2000, 1), "22": (2003, 5), "24": (2004, 1)}
+
+
+@pytest.fixture(scope="module")
+def file(shared_data):
+    if not (shared_data / "lanl" / FILE).is_file():
+        pytest.skip("the LANL data are not beside the checkout")
+    return shared_data / "lanl" / FILE
+
+
+@pytest.fixture(scope="module")
+def done(file, tmp_path_factory):
+    """(row account, raw tables) as the study ingests them."""
+    into = tmp_path_factory.mktemp("lanl")
+    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    account, _ = ingest({"outages": [file]}, schemas, into, 0)
+    return account, {"outages": pl.scan_parquet(into / "outages.parquet")}
+
+
+@pytest.fixture(scope="module")
+def lives(done):
+    return lanl.lives(done[1])
+
+
+@pytest.fixture(scope="module")
+def rows(file):
+    """The raw rows, with `from` and `to` in seconds since 1970."""
+    with file.open(newline="") as text:
+        rows = list(csv.DictReader(text))
+    for row in rows:
+        for name, column in (("from", "Prob Started"), ("to", "Prob Fixed")):
+            moment = datetime.strptime(row[column], "%m/%d/%Y %H:%M").replace(tzinfo=DENVER)
+            row[name] = int(moment.timestamp())
+    return rows
+
+
+@pytest.fixture(scope="module")
+def outages(rows):
+    """(system, node) -> its outages as (from, to), in time."""
+    found = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["from"], row["to"])):
+        if row["nodenumz"]:
+            found[row["System"], int(row["nodenumz"])].append((row["from"], row["to"]))
+    return found
+
+
+def month(year_and_month):
+    return int(datetime(*year_and_month, 1, tzinfo=DENVER).timestamp())
+
+
+def down_minutes(spans):
+    """How many minutes lie in any of the spans (start counted, end not), counted one by one."""
+    minutes = set()
+    for start, end in spans:
+        minutes.update(range(start // 60, end // 60))
+    return len(minutes)
+
+
+def test_every_row_is_kept(done):
+    assert done[0].rows() == [("outages", 23_739, 23_739, 0)]
+
+
+def test_known_numbers(file, rows, done):
+    raw = done[1]["outages"].collect()
+    assert sum(b'"' in line for line in file.read_bytes().split(b"\n")) == 79
+    assert {name: sum(row[name] != "" for row in rows) for name in CAUSES} == CAUSES
+    assert dict(zip(CAUSES, raw.select(pl.col(*lanl.CAUSES).count()).row(0), strict=True)) == CAUSES
+    assert sum(not any(row[name] for name in CAUSES) for row in rows) == 453
+    assert raw.filter(pl.all_horizontal(pl.col(*lanl.CAUSES).is_null())).height == 453
+    assert raw.select("start_s", "end_s").rows() == [(row["from"], row["to"]) for row in rows]
+    nowhere = Counter(row["System"] for row in rows if row["nodenumz"] == "")
+    assert nowhere == {"17": 126} == Counter(row["System"] for row in rows if row["System"] == "17")
+    starts = Counter((row["System"], row["nodenumz"], row["from"]) for row in rows)
+    assert sum(count > 1 for count in starts.values()) == 31
+
+
+def test_down_time_against_the_time_stamps(rows):
+    formats = "%m/%d/%Y %H:%M"
+    as_written, as_moments = Counter(), Counter()
+    for row in rows:
+        started, fixed = (datetime.strptime(row[name], formats) for name in ("Prob Started", "Prob Fixed"))
+        as_written[int((fixed - started).total_seconds()) // 60 - int(row["Down Time"])] += 1
+        as_moments[(row["to"] - row["from"]) // 60 - int(row["Down Time"])] += 1
+    assert as_written == {0: 23_316, 1: 399, 60: 12, -60: 12}
+    assert as_moments == {0: 23_338, 1: 399, 60: 1, -60: 1}
+
+
+def test_failures_are_outages_that_no_other_runs_into(lives, outages):
+    merged = within = touching = 0
+    for spans in outages.values():
+        down_until = None
+        for start, end in spans:
+            within += down_until is not None and start < down_until
+            touching += down_until is not None and start == down_until
+            merged += down_until is None or start > down_until
+            down_until = max(end, down_until or end)
+    assert (within, touching) == (159, 127)
+    # The first outages of systems 7, 22 and 24 begin the watch.
+    assert lives["event"].count() == merged - 3 == 23_324
+    assert (lives["event"].is_null() == lives["repair_s"].is_null()).all()
+    assert lives["duration_s"].min() == 60
+
+
+def test_exposure_by_system(lives, rows, outages):
+    end = max(row["to"] for row in rows)
+    nodes = {row["System"]: int(row["nodes"]) for row in rows if row["nodes"]}
+    expected = {}
+    for system, blocks in MONTHS.items():
+        served, low = 0, 0
+        for high, first, after in blocks:
+            served += (high - low + 1) * (min(month(after), end) if after else end)
+            served -= (high - low + 1) * month(first)
+            low = high + 1
+        assert low == nodes[system]
+        expected[system] = served
+    for system, after in BEFORE_TRACKING.items():
+        expected[system] = month(after) - outages[system, 0][0][0]
+    assert set(expected) == set(nodes)
+    down = Counter()
+    for (system, _), spans in outages.items():
+        down[system] += 60 * down_minutes(spans)
+    found = dict(lives.group_by("system").agg(pl.col("duration_s").sum()).iter_rows())
+    assert found == {system: seconds - down[system] for system, seconds in expected.items()}
+    # What the first outages of those systems lasted ended no life.
+    repairs = dict(lives.group_by("system").agg(pl.col("repair_s").sum()).iter_rows())
+    for system in BEFORE_TRACKING:
+        start, until = outages[system, 0][0]
+        down[system] -= until - start
+    assert repairs == dict(down)
+    assert round(sum(found.values()) / 86_400) == 4_877_232
+    units = dict(lives.group_by("system").agg(pl.col("unit_id").n_unique()).iter_rows())
+    assert units == nodes
+    assert sum(nodes.values()) == 5006
+
+
+def test_causes_of_lives(lives, rows):
+    causes = lives.select(lanl.CAUSES).sum().row(0)
+    assert dict(zip(CAUSES, causes, strict=True)) == causes_of_first_rows(rows)
+    assert causes == (348, 14_175, 131, 417, 2625, 5186)
+    ended = lives.filter(pl.col("event").is_not_null())
+    assert ended.filter(~pl.any_horizontal(lanl.CAUSES)).height == 443
+    assert not lives.filter(pl.col("event").is_null()).select(pl.any_horizontal(lanl.CAUSES).any()).item()
+
+
+def causes_of_first_rows(rows):
+    """Per cause: the outages begun by a row that names it (two rows at once count once), without those of the watch."""
+    counts, down_until, begun = Counter(), {}, {}
+    for row in sorted((row for row in rows if row["nodenumz"]), key=lambda row: (row["from"], row["to"])):
+        node = row["System"], row["nodenumz"]
+        if node not in down_until and node[0] in BEFORE_TRACKING:
+            begun[node] = None
+        elif node not in down_until or row["from"] > down_until[node]:
+            begun[node] = row["from"], set()
+        down_until[node] = max(row["to"], down_until.get(node, 0))
+        if begun[node] and row["from"] == begun[node][0]:
+            new = {name for name in CAUSES if row[name]} - begun[node][1]
+            counts.update(new)
+            begun[node][1].update(new)
+    return counts
+
+
+def test_mean_time_to_failure_by_system(lives):
+    table = mean_time_to_failure(lives, "failure", ["system"], [0.95])
+    assert table.height == 22
+    for row in table.iter_rows(named=True):
+        system = lives.filter(system=row["stratum"])
+        exposure, failures = sum(system["duration_s"]), system["event"].count()
+        assert (row["exposure_s"], row["events"]) == (exposure, failures)
+        assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
+
+
+def test_nodes(done, outages):
+    nodes = lanl.nodes(done[1])
+    assert set(nodes["node"]) == {f"{system}/{node}" for system, node in outages}
+    assert nodes.height == 3576
+    assert nodes["mem_mib"].max() == 1024 * 1024  # the one node of system 15
+    assert nodes.filter(node="18/8")["mem_mib"].item() == 8 * 1024  # 352 GiB in one row of three

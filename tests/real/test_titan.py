@@ -1,0 +1,155 @@
+"""Titan's lives against its publishers' own summary, and against facts worked out here by another route."""
+
+import csv
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from scipy import stats
+from ttf.ingest import ingest
+from ttf.raw_tables import table_schemas
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.survival import survival_tables
+from ttf.traces import titan
+
+SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/titan.yaml"
+YEAR = 31_557_600
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data):
+    if not (shared_data / "titan").is_dir():
+        pytest.skip("the Titan data are not beside the checkout")
+    return shared_data / "titan"
+
+
+@pytest.fixture(scope="module")
+def done(folder, tmp_path_factory):
+    """(row account, raw tables) as the study ingests them."""
+    into = tmp_path_factory.mktemp("titan")
+    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    account, _ = ingest({"stays": [folder / "gc_full.csv"]}, schemas, into, 0)
+    return account, {"stays": pl.scan_parquet(into / "stays.parquet")}
+
+
+@pytest.fixture(scope="module")
+def lives(done):
+    return titan.lives(done[1])
+
+
+@pytest.fixture(scope="module")
+def rows(folder):
+    with (folder / "gc_full.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def summary(folder):
+    with (folder / "gc_summary_loc.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def by_batch(rows):
+    """Batch -> (durations, failed) of its GPUs, from the raw rows."""
+    time, first, out, events = defaultdict(int), {}, set(), defaultdict(list)
+    for row in rows:
+        serial = row["SN"]
+        if row["insert"]:
+            time[serial] += int(row["duration"])
+            first[serial] = min(first.get(serial, row["insert"]), row["insert"])
+        if row["out"] == "TRUE":
+            out.add(serial)
+        if row["event"]:
+            events[serial].append(row["event"])
+    batches = {"new": ([], []), "old": ([], [])}
+    for serial, seconds in time.items():
+        durations, failed = batches["new" if first[serial] > "2016-01-01" else "old"]
+        durations.append(seconds)
+        failed.append(serial in out and serial in events)
+    return {batch: (np.array(durations), np.array(failed)) for batch, (durations, failed) in batches.items()}
+
+
+def test_every_row_is_kept(done):
+    assert done[0].rows() == [("stays", 37_343, 37_343, 0)]
+
+
+def test_known_numbers(rows, lives):
+    events = defaultdict(int)
+    for row in rows:
+        events[row["SN"]] += row["event"] != ""
+    assert sum(row["insert"] == "" for row in rows) == 1158
+    assert sum(count > 1 for count in events.values()) == 551
+    assert lives.height == lives["unit_id"].n_unique() == 30_207
+    assert lives["event"].count() == 5089
+    assert (lives["dbe"].sum(), lives["otb"].sum(), lives.filter("dbe", "otb").height) == (3871, 1486, 268)
+    assert dict(lives["batch"].value_counts().rows()) == {"new": 11_370, "old": 18_837}
+    assert dict(lives["cage"].value_counts().rows()) == {0: 7017, 1: 10_398, 2: 12_792}
+
+
+def test_every_gpu_is_as_in_the_publishers_summary(lives, summary):
+    expected = {
+        row["SN"]: (
+            int(row["time"]),
+            "failure" if row["dead"] == "TRUE" else None,
+            row["dead_dbe"] == "TRUE",
+            row["dead_otb"] == "TRUE",
+            row["batch"],
+            *(int(row[part]) for part in ("col", "row", "cage", "slot", "node")),
+        )
+        for row in summary
+    }
+    columns = ["duration_s", "event", "dbe", "otb", "batch", "column", "row", "cage", "slot", "node"]
+    found = {serial: tuple(values) for serial, *values in lives.select("unit_id", *columns).iter_rows()}
+    assert len(expected) == 30_207
+    assert found == expected
+
+
+def test_no_gpu_held_two_locations_equally_long(rows):
+    held = defaultdict(lambda: defaultdict(int))
+    for row in rows:
+        if row["insert"]:
+            held[row["SN"]][row["location"]] += int(row["duration"])
+    assert not any(sorted(times.values())[-2:].count(max(times.values())) > 1 for times in held.values())
+
+
+def test_nodes(done, rows):
+    assert titan.nodes(done[1])["node"].to_list() == sorted({row["location"] for row in rows})
+
+
+@pytest.mark.parametrize("batch", ["new", "old"])
+def test_kaplan_meier(lives, by_batch, batch):
+    durations, failed = by_batch[batch]
+    reference = stats.ecdf(stats.CensoredData.right_censored(durations, ~failed)).sf
+    curve, summary = survival_tables(lives, "failure", ["batch"])
+    curve = curve.filter(stratum=batch)
+    assert np.abs(curve["survival"].to_numpy() - reference.evaluate(curve["time_s"].to_numpy())).max() < 1e-10
+    n, events = summary.filter(stratum=batch).select("n", "events").row(0)
+    assert (n, events) == (len(durations), failed.sum())
+    # By hand, at whole years: the product over the failures up to then.
+    for year in (1, 2, 3, 4, 5):
+        survival, times = 1.0, np.unique(durations[failed & (durations <= year * YEAR)])
+        for time in times:
+            survival *= 1 - (failed & (durations == time)).sum() / (durations >= time).sum()
+        found = curve.filter(pl.col("time_s") <= year * YEAR)["survival"][-1]
+        assert math.isclose(found, survival, rel_tol=1e-10)
+
+
+@pytest.mark.parametrize("batch", ["new", "old"])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_mean_time_to_failure(lives, by_batch, batch, confidence):
+    durations, failed = by_batch[batch]
+    exposure, failures, tail = int(durations.sum()), int(failed.sum()), (1 - confidence) / 2
+    row = mean_time_to_failure(lives, "failure", ["batch"]).row(
+        by_predicate=(pl.col("stratum") == batch) & (pl.col("confidence") == confidence), named=True
+    )
+    assert (row["n"], row["events"], row["exposure_s"]) == (len(durations), failures, exposure)
+    assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
+    assert math.isclose(row["ci_low_s"], 2 * exposure / stats.chi2.ppf(1 - tail, 2 * failures + 2), rel_tol=1e-9)
+    assert math.isclose(row["ci_high_s"], 2 * exposure / stats.chi2.ppf(tail, 2 * failures), rel_tol=1e-9)
+    assert math.isclose(row["gpu_days"], exposure / 86_400, rel_tol=1e-12)
+    assert math.isclose(row["failures_per_1000_gpu_days"], failures * 1000 * 86_400 / exposure, rel_tol=1e-12)

@@ -1,0 +1,279 @@
+"""LANL: a node has one life per at-risk period."""
+
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+import yaml
+from ttf.errors import StudyError
+from ttf.ingest import ingest
+from ttf.jobs import NODE_COLUMNS
+from ttf.lives import LIFE_COLUMNS
+from ttf.raw_tables import table_schemas
+from ttf.traces import lanl
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/lanl.yaml").read_text()))
+COLUMNS = [column.name for column in SCHEMAS["outages"].columns]
+DENVER = ZoneInfo("America/Denver")
+DAY, HOUR = 86_400, 3600
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Ingest rows given by what differs from an outage of node 0 of system 1, in service from January 2001 on."""
+
+    def run(*rows):
+        usual = {"System": "1", "nodes": "1", "nodenumz": "0", "node prod": "1-Jan", "node decom": "current"}
+        lines = [",".join((usual | row).get(name, "") for name in COLUMNS) for row in rows]
+        file = tmp_path / "outages.csv"
+        file.write_text("\n".join([",".join(COLUMNS), *lines, ""]))
+        _, run.quarantine = ingest({"outages": [file]}, SCHEMAS, tmp_path, 1.0)
+        return {"outages": pl.scan_parquet(tmp_path / "outages.parquet")}
+
+    return run
+
+
+def outage(start, end, **others):
+    return {"Prob Started": start, "Prob Fixed": end} | others
+
+
+def at(year, month, day, hour=0, minute=0):
+    return int(datetime(year, month, day, hour, minute, tzinfo=DENVER).timestamp())
+
+
+def test_columns_of_a_life(raw):
+    row = outage("1/3/2001 0:00", "1/3/2001 2:00", cputype="2", Hardware="CPU") | {"machine type": "cluster"}
+    lives = lanl.lives(raw(row))
+    strata = dict.fromkeys(["system", "machine_type", "cpu_type"], pl.String)
+    causes = dict.fromkeys(lanl.CAUSES, pl.Boolean)
+    assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"repair_s": pl.Int64})
+    known = {name: value for name, value in lives.row(0, named=True).items() if value is not None}
+    assert known == dict.fromkeys(lanl.CAUSES, False) | {
+        "unit_id": "1/0",
+        "life_id": 0,
+        "entry_s": 0,
+        "duration_s": 2 * DAY,
+        "event": "failure",
+        "nodes": 1,
+        "system": "1",
+        "machine_type": "cluster",
+        "cpu_type": "2",
+        "hardware": True,
+        "repair_s": 2 * HOUR,
+    }
+    assert lives.height == 1  # nothing is left between the repair and the end of the data
+
+
+def test_at_risk_from_repair_to_the_next_outage(raw):
+    lives = lanl.lives(
+        raw(
+            outage("1/5/2001 0:00", "1/5/2001 6:00"),
+            outage("1/2/2001 0:00", "1/3/2001 0:00"),
+            outage("2/10/2001 0:00", "2/10/2001 0:00", nodenumz="1", nodes="2"),
+        )
+    )
+    assert lives.select("unit_id", "life_id", "duration_s", "event", "repair_s").rows() == [
+        ("1/0", 0, DAY, "failure", DAY),
+        ("1/0", 1, 2 * DAY, "failure", 6 * HOUR),
+        ("1/0", 2, at(2001, 2, 10) - at(2001, 1, 5, 6), None, None),
+        ("1/1", 0, 40 * DAY, "failure", 0),  # an outage of no length, at the last moment of the data
+    ]
+
+
+def test_outages_that_overlap_or_touch_are_one(raw):
+    lives = lanl.lives(
+        raw(
+            outage("1/2/2001 0:00", "1/4/2001 0:00", Hardware="CPU"),
+            outage("1/2/2001 0:00", "1/2/2001 1:00", Software="OS"),
+            outage("1/2/2001 0:30", "1/2/2001 1:00", Facilities="UPS"),  # within the first
+            outage("1/3/2001 0:00", "1/5/2001 0:00", Network="Network"),
+            outage("1/5/2001 0:00", "1/6/2001 0:00", Undetermined="Security"),
+            outage("1/7/2001 0:00", "1/8/2001 0:00", **{"Human Error": "Human Error"}),
+            outage("1/9/2001 0:00", "1/9/2001 6:00"),  # of unknown cause
+        )
+    )
+    causes = [[name for name in lanl.CAUSES if row[name]] for row in lives.iter_rows(named=True)]
+    assert lives.select("duration_s", "event", "repair_s").rows() == [
+        (DAY, "failure", 4 * DAY),
+        (DAY, "failure", DAY),
+        (DAY, "failure", 6 * HOUR),
+    ]
+    assert causes == [["hardware", "software"], ["human_error"], []]
+
+
+def test_service_ends_with_its_month_or_the_data(raw):
+    table = raw(
+        outage("3/1/2001 0:00", "3/2/2001 0:00", **{"node decom": "1-Mar"}),
+        outage("5/1/2001 0:00", "5/2/2001 0:00", nodenumz="1", **{"node decom": "9-Dec"}),
+        outage("7/1/2001 0:00", "7/2/2001 0:00", nodenumz="2", **{"node decom": ""}),
+    )
+    service = lanl.in_service(table["outages"].collect())
+    assert service.select("unit_id", "from_s", "until_s").rows() == [
+        ("1/0", at(2001, 1, 1), at(2001, 4, 1)),
+        ("1/1", at(2001, 1, 1), at(2001, 7, 2)),
+        ("1/2", at(2001, 1, 1), at(2001, 7, 2)),
+    ]
+
+
+def test_outages_out_of_service_end_no_life(raw):
+    lives = lanl.lives(
+        raw(
+            outage("12/1/2000 0:00", "12/2/2000 0:00"),
+            outage("12/31/2000 0:00", "1/2/2001 0:00"),
+            outage("1/4/2001 0:00", "1/5/2001 0:00"),
+            outage("2/3/2001 0:00", "2/4/2001 0:00", **{"node decom": "1-Jan"}),
+            outage("6/1/2001 0:00", "6/1/2001 0:00", System="2", **{"node prod": "1-Jun"}),
+        )
+    )
+    assert lives.filter(system="1").select("duration_s", "event").rows() == [
+        (2 * DAY, "failure"),
+        (29 * DAY, "failure"),
+        (at(2001, 6, 1) - at(2001, 2, 4), None),
+    ]
+    lives = lanl.lives(
+        raw(
+            outage("1/4/2001 0:00", "1/5/2001 0:00", **{"node decom": "1-Jan"}),
+            outage("2/3/2001 0:00", "2/4/2001 0:00", **{"node decom": "1-Jan"}),
+        )
+    )
+    assert lives.select("duration_s", "event").rows() == [(3 * DAY, "failure"), (27 * DAY, None)]
+
+
+@pytest.mark.parametrize("prod", ["before tracking", ""])
+def test_a_node_of_unknown_age_is_watched_from_its_systems_first_outage(raw, prod):
+    unknown = {"node prod": prod}
+    lives = lanl.lives(
+        raw(
+            outage("1/2/2001 0:00", "1/3/2001 0:00", **unknown),
+            outage("1/5/2001 0:00", "1/6/2001 0:00", **unknown),
+            outage("1/6/2001 0:00", "1/6/2001 0:00", nodenumz="1", **unknown),
+        )
+    )
+    assert lives.select("unit_id", "duration_s", "event").rows() == [
+        ("1/0", 2 * DAY, "failure"),
+        ("1/1", 4 * DAY, "failure"),
+    ]
+
+
+def test_nodes_without_an_outage_serve_like_their_nearest_neighbour(raw):
+    lives = lanl.lives(
+        raw(
+            outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="7", nodenumz="1", cputype="8"),
+            outage("2/11/2001 0:00", "2/11/2001 0:00", nodes="7", nodenumz="5", cputype="9", **{"node prod": "1-Feb"}),
+        )
+    )
+    assert lives.select("unit_id", "duration_s", "event", "cpu_type").rows() == [
+        ("1/1", 10 * DAY, "failure", "8"),
+        ("1/1", 31 * DAY, None, "8"),
+        ("1/5", 10 * DAY, "failure", "9"),
+        ("1/unseen-1", 41 * DAY, None, "8"),  # 0
+        ("1/unseen-2", 41 * DAY, None, "8"),  # 2
+        ("1/unseen-3", 41 * DAY, None, "8"),  # 3: as near to 1 as to 5
+        ("1/unseen-4", 10 * DAY, None, "9"),  # 4
+        ("1/unseen-5", 10 * DAY, None, "9"),  # 6
+    ]
+
+
+def test_numbers_beyond_the_node_count(raw):
+    rows = [outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="3", nodenumz=number) for number in ("1", "578")]
+    assert lanl.in_service(raw(*rows)["outages"].collect())["unit_id"].to_list() == ["1/1", "1/578", "1/unseen-1"]
+    too_many = [outage("1/11/2001 0:00", "1/11/2001 0:00", nodenumz=number) for number in ("4", "5")]
+    assert lanl.in_service(raw(*too_many)["outages"].collect())["unit_id"].to_list() == ["1/4", "1/5"]
+    uncounted = outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="")
+    assert lanl.in_service(raw(uncounted)["outages"].collect())["unit_id"].to_list() == ["1/0"]
+
+
+def test_rows_without_a_node_are_kept_and_in_no_life(raw):
+    blank = dict.fromkeys(["nodes", "nodenumz", "node prod", "node decom"], "")
+    table = raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank), outage("1/2/2001 0:00", "1/3/2001 0:00", System="2"))
+    assert raw.quarantine.is_empty()
+    assert table["outages"].collect().height == 2
+    lives = lanl.lives(table)
+    assert lives["system"].to_list() == ["2"]
+    assert lanl.nodes(table)["node"].to_list() == ["2/0"]
+    none = lanl.lives(raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
+    assert none.is_empty()
+    assert none.schema == lives.schema
+
+
+def test_systems_in_file_order_and_nodes_by_number(raw):
+    rows = [
+        outage("1/2/2001 0:00", "1/2/2001 0:00", System=system, nodenumz=node, nodes="3")
+        for system, node in (("10", "10"), ("9", "0"), ("10", "9"))
+    ]
+    table = raw(*rows)
+    assert lanl.lives(table)["unit_id"].to_list() == [
+        *("10/9", "10/10", "10/unseen-1"),
+        *("9/0", "9/unseen-1", "9/unseen-2"),
+    ]
+    assert lanl.nodes(table)["node"].to_list() == ["10/9", "10/10", "9/0"]
+
+
+def test_nodes(raw):
+    specs = [("4", "8"), ("4", "8"), ("4", "352"), ("", "")]
+    rows = [outage("1/2/2001 0:00", "1/2/2001 0:00", procsinnode=cpus, mem=mem) for cpus, mem in specs]
+    nodes = lanl.nodes(raw(*rows))
+    assert nodes.schema == pl.Schema(NODE_COLUMNS)
+    assert nodes.rows() == [("1/0", None, 0, 4000, 8192)]
+
+
+def test_the_clocks_of_denver(raw):
+    lives = lanl.lives(raw(outage("4/1/2001 1:00", "4/1/2001 4:00")))  # an hour is missing that night
+    assert lives.select("duration_s", "repair_s").rows() == [(90 * DAY + HOUR, 2 * HOUR)]
+
+
+@pytest.mark.parametrize(
+    ("text", "month"),
+    [
+        ("Apr-97", (1997, 4)),
+        ("97-Apr", (1997, 4)),
+        ("5-Apr", (2005, 4)),
+        ("Apr-05", (2005, 4)),
+        ("12-Dec", (2012, 12)),
+        ("Jan-70", (1970, 1)),
+        ("Jan-69", (2069, 1)),
+        ("0-Jan", (2000, 1)),
+        ("current", None),
+        ("Apr", None),
+        ("5-April", None),
+        ("5-Apr-97", None),
+        ("-5-Apr", None),
+        ("1997-Apr", None),
+        ("5-", None),
+        ("²-Apr", None),
+        ("٣-Apr", None),
+        ("", None),
+    ],
+)
+def test_months(text, month):
+    assert lanl.month_of(text) == month
+
+
+@pytest.mark.parametrize("column", ["node prod", "node decom"])
+def test_a_month_that_cannot_be_read(raw, column):
+    good, bad = (
+        outage("1/2/2001 0:00", "1/3/2001 0:00", **{column: month}) for month in ("1-Jan", "the ides of March")
+    )
+    with pytest.raises(StudyError, match=rf"outages: line 3: {column} is 'the ides of March'; expected .* Correct it"):
+        lanl.lives(raw(good, bad))
+
+
+def test_rows_that_break_a_rule(raw):
+    raw(
+        outage("1/2/2001 0:00", "1/3/2001 0:00", Hardware='"CPU, 1"'),
+        outage("1/2/2001 0:00", ""),
+        outage("1/2/2001 0:00", "1/1/2001 0:00"),
+        outage("1/2/2001", "1/3/2001 0:00"),
+        outage("1/2/2001 0:00", "1/3/2001 0:00", nodes="0"),
+        outage("1/2/2001 0:00", "1/3/2001 0:00", nodenumz="1.5"),
+    )
+    assert raw.quarantine.select("line", "reason", "column").rows() == [
+        (3, "missing_value", "Prob Fixed"),
+        (4, "end_before_start", "Prob Fixed"),
+        (5, "not_a_time", "Prob Started"),
+        (6, "out_of_range", "nodes"),
+        (7, "not_a_number", "nodenumz"),
+    ]

@@ -1,0 +1,164 @@
+"""Titan: one GPU is one life, summed over its stays."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from ttf.ingest import ingest
+from ttf.jobs import NODE_COLUMNS
+from ttf.lives import LIFE_COLUMNS
+from ttf.raw_tables import table_schemas
+from ttf.traces import titan
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/titan.yaml").read_text()))
+HEADER = "SN,location,insert,remove,duration,out,event\n"
+END = "2019-08-01 20:07:33"
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Ingest rows of the table: returns the raw tables; the quarantine stands in `raw.quarantine`."""
+
+    def run(*rows):
+        file = tmp_path / "gc_full.csv"
+        file.write_text(HEADER + "".join(f"{row}\n" for row in rows))
+        _, run.quarantine = ingest({"stays": [file]}, SCHEMAS, tmp_path, 1.0)
+        return {"stays": pl.scan_parquet(tmp_path / "stays.parquet")}
+
+    return run
+
+
+def test_columns_of_a_life(raw):
+    lives = titan.lives(raw(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
+    extras = {"batch": pl.String, "cage": pl.Int64, "dbe": pl.Boolean, "otb": pl.Boolean}
+    places = dict.fromkeys(["column", "row", "slot", "node"], pl.Int64)
+    assert lives.schema == pl.Schema(LIFE_COLUMNS | extras | places)
+    assert {name: value for name, value in lives.row(0, named=True).items() if value is not None} == {
+        "unit_id": "0323",
+        "life_id": 0,
+        "entry_s": 0,
+        "duration_s": 174386323,
+        "gpu_count": 1,
+        "gpu_milli": 1000,
+        "nodes": 1,
+        "batch": "old",
+        "cage": 1,
+        "dbe": False,
+        "otb": False,
+        "column": 11,
+        "row": 2,
+        "slot": 4,
+        "node": 3,
+    }
+
+
+def test_a_failure_is_a_gpu_taken_out_with_an_event(raw):
+    out, stays = "2017-02-07 10:20:57,100,TRUE", f"{END},100,FALSE"
+    lives = titan.lives(
+        raw(
+            f"both,c0-0c0s1n0,2014-01-21 10:28:50,{out},OTB",
+            "both,c0-0c0s1n0,,2016-01-01 00:00:00,,,DBE",
+            f"dbe,c0-0c0s1n0,2014-01-21 10:28:50,{out},",
+            "dbe,c0-0c0s1n0,,2016-01-01 00:00:00,,,DBE",
+            f"otb,c0-0c0s1n0,2014-01-21 10:28:50,{out},OTB",
+            f"taken out whole,c0-0c0s1n0,2014-01-21 10:28:50,{out},",
+            f"still there,c0-0c0s1n0,2014-01-21 10:28:50,{stays},DBE",
+            "still there,c0-0c0s1n0,,2016-01-01 00:00:00,,,OTB",
+        )
+    )
+    assert lives.select("unit_id", "event", "dbe", "otb").rows() == [
+        ("both", "failure", True, True),
+        ("dbe", "failure", True, False),
+        ("otb", "failure", False, True),
+        ("taken out whole", None, False, False),
+        ("still there", None, False, False),
+    ]
+    assert lives["duration_s"].to_list() == [100] * 5
+
+
+def test_a_life_is_the_sum_of_its_stays(raw):
+    lives = titan.lives(
+        raw(
+            "a,c0-0c0s1n0,2016-06-01 00:00:00,2016-06-01 00:10:00,600,FALSE,",
+            f"b,c0-0c0s1n0,2016-06-02 00:00:00,{END},7,FALSE,",
+            f"a,c0-0c1s1n0,2016-07-01 00:00:00,{END},900,TRUE,DBE",
+            "events only,c0-0c1s1n0,,2016-07-01 00:00:00,,,DBE",
+            "no duration,c0-0c1s1n0,2016-03-13 00:00:00,2016-03-14 00:00:00,,FALSE,",  # the clocks change
+        )
+    )
+    assert lives.select("unit_id", "duration_s", "event").rows() == [
+        ("a", 1500, "failure"),
+        ("b", 7, None),
+        ("no duration", 23 * 3600, None),
+    ]
+
+
+def test_batch_by_first_insertion(raw):
+    lives = titan.lives(
+        raw(
+            f"a,c0-0c0s1n0,2015-12-31 23:59:59,{END},1,FALSE,",
+            f"b,c0-0c0s1n0,2016-01-01 00:00:00,{END},1,FALSE,",
+            f"c,c0-0c0s1n0,2016-01-01 00:00:01,{END},1,FALSE,",
+            f"a,c0-0c0s1n0,2017-01-01 00:00:00,{END},1,FALSE,",
+        )
+    )
+    assert lives["batch"].to_list() == ["old", "old", "new"]
+
+
+def test_the_place_is_the_location_held_longest(raw):
+    def stay(serial, location, insert, seconds):
+        return f"{serial},{location},{insert} 00:00:00,{END},{seconds},FALSE,"
+
+    lives = titan.lives(
+        raw(
+            stay("twice", "c1-0c0s0n0", "2014-01-01", 60),
+            stay("twice", "c2-0c1s0n0", "2014-02-01", 100),
+            stay("twice", "c1-0c0s0n0", "2014-03-01", 60),
+            stay("tie", "c1-0c0s0n0", "2014-03-01", 60),
+            stay("tie", "c3-0c2s0n0", "2014-01-01", 60),
+            stay("tie by name", "c4-0c2s0n0", "2014-01-01", 60),
+            stay("tie by name", "c1-7c1s2n3", "2014-01-01", 60),
+            stay("no place", "on a shelf", "2014-01-01", 60),
+            "no place,c9-0c2s0n0,,2014-05-01 00:00:00,,,DBE",
+        )
+    )
+    assert lives.select("unit_id", "column", "row", "cage", "slot", "node").rows() == [
+        ("twice", 1, 0, 0, 0, 0),
+        ("tie", 3, 0, 2, 0, 0),
+        ("tie by name", 1, 7, 1, 2, 3),
+        ("no place", None, None, None, None, None),
+    ]
+
+
+def test_rows_that_break_a_rule(raw):
+    raw(
+        f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},1,FALSE,",
+        f",c0-0c0s1n0,2014-01-21 10:28:50,{END},1,FALSE,",
+        f"a,c0-0c0s1n0,2014-01-21,{END},1,FALSE,",
+        f"a,c0-0c0s1n0,2019-08-02 10:28:50,{END},1,FALSE,",
+        f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},-1,FALSE,",
+        f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},1,maybe,",
+        f"a,c0-0c0s1n0,2014-01-21 10:28:50,{END},1,FALSE,FIRE",
+    )
+    assert raw.quarantine.select("line", "reason", "column").rows() == [
+        (3, "missing_value", "SN"),
+        (4, "not_a_time", "insert"),
+        (5, "end_before_start", "remove"),
+        (6, "out_of_range", "duration"),
+        (7, "unknown_value", "out"),
+        (8, "unknown_value", "event"),
+    ]
+
+
+def test_nodes_are_the_locations_seen(raw):
+    nodes = titan.nodes(
+        raw(
+            f"a,c1-0c0s0n0,2014-01-01 00:00:00,{END},1,FALSE,",
+            f"b,c0-0c0s0n0,2014-01-01 00:00:00,{END},1,FALSE,",
+            "a,c1-0c0s0n0,,2014-05-01 00:00:00,,,DBE",
+        )
+    )
+    assert nodes.schema == pl.Schema(NODE_COLUMNS)
+    assert nodes.rows() == [("c0-0c0s0n0", None, 1, None, None), ("c1-0c0s0n0", None, 1, None, None)]
