@@ -1,0 +1,31 @@
+"""Rule fit_mttf: survival curves, mean time to failure and lifetime models, from lives alone."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.lives import by_cause, strata_in
+    from ttf.stats.lifetimes import lifetime_models
+    from ttf.stats.mttf import failures_without_end, mean_time_to_failure
+    from ttf.stats.survival import survival_tables, thin
+    from ttf.tables import write_csv, write_parquet
+
+    lives = pl.read_parquet(snakemake.input.lives)
+    strata = strata_in(lives, snakemake.params.strata)
+    # Failure of any kind first, then each cause a trace tells apart.
+    events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in snakemake.params.causes}
+    survival = [survival_tables(of, event, strata) for event, of in events.items()]
+    curves, summary = (pl.concat(tables) for tables in zip(*survival, strict=True))
+    write_parquet(curves, snakemake.output.curves)
+    write_csv(thin(curves, snakemake.params.max_steps), snakemake.output.survival)
+    write_csv(summary, snakemake.output.summary)
+    mttf = pl.concat([mean_time_to_failure(of, event, strata) for event, of in events.items()])
+    write_csv(mttf, snakemake.output.mttf)
+    write_csv(failures_without_end(lives, "failure", strata), snakemake.output.without_end)
+    models = pl.concat([lifetime_models(of, event, strata) for event, of in events.items()])
+    write_csv(models, snakemake.output.models)
+    return f"{summary.height:,} strata, {summary['events'].first() or 0:,} failures at a known time"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,1 @@
+"""Estimators: pure functions on frames and arrays."""

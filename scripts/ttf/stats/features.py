@@ -1,0 +1,76 @@
+"""What a job is described by: its requests, its size, its GPU type, and measured use where a trace has it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature of a job.
+
+    name: as in the results tables, such as `gpu_request`.
+    column: its column in the jobs table.
+    per_unit: how many of the column's integer units make one of the unit people use (10 milli-GPU are
+        1 % of a GPU, 1024 MiB are 1 GiB).
+    kind: `text` has groups but no numeric order; `request` is grouped by its exact integer; `measured` is
+        grouped at whole units of people, because nearly every measured value would else be its own group.
+    """
+
+    name: str
+    column: str
+    per_unit: int
+    kind: Literal["text", "request", "measured"]
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.kind != "text"
+
+    def group_key(self) -> pl.Expr:
+        """The value a job is grouped by: String for text, else Int64; null where the job has no value.
+
+        Measured values are rounded half up, in integers: (2 v + d) // 2 d.
+        """
+        column = pl.col(self.column)
+        if self.kind == "text":
+            return column.cast(pl.String)
+        if self.kind == "measured":
+            return (2 * column.cast(pl.Int64) + self.per_unit) // (2 * self.per_unit)
+        return column.cast(pl.Int64)
+
+    def labels(self, keys: Iterable[int | str]) -> pl.Series:
+        """Group keys in the unit people use, as text: shortest round trip, integers without ".0"."""
+        if self.kind == "request":
+            texts = [_quotient_text(key, self.per_unit) for key in keys]
+        else:
+            texts = [str(key) for key in keys]
+        return pl.Series("value", texts, dtype=pl.String)
+
+
+def _quotient_text(integer: int, divisor: int) -> str:
+    whole, rest = divmod(integer, divisor)
+    return str(whole) if rest == 0 else repr(integer / divisor)
+
+
+# In the order of the results tables.
+FEATURES = (
+    Feature("gpu_type", "gpu_type", 1, "text"),
+    Feature("gpu_request", "gpu_milli", 10, "request"),
+    Feature("cpu_request", "cpu_milli", 10, "request"),
+    Feature("memory_request", "mem_mib", 1024, "request"),
+    Feature("size", "size", 1, "request"),
+    Feature("gpu_utilisation", "gpu_used_milli", 10, "measured"),
+    Feature("cpu_usage", "cpu_used_milli", 10, "measured"),
+    Feature("memory_usage", "mem_used_mib", 1024, "measured"),
+)
+
+
+def features_of(jobs: pl.DataFrame) -> list[Feature]:
+    """The features that this jobs table has a column for, in the order of the results tables.
+
+    The GPU type, the requests and the size are part of every jobs table; a column of nulls is kept, so that
+    the tables say that nothing is known. Measured use is listed where the trace's format brings the column.
+    """
+    return [feature for feature in FEATURES if feature.column in jobs.columns]

@@ -1,0 +1,198 @@
+"""Mean time to failure: exposure over failures, with right-censoring and the exact Poisson interval."""
+
+from collections.abc import Sequence
+
+import polars as pl
+from scipy.special import gammainccinv, gammaincinv
+
+from ttf.stats.strata import NO_LIFE, strata_in_order, with_stratum
+
+SECONDS_A_DAY = 86_400
+MILLI = 1000
+
+MTTF_SCHEMA = {
+    "event": pl.String,
+    "stratum_by": pl.String,
+    "stratum": pl.String,
+    "n": pl.Int64,
+    "events": pl.Int64,
+    "exposure_s": pl.Int64,
+    "mttf_s": pl.Float64,
+    "confidence": pl.Float64,
+    "ci_low_s": pl.Float64,
+    "ci_high_s": pl.Float64,
+    "gpu_days": pl.Float64,
+    "failures_per_1000_gpu_days": pl.Float64,
+    "node_days": pl.Float64,
+    "failures_per_1000_node_days": pl.Float64,
+    "reason": pl.String,
+}
+WITHOUT_END_SCHEMA = {
+    "stratum_by": pl.String,
+    "stratum": pl.String,
+    "failures": pl.Int64,
+    "without_end": pl.Int64,
+    "share_without_end": pl.Float64,
+    "mttf_s": pl.Float64,
+    "mttf_low_s": pl.Float64,
+    "mttf_high_s": pl.Float64,
+    "reason": pl.String,
+}
+
+
+def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tuple[float, float | None]:
+    """The exact interval (s) of a mean time to failure, from a Poisson count of failures (Garwood 1936).
+
+    2T / chi2(1 - a/2; 2k + 2) to 2T / chi2(a/2; 2k), with T the exposure, k the failures and a = 1 -
+    confidence; without failures there is no upper limit (None), and the lower one keeps a/2.
+    Raises ValueError unless 0 < confidence < 1 and k >= 0.
+    """
+    if not 0 < confidence < 1 or failures < 0:
+        raise ValueError(f"no interval for {failures} failures at confidence {confidence}")
+    tail = (1 - confidence) / 2
+    # Half a chi-squared quantile with 2k degrees of freedom is a gamma quantile of shape k.
+    low = exposure_s / float(gammainccinv(failures + 1, tail))
+    high = exposure_s / float(gammaincinv(failures, tail)) if failures else None
+    return low, high
+
+
+def mean_time_to_failure(
+    lives: pl.DataFrame, event: str, strata: Sequence[str], confidences: Sequence[float] = (0.9, 0.95)
+) -> pl.DataFrame:
+    """Mean time to the event by stratum, a row per confidence.
+
+    lives: duration_s (Int64 s; null is left out), event, gpu_milli (of the whole life) and nodes (both may
+    be null), and a column per stratification (`all` needs none). Lives that did not end by `event` are
+    censored: their time counts, their end does not.
+
+    exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, its interval Garwood's.
+    GPU-days, node-days and the rates count only the lives that asked for a GPU, events and time alike; the node rate
+    only those of them whose nodes are known (where gpu_milli is blank in every life: of all lives). What cannot be
+    given is blank, with a reason.
+    Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
+    outside (0, 1).
+    """
+    rows = []
+    for stratum_by in strata:
+        for sums in _sums(lives, event, stratum_by):
+            shared = {"event": event, "stratum_by": stratum_by, **sums}
+            rates, rate_reasons = _rates(sums)
+            for confidence in confidences:
+                mean, mean_reasons = _mean(sums, event, confidence)
+                reason = "; ".join(mean_reasons + rate_reasons) or None
+                rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
+    return pl.DataFrame([{name: row.get(name) for name in MTTF_SCHEMA} for row in rows], schema=MTTF_SCHEMA)
+
+
+def _sums(lives: pl.DataFrame, event: str, stratum_by: str) -> list[dict]:
+    """Counts and exact sums by stratum, as Python integers."""
+    members = with_stratum(lives, stratum_by)
+    known = pl.col("duration_s").is_not_null()
+    hit = known & (pl.col("event") == event).fill_null(False)
+    with_gpu = (known & (pl.col("gpu_milli") > 0)).fill_null(False)
+    # Where GPUs are not in question (blank in every life: a trace of machines), node-days are those of all lives.
+    of_nodes = with_gpu if lives["gpu_milli"].count() else known
+    with_node = of_nodes & (pl.col("nodes") > 0).fill_null(False)
+    # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
+    wide = pl.col("duration_s").cast(pl.Int128)
+    sums = members.group_by("stratum").agg(
+        n=known.sum(),
+        events=hit.sum(),
+        exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
+        gpu_lives=with_gpu.sum(),
+        gpu_events=(hit & with_gpu).sum(),
+        gpu_milli_s=(wide * pl.col("gpu_milli")).filter(with_gpu).sum(),
+        node_lives=with_node.sum(),
+        node_events=(hit & with_node).sum(),
+        node_s=(wide * pl.col("nodes")).filter(with_node).sum(),
+    )
+    found = {row["stratum"]: row for row in sums.iter_rows(named=True)}
+    empty = dict.fromkeys(sums.columns, 0)
+    order = strata_in_order(members, stratum_by)
+    labels = order.cast(pl.String)
+    return [found.get(stratum, empty) | {"stratum": label} for stratum, label in zip(order, labels, strict=True)]
+
+
+def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
+    exposure, events = sums["exposure_s"], sums["events"]
+    if sums["n"] == 0:
+        return {}, [NO_LIFE]
+    if exposure == 0:
+        return {}, ["no exposure: every life lasted 0 s"]
+    low, high = garwood_interval(exposure, events, confidence)
+    if events == 0:
+        none = "no failures" if event == "failure" else f"no {event}"
+        return {"ci_low_s": low}, [f"{none}: lower bound only"]
+    return {"mttf_s": exposure / events, "ci_low_s": low, "ci_high_s": high}, []
+
+
+def _rates(sums: dict) -> tuple[dict, list[str]]:
+    if sums["gpu_lives"] == 0:
+        rates = {}
+        if sums["node_s"] > 0:
+            rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
+            rates["failures_per_1000_node_days"] = sums["node_events"] * 1000 * SECONDS_A_DAY / sums["node_s"]
+        return rates, ["no life asked for a GPU"] if sums["n"] else []
+    rates, reasons = {}, []
+    # Integers of any size are divided with one rounding.
+    rates["gpu_days"] = sums["gpu_milli_s"] / (MILLI * SECONDS_A_DAY)
+    if sums["gpu_milli_s"] == 0:
+        reasons.append("the lives that asked for a GPU lasted 0 s")
+    else:
+        per_day = sums["gpu_events"] * 1000 * MILLI * SECONDS_A_DAY
+        rates["failures_per_1000_gpu_days"] = per_day / sums["gpu_milli_s"]
+    if sums["node_lives"] == 0:
+        reasons.append("no life that asked for a GPU has its nodes written")
+        return rates, reasons
+    rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
+    if sums["node_s"] > 0:
+        rates["failures_per_1000_node_days"] = sums["node_events"] * 1000 * SECONDS_A_DAY / sums["node_s"]
+    elif sums["gpu_milli_s"] > 0:
+        reasons.append("the lives that asked for a GPU and have their nodes written lasted 0 s")
+    return rates, reasons
+
+
+def failures_without_end(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+    """What the failures whose end was never written could do to the mean time to failure, by stratum.
+
+    lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's
+    columns. failures: all lives that ended by the event, without_end those of them of unknown duration.
+    With k failures of known duration, m without, and exposure T: mttf_s = T / k, as in
+    `mean_time_to_failure`, leaves the m out; mttf_low_s = T / (k + m) has them fail at once; mttf_high_s =
+    (T + their duration_max_s) / (k + m) has them last to the trace's end. A failure of which even
+    duration_max_s is unknown is among the m but adds no time to mttf_high_s, which is then no true bound.
+    Raises ValueError when a stratification has no column or a duration is negative.
+    """
+    rows = []
+    for stratum_by in strata:
+        members = with_stratum(lives, stratum_by)
+        hit = (pl.col("event") == event).fill_null(False)
+        lost = hit & pl.col("duration_s").is_null()
+        sums = members.group_by("stratum").agg(
+            failures=hit.sum(),
+            without_end=lost.sum(),
+            exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
+            longest_s=pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
+        )
+        found = {row[0]: row[1:] for row in sums.iter_rows()}
+        order = strata_in_order(members, stratum_by)
+        for stratum, label in zip(order, order.cast(pl.String), strict=True):
+            bounds = _without_end(*found.get(stratum, (0, 0, 0, 0)), event)
+            rows.append({"stratum_by": stratum_by, "stratum": label, **bounds})
+    return pl.DataFrame(
+        [{name: row.get(name) for name in WITHOUT_END_SCHEMA} for row in rows], schema=WITHOUT_END_SCHEMA
+    )
+
+
+def _without_end(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
+    row = {"failures": failures, "without_end": without_end}
+    if failures == 0:
+        return row | {"reason": "no failures" if event == "failure" else f"no {event}"}
+    row |= {
+        "share_without_end": without_end / failures,
+        "mttf_low_s": exposure / failures,
+        "mttf_high_s": (exposure + longest) / failures,
+    }
+    if failures == without_end:
+        return row | {"reason": "no failure has an end: no mean without them"}
+    return row | {"mttf_s": exposure / (failures - without_end)}

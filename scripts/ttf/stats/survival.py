@@ -1,0 +1,180 @@
+"""How long lives last before the event: Kaplan-Meier curves, medians and restricted means."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from ttf.stats.strata import NO_LIFE, Times, times_by_stratum
+
+Z_95 = float(ndtri(0.975))
+# Products of many factors reach an exact half only up to rounding. With a million lives a step of the curve
+# at the median is 5e-7 or more, so this cannot take in a step that is truly above.
+HALF = 0.5 + 1e-10
+
+ALL_DEAD = "survival is 0: the log-log interval is not defined there"
+
+CURVE_SCHEMA = {
+    "time_s": pl.Int64,
+    "at_risk": pl.Int64,
+    "events": pl.Int64,
+    "censored": pl.Int64,
+    "survival": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "reason": pl.String,
+}
+STRATUM_SCHEMA = {"event": pl.String, "stratum_by": pl.String, "stratum": pl.String}
+SUMMARY_SCHEMA = {
+    **STRATUM_SCHEMA,
+    "n": pl.Int64,
+    "events": pl.Int64,
+    "median_s": pl.Int64,
+    "median_ci_low_s": pl.Int64,
+    "median_ci_high_s": pl.Int64,
+    "horizon_s": pl.Int64,
+    "restricted_mean_s": pl.Float64,
+    "reason": pl.String,
+}
+
+
+def kaplan_meier(lives_of_one_stratum: pl.DataFrame, event: str) -> pl.DataFrame:
+    """The product-limit estimate of survival (Kaplan & Meier 1958), a row per distinct duration.
+
+    lives_of_one_stratum: duration_s (Int64 seconds; null is left out), event (String or null). A life whose
+    event is the given one ends by it; every other life is censored at its duration, after the events there.
+    Rows start with time 0, where survival is 1 and nobody has left, unless lives end at 0 s: then that row
+    carries them. ci_low, ci_high: 95 %, Greenwood's variance (1926) on the log(-log) scale (Kalbfleisch &
+    Prentice 1980); 1 to 1 before the first event; blank, with a reason, where survival is 0. With no known
+    duration at all, one row of time 0 with a blank survival and a reason.
+    Raises ValueError when a duration is negative.
+    """
+    ((_, times),) = times_by_stratum(lives_of_one_stratum, event, "all")
+    return _as_curve(_steps(times))
+
+
+def survival_tables(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(curves, summary) of every stratum of every stratification, in the order given.
+
+    lives: duration_s, event and a column per stratification (`all` needs none); see `kaplan_meier`.
+    curves: event, stratum_by, stratum and `kaplan_meier`'s columns, whole; `thin` cuts them for a table.
+    summary, one row a stratum: n and events count lives of known duration; median_s is the smallest time
+    with survival <= 0.5, its 95 % limits where the log-log limits first reach 0.5 (Brookmeyer & Crowley
+    1982); horizon_s the longest duration; restricted_mean_s the area under the curve up to it. What the data
+    cannot give is blank, with a reason.
+    Raises ValueError when a stratification has no column or a duration is negative.
+    """
+    curves = [pl.DataFrame(schema=STRATUM_SCHEMA | CURVE_SCHEMA)]
+    summaries = []
+    for stratum_by in strata:
+        for stratum, times in times_by_stratum(lives, event, stratum_by):
+            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
+            steps = _steps(times)
+            labels = [pl.lit(text, dtype=pl.String).alias(name) for name, text in names.items()]
+            curves.append(_as_curve(steps).select(*labels, *CURVE_SCHEMA))
+            summaries.append(names | _summary(steps))
+    return pl.concat(curves), pl.DataFrame(summaries, schema=SUMMARY_SCHEMA)
+
+
+def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
+    """At most `max_steps` rows a stratum, each an exact row of the curve, none interpolated.
+
+    A longer curve keeps its first row, its last row and rows with an event: all of them if they fit (between
+    events survival does not change), else as many as fit at even places in their order, so at even shares of
+    the event times. `events` and `censored` stay those of the row's own time: they no longer add up to n.
+    curve: one from `kaplan_meier`, or many with their event, stratum_by and stratum.
+    Raises ValueError when max_steps is below 2.
+    """
+    if max_steps < 2:
+        raise ValueError(f"a curve has at least a first and a last step, so max_steps cannot be {max_steps}")
+    by = [name for name in STRATUM_SCHEMA if name in curve.columns]
+    if not by:
+        return curve[_kept_rows(curve["events"].to_numpy(), max_steps)]
+    sizes = curve.group_by(by, maintain_order=True).len()["len"].to_list()
+    events = curve["events"].to_numpy()
+    kept, start = [np.zeros(0, dtype=np.int64)], 0
+    for size in sizes:
+        kept.append(start + _kept_rows(events[start : start + size], max_steps))
+        start += size
+    return curve[np.concatenate(kept)]
+
+
+def _kept_rows(events: np.ndarray, max_steps: int) -> np.ndarray:
+    size, room = events.size, max_steps - 2
+    if size <= max_steps:
+        return np.arange(size)
+    inner = 1 + np.flatnonzero(events[1:-1])
+    if inner.size > room:
+        # The middles of `room` equal parts, in integers.
+        inner = inner[(2 * np.arange(room) + 1) * inner.size // (2 * room)] if room else inner[:0]
+    return np.concatenate(([0], inner, [size - 1]))
+
+
+def _steps(times: Times) -> dict[str, np.ndarray]:
+    """The columns of a curve as arrays; NaN where the limits are not defined."""
+    time, ended, events = times.seconds, times.ended, times.events
+    lives = times.lives
+    if time.size == 0 or time[0] > 0:
+        time, ended, events = (np.concatenate(([0], column)) for column in (time, ended, events))
+    at_risk = lives - (np.cumsum(ended) - ended)
+    survivors = at_risk - events
+    steps = {"time_s": time, "at_risk": at_risk, "events": events, "censored": ended - events}
+    if lives == 0:
+        nothing = np.full(1, np.nan)
+        return steps | {"survival": nothing, "ci_low": nothing, "ci_high": nothing}
+    survival = np.cumprod(survivors / at_risk)
+    # Greenwood's sum; where nobody survives it is infinite, and no limits are written there.
+    alive = survivors > 0
+    terms = np.divide(events / at_risk, survivors, out=np.zeros(time.size), where=alive)
+    greenwood = np.cumsum(terms)
+    untouched = np.cumsum(events) == 0
+    inside = alive & ~untouched
+    log_survival = np.log(survival, out=np.full(time.size, -1.0), where=inside)
+    spread = np.exp(Z_95 * np.sqrt(greenwood) / -log_survival)
+    low = np.where(inside, survival**spread, np.where(untouched, 1.0, np.nan))
+    high = np.where(inside, survival ** (1 / spread), np.where(untouched, 1.0, np.nan))
+    return steps | {"survival": survival, "ci_low": low, "ci_high": high}
+
+
+def _as_curve(steps: dict[str, np.ndarray]) -> pl.DataFrame:
+    undefined = pl.col("survival").is_null(), pl.col("ci_low").is_null()
+    return (
+        pl.DataFrame(steps, schema={name: kind for name, kind in CURVE_SCHEMA.items() if name in steps})
+        .with_columns(pl.col("survival", "ci_low", "ci_high").fill_nan(None))
+        .with_columns(reason=pl.when(undefined[0]).then(pl.lit(NO_LIFE)).when(undefined[1]).then(pl.lit(ALL_DEAD)))
+    )
+
+
+def _summary(steps: dict[str, np.ndarray]) -> dict[str, int | float | str | None]:
+    time, survival = steps["time_s"], steps["survival"]
+    lives = int(steps["at_risk"][0])
+    if lives == 0:
+        return {"n": 0, "events": 0, "reason": NO_LIFE}
+    median = _first_at_half(time, survival)
+    low = _first_at_half(time, steps["ci_low"])
+    high = _first_at_half(time, steps["ci_high"])
+    reasons = []
+    if median is None:
+        reasons.append("survival never falls to 0.5: no median")
+    if low is None:
+        reasons.append("the lower limit never falls to 0.5: no lower limit of the median")
+    if high is None:
+        reasons.append("the upper limit never falls to 0.5: no upper limit of the median")
+    return {
+        "n": lives,
+        "events": int(steps["events"].sum()),
+        "median_s": median,
+        "median_ci_low_s": low,
+        "median_ci_high_s": high,
+        "horizon_s": int(time[-1]),
+        "restricted_mean_s": math.fsum(survival[:-1] * np.diff(time)),
+        "reason": "; ".join(reasons) or None,
+    }
+
+
+def _first_at_half(time: np.ndarray, curve: np.ndarray) -> int | None:
+    """The smallest time at which a curve that may end in NaN has come down to one half."""
+    reached = np.flatnonzero(curve <= HALF)
+    return int(time[reached[0]]) if reached.size else None

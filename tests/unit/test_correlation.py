@@ -1,0 +1,292 @@
+"""Correlations and group means against scipy, by hand, and at the edges."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from ttf.stats.correlation import CORRELATION_SCHEMA, SMALLEST_P, correlations
+from ttf.stats.run_times import runtime_by_group
+
+SCHEMA = {
+    "outcome": pl.String,
+    "runtime_s": pl.Int64,
+    "gpu_type": pl.String,
+    "gpu_milli": pl.Int64,
+    "cpu_milli": pl.Int64,
+    "mem_mib": pl.Int64,
+    "size": pl.Int64,
+    "gpu_used_milli": pl.Int64,
+}
+
+
+def simulated(n: int = 600, seed: int = 7) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    cpu = rng.integers(1, 12, n)
+    frame = {
+        "outcome": rng.choice(["success", "failure", "cancelled"], n, p=[0.5, 0.3, 0.2]).tolist(),
+        "runtime_s": rng.integers(0, 60, n) * cpu + rng.integers(0, 40, n),
+        "gpu_type": rng.choice(["T4", "V100"], n).tolist(),
+        "gpu_milli": rng.choice([0, 250, 500, 1000], n),
+        "cpu_milli": cpu * 1000,
+        "mem_mib": rng.integers(1, 40, n) * 512,
+        "size": rng.integers(1, 15, n),
+        "gpu_used_milli": rng.integers(0, 300, n),
+    }
+    missing = pl.Series(rng.random(n) < 0.1)
+    return (
+        pl.DataFrame(frame)
+        .cast(SCHEMA)
+        .with_columns(
+            mem_mib=pl.when(~missing).then("mem_mib"),
+            runtime_s=pl.when(missing.reverse()).then(None).otherwise("runtime_s"),
+        )
+    )
+
+
+def jobs_of(runtimes: list, sizes: list, outcome: str = "success") -> pl.DataFrame:
+    return pl.DataFrame(
+        {"outcome": [outcome] * len(sizes), "runtime_s": runtimes, "size": sizes},
+        schema={"outcome": pl.String, "runtime_s": pl.Int64, "size": pl.Int64},
+    )
+
+
+def row(table: pl.DataFrame, **wanted: object) -> dict:
+    for name, value in ({"outcome_set": "success"} | wanted).items():
+        table = table.filter(pl.col(name).eq_missing(pl.lit(value)))
+    return table.row(0, named=True)
+
+
+SETS = {
+    "success": pl.col("outcome") == "success",
+    "failure": pl.col("outcome") == "failure",
+    "not_success": pl.col("outcome") != "success",
+}
+COLUMNS = {
+    "gpu_request": (pl.col("gpu_milli"), pl.col("gpu_milli")),
+    "cpu_request": (pl.col("cpu_milli"), pl.col("cpu_milli")),
+    "memory_request": (pl.col("mem_mib"), pl.col("mem_mib")),
+    "size": (pl.col("size"), pl.col("size")),
+    "gpu_utilisation": (pl.col("gpu_used_milli"), (pl.col("gpu_used_milli") + 5) // 10),
+}
+
+
+def test_estimates_and_p_agree_with_scipy() -> None:
+    jobs = simulated()
+    table = correlations(jobs, [None, 300])
+    assert dict(table.schema) == CORRELATION_SCHEMA
+    assert table.height == 3 * 5 * 2 * 5
+    for found in table.iter_rows(named=True):
+        exact, grouped = COLUMNS[found["feature"]]
+        subset = jobs.filter(SETS[found["outcome_set"]] & pl.col("runtime_s").is_not_null())
+        if found["cutoff_s"] is not None:
+            subset = subset.filter(pl.col("runtime_s") < found["cutoff_s"])
+        points = subset.select(x=exact, g=grouped, y="runtime_s").drop_nulls("x")
+        if found["unit"] == "group_mean":
+            points = points.group_by("g").agg(pl.col("y").mean()).sort("g").select(x="g", y="y")
+        x, y = points["x"].to_numpy(), points["y"].to_numpy()
+        method = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+        expected = method[found["method"]](x, y)
+        assert found["n"] == len(x)
+        assert found["estimate"] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
+        assert found["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-8, abs=0)
+        if found["n"] > 4 and abs(found["estimate"]) < 1:
+            assert found["reason"] is None
+            assert found["ci_low"] < found["estimate"] < found["ci_high"]
+        if found["method"] == "pearson" and found["n"] > 3:
+            limits = expected.confidence_interval(0.95)
+            assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(limits), rel=1e-9)
+
+
+def test_rows_are_in_the_stated_order() -> None:
+    table = correlations(simulated(), [300, None, 300])
+    keys = table.select("outcome_set", "feature", "cutoff_s").unique(maintain_order=True)
+    assert keys["outcome_set"].unique(maintain_order=True).to_list() == list(SETS)
+    assert keys["feature"][:10].to_list() == [name for name in COLUMNS for _ in range(2)]
+    assert keys["cutoff_s"][:4].to_list() == [None, 300, None, 300]
+    assert table["method"][:5].to_list() == ["pearson", "spearman", "kendall", "pearson", "spearman"]
+
+
+def test_holm_is_over_the_features_of_one_family() -> None:
+    jobs = simulated().with_columns(size=pl.lit(4))  # constant: blank, takes no part
+    table = correlations(jobs, [None])
+    for _, family in table.group_by("outcome_set", "unit", "method"):
+        tested = family.drop_nulls("p_value")
+        assert tested.height == 4
+        expected = multipletests(tested["p_value"].to_list(), method="holm")[1]
+        assert tested["p_adjusted"].to_list() == pytest.approx(expected.tolist(), rel=1e-12)
+        assert tested["reject"].to_list() == [p < 0.05 for p in tested["p_adjusted"]]
+        blank = family.filter(pl.col("p_value").is_null()).row(0, named=True)
+        assert blank["p_adjusted"] is None and blank["reject"] is None and blank["reason"]
+
+
+def test_group_means_by_hand() -> None:
+    # Means 10, 30, 20 at sizes 1, 2, 3: r = 10 / sqrt(2 * 200) = 0.5; tau = 1/3.
+    table = correlations(jobs_of([5, 15, 30, 20], [1, 1, 2, 3]), [None])
+    pearson = row(table, unit="group_mean", method="pearson")
+    assert pearson["estimate"] == 0.5 and pearson["n"] == 3
+    assert pearson["p_value"] == pytest.approx(2 / 3)  # one degree of freedom: Cauchy, t = 1 / sqrt(3)
+    assert pearson["ci_low"] is None and pearson["reason"] == "the interval needs more than 3 points"
+    kendall = row(table, unit="group_mean", method="kendall")
+    assert kendall["estimate"] == pytest.approx(1 / 3) and kendall["p_value"] == 1.0
+
+
+def test_intervals_by_hand() -> None:
+    sizes, runtimes = [1, 2, 3, 4, 5, 6, 7], [2, 1, 4, 3, 7, 5, 6]
+    table = correlations(jobs_of(runtimes, sizes), [None])
+    z = 1.959963984540054
+    spearman = row(table, unit="job", method="spearman")
+    rho = spearman["estimate"]
+    half = z * math.sqrt((1 + rho**2 / 2) / 4)
+    expected = (math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
+    assert (spearman["ci_low"], spearman["ci_high"]) == pytest.approx(expected)
+    kendall = row(table, unit="group_mean", method="kendall")
+    half = z * math.sqrt(0.437 / 3)
+    expected = (
+        math.tanh(math.atanh(kendall["estimate"]) - half),
+        math.tanh(math.atanh(kendall["estimate"]) + half),
+    )
+    assert (kendall["ci_low"], kendall["ci_high"]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "sizes", "unit", "reason"),
+    [
+        ([1, 2], [1, 2], "job", "fewer than 3 points"),
+        ([1, 2, 3, 4], [1, 1, 2, 2], "group_mean", "fewer than 3 points"),
+        ([1, 2, 3], [4, 4, 4], "job", "every value of size is the same"),
+        ([5, 5, 5], [1, 2, 3], "job", "every run time is the same"),
+        ([5, 4, 6, 5], [1, 2, 2, 3], "group_mean", "every mean run time is the same"),
+        ([None, None], [1, 2], "job", "fewer than 3 points"),
+        ([1, 2, 3], [None, None, None], "group_mean", "fewer than 3 points"),
+    ],
+)
+def test_blank_with_a_reason(runtimes: list, sizes: list, unit: str, reason: str) -> None:
+    table = correlations(jobs_of(runtimes, sizes), [None]).filter(pl.col("unit") == unit)
+    found = table.filter(pl.col("outcome_set") == "success")
+    assert found["reason"].unique().to_list() == [reason]
+    for name in ("estimate", "ci_low", "ci_high", "p_value", "p_adjusted", "reject"):
+        assert found[name].null_count() == found.height
+    assert found["n"].null_count() == 0
+
+
+def test_a_perfect_correlation_has_no_zero_p() -> None:
+    table = correlations(jobs_of([30, 20, 10, 5], [1, 2, 3, 4]), [None])
+    spearman = row(table, unit="job", method="spearman")
+    assert (spearman["estimate"], spearman["p_value"]) == (-1.0, SMALLEST_P)
+    assert spearman["ci_low"] is None and "perfect" in spearman["reason"]
+    kendall = row(table, unit="group_mean", method="kendall")
+    assert kendall["estimate"] == -1.0 and kendall["p_value"] == pytest.approx(2 / 24)
+    assert kendall["reason"]
+
+
+def test_an_underflowing_p_is_the_smallest_and_says_so() -> None:
+    rng = np.random.default_rng(3)
+    size = rng.integers(1, 100, 20_000)
+    table = correlations(jobs_of(size * 10 + rng.integers(0, 5, size.size), size), [None])
+    found = row(table, unit="job", method="pearson")
+    assert found["p_value"] == SMALLEST_P and found["reject"]
+    assert found["reason"] == f"p is below {SMALLEST_P} and written as that"
+    assert found["ci_low"] < found["estimate"] < found["ci_high"] < 1
+
+
+def test_a_kendall_p_that_underflows_says_so() -> None:
+    table = correlations(jobs_of(list(range(400)), list(range(400))), [None])
+    found = row(table, unit="group_mean", method="kendall")
+    assert (found["estimate"], found["p_value"]) == (1.0, SMALLEST_P)
+    assert "below" in found["reason"]
+
+
+def test_nothing_is_ever_nan_or_zero_p() -> None:
+    jobs = simulated(12, seed=2)
+    for table in (correlations(jobs, [None, 10, 1]), correlations(jobs.clear(), [None])):
+        floats = table.select(pl.selectors.float())
+        assert not floats.select(pl.all().is_nan().any()).row(0).count(True)
+        assert not (table["p_value"] == 0).any()
+        blank = table.filter(pl.any_horizontal(pl.col("estimate", "ci_low", "p_value").is_null()))
+        assert blank["reason"].null_count() == 0
+
+
+def test_exact_where_floats_are_not() -> None:
+    # Run times that differ in the last of 14 digits: sums of squares in doubles lose every digit of r.
+    base = 10**13
+    found = row(correlations(jobs_of([base, base + 1, base + 3], [1, 2, 3]), [None]), method="pearson")
+    assert found["estimate"] == pytest.approx(stats.pearsonr([0, 1, 3], [1, 2, 3]).statistic, rel=1e-14)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["success", "failure", "running"]),
+            st.none() | st.integers(0, 50),
+            st.none() | st.integers(0, 4),
+        ),
+        max_size=30,
+    ),
+    st.randoms(),
+)
+def test_row_order_does_not_matter(rows: list, random) -> None:
+    schema = {"outcome": pl.String, "runtime_s": pl.Int64, "size": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    other = pl.DataFrame(shuffled, schema=schema, orient="row")
+    for table in (correlations, runtime_by_group):
+        assert table(frame, [None, 25]).write_csv() == table(other, [None, 25]).write_csv()
+
+
+def test_runtime_by_group_by_hand() -> None:
+    jobs = pl.DataFrame(
+        {
+            "outcome": ["success"] * 5 + ["failure", "running"],
+            "runtime_s": [10, 20, 3, 7, 100, 4, 9],
+            "gpu_type": ["T4", "T4", "P100", "T4", "T4", None, "T4"],
+            "size": [2, 10, 2, 2, 2, 2, 2],
+        }
+    )
+    rows = runtime_by_group(jobs, [50, None]).rows()
+    assert rows == [
+        ("success", "gpu_type", None, "P100", 1, 3.0, 3.0),
+        ("success", "gpu_type", None, "T4", 4, 137 / 4, 15.0),
+        ("success", "gpu_type", 50, "P100", 1, 3.0, 3.0),
+        ("success", "gpu_type", 50, "T4", 3, 37 / 3, 10.0),
+        ("success", "size", None, "2", 4, 30.0, 8.5),
+        ("success", "size", None, "10", 1, 20.0, 20.0),
+        ("success", "size", 50, "2", 3, 20 / 3, 7.0),
+        ("success", "size", 50, "10", 1, 20.0, 20.0),
+        ("failure", "size", None, "2", 1, 4.0, 4.0),
+        ("failure", "size", 50, "2", 1, 4.0, 4.0),
+        ("not_success", "gpu_type", None, "T4", 1, 9.0, 9.0),
+        ("not_success", "gpu_type", 50, "T4", 1, 9.0, 9.0),
+        ("not_success", "size", None, "2", 2, 6.5, 6.5),
+        ("not_success", "size", 50, "2", 2, 6.5, 6.5),
+    ]
+
+
+def test_runtime_by_group_agrees_with_polars() -> None:
+    jobs = simulated()
+    found = runtime_by_group(jobs, [None, 200]).filter(
+        pl.col("feature") == "gpu_utilisation", pl.col("cutoff_s") == 200, pl.col("outcome_set") == "success"
+    )
+    expected = (
+        jobs.filter(SETS["success"] & (pl.col("runtime_s") < 200))
+        .group_by(value=COLUMNS["gpu_utilisation"][1])
+        .agg(jobs=pl.len().cast(pl.Int64), mean=pl.col("runtime_s").mean(), median=pl.col("runtime_s").median())
+        .sort("value")
+    )
+    assert found["value"].cast(pl.Int64).to_list() == expected["value"].to_list()
+    assert found["jobs"].to_list() == expected["jobs"].to_list()
+    assert found["runtime_mean_s"].to_list() == pytest.approx(expected["mean"].to_list())
+    assert found["runtime_median_s"].to_list() == expected["median"].to_list()
+
+
+def test_refused_inputs() -> None:
+    with pytest.raises(ValueError, match="cut-off"):
+        correlations(simulated(5), [0])
+    with pytest.raises(ValueError, match="negative"):
+        correlations(jobs_of([-1, 2, 3], [1, 2, 3]), [None])

@@ -1,0 +1,198 @@
+"""Parametric lifetimes: closed forms, scipy, the information matrix, and recovery of known parameters."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import fmin
+from scipy.stats import CensoredData, expon, weibull_min
+from ttf.stats.lifetimes import MODEL_SCHEMA, lifetime_models
+
+LIVES = {"duration_s": pl.Int64, "event": pl.String}
+
+
+def lives_of(rows: list[tuple]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=LIVES, orient="row")
+
+
+def simulated(shape: float, scale: float, n: int, seed: int, censored_at: float | None = None) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    times = scale * rng.weibull(shape, n)
+    ends = rng.uniform(0, 3 * scale, n) if censored_at is None else np.full(n, censored_at)
+    return pl.DataFrame(
+        {
+            "duration_s": np.minimum(times, ends).astype(np.int64) + 1,
+            "event": np.where(times <= ends, "failure", "success"),
+        }
+    )
+
+
+def models(lives: pl.DataFrame) -> dict[str, dict]:
+    table = lifetime_models(lives, "failure", ["all"])
+    assert dict(table.schema) == MODEL_SCHEMA
+    return {row["model"]: row for row in table.iter_rows(named=True)}
+
+
+def censored(lives: pl.DataFrame) -> CensoredData:
+    time = lives["duration_s"].to_numpy().astype(float)
+    failed = (lives["event"] == "failure").to_numpy()
+    return CensoredData(uncensored=time[failed], right=time[~failed])
+
+
+def tight(objective: object, start: object, args: tuple, disp: int) -> np.ndarray:
+    """scipy's own optimiser stops at 1e-4."""
+    return fmin(objective, start, args=args, disp=disp, xtol=1e-9, ftol=1e-12, maxfun=10_000, maxiter=10_000)
+
+
+def loglik(lives: pl.DataFrame, distribution: object) -> float:
+    time = lives["duration_s"].to_numpy().astype(float)
+    failed = (lives["event"] == "failure").to_numpy()
+    return distribution.logpdf(time[failed]).sum() + distribution.logsf(time[~failed]).sum()
+
+
+def test_exponential_by_hand() -> None:
+    fit = models(lives_of([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
+    assert (fit["n"], fit["events"], fit["exposure_s"]) == (3, 2, 100)
+    assert fit["scale_s"] == fit["mean_s"] == 50
+    assert fit["scale_se_s"] == pytest.approx(50 / math.sqrt(2))
+    assert fit["median_s"] == pytest.approx(50 * math.log(2))
+    assert fit["loglik"] == pytest.approx(-2 * math.log(50) - 2)
+    assert fit["aic"] == pytest.approx(2 - 2 * fit["loglik"])
+    assert fit["bic"] == pytest.approx(math.log(3) - 2 * fit["loglik"])
+    assert fit["shape"] is None and fit["converged"] and fit["reason"] is None
+
+
+@pytest.mark.parametrize(("shape", "scale"), [(0.4, 20_000), (1.0, 500), (2.5, 3_000_000)])
+def test_weibull_agrees_with_scipy(shape: float, scale: float) -> None:
+    lives = simulated(shape, scale, 500, seed=1)
+    fit = models(lives)["weibull"]
+    theirs = weibull_min.fit(censored(lives), 1.2, floc=0, scale=2 * scale, optimizer=tight)
+    assert fit["shape"] == pytest.approx(theirs[0], rel=1e-5)
+    assert fit["scale_s"] == pytest.approx(theirs[2], rel=1e-5)
+    frozen = weibull_min(fit["shape"], scale=fit["scale_s"])
+    assert fit["loglik"] == pytest.approx(loglik(lives, frozen), rel=1e-12)
+    assert fit["loglik"] >= loglik(lives, weibull_min(theirs[0], scale=theirs[2])) - 1e-9
+    assert fit["mean_s"] == pytest.approx(frozen.mean())
+    assert fit["median_s"] == pytest.approx(frozen.median())
+    assert models(lives)["exponential"]["loglik"] == pytest.approx(
+        loglik(lives, expon(scale=models(lives)["exponential"]["scale_s"])), rel=1e-12
+    )
+
+
+def test_weibull_standard_errors_are_the_observed_information() -> None:
+    lives = simulated(0.7, 5000, 300, seed=2)
+    fit = models(lives)["weibull"]
+    at = np.array([fit["shape"], fit["scale_s"]])
+    steps = at * 1e-4
+
+    def value(*moves: tuple[int, int]) -> float:
+        point = at.copy()
+        for axis, sign in moves:
+            point[axis] += sign * steps[axis]
+        return loglik(lives, weibull_min(point[0], scale=point[1]))
+
+    information = np.empty((2, 2))
+    for i in range(2):
+        for j in range(2):
+            mixed = sum(a * b * value((i, a), (j, b)) for a in (1, -1) for b in (1, -1))
+            information[i, j] = -mixed / (4 * steps[i] * steps[j])
+    errors = np.sqrt(np.diag(np.linalg.inv(information)))
+    assert (fit["shape_se"], fit["scale_se_s"]) == pytest.approx(tuple(errors), rel=1e-3)
+
+
+def test_weibull_with_two_events_by_hand() -> None:
+    # Events at 1 and e^2 s: by symmetry of the logs u = -1, 1 the profile equation is c * tanh(c) = 1; the
+    # second time is rounded to whole seconds, so only nearly.
+    fit = models(lives_of([(10**6, "failure"), (7_389_056, "failure")]))["weibull"]
+    assert fit["shape"] * math.tanh(fit["shape"]) == pytest.approx(1, rel=1e-6)
+
+
+def test_recovers_parameters_and_covers_them() -> None:
+    shape, scale, covered = 0.8, 100_000.0, np.zeros(2)
+    for seed in range(300):
+        fit = models(simulated(shape, scale, 200, seed))["weibull"]
+        covered[0] += abs(fit["shape"] - shape) <= 1.96 * fit["shape_se"]
+        covered[1] += abs(fit["scale_s"] - scale) <= 1.96 * fit["scale_se_s"]
+    assert (covered / 300 > 0.91).all() and (covered / 300 < 0.985).all()
+    fit = models(simulated(shape, scale, 200_000, seed=1))["weibull"]
+    assert fit["shape"] == pytest.approx(shape, rel=0.01)
+    assert fit["scale_s"] == pytest.approx(scale, rel=0.01)
+    assert fit["best"]
+
+
+def test_the_simpler_model_is_best_on_exponential_lives() -> None:
+    found = models(simulated(1.0, 50_000, 2000, seed=8))
+    assert found["exponential"]["best"] and not found["weibull"]["best"]
+
+
+def test_a_life_of_0_seconds_is_half_a_second() -> None:
+    found = models(lives_of([(0, "failure"), (4, "failure"), (0, None)]))
+    assert found["exponential"]["scale_s"] == 2.5
+    assert found["exponential"]["exposure_s"] == 4
+    theirs = weibull_min.fit(CensoredData(uncensored=[0.5, 4], right=[0.5]), floc=0, optimizer=tight)
+    assert found["weibull"]["shape"] == pytest.approx(theirs[0], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([(5, None)], "no events: every life is censored"),
+        ([(None, "failure")], "no life with a known duration"),
+        ([], "no life with a known duration"),
+    ],
+)
+def test_both_blank(rows: list, reason: str) -> None:
+    for fit in models(lives_of(rows)).values():
+        assert fit["reason"] == reason
+        assert fit["scale_s"] is None and fit["loglik"] is None and fit["aic"] is None
+        assert not fit["converged"] and not fit["best"]
+
+
+@pytest.mark.parametrize("rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (9, None)]])
+def test_one_event_time_has_no_shape(rows: list) -> None:
+    found = models(lives_of(rows))
+    assert found["weibull"]["shape"] is None and "two distinct times" in found["weibull"]["reason"]
+    assert found["exponential"]["best"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(10**9, "failure"), (10**9 + 1, "failure")],
+        [(0, "failure"), (1, "failure"), *[(10**7, None)] * 2000],
+        [(1, "failure"), (10**9, "failure")],
+    ],
+)
+def test_extreme_lives_stay_finite(rows: list) -> None:
+    fit = models(lives_of(rows))["weibull"]
+    assert fit["converged"]
+    for name in ("shape", "shape_se", "scale_s", "scale_se_s", "median_s", "loglik"):
+        assert math.isfinite(fit[name])
+    assert fit["mean_s"] is None or math.isfinite(fit["mean_s"])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**7), st.sampled_from(["failure", "success", None])), max_size=30),
+    st.randoms(),
+)
+def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) -> None:
+    table = lifetime_models(lives_of(rows), "failure", ["all"])
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    assert lifetime_models(lives_of(shuffled), "failure", ["all"]).equals(table)
+    floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
+    assert floats.is_finite().all()
+    both = table.drop_nulls("loglik")
+    if both.height == 2:
+        assert both["loglik"][1] >= both["loglik"][0] - 1e-9 * abs(both["loglik"][0])
+    assert table["best"].sum() == (1 if both.height else 0)
+
+
+def test_strata() -> None:
+    lives = simulated(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.Series([2, 10, None] * 30))
+    table = lifetime_models(lives, "failure", ["gpu_count"])
+    assert table["stratum"].to_list() == ["2", "2", "10", "10"]
+    assert table["best"].sum() == 2

@@ -1,0 +1,204 @@
+"""Mean time to failure: the exact interval, its coverage, rates and missing ends."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from ttf.stats.mttf import (
+    MTTF_SCHEMA,
+    WITHOUT_END_SCHEMA,
+    failures_without_end,
+    garwood_interval,
+    mean_time_to_failure,
+)
+
+SCHEMA = {
+    "duration_s": pl.Int64,
+    "event": pl.String,
+    "gpu_milli": pl.Int64,
+    "nodes": pl.Int64,
+    "gpu_count": pl.Int64,
+    "duration_max_s": pl.Int64,
+}
+LIFE = st.tuples(
+    st.none() | st.integers(0, 10**6),
+    st.sampled_from(["failure", "success", None]),
+    st.none() | st.integers(0, 8000),
+    st.none() | st.integers(0, 4),
+    st.none() | st.integers(0, 3),
+    st.none() | st.integers(0, 10**6),
+)
+
+
+def lives_of(*rows: tuple) -> pl.DataFrame:
+    padded = [row + (None,) * (len(SCHEMA) - len(row)) for row in rows]
+    return pl.DataFrame(padded, schema=SCHEMA, orient="row")
+
+
+def first(table: pl.DataFrame, **wanted: object) -> dict:
+    return table.filter(**wanted).row(0, named=True)
+
+
+def test_by_hand() -> None:
+    day = 86_400
+    lives = lives_of(
+        (3 * day, "failure", 8000, 1),
+        (day, None, 16_000, 2),
+        (day, "failure", 500, None),  # nodes unknown: not in the node rate
+        (5 * day, "failure", 0, 1),  # no GPU: not in either rate
+        (None, "failure", 8000, 1),
+    )
+    table = mean_time_to_failure(lives, "failure", ["all"])
+    assert dict(table.schema) == MTTF_SCHEMA
+    assert table["confidence"].to_list() == [0.9, 0.95]
+    found = first(table, confidence=0.95)
+    assert (found["n"], found["events"], found["exposure_s"]) == (4, 3, 10 * day)
+    assert found["mttf_s"] == 10 * day / 3
+    assert found["ci_low_s"] == pytest.approx(20 * day / stats.chi2.ppf(0.975, 8), rel=1e-12)
+    assert found["ci_high_s"] == pytest.approx(20 * day / stats.chi2.ppf(0.025, 6), rel=1e-12)
+    assert found["gpu_days"] == 40.5
+    assert found["failures_per_1000_gpu_days"] == pytest.approx(2000 / 40.5)
+    assert found["node_days"] == 5
+    assert found["failures_per_1000_node_days"] == 200
+    assert found["reason"] is None
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+@pytest.mark.parametrize("failures", [1, 2, 17, 1000, 300_000])
+def test_garwood_is_the_tail_of_the_poisson(failures: int, confidence: float) -> None:
+    low, high = garwood_interval(1.0, failures, confidence)
+    tail = (1 - confidence) / 2
+    assert stats.poisson.cdf(failures, 1 / low) == pytest.approx(tail, rel=1e-6)
+    assert stats.poisson.sf(failures - 1, 1 / high) == pytest.approx(tail, rel=1e-6)
+
+
+def test_garwood_refuses_nonsense() -> None:
+    with pytest.raises(ValueError):
+        garwood_interval(1.0, 1, 1.0)
+    with pytest.raises(ValueError):
+        garwood_interval(1.0, -1, 0.9)
+
+
+@pytest.mark.parametrize(("event", "reason"), [("failure", "no failures"), ("dbe", "no dbe")])
+def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
+    table = mean_time_to_failure(lives_of((100, "success", 1000, 1), (50, None, 1000, 1)), event, ["all"])
+    found = first(table, confidence=0.95)
+    assert found["mttf_s"] is None and found["ci_high_s"] is None
+    assert found["ci_low_s"] == pytest.approx(2 * 150 / stats.chi2.ppf(0.975, 2))
+    assert found["reason"] == f"{reason}: lower bound only"
+    assert found["failures_per_1000_gpu_days"] == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([(0, "failure", 1000, 1)], "no exposure: every life lasted 0 s; the lives that asked for a GPU lasted 0 s"),
+        ([(None, "failure", 1000, 1)], "no life with a known duration"),
+        ([], "no life with a known duration"),
+        ([(9, "failure", 0, 1)], "no life asked for a GPU"),
+        ([(9, "failure", None, None)], "no life asked for a GPU"),
+        ([(9, "failure", 1000, None)], "no life that asked for a GPU has its nodes written"),
+    ],
+)
+def test_blanks_have_a_reason(rows: list, reason: str) -> None:
+    table = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
+    assert table["reason"].to_list() == [reason] * 2
+    assert table["failures_per_1000_node_days"].null_count() == 2
+
+
+def test_node_rates_of_machines_without_gpus_are_of_all_lives() -> None:
+    lives = lives_of((86_400, "failure", None, 1), (86_400, None, None, 1))
+    found = first(mean_time_to_failure(lives, "failure", ["all"]))
+    assert (found["node_days"], found["failures_per_1000_node_days"]) == (2.0, 500.0)
+    assert found["gpu_days"] is None
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    lives = pl.concat([lives_of((2**50, "failure", 2**20, 1))] * 3)
+    found = first(mean_time_to_failure(lives, "failure", ["all"]), confidence=0.9)
+    assert found["gpu_days"] == 3 * 2**70 / 86_400_000
+
+
+def test_strata() -> None:
+    lives = lives_of(*[(10, "failure", 1000, 1, count) for count in (10, 2, 2, None)])
+    table = mean_time_to_failure(lives, "failure", ["all", "gpu_count"], confidences=[0.9])
+    assert table.select("stratum_by", "stratum", "n").rows() == [
+        ("all", "all", 4),
+        ("gpu_count", "2", 2),
+        ("gpu_count", "10", 1),
+    ]
+    with pytest.raises(ValueError, match="rack"):
+        mean_time_to_failure(lives, "failure", ["rack"])
+
+
+@pytest.mark.parametrize("expected_failures", [1, 5, 10])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_the_interval_covers_what_it_says(expected_failures: int, confidence: float) -> None:
+    # A system watched for a fixed time: the true mean is 1, so the exposure is the expected count.
+    counts = np.random.default_rng(20).poisson(expected_failures, 40_000)
+    limits = {int(k): garwood_interval(expected_failures, int(k), confidence) for k in np.unique(counts)}
+    covered = sum(
+        int((counts == k).sum()) for k, (low, high) in limits.items() if low <= 1 and (high is None or high >= 1)
+    )
+    # Never below its confidence (but for the simulation's noise); above it, because a count is discrete.
+    assert covered / counts.size >= confidence - 0.003
+    assert covered / counts.size == pytest.approx(confidence, abs=0.09 if expected_failures == 1 else 0.05)
+
+
+def test_lives_followed_until_censoring_are_covered_too() -> None:
+    # 20 lives a study, mean 1000 s, censored at 300 s: about 5 failures each.
+    rng = np.random.default_rng(21)
+    times = rng.exponential(1000, (4000, 20))
+    failed = (times <= 300).sum(axis=1)
+    exposure = np.minimum(times, 300).sum(axis=1)
+    covered = 0
+    for total, k in zip(exposure, failed, strict=True):
+        low, high = garwood_interval(float(total), int(k), 0.95)
+        covered += low <= 1000 and (high is None or high >= 1000)
+    assert covered / 4000 >= 0.945
+
+
+@given(st.lists(LIFE, max_size=20), st.randoms())
+def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    for table in (mean_time_to_failure, failures_without_end):
+        found = table(lives_of(*rows), "failure", ["all", "gpu_count"])
+        assert found.equals(table(lives_of(*shuffled), "failure", ["all", "gpu_count"]))
+        floats = found.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
+        assert floats.is_finite().all()
+        blank = found.filter(pl.any_horizontal(pl.selectors.float().is_null()))
+        assert blank["reason"].null_count() == 0
+
+
+@given(st.lists(LIFE, max_size=20), st.lists(st.integers(0, 10**6), max_size=5))
+def test_censored_lives_never_lower_the_mean(rows: list, more: list[int]) -> None:
+    before = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
+    after = mean_time_to_failure(lives_of(*rows, *((t, None) for t in more)), "failure", ["all"])
+    for name in ("mttf_s", "ci_low_s", "ci_high_s"):
+        for old, new in zip(before[name], after[name], strict=True):
+            assert old is None or new >= old
+
+
+def test_failures_without_end_by_hand() -> None:
+    lives = lives_of(
+        (100, "failure", None, None, 1, 500),
+        (200, "failure", None, None, 1, None),
+        (300, None, None, None, 1, 900),  # not a failure: only its time counts
+        (None, None, None, None, 1, 900),  # not a failure, unknown: nothing counts
+        (None, "failure", None, None, 1, 700),
+        (None, "failure", None, None, 1, None),  # cannot be placed in the high bound
+        (40, None, None, None, 2),
+        (None, "failure", None, None, 3, 50),
+    )
+    table = failures_without_end(lives, "failure", ["all", "gpu_count"])
+    assert dict(table.schema) == WITHOUT_END_SCHEMA
+    assert table.rows() == [
+        ("all", "all", 5, 3, 0.6, 320.0, 640 / 5, 1390 / 5, None),
+        ("gpu_count", "1", 4, 2, 0.5, 300.0, 150.0, 325.0, None),
+        ("gpu_count", "2", 0, 0, None, None, None, None, "no failures"),
+        ("gpu_count", "3", 1, 1, 1.0, None, 0.0, 50.0, "no failure has an end: no mean without them"),
+    ]
+    assert first(table)["mttf_s"] == first(mean_time_to_failure(lives, "failure", ["all"]))["mttf_s"]

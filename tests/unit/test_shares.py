@@ -1,0 +1,84 @@
+"""Failure shares and Wilson's interval."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+from ttf.stats.shares import SHARE_SCHEMA, failure_share, wilson_interval
+
+OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]
+
+
+@given(st.integers(0, 2000), st.integers(1, 2000), st.sampled_from([0.9, 0.95]))
+def test_wilson_agrees_with_statsmodels(successes: int, more: int, confidence: float) -> None:
+    trials = successes + more - 1 or 1
+    low, high = wilson_interval(np.array([successes]), np.array([trials]), confidence)
+    expected = proportion_confint(successes, trials, 1 - confidence, method="wilson")
+    assert (low[0], high[0]) == pytest.approx(expected, abs=1e-12)
+    assert 0 <= low[0] <= successes / trials <= high[0] <= 1
+
+
+def test_wilson_by_hand_and_at_the_ends() -> None:
+    # 0 of n: the upper limit is z^2 / (n + z^2).
+    low, high = wilson_interval(np.array([0, 10, 0]), np.array([10, 10, 0]))
+    z2 = 1.959963984540054**2
+    assert low[0] == 0 and high[0] == pytest.approx(z2 / (10 + z2))
+    assert high[1] == 1 and low[1] == pytest.approx(1 - z2 / (10 + z2))
+    assert np.isnan(low[2]) and np.isnan(high[2])
+
+
+@pytest.mark.parametrize(("k", "n", "confidence"), [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0)])
+def test_wilson_refuses_nonsense(k: int, n: int, confidence: float) -> None:
+    with pytest.raises(ValueError):
+        wilson_interval(np.array([k]), np.array([n]), confidence)
+
+
+def jobs() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "outcome": ["success", "failure", "failure", "running", "success", "cancelled", "failure"],
+            "gpu_type": ["T4", "T4", "P100", "V100", "T4", None, "P100"],
+            "gpu_milli": [1000, 1000, 500, None, 2000, 0, 500],
+            "cpu_milli": [None] * 7,
+            "mem_mib": [1024] * 7,
+            "size": [10, 9, 9, 10, 10, 9, 9],
+        },
+        schema_overrides={"cpu_milli": pl.Int64},
+    )
+
+
+def test_failure_share_by_hand() -> None:
+    table = failure_share(jobs())
+    assert dict(table.schema) == SHARE_SCHEMA
+    rows = table.select("feature", "value", "jobs", "ended", "failures", "failure_share").rows()
+    assert rows == [
+        ("gpu_type", "P100", 2, 2, 2, 1.0),
+        ("gpu_type", "T4", 3, 3, 1, 1 / 3),
+        ("gpu_type", "V100", 1, 0, 0, None),
+        ("gpu_request", "0", 1, 0, 0, None),
+        ("gpu_request", "50", 2, 2, 2, 1.0),
+        ("gpu_request", "100", 2, 2, 1, 0.5),
+        ("gpu_request", "200", 1, 1, 0, 0.0),
+        ("memory_request", "1", 7, 5, 3, 0.6),
+        ("size", "9", 4, 3, 3, 1.0),  # numbers ascend as numbers
+        ("size", "10", 3, 2, 0, 0.0),
+    ]
+    blank = table.filter(pl.col("failure_share").is_null())
+    assert blank["reason"].to_list() == ["no job with this value ended"] * 2
+    assert blank["ci_low"].null_count() == blank["ci_high"].null_count() == 2
+    assert table.filter(pl.col("failure_share").is_not_null())["reason"].null_count() == 8
+
+
+def test_no_jobs_give_an_empty_table() -> None:
+    assert failure_share(jobs().clear()).schema == pl.Schema(SHARE_SCHEMA)
+
+
+@given(st.lists(st.tuples(st.sampled_from(OUTCOMES), st.integers(0, 3)), max_size=30), st.randoms())
+def test_row_order_does_not_matter(rows: list, random) -> None:
+    schema = {"outcome": pl.String, "size": pl.Int64}
+    table = failure_share(pl.DataFrame(rows, schema=schema, orient="row"))
+    random.shuffle(rows)
+    assert failure_share(pl.DataFrame(rows, schema=schema, orient="row")).equals(table)
+    assert table["jobs"].sum() == len(rows)

@@ -1,0 +1,193 @@
+"""Kaplan-Meier curves against hand-worked ones, scipy and statsmodels."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import CensoredData, ecdf
+from statsmodels.duration.survfunc import SurvfuncRight
+from ttf.stats.survival import CURVE_SCHEMA, SUMMARY_SCHEMA, kaplan_meier, survival_tables, thin
+
+LIVES = {"duration_s": pl.Int64, "event": pl.String}
+ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)
+
+
+def lives_of(rows: list[tuple]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=LIVES, orient="row")
+
+
+def simulated(n: int = 400, seed: int = 5) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "duration_s": rng.integers(1, 200, n),
+            "event": pl.Series(rng.choice(["failure", "success", "none"], n)).replace("none", None),
+            "gpu_count": rng.choice([1, 2, 10], n),
+            "gpu_type": rng.choice(["T4", "V100"], n),
+        }
+    )
+
+
+def test_by_hand() -> None:
+    rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
+    curve = kaplan_meier(lives_of(rows), "failure")
+    assert dict(curve.schema) == CURVE_SCHEMA
+    assert curve.select("time_s", "at_risk", "events", "censored").rows() == [
+        (0, 7, 0, 0),
+        (6, 7, 3, 1),
+        (7, 3, 1, 0),
+        (9, 2, 0, 1),
+        (10, 1, 0, 1),
+    ]
+    s7 = 4 / 7 * 2 / 3
+    assert curve["survival"].to_list() == pytest.approx([1, 4 / 7, s7, s7, s7])
+    greenwood = 3 / (7 * 4) + 1 / (3 * 2)
+    theta = math.exp(1.959963984540054 * math.sqrt(greenwood) / math.log(s7))
+    assert curve["ci_low"][2] == pytest.approx(s7 ** (1 / theta))
+    assert curve["ci_high"][2] == pytest.approx(s7**theta)
+    assert curve.row(0)[4:] == (1.0, 1.0, 1.0, None)
+
+
+def test_the_row_of_time_0_carries_lives_of_0_seconds() -> None:
+    curve = kaplan_meier(lives_of([(0, "failure"), (0, None), (5, "failure"), (5, None)]), "failure")
+    assert curve.select("time_s", "at_risk", "events", "censored", "survival").rows() == [
+        (0, 4, 1, 1, 0.75),
+        (5, 2, 1, 1, 0.375),
+    ]
+
+
+def test_all_fail_and_one_row() -> None:
+    curve = kaplan_meier(lives_of([(5, "failure")]), "failure")
+    assert curve["survival"].to_list() == [1.0, 0.0]
+    assert curve.row(1)[5:] == (None, None, "survival is 0: the log-log interval is not defined there")
+
+
+def test_no_failures_stay_at_1() -> None:
+    curve = kaplan_meier(lives_of([(5, "success"), (8, None)]), "failure")
+    for name in ("survival", "ci_low", "ci_high"):
+        assert curve[name].to_list() == [1.0, 1.0, 1.0]
+
+
+def test_no_known_duration() -> None:
+    curves, summary = survival_tables(lives_of([(None, "failure")]), "failure", ["all"])
+    assert curves.row(0, named=True)["survival"] is None
+    assert curves["reason"].to_list() == summary["reason"].to_list() == ["no life with a known duration"]
+    assert summary["n"].to_list() == [0]
+
+
+def test_a_negative_duration_is_refused() -> None:
+    with pytest.raises(ValueError, match="negative"):
+        kaplan_meier(lives_of([(-1, None)]), "failure")
+
+
+def test_agrees_with_scipy_and_statsmodels() -> None:
+    lives = simulated()
+    curve = kaplan_meier(lives, "failure")
+    time = lives["duration_s"].to_numpy()
+    failed = (lives["event"] == "failure").fill_null(False).to_numpy()
+    theirs = ecdf(CensoredData(uncensored=time[failed], right=time[~failed])).sf
+    assert curve["survival"].to_list() == pytest.approx(theirs.evaluate(curve["time_s"]).tolist(), abs=1e-9)
+    limits = theirs.confidence_interval(method="log-log")
+    inside = curve.filter((pl.col("events").cum_sum() > 0) & (pl.col("survival") > 0))
+    for name, side in (("ci_low", limits.low), ("ci_high", limits.high)):
+        assert inside[name].to_list() == pytest.approx(side.evaluate(inside["time_s"]).tolist(), abs=1e-9)
+    other = SurvfuncRight(time, failed.astype(int))
+    mine = curve.filter(pl.col("events") > 0)
+    assert mine["time_s"].to_list() == other.surv_times.tolist()
+    assert mine["at_risk"].to_list() == other.n_risk.tolist()
+    assert mine["survival"].to_list() == pytest.approx(other.surv_prob.tolist(), abs=1e-9)
+    _, summary = survival_tables(lives, "failure", ["all"])
+    found = summary.row(0, named=True)
+    assert found["median_s"] == other.quantile(0.5)
+    limits = found["median_ci_low_s"], found["median_ci_high_s"]
+    assert limits == other.quantile_ci(0.5, method="cloglog")
+
+
+def test_summary_by_hand() -> None:
+    # 4 lives, failing at 10, 20, 30, 40: survival is exactly 0.5 at 20.
+    lives = lives_of([(t, "failure") for t in (40, 10, 30, 20)])
+    _, summary = survival_tables(lives, "failure", ["all"])
+    assert dict(summary.schema) == SUMMARY_SCHEMA
+    found = summary.row(0, named=True)
+    assert (found["n"], found["events"], found["median_s"], found["horizon_s"]) == (4, 4, 20, 40)
+    assert found["restricted_mean_s"] == pytest.approx(25.0)
+    assert found["median_ci_low_s"] == 10
+
+
+@pytest.mark.parametrize("n", [10, 30, 70, 1000, 99_998])
+def test_an_exact_half_is_the_median(n: int) -> None:
+    lives = pl.DataFrame({"duration_s": range(1, n + 1), "event": ["failure"] * n})
+    _, summary = survival_tables(lives, "failure", ["all"])
+    assert summary["median_s"].item() == n // 2
+    assert summary["restricted_mean_s"].item() == pytest.approx((n + 1) / 2, rel=1e-11)
+
+
+def test_no_median_has_a_reason() -> None:
+    _, summary = survival_tables(lives_of([(5, "failure"), (8, None), (9, None)]), "failure", ["all"])
+    found = summary.row(0, named=True)
+    assert found["median_s"] is None and "no median" in found["reason"]
+    assert found["restricted_mean_s"] == pytest.approx(5 + 4 * 2 / 3)
+
+
+def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
+    lives = simulated().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
+    curves, summary = survival_tables(lives, "failure", ["all", "gpu_count", "gpu_type"])
+    assert summary["stratum"].to_list() == ["all", "1", "2", "10", "T4", "V100"]
+    assert summary["stratum_by"].to_list() == ["all"] + ["gpu_count"] * 3 + ["gpu_type"] * 2
+    one = curves.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("stratum") == "10"))
+    alone = kaplan_meier(lives.filter(pl.col("gpu_count") == 10), "failure")
+    assert one.drop("event", "stratum_by", "stratum").equals(alone)
+    known = lives.filter(pl.col("gpu_type").is_not_null())
+    assert summary.filter(pl.col("stratum_by") == "gpu_type")["n"].sum() == known.height
+    with pytest.raises(ValueError, match="rack"):
+        survival_tables(lives, "failure", ["rack"])
+
+
+def test_other_events_censor() -> None:
+    lives = lives_of([(1, "dbe"), (2, "otb"), (3, None)])
+    assert kaplan_meier(lives, "otb")["events"].to_list() == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("max_steps", [2, 3, 10, 50, 199, 500])
+def test_thin_keeps_exact_rows(max_steps: int) -> None:
+    curves, _ = survival_tables(simulated(), "failure", ["all", "gpu_count"])
+    thinned = thin(curves, max_steps)
+    assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
+    for (_, stratum), part in thinned.group_by("stratum_by", "stratum"):
+        whole = curves.filter(pl.col("stratum") == stratum)
+        assert part.height <= max_steps
+        assert part["time_s"][0] == 0 and part["time_s"][-1] == whole["time_s"][-1]
+        assert part["time_s"].is_sorted() and part["time_s"].is_unique().all()
+        if whole.height <= max_steps:
+            assert part.equals(whole)
+        else:
+            assert (part["events"][1:-1] > 0).all()
+    one = kaplan_meier(simulated(), "failure")
+    assert thin(one, max_steps)["time_s"].equals(thinned.filter(pl.col("stratum") == "all")["time_s"])
+
+
+def test_thin_spreads_the_events_evenly() -> None:
+    lives = pl.DataFrame({"duration_s": range(1, 1001), "event": ["failure"] * 1000})
+    thinned = thin(kaplan_meier(lives, "failure"), 12)
+    assert set(thinned["time_s"].diff()[2:-1].to_list()) <= {99, 100, 101}
+    with pytest.raises(ValueError, match="max_steps"):
+        thin(thinned, 1)
+
+
+@given(ROWS, st.randoms())
+def test_properties(rows: list, random) -> None:
+    curve = kaplan_meier(lives_of(rows), "failure")
+    known = [row for row in rows if row[0] is not None]
+    assert curve["events"].sum() + curve["censored"].sum() == len(known)
+    if known:
+        survival = curve["survival"].to_numpy()
+        assert ((survival >= 0) & (survival <= 1)).all() and (np.diff(survival) <= 0).all()
+        limits = curve.drop_nulls("ci_low")
+        assert (limits["ci_low"] <= limits["survival"]).all()
+        assert (limits["survival"] <= limits["ci_high"]).all()
+        assert limits["ci_low"].is_finite().all()
+    random.shuffle(rows)
+    assert kaplan_meier(lives_of(rows), "failure").equals(curve)
