@@ -1,0 +1,44 @@
+"""Rule describe_tables: what the kept rows hold, an independent check of them, and the schema the others suggest."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import importlib
+    from pathlib import Path
+
+    import polars as pl
+    import yaml
+    from ttf.quality.statistics import table_statistics
+    from ttf.quality.suggested_schema import schema_text, suggested_schema
+    from ttf.quality.suggestions import suggest
+    from ttf.quality.validation import validate
+    from ttf.raw_tables import table_schemas
+    from ttf.tables import write_csv
+
+    if snakemake.params.entry:
+        # One of a closed list: formats.yaml names it.
+        module = importlib.import_module(f"ttf.traces.{snakemake.params.reader}")
+        document = module.schema_document(snakemake.params.entry)
+        text = schema_text(document)
+    else:
+        text = Path(snakemake.input.schema).read_text(encoding="utf-8")
+    schemas = table_schemas(yaml.safe_load(text))
+    files = {table: [Path(path) for path in paths] for table, paths in snakemake.params.files.items()}
+    folder = Path(snakemake.input.raw)
+    tables = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in files}
+    checks = validate(tables, schemas)
+    suggestions = suggest(pl.read_parquet(snakemake.input.quarantine), schemas, files)
+    write_csv(table_statistics(tables, schemas), snakemake.output.statistics)
+    write_csv(checks, snakemake.output.validation)
+    from_entry = bool(snakemake.params.entry)
+    suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)
+    Path(snakemake.output.suggested).write_text(suggested, encoding="utf-8")
+    failed = int((checks["rows_failed"] != 0).fill_null(True).sum())
+    changes = sum(suggestion.is_change for suggestion in suggestions)
+    return (
+        f"{checks.height:,} checks of the kept rows, {failed:,} not passed; {changes:,} changes of the schema suggested"
+    )
+
+
+run_rule(main, snakemake)

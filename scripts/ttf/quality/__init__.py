@@ -1,0 +1,1 @@
+"""Data quality that explains itself: statistics, an independent check, a suggested schema, drift."""

@@ -1,0 +1,53 @@
+"""The numbers of data quality and drift that the report's prose uses."""
+
+import polars as pl
+
+from ttf.metrics import Metrics
+
+SIGNIFICANCE = 0.05
+
+
+def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFrame, validation: pl.DataFrame) -> None:
+    """What was checked, how much of it was wrong, and how much the suggested schema would let in."""
+    source = "quality/anomalies.csv"
+    metrics.put("quality.anomalies", anomalies.height, "anomalies", source)
+    metrics.put("quality.rows_aside", int(anomalies["rows"].sum()), "rows", source)
+    suggested = anomalies.filter(~pl.col("suggestion").str.starts_with("none").fill_null(True))
+    metrics.put("quality.suggestions", suggested.height, "suggestions", source)
+    metrics.put("quality.rows_suggested", int(suggested["rows"].sum()), "rows", source)
+    if anomalies.height:
+        worst = anomalies.sort("rows", descending=True, maintain_order=True).row(0, named=True)
+        metrics.put("quality.worst.table", worst["table"], "label", source)
+        metrics.put("quality.worst.sentence", worst["sentence"], "label", source)
+        metrics.put("quality.worst.rows", worst["rows"], "rows", source)
+        metrics.put("quality.worst.share", worst["share"], "share", source)
+    source = "quality/statistics.csv"
+    stored = statistics.filter(pl.col("stored_as").is_not_null())
+    metrics.put("quality.tables", statistics["table"].n_unique(), "tables", source)
+    metrics.put("quality.columns", statistics.height, "columns", source)
+    metrics.put("quality.columns_stored", stored.height, "columns", source)
+    empty = stored.filter((pl.col("blank") == pl.col("rows")) & (pl.col("rows") > 0))
+    metrics.put("quality.columns_blank", empty.height, "columns", source, stored.height)
+    source = "quality/validation.csv"
+    passed = int((validation["rows_failed"] == 0).sum())
+    metrics.put("quality.checks", validation.height, "checks", source)
+    metrics.put("quality.checks_passed", passed, "checks", source, validation.height)
+    metrics.put("quality.checks_not_passed", validation.height - passed, "checks", source, validation.height)
+
+
+def of_drift(metrics: Metrics, drift: pl.DataFrame) -> None:
+    """How many comparisons differ beyond chance, and what moved most."""
+    source = "tables/drift.csv"
+    tested = drift.filter(pl.col("p_adjusted").is_not_null())
+    moved = tested.filter(pl.col("p_adjusted") < SIGNIFICANCE)
+    metrics.put("drift.comparisons", drift.height, "comparisons", source)
+    metrics.put("drift.tested", tested.height, "comparisons", source, drift.height)
+    metrics.put("drift.moved", moved.height, "comparisons", source, tested.height)
+    shown = moved.filter(pl.col("before").is_not_null())
+    if shown.height:
+        most = shown.row(0, named=True)
+        for name in ("window", "against", "column", "value", "statistic"):
+            metrics.put(f"drift.most.{name}", most[name], "label", source)
+        for name in ("before", "after", "effect", "p_adjusted"):
+            metrics.put(f"drift.most.{name}", most[name], "1", source, most["n_before"] + most["n_after"])
+        metrics.put("drift.most.effect_name", most["effect_name"], "label", source)

@@ -1,0 +1,93 @@
+"""The numbers of data quality and the section of the report that uses them."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from ttf.ingest import ANOMALIES_SCHEMA
+from ttf.metrics import Metrics
+from ttf.quality.drift import DRIFT_SCHEMA
+from ttf.quality.numbers import of_drift, of_quality
+from ttf.quality.statistics import STATISTICS_SCHEMA
+from ttf.report.source import Numbers, environment
+
+ROOT = Path(__file__).resolve().parents[2]
+# As ttf.quality.validation has it; its import of Pointblank is not needed here.
+VALIDATION_SCHEMA = {"table": pl.String, "check": pl.String, "rows_failed": pl.Int64}
+
+
+def frame(schema, *rows):
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def anomaly(rows, suggestion):
+    return {
+        "table": "pods",
+        "rows": rows,
+        "share": rows / 100,
+        "sentence": "a <b> is | wrong",
+        "suggestion": suggestion,
+    }
+
+
+def numbers(anomalies=(), failed=0, drift=None):
+    metrics = Metrics()
+    statistics = frame(
+        STATISTICS_SCHEMA,
+        {"table": "pods", "stored_as": "name", "rows": 5, "blank": 0},
+        {"table": "pods", "stored_as": "gpu_type", "rows": 5, "blank": 5},
+        {"table": "pods", "stored_as": None, "rows": 5},
+    )
+    validation = frame(VALIDATION_SCHEMA, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
+    of_quality(metrics, frame(ANOMALIES_SCHEMA, *anomalies), statistics, validation)
+    if drift is not None:
+        of_drift(metrics, frame(DRIFT_SCHEMA, *drift))
+    return metrics
+
+
+def section(metrics):
+    shown = []
+
+    def table(name, caption):
+        shown.append(name)
+        return f"[{name}]"
+
+    template = environment(ROOT / "report").get_template("sections/quality.qmd")
+    text = template.render(id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]")
+    return " ".join(text.split()), shown
+
+
+def test_nothing_wrong():
+    text, shown = section(numbers())
+    assert "Every row of 1 raw table with 3 columns was checked" in text
+    assert "No row breaks a rule." in text
+    assert "1 of 2 stored columns holds no value at all." in text
+    assert "2 of 2 checks found nothing." in text
+    assert shown == ["statistics"]
+
+
+def test_what_is_wrong_is_told_and_escaped():
+    metrics = numbers([anomaly(3, "allow the word X for y"), anomaly(9, "none: correct it")], failed=None)
+    assert metrics["quality.rows_suggested"]["value"] == 3
+    assert metrics["quality.worst.rows"]["value"] == 9
+    text, shown = section(metrics)
+    assert "12 rows break a rule" in text
+    assert "For 1 anomaly with 3 rows another schema would let the rows in" in text
+    assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0 % of the table)" in text
+    assert "**1 check found something, or could not be run**" in text
+    assert shown == ["suggestions", "validation", "statistics"]
+    text, _ = section(numbers([anomaly(1, None)]))
+    assert "1 row breaks a rule and was put aside." in text
+    assert "No change of the schema would be right for them" in text
+
+
+@pytest.mark.parametrize("p", [0.001, 0.5, None])
+def test_drift(p):
+    row = {"window": "week 2", "before": 0.1, "after": 0.2, "effect": 0.3, "p_adjusted": p, "n_before": 1, "n_after": 2}
+    metrics = numbers(drift=[row])
+    assert metrics["drift.moved"]["value"] == (p == 0.001)
+    assert ("drift.most.effect" in metrics) == (p == 0.001)
+    text, shown = section(metrics)
+    assert "Of 1 comparison of shares and medians" in text
+    assert "[drift]" in text
+    assert shown == ["statistics", "drift"]

@@ -1,0 +1,99 @@
+"""Statistics of the raw columns: exact, whatever the order of the rows, and safe to show."""
+
+import statistics as reference
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, STATISTICS_SCHEMA, table_statistics
+from ttf.raw_tables import Column, TableSchema
+from ttf.tables import read_csv, write_csv
+
+SCHEMA = TableSchema(
+    name="t",
+    header=True,
+    columns=(
+        Column("name", "text", "name", required=True),
+        Column("plan_gpu", "number", "gpu_milli", scale=10),
+        Column("status", "text", "status", keep=False),
+    ),
+)
+
+
+def described(rows, schema=SCHEMA):
+    frame = pl.DataFrame(rows, schema={"name": pl.String, "gpu_milli": pl.Int64}, orient="row")
+    return table_statistics({"t": frame.lazy()}, {"t": schema})
+
+
+def test_numbers_and_texts():
+    table = described([("a", 500), ("b", None), ("b", 1000), ("a", 0), ("b", 500)])
+    assert table.schema == pl.Schema(STATISTICS_SCHEMA)
+    text, number, not_stored = table.rows(named=True)
+    assert {key: text[key] for key in ("column", "rows", "blank", "distinct", "longest", "commonest", "mean")} == {
+        "column": "name",
+        "rows": 5,
+        "blank": 0,
+        "distinct": 2,
+        "longest": 1,
+        "commonest": "b (60.0 %), a (40.0 %)",
+        "mean": None,
+    }
+    assert (number["column"], number["stored_as"], number["blank"], number["blank_share"]) == (
+        *("plan_gpu", "gpu_milli"),
+        *(1, 0.2),
+    )
+    quartiles = [number[key] for key in ("minimum", "first_quartile", "middle", "third_quartile", "maximum")]
+    assert quartiles == [0, 0, 500, 500, 1000]
+    assert (number["distinct"], number["mean"]) == (3, 500.0)
+    assert (not_stored["stored_as"], not_stored["reason"]) == (None, NOT_STORED)
+
+
+def test_blank_means_a_reason():
+    assert described([]).head(2)["reason"].to_list() == [NO_ROWS] * 2
+    assert described([("a", None)])["reason"][1] == ALL_BLANK
+    assert described([(None, 1)])["reason"][0] == ALL_BLANK
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-(10**11), 10**11), min_size=1, max_size=40), st.randoms())
+def test_exact_in_any_order(values, random):
+    rows = [("a", value) for value in values]
+    number = described(rows).row(1, named=True)
+    ordered = sorted(values)
+    assert number["mean"] == sum(values) / len(values)
+    assert number["middle"] == reference.median_low(values)
+    assert number["first_quartile"] == ordered[-(-len(values) // 4) - 1]
+    assert number["third_quartile"] == ordered[-(-3 * len(values) // 4) - 1]
+    assert number["distinct"] == len(set(values))
+    random.shuffle(rows)
+    assert described(rows).rows() == described([("a", value) for value in values]).rows()
+
+
+def test_sums_beyond_64_bits():
+    largest = 2**62
+    assert described([("a", largest)] * 4).row(1, named=True)["mean"] == float(largest)
+
+
+def test_equally_common_values_stand_in_the_order_of_their_text():
+    names = [*"fedcba"]
+    assert described([(name, 1) for name in names])["commonest"][0].startswith("a (16.6 %), b (16.6 %)")
+
+
+def test_a_key_need_not_be_counted():
+    keyed = TableSchema(name="t", header=True, columns=SCHEMA.columns, key=("name",))
+    rows = [(name, 1) for name in "fedcba"]
+    assert described(rows, keyed).rows() == described(rows).rows()
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "x" * 3000, "a\nb", "\u202e"])
+def test_a_hostile_value_is_harmless(text):
+    shown = described([(text, 1)])["commonest"][0]
+    assert shown.isprintable()
+    assert len(shown) < 60
+
+
+def test_the_table_comes_back(tmp_path):
+    table = described([("a", 500), ("b", None)])
+    write_csv(table, tmp_path / "statistics.csv")
+    assert read_csv(tmp_path / "statistics.csv").equals(table)

@@ -1,0 +1,239 @@
+"""What the rows put aside suggest: in words, and written into the schema for a person to adopt."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from ttf.ingest import REASONS, anomalies, ingest
+from ttf.quality.suggested_schema import suggested_schema
+from ttf.quality.suggestions import NO_CHANGE, suggest, suggestion_words
+from ttf.raw_tables import table_schemas
+
+WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+
+
+def schema_text(format_):
+    return (WORKFLOW / f"schemas/tables/{format_}.yaml").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """Ingest tables given as text under a schema given as YAML: what is suggested, and the account."""
+
+    def run(text, **tables):
+        schemas = table_schemas(yaml.safe_load(text))
+        files = {}
+        for name, content in tables.items():
+            files[name] = [tmp_path / f"{name}.csv"]
+            files[name][0].write_text(content, encoding="utf-8")
+        (tmp_path / "raw").mkdir(exist_ok=True)
+        account, quarantine = ingest(files, schemas, tmp_path / "raw", 1.0)
+        return suggest(quarantine, schemas, files), account, quarantine
+
+    return run
+
+
+def pod(name="p", cpu="1", gpu="1000", phase="Failed", submit="5", spec=""):
+    return f"{name},{cpu},1,1,{gpu},{spec},LS,{phase},{submit},9,7\n"
+
+
+def words(suggestions):
+    return [suggestion.words for suggestion in suggestions]
+
+
+def pods(*rows, header=PODS):
+    return header + "\n" + pod("good") + "".join(rows)
+
+
+def test_a_new_word(asked):
+    text = pods(*(pod(f"p{n}", phase="Interrupted") for n in range(3)), pod("q", phase="Lost"))
+    suggestions, account, quarantine = asked(schema_text("openb"), pods=text)
+    assert words(suggestions) == ["allow the words Interrupted and Lost for pod_phase"]
+    assert suggestions[0].column_keys == {
+        "values": ["Succeeded", "Failed", "Running", "Pending", "Interrupted", "Lost"]
+    }
+    table = anomalies(quarantine, account, suggestion_words(suggestions))
+    assert table["suggestion"].to_list() == words(suggestions)
+    assert anomalies(quarantine, account)["suggestion"].to_list() == [None]
+
+
+def test_rubbish_is_no_word(asked):
+    text = pods(*(pod(f"p{n}", phase=f"x{n}") for n in range(40)), *(pod(f"q{n}", phase="Lost") for n in range(10)))
+    suggestions, *_ = asked(schema_text("openb"), pods=text)
+    assert words(suggestions) == ["allow the word Lost for pod_phase"]
+    text = pods(*(pod(f"p{n}", phase=f"x{n}") for n in range(40)))
+    suggestions, *_ = asked(schema_text("openb"), pods=text)
+    assert not suggestions[0].is_change
+    assert words(suggestions)[0].startswith("none: no word stands often enough in pod_phase")
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", phase="a\x1b[2Jb"), pod("q", phase="w" * 80)))
+    assert not suggestions[0].is_change
+
+
+@pytest.mark.parametrize(
+    ("row", "said", "keys"),
+    [
+        (pod(gpu="1500"), "raise the maximum of gpu_milli from 1,000 to 1,500", {"maximum": 1500}),
+        (pod(gpu="1500.5"), "raise the maximum of gpu_milli from 1,000 to 1,501", {"maximum": 1501}),
+        (pod(cpu="-7"), "lower the minimum of cpu_milli from 0 to -7", {"minimum": -7}),
+        (pod(cpu="-1"), "read -1 of cpu_milli as blank", {"blank": ["-1"]}),
+        (pod(gpu="-1"), "lower the minimum of gpu_milli from 0 to -1", {"minimum": -1}),  # it must not be blank
+        (pod(submit=""), "let creation_time be blank (required: false)", {"required": False}),
+        (pod(cpu="N/A"), "read the word N/A of cpu_milli as blank", {"blank": ["N/A"]}),
+        (pod(submit="1739162000000"), "none for creation_time up to 1,739,162,000,000: no value is that large", {}),
+        (pod(cpu="12x"), "none: correct the values of cpu_milli", {}),
+        (pod(name=""), "none: rows cannot be told apart", {}),
+        (pod("good"), "none: take the repeated rows out", {}),
+        (pod(submit="8"), "none: correct the times", {}),
+        ("a,b\n", "none: look for a delimiter inside a field", {}),
+    ],
+)
+def test_what_each_anomaly_suggests(asked, row, said, keys):
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(row))
+    (suggestion,) = suggestions
+    assert suggestion.words.startswith(said)
+    assert (suggestion.column_keys, suggestion.rows, suggestion.first_lines) == (keys, 1, "3")
+
+
+def test_every_code_has_an_answer():
+    assert REASONS.keys() <= NO_CHANGE.keys()
+
+
+def test_a_column_is_found_by_the_header_of_its_file(asked):
+    names = PODS.split(",")
+    turned = names[::-1]
+    rows = [
+        dict(zip(names, pod(f"p{n}", phase=phase).strip().split(","), strict=True))
+        for n, phase in enumerate(["Failed", "Interrupted"])
+    ]
+    text = "\ufeff" + ",".join(turned) + "\n" + "".join(",".join(row[name] for name in turned) + "\n" for row in rows)
+    suggestions, *_ = asked(schema_text("openb"), pods=text)
+    assert words(suggestions) == ["allow the word Interrupted for pod_phase"]
+
+
+def test_quotes_and_cut_lines(asked):
+    quoted = schema_text("openb").replace("  pods:\n", "  pods:\n    quoted: true\n")
+    suggestions, *_ = asked(quoted, pods=pods(pod("p", phase='"On, hold"', spec='"A,B"')))
+    assert words(suggestions) == ["allow the word On, hold for pod_phase"]
+    # The phase stands before the cut here, and beyond it there.
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
+    assert words(suggestions) == ["allow the word Lost for pod_phase"]
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p" * 600, phase="Lost")))
+    assert not suggestions[0].is_change
+
+
+def test_quoted_fields_and_header_rows_of_a_table(asked):
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", spec='"A,B"')))
+    assert (words(suggestions), suggestions[0].table_keys) == (
+        ["read fields in double quotes (quoted: true)"],
+        {"quoted": True},
+    )
+    job = "job_name,inst_id,user,status,start_time,end_time\nj,i,u,Failed,1,2\n"
+    suggestions, *_ = asked(schema_text("pai2020"), job=job)
+    assert suggestions[0].table_keys == {"header": True}
+    suggestions, *_ = asked(schema_text("pai2020"), job="\n".join(job.splitlines()[::-1]) + "\n")
+    assert not suggestions[0].is_change
+
+
+DIRTY = [
+    *(pod(f"p{n}", phase="Interrupted") for n in range(3)),
+    pod("g", gpu="1500"),
+    pod("c", cpu="-1"),
+    pod("n", cpu="N/A"),
+    pod("s", submit=""),
+    pod("q", spec='"A,B"'),
+]
+
+
+@pytest.mark.parametrize("layout", ["as shipped", "in blocks", "with an alias", "all on one line"])
+def test_the_suggested_schema_lets_the_rows_in(asked, layout):
+    text = schema_text("openb")
+    document = yaml.safe_load(text)
+    if layout == "in blocks":
+        text = "# mine\n" + yaml.safe_dump(document, sort_keys=False).replace("type: text", "type: text # a comment")
+    elif layout == "all on one line":
+        text = yaml.safe_dump(document, default_flow_style=True, width=10**6)
+    elif layout == "with an alias":
+        phase = "{name: pod_phase, type: text, required: true, values: [Succeeded, Failed, Running, Pending]}"
+        text = text.replace("maximum: 1000,", "maximum: &most 1000,").replace(phase, f"&phase {phase}")
+    suggestions, account, _ = asked(text, pods=pods(*DIRTY))
+    assert account["rows_quarantined"].to_list() == [len(DIRTY)]
+    written = suggested_schema(text, "mine", suggestions)
+    adopted = yaml.safe_load(written)
+    assert adopted["version"] == 2
+    assert written.count("#| Suggested: ") == 6
+    assert "#| Suggested: allow the word Interrupted for pod_phase; 3 rows, lines 3, 4, 5." in written
+    assert "registry: {mine: {schema: path/to/the/copy.yaml}}" in written
+    again, account, _ = asked(written, pods=pods(*DIRTY))
+    assert (again, account["rows_quarantined"].to_list()) == ([], [0])
+    # Once adopted, nothing says any more that it is only suggested.
+    kept = suggested_schema(written, "mine", again)
+    assert yaml.safe_load(kept) == adopted
+    assert "Suggested" not in kept
+    # What was not suggested stands as it stood.
+    if layout == "as shipped":
+        lines = written.splitlines()
+        changed = [line.strip() for line in text.splitlines() if line not in lines]
+        assert [line.split(",")[0] for line in changed] == [
+            *("version: 1", "- {name: gpu_milli", "- {name: pod_phase", "- {name: creation_time"),
+        ]  # and cpu_milli of the pods; that of the nodes is the same line
+
+
+def test_one_change_after_the_other_adds_up(asked):
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("a", cpu="N/A"), pod("b", cpu="-1")))
+    written = yaml.safe_load(suggested_schema(schema_text("openb"), "t", suggestions))
+    assert written["tables"]["pods"]["columns"][1]["blank"] == ["N/A", "-1"]
+
+
+def test_an_alias_is_changed_in_one_place_only(asked):
+    text = schema_text("openb").replace(
+        "gpu_milli, type: number, scale: 1, minimum: 0, maximum: 1000",
+        "gpu_milli, type: number, scale: 1, minimum: 0, maximum: &most 1000",
+    )
+    text = text.replace(
+        "name: gpu, type: count, as: gpu_count", "name: gpu, type: count, as: gpu_count, maximum: *most"
+    )
+    suggestions, *_ = asked(text, pods=pods(pod("g", gpu="1500")))
+    adopted = yaml.safe_load(suggested_schema(text, "t", suggestions))
+    assert adopted["tables"]["pods"]["columns"][4]["maximum"] == 1500
+    assert adopted["tables"]["nodes"]["columns"][3]["maximum"] == 1000
+
+
+def test_nothing_to_suggest(asked):
+    text = schema_text("openb")
+    suggestions, *_ = asked(text, pods=pods(pod(name="")))
+    written = suggested_schema(text, "mine", suggestions)
+    note, _, rest = written.partition("\n")
+    assert note.startswith("#| The schema in force for the trace mine, unchanged")
+    assert rest == text
+
+
+def test_a_schema_that_follows_from_the_registry(asked):
+    text = yaml.safe_dump(yaml.safe_load(schema_text("openb")))
+    suggestions, *_ = asked(text, pods=pods(pod("p", phase="Lost")))
+    written = suggested_schema(text, "mine", suggestions, from_entry=True)
+    assert "change the trace's entry there" in written
+    assert "schema: path" not in written
+
+
+def test_a_hostile_word_stays_in_its_comment(asked):
+    phase = "x}]\u2028evil: yes # &a *b !!python/name:os.system"
+    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
+    written = suggested_schema(schema_text("openb"), "t", suggestions)
+    assert yaml.safe_load(written)["tables"]["pods"]["columns"][7]["values"][-1] == "y: [z"
+    assert "\u2028" not in written
+
+
+def test_rows_without_a_text_or_a_file_of_lines(asked, tmp_path):
+    """As from a table with a reader of its own."""
+    text = schema_text("openb")
+    _, _, quarantine = asked(text, pods=pods(pod("p", phase="Lost"), pod("s", submit="")))
+    schemas = table_schemas(yaml.safe_load(text))
+    no_text = quarantine.with_columns(text=pl.lit(None, pl.String))
+    page = tmp_path / "pods.csv"
+    page.write_text("<html>")
+    for rows, files in ((no_text, {}), (no_text, {"pods": [page]}), (quarantine, {"pods": [page]}), (quarantine, {})):
+        said = words(suggest(rows, schemas, files))
+        assert said[0].startswith("none: no word stands often enough in pod_phase")
+        assert said[1] == "let creation_time be blank (required: false)"

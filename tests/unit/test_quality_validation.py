@@ -1,0 +1,86 @@
+"""An independent check of the rows kept: it agrees with ingest, and it would notice if ingest slipped."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from ttf.quality.validation import VALIDATION_SCHEMA, validate
+from ttf.raw_tables import table_schemas
+from ttf.tables import read_csv, write_csv
+
+SCHEMAS = table_schemas(
+    yaml.safe_load((Path(__file__).resolve().parents[2] / "workflow/schemas/tables/pai2020.yaml").read_text())
+)
+TASK = {
+    "line": 1,
+    "job_name": "j",
+    "task_name": "worker",
+    "inst_num": 1,
+    "status": "Failed",
+    "start_s": 10,
+    "end_s": 20,
+    "cpu_milli": 6000,
+    "mem_mib": 30000,
+    "gpu_milli": 500,
+    "gpu_type": None,
+}
+
+
+def checked(*rows):
+    schema = {"file": pl.Int32} | SCHEMAS["task"].stored
+    frame = pl.DataFrame([{"file": 0} | TASK | row for row in rows], schema=schema, orient="row")
+    return validate({"task": frame.lazy()}, SCHEMAS)
+
+
+def failures(table):
+    bad = table.filter(pl.col("rows_failed") != 0)
+    return dict(bad.select(pl.concat_str("column", "check", separator=" "), "rows_failed").iter_rows())
+
+
+def test_sound_rows_pass():
+    table = checked({}, {"task_name": "ps", "start_s": None, "end_s": None, "cpu_milli": None, "inst_num": None})
+    assert table.schema == pl.Schema(VALIDATION_SCHEMA)
+    assert (table["rows_failed"] == 0).all()
+    assert (table["rows"] == table["rows_passed"]).all()
+    assert table.filter(pl.col("check") == "col_vals_in_set")["sentence"].to_list() == [
+        "one of Terminated, Failed, Running, Waiting"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "noticed"),
+    [
+        ({"status": "Lost"}, "status col_vals_in_set"),
+        ({"job_name": None}, "job_name col_vals_not_null"),
+        ({"cpu_milli": -10}, "plan_cpu col_vals_ge"),
+        ({"inst_num": 1_000_001}, "inst_num col_vals_le"),
+        ({"end_s": 9}, "end_time col_vals_ge"),
+    ],
+)
+def test_a_slip_is_noticed(row, noticed):
+    table = checked({"task_name": "ps"}, row)
+    assert failures(table) == {noticed: 1}
+
+
+def test_a_repeated_key_and_a_wrong_type_are_noticed():
+    assert failures(checked({}, {})) == {"job_name, task_name rows_distinct": 2}
+    frame = pl.DataFrame(
+        [{"file": 0} | TASK], schema={"file": pl.Int32} | SCHEMAS["task"].stored | {"start_s": pl.Float64}
+    )
+    table = validate({"task": frame.lazy()}, SCHEMAS)
+    assert table.filter(pl.col("rows_failed") > 0)["check"].to_list() == ["col_schema_match"]
+
+
+def test_a_column_that_is_missing_is_told_not_raised():
+    frame = pl.DataFrame([{"file": 0} | TASK]).drop("status")
+    table = validate({"task": frame.lazy()}, SCHEMAS)
+    told = table.filter(pl.col("reason").is_not_null())
+    assert set(told["column"]) == {"status"}
+    assert told["rows"].to_list() == [None] * told.height
+
+
+def test_the_table_comes_back(tmp_path):
+    table = checked({}, {"task_name": "ps"})
+    write_csv(table, tmp_path / "validation.csv")
+    assert read_csv(tmp_path / "validation.csv").equals(table)
