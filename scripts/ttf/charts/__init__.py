@@ -1,0 +1,1 @@
+"""Chart builders: a frame in, an Altair chart out."""

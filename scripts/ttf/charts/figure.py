@@ -1,0 +1,137 @@
+"""A chart with the words that belong to it, and the shared parts that charts are made of."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from ttf.charts.text import plural, wrapped
+from ttf.charts.theme import FAINT
+
+TITLE_CHARACTERS = 84
+SUBTITLE_CHARACTERS = 104
+
+# 1 s, 10 s, 1 min, 10 min, 1 h, 6 h, 1 d, 10 d, 100 d, 1,000 d, 10,000 d
+TIME_TICKS_S = (1, 10, 60, 600, 3_600, 21_600, 86_400, 864_000, 8_640_000, 86_400_000, 864_000_000)
+# A fixed expression: no text of a trace ever becomes part of one.
+TIME_LABEL = (
+    "datum.value < 60 ? datum.value + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
+    "datum.value < 86400 ? datum.value / 3600 + ' h' : format(datum.value / 86400, ',') + ' d'"
+)
+PERCENT_LABEL = "format(100 * datum.value, ',.0f') + ' %'"
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the words of a chart need to know about a trace.
+
+    unit: what a job is called, in the singular. synthetic: whether the trace is made up.
+    """
+
+    unit: str = "job"
+    synthetic: bool = False
+
+    @property
+    def units(self) -> str:
+        return plural(self.unit)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart, its title (the finding), caption (n and method) and text for who cannot see it.
+
+    datasets: the rows behind the chart, by the names it knows them by. empty: why there is nothing to draw, or
+    None.
+    """
+
+    chart: alt.TopLevelMixin
+    datasets: dict[str, list[dict]]
+    title: str
+    caption: str
+    alt: str
+    empty: str | None = None
+
+    def spec(self, validate: bool = False) -> dict:
+        """The whole Vega-Lite specification, with its data.
+
+        The data come in here, not in the chart, because Altair copies and checks a chart's data value by value.
+        Checking the chart itself takes a third of the time that drawing it does, so only the tests ask for it.
+        """
+        return self.chart.to_dict(validate=validate) | {"datasets": self.datasets}
+
+
+def figure(
+    chart: alt.TopLevelMixin,
+    datasets: Mapping[str, Sequence[Mapping]],
+    study: Study,
+    *,
+    title: str,
+    subtitle: str,
+    caption: str,
+    alt_text: str,
+) -> Figure:
+    """The chart under its title. Trace text in the words has to be a label (`ttf.charts.text.labels`)."""
+    lines = wrapped(subtitle, SUBTITLE_CHARACTERS)
+    if study.synthetic:
+        lines.append("Synthetic sample: no finding about a real cluster.")
+        caption += " The trace is a synthetic sample."
+    heading = alt.TitleParams(text=wrapped(title, TITLE_CHARACTERS), subtitle=lines)
+    drawn = {name: [_drawn(row) for row in rows] for name, rows in datasets.items()}
+    return Figure(chart.properties(title=heading, description=alt_text), drawn, title, caption, alt_text)
+
+
+def nothing_to_draw(what: str, reason: str) -> Figure:
+    """A chart that says why it is empty. what: what would have been drawn; reason: a clause without a stop."""
+    title, sentence = f"{what}: nothing to draw", f"Nothing to draw: {reason}."
+    chart = (
+        chart_of("reason")
+        .mark_text(fontSize=13, color=FAINT, lineBreak="\n", baseline="middle")
+        .encode(text="text:N")
+        .properties(width=680, height=70, title=alt.TitleParams(title), description=sentence)
+    )
+    datasets = {"reason": [{"text": "\n".join(wrapped(sentence, 90))}]}
+    return Figure(chart, datasets, title, sentence, f"{what}. {sentence}", reason)
+
+
+def chart_of(dataset: str) -> alt.Chart:
+    """An unmarked chart of the rows that `Figure.datasets` holds under that name."""
+    return alt.Chart(alt.NamedData(name=dataset))
+
+
+def _drawn(row: Mapping) -> dict:
+    """Floats to 6 significant digits, so that pages stay small; integers as they are."""
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
+def on_log_time(seconds: float) -> float:
+    """Where a time stands on a logarithmic axis that begins at 1 s: 0 s has no place of its own."""
+    return max(1, seconds)
+
+
+def time_domain(seconds: Sequence[float], headroom: float = 1.0) -> list[float]:
+    """From the tick at or below the shortest time to the longest, never of no width."""
+    low = max(tick for tick in TIME_TICKS_S if tick == 1 or tick <= min(seconds))
+    return [low, max(max(seconds) * headroom, 10 * low)]
+
+
+def time_axis(title: str | None, values: Sequence[float] = TIME_TICKS_S, **options: object) -> alt.Axis:
+    return alt.Axis(values=list(values), labelExpr=TIME_LABEL, title=title, labelOverlap=True, **options)
+
+
+def percent_axis(title: str | None = None, **options: object) -> alt.Axis:
+    return alt.Axis(labelExpr=PERCENT_LABEL, title=title, **options)
+
+
+def log_domain(values: Sequence[float], below: float = 1.3, above: float = 1.3) -> list[float]:
+    """The range of some positive values with room at both ends."""
+    return [float(f"{min(values) / below:.3g}"), float(f"{max(values) * above:.3g}")]
+
+
+def log_ticks(domain: Sequence[float]) -> list[float]:
+    """Powers of ten; also multiples of them where the range is short."""
+    low, high = math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1]))
+    decades = math.log10(domain[1] / domain[0])
+    steps = (1, 1.5, 2, 3, 4, 5, 7) if decades < 1 else (1, 2, 5) if decades < 2 else (1,)
+    ticks = [float(f"{step}e{power}") for power in range(low, high + 1) for step in steps]
+    return [tick for tick in ticks if domain[0] <= tick <= domain[1]]

@@ -1,0 +1,196 @@
+"""How long lives go on without failure: Kaplan-Meier curves."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from ttf.charts.figure import (
+    Figure,
+    Study,
+    chart_of,
+    figure,
+    nothing_to_draw,
+    on_log_time,
+    percent_axis,
+    time_axis,
+    time_domain,
+)
+from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
+from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, ORDER_COLOURS
+from ttf.stats.survival import thin
+
+MOST_STRATA = 6
+MOST_STEPS = 400  # of one curve
+MOST_ROWS = 1_600  # of all curves together
+TOOLTIPS = 60  # of one curve
+
+_ROUND_TIMES = {365 * DAY_S: "1 year", DAY_S: "1 day", HOUR_S: "1 hour", MINUTE_S: "1 minute"}
+
+
+def survival(curves: pl.DataFrame, summary: pl.DataFrame, study: Study) -> Figure:
+    """The share of lives without failure by time, from survival.csv."""
+    return _survival(curves, summary, "all", study)
+
+
+def survival_by(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
+    """The same by GPU type or number of GPUs, for the strata with the most lives."""
+    return _survival(curves, summary, stratum_by, study)
+
+
+def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
+    by = f" by {in_words(stratum_by)}" if stratum_by != "all" else ""
+    what = f"Lives without failure{by}"
+    mine = summary.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == stratum_by) & (pl.col("n") > 0))
+    if not mine.height:
+        missing = f"no life has a known {in_words(stratum_by)} and duration" if by else "no life has a known duration"
+        return nothing_to_draw(what, missing)
+    if not mine["events"].sum():
+        return nothing_to_draw(what, f"no {study.unit} failed at a known time")
+    kept = mine.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]
+    drawn = mine.filter(pl.col("stratum").is_in(kept.implode()))
+    names = _names(stratum_by, drawn["stratum"].to_list())
+    chosen = curves.filter(
+        (pl.col("event") == "failure")
+        & (pl.col("stratum_by") == stratum_by)
+        & pl.col("stratum").is_in(kept.implode())
+        & pl.col("survival").is_not_null()
+    )
+    legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
+    rows = _rows(thin(chosen, min(MOST_STEPS, MOST_ROWS // drawn.height)), legend)
+    n, events = drawn["n"].sum(), drawn["events"].sum()
+    lives = "life" if n == 1 else "lives"
+    caption = (
+        f"Kaplan-Meier estimate with log-log 95 % interval; n = {n:,} {lives}, {count(events, 'failure')}. "
+        "Lives that ended otherwise or go on are censored: the curve is what would be seen if "
+        f"{study.units} stopped for no other reason. The axis begins at 1 s; times of 0 s stand there."
+    )
+    left_out = mine.filter(~pl.col("stratum").is_in(kept.implode()))
+    if left_out.height:
+        strata = "1 stratum" if left_out.height == 1 else f"{left_out.height:,} strata"
+        caption += (
+            f" The {MOST_STRATA} strata with the most lives are drawn; {strata} left out, with "
+            f"{left_out['n'].sum():,} lives ({_left_out(stratum_by, left_out['stratum'].to_list())})."
+        )
+    title = _title(chosen, drawn, names, stratum_by, study)
+    return figure(
+        _chart(rows, list(legend.values()), stratum_by, study),
+        {"steps": rows},
+        study,
+        title=title,
+        subtitle=f"Share of {study.units} still without failure after so much run time{by}, with its 95 % interval.",
+        caption=caption,
+        alt_text=f"Falling step curve{'s' if drawn.height > 1 else ''} of the share without failure on a logarithmic "
+        f"time axis{by}. {title}.",
+    )
+
+
+def _names(stratum_by: str, strata: Sequence[str]) -> dict[str, str]:
+    if stratum_by == "gpu_count":
+        return {stratum: f"{int(stratum):,} GPU" + ("" if stratum == "1" else "s") for stratum in strata}
+    return labels(strata)
+
+
+def _left_out(stratum_by: str, strata: Sequence[str], most: int = 8) -> str:
+    """The strata left out by name, as many as can be read."""
+    shown = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(labels(strata).values())
+    unit = " GPUs" if stratum_by == "gpu_count" else ""
+    if len(shown) <= most:
+        return listed(shown) + unit
+    return f"{', '.join(shown[:most])}{unit} and {len(shown) - most:,} more"
+
+
+def _rows(curve: pl.DataFrame, legend: dict[str, str]) -> list[dict]:
+    """Short names, because they are repeated in every row of the page."""
+    rows = []
+    for (stratum,), part in curve.group_by("stratum", maintain_order=True):
+        every = max(1, part.height // TOOLTIPS)
+        if part["survival"].first() < 1:
+            # Down from everybody at 0 s, so that failures at 0 s can be seen.
+            rows.append({"s": legend[stratum], "x": on_log_time(0), "v": 1})
+        for number, row in enumerate(part.iter_rows(named=True)):
+            drawn = {
+                "s": legend[stratum],
+                "x": on_log_time(row["time_s"]),
+                "v": row["survival"],
+                "l": row["ci_low"],
+                "h": row["ci_high"],
+            }
+            if number % every == 0 or number == part.height - 1:
+                drawn |= {"t": row["time_s"], "r": row["at_risk"]}
+            rows.append(drawn)
+    return rows
+
+
+def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.LayerChart:
+    if stratum_by == "all":
+        colour = alt.value(ACCENT)
+    else:
+        palette = ORDER_COLOURS if stratum_by == "gpu_count" else CATEGORY_COLOURS
+        # Few strata take colours from all of an ordered palette, so that neighbours stay apart.
+        step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
+        colours = [palette[round(number * step)] for number in range(len(names))]
+        colour = alt.Color(
+            "s:N",
+            sort=names,
+            scale=alt.Scale(domain=names, range=colours),
+            legend=alt.Legend(
+                title=capital(in_words(stratum_by)), orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1
+            ),
+        )
+    x = alt.X(
+        "x:Q",
+        scale=alt.Scale(type="log", domain=time_domain([row["x"] for row in rows]), nice=False),
+        axis=time_axis("Time since the start of the run (logarithmic)"),
+    )
+    share = alt.Scale(domain=[0, 1])
+    base = chart_of("steps").encode(x=x, color=colour)
+    bands = (
+        base.transform_filter("isValid(datum.l) && isValid(datum.h)")
+        .mark_area(interpolate="step-after", opacity=0.18, line=False)
+        .encode(y=alt.Y("l:Q", scale=share, axis=percent_axis("Share without failure")), y2="h:Q")
+    )
+    lines = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(
+        y=alt.Y("v:Q", scale=share, axis=percent_axis("Share without failure"))
+    )
+    tips = (
+        base.transform_filter("isValid(datum.r)")
+        .mark_point(opacity=0, size=60)
+        .encode(
+            y="v:Q",
+            tooltip=[
+                alt.Tooltip("s:N", title=in_words(stratum_by)),
+                alt.Tooltip("t:Q", title="time (s)", format=","),
+                alt.Tooltip("v:Q", title="without failure", format=".1%"),
+                alt.Tooltip("l:Q", title="95 % from", format=".1%"),
+                alt.Tooltip("h:Q", title="95 % to", format=".1%"),
+                alt.Tooltip("r:Q", title=f"{study.units} at risk", format=","),
+            ],
+        )
+    )
+    return (bands + lines + tips).properties(width=680, height=320)
+
+
+def _title(curves: pl.DataFrame, drawn: pl.DataFrame, names: dict[str, str], stratum_by: str, study: Study) -> str:
+    """The estimate at a round time that every drawn curve reaches, or else that two of them do."""
+    horizons = dict(drawn.select("stratum", "horizon_s").iter_rows())
+    reached = {time: [name for name in names if horizons[name] >= time] for time in _ROUND_TIMES}
+    some = min(2, len(names))
+    times = [t for t in reached if len(reached[t]) == len(names)] or [t for t in reached if len(reached[t]) >= some]
+    time = times[0] if times else min(horizons.values())
+    at = {
+        stratum: curves.filter((pl.col("stratum") == stratum) & (pl.col("time_s") <= time))["survival"].last()
+        for stratum in reached.get(time, names)
+    }
+    after = f"After {_ROUND_TIMES.get(time, duration(time))} of running"
+    low, high = min(at, key=at.get), max(at, key=at.get)
+    if stratum_by == "all":
+        return f"{after}, {percent(at[low])} of {study.units} have not failed"
+    if len(at) == 1:
+        return f"{after}, {percent(at[low])} of {study.units} with {names[low]} have not failed"
+    if percent(at[low]) == percent(at[high]):
+        return f"{after}, {percent(at[low])} of {study.units} have not failed, whatever their {in_words(stratum_by)}"
+    return (
+        f"{after}, {percent(at[low])} ({names[low]}) to {percent(at[high])} ({names[high]}) of {study.units} "
+        "have not failed"
+    )

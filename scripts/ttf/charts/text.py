@@ -1,0 +1,131 @@
+"""Words and numbers for people: shares, durations, counts, and labels made of untrusted text."""
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
+
+FEATURE_NAMES = {
+    "gpu_type": "GPU type",
+    "gpu_request": "GPU request",
+    "cpu_request": "CPU request",
+    "memory_request": "memory request",
+    "size": "size",
+    "gpu_utilisation": "GPU use",
+    "cpu_usage": "CPU use",
+    "memory_usage": "memory use",
+}
+FEATURE_UNITS = {
+    "gpu_request": "% of one GPU",
+    "cpu_request": "% of one core",
+    "memory_request": "GiB",
+    "size": "instances",
+    "gpu_utilisation": "% of one GPU",
+    "cpu_usage": "% of one core",
+    "memory_usage": "GiB",
+}
+
+# Shortened to this many characters: long enough for every GPU type there is, short enough for an axis.
+LABEL_LENGTH = 40
+
+
+def feature_title(feature: str) -> str:
+    """A feature as the title of an axis: with its unit, and a capital."""
+    name = capital(FEATURE_NAMES.get(feature, feature))
+    return f"{name} ({FEATURE_UNITS[feature]})" if feature in FEATURE_UNITS else name
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def percent(share: float) -> str:
+    """A share as text; one that is not quite nothing or everything never reads 0 % or 100 %."""
+    if share in (0, 1):
+        return f"{share * 100:.0f} %"
+    if share < 0.0005:
+        return "less than 0.1 %"
+    if share > 0.9995:
+        return "more than 99.9 %"
+    return f"{share * 100:.1f} %" if share < 0.0995 or share > 0.99 else f"{share * 100:.0f} %"
+
+
+def significant(number: float, digits: int = 3) -> str:
+    """A number with so many significant digits, thousands set apart, never in powers of ten."""
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+
+
+def duration(seconds: float) -> str:
+    """A time span in the unit people would use."""
+    if seconds < MINUTE_S:
+        return f"{significant(seconds)} s"
+    if seconds < HOUR_S:
+        return f"{significant(seconds / MINUTE_S)} min"
+    return f"{significant(seconds / HOUR_S)} h" if seconds < 2 * DAY_S else f"{significant(seconds / DAY_S)} d"
+
+
+def hours(seconds: float) -> str:
+    return f"{significant(seconds / HOUR_S)} h"
+
+
+def count(number: int, noun: str) -> str:
+    """1 pod, 2 pods."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Of the nouns used here only those in -y do not take a plain -s."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of at most `width` characters; a number stays with its unit."""
+    glued = f"{text} "
+    for unit in ("%", "s", "min", "h", "d", "GPU", "GPUs"):
+        for end in (" ", ",", ";", ".", ")", ":"):
+            glued = glued.replace(f" {unit}{end}", f"\u00a0{unit}{end}")
+    glued = glued.replace(" = ", "\u00a0=\u00a0")
+    return [line.replace("\u00a0", " ") for line in textwrap.wrap(glued, width)]
+
+
+def labels(values: Iterable[str]) -> dict[str, str]:
+    """A short printable label for each of some texts from a trace, different for different texts.
+
+    A trace is untrusted: control and direction characters are taken out (an SVG with them is not even
+    well-formed XML), white space is folded, what is long is shortened, what then looks alike is numbered.
+    """
+    unique: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in values:
+        first = label = _short(value)
+        number = 1
+        while label in taken and value not in unique:
+            number += 1
+            label = f"{first} ({number})"
+        if value not in unique:
+            taken.add(label)
+            unique[value] = label
+    return unique
+
+
+def _short(text: str) -> str:
+    # Only the beginning can show; cutting first keeps a text of megabytes cheap.
+    kept = [" " if c.isspace() else c for c in text[: 10 * LABEL_LENGTH] if c.isspace() or _printable(c)]
+    folded = " ".join("".join(kept).split()) or "blank"
+    return folded if len(folded) <= LABEL_LENGTH else f"{folded[: LABEL_LENGTH - 1]}…"
+
+
+def _printable(character: str) -> bool:
+    return not unicodedata.category(character).startswith("C")
+
+
+def in_words(stratum_by: str) -> str:
+    """What lives are told apart by, in a sentence; a trace's own strata are words already."""
+    return {"gpu_type": "GPU type", "gpu_count": "number of GPUs"}.get(stratum_by, stratum_by.replace("_", " "))

@@ -1,0 +1,450 @@
+"""Every chart: that it says what the tables say, whatever the trace, and always in the same bytes."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import polars as pl
+import pytest
+import vl_convert
+from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
+from ttf.charts.catalogue import BUILDERS, TABLES
+from ttf.charts.figure import Study, time_domain
+from ttf.charts.groups import points
+from ttf.charts.outcomes import outcome_shares
+from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
+from ttf.charts.theme import OUTCOME_COLOURS, PAGE_WIDTH
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.lives import lives_of_jobs, strata_in
+from ttf.outcomes import outcome_table, runtime_quantiles
+from ttf.stats.correlation import correlations
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.run_times import runtime_by_group
+from ttf.stats.shares import failure_share
+from ttf.stats.survival import survival_tables, thin
+from ttf.tables import write_csv
+
+ROOT = Path(__file__).parents[2]
+STUDY = Study("pod")
+CUTOFFS = [None, 20_000, 50_000, 100_000]
+FILES = {
+    "outcomes": "outcomes",
+    "quantiles": "runtime_quantiles",
+    "failure_share": "failure_share",
+    "runtime_by_group": "runtime_by_group",
+    "correlations": "correlations",
+    "survival": "survival",
+    "summary": "survival_summary",
+    "mttf": "mttf",
+}
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><svg onload=x>",
+    "'; datum.x || \"",
+    "datum['jobs']",
+    "V100\u202e001V\x00\x07",
+    "V100\x00",
+    "V100",
+    "🚀 GPU 🧑‍🚀",
+    "line\nbreak\ttab",
+    "long" * 2_500,
+    "long" * 2_500 + "er",
+    "",
+    "null",
+    "{{< include /etc/passwd >}}",
+    "$$x$$ [a](javascript:b)",
+]
+
+
+def make_jobs(n: int = 600, types: list[str | None] | None = None, outcomes: list[str] | None = None) -> pl.DataFrame:
+    """Jobs of every kind in fixed proportions, times from 0 s to days."""
+    types = [None, "V100", "T4", "P100"] if types is None else types
+    outcomes = ["success"] * 5 + ["failure"] * 3 + ["cancelled", "running", "waiting"] if outcomes is None else outcomes
+    number = range(n)
+    outcome = [outcomes[i % len(outcomes)] for i in number]
+    started = [name != "waiting" for name in outcome]
+    frame = pl.DataFrame(
+        {
+            "job_id": [f"j{i}" for i in number],
+            "start_s": [1_000 if known else None for known in started],
+            "runtime_s": [
+                (i * i * 37) % 10 ** (1 + i % 6) if name in ("success", "failure", "cancelled") else None
+                for i, name in enumerate(outcome)
+            ],
+            "outcome": outcome,
+            "gpu_type": [types[i % len(types)] for i in number],
+            "gpu_milli": [(0, 250, 500, 1_000, 8_000)[i * 7 % 5] for i in number],
+            "cpu_milli": [(0, 4_000, 8_000, 3_152)[i * 5 % 4] for i in number],
+            "mem_mib": [1_024 + 7_000 * (i * 3 % 23) for i in number],
+            "size": [1 + i * 11 % 9 for i in number],
+            "trace_end_s": [500_000] * n,
+            "gpu_used_milli": [i * 13 % 900 * 10 for i in number],
+            "cpu_used_milli": [i * 17 % 5_000 * 10 for i in number],
+        },
+        schema_overrides={"runtime_s": pl.Int64, "start_s": pl.Int64, "gpu_type": pl.String},
+    )
+    return conform(frame, JOB_COLUMNS)
+
+
+def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    lives = lives_of_jobs(jobs)
+    strata = strata_in(lives, ["gpu_type", "gpu_count", "account"])
+    curves, summary = survival_tables(lives, "failure", strata)
+    return {
+        "outcomes": outcome_table(jobs),
+        "quantiles": runtime_quantiles(jobs),
+        "failure_share": failure_share(jobs),
+        "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
+        "correlations": correlations(jobs, CUTOFFS),
+        "survival": thin(curves, 2_000),
+        "summary": summary,
+        "mttf": mean_time_to_failure(lives, "failure", strata),
+    }
+
+
+CASES = {
+    "ordinary": make_jobs(),
+    "no failure": make_jobs(60, outcomes=["success", "running"]),
+    "no success": make_jobs(60, outcomes=["failure", "waiting"]),
+    "only running": make_jobs(30, outcomes=["running"]),
+    "only waiting": make_jobs(5, outcomes=["waiting"]),
+    "one job": make_jobs(1, types=["V100"]),
+    "one failure": make_jobs(1, types=["V100"], outcomes=["failure"]),
+    "no GPU type": make_jobs(90, types=[None]),
+    "one GPU type": make_jobs(90, types=["V100"]),
+    "hostile": make_jobs(900, types=HOSTILE),
+    "no GPU": make_jobs(90).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64)),
+    "no end written": make_jobs(90).with_columns(runtime_s=pl.lit(None, dtype=pl.Int64)),
+    "every run 0 s": make_jobs(90).with_columns(pl.col("runtime_s") * 0),
+}
+
+
+@pytest.fixture(scope="module")
+def all_tables() -> dict[str, dict[str, pl.DataFrame]]:
+    return {name: tables_of(jobs) for name, jobs in CASES.items()}
+
+
+def svg_of(spec: dict) -> str:
+    return vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
+
+
+def texts_under(node: object, keys: set[str]) -> list[str]:
+    """Every text that stands somewhere under one of the keys."""
+    if isinstance(node, dict):
+        return [
+            text
+            for key, value in node.items()
+            for text in ([json.dumps(value)] if key in keys else texts_under(value, keys))
+        ]
+    return [text for value in node for text in texts_under(value, keys)] if isinstance(node, list) else []
+
+
+def test_the_catalogue_is_the_rules_list():
+    rule = (ROOT / "workflow/rules/analyse.smk").read_text(encoding="utf-8")
+    listed_there = re.search(r"CHARTS = \[(.*?)\]", rule, re.DOTALL)[1]
+    assert list(BUILDERS) == re.findall(r'"(\w+)"', listed_there)
+    assert set(TABLES) == set(FILES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_chart_of_every_trace_can_be_drawn(case, all_tables):
+    for name, build in BUILDERS.items():
+        drawn = build(all_tables[case], STUDY)
+        # The schema is checked once, on the charts that have everything.
+        spec = drawn.spec(validate=case == "ordinary")
+        text = json.dumps(spec)
+        assert len(text) < 300_000, name
+        assert sum(len(rows) for rows in spec["datasets"].values()) <= 2_100, name
+        assert "NaN" not in text, name
+        assert not texts_under(spec, {"url", "calculate"}), name
+        svg = svg_of(spec)
+        width = float(ET.fromstring(svg).get("width"))
+        assert width <= PAGE_WIDTH, name
+        assert "NaN" not in svg, name
+        assert "undefined" not in svg, name
+        assert drawn.title, name
+        assert drawn.alt.endswith("."), name
+        assert drawn.caption.endswith("."), name
+        assert (drawn.empty is None) == ("nothing to draw" not in drawn.title), name
+
+
+def empty_charts(tables: dict[str, pl.DataFrame]) -> set[str]:
+    return {name for name, build in BUILDERS.items() if build(tables, STUDY).empty}
+
+
+def test_an_ordinary_trace_has_every_chart(all_tables):
+    assert empty_charts(all_tables["ordinary"]) == set()
+
+
+def test_charts_with_nothing_to_draw_say_so(all_tables):
+    by_type = {"runtime_by_gpu_type", "survival_by_gpu_type", "mttf_by_gpu_type"}
+    assert empty_charts(all_tables["no GPU type"]) == by_type
+    no_failure = empty_charts(all_tables["no failure"])
+    assert {name for name in no_failure if "request" not in name} == {
+        *("survival", "survival_by_gpu_type", "survival_by_gpu_count")
+    }
+    assert "outcome_shares" not in empty_charts(all_tables["only waiting"])
+    assert len(empty_charts(all_tables["only waiting"])) == len(BUILDERS) - 1
+
+
+def test_trace_text_never_becomes_an_expression_or_breaks_the_svg(all_tables):
+    for name, build in BUILDERS.items():
+        spec = build(all_tables["hostile"], STUDY).spec()
+        code = texts_under(spec, {"expr", "labelExpr", "filter", "test", "signal"})
+        assert not [text for text in code if any(bad in text for bad in ("script", "alert", "jobs", "long", "🚀"))]
+        text = json.dumps(spec, ensure_ascii=False)
+        assert "\x00" not in text
+        assert "\u202e" not in text
+        assert "\\u0000" not in text
+        assert "longlonglonglonglonglonglonglonglonglonglong" not in text
+        if "gpu_type" in name or name == "failure_share":
+            svg = svg_of(spec)
+            assert "<script" not in svg
+            ET.fromstring(svg)
+
+
+def test_different_texts_have_different_labels():
+    named = labels(HOSTILE)
+    assert set(named) == set(HOSTILE)
+    assert len(set(named.values())) == len(HOSTILE)
+    assert all(0 < len(label) <= 44 for label in named.values())
+    assert labels(["A", "A\x00", "A (2)", "A"]) == {"A": "A", "A\x00": "A (2)", "A (2)": "A (2) (2)"}
+
+
+def test_every_gpu_type_is_a_row_of_its_own(all_tables):
+    spec = BUILDERS["mttf_by_gpu_type"](all_tables["hostile"], STUDY).spec()
+    assert len({row["stratum"] for row in spec["datasets"]["strata"]}) == len(HOSTILE)
+
+
+# ---- what the titles say ----
+
+
+def test_shares_title(all_tables):
+    tables = all_tables["ordinary"]
+    failure = tables["outcomes"].row(by_predicate=pl.col("outcome") == "failure", named=True)
+    title = BUILDERS["outcome_shares"](tables, STUDY).title
+    share, gpu_share = percent(failure["jobs_share"]), percent(failure["gpu_hours_share"])
+    assert title == f"{share} of pods ended in failure; they took {gpu_share} of the GPU time"
+    assert share == f"{100 * 164 / 600:.0f} %"
+    assert BUILDERS["outcome_shares"](all_tables["no failure"], STUDY).title == ("No pod failed; 50 % succeeded")
+    assert outcome_shares(all_tables["one failure"]["outcomes"], STUDY).title == "Every pod ended in failure"
+
+
+def test_distribution_title_and_curve(all_tables):
+    tables = all_tables["ordinary"]
+    medians = dict(tables["outcomes"].select("outcome", "runtime_median_s").iter_rows())
+    drawn = BUILDERS["runtime_distribution"](tables, STUDY)
+    assert drawn.title == (
+        f"Half of the failed pods ended within {duration(medians['failure'])}, half of the successful ones within "
+        f"{duration(medians['success'])}"
+    )
+    rows = drawn.datasets["quantiles"]
+    assert min(row["x"] for row in rows) == 1, "0 s stands at 1 s"
+    assert min(row["runtime_s"] for row in rows) == 0
+    for outcome in ("success", "failure"):
+        mine = [(row["runtime_s"], row["share"]) for row in rows if row["outcome"] == outcome]
+        assert mine == sorted(set(mine))
+        assert mine[-1][1] == 1
+
+
+@pytest.mark.parametrize(("log", "method"), [(False, "pearson"), (True, "spearman")])
+def test_trend_title(log, method, all_tables):
+    tables = all_tables["ordinary"]
+    drawn = BUILDERS[f"runtime_by_memory_request{'_log' if log else ''}"](tables, STUDY)
+    for outcome in ("success", "failure"):
+        row = tables["correlations"].row(
+            by_predicate=(pl.col("outcome_set") == outcome)
+            & (pl.col("feature") == "memory_request")
+            & pl.col("cutoff_s").is_null()
+            & (pl.col("unit") == "group_mean")
+            & (pl.col("method") == method),
+            named=True,
+        )
+        quoted = f"{'ρ' if log else 'r'} = {row['estimate']:.2f}, n = {row['n']}".replace("-", "−")
+        assert f"({quoted})" in drawn.title
+        assert {"outcome": outcome, "column": "no cut-off", "note": quoted} in drawn.datasets["groups"]
+
+
+def test_a_logarithmic_axis_leaves_out_zero_and_says_so(all_tables):
+    tables = all_tables["ordinary"]
+    linear, log = (BUILDERS[name](tables, STUDY) for name in ("runtime_by_gpu_request", "runtime_by_gpu_request_log"))
+    zeros = [row for row in linear.datasets["groups"] if row.get("value") == 0]
+    assert len(zeros) == 8, "a group at 0 in each panel"
+    assert "8 groups at 0, over all panels, left out" in log.caption
+    assert not [row for row in log.datasets["groups"] if row.get("value") == 0]
+
+
+def test_survival_title_is_the_tables_estimate(all_tables):
+    tables = all_tables["ordinary"]
+    at = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
+    drawn = BUILDERS["survival"](tables, STUDY)
+    assert drawn.title == f"After 1 day of running, {percent(at)} of pods have not failed"
+    n, events = tables["summary"].filter(pl.col("stratum_by") == "all").select("n", "events").row(0)
+    assert f"n = {n:,} lives, {events:,} failures" in drawn.caption
+
+
+def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
+    tables = all_tables["ordinary"]
+    curve = tables["survival"].filter(pl.col("stratum_by") == "all")
+    steps = [row for row in BUILDERS["survival"](tables, STUDY).datasets["steps"] if "t" in row or row["x"] > 1]
+    assert (steps[0]["t"], steps[-1]["t"]) == (curve["time_s"].first(), curve["time_s"].last())
+    assert len(steps) <= 400
+    by_count = BUILDERS["survival_by_gpu_count"](tables, STUDY)
+    assert len({row["s"] for row in by_count.datasets["steps"]}) == 6
+    others = tables["summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
+    assert f"{others.height} strata left out, with {others['n'].sum():,} lives" in by_count.caption
+
+
+def test_mttf_title_and_lower_bounds(all_tables):
+    tables = all_tables["ordinary"]
+    mine = tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
+    low, high = mine.row(0, named=True), mine.row(-1, named=True)
+    drawn = BUILDERS["mttf_by_gpu_type"](tables, STUDY)
+    assert drawn.title == (
+        f"The mean time to failure runs from {significant(low['mttf_s'] / 3600)} h ({low['stratum']}) to "
+        f"{significant(high['mttf_s'] / 3600)} h ({high['stratum']})"
+    )
+    without = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
+    assert without.title.startswith("No failure at a known time: the mean time to failure with ")
+    assert all("mttf" not in row and row["low95"] > 0 for row in without.datasets["strata"])
+    assert "Triangle: no failure" in without.caption
+
+
+def test_failure_share_has_the_commonest_values_in_order(all_tables):
+    tables = all_tables["ordinary"]
+    drawn = BUILDERS["failure_share"](tables, STUDY)
+    rows = drawn.datasets["memory_request"]
+    assert len(rows) == 20
+    values = [float(row["value"]) for row in rows]
+    assert values == sorted(values)
+    outcomes = dict(tables["outcomes"].select("outcome", "jobs").iter_rows())
+    overall = outcomes["failure"] / (outcomes["failure"] + outcomes["success"])
+    assert drawn.title.startswith(f"Of the pods that ended, {percent(overall)} failed; ")
+    assert "only the 20 values with the most pods" in drawn.caption
+
+
+def test_a_synthetic_sample_says_so_in_every_chart(all_tables):
+    for build in BUILDERS.values():
+        drawn = build(all_tables["ordinary"], Study("task", synthetic=True))
+        assert "Synthetic sample: no finding about a real cluster." in drawn.spec()["title"]["subtitle"]
+        assert drawn.caption.endswith("The trace is a synthetic sample.")
+        assert "pod" not in drawn.title
+
+
+# ---- parts ----
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_many_groups_are_merged_without_losing_a_job(log):
+    n = 5_000
+    groups = pl.DataFrame(
+        {
+            "outcome_set": ["success"] * n,
+            "feature": ["cpu_usage"] * n,
+            "cutoff_s": pl.Series([None] * n, dtype=pl.Int64),
+            "value": [str(i + 1) for i in range(n)],
+            "jobs": [1 + i % 7 for i in range(n)],
+            "runtime_mean_s": [float(i % 100) for i in range(n)],
+            "runtime_median_s": [float(i % 100) for i in range(n)],
+        }
+    )
+    ready = points(groups, log)
+    assert ready.merged == ["cpu_usage"]
+    assert len(ready.rows) <= 100
+    assert sum(row["jobs"] for row in ready.rows) == groups["jobs"].sum()
+    total = (groups["jobs"] * groups["runtime_mean_s"]).sum()
+    assert sum(row["jobs"] * row["mean_s"] for row in ready.rows) == pytest.approx(total)
+    assert all(row.get("from", row["value"]) <= row["value"] <= row["to"] for row in ready.rows)
+    few = points(groups.head(250), log)
+    assert not few.merged
+    assert len(few.rows) == 250
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0, "0 %"),
+        (1, "100 %"),
+        (0.0001, "less than 0.1 %"),
+        (0.99999, "more than 99.9 %"),
+        (0.0042, "0.4 %"),
+        (0.0994, "9.9 %"),
+        (0.0996, "10 %"),
+        (0.62, "62 %"),
+        (0.996, "99.6 %"),
+    ],
+)
+def test_percent(share, text):
+    assert percent(share) == text
+
+
+def test_numbers_in_words():
+    assert [duration(s) for s in (0, 59, 90, 3_600, 100_000, 864_000)] == [
+        "0 s", "59 s", "1.5 min", "1 h", "27.8 h", "10 d",
+    ]  # fmt: skip
+    assert [significant(x) for x in (0.012345, 1.5, 99.96, 123.4, 1_234_567)] == [
+        "0.0123", "1.5", "100", "123", "1,230,000",
+    ]  # fmt: skip
+    assert [count(1, "life"), count(1, "pod"), count(2_000, "task")] == ["1 life", "1 pod", "2,000 tasks"]
+    assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert wrapped("Half of them ended within 9.98 min", 31) == ["Half of them ended within", "9.98 min"]
+    assert time_domain([0.2]) == [1, 10]
+
+
+def test_outcomes_keep_their_colours(all_tables):
+    spec = json.dumps(BUILDERS["runtime_distribution"](all_tables["ordinary"], STUDY).spec())
+    assert OUTCOME_COLOURS["failure"] in spec
+    assert len(set(OUTCOME_COLOURS.values())) == 5
+
+
+# ---- the rule ----
+
+RUN = """
+import json, runpy, sys
+from types import SimpleNamespace
+sys.path.append(sys.argv[1])
+given = json.loads(sys.argv[2])
+class Named(dict):
+    __getattr__ = dict.__getitem__
+snakemake = SimpleNamespace(
+    rule="draw_charts", threads=1, wildcards=SimpleNamespace(trace="t"), log=[given["log"]],
+    params=SimpleNamespace(unit="pod", synthetic=False),
+    input=Named(given["input"]), output=Named(given["output"]),
+)
+runpy.run_path(sys.argv[1] + "/draw_charts.py", init_globals={"snakemake": snakemake})
+"""
+
+
+def draw(tables: Path, out: Path) -> dict[str, bytes]:
+    out.mkdir()
+    given = {
+        "log": str(out / "log"),
+        "input": {name: str(tables / f"{file}.csv") for name, file in FILES.items()},
+        "output": {
+            "index": str(out / "index.json"),
+            "specs": [str(out / f"{name}.vl.json") for name in BUILDERS],
+            "svgs": [str(out / f"{name}.svg") for name in BUILDERS],
+        },
+    }
+    subprocess.run([sys.executable, "-c", RUN, str(ROOT / "scripts"), json.dumps(given)], check=True)
+    return {file.name: file.read_bytes() for file in sorted(out.iterdir()) if file.name != "log"}
+
+
+def test_two_runs_of_the_rule_give_the_same_bytes(tmp_path, all_tables):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name, frame in all_tables["ordinary"].items():
+        write_csv(frame, folder / f"{FILES[name]}.csv")
+    first, second = (draw(folder, tmp_path / run) for run in ("first", "second"))
+    assert len(first) == 2 * len(BUILDERS) + 1
+    assert first == second
+    index = json.loads(first["index.json"])
+    assert list(index) == list(BUILDERS)
+    for name, build in BUILDERS.items():
+        drawn = build(all_tables["ordinary"], STUDY)
+        assert index[name] == {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt, "empty": drawn.empty}
+        assert json.loads(first[f"{name}.vl.json"]) == json.loads(json.dumps(drawn.spec()))
