@@ -1,0 +1,530 @@
+"""Several traces side by side: tables worked out by hand, charts for every kind of study, the rule and its section."""
+
+import json
+import os
+import re
+import runpy
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+import vl_convert
+from scipy.stats import chi2
+from study_runs import pods, write_pods
+from ttf import compare
+from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
+from ttf.charts.compare import BUILDERS
+from ttf.charts.theme import PAGE_WIDTH
+from ttf.compare import Subject
+from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
+from ttf.lives import lives_of_jobs
+from ttf.report import source
+from ttf.report.comparison import comparison_section, read_table
+from ttf.stats.shares import wilson_interval
+from ttf.tables import write_csv
+
+ROOT = Path(__file__).parents[2]
+ALL_OUTCOMES = frozenset(OUTCOMES)
+
+# outcome, milli-GPU per instance, size, start, run time, queueing delay; the trace ends at 1,000 s.
+BY_HAND = [
+    ("success", 1_000, 1, 0, 100, 0),
+    ("failure", 500, 1, 0, 10, 5),  # a share of a GPU counts as 1
+    ("failure", 1_000, 3, 0, 20, 7),
+    ("running", 8_000, 1, 900, None, 1),
+    ("waiting", 1_000, 1, None, None, None),
+    ("success", 0, 1, 0, 999, 400),  # asked for no GPU
+    ("failure", None, 1, 0, 888, 300),  # does not say
+    ("failure", 1_000, None, 0, 50, None),  # asked for GPUs, nobody knows how many
+    ("failure", 4_000, 4, 0, None, None),  # 16 GPUs; failed at a time nobody wrote down
+]
+
+
+def jobs_of(rows: list[tuple]) -> pl.DataFrame:
+    names = ["outcome", "gpu_milli", "size", "start_s", "runtime_s", "queue_s"]
+    schema = {name: pl.String if name == "outcome" else pl.Int64 for name in names}
+    frame = pl.DataFrame(rows, schema=schema, orient="row").with_row_index("job_id")
+    return conform(frame.with_columns(trace_end_s=pl.lit(1_000, dtype=pl.Int64)), JOB_COLUMNS)
+
+
+def parts_of(subject: Subject, jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    tables = compare.compared_jobs(subject, jobs.select(compare.JOBS_READ))
+    lives = lives_of_jobs(jobs).select(compare.LIVES_READ)
+    return tables | {"mttf": compare.compared_lives(subject, lives, compare.no_gpu_jobs(jobs))}
+
+
+def components(n: int, failures: int, seconds: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "duration_s": [seconds] * n,
+            "event": ["failure"] * failures + [None] * (n - failures),
+            "gpu_count": [None] * n,
+            "gpu_milli": [None] * n,
+            "nodes": [1] * n,
+        },
+        schema={"duration_s": pl.Int64, "event": pl.String}
+        | dict.fromkeys(("gpu_count", "gpu_milli", "nodes"), pl.Int64),
+    )
+
+
+def study(*traces: tuple[Subject, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables of some traces; the frame is of jobs or of component lives, as the subject gives."""
+    parts: dict[str, list] = {name: [] for name in compare.SCHEMAS}
+    for subject, frame in traces:
+        of = {"mttf": compare.compared_lives(subject, frame)} if subject.gives == "lives" else parts_of(subject, frame)
+        for name, table in of.items():
+            parts[name].append(table)
+    return compare.side_by_side(parts)
+
+
+@pytest.fixture(scope="module")
+def by_hand() -> dict[str, pl.DataFrame]:
+    return study((Subject("mine", "pod", outcomes=ALL_OUTCOMES), jobs_of(BY_HAND)))
+
+
+def row_of(table: pl.DataFrame, **values) -> dict:
+    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in values.items()), named=True)
+
+
+# ---- tables ----
+
+
+def test_outcomes_of_gpu_jobs(by_hand):
+    table = by_hand["outcomes"]
+    assert table.select("outcome", "jobs", "n").rows() == [
+        *(("success", 1, 1), ("failure", 4, 2), ("cancelled", 0, 0), ("running", 1, 1), ("waiting", 1, 0)),
+    ]
+    # milli-GPU seconds: success 100,000; failure 5,000 + 60,000; running 8,000 x (1,000 - 900).
+    failure = row_of(table, outcome="failure")
+    assert failure["jobs_share"] == 4 / 7
+    assert failure["gpu_hours"] == 65_000 / 3_600_000
+    assert failure["gpu_hours_share"] == 65_000 / 965_000
+    assert row_of(table, outcome="cancelled")["jobs_share"] == 0
+    assert table["reason"].null_count() == 5
+
+
+def test_run_times_by_nearest_rank(by_hand):
+    failure = row_of(by_hand["run_times"], outcome="failure")
+    # 10, 20 and 50 s are known, of four jobs.
+    assert [failure[name] for name in ("jobs", "n", "runtime_mean_s")] == [4, 3, 80 / 3]
+    quantiles = [failure[f"runtime_{name}_s"] for name in compare.QUANTILES]
+    assert quantiles == [10, 20, 20, 50, 50, 50]
+    cancelled = row_of(by_hand["run_times"], outcome="cancelled")
+    assert (cancelled["jobs"], cancelled["n"], cancelled["runtime_median_s"]) == (0, 0, None)
+    assert cancelled["reason"] == "no GPU job of this outcome"
+
+
+def test_queueing_by_number_of_gpus(by_hand):
+    table = by_hand["queueing"]
+    assert table.select("gpus", "jobs", "n", "queue_median_s").rows() == [
+        *(("all", 7, 4, 5), ("1", 3, 2, 5), ("2-4", 1, 1, 7), ("5-8", 1, 1, 1), (">8", 1, 0, None)),
+    ]
+    assert row_of(table, gpus="all")["queue_mean_s"] == 13 / 4
+    assert row_of(table, gpus=">8")["reason"] == "no GPU job with so many GPUs has a known queueing delay"
+
+
+def test_failure_share_by_number_of_gpus(by_hand):
+    table = by_hand["failure_share"]
+    assert table.select("gpus", "gpus_low", "gpus_high", "jobs", "ended", "failures").rows() == [
+        ("all", None, None, 7, 5, 4),
+        ("1", 1, 1, 3, 2, 1),
+        ("2-4", 2, 4, 1, 1, 1),
+        ("5-8", 5, 8, 1, 0, 0),
+        (">8", 9, None, 1, 1, 1),
+    ]
+    overall = row_of(table, gpus="all")
+    low, high = wilson_interval([4], [5])
+    assert (overall["failure_share"], overall["ci_low"], overall["ci_high"]) == (0.8, low[0], high[0])
+    blank = row_of(table, gpus="5-8")
+    assert (blank["failure_share"], blank["reason"]) == (
+        None,
+        "no GPU job with so many GPUs ended in success or failure",
+    )
+
+
+def test_mean_time_to_failure_of_gpu_jobs(by_hand):
+    table = by_hand["mttf"]
+    # Lives with a known number of GPUs: 100 s, 10 s (failed), 20 s (failed), 100 s (running).
+    overall = row_of(table, gpus="all", confidence=0.95)
+    assert [overall[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [4, 2, 230, 115]
+    assert overall["without_end"] == 1
+    assert overall["ci_low_s"] == pytest.approx(2 * 230 / chi2.ppf(0.975, 6))
+    assert overall["ci_high_s"] == pytest.approx(2 * 230 / chi2.ppf(0.025, 4))
+    one = row_of(table, gpus="1", confidence=0.9)
+    assert [one[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [2, 1, 110, 110]
+    many = row_of(table, gpus="5-8", confidence=0.95)
+    assert (many["mttf_s"], many["ci_high_s"], many["reason"]) == (
+        *(None, None),
+        "no failures: lower bound only; no life that asked for a GPU has its nodes written",
+    )
+    assert many["ci_low_s"] == pytest.approx(2 * 100 / chi2.ppf(0.975, 2))
+    lost = row_of(table, gpus=">8", confidence=0.95)
+    assert (lost["n"], lost["without_end"]) == (0, 1)
+    assert lost["reason"] == "no life with so many GPUs and a known duration"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "bucket"),
+    [(1, "1"), (2, "2-4"), (4, "2-4"), (5, "5-8"), (8, "5-8"), (9, ">8"), (4_096, ">8")],
+)
+def test_buckets(gpus, bucket):
+    tables = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of([("failure", 1_000, gpus, 0, 60, 0)])))
+    shares = tables["failure_share"].filter(pl.col("jobs") > 0)["gpus"].to_list()
+    assert shares == ["all", bucket]
+    assert tables["mttf"].filter(pl.col("n") > 0)["gpus"].unique(maintain_order=True).to_list() == ["all", bucket]
+
+
+def test_a_format_without_cancellation_has_no_zero_there():
+    subject = Subject("pai", "task", outcomes=frozenset({"success", "failure", "running"}))
+    tables = study((subject, jobs_of(BY_HAND)))
+    for name in ("outcomes", "run_times"):
+        row = row_of(tables[name], outcome="cancelled")
+        assert row["jobs"] is None
+        assert row["reason"] == "the format has no outcome cancelled"
+    assert row_of(tables["outcomes"], outcome="waiting")["jobs"] == 1, "what is there is counted"
+
+
+def test_an_absent_outcome_of_a_format_that_does_not_say_is_blank():
+    row = row_of(study((Subject("any"), jobs_of(BY_HAND)))["outcomes"], outcome="cancelled")
+    assert row["jobs"] is None
+    assert "does not say" in row["reason"]
+    assert compare.told_outcomes({"PASS": "success", "OK": "success"}) == {"success"}
+    assert compare.told_outcomes(None) is None
+
+
+def test_a_trace_without_gpu_counts_is_blank_everywhere():
+    jobs = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
+    for name, table in study((Subject("t", outcomes=ALL_OUTCOMES), jobs)).items():
+        assert set(table["reason"]) == {"the trace does not say whether a job asked for a GPU"}
+        known = {
+            "trace",
+            "synthetic",
+            "unit",
+            "gives",
+            "outcome",
+            "gpus",
+            "gpus_low",
+            "gpus_high",
+            "confidence",
+            "reason",
+        }
+        assert table.drop(known & set(table.columns)).null_count().row(0) == (table.height,) * (
+            table.width - len(known & set(table.columns))
+        ), name
+
+
+def test_other_traces_without_anything_to_compare():
+    no_gpu = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
+    assert compare.no_gpu_jobs(no_gpu) == "no job of the trace asked for a GPU"
+    assert compare.no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
+    assert compare.population(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1}
+    no_queue = jobs_of(BY_HAND).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))
+    table = study((Subject("t", outcomes=ALL_OUTCOMES), no_queue))["queueing"]
+    assert set(table["reason"]) == {"the trace has no queueing delay"}
+    assert table["n"].null_count() == table.height
+
+
+def test_gpu_time_that_nobody_saw_is_no_zero():
+    rows = [("failure", 1_000, 1, 0, None, None), ("success", 1_000, 1, 0, 60, None)]
+    table = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of(rows)))["outcomes"]
+    failure = row_of(table, outcome="failure")
+    assert (failure["jobs"], failure["n"], failure["gpu_hours"], failure["gpu_hours_share"]) == (1, 0, None, None)
+    assert failure["reason"] == "no GPU job of this outcome has a known run time"
+
+
+def test_components_take_part_in_the_mean_time_to_failure_alone():
+    tables = study((Subject("titan", "GPU", "lives"), components(10, 4, 1_000)))
+    assert [table.height for table in tables.values()] == [0, 0, 0, 0, 2]
+    row = row_of(tables["mttf"], confidence=0.95)
+    assert [row[name] for name in ("unit", "gpus", "n", "events", "mttf_s")] == ["GPU", "all", 10, 4, 2_500]
+
+
+def test_tables_keep_their_types_through_csv(by_hand, tmp_path):
+    for name, table in by_hand.items():
+        write_csv(table, tmp_path / "t.csv")
+        assert read_table(name, tmp_path / "t.csv").equals(table), name
+
+
+# ---- labels and numbers ----
+
+
+def test_labels_are_short_and_different():
+    long = ["a" * 60 + "1", "a" * 60 + "21", "a" * 30 + "b" + "a" * 29 + "1"]
+    named = compare.trace_labels([("sample", True), *((name, False) for name in long), ("sample", True)])
+    assert named["sample"] == "sample (synthetic)"
+    assert len(set(named.values())) == 4
+    assert all(len(label) <= compare.LABEL_LENGTH + len(" (synthetic)") for label in named.values())
+
+
+def many(outcome_seconds: dict[str, int], n: int = 40) -> pl.DataFrame:
+    return jobs_of([(outcome, 1_000, 1, 0, s, s // 10) for outcome, s in outcome_seconds.items() for _ in range(n)])
+
+
+def test_ranges_are_of_real_traces_with_enough_behind_them():
+    traces = [
+        (Subject("a", outcomes=ALL_OUTCOMES), many({"failure": 100, "success": 300})),
+        (Subject("b", outcomes=ALL_OUTCOMES), many({"failure": 200, "success": 300})),
+        (Subject("made", synthetic=True, outcomes=ALL_OUTCOMES), many({"failure": 1, "success": 2})),
+        (Subject("few", outcomes=ALL_OUTCOMES), many({"failure": 1, "success": 2}, n=1)),
+        (Subject("gpus", "GPU", "lives"), components(100, 50, 10)),
+    ]
+    tables = study(*traces)
+    subjects = [subject for subject, _ in traces]
+    metrics = compare.metrics_of(subjects, {"a": compare.population(traces[0][1])}, tables)
+    value = {key: entry["value"] for key, entry in metrics.items()}
+    assert (value["traces.jobs"], value["traces.components"], value["traces.synthetic"]) == (4, 1, 1)
+    assert value["of.a.gpu_jobs"] == 80
+    assert value["of.a.failure_share"] == 0.5
+    assert value["of.a.queue_median_s"] == 30
+    assert metrics["of.a.failure.jobs_share"]["n"] == 80
+    assert value["of.made.failure.runtime_median_s"] == 1
+    assert value["of.gpus.mttf_s"] == 20
+    ends = [value[f"range.mttf_s.{end}.{what}"] for end in ("lowest", "highest") for what in ("trace", "value")]
+    assert ends == ["a", 400, "b", 500]
+    assert value["range.failure.runtime_median_s.highest.trace"] == "b"
+    assert json.dumps(metrics, allow_nan=False)
+    alone = compare.metrics_of(subjects[:1], {}, study(traces[0]))
+    assert not [key for key in alone if key.startswith("range.")]
+
+
+# ---- charts ----
+
+NINE = [
+    (Subject(f"t{i}" + "-long" * (4 * i), outcomes=ALL_OUTCOMES), many({"failure": 9 + i, "success": 5}))
+    for i in range(9)
+]
+STUDIES = {
+    "two": [
+        (Subject("a", "pod", outcomes=ALL_OUTCOMES), jobs_of(BY_HAND)),
+        (Subject("b", synthetic=True), jobs_of(BY_HAND)),
+    ],
+    "job and component": [
+        (Subject("a", outcomes=ALL_OUTCOMES), many({"failure": 100, "success": 300, "cancelled": 5})),
+        (Subject("titan", "GPU", "lives"), components(1_000, 40, 10**8)),
+    ],
+    "components": [
+        (Subject("titan", "GPU", "lives"), components(1_000, 40, 10**8)),
+        (Subject("lanl", "node", "lives"), components(10, 0, 10**6)),
+    ],
+    "no failure": [(Subject(n, outcomes=ALL_OUTCOMES), many({"success": 300, "running": 0})) for n in "ab"],
+    "no end": [(Subject(n, outcomes=ALL_OUTCOMES), jobs_of([("failure", 1_000, 1, 0, None, None)])) for n in "ab"],
+    "only waiting": [(Subject(n), jobs_of([("waiting", 1_000, 1, None, None, None)])) for n in "ab"],
+    "no GPU": [(Subject(n), jobs_of([("success", 0, 1, 0, 5, 5)])) for n in "ab"],
+    "all 0 s": [(Subject(n), many({"failure": 0, "success": 0})) for n in "ab"],
+    "nine": NINE,
+    "hostile unit": [
+        (Subject("a", "</script><b>\x00\u202e" * 20), jobs_of(BY_HAND)),
+        (Subject("z", "</script><b>\x00\u202e" * 20, "lives"), components(9, 3, 99)),
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def studies() -> dict[str, dict[str, pl.DataFrame]]:
+    return {name: study(*traces) for name, traces in STUDIES.items()}
+
+
+@pytest.mark.parametrize("case", STUDIES)
+def test_every_chart_of_every_study_can_be_drawn(case, studies):
+    for name, build in BUILDERS.items():
+        drawn = build(studies[case])
+        text = json.dumps(drawn.spec(validate=case in ("two", "job and component")))
+        assert "NaN" not in text, name
+        assert "\\u0000" not in text, name
+        assert "\\u202e" not in text, name
+        svg = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
+        assert float(ET.fromstring(svg).get("width")) <= PAGE_WIDTH, name
+        assert "undefined" not in svg, name
+        assert "<script" not in svg, name
+        assert drawn.alt.endswith("."), name
+        assert drawn.caption.endswith("."), name
+        assert (drawn.empty is None) == ("nothing to draw" not in drawn.title), name
+
+
+def test_what_there_is_nothing_to_draw_of(studies):
+    def empty(case: str) -> set[str]:
+        return {name for name, build in BUILDERS.items() if build(studies[case]).empty}
+
+    assert empty("two") == set()
+    assert empty("components") == set(BUILDERS) - {"mttf"}
+    assert empty("only waiting") == set(BUILDERS) - {"outcomes"}
+    assert empty("no GPU") == set(BUILDERS)
+
+
+def test_a_made_up_trace_is_named_as_one_in_every_chart(studies):
+    for name, build in BUILDERS.items():
+        drawn = build(studies["two"])
+        labels = {row["trace"].partition("\n")[0] for rows in drawn.datasets.values() for row in rows}
+        assert labels == {"a", "b (synthetic)"}, name
+        assert "b is synthetic" in " ".join(drawn.spec()["title"]["subtitle"]), name
+
+
+def test_titles_state_what_the_tables_say(studies):
+    title = {name: build(studies["job and component"]).title for name, build in BUILDERS.items()}
+    # 40 each failed after 100 s, succeeded after 300 s, were cancelled after 5 s: failures took 100 of 405 s.
+    assert title["outcomes"] == "33 % of GPU jobs in a ended in failure; they took 25 % of the GPU time in a"
+    assert title["run_times"] == (
+        "In a, half of the failed GPU jobs ended within 1.67 min, half of the successful ones within 5 min"
+    )
+    assert title["queueing"] == "Half of the GPU jobs waited at most 10 s in a"
+    assert title["failure_share"] == "50 % of the ended GPU jobs in a failed"
+    # 405 s x 40 over 40 failures; 1,000 GPUs x 10^8 s over 40.
+    assert title["mttf"] == "The mean time to failure of GPU jobs is 0.113 h in a, of a GPU 694,000 h in titan"
+    assert BUILDERS["outcomes"](studies["no failure"]).title == "No GPU job of any trace failed"
+    assert BUILDERS["mttf"](studies["no failure"]).title.startswith("No failure in any trace: a GPU job of a lasts")
+
+
+def test_at_most_eight_traces_are_drawn(studies):
+    for name, build in BUILDERS.items():
+        drawn = build(studies["nine"])
+        assert len({row["trace"] for rows in drawn.datasets.values() for row in rows}) == 8, name
+        assert "The first 8 traces of the study; 1 other in the table only." in drawn.caption
+
+
+def test_a_chart_says_what_a_format_can_not_tell(studies):
+    told = frozenset({"success", "failure"})
+    tables = study(*((Subject(name, outcomes=told), jobs_of(BY_HAND)) for name in "ab"))
+    assert "a and b: the format has no outcome cancelled." in BUILDERS["outcomes"](tables).caption
+
+
+# ---- rule and section ----
+
+ABOUT = {
+    "mine": {"format": "openb", "unit": "pod", "gives": "jobs", "synthetic": False, "outcomes": []},
+    "made": {"format": "pai2020", "unit": "task", "gives": "jobs", "synthetic": True, "outcomes": []},
+    "titan": {"format": "titan", "unit": "GPU", "gives": "lives", "synthetic": False, "outcomes": []},
+}
+
+
+class Named(dict):
+    __getattr__ = dict.__getitem__
+
+
+def run_the_entry(folder: Path, out: Path) -> dict[str, bytes]:
+    (out / "figures").mkdir(parents=True)
+    output = {name: str(out / f"{name}.csv") for name in compare.SCHEMAS}
+    output |= {"metrics": str(out / "metrics.json"), "index": str(out / "figures/index.json")}
+    output |= {"specs": [str(out / f"figures/{name}.vl.json") for name in BUILDERS]}
+    output |= {"svgs": [str(out / f"figures/{name}.svg") for name in BUILDERS]}
+    snakemake = SimpleNamespace(
+        rule="compare_traces",
+        threads=1,
+        wildcards=SimpleNamespace(),
+        log=[str(out / "log")],
+        params=SimpleNamespace(about=ABOUT),
+        input=Named(
+            jobs=[str(folder / f"{name}.jobs") for name in ("mine", "made")],
+            lives=[str(folder / f"{name}.lives") for name in ABOUT],
+        ),
+        output=Named(output),
+    )
+    # An entry tells libraries how many threads they may use: not the tests after this one.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", dict(os.environ))
+        runpy.run_path(str(ROOT / "scripts/compare_traces.py"), init_globals={"snakemake": snakemake})
+    return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.rglob("*.*"))}
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory) -> Path:
+    """What the rule makes of one real trace of jobs, a made-up one and components."""
+    folder = tmp_path_factory.mktemp("compare")
+    for name in ("mine", "made"):
+        jobs = jobs_of(BY_HAND)
+        jobs.write_parquet(folder / f"{name}.jobs")
+        lives_of_jobs(jobs).write_parquet(folder / f"{name}.lives")
+    components(10, 4, 1_000).write_parquet(folder / "titan.lives")
+    run_the_entry(folder, folder / "out")
+    return folder
+
+
+def test_the_entry_writes_everything_and_always_the_same(compared, tmp_path):
+    first = {str(f.relative_to(compared / "out")): f.read_bytes() for f in sorted((compared / "out").rglob("*.*"))}
+    assert first == run_the_entry(compared, tmp_path / "again")
+    assert {f"{name}.csv" for name in compare.SCHEMAS} | {"metrics.json", "figures/index.json"} < set(first)
+    mttf = read_table("mttf", compared / "out/mttf.csv")
+    assert mttf["trace"].unique(maintain_order=True).to_list() == list(ABOUT)
+    outcomes = read_table("outcomes", compared / "out/outcomes.csv")
+    # Neither openb nor PAI knows cancellation: their own modules say so.
+    assert outcomes.filter(pl.col("outcome") == "cancelled")["jobs"].null_count() == 2
+    assert dict(outcomes.select("trace", "synthetic").iter_rows()) == {"mine": False, "made": True}
+
+
+def test_the_rule_makes_what_the_builders_draw():
+    rule = (ROOT / "workflow/rules/compare.smk").read_text(encoding="utf-8")
+    listed = re.findall(r'"(\w+)"', re.search(r"COMPARED = \[(.*?)\]", rule, re.DOTALL)[1])
+    assert listed == list(BUILDERS) == list(compare.SCHEMAS)
+
+
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)> {{< include /etc/passwd >}} [a](javascript:b) | ``` \n\n::: $x$ @fig-none"
+)
+
+
+def section(folder: Path, about: dict) -> str:
+    jinja = source.environment(ROOT / "report")
+    return comparison_section(jinja, about, folder)
+
+
+def test_the_section_shows_every_chart_and_table(compared):
+    text = section(compared / "out", ABOUT)
+    for name in ("outcomes", "run-times", "queueing", "failure-share", "mttf"):
+        assert f"::: {{#fig-comparison-{name}}}" in text
+        assert f"::: {{#tbl-comparison-{name}}}" in text
+    assert text.count("made (synthetic)") > 5
+    assert "the format has no outcome cancelled" in text.replace("&#32;", " ")
+    assert "None" not in text
+
+
+def test_texts_of_the_registry_stay_texts(compared):
+    about = {name: entry | {"title": HOSTILE} for name, entry in ABOUT.items()}
+    text = section(compared / "out", about)
+    assert "<img" not in text
+    traces = [
+        source.Trace(name, n, entry | {"note": HOSTILE, "source": HOSTILE}, Path())
+        for n, (name, entry) in enumerate(about.items(), 1)
+    ]
+    page = source.environment(ROOT / "report").get_template("sections/availability.qmd").render(traces=traces)
+    assert "<img" not in page
+    assert "include" in page
+    assert "{{<" not in page
+    rows = [line for line in page.splitlines() if line.startswith("| **")]
+    assert [line.count("|") for line in rows] == [8, 8, 8], "a row a trace, seven cells each"
+    assert ["synthetic |" in line for line in rows] == [False, True, False]
+
+
+def test_a_study_of_components_alone_has_a_section(tmp_path):
+    about = dict.fromkeys(("one", "two"), ABOUT["titan"])
+    subjects = [Subject(name, "GPU", "lives") for name in about]
+    tables = study(*((subject, components(10, 4, 1_000)) for subject in subjects))
+    (tmp_path / "figures").mkdir()
+    index = {}
+    for name, table in tables.items():
+        write_csv(table, tmp_path / f"{name}.csv")
+        drawn = BUILDERS[name](tables)
+        index[name] = {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt, "empty": drawn.empty}
+        (tmp_path / f"figures/{name}.vl.json").write_text(json.dumps(drawn.spec()))
+    (tmp_path / "figures/index.json").write_text(json.dumps(index))
+    (tmp_path / "metrics.json").write_text(json.dumps(compare.metrics_of(subjects, {}, tables)))
+    text = section(tmp_path, about)
+    assert "fig-comparison-mttf" in text
+    assert "jobs that asked for a GPU" not in text
+    assert "sec-comparison-outcomes" not in text
+
+
+def test_two_traces_through_the_workflow(checkout):
+    settings = write_pods(checkout, pods(300), "mine")
+    settings["registry"]["sample"] = {"generate": {"tasks": 1_000}}
+    target = ("--cores", "2", "results/comparison/metrics.json")
+    alone = checkout.snakemake(*target, "--dry-run", check=False, **settings)
+    assert "MissingRuleException" in alone.stdout + alone.stderr, "one trace has nothing to be compared with"
+    settings["study"] = ["mine", "sample"]
+    checkout.snakemake(*target, **settings)
+    metrics = json.loads((checkout.folder / target[-1]).read_text())
+    # A third of the 300 pods each succeeded, failed and runs.
+    assert metrics["of.mine.failure_share"]["value"] == 0.5
+    assert metrics["of.mine.ended"]["value"] == 200
+    assert metrics["of.sample.jobs"]["value"] == 1_000
+    assert checkout.planned(*target, **settings) == set()
