@@ -1,0 +1,189 @@
+"""The report's section on several traces side by side, from the tables, charts and numbers of rule compare_traces."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import jinja2
+import polars as pl
+
+from ttf import compare
+from ttf.report import words
+from ttf.report.blocks import Numbers, chart_block, div
+from ttf.report.tables import html_table
+
+_MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
+
+
+def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], folder: Path) -> str:
+    """The .qmd of the section, from what rule compare_traces left in `folder`.
+
+    about: of each trace of the study, in order, what the registry and formats.yaml say: unit, gives, synthetic, and
+    title where there is one.
+    """
+    figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
+    metrics = Numbers(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
+    tables = {name: read_table(name, folder / f"{name}.csv") for name in compare.SCHEMAS}
+    labels = compare.trace_labels((trace, entry["synthetic"]) for trace, entry in about.items())
+    html = tables_of(tables, about, labels, metrics)
+
+    def chart_of(name: str) -> str:
+        if figures[name]["empty"]:
+            return ""
+        spec = json.loads((folder / "figures" / f"{name}.vl.json").read_text(encoding="utf-8"))
+        return chart_block(f"comparison-{name.replace('_', '-')}", spec, figures[name])
+
+    def table_of(name: str, caption: str) -> str:
+        return div(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption) if name in html else ""
+
+    return jinja.get_template("sections/comparison.qmd").render(
+        m=metrics,
+        chart=chart_of,
+        table=table_of,
+        has_chart=lambda name: not figures[name]["empty"],
+        has_table=lambda name: name in html,
+        blanks={name: _blanks(table, labels) for name, table in tables.items()},
+        label_of=lambda trace: words.label(labels[trace]),
+        synthetic=[labels[trace] for trace, entry in about.items() if entry["synthetic"]],
+        jobs_called=_called(about, "jobs"),
+        components_called=_called(about, "lives"),
+        fewest={"ended": compare.FEWEST_ENDED, "failures": compare.FEWEST_FAILURES},
+    )
+
+
+def read_table(name: str, path: Path) -> pl.DataFrame:
+    """A table of the comparison with the types it was written with, also where a column is all blank."""
+    return pl.read_csv(path, schema=compare.SCHEMAS[name])
+
+
+def tables_of(
+    tables: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers
+) -> dict[str, str]:
+    """The HTML tables of the section by name; a table in which nothing stands is left out."""
+    named = {
+        name: table.with_columns(trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String))
+        for name, table in tables.items()
+    }
+    seconds = {"n": ("n", words.count)}
+    html = {"traces": _traces(about, labels, metrics)}
+    outcomes = _outcomes_side_by_side(named["outcomes"])
+    if outcomes.height:
+        columns = {"trace": ("Trace", None), "n": ("n", words.count)}
+        columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in compare.OUTCOMES}
+        html["outcomes"] = html_table(outcomes, columns, _id("outcomes"), group="measure")
+    run_times = named["run_times"].filter(pl.col("n") > 0)
+    if run_times.height:
+        order = {outcome: number for number, outcome in enumerate(compare.ENDS)}
+        columns = {"trace": ("Trace", None)} | seconds | _quantile_columns("runtime")
+        html["run_times"] = html_table(
+            run_times.sort(pl.col("outcome").replace_strict(order), maintain_order=True),
+            columns,
+            _id("run-times"),
+            group="outcome",
+        )
+    queueing = _by_gpus(named["queueing"].filter(pl.col("n") > 0))
+    if queueing.height:
+        columns = {"trace": ("Trace", None)} | seconds | _quantile_columns("queue")
+        html["queueing"] = html_table(queueing, columns, _id("queueing"), group="jobs_of")
+    shares = _by_gpus(named["failure_share"].filter(pl.col("ended") > 0))
+    if shares.height:
+        columns = {
+            "trace": ("Trace", None),
+            "ended": ("Ended", words.count),
+            "failures": ("Failures", words.count),
+            "failure_share": ("Failure share", words.share),
+            "ci_low": ("from", words.share),
+            "ci_high": ("to", words.share),
+        }
+        html["failure_share"] = html_table(shares, columns, _id("failure-share"), group="jobs_of")
+    mttf = named["mttf"].filter((pl.col("confidence") == 0.95) & (pl.col("n") > 0))
+    if mttf.height:
+        columns = {
+            "trace": ("Trace", None),
+            "unit": ("Unit", None),
+            "n": ("Lives", words.count),
+            "events": ("Failures", words.count),
+            "without_end": ("without an end", words.count),
+            "exposure_s": ("Time at risk", words.duration),
+            "mttf_s": ("Mean time to failure", words.duration),
+            "ci_low_s": ("from", words.duration),
+            "ci_high_s": ("to", words.duration),
+            "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
+        }
+        html["mttf"] = html_table(_by_gpus(mttf), columns, _id("mttf"), group="jobs_of")
+    return html
+
+
+def _id(name: str) -> str:
+    return f"comparison-table-{name}"
+
+
+def _traces(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> str:
+    """What is compared of each trace: its unit, and for jobs how many there are and how many asked for a GPU."""
+    rows = []
+    for trace, entry in about.items():
+        counts = {name: f"of.{trace}.{name}" for name in ("jobs", "gpu_jobs", "blank_request", "mttf_lives")}
+        rows.append(
+            {"trace": labels[trace], "title": entry.get("title"), "unit": entry["unit"]}
+            | {name: metrics.value(key, None) for name, key in counts.items()}
+        )
+    schema = dict.fromkeys(("trace", "title", "unit"), pl.String)
+    schema |= dict.fromkeys(("jobs", "gpu_jobs", "blank_request", "mttf_lives"), pl.Int64)
+    columns = {
+        "trace": ("Trace", None),
+        "title": ("Title", None),
+        "unit": ("Unit", None),
+        "jobs": ("Jobs", words.count),
+        "gpu_jobs": ("asked for a GPU", words.count),
+        "blank_request": ("request blank", words.count),
+        "mttf_lives": ("Lives compared", words.count),
+    }
+    return html_table(pl.DataFrame(rows, schema=schema), columns, _id("traces"))
+
+
+def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
+    """A row per measure and trace, a column per outcome that any trace has; n: the jobs behind the share."""
+    told = table.filter(pl.col("jobs") > 0)
+    present = [outcome for outcome in compare.OUTCOMES if (told["outcome"] == outcome).any()]
+    rows = []
+    for measure, heading in _MEASURES.items():
+        n = "jobs" if measure == "jobs_share" else "n"
+        for (trace,), part in table.group_by(["trace"], maintain_order=True):
+            if part[measure].count():
+                shares = dict(part.select("outcome", measure).iter_rows())
+                rows.append(
+                    {"measure": heading, "trace": trace, "n": part[n].sum()} | {name: shares[name] for name in present}
+                )
+    schema = {"measure": pl.String, "trace": pl.String, "n": pl.Int64} | dict.fromkeys(present, pl.Float64)
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
+    """The rows by number of GPUs, components last, with words for it in `jobs_of`."""
+    names = {"all": "All GPU jobs", "1": "1 GPU", "2-4": "2 to 4 GPUs", "5-8": "5 to 8 GPUs", ">8": "More than 8 GPUs"}
+    jobs_of = pl.col("gpus").replace_strict(names, return_dtype=pl.String)
+    if "gives" in table.columns:
+        jobs_of = pl.when(pl.col("gives") == "lives").then(pl.lit("Components")).otherwise(jobs_of)
+    order = {name: number for number, name in enumerate((*names.values(), "Components"))}
+    return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").replace_strict(order), maintain_order=True)
+
+
+def _quantile_columns(prefix: str) -> dict:
+    headings = {"p05": "5 %", "p25": "25 %", "median": "Median", "p75": "75 %", "p90": "90 %", "p95": "95 %"}
+    return {f"{prefix}_mean_s": ("Mean", words.duration)} | {
+        f"{prefix}_{name}_s": (heading, words.duration) for name, heading in headings.items()
+    }
+
+
+def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
+    """Which traces lack numbers of a table for a reason of the whole trace or of its format, as literal Markdown."""
+    traces: dict[str, list[str]] = {}
+    for trace, reason in compare.reasons(table):
+        if reason.startswith(compare.OF_THE_WHOLE):
+            traces.setdefault(reason, []).append(labels[trace])
+    return words.markdown("; ".join(f"{', '.join(names)}: {reason}" for reason, names in traces.items()))
+
+
+def _called(about: Mapping[str, Mapping], gives: str) -> str:
+    """What the units of the traces are called: `pod, task`."""
+    return words.markdown(", ".join(dict.fromkeys(e["unit"] for e in about.values() if e["gives"] == gives)))

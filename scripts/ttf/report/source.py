@@ -1,0 +1,385 @@
+"""The report's .qmd source: templates under report/ filled in with the metrics, tables and charts of every trace.
+
+The templates are Jinja with <% %> and << >>, because {{< >}} is Quarto's. What they leave is plain .qmd,
+which Quarto and Pandoc both render.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+import polars as pl
+
+from ttf.report import words
+from ttf.report.blocks import Numbers, chart_block, div
+from ttf.report.comparison import comparison_section
+from ttf.report.tables import html_table
+from ttf.tables import read_csv
+
+# What the features are called in a sentence.
+FEATURE_WORDS = {
+    "gpu_type": "GPU type",
+    "gpu_request": "GPU request",
+    "cpu_request": "CPU request",
+    "memory_request": "memory request",
+    "size": "number of instances",
+    "gpu_utilisation": "measured GPU utilisation",
+    "cpu_usage": "measured CPU use",
+    "memory_usage": "measured memory use",
+}
+FEATURE_UNITS = {
+    "gpu_request": " % of a GPU",
+    "cpu_request": " % of a core",
+    "memory_request": " GiB",
+    "gpu_utilisation": " % of a GPU",
+    "cpu_usage": " % of a core",
+    "memory_usage": " GiB",
+}
+MOST_STRATA = 12
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trace of the study: its place in it, what the registry says of it, and where its products lie."""
+
+    name: str
+    number: int
+    about: dict
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The start of every anchor of this trace: a number, since two names may differ in punctuation alone."""
+        return f"t{self.number}"
+
+    @property
+    def title(self) -> str:
+        return self.about.get("title", self.name)
+
+    @property
+    def has_jobs(self) -> bool:
+        """False for component lifetimes: the trace has lives and what follows from them, nothing of jobs."""
+        return self.about["gives"] == "jobs"
+
+    @property
+    def metrics(self) -> Numbers:
+        return Numbers(json.loads((self.folder / "metrics.json").read_text(encoding="utf-8")))
+
+    def table(self, name: str) -> pl.DataFrame:
+        return read_csv(self.folder / "tables" / f"{name}.csv")
+
+
+def environment(templates: Path) -> jinja2.Environment:
+    """Jinja set up for .qmd. An undefined name is an error: a number must not go missing in silence."""
+    jinja = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,  # a heading needs the blank line before it, also after an include
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # the output is Markdown; texts go through the filters md and label
+    )
+    jinja.filters |= {
+        "md": words.markdown,
+        "label": words.label,
+        "count": words.count,
+        "number": words.number,
+        "share": words.share,
+        "duration": words.duration,
+        "plural": words.plural,
+    }
+    return jinja
+
+
+def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) -> str:
+    """The .qmd of one trace."""
+    figures = {}
+    for index in ("index.json", *(["drift.index.json"] if trace.about["has_drift"] else [])):
+        figures |= json.loads((trace.folder / "figures" / index).read_text(encoding="utf-8"))
+    tables = _tables(trace)
+    metrics = trace.metrics
+
+    def chart(name: str) -> str:
+        about = figures[name]
+        if about["empty"]:
+            return ""
+        spec = json.loads((trace.folder / "figures" / f"{name}.vl.json").read_text(encoding="utf-8"))
+        return chart_block(f"{trace.id}-{name.replace('_', '-')}", spec, about)
+
+    def table(name: str, caption: str) -> str:
+        html = tables.get(name)
+        return div(f"tbl-{trace.id}-{name}", html, caption) if html else ""
+
+    def value_of(feature: str, value: str) -> str:
+        return words.label(value + FEATURE_UNITS.get(feature, ""))
+
+    return jinja.get_template("trace.qmd").render(
+        trace=trace,
+        id=trace.id,
+        unit=trace.about["unit"],
+        m=metrics,
+        chart=chart,
+        table=table,
+        has_chart=lambda name: name in figures and not figures[name]["empty"],
+        has_table=lambda name: name in tables,
+        strata=[name.removeprefix("survival_by_") for name in figures if name.startswith("survival_by_")],
+        features=[
+            (name, words_)
+            for name, words_ in FEATURE_WORDS.items()
+            if metrics.has(f"failure_share.{name}.highest.value")
+        ],
+        value_of=value_of,
+        verdicts={outcome: _verdicts(metrics, outcome, trace.about["unit"]) for outcome in ("success", "failure")},
+        cutoffs=", ".join(words.count(cutoff) + " s" for cutoff in cutoffs_s) or "none",
+        most_strata=MOST_STRATA,
+    )
+
+
+def report_source(jinja: jinja2.Environment, traces: list[Trace], significance: float, comparison: Path | None) -> str:
+    """The .qmd of the page, which includes one per trace; `comparison` is the folder of what compares them."""
+    about = {trace.name: trace.about for trace in traces}
+    section = comparison_section(jinja, about, comparison) if comparison else ""
+    return jinja.get_template("report.qmd").render(
+        traces=traces, significance=words.number(significance, 2), comparison=section
+    )
+
+
+def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
+    """What the correlations say: a sentence for each feature that goes with the mean run time, one for all others."""
+    told, untold = [], []
+    for feature, name in FEATURE_WORDS.items():
+        means, jobs = (f"correlations.{outcome}.{feature}.{kind}" for kind in ("group_mean", "job"))
+        if not metrics.has(f"{means}.estimate"):
+            continue
+        r = metrics[f"{means}.estimate"]
+        figures = f"r = {words.coefficient(r)}, n = {words.count(metrics.n(f'{means}.estimate'))} values"
+        if metrics.has(f"{means}.p_adjusted"):
+            figures += f", adjusted p {words.p_value(metrics[f'{means}.p_adjusted'])}"
+        if not metrics.value(f"{means}.reject", False):
+            untold.append(f"{name} ({figures})")
+            continue
+        sentence = f"The mean run time {'rises' if r > 0 else 'falls'} with the {name} ({figures})"
+        if metrics.has(f"{jobs}.estimate"):
+            rho = metrics[f"{jobs}.estimate"]
+            sentence += (
+                f"; {unit} by {unit} there is {words.strength(rho)} rank correlation "
+                f"(ρ = {words.coefficient(rho)}, n = {words.count(metrics.n(f'{jobs}.estimate'))})"
+            )
+        told.append(f"{sentence}.")
+    if untold:
+        told.append(f"No correlation that could be told from chance: {'; '.join(untold)}.")
+    return [words.markdown(sentence) for sentence in told]
+
+
+def _tables(trace: Trace) -> dict[str, str]:
+    """The HTML tables of a trace by name; a table with nothing in it is left out."""
+
+    def identifier(name: str) -> str:
+        return f"{trace.id}-table-{name}"
+
+    account = read_csv(trace.folder / "quality" / "row_account.csv")
+    tables = _tables_of_jobs(trace, identifier) if trace.has_jobs else {}
+    tables |= {
+        "rows": html_table(
+            account,
+            {
+                "table": ("Table", None),
+                "rows_read": ("Rows read", words.count),
+                "rows_kept": ("kept", words.count),
+                "rows_quarantined": ("put aside", words.count),
+            },
+            identifier("rows"),
+        ),
+    }
+    tables |= _tables_of_quality(trace, identifier)
+    mttf = trace.table("mttf").filter(pl.col("confidence") == 0.95)
+    causes = mttf.filter((pl.col("stratum_by") == "all") & (pl.col("event") != "failure"))
+    if causes.height:
+        columns = {
+            "event": ("Cause", None),
+            "n": ("n", words.count),
+            "events": ("Failures", words.count),
+            "mttf_s": ("Mean time to failure", words.duration),
+            "ci_low_s": ("from", words.duration),
+            "ci_high_s": ("to", words.duration),
+        }
+        tables["causes"] = html_table(causes, columns, identifier("causes"))
+    mttf = mttf.filter(pl.col("event") == "failure")
+    if mttf.height:
+        columns = {
+            "stratum": ("Lives", None),
+            "n": ("n", words.count),
+            "events": ("Failures", words.count),
+            "exposure_s": ("Time at risk", words.duration),
+            "mttf_s": ("Mean time to failure", words.duration),
+            "ci_low_s": ("from", words.duration),
+            "ci_high_s": ("to", words.duration),
+            "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
+        }
+        tables["mttf"] = html_table(_largest_strata(mttf), columns, identifier("mttf"), group="stratum_by")
+    models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
+    models = models.filter(pl.col("stratum_by") != "gpu_count")
+    if models.height:
+        models = _largest_strata(models)
+        models = models.with_columns(
+            shape_words=_with_error(models, "shape", "shape_se", words.number),
+            scale_words=_with_error(models, "scale_s", "scale_se_s", words.duration),
+        )
+        columns = {
+            "model": ("Model", None),
+            "n": ("n", words.count),
+            "events": ("Failures", words.count),
+            "shape_words": ("Shape", str),
+            "scale_words": ("Scale", str),
+            "median_s": ("Median", words.duration),
+            "aic": ("AIC", words.count),
+        }
+        models = models.with_columns(stratum=pl.concat_str("stratum_by", pl.lit(": "), "stratum"))
+        tables["models"] = html_table(models, columns, identifier("models"), group="stratum")
+    return tables
+
+
+def _tables_of_quality(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """What was wrong with the raw tables and what to do about it, what they hold, and what moved."""
+    tables = {}
+    anomalies = read_csv(trace.folder / "quality" / "anomalies.csv")
+    if anomalies.height:
+        columns = {
+            "table": ("Table", None),
+            "code": ("Code", None),
+            "sentence": ("What is wrong", None),
+            "rows": ("Rows", words.count),
+            "share": ("Share of the table", words.share),
+            "first_lines": ("Lines", None),
+            "suggestion": ("Suggestion", None),
+        }
+        tables["suggestions"] = html_table(anomalies, columns, identifier("suggestions"), longest=200)
+    validation = read_csv(trace.folder / "quality" / "validation.csv")
+    found = validation.filter((pl.col("rows_failed") != 0) | pl.col("rows_failed").is_null())
+    if found.height:
+        columns = {name: (name.replace("_", " ").capitalize(), None) for name in found.columns}
+        tables["validation"] = html_table(found, columns, identifier("validation"), longest=200)
+    statistics = read_csv(trace.folder / "quality" / "statistics.csv")
+    if statistics.height:
+        columns = {
+            "column": ("Column", None),
+            "type": ("Type", None),
+            "rows": ("Rows", words.count),
+            "blank_share": ("Blank", words.share),
+            "distinct": ("Distinct", words.count),
+            "minimum": ("Smallest", words.number),
+            "middle": ("Median", words.number),
+            "maximum": ("Largest", words.number),
+        }
+        tables["statistics"] = html_table(statistics, columns, identifier("statistics"), group="table")
+    if trace.about["has_drift"]:
+        drift = trace.table("drift").filter((pl.col("p_adjusted") < 0.05) & pl.col("before").is_not_null()).head(15)
+        if drift.height:
+            columns = {
+                "window": ("Window", None),
+                "against": ("Against", None),
+                "column": ("Column", None),
+                "value": ("Value", None),
+                "statistic": ("What", None),
+                "before": ("Before", words.number),
+                "after": ("After", words.number),
+                "n_before": ("n", words.count),
+                "n_after": ("n", words.count),
+                "effect": ("Effect", words.number),
+            }
+            tables["drift"] = html_table(drift, columns, identifier("drift"))
+    return tables
+
+
+def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """The tables that only a trace of jobs has."""
+    tables = {
+        "outcomes": html_table(
+            trace.table("outcomes"),
+            {
+                "outcome": ("Outcome", None),
+                "jobs": (f"{trace.about['unit'].capitalize()}s", words.count),
+                "jobs_share": ("Share", words.share),
+                "gpu_hours": ("GPU hours", words.number),
+                "gpu_hours_share": ("Share", words.share),
+                "n": ("n", words.count),
+                "runtime_mean_s": ("Mean run time", words.duration),
+                "runtime_median_s": ("Median", words.duration),
+                "runtime_p90_s": ("90th percentile", words.duration),
+            },
+            identifier("outcomes"),
+        ),
+    }
+    agreement = trace.table("runtime_agreement")
+    if agreement["n"].sum():
+        columns = {
+            "time": ("Time", None),
+            "n": ("n", words.count),
+            "equal_share": ("Equal", words.share),
+            "difference_p05_s": ("5th percentile (s)", words.number),
+            "difference_median_s": ("Median (s)", words.number),
+            "difference_p95_s": ("95th percentile (s)", words.number),
+            "difference_mean_s": ("Mean (s)", words.number),
+        }
+        tables["agreement"] = html_table(agreement, columns, identifier("agreement"))
+    correlations = _correlations_side_by_side(trace.table("correlations"))
+    if correlations.height:
+        columns = {
+            "feature": ("Feature", None),
+            "group_mean": ("r of group means", str),
+            "group_mean_n": ("n", words.count),
+            "group_mean_p": ("adjusted p", str),
+            "job": ("ρ over jobs", str),
+            "job_n": ("n", words.count),
+            "job_p": ("adjusted p", str),
+        }
+        tables["correlations"] = html_table(correlations, columns, identifier("correlations"), group="outcome_set")
+    return tables
+
+
+def _largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
+    """The MOST_STRATA strata with the most lives of each stratification, in the order of the table."""
+    by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")
+    largest = by_size.unique(maintain_order=True).group_by("stratum_by", maintain_order=True).head(MOST_STRATA)
+    return frame.join(largest, on=["stratum_by", "stratum"], how="semi", maintain_order="left")
+
+
+def _with_error(frame: pl.DataFrame, name: str, error: str, worded: Callable[[float], str]) -> pl.Series:
+    """A parameter with its standard error in brackets, in words; null where the model has no such parameter."""
+    texts = [
+        None if value is None else worded(value) + (f" ({worded(spread)})" if spread is not None else "")
+        for value, spread in frame.select(name, error).iter_rows()
+    ]
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _correlations_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
+    """A row per outcome set and feature: Pearson over group means beside Spearman over jobs, in words."""
+    rows: dict[tuple, dict] = {}
+    chosen = table.filter(pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(["success", "failure"]))
+    for row in chosen.iter_rows(named=True):
+        if (row["unit"], row["method"]) not in (("group_mean", "pearson"), ("job", "spearman")):
+            continue
+        key = (row["outcome_set"], row["feature"])
+        cells = rows.setdefault(key, {"outcome_set": row["outcome_set"], "feature": FEATURE_WORDS[row["feature"]]})
+        unit = row["unit"]
+        cells[f"{unit}_n"] = row["n"]
+        if row["estimate"] is not None:
+            text = words.coefficient(row["estimate"]) + ("*" if row["reject"] else "")
+            if row["ci_low"] is not None:
+                text += f" [{words.coefficient(row['ci_low'])}, {words.coefficient(row['ci_high'])}]"
+            cells[unit] = text
+        if row["p_adjusted"] is not None:
+            cells[f"{unit}_p"] = words.p_value(row["p_adjusted"]).removeprefix("= ")
+    schema = dict.fromkeys(("outcome_set", "feature"), pl.String)
+    for unit in ("group_mean", "job"):
+        schema |= {unit: pl.String, f"{unit}_n": pl.Int64, f"{unit}_p": pl.String}
+    return pl.DataFrame(list(rows.values()), schema=schema)

@@ -1,0 +1,95 @@
+"""Numbers and raw values as a person reads them, and made safe for Markdown and HTML."""
+
+import html
+import math
+import re
+
+_NO_BREAK = "\u00a0"  # between a number and its unit
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
+LONGEST_LABEL = 60
+
+
+def shorten(text: str, most: int = LONGEST_LABEL) -> str:
+    """A raw value cut to a length that fits a line."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def markdown(text: object) -> str:
+    """Any text as literal Markdown: whatever could mean something to Markdown, Quarto or HTML is a character reference.
+
+    Line breaks become spaces, so that the text cannot leave its paragraph.
+    """
+    flat = " ".join(re.split(r"[ \t\r\n\f\v]+", str(text))).strip()
+    return _NOT_PLAIN.sub(lambda match: f"&#{ord(match[0])};", flat)
+
+
+def label(text: object) -> str:
+    """A raw value from a trace, shortened, as literal Markdown."""
+    return markdown(shorten(str(text)))
+
+
+def attribute(text: object) -> str:
+    """Any text as the content of an HTML element or a quoted attribute."""
+    return html.escape(" ".join(str(text).split()), quote=True).replace("{", "&#123;").replace("`", "&#96;")
+
+
+def count(value: float) -> str:
+    """A count with thousands separated: 1,261,050."""
+    return f"{value:,.0f}"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number to so many significant digits, never in powers of ten between 0.0001 and a billion: 0.0123, 12,300."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e9:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa} × 10{_superscript(int(exponent))}"
+    rounded = float(f"{value:.{digits}g}")
+    # The power of ten of the first digit tells how many decimals leave `digits` significant ones.
+    decimals = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
+    return f"{rounded:,.{decimals}f}".replace("-", "−")
+
+
+def share(value: float) -> str:
+    """A share in per cent: 22.9 %. Below a tenth of a per cent, two significant digits."""
+    percent = 100 * value
+    if 0 < percent < 0.1:
+        return f"{number(percent, 2)}{_NO_BREAK}%"
+    return f"{percent:.1f}{_NO_BREAK}%"
+
+
+def duration(seconds: float) -> str:
+    """A time in the largest unit of which there is at least one: 38 s, 3.65 min, 31.2 h, 12.4 days, 3.1 years.
+
+    Hours go to two days, days to two years, so that neighbouring values in a table mostly share a unit.
+    """
+    for unit, size, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 172_800), ("days", 86_400, 63_115_200)):
+        if abs(seconds) < until:
+            return f"{number(seconds / size)}{_NO_BREAK}{unit}"
+    return f"{number(seconds / 31_557_600)}{_NO_BREAK}years"
+
+
+def p_value(value: float) -> str:
+    """A p-value with its relation: = 0.012, < 0.0001."""
+    return "< 0.0001" if value < 1e-4 else f"= {number(value, 2)}"
+
+
+def coefficient(value: float) -> str:
+    """A correlation to two digits, with a minus sign."""
+    return f"{value:.2f}".replace("-", "−")
+
+
+def strength(value: float) -> str:
+    """How strong a correlation is, in a word (Cohen 1988: 0.1 small, 0.3 medium, 0.5 large)."""
+    size = abs(value)
+    return "hardly any" if size < 0.1 else "a weak" if size < 0.3 else "a moderate" if size < 0.5 else "a strong"
+
+
+def plural(value: float, one: str, many: str | None = None) -> str:
+    """A count with its noun: 1 failure, 2 failures."""
+    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+
+
+def _superscript(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
