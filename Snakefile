@@ -1,0 +1,10 @@
+# The front door, so that `snakemake` typed in the checkout finds the workflow and profiles/default.
+include: "workflow/Snakefile"
+
+
+# An included rule is never the default target: without this, nothing would be planned.
+rule default:
+    default_target: True
+    input:
+        rules.all.input,
+    localrule: True

@@ -1,0 +1,166 @@
+# What goes with run time and failure; how long lives last; the charts and numbers of the report.
+
+
+rule correlate:
+    """Failure share by feature value, mean run time by feature value, and their correlations."""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        code=code_of("correlate"),
+    output:
+        failure_share="results/{trace}/tables/failure_share.csv",
+        runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
+        correlations="results/{trace}/tables/correlations.csv",
+    log:
+        "logs/{trace}/correlate.log",
+    benchmark:
+        "benchmarks/{trace}/correlate.tsv"
+    wildcard_constraints:
+        trace=any_of(JOB_TRACES),
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        cutoffs_s=lookup("correlation/cutoffs_s", within=config),
+        significance=lookup("correlation/significance", within=config),
+    script:
+        "../../scripts/correlate.py"
+
+
+rule fit_mttf:
+    """Survival curves, mean time to failure with exact intervals, and lifetime models, from lives alone."""
+    input:
+        lives="results/{trace}/lives.parquet",
+        code=code_of("fit_mttf"),
+    output:
+        survival="results/{trace}/tables/survival.csv",
+        curves="results/{trace}/tables/survival.parquet",
+        summary="results/{trace}/tables/survival_summary.csv",
+        mttf="results/{trace}/tables/mttf.csv",
+        without_end="results/{trace}/tables/failures_without_end.csv",
+        models="results/{trace}/tables/lifetime_models.csv",
+    log:
+        "logs/{trace}/fit_mttf.log",
+    benchmark:
+        "benchmarks/{trace}/fit_mttf.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        max_steps=lookup("survival/max_steps", within=config),
+        strata=lambda wildcards: strata_of(format_of(wildcards)),
+        causes=lambda wildcards: format_of(wildcards).get("causes", []),
+    script:
+        "../../scripts/fit_mttf.py"
+
+
+# In the order of the report. A chart that a trace has nothing to draw in says so in index.json, and the report leaves it
+# out. *_log: the same with a logarithmic axis of the request.
+CHARTS = [
+    "outcome_shares",
+    "runtime_distribution",
+    "runtime_by_gpu_type",
+    "runtime_by_gpu_request",
+    "runtime_by_gpu_request_log",
+    "runtime_by_cpu_request",
+    "runtime_by_cpu_request_log",
+    "runtime_by_memory_request",
+    "runtime_by_memory_request_log",
+    "runtime_by_size",
+    "runtime_by_size_log",
+    "runtime_by_measured_use",
+    "runtime_by_measured_use_log",
+    "failure_share",
+    "survival",
+    "survival_by_gpu_type",
+    "survival_by_gpu_count",
+    "mttf_by_gpu_type",
+    "mttf_by_gpu_count",
+]
+
+TABLES_OF_LIVES = dict(
+    survival="results/{trace}/tables/survival.csv",
+    summary="results/{trace}/tables/survival_summary.csv",
+    mttf="results/{trace}/tables/mttf.csv",
+)
+TABLES_OF_CHARTS = TABLES_OF_LIVES | dict(
+    outcomes="results/{trace}/tables/outcomes.csv",
+    quantiles="results/{trace}/tables/runtime_quantiles.csv",
+    failure_share="results/{trace}/tables/failure_share.csv",
+    runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
+    correlations="results/{trace}/tables/correlations.csv",
+)
+
+
+rule draw_charts:
+    """Every chart of the report, as Vega-Lite JSON and SVG, from the tables alone."""
+    input:
+        **TABLES_OF_CHARTS,
+        code=code_of("draw_charts"),
+    output:
+        index="results/{trace}/figures/index.json",
+        specs=collect("results/{{trace}}/figures/{name}.vl.json", name=CHARTS),
+        svgs=collect("results/{{trace}}/figures/{name}.svg", name=CHARTS),
+    log:
+        "logs/{trace}/draw_charts.log",
+    benchmark:
+        "benchmarks/{trace}/draw_charts.tsv"
+    wildcard_constraints:
+        trace=any_of(JOB_TRACES),
+    conda:
+        "../../environment.yml"
+    params:
+        unit=lambda wildcards: format_of(wildcards)["unit"],
+        synthetic=lambda wildcards: wildcards.trace in GENERATED,
+    script:
+        "../../scripts/draw_charts.py"
+
+
+# Which charts a component trace has depends on its strata, so each such format has a rule of its own.
+for life_format in LIFE_FORMATS:
+
+    rule:
+        name:
+            f"draw_charts_{life_format}"
+        input:
+            **TABLES_OF_LIVES,
+            code=code_of("draw_charts"),
+        output:
+            index="results/{trace}/figures/index.json",
+            specs=collect("results/{{trace}}/figures/{name}.vl.json", name=charts_of_lives(life_format)),
+            svgs=collect("results/{{trace}}/figures/{name}.svg", name=charts_of_lives(life_format)),
+        log:
+            "logs/{trace}/draw_charts.log",
+        benchmark:
+            "benchmarks/{trace}/draw_charts.tsv"
+        wildcard_constraints:
+            trace=any_of(traces_with_format(life_format)),
+        conda:
+            "../../environment.yml"
+        params:
+            unit=FORMATS[life_format]["unit"],
+            synthetic=False,
+        script:
+            "../../scripts/draw_charts.py"
+
+
+rule summarise:
+    """Every number that the report's prose uses, with its unit, n and source table."""
+    input:
+        unpack(tables_of_summary),
+        account="results/{trace}/quality/row_account.csv",
+        anomalies="results/{trace}/quality/anomalies.csv",
+        statistics="results/{trace}/quality/statistics.csv",
+        validation="results/{trace}/quality/validation.csv",
+        without_end="results/{trace}/tables/failures_without_end.csv",
+        models="results/{trace}/tables/lifetime_models.csv",
+        code=code_of("summarise"),
+    output:
+        metrics="results/{trace}/metrics.json",
+    log:
+        "logs/{trace}/summarise.log",
+    benchmark:
+        "benchmarks/{trace}/summarise.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../../scripts/summarise.py"

@@ -1,0 +1,138 @@
+# Before any job: the configuration is checked, the raw files are found, and the modules of each script are listed.
+import sys
+from pathlib import Path
+
+import yaml
+
+WORKFLOW = Path(str(workflow.current_basedir)).parent
+sys.path.insert(0, str(WORKFLOW))
+
+from study.config import ConfigError, dump, layers_of, load_yaml, resolve
+from study.helpers import helpers
+from study.lock import hold
+from study.raw_tables import raw_tables
+
+ROOT = WORKFLOW.parent
+FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
+
+try:
+    resolved = resolve(
+        layers_of(workflow),
+        load_yaml(ROOT / "config" / "traces.yaml", "config/traces.yaml"),
+        {name: format["tables"] for name, format in FORMATS.items()},
+    )
+    RAW_TABLES = {trace: raw_tables(trace, entry, FORMATS) for trace, entry in resolved["registry"].items()}
+except ConfigError as error:
+    # One plain message in place of a traceback through the Snakefile.
+    print(f"error in the configuration\n{error}", file=sys.stderr)
+    sys.exit(1)
+
+config.clear()
+config.update(resolved)
+REGISTRY = config["registry"]
+GENERATED = [trace for trace, entry in REGISTRY.items() if "generate" in entry]
+
+
+def traces_with(key, value):
+    """The traces of the study whose format has this in formats.yaml."""
+    return [trace for trace, entry in REGISTRY.items() if FORMATS[entry["format"]].get(key) == value]
+
+
+def traces_with_format(name):
+    return [trace for trace, entry in REGISTRY.items() if entry["format"] == name]
+
+
+JOB_TRACES = traces_with("gives", "jobs")
+LIFE_TRACES = traces_with("gives", "lives")
+LIFE_FORMATS = sorted({REGISTRY[trace]["format"] for trace in LIFE_TRACES})
+ATTEMPT_TRACES = traces_with("attempts", True)
+
+
+def any_of(names):
+    """A regular expression that matches just these names; where there are none, nothing."""
+    return "|".join(names) or "(?!)"
+
+
+def seen_from_here(path):
+    """A file of the checkout as a path from where the command is typed, or in full if it lies elsewhere."""
+    path, here = Path(path), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def code_of(script, *modules):
+    """The modules that a script imports, as inputs of its rule: an edited one reruns the rules that use it."""
+    return [local(seen_from_here(file)) for file in helpers(ROOT / "scripts" / f"{script}.py", *modules)]
+
+
+def format_of(wildcards):
+    """What formats.yaml says of the trace's format."""
+    return FORMATS[REGISTRY[wildcards.trace]["format"]]
+
+
+def code_with_format(script):
+    """The modules of a script that also calls the trace's format module."""
+    return lambda wildcards: code_of(script, f"ttf.traces.{REGISTRY[wildcards.trace]['format']}")
+
+
+def mapping_of(wildcards):
+    """What the registry says of the columns of a trace in the format table; of another trace nothing."""
+    keys = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
+    return {key: REGISTRY[wildcards.trace][key] for key in keys if key in REGISTRY[wildcards.trace]}
+
+
+def reader_of(wildcards):
+    """The module that reads raw tables which are no tables of lines, if the format has one."""
+    reader = format_of(wildcards).get("reader")
+    return [f"ttf.traces.{reader}"] if reader else []
+
+
+def strata_of(format):
+    """What the lives of a format are told apart by, besides `all`."""
+    return format.get("strata", ["gpu_type", "gpu_count", "account"])
+
+
+def charts_of_lives(life_format):
+    """The charts of a component trace, in the order of the report."""
+    strata = strata_of(FORMATS[life_format])
+    return ["survival", *(f"survival_by_{name}" for name in strata), *(f"mttf_by_{name}" for name in strata)]
+
+
+def tables_of_summary(wildcards):
+    """The tables behind the numbers of the report: a component trace has no jobs, and few traces have drift."""
+    drift = {"drift": "results/{trace}/tables/drift.csv"} if wildcards.trace in WINDOWS else {}
+    if wildcards.trace in LIFE_TRACES:
+        return TABLES_OF_LIVES | drift | {"lives": "results/{trace}/lives.parquet"}
+    return (
+        TABLES_OF_CHARTS
+        | drift
+        | {
+            "agreement": "results/{trace}/tables/runtime_agreement.csv",
+            "jobs": "results/{trace}/jobs.parquet",
+            "nodes": "results/{trace}/nodes.parquet",
+        }
+    )
+
+
+def of_every_trace(pattern):
+    return collect(pattern, trace=config["study"])
+
+
+def products():
+    """Every product of every trace but the report, so that one somebody deleted comes back."""
+    of_all = (rules.ingest, rules.describe_tables, rules.derive_lives, rules.fit_mttf, rules.summarise)
+    of_jobs = (rules.derive_runtimes, rules.split_outcomes, rules.correlate, rules.draw_charts)
+    return (
+        [of_every_trace(rule.output) for rule in of_all]
+        + [collect(rule.output, trace=JOB_TRACES) for rule in of_jobs]
+        + list(COMPARISON.values())
+        + [collect(rules.derive_attempts.output, trace=ATTEMPT_TRACES)]
+        + [collect(rules.measure_drift.output, trace=list(WINDOWS))]
+        + [
+            collect(getattr(rules, f"draw_charts_{life_format}").output, trace=traces_with_format(life_format))
+            for life_format in LIFE_FORMATS
+        ]
+    )
+
+
+wildcard_constraints:
+    trace=any_of(config["study"]),

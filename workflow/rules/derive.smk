@@ -1,0 +1,95 @@
+# Typed raw tables -> jobs with run times -> jobs by outcome, and lives.
+
+
+rule derive_runtimes:
+    """The common job record: start, end, run time, queueing delay, outcome and requests of every job."""
+    input:
+        raw="results/{trace}/raw",
+        code=code_with_format("derive_runtimes"),
+    output:
+        jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        agreement="results/{trace}/tables/runtime_agreement.csv",
+    log:
+        "logs/{trace}/derive_runtimes.log",
+    benchmark:
+        "benchmarks/{trace}/derive_runtimes.tsv"
+    wildcard_constraints:
+        trace=any_of(JOB_TRACES),
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        format=lookup("registry/{trace}/format", within=config),
+        entry=lambda wildcards: mapping_of(wildcards),
+        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+    script:
+        "../../scripts/derive_runtimes.py"
+
+
+rule derive_attempts:
+    """Every try at a job, in sequence, where the format tells them apart."""
+    input:
+        raw="results/{trace}/raw",
+        code=code_with_format("derive_attempts"),
+    output:
+        attempts="results/{trace}/attempts.parquet",
+    log:
+        "logs/{trace}/derive_attempts.log",
+    benchmark:
+        "benchmarks/{trace}/derive_attempts.tsv"
+    wildcard_constraints:
+        trace=any_of(ATTEMPT_TRACES),
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        format=lookup("registry/{trace}/format", within=config),
+        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+    script:
+        "../../scripts/derive_attempts.py"
+
+
+rule split_outcomes:
+    """Every job into one of success, failure, unresolved (running or waiting) and cancelled; totals by outcome."""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        code=code_of("split_outcomes"),
+    output:
+        success="results/{trace}/success.parquet",
+        failure="results/{trace}/failure.parquet",
+        unresolved="results/{trace}/unresolved.parquet",
+        cancelled="results/{trace}/cancelled.parquet",
+        outcomes="results/{trace}/tables/outcomes.csv",
+        quantiles="results/{trace}/tables/runtime_quantiles.csv",
+    log:
+        "logs/{trace}/split_outcomes.log",
+    benchmark:
+        "benchmarks/{trace}/split_outcomes.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 2
+    script:
+        "../../scripts/split_outcomes.py"
+
+
+rule derive_lives:
+    """Exposure with its duration and the event that ended it, censored where none did: of jobs, or of components."""
+    input:
+        branch(lambda wildcards: wildcards.trace in JOB_TRACES, "results/{trace}/jobs.parquet", "results/{trace}/raw"),
+        code=code_with_format("derive_lives"),
+    output:
+        lives="results/{trace}/lives.parquet",
+    log:
+        "logs/{trace}/derive_lives.log",
+    benchmark:
+        "benchmarks/{trace}/derive_lives.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        format=lookup("registry/{trace}/format", within=config),
+        gives=lambda wildcards: format_of(wildcards)["gives"],
+        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+    script:
+        "../../scripts/derive_lives.py"

@@ -1,0 +1,85 @@
+# What the raw tables hold and what is wrong with them, in words; what moved from window to window.
+from study.table_schema import schema_of
+from study.windows import windows_of
+
+try:
+    in_force = {
+        trace: schema_of(trace, entry, WORKFLOW / "schemas" / "tables" / f"{entry['format']}.yaml")
+        for trace, entry in REGISTRY.items()
+    }
+    # Trace -> how its drift is measured: `by` windows of the submission, `against` another trace of the study.
+    WINDOWS = {trace: asked for trace, entry in REGISTRY.items() if (asked := windows_of(trace, entry, JOB_TRACES))}
+except ConfigError as error:
+    print(f"error in the configuration\n{error}", file=sys.stderr)
+    sys.exit(1)
+
+# Trace -> the schema of its raw tables: its format's, or the one of a person's own that its registry entry names; none
+# where it follows from the entry.
+SCHEMAS = {
+    trace: [] if path is None else str(path) if "schema" in REGISTRY[trace] else local(seen_from_here(path))
+    for trace, path in in_force.items()
+}
+
+
+rule describe_tables:
+    """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
+    input:
+        unpack(lambda wildcards: RAW_TABLES[wildcards.trace]),
+        raw="results/{trace}/raw",
+        quarantine="results/{trace}/quality/quarantine.parquet",
+        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        code=lambda wildcards: code_of("describe_tables", *reader_of(wildcards)),
+    output:
+        statistics="results/{trace}/quality/statistics.csv",
+        validation="results/{trace}/quality/validation.csv",
+        suggested="results/{trace}/quality/suggested_schema.yaml",
+    log:
+        "logs/{trace}/describe_tables.log",
+    benchmark:
+        "benchmarks/{trace}/describe_tables.tsv"
+    # Nothing but the summary waits for it: it runs beside the charts, on one core.
+    priority: -10
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        files=lambda wildcards: RAW_TABLES[wildcards.trace],
+        reader=lambda wildcards: format_of(wildcards).get("reader"),
+        entry=lambda wildcards: mapping_of(wildcards),
+    script:
+        "../../scripts/describe_tables.py"
+
+
+rule measure_drift:
+    """Which shares, medians and failure rates moved between windows of the submission, or against another trace."""
+    input:
+        # Of the trace that this one is measured against, if there is one.
+        unpack(
+            lambda wildcards: (
+                {"against": f"results/{WINDOWS[wildcards.trace]['against']}/jobs.parquet"}
+                if "against" in WINDOWS[wildcards.trace]
+                else {}
+            )
+        ),
+        jobs="results/{trace}/jobs.parquet",
+        code=code_of("measure_drift"),
+    output:
+        drift="results/{trace}/tables/drift.csv",
+        spec="results/{trace}/figures/drift.vl.json",
+        svg="results/{trace}/figures/drift.svg",
+        index="results/{trace}/figures/drift.index.json",
+    log:
+        "logs/{trace}/measure_drift.log",
+    benchmark:
+        "benchmarks/{trace}/measure_drift.tsv"
+    wildcard_constraints:
+        trace=any_of(WINDOWS),
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        windows=lambda wildcards: WINDOWS[wildcards.trace],
+        unit=lambda wildcards: format_of(wildcards)["unit"],
+        synthetic=lambda wildcards: wildcards.trace in GENERATED,
+    script:
+        "../../scripts/measure_drift.py"

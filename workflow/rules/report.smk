@@ -1,0 +1,86 @@
+# The report: one self-contained page made from tables, charts and metrics; it computes nothing.
+
+
+rule write_config:
+    """The configuration this study was run with: defaults, files and --config merged and checked."""
+    input:
+        code=code_of("write_config"),
+    output:
+        "results/config.yaml",
+    log:
+        "logs/write_config.log",
+    benchmark:
+        "benchmarks/write_config.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        text=dump(resolved),
+    script:
+        "../../scripts/write_config.py"
+
+
+TEMPLATES = sorted(
+    seen_from_here(path) for path in (ROOT / "report").rglob("*") if path.suffix in (".qmd", ".html", ".bib")
+)
+
+
+rule write_report_source:
+    """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
+    input:
+        metrics=of_every_trace("results/{trace}/metrics.json"),
+        figures=of_every_trace("results/{trace}/figures/index.json"),
+        drift=collect("results/{trace}/figures/drift.index.json", trace=list(WINDOWS)),
+        comparison=list(COMPARISON.values()),
+        templates=[local(path) for path in TEMPLATES],
+        code=code_of("write_report_source"),
+    output:
+        report="results/report/source/report.qmd",
+        traces=of_every_trace("results/report/source/_{trace}.qmd"),
+        header="results/report/source/header.html",
+        footer="results/report/source/footer.html",
+        bibliography="results/report/source/references.bib",
+        vega="results/report/source/vega.js",
+    log:
+        "logs/write_report_source.log",
+    benchmark:
+        "benchmarks/write_report_source.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        study=config["study"],
+        about={
+            trace: {
+                key: entry[key] for key in ("format", "title", "source", "licence", "citation", "note") if key in entry
+            }
+            | {"synthetic": trace in GENERATED, "has_drift": trace in WINDOWS}
+            | {key: FORMATS[entry["format"]][key] for key in ("unit", "gives")}
+            for trace, entry in REGISTRY.items()
+        },
+        cutoffs_s=lookup("correlation/cutoffs_s", within=config),
+        significance=lookup("correlation/significance", within=config),
+    script:
+        "../../scripts/write_report_source.py"
+
+
+rule render_report:
+    """The page: by Quarto where it is on the PATH, else by Pandoc, from the same source."""
+    input:
+        report="results/report/source/report.qmd",
+        traces=of_every_trace("results/report/source/_{trace}.qmd"),
+        header="results/report/source/header.html",
+        footer="results/report/source/footer.html",
+        bibliography="results/report/source/references.bib",
+        vega="results/report/source/vega.js",
+        filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
+        style=local(seen_from_here(ROOT / "report" / "pandoc.css")),
+        code=code_of("render_report"),
+    output:
+        page="results/report/index.html",
+    log:
+        "logs/render_report.log",
+    benchmark:
+        "benchmarks/render_report.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../../scripts/render_report.py"

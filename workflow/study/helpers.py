@@ -1,0 +1,62 @@
+"""Which modules of scripts/ttf an entry script imports, directly or through another: they are inputs of its rule.
+
+Snakemake follows a script, not what it imports; without this an edited helper would rerun nothing.
+"""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
+    """Files of the ttf package that `script` and the named modules (such as "ttf.traces.openb") need, sorted.
+
+    Only absolute imports count (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's
+    __init__.py runs when a module of it is imported, so it is needed too.
+    Raises ModuleNotFoundError for a module that is not there, ImportError for a relative import.
+    """
+    root = script.parent
+    found: set[Path] = set()
+    pending = [*_imported(script, root), *(file for module in modules for file in _files_of(module, root))]
+    while pending:
+        file = pending.pop()
+        if file not in found:
+            found.add(file)
+            pending += _imported(file, root)
+    return tuple(sorted(found))
+
+
+@cache
+def _imported(file: Path, root: Path) -> tuple[Path, ...]:
+    files = []
+    for node in ast.walk(ast.parse(file.read_bytes(), filename=str(file))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                files += _files_of(alias.name, root)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                raise ImportError(f"{file}, line {node.lineno}: a relative import; write `from ttf. ... import ...`")
+            for alias in node.names:
+                files += _files_of(f"{node.module}.{alias.name}", root, may_be_a_name=True)
+    return tuple(files)
+
+
+def _files_of(module: str, root: Path, may_be_a_name: bool = False) -> list[Path]:
+    """The file of a module and those of the packages around it; of a name imported from a module, that module's."""
+    parts = module.split(".")
+    if parts[0] != "ttf":
+        return []
+    file = _file_of(parts, root)
+    if file is None and may_be_a_name:
+        parts.pop()
+        file = _file_of(parts, root)
+    if file is None:
+        raise ModuleNotFoundError(f"no module {module} under {root}")
+    around = (root.joinpath(*parts[:count], "__init__.py") for count in range(1, len(parts)))
+    return [file, *(package for package in around if package.is_file())]
+
+
+def _file_of(parts: list[str], root: Path) -> Path | None:
+    path = root.joinpath(*parts)
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
