@@ -1,0 +1,55 @@
+"""Five traces at once, of jobs and of components, in one report with a section that compares them."""
+
+import re
+
+import polars as pl
+import pytest
+from study_runs import check_out
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, shared_data):
+    study = check_out(tmp_path_factory.mktemp("five") / "checkout")
+    folders = {name: {"folder": str(shared_data / name)} for name in ("openb", "titan", "lanl", "eagle")}
+    folders["openb"]["windows"] = {"by": "month"}
+    sample = {"sample": {"generate": {"tasks": 2000}}}
+    study.snakemake(study=["sample", *folders], registry=sample | folders)
+    return study.folder / "results"
+
+
+def test_known_answers(results):
+    def failures(trace):
+        mttf = pl.read_csv(results / trace / "tables/mttf.csv", infer_schema_length=None)
+        overall = (pl.col("event") == "failure") & (pl.col("stratum_by") == "all") & (pl.col("confidence") == 0.95)
+        return mttf.filter(overall).select("n", "events").row(0)
+
+    assert failures("titan") == (30_207, 5_089)
+    assert failures("openb") == (7_255, 1_870)
+    assert failures("eagle") == (1_000, 15)
+    outages = pl.read_csv(results / "lanl/quality/row_account.csv")
+    assert outages.rows() == [("outages", 23_739, 23_739, 0)]
+    eagle = pl.read_csv(results / "eagle/tables/outcomes.csv")
+    assert dict(eagle.select("outcome", "jobs").iter_rows()) == {"success": 985, "failure": 15}
+
+
+def test_component_traces_have_no_job_tables(results):
+    for trace in ("titan", "lanl"):
+        assert not (results / trace / "jobs.parquet").exists()
+        assert not (results / trace / "tables/outcomes.csv").exists()
+
+
+def test_one_page_with_a_comparison(results):
+    page = (results / "report/index.html").read_text()
+    assert len(page) < 5_000_000
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert "Traces side by side" in text
+    assert "sample (synthetic)" in text
+    assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
+    compared = pl.read_csv(results / "comparison/mttf.csv", infer_schema_length=None)
+    assert set(compared["trace"]) == {"sample", "openb", "titan", "lanl", "eagle"}
+
+
+def test_drift_between_months(results):
+    drift = pl.read_csv(results / "openb/tables/drift.csv", infer_schema_length=None)
+    assert drift.height > 0
+    assert drift["p_value"].drop_nulls().is_between(0, 1).all()

@@ -1,0 +1,105 @@
+"""Running the study as a user does, in a copy of the checkout."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+CHECKOUT = ("Snakefile", "workflow", "scripts", "config", "profiles", "report", "environment.yml", "README.md")
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A folder with the workflow in it, where `snakemake` is typed."""
+
+    folder: Path
+
+    def snakemake(self, *arguments: str, check: bool = True, **config) -> subprocess.CompletedProcess:
+        """Run snakemake here; `config` is written to a file of the user's and given by --configfile."""
+        if config:
+            (self.folder / "my.yaml").write_text(yaml.safe_dump(config))
+            arguments = ("--configfile", "my.yaml", *arguments)
+        done = subprocess.run(
+            [sys.executable, "-m", "snakemake", *arguments],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment(),
+        )
+        if check:
+            assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def planned(self, *arguments: str, **config) -> set[str]:
+        """The rules that a run would execute now."""
+        shown = self.snakemake("--dry-run", *arguments, **config)
+        text = shown.stdout + shown.stderr
+        if "Nothing to be done" in text:
+            return set()
+        table = text.split("Job stats:")[1].split("\ntotal")[0]
+        return set(re.findall(r"^(\w+) +\d+$", table, re.MULTILINE)) - {"default", "all"}
+
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of every file under results/."""
+        results = self.folder / "results"
+        return {
+            str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(results.rglob("*"))
+            if path.is_file()
+        }
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+
+
+def environment() -> dict[str, str]:
+    """The environment of a rule, without what a test runner put into it; a page by Quarto would be another page."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "POLARS", "PYTHON"))}
+    return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def check_out(folder: Path) -> Checkout:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in CHECKOUT:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".snakemake"))
+        else:
+            shutil.copy2(source, folder / name)
+    return Checkout(folder)
+
+
+SMALL = {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000}}}}
+
+PODS_HEADER = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+)
+
+
+def pods(count: int = 200, phases=("Succeeded", "Failed", "Running")) -> list[str]:
+    """Lines of a table of pods, all good."""
+    return [
+        f"pod-{n},{4000 + 1000 * (n % 3)},{8192 * (1 + n % 4)},1,{[250, 500, 1000][n % 3]},V100,LS,"
+        f"{phases[n % len(phases)]},{n},{n + 20 + 7 * (n % 50)},{n + 1}"
+        for n in range(count)
+    ]
+
+
+def write_pods(study: Checkout, lines: list[str], trace: str = "mine", header: str = PODS_HEADER) -> dict:
+    """Write the lines as the trace's table of pods; return the configuration that names it."""
+    folder = study.folder / "raw" / trace
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "openb_pod_list_default.csv").write_text("\n".join([header, *lines]) + "\n")
+    return {"study": [trace], "registry": {trace: {"format": "openb", "folder": f"raw/{trace}"}}}

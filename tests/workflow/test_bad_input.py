@@ -1,0 +1,162 @@
+"""Bad input ends in one clear message with file and line or key, exit code 1 and nothing half-written."""
+
+import gzip
+import re
+import tarfile
+
+import polars as pl
+import pytest
+from study_runs import Checkout, check_out, pods, write_pods
+
+
+@pytest.fixture(scope="module")
+def folder_with_workflow(tmp_path_factory) -> Checkout:
+    return check_out(tmp_path_factory.mktemp("bad") / "checkout")
+
+
+def refused(study: Checkout, config: dict, *target: str) -> str:
+    done = study.snakemake(*target, check=False, **config)
+    assert done.returncode == 1
+    message = done.stderr + done.stdout
+    assert "Traceback" not in message
+    return message
+
+
+TABLE = "raw/mine/openb_pod_list_default.csv"
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def html_page(path):
+    path.write_text("<!DOCTYPE html>\n<html><body>404 Not Found</body></html>\n")
+
+
+def other_columns(path):
+    path.write_text("time,level,text\n1,info,hello\n")
+
+
+def truncated_gz(path):
+    whole = gzip.compress(path.read_bytes(), mtime=0)
+    path.with_name(path.name + ".gz").write_bytes(whole[: len(whole) // 2])
+    path.unlink()
+
+
+def truncated_tar_gz(path):
+    archive = path.with_name("openb_pod_list_default.tar.gz")
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(path, arcname=path.name)
+    archive.write_bytes(archive.read_bytes()[:-400])
+    path.unlink()
+
+
+def text_for_numbers(path):
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], *(line.replace(",8192,", ",eight,") for line in lines[1:])]) + "\n")
+
+
+def short_rows(path):
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], *(line.rsplit(",", 1)[0] for line in lines[1:])]) + "\n")
+
+
+BAD_FILES = {
+    empty: [TABLE, "the file is empty"],
+    html_page: [TABLE, "line 1", "HTML"],
+    other_columns: [TABLE, "line 1", "pod_phase"],
+    truncated_gz: [TABLE + ".gz", "cut short"],
+    truncated_tar_gz: ["openb_pod_list_default.tar.gz", "cut short"],
+    text_for_numbers: [TABLE, "not_a_number", "memory_mib", "line 2", "quarantine.max_share"],
+    short_rows: [TABLE, "wrong_column_count", "line 2", "11 columns"],
+}
+
+
+@pytest.mark.parametrize("spoil", BAD_FILES, ids=lambda spoil: spoil.__name__)
+def test_bad_file_is_named_and_a_corrected_rerun_goes_on(tmp_path, spoil):
+    study = check_out(tmp_path / "checkout")
+    config = write_pods(study, pods())
+    folder = study.folder / "raw" / "mine"
+    spoil(folder / "openb_pod_list_default.csv")
+    message = refused(study, config, "--", "ingested")
+    assert [part for part in BAD_FILES[spoil] if part not in message] == []
+    assert not (study.folder / "results" / "mine" / "raw").exists()
+    assert not list((study.folder / "results").rglob("*.parquet"))
+    for file in folder.iterdir():
+        file.unlink()
+    study.snakemake("--", "ingested", **write_pods(study, pods()))
+    account = pl.read_csv(study.folder / "results/mine/quality/row_account.csv")
+    assert account.rows() == [("pods", 200, 200, 0)]
+
+
+def test_rows_that_break_a_rule_are_put_aside_and_counted(checkout):
+    lines = pods(400)
+    lines[10] = lines[10].replace("Failed", "Exploded")
+    lines[20] = "pod-20,1,2"
+    lines[30] = lines[31]
+    config = write_pods(checkout, lines)
+    checkout.snakemake(**config)
+    quality = checkout.folder / "results/mine/quality"
+    assert pl.read_csv(quality / "row_account.csv").rows() == [("pods", 400, 397, 3)]
+    rows = pl.read_parquet(quality / "quarantine.parquet").select("line", "reason", "text").rows()
+    assert rows == [
+        (12, "unknown_value", lines[10]),
+        (22, "wrong_column_count", lines[20]),
+        (33, "duplicate_key", lines[31]),
+    ]
+    page = (checkout.folder / "results/report/index.html").read_text()
+    assert "unknown_value" in page
+
+
+def test_missing_table_folder_and_format(folder_with_workflow):
+    study = folder_with_workflow
+    registry = {"mine": {"format": "openb", "folder": "nowhere"}}
+    message = refused(study, {"study": ["mine"], "registry": registry})
+    assert "registry.mine.folder" in message
+    assert "no such folder" in message
+    (study.folder / "nothing").mkdir()
+    message = refused(study, {"study": ["mine"], "registry": {"mine": {"format": "openb", "folder": "nothing"}}})
+    assert "table pods is missing" in message
+    assert "openb_pod_list_default.csv" in message
+    message = refused(study, {"study": ["mine"], "registry": {"mine": {"format": "openbb", "folder": "nothing"}}})
+    assert "my.yaml: registry.mine.format" in message
+    assert "did you mean openb" in message
+
+
+def test_wrong_key_is_answered_with_file_key_and_nearest(folder_with_workflow):
+    message = refused(folder_with_workflow, {"survival": {"max_stps": 3}})
+    assert "my.yaml: survival.max_stps" in message
+    assert "did you mean max_steps" in message
+
+
+DEGENERATE = {
+    "no_failures": pods(30, phases=("Succeeded", "Running")),
+    "long_without_failure": [f"pod-{n},4000,8192,1,500,,LS,Succeeded,0,{90_000 + n},1" for n in range(20)],
+    "no_successes": pods(30, phases=("Failed", "Running")),
+    "one_row": pods(1),
+    "one_failure": pods(1, phases=("Failed",)),
+    "all_waiting": [line.rsplit(",", 1)[0] + "," for line in pods(5, phases=("Pending",))],
+    "constant": [line.replace("250", "500").replace("1000,V", "500,V") for line in pods(60)],
+}
+
+
+def test_degenerate_traces_give_a_report_with_reasons(checkout):
+    registry = {}
+    for trace, lines in DEGENERATE.items():
+        registry |= write_pods(checkout, lines, trace)["registry"]
+    checkout.snakemake(study=list(DEGENERATE), registry=registry)
+    page = (checkout.folder / "results/report/index.html").read_text()
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert "<pre" not in text, "prose became a block of code"
+    for trace in DEGENERATE:
+        for file in (checkout.folder / "results" / trace / "tables").glob("*.csv"):
+            cells = {cell.lower() for line in file.read_text().splitlines() for cell in line.split(",")}
+            assert not cells & {"nan", "inf", "-inf"}, file
+    assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
+    mttf = pl.read_csv(checkout.folder / "results/no_failures/tables/mttf.csv")
+    assert mttf["mttf_s"].null_count() == mttf.height
+    assert mttf["ci_low_s"].null_count() == 0
+    constant = pl.read_csv(checkout.folder / "results/constant/tables/correlations.csv")
+    gpu = constant.filter(pl.col("feature") == "gpu_request")
+    assert gpu["estimate"].null_count() == gpu.height
+    assert gpu["reason"].null_count() == 0

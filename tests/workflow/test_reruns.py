@@ -1,0 +1,155 @@
+"""A rerun does what is needed and nothing else; a killed run goes on to the same bytes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from study_runs import SMALL, Checkout, environment
+
+REPORT = {"write_report_source", "render_report"}
+FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
+FROM_LIVES = {"fit_mttf"} | FROM_SUMMARY
+FROM_JOBS = {"split_outcomes", "derive_lives", "correlate"} | FROM_LIVES
+FROM_TYPED = {"derive_runtimes"} | FROM_JOBS
+FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
+
+EDITED_MODULES = {
+    "scripts/ttf/raw_tables.py": FROM_RAW,
+    "scripts/ttf/traces/pai2020.py": FROM_TYPED,
+    "scripts/ttf/traces/table.py": set(),
+    "scripts/ttf/quality/statistics.py": {"describe_tables", "summarise"} | REPORT,
+    "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
+    "scripts/ttf/traces/openb.py": set(),
+    "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
+    "scripts/ttf/lives.py": {"derive_lives"} | FROM_LIVES,
+    "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
+    "scripts/ttf/stats/survival.py": FROM_LIVES,
+    "scripts/ttf/stats/mttf.py": FROM_LIVES,
+    "scripts/ttf/charts/theme.py": {"draw_charts"} | REPORT,
+    "scripts/ttf/metrics.py": {"summarise"} | REPORT,
+    "scripts/ttf/report/source.py": REPORT,
+    "scripts/ttf/report/render.py": {"render_report"},
+    "report/sections/methods.qmd": REPORT,
+    "report/pandoc.css": {"render_report"},
+    "workflow/schemas/tables/pai2020.yaml": FROM_RAW,
+    "workflow/schemas/tables/openb.yaml": set(),
+    "README.md": set(),
+}
+
+
+def with_config(**changes) -> dict:
+    return {**SMALL, **changes}
+
+
+CHANGED_KEYS = {
+    "correlation.cutoffs_s": (
+        with_config(correlation={"cutoffs_s": [3600]}),
+        {"correlate", "write_config"} | FROM_SUMMARY,
+    ),
+    "correlation.significance": (
+        with_config(correlation={"significance": 0.01}),
+        {"correlate", "write_config"} | FROM_SUMMARY,
+    ),
+    "survival.max_steps": (with_config(survival={"max_steps": 50}), FROM_LIVES | {"write_config"}),
+    "quarantine.max_share": (with_config(quarantine={"max_share": 0.5}), FROM_RAW | {"write_config"}),
+    "registry.sample.generate.seed": (
+        with_config(registry={"sample": {"generate": {"tasks": 2000, "seed": 7}}}),
+        FROM_RAW | {"make_sample", "write_config"},
+    ),
+    "registry.sample.title": (
+        with_config(registry={"sample": {"generate": {"tasks": 2000}, "title": "Another title"}}),
+        REPORT | {"write_config"},
+    ),
+    "registry of another trace": (
+        with_config(registry={"sample": {"generate": {"tasks": 2000}}, "openb": {"title": "Another title"}}),
+        set(),
+    ),
+}
+
+
+def test_second_run_has_nothing_to_do(finished_study):
+    assert finished_study.planned(**SMALL) == set()
+
+
+@pytest.mark.parametrize("file", EDITED_MODULES)
+def test_edited_file_reruns_what_uses_it(study, file):
+    with (study.folder / file).open("a") as text:
+        text.write("\n")
+    assert study.planned(**SMALL) == EDITED_MODULES[file]
+
+
+@pytest.mark.parametrize("key", CHANGED_KEYS)
+def test_changed_key_reruns_what_reads_it(study, key):
+    config, rules = CHANGED_KEYS[key]
+    assert study.planned(**config) == rules
+
+
+def test_edited_raw_file_reruns_its_trace(study):
+    with (study.folder / "data/sample/pai_sensor_table.csv").open("ab") as table:
+        table.write(b"\n")
+    assert study.planned(**SMALL) == FROM_RAW
+
+
+def test_touched_file_reruns_nothing(study):
+    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/mttf.py", "report/report.qmd"):
+        (study.folder / file).touch()
+    assert study.planned(**SMALL) == set()
+
+
+def test_rerun_after_an_edit_gives_the_bytes_of_a_clean_run(study, finished_study):
+    (study.folder / "results/sample/tables/mttf.csv").unlink()
+    (study.folder / "results/report/index.html").unlink()
+    study.snakemake(**SMALL)
+    assert study.hashes() == finished_study.hashes()
+
+
+def test_one_core_and_two_give_the_same_bytes(checkout, finished_study):
+    checkout.snakemake("--cores", "1", **SMALL)
+    assert checkout.hashes() == finished_study.hashes()
+
+
+def test_only_one_run_at_a_time(study):
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from pathlib import Path; from study.lock import hold;"
+            "assert hold(Path('.snakemake')); print('held', flush=True); input()",
+        ],
+        cwd=study.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment() | {"PYTHONPATH": str(study.folder / "workflow")},
+    )
+    assert holder.stdout.readline() == "held\n"
+    (study.folder / "results/report/index.html").unlink()
+    refused = study.snakemake(check=False, **SMALL)
+    holder.communicate("\n")
+    assert refused.returncode == 1
+    assert "another run is at work in this folder" in refused.stderr
+    study.snakemake(**SMALL)
+
+
+@pytest.mark.parametrize("moment", ["results/sample/raw", "results/sample/tables/correlations.csv"])
+def test_killed_run_goes_on_to_the_same_bytes(checkout: Checkout, finished_study, moment):
+    checkout.snakemake("--dry-run", **SMALL)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--configfile", "my.yaml"],
+        cwd=checkout.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=environment(),
+    )
+    deadline = time.monotonic() + 120
+    while not (checkout.folder / moment).exists() and run.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    assert not (checkout.folder / "results/report/index.html").exists(), "the run ended before it could be killed"
+    checkout.snakemake(**SMALL)
+    assert checkout.hashes() == finished_study.hashes()
