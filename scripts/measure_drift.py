@@ -18,9 +18,10 @@ def main(snakemake):
         other = pl.read_parquet(snakemake.input.against)
         comparisons += between(other, jobs, (windows["against"], trace))
     table = drift_table(comparisons)
-    write_csv(table, snakemake.output.drift)
+    output = snakemake.output
+    write_csv(table, output.drift)
     drawn = drift_chart(table, Study(snakemake.params.unit, snakemake.params.synthetic))
-    save_charts({"drift": drawn}, [snakemake.output.spec], [snakemake.output.svg], snakemake.output.index)
+    save_charts({"drift": drawn}, output.specs, output.svgs, output.index)
     moved = int((table["p_adjusted"] < 0.05).sum())
     return f"{table.height:,} comparisons, {moved:,} differ beyond chance"
 

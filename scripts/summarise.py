@@ -8,29 +8,32 @@ def main(snakemake):
     from pathlib import Path
 
     import polars as pl
-    from ttf import metrics as of
-    from ttf.quality.numbers import of_drift, of_quality
+    from ttf.numbers import jobs as of_jobs
+    from ttf.numbers import lives as of_lives
+    from ttf.numbers.analyses import NUMBERS
+    from ttf.numbers.metrics import Metrics
+    from ttf.numbers.quality import of_quality
     from ttf.tables import read_csv
 
     tables = {name: read_csv(path) for name, path in snakemake.input.items() if str(path).endswith(".csv")}
-    metrics = of.Metrics()
-    of.of_rows(metrics, tables["account"])
+    metrics = Metrics()
+    of_jobs.of_rows(metrics, tables["account"])
     of_quality(metrics, tables["anomalies"], tables["statistics"], tables["validation"])
-    if "drift" in tables:
-        of_drift(metrics, tables["drift"])
     if "jobs" in dict(snakemake.input.items()):
         jobs = pl.read_parquet(snakemake.input.jobs)
-        of.of_jobs(metrics, jobs, pl.read_parquet(snakemake.input.nodes))
-        of.of_agreement(metrics, tables["agreement"])
-        of.of_outcomes(metrics, tables["outcomes"])
-        of.of_failure_share(metrics, tables["failure_share"])
-        of.of_run_times(metrics, tables["runtime_by_group"])
-        of.of_correlations(metrics, tables["correlations"])
+        of_jobs.of_jobs(metrics, jobs, pl.read_parquet(snakemake.input.nodes))
+        of_jobs.of_agreement(metrics, tables["agreement"])
+        of_jobs.of_outcomes(metrics, tables["outcomes"])
+        of_jobs.of_failure_share(metrics, tables["failure_share"])
+        of_jobs.of_run_times(metrics, tables["runtime_by_group"])
+        of_jobs.of_correlations(metrics, tables["correlations"])
     else:
-        of.of_lives(metrics, pl.read_parquet(snakemake.input.lives))
-    of.of_survival(metrics, tables["summary"], tables["survival"])
-    of.of_mttf(metrics, tables["mttf"], tables["without_end"])
-    of.of_models(metrics, tables["models"])
+        of_lives.of_lives(metrics, pl.read_parquet(snakemake.input.lives))
+    of_lives.of_survival(metrics, tables["summary"], tables["survival"])
+    of_lives.of_mttf(metrics, tables["mttf"], tables["without_end"])
+    of_lives.of_models(metrics, tables["models"])
+    for analysis in snakemake.params.analyses:
+        NUMBERS[analysis](metrics, tables)
     text = json.dumps(metrics, indent=1, ensure_ascii=False, allow_nan=False)
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")
     return f"{len(metrics):,} numbers"

@@ -8,7 +8,8 @@ def main(snakemake):
     from pathlib import Path
 
     import vl_convert
-    from ttf.report.source import Trace, environment, report_source, trace_source
+    from ttf.report.source import environment, report_source, trace_source
+    from ttf.report.trace import Trace
 
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
     jinja = environment(templates)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttf.jobs import OUTCOMES, gpu_seconds_milli
-from ttf.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
+from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import wilson_interval
 

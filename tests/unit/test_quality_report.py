@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 from ttf.ingest import ANOMALIES_SCHEMA
-from ttf.metrics import Metrics
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.quality import of_drift, of_quality
 from ttf.quality.drift import DRIFT_SCHEMA
-from ttf.quality.numbers import of_drift, of_quality
 from ttf.quality.statistics import STATISTICS_SCHEMA
 from ttf.report.source import Numbers, environment
 

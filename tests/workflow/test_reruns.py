@@ -29,7 +29,7 @@ EDITED_MODULES = {
     "scripts/ttf/stats/survival.py": FROM_LIVES,
     "scripts/ttf/stats/mttf.py": FROM_LIVES,
     "scripts/ttf/charts/theme.py": {"draw_charts"} | REPORT,
-    "scripts/ttf/metrics.py": {"summarise"} | REPORT,
+    "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/report/source.py": REPORT,
     "scripts/ttf/report/render.py": {"render_report"},
     "report/sections/methods.qmd": REPORT,

@@ -162,5 +162,7 @@ rule summarise:
         "benchmarks/{trace}/summarise.tsv"
     conda:
         "../../environment.yml"
+    params:
+        analyses=lambda wildcards: analyses_of(wildcards.trace),
     script:
         "../../scripts/summarise.py"

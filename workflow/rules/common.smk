@@ -97,14 +97,41 @@ def charts_of_lives(life_format):
     return ["survival", *(f"survival_by_{name}" for name in strata), *(f"mttf_by_{name}" for name in strata)]
 
 
+# Name of an analysis -> the traces that have it, and what is written of each.
+ANALYSES = {}
+
+
+def analysis(name, traces, tables, charts=()):
+    """Make an analysis known to the targets, the numbers and the report; returns the output of its rule.
+
+    That is each of `tables` by its name, and of the charts specs, svgs and the index, for `save_charts`. Its numbers:
+    ttf/numbers/analyses.py; its tables in the report: ttf/report/analyses.py; its text: report/trace.qmd.
+    """
+    folder = "results/{trace}"
+    outputs = {table: f"{folder}/tables/{table}.csv" for table in tables} | {
+        "index": f"{folder}/figures/{name}.index.json",
+        "specs": [f"{folder}/figures/{chart}.vl.json" for chart in charts],
+        "svgs": [f"{folder}/figures/{chart}.svg" for chart in charts],
+    }
+    ANALYSES[name] = {"traces": list(traces), "tables": {table: outputs[table] for table in tables}, "outputs": outputs}
+    return outputs
+
+
+def analyses_of(trace):
+    """The names of the analyses that a trace has, in the order of the rule files."""
+    return [name for name, about in ANALYSES.items() if trace in about["traces"]]
+
+
 def tables_of_summary(wildcards):
-    """The tables behind the numbers of the report: a component trace has no jobs, and few traces have drift."""
-    drift = {"drift": "results/{trace}/tables/drift.csv"} if wildcards.trace in WINDOWS else {}
+    """The tables behind the numbers of the report: a component trace has no jobs, and not every trace each analysis."""
+    of_analyses = {}
+    for name in analyses_of(wildcards.trace):
+        of_analyses |= ANALYSES[name]["tables"]
     if wildcards.trace in LIFE_TRACES:
-        return TABLES_OF_LIVES | drift | {"lives": "results/{trace}/lives.parquet"}
+        return TABLES_OF_LIVES | of_analyses | {"lives": "results/{trace}/lives.parquet"}
     return (
         TABLES_OF_CHARTS
-        | drift
+        | of_analyses
         | {
             "agreement": "results/{trace}/tables/runtime_agreement.csv",
             "jobs": "results/{trace}/jobs.parquet",
@@ -126,7 +153,11 @@ def products():
         + [collect(rule.output, trace=JOB_TRACES) for rule in of_jobs]
         + list(COMPARISON.values())
         + [collect(rules.derive_attempts.output, trace=ATTEMPT_TRACES)]
-        + [collect(rules.measure_drift.output, trace=list(WINDOWS))]
+        + [
+            collect(output, trace=about["traces"])
+            for about in ANALYSES.values()
+            for output in about["outputs"].values()
+        ]
         + [
             collect(getattr(rules, f"draw_charts_{life_format}").output, trace=traces_with_format(life_format))
             for life_format in LIFE_FORMATS

@@ -64,10 +64,7 @@ rule measure_drift:
         jobs="results/{trace}/jobs.parquet",
         code=code_of("measure_drift"),
     output:
-        drift="results/{trace}/tables/drift.csv",
-        spec="results/{trace}/figures/drift.vl.json",
-        svg="results/{trace}/figures/drift.svg",
-        index="results/{trace}/figures/drift.index.json",
+        **analysis("drift", traces=WINDOWS, tables=["drift"], charts=["drift"]),
     log:
         "logs/{trace}/measure_drift.log",
     benchmark:

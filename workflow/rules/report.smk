@@ -29,7 +29,7 @@ rule write_report_source:
     input:
         metrics=of_every_trace("results/{trace}/metrics.json"),
         figures=of_every_trace("results/{trace}/figures/index.json"),
-        drift=collect("results/{trace}/figures/drift.index.json", trace=list(WINDOWS)),
+        analyses=[collect(about["outputs"]["index"], trace=about["traces"]) for about in ANALYSES.values()],
         comparison=list(COMPARISON.values()),
         templates=[local(path) for path in TEMPLATES],
         code=code_of("write_report_source"),
@@ -52,7 +52,7 @@ rule write_report_source:
             trace: {
                 key: entry[key] for key in ("format", "title", "source", "licence", "citation", "note") if key in entry
             }
-            | {"synthetic": trace in GENERATED, "has_drift": trace in WINDOWS}
+            | {"synthetic": trace in GENERATED, "analyses": analyses_of(trace)}
             | {key: FORMATS[entry["format"]][key] for key in ("unit", "gives")}
             for trace, entry in REGISTRY.items()
         },

@@ -21,7 +21,7 @@ from ttf.charts.trace_rows import (
     trace_axis,
 )
 from ttf.compare import BUCKETS, worth_comparing
-from ttf.metrics import FEWEST_ENDED, FEWEST_FAILURES
+from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 
 Tables = Mapping[str, pl.DataFrame]
 

@@ -6,16 +6,17 @@ which Quarto and Pandoc both render.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 import polars as pl
 
 from ttf.report import words
+from ttf.report.analyses import ANALYSES
 from ttf.report.blocks import Numbers, chart_block, div
 from ttf.report.comparison import comparison_section
 from ttf.report.tables import html_table
+from ttf.report.trace import MOST_STRATA, Trace, largest_strata
 from ttf.tables import read_csv
 
 # What the features are called in a sentence.
@@ -37,38 +38,6 @@ FEATURE_UNITS = {
     "cpu_usage": " % of a core",
     "memory_usage": " GiB",
 }
-MOST_STRATA = 12
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One trace of the study: its place in it, what the registry says of it, and where its products lie."""
-
-    name: str
-    number: int
-    about: dict
-    folder: Path
-
-    @property
-    def id(self) -> str:
-        """The start of every anchor of this trace: a number, since two names may differ in punctuation alone."""
-        return f"t{self.number}"
-
-    @property
-    def title(self) -> str:
-        return self.about.get("title", self.name)
-
-    @property
-    def has_jobs(self) -> bool:
-        """False for component lifetimes: the trace has lives and what follows from them, nothing of jobs."""
-        return self.about["gives"] == "jobs"
-
-    @property
-    def metrics(self) -> Numbers:
-        return Numbers(json.loads((self.folder / "metrics.json").read_text(encoding="utf-8")))
-
-    def table(self, name: str) -> pl.DataFrame:
-        return read_csv(self.folder / "tables" / f"{name}.csv")
 
 
 def environment(templates: Path) -> jinja2.Environment:
@@ -102,7 +71,7 @@ def environment(templates: Path) -> jinja2.Environment:
 def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) -> str:
     """The .qmd of one trace."""
     figures = {}
-    for index in ("index.json", *(["drift.index.json"] if trace.about["has_drift"] else [])):
+    for index in ("index.json", *(f"{name}.index.json" for name in trace.analyses)):
         figures |= json.loads((trace.folder / "figures" / index).read_text(encoding="utf-8"))
     tables = _tables(trace)
     metrics = trace.metrics
@@ -200,6 +169,8 @@ def _tables(trace: Trace) -> dict[str, str]:
         ),
     }
     tables |= _tables_of_quality(trace, identifier)
+    for name in trace.analyses:
+        tables |= ANALYSES[name](trace, identifier)
     mttf = trace.table("mttf").filter(pl.col("confidence") == 0.95)
     causes = mttf.filter((pl.col("stratum_by") == "all") & (pl.col("event") != "failure"))
     if causes.height:
@@ -224,11 +195,11 @@ def _tables(trace: Trace) -> dict[str, str]:
             "ci_high_s": ("to", words.duration),
             "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
         }
-        tables["mttf"] = html_table(_largest_strata(mttf), columns, identifier("mttf"), group="stratum_by")
+        tables["mttf"] = html_table(largest_strata(mttf), columns, identifier("mttf"), group="stratum_by")
     models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
     models = models.filter(pl.col("stratum_by") != "gpu_count")
     if models.height:
-        models = _largest_strata(models)
+        models = largest_strata(models)
         models = models.with_columns(
             shape_words=_with_error(models, "shape", "shape_se", words.number),
             scale_words=_with_error(models, "scale_s", "scale_se_s", words.duration),
@@ -280,22 +251,6 @@ def _tables_of_quality(trace: Trace, identifier: Callable[[str], str]) -> dict[s
             "maximum": ("Largest", words.number),
         }
         tables["statistics"] = html_table(statistics, columns, identifier("statistics"), group="table")
-    if trace.about["has_drift"]:
-        drift = trace.table("drift").filter((pl.col("p_adjusted") < 0.05) & pl.col("before").is_not_null()).head(15)
-        if drift.height:
-            columns = {
-                "window": ("Window", None),
-                "against": ("Against", None),
-                "column": ("Column", None),
-                "value": ("Value", None),
-                "statistic": ("What", None),
-                "before": ("Before", words.number),
-                "after": ("After", words.number),
-                "n_before": ("n", words.count),
-                "n_after": ("n", words.count),
-                "effect": ("Effect", words.number),
-            }
-            tables["drift"] = html_table(drift, columns, identifier("drift"))
     return tables
 
 
@@ -343,13 +298,6 @@ def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
         }
         tables["correlations"] = html_table(correlations, columns, identifier("correlations"), group="outcome_set")
     return tables
-
-
-def _largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
-    """The MOST_STRATA strata with the most lives of each stratification, in the order of the table."""
-    by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")
-    largest = by_size.unique(maintain_order=True).group_by("stratum_by", maintain_order=True).head(MOST_STRATA)
-    return frame.join(largest, on=["stratum_by", "stratum"], how="semi", maintain_order="left")
 
 
 def _with_error(frame: pl.DataFrame, name: str, error: str, worded: Callable[[float], str]) -> pl.Series:

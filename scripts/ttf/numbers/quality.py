@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.metrics import Metrics
+from ttf.numbers.metrics import Metrics
 
 SIGNIFICANCE = 0.05
 

@@ -1,0 +1,13 @@
+"""The analyses that have a rule of their own: what each gives to the numbers of the report."""
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.quality import of_drift
+
+# Name of the analysis -> what it takes from its tables (by their names without ending).
+NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
+    "drift": lambda metrics, tables: of_drift(metrics, tables["drift"]),
+}

@@ -1,0 +1,84 @@
+"""The numbers of lives: survival, mean time to failure, lifetime models."""
+
+import polars as pl
+
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
+
+
+def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
+    """Of a component trace: units, lives, failures, and the time they took to repair where that was written down."""
+    source = "lives.parquet"
+    metrics.put("lives.units", lives["unit_id"].n_unique(), "units", source, lives.height)
+    metrics.put("lives.lives", lives.height, "lives", source)
+    metrics.put("lives.failures", int((lives["event"] == "failure").sum()), "failures", source, lives.height)
+    metrics.put("lives.exposure_s", int(lives["duration_s"].sum()), "s", source, lives.height)
+    if "repair_s" in lives.columns and (repairs := lives["repair_s"].drop_nulls()).len():
+        metrics.put("repair.mean_s", repairs.sum() / repairs.len(), "s", source, repairs.len())
+        metrics.put("repair.median_s", repairs.median(), "s", source, repairs.len())
+        metrics.put("repair.p90_s", repairs.quantile(0.9, "linear"), "s", source, repairs.len())
+
+
+def of_survival(metrics: Metrics, summary: pl.DataFrame, survival: pl.DataFrame) -> None:
+    """Over all lives: median time to failure, restricted mean, share without failure after an hour, a day, a year."""
+    source = "tables/survival_summary.csv"
+    failure = pl.col("event") == "failure"
+    for row in summary.filter(failure & (pl.col("stratum_by") == "all")).iter_rows(named=True):
+        metrics.put("survival.n", row["n"], "lives", source)
+        metrics.put("survival.events", row["events"], "failures", source, row["n"])
+        for name in ("median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s", "restricted_mean_s"):
+            metrics.put(f"survival.{name}", row[name], "s", source, row["n"])
+        curve = survival.filter(failure & (pl.col("stratum_by") == "all"))
+        for name, moment in (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000)):
+            until = curve.filter(pl.col("time_s") <= moment)
+            if until.height and row["horizon_s"] is not None and row["horizon_s"] >= moment:
+                step = until.row(-1, named=True)
+                for column in ("survival", "ci_low", "ci_high"):
+                    metrics.put(f"survival.{name}.{column}", step[column], "share", "tables/survival.csv", row["n"])
+
+
+def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> None:
+    """Mean time to failure over all lives and at the ends of the range of job sizes; what missing ends could change."""
+    source = "tables/mttf.csv"
+    at_95 = mttf.filter((pl.col("confidence") == 0.95) & (pl.col("event") == "failure"))
+    for row in at_95.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+        metrics.put("mttf.n", row["n"], "lives", source)
+        metrics.put("mttf.events", row["events"], "failures", source, row["n"])
+        for name in ("exposure_s", "mttf_s", "ci_low_s", "ci_high_s"):
+            metrics.put(f"mttf.{name}", row[name], "s", source, row["n"])
+        for name in ("gpu_days", "node_days"):
+            metrics.put(f"mttf.{name}", row[name], name.replace("_", " "), source, row["n"])
+            rate = f"failures_per_1000_{name}"
+            metrics.put(f"mttf.{rate}", row[rate], f"failures per 1000 {name.replace('_', ' ')}", source, row["n"])
+    sizes = at_95.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("events") >= FEWEST_FAILURES)).with_columns(
+        gpus=pl.col("stratum").cast(pl.Int64)
+    )
+    sizes = sizes.filter(pl.col("gpus") > 0).sort("gpus")
+    if sizes.height >= 2:
+        for end, row in (("smallest", sizes.row(0, named=True)), ("largest", sizes.row(-1, named=True))):
+            metrics.put(f"mttf.{end}.gpus", row["gpus"], "GPUs", source, row["n"])
+            metrics.put(f"mttf.{end}.events", row["events"], "failures", source, row["n"])
+            for name in ("mttf_s", "ci_low_s", "ci_high_s"):
+                metrics.put(f"mttf.{end}.{name}", row[name], "s", source, row["n"])
+    source = "tables/failures_without_end.csv"
+    for row in without_end.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+        metrics.put("without_end.failures", row["failures"], "failures", source)
+        metrics.put("without_end.without_end", row["without_end"], "failures", source, row["failures"])
+        metrics.put("without_end.share", row["share_without_end"], "share", source, row["failures"])
+        metrics.put("without_end.mttf_low_s", row["mttf_low_s"], "s", source, row["failures"])
+        metrics.put("without_end.mttf_high_s", row["mttf_high_s"], "s", source, row["failures"])
+
+
+def of_models(metrics: Metrics, models: pl.DataFrame) -> None:
+    """The Weibull shape over all lives, with a 95 % interval on the log scale, and the model of lowest AIC."""
+    source = "tables/lifetime_models.csv"
+    overall = models.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all") & pl.col("converged"))
+    for row in overall.iter_rows(named=True):
+        if row["best"]:
+            metrics.put("models.best", row["model"], "label", source, row["n"])
+        if row["model"] == "weibull":
+            metrics.put("models.weibull.shape", row["shape"], "1", source, row["n"])
+            metrics.put("models.weibull.scale_s", row["scale_s"], "s", source, row["n"])
+            if row["shape"] and row["shape_se"] is not None:
+                factor = 2.718281828459045 ** (1.959963984540054 * row["shape_se"] / row["shape"])
+                metrics.put("models.weibull.shape_low", row["shape"] / factor, "1", source, row["n"])
+                metrics.put("models.weibull.shape_high", row["shape"] * factor, "1", source, row["n"])

@@ -1,0 +1,56 @@
+"""A trace of the study as the report sees it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from ttf.report.blocks import Numbers
+from ttf.tables import read_csv
+
+# Rows of a table by stratum: so many of each kind.
+MOST_STRATA = 12
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One trace of the study: its place in it, what the registry says of it, and where its products lie."""
+
+    name: str
+    number: int
+    about: dict
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The start of every anchor of this trace: a number, since two names may differ in punctuation alone."""
+        return f"t{self.number}"
+
+    @property
+    def title(self) -> str:
+        return self.about.get("title", self.name)
+
+    @property
+    def has_jobs(self) -> bool:
+        """False for component lifetimes: the trace has lives and what follows from them, nothing of jobs."""
+        return self.about["gives"] == "jobs"
+
+    @property
+    def analyses(self) -> list[str]:
+        """The names of the analyses with a rule of their own that this trace has."""
+        return self.about["analyses"]
+
+    @property
+    def metrics(self) -> Numbers:
+        return Numbers(json.loads((self.folder / "metrics.json").read_text(encoding="utf-8")))
+
+    def table(self, name: str) -> pl.DataFrame:
+        return read_csv(self.folder / "tables" / f"{name}.csv")
+
+
+def largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
+    """The MOST_STRATA strata with the most lives of each stratification, in the order of the table."""
+    by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")
+    largest = by_size.unique(maintain_order=True).group_by("stratum_by", maintain_order=True).head(MOST_STRATA)
+    return frame.join(largest, on=["stratum_by", "stratum"], how="semi", maintain_order="left")
