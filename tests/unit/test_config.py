@@ -86,7 +86,7 @@ def test_the_formats_of_the_schema_are_those_of_the_study():
     assert formats == [sorted(load_yaml(ROOT / "workflow/formats.yaml"))]
 
 
-@pytest.mark.parametrize("name", ["config", "registry"])
+@pytest.mark.parametrize("name", ["config", "registry", "infra_failures"])
 def test_the_schemas_are_valid_closed_and_described(name):
     schema = load_yaml(SCHEMAS / f"{name}.schema.yaml")
     Draft202012Validator.check_schema(schema)
@@ -214,7 +214,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 # Messages -------------------------------------------------------------------------------------------------
 
-TOP = "Allowed here: study, registry, quarantine, correlation, survival."
+TOP = "Allowed here: study, registry, quarantine, correlation, survival, infra_failures."
 NAMES = "letters, digits, _ and - only"
 
 
@@ -413,6 +413,8 @@ def test_a_value_from_the_command_line_is_named_so():
 DOWNLOAD = {"urls": ["https://a.b/c"], "parts": ["https://a.b/c*"], "bytes": 1, "sha256": "0" * 64}
 FILES = {"files": {"pods": "p.csv"}, "download": {"pods": DOWNLOAD | {"content_sha256": "0" * 64}}}
 QUALITY = {"schema": "s.yaml", "windows": {"by": "week", "against": "made"}}
+EVENTS = {"events": {"severities": ["high"], "codes": ["XID79"]}}
+INFRA = {"states": ["NODE_FAIL"], "exit_codes": ["0:53"], "reasons": ["NodeDown"]} | EVENTS
 MAPPED = {key: f"c{n}" for n, key in enumerate(("job_id", "task", "user", "account", "submit", "start"))}
 TABLE = {
     "format": "table",
@@ -440,7 +442,11 @@ TABLE_TOO = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "ru
 FULL = {
     "study": ["mine", "made"],
     "registry": {
-        "mine": MINE | FILES | dict.fromkeys(["title", "source", "licence"], "x") | QUALITY,
+        "mine": MINE
+        | FILES
+        | dict.fromkeys(["title", "source", "licence"], "x")
+        | QUALITY
+        | {"infra_failures": INFRA, "health_events": "h.csv"},
         "table": TABLE,
         "table_too": TABLE_TOO,
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
@@ -448,6 +454,7 @@ FULL = {
     "quarantine": {"max_share": 0.5},
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},
+    "infra_failures": INFRA,
 }
 
 

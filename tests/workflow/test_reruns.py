@@ -12,7 +12,7 @@ from study_runs import SMALL, Checkout, environment
 REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
 FROM_LIVES = {"fit_mttf"} | FROM_SUMMARY
-FROM_JOBS = {"split_outcomes", "derive_lives", "correlate"} | FROM_LIVES
+FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives", "correlate"} | FROM_LIVES
 FROM_TYPED = {"derive_runtimes"} | FROM_JOBS
 FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
 
@@ -24,7 +24,8 @@ EDITED_MODULES = {
     "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
     "scripts/ttf/traces/openb.py": set(),
     "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
-    "scripts/ttf/lives.py": {"derive_lives"} | FROM_LIVES,
+    "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES,
+    "scripts/ttf/infra.py": {"derive_infra_lives"},
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
     "scripts/ttf/stats/survival.py": FROM_LIVES,
     "scripts/ttf/stats/mttf.py": FROM_LIVES,

@@ -9,6 +9,7 @@ sys.path.insert(0, str(WORKFLOW))
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
+from study.infra import health_events_of, infra_failures_of
 from study.lock import hold
 from study.raw_tables import raw_tables
 
@@ -22,6 +23,12 @@ try:
         {name: format["tables"] for name, format in FORMATS.items()},
     )
     RAW_TABLES = {trace: raw_tables(trace, entry, FORMATS) for trace, entry in resolved["registry"].items()}
+    # Trace -> its file of health events, of the traces that have one.
+    HEALTH_EVENTS = {
+        trace: file
+        for trace, entry in resolved["registry"].items()
+        if (file := health_events_of(trace, entry, FORMATS[entry["format"]]))
+    }
 except ConfigError as error:
     # One plain message in place of a traceback through the Snakefile.
     print(f"error in the configuration\n{error}", file=sys.stderr)
@@ -67,6 +74,16 @@ def code_of(script, *modules):
 def format_of(wildcards):
     """What formats.yaml says of the trace's format."""
     return FORMATS[REGISTRY[wildcards.trace]["format"]]
+
+
+def sources_of_infra_lives(wildcards):
+    """What infra lives are derived from: jobs, their attempts and health events where there are any, or components."""
+    trace = wildcards.trace
+    if trace in LIFE_TRACES:
+        return {"lives": "results/{trace}/lives.parquet"}
+    of_attempts = {"attempts": "results/{trace}/attempts.parquet"} if trace in ATTEMPT_TRACES else {}
+    of_events = {"events": HEALTH_EVENTS[trace]} if trace in HEALTH_EVENTS else {}
+    return {"jobs": "results/{trace}/jobs.parquet"} | of_attempts | of_events
 
 
 def code_with_format(script):
@@ -146,7 +163,8 @@ def of_every_trace(pattern):
 
 def products():
     """Every product of every trace but the report, so that one somebody deleted comes back."""
-    of_all = (rules.ingest, rules.describe_tables, rules.derive_lives, rules.fit_mttf, rules.summarise)
+    of_all = (rules.ingest, rules.describe_tables, rules.derive_lives, rules.derive_infra_lives)
+    of_all += (rules.fit_mttf, rules.summarise)
     of_jobs = (rules.derive_runtimes, rules.split_outcomes, rules.correlate, rules.draw_charts)
     return (
         [of_every_trace(rule.output) for rule in of_all]

@@ -93,3 +93,26 @@ rule derive_lives:
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_lives.py"
+
+
+rule derive_infra_lives:
+    """A life per attempt, ended where hardware or system software ended it: a requeued job hides no node failure."""
+    input:
+        unpack(sources_of_infra_lives),
+        code=code_of("derive_infra_lives"),
+    output:
+        lives="results/{trace}/lives_infra.parquet",
+    log:
+        "logs/{trace}/derive_infra_lives.log",
+    benchmark:
+        "benchmarks/{trace}/derive_infra_lives.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        rules=lambda wildcards: infra_failures_of(
+            REGISTRY[wildcards.trace], config["infra_failures"], format_of(wildcards)
+        ),
+        causes=lambda wildcards: format_of(wildcards).get("causes", []),
+    script:
+        "../../scripts/derive_infra_lives.py"

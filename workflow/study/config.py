@@ -229,11 +229,19 @@ def _complete(schema: dict, value: Any) -> Any:
 
 
 def load_schema() -> dict:
-    """The schema of the whole configuration, with the registry's own file in its place."""
-    schema = load_yaml(SCHEMAS / "config.schema.yaml")
-    registry = schema["properties"]["registry"]
-    schema["properties"]["registry"] = load_yaml(SCHEMAS / registry.pop("$ref")) | registry
-    return schema
+    """The schema of the whole configuration, with the files that it names by $ref in their places."""
+    return _with_files({"$ref": "config.schema.yaml"})
+
+
+def _with_files(part: Any) -> Any:
+    """A part of a schema with the content of each file it names in place of the name; what stands beside it wins."""
+    if isinstance(part, list):
+        return [_with_files(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        part = load_yaml(SCHEMAS / part["$ref"]) | {key: value for key, value in part.items() if key != "$ref"}
+    return {key: _with_files(value) for key, value in part.items()}
 
 
 def child(schema: dict, key: str) -> dict | None:

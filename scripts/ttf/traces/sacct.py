@@ -42,7 +42,7 @@ ATTEMPT_COLUMNS = {
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600
 # Raw columns that attempts do without: half of what a long dump holds in memory.
-_OF_JOBS_ONLY = ["job_id_shown", "account", "partition", "qos", "derived_exit_code", "slurm_reason", "flags"]
+_OF_JOBS_ONLY = ["job_id_shown", "account", "partition", "qos", "derived_exit_code", "flags"]
 _OF_JOBS_ONLY += ["eligible_s", "planned", "timelimit_min"]
 _PLACE = ["file", "line"]
 # Columns of a record that an earlier look at it cannot add to.
@@ -155,7 +155,7 @@ def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
     or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
     the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
     it had at its end. node_list is blank where it cannot be expanded, and node_list_reason says why.
-    Extras: node_list_reason, suspended_s, exit_code, failed_node.
+    Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node.
     Raises StudyError where all node lists together would not fit into memory.
     """
     records = _records(raw["record"].drop(*_OF_JOBS_ONLY))
@@ -167,7 +167,7 @@ def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
         .group_by("run", maintain_order=True)
         .agg(
             last,
-            pl.col("exit_code", "failed_node").last(),
+            pl.col("exit_code", "slurm_reason", "failed_node").last(),
             start_s=pl.col("start_s").min(),
             end_s=_unless_unknown("end_s", pl.col("end_s").max()),
             runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
@@ -194,6 +194,7 @@ def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             "node_list_reason",
             "suspended_s",
             "exit_code",
+            "slurm_reason",
             "failed_node",
         ),
         ATTEMPT_COLUMNS,

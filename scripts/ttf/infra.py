@@ -1,0 +1,257 @@
+"""Infra lives: one per attempt, ended by `infra_failure` where hardware or system software ended it, else censored.
+
+What is laid to infrastructure, and on what ground (column `basis`, one of a trace):
+- `state`: the words, exit codes and reasons of the configuration (`infra_failures`, with a default by format).
+- `event`: the same, and besides every failure with a failed health check on one of its nodes near its end.
+- `proxy`: nothing in the trace tells causes apart, so every failure counts, those that users caused among them.
+- `component`: the unit is a piece of hardware; its failures are infrastructure's.
+A run that its time limit ended is censored, unless the configuration names its word.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from ttf.errors import StudyError
+from ttf.lives import LIFE_COLUMNS, lives_of_jobs
+
+INFRA_COLUMNS = LIFE_COLUMNS | {
+    "user": pl.String,
+    "submit_s": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "state": pl.String,
+    "cause": pl.String,
+    "basis": pl.String,
+}
+EVENT = "infra_failure"
+# Slurm's words for a run that its time limit or its deadline ended.
+TIME_LIMITS = ("TIMEOUT", "DEADLINE")
+# A failed check counts from so long before the end of a run to so long after it, both ends included
+# (Kokolis et al. 2025).
+BEFORE_S, AFTER_S = 600, 300
+HEALTH_EVENT_COLUMNS = ("node", "time", "code", "severity")
+
+
+def infra_lives(
+    jobs: pl.DataFrame,
+    attempts: pl.DataFrame | None,
+    rules: Mapping,
+    events: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """One row per attempt that ran, in the attempts' order, with INFRA_COLUMNS; of a trace without attempts, per life.
+
+    jobs: the common job record; attempts: of the format's ATTEMPT_COLUMNS, or None. rules: `infra_failures` of the
+    configuration: states, exit_codes, reasons (lists of texts) and events (severities, codes). events: see
+    `read_health_events`.
+
+    life_id is the attempt's number, unit_id its job_id, so that both find it in attempts.parquet. submit_s is when the
+    attempt began to wait: the job's submission, or the end of the attempt before. state is its status word (where only
+    jobs have one: that of the last attempt). cause is what laid the end to infrastructure: the code of the health
+    event, else the state, the exit code or the reason; blank where nothing did, and for a proxy. An attempt of
+    which nobody tells how it ended is censored.
+    Raises StudyError where a rule asks for something that the trace does not have.
+    """
+    runs = _runs(jobs, attempts)
+    lives = lives_of_jobs(runs.with_columns(pl.col("outcome").fill_null("unknown")))
+    if lives.height != runs.height:
+        raise ValueError("a run that waits has no life")
+    cause = pl.coalesce(_event_cause(runs, rules, events), *_told_causes(runs, rules))
+    failed = (pl.col("outcome") == "failure").fill_null(False) & ~_at_time_limit()
+    basis = _basis(rules, events)
+    told = runs.select(
+        "user",
+        "submit_s",
+        "start_s",
+        "end_s",
+        "state",
+        cause=cause,
+        failed=failed,
+        life_id="attempt",
+    )
+    is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
+    return (
+        lives.drop("life_id")
+        .hstack(told)
+        .with_columns(event=pl.when(is_infra).then(pl.lit(EVENT)), basis=pl.lit(basis))
+        .select(pl.col(name).cast(dtype) for name, dtype in INFRA_COLUMNS.items())
+    )
+
+
+def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.DataFrame:
+    """The lives of components as they are, with INFRA_COLUMNS first and their own columns after.
+
+    causes: the Boolean columns that tell a failure's causes; cause names all that are true, with commas between.
+    """
+    named = [pl.when(pl.col(cause).fill_null(False)).then(pl.lit(cause)) for cause in causes]
+    failed = pl.col("event") == "failure"
+    cause = pl.concat_str(*named, separator=",", ignore_nulls=True) if named else pl.lit("")
+    frame = lives.with_columns(
+        event=pl.when(failed).then(pl.lit(EVENT)),
+        cause=pl.when(failed & (cause != "")).then(cause),
+        basis=pl.lit("component"),
+    )
+    blanks = [pl.lit(None, dtype).alias(name) for name, dtype in INFRA_COLUMNS.items() if name not in frame.columns]
+    own = [name for name in lives.columns if name not in INFRA_COLUMNS]
+    frame = frame.with_columns(blanks)
+    return frame.select(*(pl.col(name).cast(dtype) for name, dtype in INFRA_COLUMNS.items()), *own)
+
+
+def read_health_events(path: str | Path) -> pl.DataFrame:
+    """The health events of a CSV file: node, time_s (Int64), code, severity, in file order.
+
+    The file has a header with the columns node, time, code, severity, in any order. time: whole seconds on the trace's
+    clock (for most traces since 1970), or 2025-03-01T08:00:00 with an offset such as Z or +01:00; without one it is
+    UTC. severity and code are words of one's own; severity may be blank.
+    Raises StudyError where a column is missing, or a line has no node, no code or no time that can be read.
+    """
+    path = Path(path)
+    try:
+        table = pl.read_csv(path, infer_schema=False)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        raise StudyError(
+            f"{path}: the health events cannot be read as CSV: {str(error).splitlines()[0]} "
+            "Expected UTF-8 text, a header, and commas between the columns."
+        ) from None
+    missing = [name for name in HEALTH_EVENT_COLUMNS if name not in table.columns]
+    if missing:
+        raise StudyError(
+            f"{path}: the health events have no column {', '.join(missing)}; expected the columns "
+            f"{', '.join(HEALTH_EVENT_COLUMNS)}, found {', '.join(table.columns)}."
+        )
+    text = pl.col("time").str.strip_chars()
+    has_zone = text.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$")
+    moment = pl.when(has_zone).then(text).otherwise(pl.concat_str(text, pl.lit("Z")))
+    stamp = moment.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z", strict=False, time_zone="UTC")
+    events = table.select(
+        "node",
+        time_s=pl.coalesce(text.cast(pl.Int64, strict=False), stamp.dt.epoch("s")),
+        code="code",
+        severity="severity",
+    )
+    bad = events.with_row_index("line", 2).filter(pl.any_horizontal(pl.col("node", "time_s", "code").is_null()))
+    if bad.height:
+        first = bad.row(0, named=True)
+        blank = next(name for name in ("node", "time_s", "code") if first[name] is None)
+        lacks = {"node": "names no node", "code": "names no code", "time_s": "has no time that can be read"}[blank]
+        others = f" (the first of {bad.height:,} such lines)" if bad.height > 1 else ""
+        raise StudyError(
+            f"{path}: line {first['line']} {lacks}{others}. Expected a node, a code and a time on every line, the time "
+            "in whole seconds or as 2025-03-01T08:00:00Z."
+        )
+    return events
+
+
+def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[str] = ()) -> pl.DataFrame:
+    """run, code: the health event that a run's end is laid to, for the runs that have one; sorted by run.
+
+    runs: run (a number), end_s (Int64 s), node_list (List[String]); events: node, time_s, code, severity. An event
+    counts from BEFORE_S before the end to AFTER_S after it, on any of the run's nodes. Of several the most severe
+    counts, by the order of `severities` (as listed, the first most severe; all alike where nothing is listed), then the
+    earliest, then the first code by name.
+    """
+    # Two moments at most a window apart are in the same bucket or in neighbours: an exact join, not a product.
+    width = BEFORE_S + AFTER_S + 1
+    of_events = events.select("node", "time_s", "code", "severity", bucket=pl.col("time_s") // width)
+    on_nodes = (
+        runs.drop_nulls(["end_s", "node_list"])
+        .select("run", "end_s", node="node_list")
+        .explode("node")
+        .join(events.select("node").unique(), on="node", how="semi")
+        .with_columns(
+            bucket=pl.concat_list((pl.col("end_s") - BEFORE_S) // width, (pl.col("end_s") + AFTER_S) // width)
+        )
+        .explode("bucket")
+        .unique(["run", "node", "bucket"])
+    )
+    rank = {severity: place for place, severity in enumerate(severities)}
+    return (
+        on_nodes.join(of_events, on=["node", "bucket"])
+        .filter((pl.col("time_s") - pl.col("end_s")).is_between(-BEFORE_S, AFTER_S))
+        .with_columns(rank=pl.col("severity").replace_strict(rank, default=len(rank), return_dtype=pl.Int64))
+        .sort("run", "rank", "time_s", "code")
+        .unique("run", keep="first", maintain_order=True)
+        .select("run", "code")
+    )
+
+
+def _runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
+    """The runs in the form of jobs, with attempt, state, and what may tell a cause: exit_code, reason, node_list."""
+    if attempts is None:
+        runs = jobs.filter(pl.col("outcome") != "waiting").with_columns(attempt=pl.lit(0), state="status_raw")
+    else:
+        of_jobs = ["trace", "user", "account", "gpu_type", "task", "trace_end_s"]
+        known = jobs.select("job_id", *of_jobs, job_submit_s="submit_s", status_raw="status_raw")
+        before = pl.col("end_s").shift(1).over("job_id")
+        is_first = pl.int_range(pl.len()).over("job_id") == 0
+        runs = (
+            attempts.drop("trace", strict=False)
+            .join(known, on="job_id", how="left", maintain_order="left", validate="m:1")
+            .with_columns(
+                submit_s=pl.when(is_first).then("job_submit_s").otherwise(before),
+                size=pl.lit(1, dtype=pl.Int64),
+                state="state"
+                if "state" in attempts.columns
+                else pl.when(pl.col("outcome").is_not_null()).then("status_raw"),
+            )
+            .filter(pl.col("start_s").is_not_null())
+        )
+    reason = next((name for name in ("slurm_reason", "reason") if name in runs.columns), None)
+    return runs.rename({reason: "reason"}) if reason else runs
+
+
+def _told_causes(runs: pl.DataFrame, rules: Mapping) -> list[pl.Series]:
+    """The state, the exit code and the reason of each run, where the rules lay it to infrastructure."""
+    may_count = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~_at_time_limit()
+    causes = []
+    for key, column, counts in (
+        ("states", "state", pl.lit(True)),
+        ("exit_codes", "exit_code", may_count),
+        ("reasons", "reason", may_count),
+    ):
+        if not rules.get(key):
+            continue
+        if column not in runs.columns:
+            raise StudyError(
+                f"infra_failures.{key} is asked for, but the trace has no {key.replace('_', ' ')}. Give the key to the "
+                f"traces that have, under registry.<name>.infra_failures, or leave it out."
+            )
+        named = pl.col(column).is_in(list(rules[key])) & counts
+        causes.append(runs.select(pl.when(named).then(column)).to_series())
+    return causes
+
+
+def _event_cause(runs: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None) -> pl.Series:
+    """The code of the health event that each failed run's end is laid to; blank where there is none."""
+    runs = runs.with_row_index("run")
+    if events is None:
+        return pl.Series("code", [None] * runs.height, dtype=pl.String)
+    if "node_list" not in runs.columns:
+        raise StudyError(
+            "health_events are given, but the trace does not say on which nodes a run was: no event can be laid to it. "
+            "Leave health_events out of its entry in the registry."
+        )
+    if runs.schema["node_list"] == pl.String:
+        runs = runs.with_columns(pl.col("node_list").str.split(","))
+    wanted = rules.get("events", {})
+    for key, column in (("severities", "severity"), ("codes", "code")):
+        if wanted.get(key):
+            events = events.filter(pl.col(column).is_in(list(wanted[key])))
+    # A run of Philly that was tried again has no outcome of its own: it did not succeed.
+    state = pl.col("state")
+    failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
+    named = state.is_in(list(rules.get("states", []))).fill_null(False)
+    failed = runs.filter((failed & ~_at_time_limit()) | named)
+    found = attributed(failed.select("run", "end_s", "node_list"), events, wanted.get("severities", []))
+    return runs.select("run").join(found, on="run", how="left", maintain_order="left")["code"]
+
+
+def _at_time_limit() -> pl.Expr:
+    return pl.col("state").is_in(TIME_LIMITS).fill_null(False)
+
+
+def _basis(rules: Mapping, events: pl.DataFrame | None) -> str:
+    if events is not None:
+        return "event"
+    return "state" if any(rules.get(key) for key in ("states", "exit_codes", "reasons")) else "proxy"

@@ -1,0 +1,304 @@
+"""Infra lives: which ends are laid to infrastructure, by state, exit code, reason, health event, or a proxy."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacct_story import FIXTURES, study
+from study.config import ConfigError
+from study.infra import health_events_of, infra_failures_of
+from ttf.errors import StudyError
+from ttf.infra import (
+    AFTER_S,
+    BEFORE_S,
+    INFRA_COLUMNS,
+    attributed,
+    infra_lives,
+    infra_lives_of_components,
+    read_health_events,
+)
+from ttf.jobs import JOB_COLUMNS
+from ttf.lives import LIFE_COLUMNS, lives_of_jobs
+
+DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
+ATTEMPTS = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "state": pl.String,
+    "outcome": pl.String,
+    "gpu_milli": pl.Int64,
+    "nodes": pl.Int64,
+    "node_list": pl.List(pl.String),
+    "exit_code": pl.String,
+    "slurm_reason": pl.String,
+}
+EVENTS = {"node": pl.String, "time_s": pl.Int64, "code": pl.String, "severity": pl.String}
+
+
+def jobs(*rows):
+    """Jobs of (job_id, outcome, status_raw), submitted at 0, run from 10 to 1010."""
+    base = {"trace": "t", "user": "ana", "account": "acc", "submit_s": 0, "start_s": 10, "end_s": 1010}
+    base |= {"runtime_s": 1000, "gpu_milli": 8000, "size": 2, "nodes": 2, "trace_end_s": 9999}
+    told = [base | {"job_id": job, "outcome": outcome, "status_raw": status} for job, outcome, status in rows]
+    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in told], schema=JOB_COLUMNS)
+
+
+def attempts(*rows):
+    """Attempts of (job_id, attempt, state, outcome) and perhaps more by name; 1000 s each, from 10 + 2000 x attempt on."""
+    told = []
+    for job, number, state, outcome, *more in rows:
+        start = 10 + 2000 * number
+        base = {"start_s": start, "end_s": start + 1000, "runtime_s": 1000, "gpu_milli": 16_000, "nodes": 2}
+        base |= {"job_id": job, "attempt": number, "state": state, "outcome": outcome, "node_list": ["n1", "n2"]}
+        told.append(base | (more[0] if more else {}))
+    return pl.DataFrame([{name: row.get(name) for name in ATTEMPTS} for row in told], schema=ATTEMPTS)
+
+
+def events(*rows):
+    return pl.DataFrame(rows, schema=EVENTS, orient="row")
+
+
+# --- a real Slurm
+
+
+@pytest.mark.parametrize("name", ["readme", "steps"])
+def test_the_requeued_job_of_a_real_slurm_counts_its_node_failure(tmp_path, name):
+    _, told, runs = study(FIXTURES / f"real_{name}.txt", folder=tmp_path)
+    told = told.with_columns(trace=pl.lit("mine"))
+    lives = infra_lives(told, runs, DEFAULTS)
+    assert lives.schema == pl.Schema(INFRA_COLUMNS)
+    assert lives.height == runs.height
+    shown = lives.join(told.select("job_id", "job_id_shown"), left_on="unit_id", right_on="job_id")
+    failed = shown.filter(pl.col("event") == "infra_failure").sort("job_id_shown")
+    assert failed.select("job_id_shown", "life_id", "state", "cause").rows() == [
+        ("7", 0, "NODE_FAIL", "NODE_FAIL"),
+        ("8", 0, "NODE_FAIL", "NODE_FAIL"),
+    ]
+    # Job 8 succeeded in the end: by jobs, its node failure is lost.
+    assert told.filter(pl.col("job_id_shown") == "8")["outcome"].to_list() == ["success"]
+    # FAILED and TIMEOUT are censored, and every run has its time.
+    assert shown.filter(pl.col("job_id_shown").is_in(["2", "3"]))["event"].to_list() == [None, None]
+    assert lives["duration_s"].to_list() == runs["runtime_s"].to_list()
+    assert lives["basis"].unique().to_list() == ["state"]
+    # The second run began to wait when the first ended.
+    of_8 = shown.filter(pl.col("job_id_shown") == "8")
+    assert of_8["submit_s"][1] == of_8["end_s"][0]
+    assert of_8["submit_s"][0] == told.filter(pl.col("job_id_shown") == "8")["submit_s"].item()
+
+
+# --- states, exit codes, reasons
+
+
+def test_by_hand():
+    told = jobs(("a", "success", "COMPLETED"), ("b", "failure", "TIMEOUT"))
+    runs = attempts(
+        ("a", 0, "NODE_FAIL", "failure"),
+        ("a", 1, "COMPLETED", "success"),
+        ("b", 0, "FAILED", "failure", {"exit_code": "0:53"}),
+        ("b", 1, "FAILED", "failure", {"slurm_reason": "NodeDown"}),
+        ("b", 2, "TIMEOUT", "failure", {"exit_code": "0:53", "slurm_reason": "NodeDown"}),
+        ("b", 3, "COMPLETED", "success", {"exit_code": "0:53"}),
+        ("b", 4, "RUNNING", "running", {"end_s": None, "runtime_s": None}),
+        ("b", 5, "FAILED", "failure", {"start_s": None}),
+    )
+    rules = DEFAULTS | {"exit_codes": ["0:53"], "reasons": ["NodeDown"]}
+    lives = infra_lives(told, runs, rules)
+    assert lives.select("unit_id", "life_id", "event", "cause").rows() == [
+        ("a", 0, "infra_failure", "NODE_FAIL"),
+        ("a", 1, None, None),
+        ("b", 0, "infra_failure", "0:53"),
+        ("b", 1, "infra_failure", "NodeDown"),
+        ("b", 2, None, None),
+        ("b", 3, None, None),
+        ("b", 4, None, None),  # an attempt that never started has no life
+    ]
+    assert lives["duration_s"].to_list() == [1000] * 6 + [9999 - 8010]
+    assert lives.select("user", "account", "gpu_count", "nodes").unique().rows() == [("ana", "acc", 16, 2)]
+    assert lives["submit_s"].to_list() == [0, 1010, 0, 1010, 3010, 5010, 7010]
+    # A state that is named counts, whatever it is called.
+    named = infra_lives(told, runs, {"states": ["TIMEOUT"]})
+    assert named.filter(pl.col("event").is_not_null())["cause"].to_list() == ["TIMEOUT"]
+
+
+def test_without_any_rule_every_failure_counts_as_a_proxy():
+    told = jobs(("a", "failure", "Failed"), ("b", "failure", "TIMEOUT"), ("c", "cancelled", "x"), ("d", "waiting", "w"))
+    lives = infra_lives(told, None, {})
+    assert lives.select("unit_id", "event", "cause", "basis", "state").rows() == [
+        ("a", "infra_failure", None, "proxy", "Failed"),
+        ("b", None, None, "proxy", "TIMEOUT"),
+        ("c", None, None, "proxy", "x"),
+    ]
+    of_jobs = lives_of_jobs(told)
+    assert lives.select(*LIFE_COLUMNS).drop("event").equals(of_jobs.drop("event"))
+    assert infra_lives(told, None, DEFAULTS | {"states": []})["basis"].unique().to_list() == ["proxy"]
+
+
+def test_attempts_without_outcomes_are_censored_and_the_last_has_the_jobs_status():
+    told = jobs(("a", "failure", "Failed"))
+    runs = attempts(("a", 0, None, None), ("a", 1, None, "failure")).drop("state")
+    lives = infra_lives(told, runs, {})
+    assert lives.select("event", "state").rows() == [(None, None), ("infra_failure", "Failed")]
+
+
+@pytest.mark.parametrize("key", ["exit_codes", "reasons"])
+def test_a_rule_on_what_the_trace_does_not_have_is_an_error(key):
+    with pytest.raises(StudyError, match=rf"^infra_failures\.{key} is asked for, but the trace has no"):
+        infra_lives(jobs(("a", "failure", "x")), None, {key: ["1"]})
+    with pytest.raises(StudyError, match="does not say on which nodes"):
+        infra_lives(jobs(("a", "failure", "x")), None, {}, events())
+
+
+# --- health events
+
+
+@pytest.mark.parametrize(
+    ("offset", "found"), [(-BEFORE_S - 1, 0), (-BEFORE_S, 1), (0, 1), (AFTER_S, 1), (AFTER_S + 1, 0)]
+)
+def test_the_edges_of_the_window_are_inside(offset, found):
+    assert (BEFORE_S, AFTER_S) == (600, 300)
+    runs = attempts(("a", 0, "FAILED", "failure"))
+    checks = events(("n2", 1010 + offset, "XID79", "high"))
+    lives = infra_lives(jobs(("a", "failure", "FAILED")), runs, DEFAULTS, checks)
+    assert lives["event"].count() == found
+    assert lives["cause"].to_list() == ["XID79" if found else None]
+    assert lives["basis"].to_list() == ["event"]
+
+
+def test_which_ends_an_event_can_be_laid_to():
+    at_end = [("n1", 1010, "IB", "low"), ("n1", 3010, "IB", "low")]
+    told = jobs(*((name, "failure", "x") for name in "abcde"))
+    runs = attempts(
+        ("a", 0, "NODE_FAIL", "failure", {"node_list": ["n9"]}),  # without an event still one
+        ("b", 0, "NODE_FAIL", "failure"),
+        ("c", 0, "TIMEOUT", "failure"),
+        ("d", 0, "COMPLETED", "success"),
+        ("e", 0, None, None),
+        ("e", 1, "CANCELLED", "cancelled"),
+    )
+    lives = infra_lives(told, runs, DEFAULTS, events(*at_end))
+    assert lives["cause"].to_list() == ["NODE_FAIL", "IB", None, None, "IB", None]
+    high_only = DEFAULTS | {"events": {"severities": ["high"]}}
+    assert infra_lives(told, runs, high_only, events(*at_end))["cause"].to_list()[:2] == ["NODE_FAIL", "NODE_FAIL"]
+    other_code = DEFAULTS | {"events": {"codes": ["XID79"]}}
+    assert infra_lives(told, runs, other_code, events(*at_end))["event"].count() == 2
+
+
+def test_of_several_events_the_most_severe_then_the_earliest_counts():
+    runs = pl.DataFrame({"run": [0], "end_s": [1000], "node_list": [["n1", "n2"]]})
+    checks = events(
+        ("n1", 500, "early", "low"), ("n2", 700, "b", "high"), ("n1", 700, "a", "high"), ("n1", 600, "c", None)
+    )
+    assert attributed(runs, checks)["code"].to_list() == ["early"]
+    assert attributed(runs, checks, ["high", "low"])["code"].to_list() == ["a"]
+
+
+MOMENT = st.integers(-3000, 3000)
+NODE = st.sampled_from(["n1", "n2", "n3"])
+
+
+@given(
+    st.lists(st.tuples(MOMENT, st.lists(NODE, max_size=3)), max_size=6),
+    st.lists(st.tuples(NODE, MOMENT, st.sampled_from("abc"), st.sampled_from(["high", "low", None])), max_size=12),
+)
+def test_attribution_is_that_of_every_pair_looked_at(runs, checks):
+    frame = pl.DataFrame(
+        [(run, *row) for run, row in enumerate(runs)],
+        schema={"run": pl.UInt32, "end_s": pl.Int64, "node_list": pl.List(pl.String)},
+        orient="row",
+    )
+    rank = {"high": 0, "low": 1, None: 2}
+    expected = []
+    for run, (end, nodes) in enumerate(runs):
+        near = [
+            (rank[severity], time, code)
+            for node, time, code, severity in checks
+            if node in nodes and -600 <= time - end <= 300
+        ]
+        expected += [(run, min(near)[2])] if near else []
+    assert attributed(frame, events(*checks), ["high", "low"]).rows() == expected
+
+
+def test_node_lists_as_text(tmp_path):
+    runs = attempts(("a", 0, None, "failure")).with_columns(pl.col("node_list").list.join(",")).drop("state")
+    told = jobs(("a", "failure", "Failed"))
+    assert infra_lives(told, runs, {}, events(("n2", 1000, "ECC", None)))["cause"].to_list() == ["ECC"]
+    # With events at hand, a failure without one is no longer counted as a proxy.
+    assert infra_lives(told, runs, {}, events(("n3", 1000, "ECC", None)))["event"].to_list() == [None]
+
+
+def test_health_events_are_read(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text(
+        "time,node,severity,code\n2025-03-01T08:00:00Z,n1,high,XID79\n2025-03-01T08:00:00,n1,,A\n"
+        "2025-03-01T09:00:00+01:00,n2,low,B\n1740816000,n3,low,C\n"
+    )
+    assert read_health_events(path).rows() == [
+        ("n1", 1740816000, "XID79", "high"),
+        ("n1", 1740816000, "A", None),
+        ("n2", 1740816000, "B", "low"),
+        ("n3", 1740816000, "C", "low"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node,time,code\nn1,1,a\n", r"no column severity; expected the columns node, time, code, severity"),
+        ("node,time,code,severity\nn1,1,a,\nn1,noon,a,\n", r"line 3 has no time that can be read\."),
+        ("node,time,code,severity\n,1,a,\n,1,a,\n", r"line 2 names no node \(the first of 2 such lines\)\."),
+        ("node,time,code,severity\nn1,1,,\n", r"line 2 names no code\."),
+        ("", r"cannot be read as CSV"),
+    ],
+)
+def test_health_events_that_cannot_be_read_say_where(tmp_path, text, message):
+    path = tmp_path / "events.csv"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=message):
+        read_health_events(path)
+
+
+# --- components
+
+
+def test_components_keep_their_lives_and_columns():
+    lives = pl.DataFrame(
+        {"trace": ["t"] * 3, "unit_id": ["a", "b", "c"], "event": ["failure", "failure", None], "batch": list("xyz")},
+    ).with_columns(dbe=pl.Series([True, False, True]), otb=pl.Series([True, None, True]))
+    lives = lives.with_columns(
+        pl.lit(None, dtype).alias(name) for name, dtype in LIFE_COLUMNS.items() if name not in lives.columns
+    )
+    found = infra_lives_of_components(lives, ["dbe", "otb"])
+    assert found.columns == [*INFRA_COLUMNS, "batch", "dbe", "otb"]
+    assert found.select("event", "cause", "basis").rows() == [
+        ("infra_failure", "dbe,otb", "component"),
+        ("infra_failure", None, "component"),
+        (None, None, "component"),
+    ]
+    assert infra_lives_of_components(lives, [])["cause"].to_list() == [None] * 3
+
+
+# --- the configuration
+
+
+def test_the_entry_wins_over_the_study_and_the_study_over_the_format():
+    format_, of_study = {"infra_failures": {"states": ["A"]}}, {"states": ["B"], "reasons": ["r"]}
+    assert infra_failures_of({}, {}, format_) == {"states": ["A"]}
+    assert infra_failures_of({}, of_study, format_) == {"states": ["B"], "reasons": ["r"]}
+    entry = {"infra_failures": {"states": []}}
+    assert infra_failures_of(entry, of_study, format_) == {"states": [], "reasons": ["r"]}
+    assert infra_failures_of({}, {}, {}) == {}
+
+
+def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
+    file = tmp_path / "h.csv"
+    entry = {"format": "sacct", "health_events": str(file)}
+    assert health_events_of("t", {"format": "sacct"}, {"attempts": True}) is None
+    with pytest.raises(ConfigError, match=r"^registry\.t\.health_events: .*there is no such file"):
+        health_events_of("t", entry, {"attempts": True})
+    file.touch()
+    assert health_events_of("t", entry, {"attempts": True}) == str(file)
+    with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
+        health_events_of("t", entry | {"format": "openb"}, {})
