@@ -47,7 +47,7 @@ def jobs(*rows):
 
 
 def attempts(*rows):
-    """Attempts of (job_id, attempt, state, outcome) and perhaps more by name; 1000 s each, from 10 + 2000 x attempt on."""
+    """Attempts of (job_id, attempt, state, outcome), and more by name: 1000 s each, one every 2000 s."""
     told = []
     for job, number, state, outcome, *more in rows:
         start = 10 + 2000 * number
