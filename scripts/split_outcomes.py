@@ -13,6 +13,8 @@ def main(snakemake):
     for name, frame in parts.items():
         write_parquet(frame, snakemake.output[name])
     write_csv(outcome_table(jobs), snakemake.output.outcomes)
+    # Published shares are mostly of the jobs that asked for a GPU.
+    write_csv(outcome_table(jobs.filter(pl.col("gpu_milli") > 0)), snakemake.output.outcomes_gpu)
     write_csv(runtime_quantiles(jobs), snakemake.output.quantiles)
     return ", ".join(f"{frame.height:,} {name}" for name, frame in parts.items())
 

@@ -8,6 +8,8 @@ def main(snakemake):
     from pathlib import Path
 
     import vl_convert
+    from ttf.report.comparison import comparison_section
+    from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
     from ttf.report.trace import Trace
 
@@ -15,16 +17,18 @@ def main(snakemake):
     jinja = environment(templates)
     results = Path(snakemake.output.report).parents[2]
     params = snakemake.params
-    comparison = results / "comparison" if snakemake.input.comparison else None
     traces = [
         Trace(name, number, params.about[name], results / name) for number, name in enumerate(params.study, start=1)
     ]
     for trace, path in zip(traces, snakemake.output.traces, strict=True):
         text = trace_source(jinja, trace, params.cutoffs_s)
         Path(path).write_text(text, encoding="utf-8")
-    Path(snakemake.output.report).write_text(
-        report_source(jinja, traces, params.significance, comparison), encoding="utf-8"
-    )
+    sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
+    if snakemake.input.comparison:
+        about = {trace.name: trace.about for trace in traces}
+        sections["comparison"] = comparison_section(jinja, about, results / "comparison")
+    text = report_source(jinja, traces, params.significance, sections)
+    Path(snakemake.output.report).write_text(text, encoding="utf-8")
     for name in ("header", "footer"):
         shutil.copyfile(templates / f"{name}.html", snakemake.output[name])
     shutil.copyfile(templates / "references.bib", snakemake.output.bibliography)

@@ -32,6 +32,13 @@ def test_known_answers(results):
     assert dict(eagle.select("outcome", "jobs").iter_rows()) == {"success": 985, "failure": 15}
 
 
+def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(results):
+    scored = pl.read_csv(results / "scorecard.csv", infer_schema_length=None)
+    verdicts = {row["id"]: row["verdict"] for row in scored.iter_rows(named=True)}
+    assert {verdicts[f"titan-{name}"] for name in ("gpus", "gpu-years", "failed")} == {"reproduced"}
+    assert {row["verdict"] for row in scored.filter(pl.col("trace") == "pai2020").iter_rows(named=True)} == {"not run"}
+
+
 def test_component_traces_have_no_job_tables(results):
     for trace in ("titan", "lanl"):
         assert not (results / trace / "jobs.parquet").exists()

@@ -32,6 +32,8 @@ EDITED_MODULES = {
     "scripts/ttf/charts/theme.py": {"draw_charts"} | REPORT,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/report/source.py": REPORT,
+    "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
+    "config/claims.yaml": {"score_claims"} | REPORT,
     "scripts/ttf/report/render.py": {"render_report"},
     "report/sections/methods.qmd": REPORT,
     "report/pandoc.css": {"render_report"},

@@ -183,5 +183,24 @@ def products():
     )
 
 
+def paths_in(nested):
+    """The paths of lists of lists of paths."""
+    return {nested} if isinstance(nested, str) else {path for part in nested for path in paths_in(part)}
+
+
+def tables_of_claims():
+    """Trace of the study -> table that a published finding is asked of -> its path, for those that the study has."""
+    made = paths_in(products())
+    asked = {}
+    for claim in CLAIMS:
+        table = claim.get("quantity", {}).get("table")
+        if table and claim["trace"] in config["study"]:
+            folder = f"results/{claim['trace']}"
+            path = f"{folder}/{table}.csv" if table.startswith("quality") else f"{folder}/tables/{table}.csv"
+            if path in made:
+                asked.setdefault(claim["trace"], {})[table] = path
+    return asked
+
+
 wildcard_constraints:
     trace=any_of(config["study"]),

@@ -61,6 +61,7 @@ rule split_outcomes:
         unresolved="results/{trace}/unresolved.parquet",
         cancelled="results/{trace}/cancelled.parquet",
         outcomes="results/{trace}/tables/outcomes.csv",
+        outcomes_gpu="results/{trace}/tables/outcomes_gpu.csv",
         quantiles="results/{trace}/tables/runtime_quantiles.csv",
     log:
         "logs/{trace}/split_outcomes.log",

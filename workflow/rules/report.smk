@@ -31,6 +31,8 @@ rule write_report_source:
         figures=of_every_trace("results/{trace}/figures/index.json"),
         analyses=[collect(about["outputs"]["index"], trace=about["traces"]) for about in ANALYSES.values()],
         comparison=list(COMPARISON.values()),
+        scorecard=rules.score_claims.output.scorecard,
+        implied=rules.score_claims.output.implied,
         templates=[local(path) for path in TEMPLATES],
         code=code_of("write_report_source"),
     output:

@@ -5,7 +5,7 @@ which Quarto and Pandoc both render.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jinja2
@@ -14,7 +14,6 @@ import polars as pl
 from ttf.report import words
 from ttf.report.analyses import ANALYSES
 from ttf.report.blocks import Numbers, chart_block, div
-from ttf.report.comparison import comparison_section
 from ttf.report.tables import html_table
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata
 from ttf.tables import read_csv
@@ -112,12 +111,15 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) 
     )
 
 
-def report_source(jinja: jinja2.Environment, traces: list[Trace], significance: float, comparison: Path | None) -> str:
-    """The .qmd of the page, which includes one per trace; `comparison` is the folder of what compares them."""
-    about = {trace.name: trace.about for trace in traces}
-    section = comparison_section(jinja, about, comparison) if comparison else ""
+def report_source(
+    jinja: jinja2.Environment, traces: list[Trace], significance: float, sections: Mapping[str, str]
+) -> str:
+    """The .qmd of the page, which includes one per trace; `sections` of the whole study: comparison, scorecard."""
     return jinja.get_template("report.qmd").render(
-        traces=traces, significance=words.number(significance, 2), comparison=section
+        traces=traces,
+        significance=words.number(significance, 2),
+        comparison=sections.get("comparison", ""),
+        scorecard=sections["scorecard"],
     )
 
 

@@ -1,0 +1,363 @@
+"""Published findings: their quantities on a trace of a dozen rows, verdicts, and what is wrong with a claims file."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from study.claims import load_claims
+from study.config import ConfigError
+from ttf.jobs import JOB_COLUMNS
+from ttf.outcomes import outcome_table
+from ttf.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
+from ttf.stats.correlation import correlations
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.run_times import runtime_by_group
+from ttf.stats.shares import failure_share
+
+ROOT = Path(__file__).resolve().parents[2]
+CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]
+
+# (outcome, run time, GPU type, GPU request in % of one, cores, GiB, instances); every type and request of a claim.
+MICRO = [
+    ("success", 100, "T4", 10, 1, 1, 1),
+    ("success", 200, "T4", 25, 2, 2, 2),
+    ("success", 300, "MISC", 50, 3, 3, 3),
+    ("success", 400, "P100", 100, 4, 4, 4),
+    ("success", 900, "V100", 200, 5, 5, 5),
+    ("success", 700, "V100M32", 800, 6, 6, 6),
+    ("failure", 50, "T4", 10, 1, 1, 1),
+    ("failure", 20, "MISC", 25, 2, 2, 2),
+    ("failure", 60, "P100", 50, 3, 3, 3),
+    ("failure", 40, "V100", 100, 4, 4, 4),
+    ("failure", 30, "V100M32", None, 5, 5, 5),
+    ("cancelled", 10, "T4", 100, 1, 1, 1),
+    ("running", None, "T4", 100, 1, 1, 1),
+    ("waiting", None, None, None, 1, 1, 1),
+]
+
+
+def micro_jobs() -> pl.DataFrame:
+    names = ("outcome", "runtime_s", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "size")
+    rows = [
+        (outcome, time, kind, None if gpu is None else gpu * 10, cores * 1000, gib * 1024, size)
+        for outcome, time, kind, gpu, cores, gib, size in MICRO
+    ]
+    given = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in given.columns}
+    blank |= {"start_s": pl.lit(0, dtype=pl.Int64), "trace_end_s": pl.lit(1000, dtype=pl.Int64)}
+    return given.with_columns(**blank).select(*JOB_COLUMNS)
+
+
+def micro_tables() -> dict[str, pl.DataFrame]:
+    jobs = micro_jobs()
+    lives = pl.DataFrame(
+        {
+            "duration_s": [31_557_600] * 12,
+            "event": ["failure"] * 3 + [None] * 9,
+            "gpu_milli": [1000] * 12,
+            "nodes": [1] * 12,
+        },
+        schema_overrides={"gpu_milli": pl.Int64, "nodes": pl.Int64},
+    )
+    account = [
+        (name, 14 + i) for i, name in enumerate(("job", "task", "instance", "sensor", "group_tag", "machine_spec"))
+    ]
+    return {
+        "quality/row_account": pl.DataFrame(account, schema=["table", "rows_read"], orient="row"),
+        "outcomes": outcome_table(jobs),
+        "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0)),
+        "failure_share": failure_share(jobs),
+        "runtime_by_group": runtime_by_group(jobs, [None]),
+        "correlations": correlations(jobs, [None], 0.05),
+        "mttf": mean_time_to_failure(lives, "failure", ["all"]),
+    }
+
+
+TABLES = micro_tables()
+
+
+def pearson(x, y):
+    n, mean_x, mean_y = len(x), sum(x) / len(x), sum(y) / len(y)
+    xy = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    r = xy / (sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y)) ** 0.5
+    assert n >= 3
+    return r
+
+
+ROW = {"gpu": 3, "cpu": 4, "memory": 5, "size": 6}
+
+
+def group_means(feature, successes):
+    """Request -> mean run time, over the rows of MICRO, of the successes or of everything else that has a run time."""
+    groups = {}
+    for row in MICRO:
+        value, time = row[ROW[feature]], row[1]
+        # A running task's time so far is not a run time.
+        if (row[0] == "success") == successes and time is not None and value is not None:
+            groups.setdefault(value, []).append(time)
+    return {value: sum(times) / len(times) for value, times in groups.items()}
+
+
+def worked_out() -> dict[str, float]:
+    """What each claim's quantity is on the micro-trace, by hand or in a line of plain Python."""
+    answers = {
+        # 14 tasks: 6 successes, 5 failures, 1 cancelled, 1 running, 1 waiting.
+        "pai-tasks-terminated": 6,
+        "pai-tasks-failed": 5,
+        "pai-tasks-running": 1,
+        "pai-tasks-waiting": 1,
+        "pai-failure-share": 5 / 11,
+        "pai-gpu-request-10": 2,
+        "pai-gpu-request-25": 2,
+        "pai-gpu-request-50": 2,
+        "pai-gpu-request-100": 4,
+        "pai-gpu-request-200": 1,
+        "pai-gpu-request-800": 1,
+        "pai-type-t4": 5,
+        "pai-type-misc": 2,
+        "pai-type-p100": 2,
+        "pai-type-v100": 2,
+        "pai-type-v100m32": 2,
+        "pai-rows-job": 14,
+        "pai-rows-task": 15,
+        "pai-rows-instance": 16,
+        "pai-rows-sensor": 17,
+        "pai-rows-group-tag": 18,
+        "pai-rows-machine-spec": 19,
+        "study1-jobs": 14,
+        "study1-most-instances": 6,
+        "study1-fewest-instances": 1,
+        # Means by type: T4 (100 + 200) / 2; of what did not succeed T4 (50 + 10) / 2, and one of each other type.
+        "study1-success-mean-t4": 150,
+        "study1-success-mean-misc": 300,
+        "study1-success-mean-p100": 400,
+        "study1-success-mean-v100": 900,
+        "study1-success-mean-v100m32": 700,
+        "study1-failure-mean-t4": 30,
+        "study1-failure-mean-misc": 20,
+        "study1-failure-mean-p100": 60,
+        "study1-failure-mean-v100": 40,
+        "study1-failure-mean-v100m32": 30,
+        "philly-jobs": 14,
+        "philly-passed-jobs": 6 / 14,
+        "philly-killed-jobs": 1 / 14,
+        "philly-unsuccessful-jobs": 5 / 14,
+        # 12 GPUs a year each, 3 of them failed.
+        "titan-gpus": 12,
+        "titan-gpu-years": 12,
+        "titan-failed": 0.25,
+        # 24000 / (nodes x 6.5): 1, 128, 2048 and 16384 nodes.
+        "rsc1-mttf-8": 24000 / 6.5,
+        "rsc1-mttf-1024": 24000 / 832,
+        "rsc1-mttf-16384": 24000 / 13312,
+        "rsc1-mttf-131072": 24000 / 106496,
+    }
+    # GPU time: share of a GPU x instances x time; the running task was seen for 1000 s (to the trace's end).
+    gpu = {"success": 0.0, "failure": 0.0, "cancelled": 0.0, "running": 0.0}
+    for outcome, time, _, share, _, _, size in MICRO:
+        if outcome in gpu and share is not None:
+            gpu[outcome] += share / 100 * size * (1000 if outcome == "running" else time)
+    shares = {outcome: time / sum(gpu.values()) for outcome, time in gpu.items()}
+    answers["philly-passed-gpu-time"] = shares["success"]
+    answers["philly-killed-gpu-time"] = shares["cancelled"]
+    answers["philly-unsuccessful-gpu-time"] = shares["failure"]
+    # 12 of the 14 asked for a GPU: 6 successes, 4 failures, 1 cancelled, 1 running.
+    with_gpu = {"success": 6 / 12, "failure": 4 / 12, "cancelled": 1 / 12}
+    for cluster in ("helios-venus", "helios-earth", "helios-saturn", "helios-uranus", "acme-seren", "acme-kalos"):
+        answers[f"{cluster}-jobs"], answers[f"{cluster}-gpu-jobs"] = 14, 12
+        for outcome, share in with_gpu.items():
+            answers[f"{cluster}-{outcome}"] = share
+            answers[f"{cluster}-{outcome}-gpu-time"] = shares[outcome]
+    for feature in ROW:
+        for outcome_set, successes in (("success", True), ("failure", False)):
+            means = group_means(feature, successes)
+            answers[f"study1-{outcome_set}-{feature}-r"] = pearson(list(means), list(means.values()))
+    return answers
+
+
+ANSWERS = worked_out()
+COMPUTABLE = [claim for claim in CLAIMS if "quantity" in claim]
+
+
+@pytest.mark.parametrize("claim", COMPUTABLE, ids=lambda claim: claim["id"])
+def test_the_quantity_of_each_claim_on_a_trace_of_a_dozen_rows(claim):
+    asked = claim | {"trace": "micro"}
+    (row,) = scorecard([asked], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
+    if claim["id"].endswith("-p") and claim["id"].startswith("study1"):
+        # Two-sided, of t = r sqrt((n - 2) / (1 - r^2)).
+        from scipy.stats import t
+
+        outcome_set, feature = claim["id"].split("-")[1:3]
+        n, r = len(group_means(feature, outcome_set == "success")), ANSWERS[claim["id"].removesuffix("p") + "r"]
+        expected = 2 * t.sf(abs(r) * ((n - 2) / (1 - r * r)) ** 0.5, n - 2)
+    else:
+        expected = ANSWERS[claim["id"]]
+    assert row["computed"] == pytest.approx(expected, rel=1e-9), row
+
+
+def test_every_claim_is_computed_above_or_says_what_is_missing():
+    assert {claim["id"] for claim in CLAIMS} - {claim["id"] for claim in COMPUTABLE} == {
+        claim["id"] for claim in CLAIMS if "missing" in claim
+    }
+
+
+# Verdicts ---------------------------------------------------------------------------------------------------
+
+
+def claim(**changes):
+    whole = {
+        "id": "a",
+        "trace": "mine",
+        "source": "x",
+        "statement": "y",
+        "published": 10.0,
+        "unit": "jobs",
+        "evidence": "printed",
+        "quantity": {"table": "t", "where": {"k": "one"}, "column": "v"},
+        "tolerance": 0.1,
+        "why": "printed so",
+    }
+    return {key: value for key, value in (whole | changes).items() if value is not None}
+
+
+TABLE = pl.DataFrame(
+    {
+        "k": ["one", "two", None, "four"],
+        "v": [10.05, 3.0, 7.0, None],
+        "n": [5, 6, 7, 0],
+        "reason": [None] * 3 + ["too few"],
+    }
+)
+
+
+def judged(study=("mine",), table=TABLE, **changes):
+    (row,) = scorecard([claim(**changes)], list(study), lambda trace, name: table).iter_rows(named=True)
+    return row
+
+
+def test_within_the_tolerance_it_is_reproduced():
+    row = judged()
+    assert (row["verdict"], row["computed"], row["n"], row["note"]) == ("reproduced", 10.05, 5, "printed so")
+
+
+def test_on_the_edge_of_the_tolerance_it_is_reproduced():
+    assert judged(published=9.95)["verdict"] == "reproduced"  # 10.05 - 9.95 is above 0.1 by a rounding
+    assert judged(published=9.9499)["verdict"] == "differs"
+
+
+def test_beyond_it_differs_and_says_by_how_much():
+    row = judged(published=12.0)
+    assert row["verdict"] == "differs"
+    assert row["note"] == "by -1.95; tolerance 0.1: printed so"
+
+
+def test_a_suspect_claim_stays_suspect_and_says_what_was_found():
+    assert judged(suspect="a slip")["note"] == "a slip; the data agree with it all the same"
+    row = judged(suspect="a slip", published=12.0)
+    assert row["verdict"] == "suspect in the source"
+    assert row["note"].startswith("a slip; what was computed differs by -1.95")
+
+
+def test_a_trace_that_is_not_in_the_study_is_not_run_and_nothing_is_computed():
+    row = judged(study=["another"])
+    assert (row["verdict"], row["computed"], row["note"]) == ("not run", None, "mine is not in this study")
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"missing": "no logs", "quantity": None, "tolerance": None, "why": None}, "no logs"),
+        ({"table": None}, "mine has no table t"),
+        ({"quantity": {"table": "t", "where": {"k": "ten"}, "column": "v"}}, "no row of the table matches"),
+        ({"quantity": {"table": "t", "column": "v"}}, "4 rows of the table match, and one is asked for"),
+        ({"quantity": {"table": "t", "where": {"k": "four"}, "column": "v"}}, "too few"),
+        ({"quantity": {"table": "t", "where": {"k": "one"}, "column": "w"}}, "the table has no column w"),
+        ({"quantity": {"table": "t", "where": {"w": 1}, "column": "v"}}, "the table has no column w"),
+    ],
+)
+def test_what_cannot_be_computed_says_what_is_missing(changes, note):
+    row = judged(**changes)
+    assert (row["verdict"], row["computed"], row["note"]) == ("not computable", None, note)
+
+
+def test_quantities_of_several_rows():
+    assert quantity(TABLE, {"column": "v", "aggregate": "sum"}) == (20.05, 18)
+    assert quantity(TABLE, {"column": "v", "aggregate": "max"}) == (10.05, None)
+    assert quantity(TABLE, {"column": "v", "where": {"k": ["one", "two"]}, "aggregate": "min"}) == (3.0, None)
+    assert quantity(TABLE, {"column": "v", "where": {"k": "none"}, "aggregate": "count"}) == (0.0, None)
+    assert quantity(TABLE, {"column": "v", "where": {"k": None}})[0] == 7.0
+    assert quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": ["one", "two"]}}) == (5 / 11, 11)
+    assert quantity(TABLE, {"column": "v", "where": {"k": "two"}, "over": "n"}) == (0.5, 6)
+    with pytest.raises(NotComputable, match="nothing that it could be a share of"):
+        quantity(TABLE, {"column": "n", "where": {"k": "one"}, "of": {"k": "four"}})
+
+
+def test_a_study_without_the_big_traces_says_not_run_in_one_line_each_and_nothing_false():
+    table = scorecard(CLAIMS, ["sample"], lambda *_: None)
+    assert table["id"].to_list() == [claim["id"] for claim in CLAIMS]
+    assert table.filter(pl.col("verdict") == "not run").height > 80
+    assert set(table.filter(pl.col("computed").is_not_null())["trace"]) == {"rsc1"}
+
+
+# The numbers of points -------------------------------------------------------------------------------------
+
+
+def pair(name, r, p):
+    return claim(id=name, printed={"r": r, "p": p})
+
+
+def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
+    pairs = [("fits", "0.44", "2.01e-02"), ("off", "0.64", "4.51e-07"), ("bad", "-0.09", "3.19e-0.1")]
+    pairs += [("once", "0.04", "4.50e-01"), ("again", "0.04", "4.50e-01"), ("never", "0.99", "9.00e-01")]
+    table = pl.DataFrame({"k": ["one"], "v": [0.44], "n": [27]})
+    found = implied_counts([pair(*one) for one in pairs], ["mine"], lambda *_: table)
+    verdicts = dict(found.select("id", "verdict").iter_rows())
+    assert verdicts == {
+        "fits": "agrees",
+        "off": "differs",
+        "bad": "malformed",
+        "once": "identical",
+        "again": "identical",
+        "never": "impossible",
+    }
+    assert set(found["n_found"]) == {27}
+    assert implied_counts([pair("a", "0.44", "2.01e-02")], [], lambda *_: None)["verdict"].to_list() == ["not run"]
+
+
+# The file --------------------------------------------------------------------------------------------------
+
+GOOD = """
+sources: {x: A paper}
+claims:
+  - {id: a, trace: mine, source: x, statement: s, published: 1, evidence: printed, missing: data}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("source: x", "source: z"), r"claims\.a\.source: z is not under sources: x\."),
+        (
+            ("missing: data", "missing: data, colour: red"),
+            r"claims\.a: there is no such key: colour\. Allowed here: id, ",
+        ),
+        ((", missing: data", ""), r"claims\.a: needs quantity, tolerance and why, or missing"),
+        (("statement: s, ", ""), r"claims\.a: statement is missing\."),
+        (("published: 1", "published: one"), r"claims\.a\.published: 'one' is not of type 'number'\."),
+        (("evidence: printed", "evidence: recalled"), r"claims\.a\.evidence: 'recalled' is not one of "),
+    ],
+)
+def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, change, message):
+    file = tmp_path / "claims.yaml"
+    file.write_text(GOOD)
+    assert len(load_claims(file)["claims"]) == 1
+    file.write_text(GOOD.replace(*change))
+    with pytest.raises(ConfigError, match=message):
+        load_claims(file, "claims.yaml")
+
+
+def test_an_id_stands_once(tmp_path):
+    file = tmp_path / "claims.yaml"
+    file.write_text(GOOD + GOOD.splitlines()[-1] + "\n")
+    with pytest.raises(ConfigError, match=r"claims\.a: the id stands 2 times"):
+        load_claims(file)

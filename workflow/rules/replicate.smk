@@ -1,0 +1,30 @@
+# Published findings against the tables of the study.
+from study.claims import load_claims
+
+try:
+    CLAIMS = load_claims(ROOT / "config" / "claims.yaml", "config/claims.yaml")["claims"]
+except ConfigError as error:
+    print(f"error in the configuration\n{error}", file=sys.stderr)
+    sys.exit(1)
+
+
+rule score_claims:
+    """Every published finding beside what the data give: reproduced, differs, suspect, not computable, not run."""
+    input:
+        tables=lambda _: [path for tables in tables_of_claims().values() for path in tables.values()],
+        claims=local(seen_from_here(ROOT / "config" / "claims.yaml")),
+        code=code_of("score_claims"),
+    output:
+        scorecard="results/scorecard.csv",
+        implied="results/implied_n.csv",
+    log:
+        "logs/score_claims.log",
+    benchmark:
+        "benchmarks/score_claims.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        study=config["study"],
+        tables=lambda _: tables_of_claims(),
+    script:
+        "../../scripts/score_claims.py"
