@@ -9,7 +9,7 @@ def main(snakemake):
 
     import polars as pl
     from ttf.agreement import runtime_agreement
-    from ttf.jobs import nodes
+    from ttf.jobs import nodes, with_parts
     from ttf.tables import write_csv, write_parquet
 
     trace = snakemake.wildcards.trace
@@ -19,6 +19,7 @@ def main(snakemake):
     raw = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in snakemake.params.tables}
     entry = snakemake.params.entry
     jobs = (format_.jobs(raw, entry) if entry else format_.jobs(raw)).with_columns(trace=pl.lit(trace))
+    jobs = with_parts(jobs, snakemake.params.parts)
     write_parquet(jobs, snakemake.output.jobs)
     of_nodes = format_.nodes(raw) if hasattr(format_, "nodes") else nodes(raw, format_.NODE_TABLE)
     write_parquet(of_nodes, snakemake.output.nodes)

@@ -13,7 +13,7 @@ def main(snakemake):
 
     jobs = pl.read_parquet(snakemake.input.jobs)
     windows, trace = snakemake.params.windows, snakemake.wildcards.trace
-    comparisons = by_window(jobs, windows["by"]) if "by" in windows else []
+    comparisons = by_window(jobs, windows["by"], snakemake.params.parts) if "by" in windows else []
     if "against" in windows:
         other = pl.read_parquet(snakemake.input.against)
         comparisons += between(other, jobs, (windows["against"], trace))

@@ -1,9 +1,14 @@
 """Ingest: raw tables -> typed Parquet, an account of every row, and the rows that broke a rule.
 
 Rows read = rows kept + rows put aside, for every table, always.
+
+A trace is read whole (`ingest`), or part by part (`ingest_part`, a file a week, say) and then put together (`merge`):
+the products are the same bytes. A part knows its own rows only, so whatever is a matter between rows, a key that an
+earlier row has or an owner that is not there, is looked at in the whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,7 +16,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ttf.errors import StudyError
-from ttf.raw_tables import ASIDE_SCHEMA, TableSchema, printable, raw_lines, read_table
+from ttf.raw_tables import ASIDE_SCHEMA, LINES, Reader, TableSchema, file_labels, first_places, printable
 
 QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | ASIDE_SCHEMA
 
@@ -32,11 +37,13 @@ REASONS = {
 
 # A file that is not the table at all need not be read, and held in memory, to its end.
 HOPELESS_ROWS = 1_000_000
+HOPELESS_SHARE = 0.5
+# Stored in pieces of so many rows, so that a file's bytes do not depend on the blocks its rows were read in.
+PIECE_ROWS = 250_000
 
-# Reads one file of a table: yields (rows kept, with the columns of TableSchema.stored; rows put aside), as read_table.
-Reader = Callable[[Path, TableSchema], Iterator[tuple[pl.DataFrame, pl.DataFrame]]]
 # A row's place: which file of its table, from 0, and which line (of a table of records: which record), from 1.
 Place = tuple[int, int]
+ACCOUNT_SCHEMA = {"table": pl.String, "rows_read": pl.Int64, "rows_kept": pl.Int64, "rows_quarantined": pl.Int64}
 
 ANOMALIES_SCHEMA = {
     "table": pl.String,
@@ -51,33 +58,103 @@ ANOMALIES_SCHEMA = {
 }
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of a trace: its name, the file of each of its tables, and what `ingest_part` has made of them."""
+
+    name: str
+    files: Mapping[str, Path]
+    folder: Path
+    account: pl.DataFrame
+    quarantine: pl.DataFrame
+
+
 def ingest(
-    files: dict[str, list[Path]],
-    schemas: dict[str, TableSchema],
+    files: Mapping[str, Sequence[Path]],
+    schemas: Mapping[str, TableSchema],
     folder: Path,
     max_share: float,
-    readers: dict[str, Reader] | None = None,
+    readers: Mapping[str, Reader] | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the raw tables in `files` (name -> its files, in order) and write `folder`/<name>.parquet for each.
 
-    `readers` has a function for each table that is no table of lines (see `Reader`).
+    `readers` has one for each table that is no plain table of lines.
 
-    Returns the row account (table, rows_read, rows_kept, rows_quarantined) and the quarantine (QUARANTINE_SCHEMA).
+    Returns the row account (ACCOUNT_SCHEMA) and the quarantine (QUARANTINE_SCHEMA).
     Raises StudyError where a file cannot be its table, where a table keeps no row, or where more than `max_share` of
     its rows break a rule. `report` is called with a line of progress per table.
     """
     account, quarantine = [], []
+    hopeless_share = max(max_share, HOPELESS_SHARE)
     for name, paths in files.items():
-        reader = (readers or {}).get(name, read_table)
-        rows_read, aside = _ingest_table(paths, schemas[name], folder, max_share, reader)
+        reader = (readers or {}).get(name, LINES)
+        rows_read, aside = _read(paths, schemas[name], folder, hopeless_share, reader)
+        aside = _checked_between_rows(paths, schemas[name], folder, reader, aside)
         _refuse_too_many(paths, schemas[name], rows_read, aside, max_share)
         account.append((name, rows_read, rows_read - aside.height, aside.height))
         quarantine.append(aside)
         report(f"{name}: {rows_read:,} rows read, {aside.height:,} put aside")
-    columns = {"table": pl.String, "rows_read": pl.Int64, "rows_kept": pl.Int64, "rows_quarantined": pl.Int64}
-    return pl.DataFrame(account, schema=columns, orient="row"), pl.concat(
-        [pl.DataFrame(schema=QUARANTINE_SCHEMA), *quarantine]
+    return _account(account), _quarantine(quarantine)
+
+
+def ingest_part(
+    files: Mapping[str, Path],
+    schemas: Mapping[str, TableSchema],
+    folder: Path,
+    hopeless_share: float = HOPELESS_SHARE,
+    readers: Mapping[str, Reader] | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """As `ingest`, of one part of a trace: `files` has the file of each of its tables.
+
+    Checks every row by itself. How many rows may break a rule is a matter of the whole trace, as are the rules between
+    rows (see `merge`); a file of which a million rows and more than hopeless_share of all break one is given up here.
+    """
+    account, quarantine = [], []
+    for name, path in files.items():
+        rows_read, aside = _read([path], schemas[name], folder, hopeless_share, (readers or {}).get(name, LINES))
+        account.append((name, rows_read, rows_read - aside.height, aside.height))
+        quarantine.append(aside)
+    return _account(account), _quarantine(quarantine)
+
+
+def merge(
+    parts: Sequence[Part],
+    schemas: Mapping[str, TableSchema],
+    folder: Path,
+    max_share: float,
+    readers: Mapping[str, Reader] | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Put the parts of a trace together, in their order: what `ingest` gives for all their files at once.
+
+    Returns the row account, the quarantine, and the account by part (part, then as the row account). A row that
+    repeats one of an earlier part, or has no owner in any, is put aside and counts with the part it is in.
+    Raises StudyError as `ingest` does; `max_share` is a limit on each table of the whole trace.
+    """
+    account, quarantine, by_part = [], [], []
+    for name in [name for name in schemas if any(name in part.files for part in parts)]:
+        having = [part for part in parts if name in part.files]
+        paths = [part.files[name] for part in having]
+        reader = (readers or {}).get(name, LINES)
+        target = folder / f"{name}.parquet"
+        _write(_rows_of_parts(having, name), schemas[name], target)
+        labels = file_labels(paths)
+        aside = _quarantine(
+            part.quarantine.filter(pl.col("table") == name).with_columns(file=pl.lit(label))
+            for part, label in zip(having, labels, strict=True)
+        )
+        aside = _checked_between_rows(paths, schemas[name], folder, reader, aside)
+        read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in having]
+        _refuse_too_many(paths, schemas[name], sum(read), aside, max_share)
+        account.append((name, sum(read), sum(read) - aside.height, aside.height))
+        quarantine.append(aside)
+        broken = dict(aside.group_by("file").len().iter_rows())
+        for part, label, rows in zip(having, labels, read, strict=True):
+            by_part.append((part.name, name, rows, rows - broken.get(label, 0), broken.get(label, 0)))
+    return (
+        _account(account),
+        _quarantine(quarantine),
+        pl.DataFrame(by_part, schema={"part": pl.String} | ACCOUNT_SCHEMA, orient="row"),
     )
 
 
@@ -85,65 +162,130 @@ def anomalies(
     quarantine: pl.DataFrame,
     account: pl.DataFrame,
     suggestions: Mapping[tuple[str, str | None, str], str] = MappingProxyType({}),
+    files: Mapping[str, Sequence[Path]] = MappingProxyType({}),
 ) -> pl.DataFrame:
     """One row per table, column and reason code: rows, their share of the table, first line numbers, a sentence.
 
-    suggestions: (table, column, code) -> the change of the schema that the rows suggest, in plain words.
+    suggestions: (table, column, code) -> the change of the schema that the rows suggest, in plain words. files: those
+    of each table; where there are several, the line numbers name theirs.
     """
     rows_read = dict(account.select("table", "rows_read").iter_rows())
     rows = []
     for (table, column, code), group in quarantine.group_by(["table", "column", "reason"], maintain_order=True):
         sentence = REASONS[code].format(column=column)
-        lines = ", ".join(str(line) for line in group["line"].head(5))
+        lines = first_places(group, len(files.get(table, ())))
         share = group.height / rows_read[table]
         suggestion = suggestions.get((table, column, code))
         rows.append((table, column, code, "error", group.height, share, lines, sentence, suggestion))
     return pl.DataFrame(rows, schema=ANOMALIES_SCHEMA, orient="row")
 
 
-def _ingest_table(
-    paths: list[Path], schema: TableSchema, folder: Path, max_share: float, reader: Reader = read_table
+def _account(rows: list[tuple]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=ACCOUNT_SCHEMA, orient="row")
+
+
+def _quarantine(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *pieces])
+
+
+def _read(
+    paths: Sequence[Path], schema: TableSchema, folder: Path, hopeless_share: float, reader: Reader
 ) -> tuple[int, pl.DataFrame]:
-    """Write one table's Parquet file; return the number of rows read and the rows put aside."""
+    """Write one table's Parquet file, every row checked by itself; return the rows read, and those put aside."""
     aside: list[pl.DataFrame] = []
     rows_kept = rows_aside = 0
+
+    def rows() -> Iterator[pl.DataFrame]:
+        nonlocal rows_kept, rows_aside
+        for number, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
+            for kept, broken in reader.rows(path, schema):
+                rows_kept += kept.height
+                rows_aside += broken.height
+                aside.append(broken.insert_column(1, pl.lit(label).alias("file")))
+                yield kept.select(pl.lit(number, pl.Int32).alias("file"), pl.all())
+                if rows_aside >= HOPELESS_ROWS and rows_aside > hopeless_share * (rows_kept + rows_aside):
+                    raise _too_many(paths, schema, rows_kept + rows_aside, _quarantine(aside), "reading has stopped")
+
+    _write(rows(), schema, folder / f"{schema.name}.parquet")
+    return rows_kept + rows_aside, _in_order(_quarantine(aside), paths)
+
+
+def _in_order(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
+    """The quarantine of one table by file and line."""
+    order = {label: number for number, label in enumerate(file_labels(paths))}
+    place = pl.col("file").replace_strict(order, return_dtype=pl.Int32)
+    return quarantine.sort(place, "line", maintain_order=True)
+
+
+def _rows_of_parts(parts: Sequence[Part], table: str) -> Iterator[pl.DataFrame]:
+    """The stored rows of a table, part after part, each with its place among the table's files."""
+    for number, part in enumerate(parts):
+        for piece in _stored_rows(part.folder / f"{table}.parquet"):
+            yield piece.with_columns(file=pl.lit(number, pl.Int32))
+
+
+def _stored_rows(path: Path) -> Iterator[pl.DataFrame]:
+    rows = pl.scan_parquet(path, glob=False)
+    for offset in range(0, rows.select(pl.len()).collect().item(), PIECE_ROWS):
+        yield rows.slice(offset, PIECE_ROWS).collect()
+
+
+def _write(rows: Iterator[pl.DataFrame], schema: TableSchema, target: Path) -> None:
+    """Store the rows of a table; the bytes depend on them alone, not on the pieces they come in."""
     trouble: list[StudyError] = []
 
     def source(*_unused) -> Iterator[pl.DataFrame]:
-        nonlocal rows_kept, rows_aside
         try:
-            for number, path in enumerate(paths):
-                for kept, broken in reader(path, schema):
-                    rows_kept += kept.height
-                    rows_aside += broken.height
-                    aside.append(broken.insert_column(1, pl.lit(path.name).alias("file")))
-                    yield kept.select(pl.lit(number, pl.Int32).alias("file"), pl.all())
-                    if rows_aside >= HOPELESS_ROWS and rows_aside > max(max_share, 0.5) * (rows_kept + rows_aside):
-                        _refuse_too_many(paths, schema, rows_kept + rows_aside, pl.concat(aside), max_share)
+            yield from _in_pieces(rows)
         except StudyError as error:  # the engine would wrap it in an error of its own
             trouble.append(error)
 
-    target = folder / f"{schema.name}.parquet"
     register_io_source(source, schema={"file": pl.Int32} | schema.stored).sink_parquet(
         target, compression="lz4", statistics=False
     )
     if trouble:
         raise trouble[0]
-    rows_read = rows_kept + rows_aside
+
+
+def _in_pieces(rows: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The same rows in frames of PIECE_ROWS, the last one with what is left."""
+    held: list[pl.DataFrame] = []
+    height = 0
+    for frame in rows:
+        held.append(frame)
+        height += frame.height
+        while height >= PIECE_ROWS:
+            together = pl.concat(held)
+            yield together.head(PIECE_ROWS).rechunk()
+            height -= PIECE_ROWS
+            held = [together.tail(height)] if height else []
+    if height:
+        yield pl.concat(held, rechunk=True)
+
+
+def _checked_between_rows(
+    paths: Sequence[Path], schema: TableSchema, folder: Path, reader: Reader, aside: pl.DataFrame
+) -> pl.DataFrame:
+    """Take rows out of the stored table that another row's key or a missing owner rules out; return all put aside."""
+    target = folder / f"{schema.name}.parquet"
     against_others = _duplicates(target, schema) | _orphans(target, schema, folder)
-    if against_others:
-        rows = []
-        for number, path in enumerate(paths):
-            lines = {line: reason for (file, line), reason in against_others.items() if file == number}
-            # A table with a reader of its own has records, not lines of text.
-            texts = raw_lines(path, set(lines)) if reader is read_table else {}
-            rows += [(schema.name, path.name, line, *reason, texts.get(line)) for line, reason in lines.items()]
-        aside.append(pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row"))
-        _drop_rows(target, list(against_others))
-    quarantine = pl.concat([pl.DataFrame(schema=QUARANTINE_SCHEMA), *aside])
-    order = {path.name: number for number, path in enumerate(paths)}
-    place = pl.col("file").replace_strict(order, return_dtype=pl.Int32)
-    return rows_read, quarantine.sort(place, "line", maintain_order=True)
+    if not against_others:
+        return aside
+    rows = []
+    for number, (path, label) in enumerate(zip(paths, file_labels(paths), strict=True)):
+        lines = {line: reason for (file, line), reason in against_others.items() if file == number}
+        texts = reader.texts(path, schema, set(lines)) if lines else {}
+        rows += [(schema.name, label, line, *reason, texts.get(line)) for line, reason in lines.items()]
+    smaller = target.with_suffix(".smaller")
+    _write(_rows_without(target, list(against_others)), schema, smaller)
+    smaller.replace(target)
+    return _in_order(_quarantine([aside, pl.DataFrame(rows, schema=QUARANTINE_SCHEMA, orient="row")]), paths)
+
+
+def _rows_without(target: Path, places: list[Place]) -> Iterator[pl.DataFrame]:
+    gone = pl.DataFrame(places, schema={"file": pl.Int32, "line": pl.Int64}, orient="row")
+    for piece in _stored_rows(target):
+        yield piece.join(gone, on=["file", "line"], how="anti", maintain_order="left")
 
 
 def _duplicates(target: Path, schema: TableSchema) -> dict[Place, tuple[str, str]]:
@@ -176,39 +318,43 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tup
     return dict.fromkeys(places.sort("file", "line").iter_rows(), ("orphan", ", ".join(by)))
 
 
-def _drop_rows(target: Path, places: list[Place]) -> None:
-    gone = pl.DataFrame(places, schema={"file": pl.Int32, "line": pl.Int64}, orient="row").lazy()
-    rest = pl.scan_parquet(target).join(gone, on=["file", "line"], how="anti", maintain_order="left")
-    smaller = target.with_suffix(".smaller")
-    rest.sink_parquet(smaller, compression="lz4", statistics=False)
-    smaller.replace(target)
-
-
 def _refuse_too_many(
-    paths: list[Path], schema: TableSchema, rows_read: int, aside: pl.DataFrame, max_share: float
+    paths: Sequence[Path], schema: TableSchema, rows_read: int, aside: pl.DataFrame, max_share: float
 ) -> None:
-    path = paths[0] if len(paths) == 1 else f"{paths[0].parent} ({len(paths)} files of the table {schema.name})"
     if rows_read == 0:
-        raise StudyError(f"{path}: the table has no rows. Check that the whole file is there.")
+        raise StudyError(f"{_named(paths, schema)}: the table has no rows. Check that the whole file is there.")
+    if aside.height / rows_read > max_share:
+        raise _too_many(paths, schema, rows_read, aside, f"quarantine.max_share = {max_share:g} allows {max_share:.2%}")
+    if aside.height == rows_read:
+        raise _too_many(paths, schema, rows_read, aside, "none is left")
+
+
+def _named(paths: Sequence[Path], schema: TableSchema) -> str:
+    if len(paths) == 1:
+        return str(paths[0])
+    folders = sorted({str(path.parent) for path in paths})
+    return (
+        f"{', '.join(folders[:3])}{' ...' if len(folders) > 3 else ''} ({len(paths)} files of the table {schema.name})"
+    )
+
+
+def _too_many(
+    paths: Sequence[Path], schema: TableSchema, rows_read: int, aside: pl.DataFrame, limit: str
+) -> StudyError:
+    """What to say where too many rows break a rule, and what is to be done."""
     share = aside.height / rows_read
-    if share <= max_share and aside.height < rows_read:
-        return
-    limit = f"quarantine.max_share = {max_share:g} allows {max_share:.2%}" if share > max_share else "none is left"
-    lines = [f"{path}: {aside.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."]
+    lines = [f"{_named(paths, schema)}: {aside.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."]
     for (reason, column), group in aside.group_by(["reason", "column"], maintain_order=True):
-        first = ", ".join(str(line) for line in group["line"].head(3))
-        if len(paths) > 1:
-            first += f" of {group['file'][0]}"
         lines.append(
             f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "
-            f"first at line {first}: {printable(group['text'][0] or '')}"
+            f"first at line {first_places(group, len(paths), 3)}: {printable(group['text'][0] or '')}"
         )
     if (aside["reason"] == "wrong_column_count").any():
         names = ",".join(column.name for column in schema.columns)
         lines.append(f"  The table has {len(schema.columns)} columns: {names}")
     lines.append(
-        "Correct the file, or raise quarantine.max_share in your configuration if the study can do without them."
-        if share > max_share
-        else "Check that this file is the right table."
+        "Check that this file is the right table."
+        if aside.height == rows_read
+        else "Correct the file, or raise quarantine.max_share in your configuration if the study can do without them."
     )
-    raise StudyError("\n".join(lines))
+    return StudyError("\n".join(lines))

@@ -1,6 +1,6 @@
 """The common job record: what every format's raw tables are turned into, and everything after reads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -44,6 +44,19 @@ def conform(frame: pl.DataFrame, columns: Mapping[str, type[pl.DataType]]) -> pl
     missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in columns.items() if name not in frame.columns]
     extras = [name for name in frame.columns if name not in columns]
     return frame.with_columns(missing).select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
+
+
+def with_parts(jobs: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
+    """The jobs with `part`, the part of the trace that each one's (first) row stands in, in place of `file`.
+
+    jobs: with `file`, the place of that row's file among its table's files, of which each part has one. parts: the
+    parts' names in their order; of a trace without parts there are none, and no column `part`.
+    """
+    rest = jobs.drop("file")
+    if not parts:
+        return rest
+    names = pl.DataFrame({"file": range(len(parts)), "part": parts}, schema={"file": pl.Int32, "part": pl.String})
+    return rest.hstack(jobs.select("file").join(names, on="file", how="left", maintain_order="left").select("part"))
 
 
 def nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:

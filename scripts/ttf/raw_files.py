@@ -43,7 +43,7 @@ def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[byte
     size = after_last_line = 0
     checked = False
     block_bytes = block_bytes or BLOCK_BYTES
-    for chunk in _chunks(path, block_bytes):
+    for chunk in unpacked(path, size=block_bytes):
         cut = chunk.rfind(b"\n") + 1
         after_last_line = len(chunk) - cut if cut else after_last_line + len(chunk)
         if after_last_line > LONGEST_LINE_BYTES:
@@ -54,21 +54,13 @@ def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[byte
             continue
         block = b"".join((*pieces, memoryview(chunk)[:cut]))
         pieces, size = [chunk[cut:]], after_last_line
-        checked = checked or _is_a_table(path, block)
+        checked = checked or is_a_table(path, block)
         yield _with_plain_line_ends(block)
     rest = b"".join(pieces)
     if rest:
         if not checked:
-            _is_a_table(path, rest)
+            is_a_table(path, rest)
         yield _with_plain_line_ends(rest if rest.endswith(b"\n") else rest + b"\n")
-
-
-def unpacked(path: Path, name: str | None = None) -> Iterator[bytes]:
-    """Yield the table's bytes as they are, unpacked: what a checksum of the table is taken of.
-
-    `name` has the ending that says how the file is packed, if its own name does not. Raises as blocks_of_lines does.
-    """
-    return _chunks(path, 1 << 20, name)
 
 
 def _with_plain_line_ends(block: bytes) -> bytes:
@@ -76,7 +68,7 @@ def _with_plain_line_ends(block: bytes) -> bytes:
     return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
-def _is_a_table(path: Path, block: bytes) -> bool:
+def is_a_table(path: Path, block: bytes) -> bool:
     """Refuse what is plainly something else; False where white space is all there is to see."""
     if block.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise StudyError(f"{path}: line 1: the text is UTF-16; expected UTF-8. Save the table as CSV in UTF-8.")
@@ -97,8 +89,11 @@ def _web_page(path: Path) -> str:
     )
 
 
-def _chunks(path: Path, size: int, name: str | None = None) -> Iterator[bytes]:
-    """The table's bytes, unpacked, in pieces of about `size` bytes or fewer."""
+def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterator[bytes]:
+    """Yield the table's bytes as they are, unpacked, in pieces of about `size` bytes or fewer.
+
+    `name` has the ending that says how the file is packed, if its own name does not. Raises as blocks_of_lines does.
+    """
     name = (name or path.name).lower()
     archive = name.endswith(_ARCHIVES)
     ending = ".gz" if archive else next((ending for ending in _PACKINGS if name.endswith(ending)), "")

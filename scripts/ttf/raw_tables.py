@@ -6,7 +6,7 @@ row. Checks run on whole blocks; single lines are looked at only in blocks where
 
 import csv
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -26,6 +26,7 @@ ASIDE_SCHEMA = {
 }
 LONGEST_TEXT_SHOWN = 500
 LONGEST_TEXT_IN_A_MESSAGE = 160
+FIRST_LINES = 5
 # The largest values of a stored column, unless its schema says otherwise: far beyond any trace (a time in milliseconds
 # is caught), and small enough that a sum over a column stays within 64 bits.
 LATEST_SECOND = 10**11
@@ -110,6 +111,18 @@ class TableSchema:
         return {"line": pl.Int64} | {column.as_: column.dtype for column in self.columns if column.keep}
 
 
+@dataclass(frozen=True)
+class Reader:
+    """How a raw table is read.
+
+    rows: yields (rows kept, with the columns of TableSchema.stored; rows put aside, ASIDE_SCHEMA) of one file, as
+    read_table. texts: the text of the rows with these numbers as the quarantine keeps it, from a second reading.
+    """
+
+    rows: Callable[[Path, TableSchema], Iterator[tuple[pl.DataFrame, pl.DataFrame]]]
+    texts: Callable[[Path, TableSchema, set[int]], dict[int, str]]
+
+
 def table_schemas(document: dict) -> dict[str, TableSchema]:
     """The schemas of a format's raw tables, from its YAML document."""
     schemas = {}
@@ -158,7 +171,7 @@ def read_table(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, 
 
         for block, columns, has_header in _blocks(path, schema):
             next_line += has_header
-            pending.append(pool.submit(_read_block, block, columns, schema))
+            pending.append(pool.submit(read_block, block, columns, schema))
             # One block more than there are threads is read ahead: nobody waits for the file, and memory stays bounded.
             if len(pending) > pl.thread_pool_size():
                 yield finished()
@@ -176,11 +189,11 @@ def _blocks(path: Path, schema: TableSchema) -> Iterator[tuple[bytes, tuple[Colu
             block = block.removeprefix(_BOM)
         if has_header:
             header, _, block = block.partition(b"\n")
-            columns = _columns_by_header(path, header, schema)
+            columns = columns_by_header(path, header, schema)
         yield block, columns, has_header
 
 
-def _read_block(
+def read_block(
     block: bytes, columns: tuple[Column, ...], schema: TableSchema
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """The rows of one block, kept and put aside, with line numbers from 0; and the number of its lines."""
@@ -213,6 +226,35 @@ def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
     return found
 
 
+def texts_of_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
+    """Reader.texts of a table of lines."""
+    return raw_lines(path, numbers)
+
+
+# A plain table of lines.
+LINES = Reader(read_table, texts_of_lines)
+
+
+def file_labels(paths: Sequence[Path]) -> list[str]:
+    """What the files of a table are called in the quarantine: their names, with their folders' where names repeat."""
+    names = [path.name for path in paths]
+    return names if len(set(names)) == len(names) else [f"{path.parent.name}/{path.name}" for path in paths]
+
+
+def first_places(rows: pl.DataFrame, files: int, most: int = FIRST_LINES) -> str:
+    """Where the first `most` of these rows of the quarantine stand: `3, 7`.
+
+    Of a table of several `files`: `3, 7 of a.csv; 2 of b.csv`.
+    """
+    first = rows.select("file", "line").head(most)
+    if files < 2:
+        return ", ".join(str(line) for line in first["line"])
+    return "; ".join(
+        f"{', '.join(str(line) for line in of_file['line'])} of {printable(file)}"
+        for (file,), of_file in first.group_by("file", maintain_order=True)
+    )
+
+
 def printable(text: str) -> str:
     """The start of a raw text as it may be shown on a terminal: a trace is untrusted."""
     return "".join(
@@ -226,7 +268,7 @@ def _shown(line: bytes) -> str:
     return line[: 4 * LONGEST_TEXT_SHOWN].decode("utf-8", errors="replace")[:LONGEST_TEXT_SHOWN]
 
 
-def _columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
+def columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
     """The file's columns in the order of its header; a column nobody knows is read past."""
     text = header.decode("utf-8", errors="replace").strip("\r")
     names = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)

@@ -6,7 +6,19 @@ import polars as pl
 
 # A label such as 100 stays text, a count stays whole; every other column of a table is a float.
 _TEXT = {
-    *("table", "column", "code", "severity", "first_lines", "sentence", "outcome", "feature", "value", "outcome_set"),
+    *(
+        "part",
+        "table",
+        "column",
+        "code",
+        "severity",
+        "first_lines",
+        "sentence",
+        "outcome",
+        "feature",
+        "value",
+        "outcome_set",
+    ),
     *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
 }

@@ -96,6 +96,7 @@ def epoch(*moment):
 def test_columns_of_a_job_of_seren(cluster):
     jobs, _, _ = cluster(seren=SEREN)
     extras = {
+        "file": pl.Int32,
         "workload": pl.String,
         "duration_s": pl.Int64,
         "duration_differs": pl.Boolean,
@@ -117,6 +118,7 @@ def test_columns_of_a_job_of_seren(cluster):
         "size": 1,
         "nodes": 1,
         "trace_end_s": epoch(2023, 3, 1, 16, 0, 1),
+        "file": 0,
         "workload": "Other",
         "duration_s": 117,
         "duration_differs": False,
@@ -127,6 +129,7 @@ def test_columns_of_a_job_of_seren(cluster):
 def test_columns_of_a_job_of_kalos(cluster):
     jobs, _, _ = cluster(kalos=KALOS)
     extras = {
+        "file": pl.Int32,
         "workload": pl.String,
         "duration_s": pl.Int64,
         "duration_differs": pl.Boolean,
@@ -152,6 +155,7 @@ def test_columns_of_a_job_of_kalos(cluster):
         "size": 8,
         "nodes": 8,
         "trace_end_s": epoch(2023, 5, 17, 14, 0, 20),
+        "file": 0,
         "workload": "Other",
         "duration_s": 18,
         "duration_differs": True,

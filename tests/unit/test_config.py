@@ -363,8 +363,8 @@ def trace(**keys):
         ),
         (
             trace(folder="data/{year}"),
-            "registry.mine.folder: 'data/{year}' is not allowed; expected text "
-            "(a path on one line, without curly braces), for example path/to/the/csv/files.",
+            "registry.mine.folder: 'data/{year}' is not allowed; expected text or a list of names "
+            "(a path on one line, without curly braces; at least one; each once), for example path/to/the/csv/files.",
         ),
         (
             trace(note=""),

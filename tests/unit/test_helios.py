@@ -65,7 +65,7 @@ def epoch(*moment):
 
 def test_columns_of_the_job_record(cluster):
     jobs, _, _ = cluster(log=LOG)
-    extras = {"duration_s": pl.Int64, "duration_differs": pl.Boolean, "test_vc": pl.Boolean}
+    extras = {"file": pl.Int32, "duration_s": pl.Int64, "duration_differs": pl.Boolean, "test_vc": pl.Boolean}
     assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
     assert {name: value for name, value in row(jobs, "1425512").items() if value is not None} == {
         "job_id": "1425512",
@@ -83,6 +83,7 @@ def test_columns_of_the_job_record(cluster):
         "size": 1,
         "nodes": 1,
         "trace_end_s": epoch(2020, 7, 29, 11, 10, 9),
+        "file": 0,
         "duration_s": 249,
         "duration_differs": False,
         "test_vc": False,

@@ -26,7 +26,7 @@ def pods(ingested, tmp_path):
 
 def test_columns_of_the_job_record(pods):
     jobs = pods("12000,16384,1,460,V100M16|V100M32,LS,Succeeded,5,90,40")
-    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"qos": pl.String, "num_gpu": pl.Int64})
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"qos": pl.String, "num_gpu": pl.Int64, "file": pl.Int32})
     assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
         "job_id": "p0",
         "submit_s": 5,
@@ -46,6 +46,7 @@ def test_columns_of_the_job_record(pods):
         "trace_end_s": 90,
         "qos": "LS",
         "num_gpu": 1,
+        "file": 0,
     }
 
 

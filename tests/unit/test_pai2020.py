@@ -14,6 +14,7 @@ EXTRAS = {
     "runtime_from": pl.String,
     "task_start_s": pl.Int64,
     "task_end_s": pl.Int64,
+    "file": pl.Int32,
     "negative_queue": pl.Boolean,
 }
 TIMES = ("start_s", "end_s", "runtime_s", "queue_s", "runtime_from")
@@ -66,6 +67,7 @@ def test_columns_of_the_job_record(derive):
         "runtime_from": "instance",
         "task_start_s": 100,
         "task_end_s": 210,
+        "file": 0,
         "negative_queue": False,
     }
 
@@ -236,7 +238,7 @@ def test_against_a_reading_by_hand(tasks):
         for status, start, end, instances in tasks
     ]
     text = dict.fromkeys(("job_name", "task_name", "machine", "user", "inst_id", "gpu_type"), pl.String)
-    whole = dict.fromkeys(("start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli"), pl.Int64)
+    whole = dict.fromkeys(("start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli", "file"), pl.Int64)
 
     def frame(rows, *names):
         return pl.LazyFrame(rows, schema={n: (text | whole).get(n, pl.String) for n in names}, orient="row")
@@ -247,9 +249,12 @@ def test_against_a_reading_by_hand(tasks):
             *("job_name", "inst_id", "user", "start_s", "end_s"),
         ),
         "task": frame(
-            [(f"j{n}", "t", status, start, end, 7, 1, 1, 1, "T4") for n, (status, start, end, _) in enumerate(tasks)],
-            *("job_name", "task_name", "status", "start_s", "end_s", "inst_num", "cpu_milli", "mem_mib", "gpu_milli"),
-            "gpu_type",
+            [
+                (0, f"j{n}", "t", status, start, end, 7, 1, 1, 1, "T4")
+                for n, (status, start, end, _) in enumerate(tasks)
+            ],
+            *("file", "job_name", "task_name", "status", "start_s", "end_s", "inst_num"),
+            *("cpu_milli", "mem_mib", "gpu_milli", "gpu_type"),
         ),
         "instance": frame(
             [(f"j{n}", "t", *times, "m") for n, (*_, instances) in enumerate(tasks) for times in instances],

@@ -98,7 +98,9 @@ def test_columns_of_the_job_record(raw):
     )
     jobs = philly.jobs(tables)
     extras = ["wall_s", *FLAGS]
-    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"wall_s": pl.Int64} | dict.fromkeys(FLAGS, pl.Boolean))
+    assert jobs.schema == pl.Schema(
+        JOB_COLUMNS | {"file": pl.Int32, "wall_s": pl.Int64} | dict.fromkeys(FLAGS, pl.Boolean)
+    )
     assert not jobs.select(pl.any_horizontal(FLAGS)).item()
     assert {name: value for name, value in jobs.drop(FLAGS).row(0, named=True).items() if value is not None} == {
         "job_id": "application_1506638472019_0",
@@ -116,6 +118,7 @@ def test_columns_of_the_job_record(raw):
         "nodes": 1,
         "attempts": 2,
         "trace_end_s": T + 1000,
+        "file": 0,
         "wall_s": 970,
     }
     assert jobs.columns[-len(extras) :] == extras
@@ -137,7 +140,7 @@ def test_a_line_longer_than_any_table_has(raw, monkeypatch):
 def test_packed_with_mark_and_blanks_around(raw, tmp_path):
     path = tmp_path / "cluster_job_log.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf \n" + json.dumps([job(attempt(1, 5))]).encode() + b"\n\n"))
-    kept, aside = next(READERS["job_log"](path, SCHEMAS["job_log"]))
+    kept, aside = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
     assert (kept.height, aside.height) == (1, 0)
 
 
@@ -508,7 +511,7 @@ def test_any_records(tmp_path_factory, log, in_ascii):
         text = json.dumps(records, ensure_ascii=in_ascii).encode("utf-8", errors="surrogatepass")
         path.write_bytes(text)
         try:
-            return [next(READERS["job_log"](path, SCHEMAS["job_log"]))]
+            return [next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))]
         except StudyError as error:  # NaN and Infinity are no JSON
             assert any(word in text for word in (b"NaN", b"Infinity"))
             assert "no valid JSON" in str(error)
@@ -526,7 +529,7 @@ def test_any_records(tmp_path_factory, log, in_ascii):
             assert kept.filter(place).drop("line").equals(alone.drop("line"))
             assert aside.filter(place).drop("line", "text").equals(alone_aside.drop("line", "text"))
         if kept.height:
-            raw = {"job_log": kept.lazy()}
+            raw = {"job_log": kept.lazy().with_columns(file=pl.lit(0, pl.Int32))}
             assert philly.jobs(raw).height == kept.height
             philly.attempts(raw), philly.nodes(raw)
 
@@ -558,7 +561,7 @@ def test_any_bytes_at_all(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any_log"
     path.write_bytes(text)
     try:
-        kept, aside = next(READERS["job_log"](path, SCHEMAS["job_log"]))
+        kept, aside = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
     except StudyError as error:
         assert str(path) in str(error)
         return
@@ -668,7 +671,7 @@ def test_any_lines(tmp_path_factory, lines, table, block_bytes):
     path.write_bytes("\n".join([header, *lines, ""]).encode())
     with pytest.MonkeyPatch.context() as context:
         context.setattr(raw_files, "BLOCK_BYTES", block_bytes)
-        blocks = list(READERS[table](path, SCHEMAS[table]))
+        blocks = list(READERS[table].rows(path, SCHEMAS[table]))
     whole = path.read_bytes().replace(b"\r\n", b"\n").split(b"\n")
     there = [number for number, line in enumerate(whole[1:], start=2) if line.strip()]
     numbers = [line for kept, aside in blocks for line in kept["line"].to_list() + aside["line"].to_list()]

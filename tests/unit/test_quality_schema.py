@@ -115,6 +115,9 @@ def test_windows():
             windows_of("t", {"windows": {"against": against}}, others)
     with pytest.raises(ConfigError, match="the format titan has none"):
         windows_of("t", {"format": "titan", "windows": {"by": "week"}}, [])
+    with pytest.raises(ConfigError, match=r"registry\.t\.windows\.by: this trace is not given in parts"):
+        windows_of("t", {"windows": {"by": "part"}}, ["t"])
+    assert windows_of("t", {"windows": {"by": "part"}}, ["t"], {"t": {}}) == {"by": "part"}
 
 
 # What changed ---------------------------------------------------------------------------------------------

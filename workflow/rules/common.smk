@@ -11,7 +11,7 @@ from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of
 from study.lock import hold
-from study.raw_tables import raw_tables
+from study.raw_tables import parts_of, raw_tables
 
 ROOT = WORKFLOW.parent
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
@@ -22,7 +22,11 @@ try:
         load_yaml(ROOT / "config" / "traces.yaml", "config/traces.yaml"),
         {name: format["tables"] for name, format in FORMATS.items()},
     )
+    # Trace -> table -> its files; of a trace in parts also part -> table -> its file.
     RAW_TABLES = {trace: raw_tables(trace, entry, FORMATS) for trace, entry in resolved["registry"].items()}
+    PARTS = {
+        trace: parts for trace, entry in resolved["registry"].items() if (parts := parts_of(trace, entry, FORMATS))
+    }
     # Trace -> its file of health events, of the traces that have one.
     HEALTH_EVENTS = {
         trace: file
@@ -103,6 +107,11 @@ def reader_of(wildcards):
     return [f"ttf.traces.{reader}"] if reader else []
 
 
+def products_of_parts(wildcards, name):
+    """One product of every part of the trace, in the order of the parts."""
+    return [f"results/{wildcards.trace}/parts/{part}/{name}" for part in PARTS[wildcards.trace]]
+
+
 def strata_of(format):
     """What the lives of a format are told apart by, besides `all`."""
     return format.get("strata", ["gpu_type", "gpu_count", "account"])
@@ -170,6 +179,7 @@ def products():
         [of_every_trace(rule.output) for rule in of_all]
         + [collect(rule.output, trace=JOB_TRACES) for rule in of_jobs]
         + list(COMPARISON.values())
+        + [collect(rules.merge_parts.output, trace=PARTS)]
         + [collect(rules.derive_attempts.output, trace=ATTEMPT_TRACES)]
         + [
             collect(output, trace=about["traces"])

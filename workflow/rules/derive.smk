@@ -22,6 +22,7 @@ rule derive_runtimes:
     params:
         format=lookup("registry/{trace}/format", within=config),
         entry=lambda wildcards: mapping_of(wildcards),
+        parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_runtimes.py"

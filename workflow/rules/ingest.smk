@@ -16,6 +16,8 @@ rule ingest:
         "logs/{trace}/ingest.log",
     benchmark:
         "benchmarks/{trace}/ingest.tsv"
+    wildcard_constraints:
+        trace=any_of([trace for trace in config["study"] if trace not in PARTS]),
     conda:
         "../../environment.yml"
     threads: 8
@@ -26,3 +28,67 @@ rule ingest:
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
+
+
+rule ingest_part:
+    """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
+    input:
+        unpack(lambda wildcards: PARTS[wildcards.trace][wildcards.part]),
+        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        code=lambda wildcards: code_of("ingest_part", *reader_of(wildcards)),
+    output:
+        raw=directory("results/{trace}/parts/{part}/raw"),
+        account="results/{trace}/parts/{part}/row_account.csv",
+        quarantine="results/{trace}/parts/{part}/quarantine.parquet",
+    log:
+        "logs/{trace}/ingest_part/{part}.log",
+    benchmark:
+        "benchmarks/{trace}/ingest_part/{part}.tsv"
+    wildcard_constraints:
+        trace=any_of(PARTS),
+        part="[^/]+",
+    conda:
+        "../../environment.yml"
+    # Parts are read side by side; a single one has the machine to itself.
+    threads: lambda wildcards: max(1, 8 // len(PARTS[wildcards.trace]))
+    params:
+        files=lambda wildcards: PARTS[wildcards.trace][wildcards.part],
+        reader=lambda wildcards: format_of(wildcards).get("reader"),
+        entry=lambda wildcards: mapping_of(wildcards),
+        # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
+        hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
+    script:
+        "../../scripts/ingest_part.py"
+
+
+rule merge_parts:
+    """Put the parts together, to the same bytes as reading all files at once; keys and owners are looked at here."""
+    input:
+        unpack(lambda wildcards: RAW_TABLES[wildcards.trace]),
+        parts=lambda wildcards: products_of_parts(wildcards, "raw"),
+        accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
+        quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
+        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        code=lambda wildcards: code_of("merge_parts", *reader_of(wildcards)),
+    output:
+        raw=directory("results/{trace}/raw"),
+        account="results/{trace}/quality/row_account.csv",
+        anomalies="results/{trace}/quality/anomalies.csv",
+        quarantine="results/{trace}/quality/quarantine.parquet",
+        by_part="results/{trace}/quality/row_account_by_part.csv",
+    log:
+        "logs/{trace}/merge_parts.log",
+    benchmark:
+        "benchmarks/{trace}/merge_parts.tsv"
+    wildcard_constraints:
+        trace=any_of(PARTS),
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        parts=lambda wildcards: PARTS[wildcards.trace],
+        reader=lambda wildcards: format_of(wildcards).get("reader"),
+        entry=lambda wildcards: mapping_of(wildcards),
+        max_share=lookup("quarantine/max_share", within=config),
+    script:
+        "../../scripts/merge_parts.py"

@@ -8,7 +8,9 @@ try:
         for trace, entry in REGISTRY.items()
     }
     # Trace -> how its drift is measured: `by` windows of the submission, `against` another trace of the study.
-    WINDOWS = {trace: asked for trace, entry in REGISTRY.items() if (asked := windows_of(trace, entry, JOB_TRACES))}
+    WINDOWS = {
+        trace: asked for trace, entry in REGISTRY.items() if (asked := windows_of(trace, entry, JOB_TRACES, PARTS))
+    }
 except ConfigError as error:
     print(f"error in the configuration\n{error}", file=sys.stderr)
     sys.exit(1)
@@ -76,6 +78,7 @@ rule measure_drift:
     threads: 2
     params:
         windows=lambda wildcards: WINDOWS[wildcards.trace],
+        parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
     script:

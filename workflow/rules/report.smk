@@ -54,7 +54,7 @@ rule write_report_source:
             trace: {
                 key: entry[key] for key in ("format", "title", "source", "licence", "citation", "note") if key in entry
             }
-            | {"synthetic": trace in GENERATED, "analyses": analyses_of(trace)}
+            | {"synthetic": trace in GENERATED, "analyses": analyses_of(trace), "parts": len(PARTS.get(trace, {}))}
             | {key: FORMATS[entry["format"]][key] for key in ("unit", "gives")}
             for trace, entry in REGISTRY.items()
         },

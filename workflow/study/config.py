@@ -391,7 +391,7 @@ def kind(schema: dict) -> str:
     if schema["type"] == "array":
         return {"string": "a list of names", "integer": "a list of whole numbers"}[schema["items"]["type"]]
     words = {"string": "text", "integer": "a whole number", "number": "a number", "object": "a mapping"}
-    words["boolean"] = "true or false"
+    words |= {"boolean": "true or false", "array": "a list of names"}
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     return " or ".join(words[type_] for type_ in types)
 

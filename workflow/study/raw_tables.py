@@ -19,6 +19,10 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     tables = formats[entry["format"]]["tables"]
     if "generate" in entry:
         return {table: [f"data/{trace}/{spec['file']}.csv"] for table, spec in tables.items()}
+    if isinstance(entry["folder"], list):
+        parts = parts_of(trace, entry, formats).values()
+        found = {table: [files[table] for files in parts if table in files] for table in tables}
+        return {table: files for table, files in found.items() if files}
     folder = Path(entry["folder"])
     where = f"registry.{trace}.folder: {entry['folder']}"
     downloads = _downloads(trace, entry)
@@ -49,6 +53,36 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
                 + f"{_or_download(trace, entry, table)}. The folder holds: {_listing(present)}."
             )
     return found
+
+
+def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]]:
+    """Part -> table -> its file, of a trace that is given in parts; of another nothing.
+
+    Parts are the folders of `folder`, where it lists several, in that order; or the files of a table that takes every
+    file in its folder, in the order of their names. A table in `files` is that one file.
+    Raises ConfigError as `raw_tables` does, and for parts that cannot be told apart by their names.
+    """
+    where = f"registry.{trace}.folder"
+    tables = formats[entry["format"]]["tables"]
+    takes_every = [table for table, spec in tables.items() if "every" in spec]
+    parts: dict[str, dict[str, str]] = {}
+    if isinstance(entry.get("folder"), list):
+        if takes_every:
+            raise ConfigError(
+                f"{where}: each file of the format {entry['format']} is a part by itself; put them all into one folder."
+            )
+        for folder in entry["folder"]:
+            name = Path(folder).resolve().name if Path(folder).name in ("", "..") else Path(folder).name
+            if name in parts:
+                raise ConfigError(f"{where}: two parts are called {name}; give their folders names of their own.")
+            found = raw_tables(trace, entry | {"folder": folder}, formats)
+            parts[name] = {table: file for table, (file,) in found.items()}
+    elif "generate" not in entry:
+        for table in [table for table in takes_every if table not in entry.get("files", {})]:
+            parts |= {Path(file).name: {table: file} for file in raw_tables(trace, entry, formats)[table]}
+    if odd := [name for name in parts if not set(name).isdisjoint("{}\r\n")]:
+        raise ConfigError(f"{where}: {odd[0]!r} has a curly brace or a line break in its name; rename it.")
+    return parts
 
 
 def to_fetch(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, dict]:
@@ -84,7 +118,8 @@ def _downloads(trace: str, entry: dict) -> dict[str, str]:
 
 
 def _is_own_folder(trace: str, entry: dict) -> bool:
-    return Path(entry.get("folder", ".")) == Path("data", trace)
+    folder = entry.get("folder")
+    return isinstance(folder, str) and Path(folder) == Path("data", trace)
 
 
 def _or_download(trace: str, entry: dict, table: str | None = None) -> str:

@@ -1,15 +1,15 @@
 """What a trace's drift is measured between, as its registry entry asks."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from study.config import ConfigError
 
 
-def windows_of(trace: str, entry: dict, job_traces: Sequence[str]) -> dict:
-    """The entry's `windows`; nothing where it asks for none.
+def windows_of(trace: str, entry: dict, job_traces: Sequence[str], in_parts: Collection[str] = ()) -> dict:
+    """The entry's `windows`; nothing where it asks for none. job_traces, in_parts: the traces with jobs, with parts.
 
-    Raises ConfigError where the trace has no jobs, is measured against itself, or against a trace that is not in the
-    study or has no jobs.
+    Raises ConfigError where the trace has no jobs, is measured by parts that it does not have, against itself, or
+    against a trace that is not in the study or has no jobs.
     """
     windows = entry.get("windows", {})
     if not windows:
@@ -17,6 +17,11 @@ def windows_of(trace: str, entry: dict, job_traces: Sequence[str]) -> dict:
     where = f"registry.{trace}.windows"
     if trace not in job_traces:
         raise ConfigError(f"{where}: drift is measured between jobs, and the format {entry['format']} has none.")
+    if windows.get("by") == "part" and trace not in in_parts:
+        raise ConfigError(
+            f"{where}.by: this trace is not given in parts. Parts are the files in the folder of a format that reads "
+            "every file there, or the folders where `folder` lists several."
+        )
     against = windows.get("against")
     if against is not None and (against == trace or against not in job_traces):
         others = ", ".join(name for name in job_traces if name != trace)

@@ -1,6 +1,7 @@
 """What moved from window to window, or between two traces, by the size of the effect."""
 
 import math
+import re
 
 import altair as alt
 import polars as pl
@@ -92,16 +93,17 @@ def drift_chart(drift: pl.DataFrame, study: Study) -> Figure:
         title=title,
         subtitle=f"{rows[0]['window']} against {rows[0]['against']}; strong: beyond chance."
         if one
-        else "Each window of the submission time against the one before; dots: beyond chance.",
+        else f"Each {'part' if windows[0].startswith('part ') else 'window of the submission time'} against the one "
+        "before; dots: beyond chance.",
         caption=caption,
         alt_text=f"Effect sizes of {count(len(order), 'measure')}. {title}.",
     )
 
 
 def _place(window: str) -> tuple[int, str]:
-    """`week 10` after `week 9`; names of traces by themselves."""
-    number = window.rpartition(" ")[2]
-    return (int(number) if number.isascii() and number.isdigit() else 0), window
+    """`week 10` after `week 9`, `part 10: name` after `part 9: name`; names of traces by themselves."""
+    number = re.match(r"(?:day|week|month|part) ([0-9]+)\b", window)
+    return (int(number[1]) if number else 0), window
 
 
 def _names(rows: list[dict], measures: list[str]) -> dict[str, str]:

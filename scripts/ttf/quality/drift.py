@@ -102,16 +102,22 @@ def windows_of(jobs: pl.DataFrame, by: str) -> pl.Series:
     return jobs.select(((pl.col("submit_s") - pl.col("submit_s").min()) // WINDOW_S[by]).alias("window")).to_series()
 
 
-def by_window(jobs: pl.DataFrame, by: str) -> list[dict]:
+def by_window(jobs: pl.DataFrame, by: str, parts: Sequence[str] = ()) -> list[dict]:
     """Each window compared with the one before and with all before it: rows for `drift_table`.
 
-    jobs: the job record; by: day, week or month (30 days), counted from the trace's first submission. Windows without
-    a job are left out; they are named `week 1`, `week 2` ... Jobs without a submission take no part.
+    jobs: the job record; by: day, week or month (30 days), counted from the trace's first submission, or part: the
+    column `part`, in the order of `parts`. Windows without a job are left out; they are named `week 1`, `week 2` ...,
+    or `part 1: name`. Jobs without a submission take no part in windows of time.
     """
-    window = windows_of(jobs, by)
+    if by == "part":
+        window = jobs["part"].replace_strict({part: number for number, part in enumerate(parts)}, return_dtype=pl.Int64)
+    else:
+        window = windows_of(jobs, by)
     kept = jobs.filter(window.is_not_null())
     numbers = window.drop_nulls()
-    names = [f"{by} {number + 1}" for number in numbers.unique().sort()]
+    names = [
+        f"{by} {number + 1}" + (f": {parts[number]}" if by == "part" else "") for number in numbers.unique().sort()
+    ]
     codes = (numbers.rank("dense").cast(pl.Int64) - 1).to_numpy()
     pairs = []
     for last in range(1, len(names)):

@@ -14,13 +14,21 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.raw_files import blocks_of_lines
-from ttf.raw_tables import LARGEST_NUMBER, LATEST_SECOND, LONGEST_TEXT_SHOWN, Column, TableSchema, printable
+from ttf.raw_tables import (
+    LARGEST_NUMBER,
+    LATEST_SECOND,
+    LONGEST_TEXT_SHOWN,
+    Column,
+    TableSchema,
+    file_labels,
+    first_places,
+    printable,
+)
 
 # A word is suggested where it makes up this share of the rows that one column put aside: at most 20 words, and a
 # column full of rubbish suggests nothing.
 OFTEN_ENOUGH = 0.05
 LONGEST_WORD = 60
-FIRST_LINES = 5
 UNQUOTED_DELIMITER = "\x1f"
 
 # Codes for which another schema would be the wrong answer, and what to do instead.
@@ -87,7 +95,7 @@ def suggest(
         elif not about and code in _OF_A_TABLE:
             words, table_keys = _OF_A_TABLE[code](rows, schema, files.get(table, ()))
         words = words or NO_CHANGE.get(code, OTHERWISE).format(column=column)
-        lines = ", ".join(str(line) for line in rows["line"].head(FIRST_LINES))
+        lines = first_places(rows, len(files.get(table, ())))
         found.append(Suggestion(table, column, code, words, rows.height, lines, column_keys, table_keys))
     return found
 
@@ -108,8 +116,9 @@ def _column(schema: TableSchema, name: str | None) -> Column | None:
 def _values(rows: pl.DataFrame, schema: TableSchema, column: Column, files: Sequence[Path]) -> pl.DataFrame:
     """What stood in the column: value, rows; the commonest first. Rows whose text is unknown or cut off have none."""
     parts = []
+    by_label = dict(zip(file_labels(files), files, strict=True))
     for (name,), part in rows.drop_nulls("text").group_by(["file"], maintain_order=True):
-        places = _places(schema, next((path for path in files if path.name == name), None))
+        places = _places(schema, by_label.get(name))
         if column.name not in places:
             continue
         if schema.quoted:

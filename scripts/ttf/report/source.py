@@ -29,6 +29,8 @@ FEATURE_WORDS = {
     "cpu_usage": "measured CPU use",
     "memory_usage": "measured memory use",
 }
+# Parts of a trace in the table of its rows: the newest.
+MOST_PARTS = 20
 FEATURE_UNITS = {
     "gpu_request": " % of a GPU",
     "cpu_request": " % of a core",
@@ -108,6 +110,7 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) 
         verdicts={outcome: _verdicts(metrics, outcome, trace.about["unit"]) for outcome in ("success", "failure")},
         cutoffs=", ".join(words.count(cutoff) + " s" for cutoff in cutoffs_s) or "none",
         most_strata=MOST_STRATA,
+        most_parts=MOST_PARTS,
     )
 
 
@@ -170,6 +173,20 @@ def _tables(trace: Trace) -> dict[str, str]:
             identifier("rows"),
         ),
     }
+    if trace.about["parts"] > 1:
+        by_part = read_csv(trace.folder / "quality" / "row_account_by_part.csv")
+        newest = by_part["part"].unique(maintain_order=True).tail(MOST_PARTS)
+        tables["parts"] = html_table(
+            by_part.filter(pl.col("part").is_in(newest.implode())),
+            {
+                "part": ("Part", None),
+                "table": ("Table", None),
+                "rows_read": ("Rows read", words.count),
+                "rows_kept": ("kept", words.count),
+                "rows_quarantined": ("put aside", words.count),
+            },
+            identifier("parts"),
+        )
     tables |= _tables_of_quality(trace, identifier)
     for name in trace.analyses:
         tables |= ANALYSES[name](trace, identifier)

@@ -67,6 +67,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             size="size",
             nodes="node_num",
             trace_end_s="trace_end_s",
+            file="file",
             **columns,
             **{name: name for name in extras},
         ).collect(),

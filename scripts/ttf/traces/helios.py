@@ -58,6 +58,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             size=pl.lit(1, dtype=pl.Int64),
             nodes="node_num",
             trace_end_s="trace_end_s",
+            file="file",
             duration_s="duration_s",
             duration_differs=pl.col("runtime_s") != pl.col("duration_s"),
             test_vc=(pl.col("vc") == TEST_VC).fill_null(False),

@@ -44,6 +44,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             trace_end_s="trace_end_s",
             qos="qos",
             num_gpu="num_gpu",
+            file="file",
         ),
         JOB_COLUMNS,
     )

@@ -79,6 +79,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             runtime_from="runtime_from",
             task_start_s="task_start_s",
             task_end_s="task_end_s",
+            file="file",
             negative_queue=(pl.col("queue_s") < 0).fill_null(False),
         )
         # Whole numbers only, and joins that keep the order of tasks: streaming gives the same rows in half the memory.

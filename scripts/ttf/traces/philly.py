@@ -80,6 +80,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             nodes="nodes",
             attempts=pl.col("started").fill_null(0),
             trace_end_s=pl.lit(_trace_end(log, tries), dtype=pl.Int64),
+            file="file",
             wall_s=pl.col("end_s") - pl.col("start_s"),
             no_attempts=pl.col("tries").is_null(),
             missing_start=pl.col("missing_start").fill_null(False),
@@ -194,7 +195,9 @@ def _log(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
     """The job log with its outcomes, attempts as lists, and `row`: a job's place in it."""
     return (
         raw["job_log"]
-        .select("job_id", "status", "vc", "user", "submit_s", "attempts", outcome=outcome_of("status", OUTCOMES))
+        .select(
+            "file", "job_id", "status", "vc", "user", "submit_s", "attempts", outcome=outcome_of("status", OUTCOMES)
+        )
         .with_columns(pl.col("attempts").str.json_decode(ATTEMPTS))
         .with_row_index("row")
     )

@@ -15,16 +15,18 @@ from typing import NoReturn
 import polars as pl
 
 from ttf.errors import StudyError
-from ttf.raw_files import _chunks, _is_a_table, blocks_of_lines
+from ttf.raw_files import blocks_of_lines, is_a_table, unpacked
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
     LONGEST_TEXT_SHOWN,
     Column,
+    Reader,
     TableSchema,
-    _columns_by_header,
-    _read_block,
     check_rows,
+    columns_by_header,
     printable,
+    read_block,
+    texts_of_lines,
 )
 
 # Thirty times the published log. It is held in memory whole.
@@ -79,6 +81,16 @@ def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
     yield kept, broken.with_columns(table=pl.lit(schema.name)).select(*ASIDE_SCHEMA)
 
 
+def texts_of_records(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
+    """The text of the records with these numbers, as the quarantine keeps it."""
+    text = _whole(path).decode("utf-8", errors="surrogateescape")
+    return {
+        number: _shown(text, start, end)
+        for number, (_, start, end) in enumerate(_records(path, text), start=1)
+        if number in numbers
+    }
+
+
 def read_lines(
     path: Path, schema: TableSchema, rewrite: Callable[[bytes], bytes], restore: Callable[[pl.Expr], pl.Expr]
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -90,10 +102,10 @@ def read_lines(
     for block in blocks_of_lines(path):
         if columns is None:
             header, _, block = block.removeprefix(_BOM).partition(b"\n")
-            columns, next_line = _columns_by_header(path, header, schema), 2
+            columns, next_line = columns_by_header(path, header, schema), 2
         lines, commas = block.count(b"\n"), block.count(b",")
         ends_in_comma = lines and 2 * commas >= (2 * len(columns) - 1) * lines
-        kept, aside, lines = _read_block(rewrite(block), columns + (_UNNAMED,) * ends_in_comma, schema)
+        kept, aside, lines = read_block(rewrite(block), columns + (_UNNAMED,) * ends_in_comma, schema)
         place = (pl.col("line") + next_line).alias("line")
         yield kept.with_columns(place), aside.with_columns(place, restore(pl.col("text")).alias("text"))
         next_line += lines
@@ -115,14 +127,15 @@ def _without_blanks(block: bytes) -> bytes:
     return re.sub(rb"[ \t]*,[ \t]*", b",", block)
 
 
-_telemetry = partial(read_lines, rewrite=_with_offsets, restore=_with_zones)
+_telemetry = Reader(partial(read_lines, rewrite=_with_offsets, restore=_with_zones), texts_of_lines)
+_machine_list = Reader(partial(read_lines, rewrite=_without_blanks, restore=lambda text: text), texts_of_lines)
 
 READERS = {
-    "job_log": read_job_log,
+    "job_log": Reader(read_job_log, texts_of_records),
     "gpu_util": _telemetry,
     "cpu_util": _telemetry,
     "mem_util": _telemetry,
-    "machine_list": partial(read_lines, rewrite=_without_blanks, restore=lambda text: text),
+    "machine_list": _machine_list,
 }
 
 
@@ -132,13 +145,13 @@ READERS = {
 def _whole(path: Path) -> bytes:
     """The file's bytes, unpacked, without a byte order mark."""
     pieces, size = [], 0
-    for chunk in _chunks(path, 1 << 23):
+    for chunk in unpacked(path, size=1 << 23):
         pieces.append(chunk)
         size += len(chunk)
         if size > LARGEST_LOG_BYTES:
             raise StudyError(f"{path}: more than {LARGEST_LOG_BYTES:,} bytes: not the job log. {_FETCH_AGAIN}")
     text = b"".join(pieces).removeprefix(_BOM)
-    _is_a_table(path, text[:4096])
+    is_a_table(path, text[:4096])
     return text
 
 

@@ -126,6 +126,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             # A dump without -D has the last run only, and newer versions say how many there were before it.
             attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
             trace_end_s=pl.lit(last_seen, dtype=pl.Int64),
+            file="file",
             job_id_shown="job_id_shown",
             cluster="cluster",
             partition="partition",

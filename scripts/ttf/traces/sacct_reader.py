@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ttf.raw_tables import ASIDE_SCHEMA, TableSchema, raw_lines, read_table
+from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, raw_lines, read_table, texts_of_lines
 from ttf.traces.sacct_states import OUTCOMES, state_word
 
 # 123, 123_4, 123_[5-9%2], 123+0, and the same of a step: 123.batch. `@` is kept for ids that were used twice.
@@ -39,4 +39,4 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
         yield kept_none, pl.DataFrame(rows, schema=ASIDE_SCHEMA, orient="row")
 
 
-READERS = {"record": read_records}
+READERS = {"record": Reader(read_records, texts_of_lines)}

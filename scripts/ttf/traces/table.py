@@ -23,6 +23,7 @@ from ttf.raw_tables import (
     LARGEST_NUMBER,
     LONGEST_TEXT_SHOWN,
     Column,
+    Reader,
     TableSchema,
     check_rows,
     printable,
@@ -151,6 +152,7 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: dict) -> pl.DataFrame:
             nodes=pl.when(started).then("nodes"),
             attempts=pl.when(started).then(pl.lit(1, dtype=pl.Int64)),
             trace_end_s="trace_end_s",
+            file="file",
         ),
         JOB_COLUMNS,
     )
@@ -171,7 +173,20 @@ def read_rows(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, p
         yield from _csv_rows(path, schema, plain)
 
 
-READERS = {TABLE: read_rows}
+def texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, str]:
+    """The text of the rows with these numbers, as the quarantine keeps it."""
+    if not path.name.lower().endswith(".parquet"):
+        return raw_lines(path, numbers)
+    wanted = pl.DataFrame({"line": sorted(numbers)}, schema={"line": pl.Int64})
+    scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    types = scan.collect_schema()
+    columns = [_as_text(path, column, types[column.name])[1] for column in schema.columns]
+    rows = scan.select(columns).with_row_index("line", 1).with_columns(pl.col("line").cast(pl.Int64))
+    rows = rows.join(wanted.lazy(), on="line", how="semi").collect()
+    return dict(rows.select("line", _shown_row(schema.columns)).iter_rows())
+
+
+READERS = {TABLE: Reader(read_rows, texts)}
 
 
 # The entry ----------------------------------------------------------------------------------------------
@@ -406,15 +421,18 @@ def _checked(
     """Rows of text, kept and put aside; the text of one put aside names its columns."""
     rows, failed = check_rows(frame, columns, replace(plain, columns=columns))
     kept, words = _by_word(rows, schema)
-    shown = frame.select(
-        "line",
-        text=pl.concat_str(
-            *(pl.lit(f"{column.name}=") + pl.col(column.name).fill_null("") for column in columns), separator=", "
-        ).str.slice(0, LONGEST_TEXT_SHOWN),
-    ).filter(pl.col("line").is_in(pl.concat([failed["line"], words["line"]]).implode()))
+    shown = frame.select("line", text=_shown_row(columns)).filter(
+        pl.col("line").is_in(pl.concat([failed["line"], words["line"]]).implode())
+    )
     aside = failed.join(shown, on="line", how="left", maintain_order="left").with_columns(table=pl.lit(schema.name))
     unknown = _unknown_words(dict(words.iter_rows()), dict(shown.iter_rows()), schema)
     return kept, pl.concat([aside.select(*ASIDE_SCHEMA), unknown]).sort("line")
+
+
+def _shown_row(columns: tuple[Column, ...]) -> pl.Expr:
+    """The start of a row of text, with the names of its columns."""
+    values = [pl.lit(f"{column.name}=") + pl.col(column.name).fill_null("") for column in columns]
+    return pl.concat_str(values, separator=", ").str.slice(0, LONGEST_TEXT_SHOWN)
 
 
 def _as_text(path: Path, column: Column, dtype: pl.DataType) -> tuple[Column, pl.Expr]:

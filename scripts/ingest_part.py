@@ -1,0 +1,25 @@
+"""Rule ingest_part: the raw tables of one part of a trace -> typed, checked Parquet, for merge_parts."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from pathlib import Path
+
+    from ttf.ingest import ingest_part
+    from ttf.schemas import schemas_and_readers
+    from ttf.tables import write_csv, write_parquet
+
+    schemas, readers = schemas_and_readers(
+        snakemake.params.reader, snakemake.params.entry, snakemake.input.get("schema")
+    )
+    files = {table: Path(path) for table, path in snakemake.params.files.items()}
+    folder = Path(snakemake.output.raw)
+    folder.mkdir(parents=True)
+    account, quarantine = ingest_part(files, schemas, folder, snakemake.params.hopeless_share, readers)
+    write_csv(account, snakemake.output.account)
+    write_parquet(quarantine, snakemake.output.quarantine)
+    return f"{snakemake.wildcards.part}: {account['rows_read'].sum():,} rows, {quarantine.height:,} put aside"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,41 @@
+"""Rule merge_parts: the parts of a trace -> its typed tables with the row account, the anomalies and the quarantine."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from pathlib import Path
+
+    import polars as pl
+    from ttf.ingest import Part, anomalies, merge
+    from ttf.quality.suggestions import suggest, suggestion_words
+    from ttf.schemas import schemas_and_readers
+    from ttf.tables import read_csv, write_csv, write_parquet
+
+    schemas, readers = schemas_and_readers(
+        snakemake.params.reader, snakemake.params.entry, snakemake.input.get("schema")
+    )
+    found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
+    parts = [
+        Part(
+            name=name,
+            files={table: Path(path) for table, path in files.items()},
+            folder=Path(raw),
+            account=read_csv(account),
+            quarantine=pl.read_parquet(quarantine),
+        )
+        for (name, files), raw, account, quarantine in zip(snakemake.params.parts.items(), *found, strict=True)
+    ]
+    folder = Path(snakemake.output.raw)
+    folder.mkdir(parents=True)
+    account, quarantine, by_part = merge(parts, schemas, folder, snakemake.params.max_share, readers)
+    write_csv(account, snakemake.output.account)
+    write_csv(by_part, snakemake.output.by_part)
+    files = {table: [part.files[table] for part in parts if table in part.files] for table in account["table"]}
+    suggested = suggestion_words(suggest(quarantine, schemas, files))
+    write_csv(anomalies(quarantine, account, suggested, files), snakemake.output.anomalies)
+    write_parquet(quarantine, snakemake.output.quarantine)
+    return f"{account['rows_read'].sum():,} rows in {len(parts):,} parts, {quarantine.height:,} put aside"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,281 @@
+"""A trace given in parts: read part by part and put together, it is the trace that is read at once."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from study.config import ConfigError
+from study.raw_tables import parts_of, raw_tables
+from ttf import ingest as ingest_module
+from ttf.errors import StudyError
+from ttf.ingest import Part, anomalies, ingest, ingest_part, merge
+from ttf.jobs import with_parts
+from ttf.quality.drift import by_window, drift_table
+from ttf.raw_tables import table_schemas
+from ttf.tables import write_parquet
+from ttf.traces import sacct, sacct_reader, table
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
+
+
+def schemas_of(format_):
+    return table_schemas(yaml.safe_load((ROOT / f"workflow/schemas/tables/{format_}.yaml").read_text()))
+
+
+PAI, SACCT = schemas_of("pai2020"), schemas_of("sacct")
+ENTRY = {
+    "mapping": {"job_id": "id", "start": "start", "end": "end", "status": "state"},
+    "times": {"format": "epoch"},
+    "outcomes": {"success": ["ok"], "failure": ["bad"]},
+}
+ROWS = table_schemas(table.schema_document(ENTRY))
+
+
+def at_once(folder, files, schemas, readers=None, max_share=1.0):
+    (folder / "whole").mkdir()
+    account, quarantine = ingest(files, schemas, folder / "whole", max_share, readers)
+    write_parquet(quarantine, folder / "whole" / "quarantine.parquet")
+    return account, quarantine
+
+
+def in_parts(folder, parts, schemas, readers=None, max_share=1.0):
+    """parts: name -> table -> file. Returns account, quarantine, account by part; products in folder/merged."""
+    read = []
+    for number, (name, files) in enumerate(parts.items()):
+        own = folder / f"part{number}"
+        own.mkdir()
+        account, quarantine = ingest_part(files, schemas, own, readers=readers)
+        read.append(Part(name, files, own, account, quarantine))
+    (folder / "merged").mkdir()
+    account, quarantine, by_part = merge(read, schemas, folder / "merged", max_share, readers)
+    write_parquet(quarantine, folder / "merged" / "quarantine.parquet")
+    return account, quarantine, by_part
+
+
+def products(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def compare(folder, parts, schemas, readers=None):
+    """Both ways of reading the same files; returns the account by part."""
+    tables = [name for name in schemas if any(name in files for files in parts.values())]
+    files = {name: [of_part[name] for of_part in parts.values() if name in of_part] for name in tables}
+    whole, quarantine = at_once(folder, files, schemas, readers)
+    account, merged, by_part = in_parts(folder, parts, schemas, readers)
+    assert account.equals(whole)
+    assert merged.equals(quarantine)
+    assert products(folder / "merged") == products(folder / "whole")
+    assert (by_part["rows_read"] == by_part["rows_kept"] + by_part["rows_quarantined"]).all()
+    columns = ["rows_read", "rows_kept", "rows_quarantined"]
+    assert by_part.group_by("table", maintain_order=True).agg(pl.col(columns).sum()).equals(account)
+    return by_part
+
+
+def job(name, user="u"):
+    return f"{name},i{name},{user},Terminated,1.0,2.0\n"
+
+
+def task(name, gpus="50.0"):
+    return f"{name},worker,1.0,Terminated,1.0,2.0,600.0,29.0,{gpus},T4\n"
+
+
+def written(folder, **tables):
+    folder.mkdir()
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text)
+    return {name: folder / f"{name}.csv" for name in tables}
+
+
+def test_a_key_and_an_owner_of_another_part(tmp_path):
+    """A row that repeats one of an earlier part is put aside with its text; an owner may be in a later part."""
+    parts = {
+        "jan": written(tmp_path / "jan", job=job("a") + job("b"), task=task("a") + task("c") + "short\n"),
+        "feb": written(tmp_path / "feb", job=job("b", "again") + job("c"), task=task("a") + task("nobody")),
+    }
+    by_part = compare(tmp_path, parts, PAI)
+    assert by_part.rows() == [("jan", "job", 2, 2, 0), ("feb", "job", 2, 1, 1), ("jan", "task", 3, 2, 1),
+                              ("feb", "task", 2, 1, 1)]  # fmt: skip
+    quarantine = pl.read_parquet(tmp_path / "merged/quarantine.parquet")
+    assert quarantine.select("table", "file", "line", "reason", "text").rows() == [
+        ("job", "feb/job.csv", 1, "duplicate_key", job("b", "again").strip()),
+        ("task", "jan/task.csv", 3, "wrong_column_count", "short"),
+        ("task", "feb/task.csv", 1, "duplicate_key", task("a").strip()),
+    ]
+    assert pl.read_parquet(tmp_path / "merged/task.parquet")["file"].to_list() == [0, 0, 1]
+
+
+def test_a_part_without_an_optional_table(tmp_path):
+    parts = {
+        "jan": written(tmp_path / "jan", job=job("a"), task=task("a")),
+        "feb": written(tmp_path / "feb", job=job("b"), task=task("b"), machine_spec="m1,T4,96,512,2\n"),
+    }
+    assert ("feb", "machine_spec", 1, 1, 0) in compare(tmp_path, parts, PAI).rows()
+
+
+def test_anomalies_name_the_file_of_a_line(tmp_path):
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    files[0].write_text("id,start,end,state\n1,1,2,ok\n2,1,2,huh\n3,x,2,ok\n")
+    files[1].write_text("id,start,end,state\n4,1,2,huh\n5,1,2,huh\n1,1,2,ok\n")
+    account, quarantine = at_once(tmp_path, {"rows": files}, ROWS, table.READERS)
+    found = anomalies(quarantine, account, files={"rows": files})
+    assert dict(found.select("code", "first_lines").iter_rows()) == {
+        "unknown_value": "3 of a.csv; 2, 3 of b.csv",
+        "not_a_time": "4 of a.csv",
+        "duplicate_key": "4 of b.csv",
+    }
+    assert quarantine.filter(reason="duplicate_key")["text"].to_list() == ["1,1,2,ok"]
+
+
+def test_a_repeated_row_of_parquet_has_its_text(tmp_path):
+    frame = pl.DataFrame({"id": ["a", "b", "a"], "start": [1, 1, 3], "end": [2, 2, 4], "state": ["ok", "ok", "bad"]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    compare(tmp_path, {"t.parquet": {"rows": tmp_path / "t.parquet"}}, ROWS, table.READERS)
+    quarantine = pl.read_parquet(tmp_path / "merged/quarantine.parquet")
+    assert quarantine.select("line", "reason", "text").rows() == [
+        (3, "duplicate_key", "id=a, start=3, end=4, state=bad")
+    ]
+
+
+good = st.tuples(st.integers(0, 9), st.sampled_from(["ok", "bad", "huh"])).map(lambda row: f"{row[0]},1,2,{row[1]}")
+lines = st.lists(good | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,ok,more"]), max_size=12)
+
+
+@given(st.lists(lines, min_size=1, max_size=4), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_any_parts_are_the_whole(tmp_path_factory, parts, piece):
+    folder = tmp_path_factory.mktemp("any")
+    files = {}
+    for number, rows in enumerate([["0,1,2,ok"], *parts]):  # one row that is kept
+        files[f"w{number}.csv"] = {"rows": folder / f"w{number}.csv"}
+        files[f"w{number}.csv"]["rows"].write_text("\n".join(["id,start,end,state", *rows]) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest_module, "PIECE_ROWS", piece)
+        compare(folder, files, ROWS, table.READERS)
+
+
+def test_pieces_are_the_same_for_other_blocks(tmp_path, monkeypatch):
+    """A table's bytes do not depend on where its parts end, also where it is stored in several pieces."""
+    monkeypatch.setattr(ingest_module, "PIECE_ROWS", 1000)
+    header = "JobIDRaw|State|Submit|Start|End\n"
+    rows = [f"{n}|COMPLETED|{n}|{n + 1}|{n + 2}\n" for n in range(3500)]
+    parts = {}
+    for name, cut in {"a.txt": rows[:17], "b.txt": rows[17:2600], "c.txt": rows[2600:]}.items():
+        (tmp_path / name).write_text(header + "".join(cut))
+        parts[name] = {"record": tmp_path / name}
+    compare(tmp_path, parts, SACCT, sacct_reader.READERS)
+    jobs = with_parts(sacct.jobs({"record": pl.scan_parquet(tmp_path / "merged/record.parquet")}), list(parts))
+    assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
+
+
+def test_the_limit_is_on_the_whole(tmp_path):
+    """A part with many broken rows is no reason to stop by itself; a whole with too many is, and names their files."""
+    parts = {}
+    for name, rows in {
+        "a.csv": ["1,1,2,ok"] * 1 + ["2,1,2,huh"],
+        "b.csv": [f"{n},1,2,ok" for n in range(3, 9)],
+    }.items():
+        parts[name] = {"rows": tmp_path / name}
+        (tmp_path / name).write_text("\n".join(["id,start,end,state", *rows]) + "\n")
+    (tmp_path / "fits").mkdir()
+    (tmp_path / "too_many").mkdir()
+    account, *_ = in_parts(tmp_path / "fits", parts, ROWS, table.READERS, 0.2)
+    assert account.rows() == [("rows", 8, 7, 1)]
+    with pytest.raises(StudyError, match=r"1 of 8 rows \(12\.50%\) break a rule(.|\n)*first at line 3 of a\.csv"):
+        in_parts(tmp_path / "too_many", parts, ROWS, table.READERS, 0.1)
+
+
+def test_no_row_in_any_part(tmp_path):
+    (tmp_path / "a.csv").write_text("id,start,end,state\n")
+    with pytest.raises(StudyError, match="the table has no rows"):
+        in_parts(tmp_path, {"a.csv": {"rows": tmp_path / "a.csv"}}, ROWS, table.READERS)
+
+
+def test_a_hopeless_part_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest_module, "HOPELESS_ROWS", 10)
+    (tmp_path / "a.csv").write_text("id,start,end,state\n" + "1,1,2,huh\n" * 30)
+    with pytest.raises(StudyError, match=r"30 of 30 rows .* break a rule; reading has stopped"):
+        ingest_part({"rows": tmp_path / "a.csv"}, ROWS, tmp_path, readers=table.READERS)
+
+
+# Which parts there are ------------------------------------------------------------------------------------
+
+
+def made(folder, *names):
+    folder.mkdir()
+    for name in names:
+        (folder / name).touch()
+    return str(folder)
+
+
+def test_each_file_of_a_table_that_takes_every_file(tmp_path):
+    folder = made(tmp_path / "dumps", "w2.txt.gz", "w1.txt", "notes.md", "w10.csv")
+    entry = {"format": "sacct", "folder": folder}
+    assert parts_of("t", entry, FORMATS) == {
+        name: {"record": f"{folder}/{name}"} for name in ("w1.txt", "w10.csv", "w2.txt.gz")
+    }
+    assert raw_tables("t", entry, FORMATS)["record"] == [
+        f"{folder}/{name}" for name in ("w1.txt", "w10.csv", "w2.txt.gz")
+    ]
+    assert parts_of("t", entry | {"files": {"record": "w1.txt"}}, FORMATS) == {}
+
+
+def test_each_folder_of_a_list(tmp_path):
+    pods, nodes = "openb_pod_list_default.csv", "openb_node_list_all_node.csv"
+    jan, feb = made(tmp_path / "jan", pods), made(tmp_path / "feb", nodes, pods)
+    entry = {"format": "openb", "folder": [jan, feb]}
+    assert parts_of("t", entry, FORMATS) == {
+        "jan": {"pods": f"{jan}/{pods}"},
+        "feb": {"pods": f"{feb}/{pods}", "nodes": f"{feb}/{nodes}"},
+    }
+    assert raw_tables("t", entry, FORMATS) == {"pods": [f"{jan}/{pods}", f"{feb}/{pods}"], "nodes": [f"{feb}/{nodes}"]}
+    assert parts_of("t", {"format": "openb", "folder": jan}, FORMATS) == {}
+    assert parts_of("t", {"format": "pai2020", "generate": {}}, FORMATS) == {}
+
+
+@pytest.mark.parametrize(
+    ("format_", "folders", "said"),
+    [
+        ("sacct", ["jan"], "each file of the format sacct is a part by itself"),
+        ("openb", ["jan", "deep/jan"], "two parts are called jan"),
+        ("openb", ["jan", "gone"], r"registry\.t\.folder: .*gone: there is no such folder"),
+        ("openb", ["jan", "empty"], "the table pods is missing"),
+    ],
+)
+def test_parts_that_are_refused(tmp_path, format_, folders, said):
+    (tmp_path / "deep").mkdir()
+    made(tmp_path / "empty")
+    for name in ("jan", "deep/jan"):
+        made(tmp_path / name, "openb_pod_list_default.csv")
+    with pytest.raises(ConfigError, match=said):
+        raw_tables("t", {"format": format_, "folder": [str(tmp_path / name) for name in folders]}, FORMATS)
+
+
+def test_a_file_name_that_no_path_of_ours_can_hold(tmp_path):
+    folder = made(tmp_path / "dumps", "a{b}.txt")
+    with pytest.raises(ConfigError, match=r"'a\{b\}\.txt' has a curly brace"):
+        parts_of("t", {"format": "sacct", "folder": folder}, FORMATS)
+
+
+# Drift ----------------------------------------------------------------------------------------------------
+
+
+def test_each_part_is_compared_with_those_before_it():
+    numbers = [0] * 50 + [1] * 50 + [3] * 50  # no job in the third part
+    frame = pl.DataFrame(
+        {"file": numbers, "outcome": ["success"] * 100 + ["failure"] * 50}, schema_overrides={"file": pl.Int32}
+    )
+    blanks = dict.fromkeys(("gpu_type",), pl.String) | dict.fromkeys(
+        ("submit_s", "runtime_s", "queue_s", "gpu_milli", "cpu_milli", "mem_mib", "size"), pl.Int64
+    )
+    frame = frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blanks.items())
+    names = ["b", "a", "none", "c"]
+    drift = drift_table(by_window(with_parts(frame, names), "part", names))
+    assert set(drift.select("window", "against").iter_rows()) == {
+        ("part 2: a", "part 1: b"), ("part 4: c", "part 2: a"), ("part 4: c", "all before")
+    }  # fmt: skip
+    newest = drift.filter(window="part 4: c", against="all before", statistic="failure_share")
+    assert newest.select("before", "after", "n_before", "n_after").row(0) == (0.0, 1.0, 100, 50)

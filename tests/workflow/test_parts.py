@@ -1,0 +1,77 @@
+"""A trace that comes as a file a week: a new file is read alone, put together with the rest, and compared with it."""
+
+import re
+
+import polars as pl
+from study_runs import Checkout
+
+TARGETS = ("results/mine/tables/drift.csv", "results/mine/quality/suggested_schema.yaml")
+CONFIG = {
+    "study": ["mine"],
+    "quarantine": {"max_share": 0.1},
+    "registry": {
+        "mine": {
+            "format": "table",
+            "folder": "weeks",
+            "mapping": {"job_id": "id", "start": "start", "end": "end", "status": "state"},
+            "times": {"format": "epoch"},
+            "outcomes": {"success": ["ok"], "failure": ["bad"]},
+            "windows": {"by": "part"},
+        }
+    },
+}
+
+
+def add_week(study: Checkout, number: int) -> None:
+    """A hundred jobs; each week repeats the last job of the week before, and has one word that nobody knows."""
+    first = 100 * number
+    rows = [f"{n},{n},{n + 60},{'bad' if n % (4 - number) == 0 else 'ok'}" for n in range(first, first + 101)]
+    (study.folder / "weeks").mkdir(exist_ok=True)
+    (study.folder / f"weeks/week{number}.csv").write_text("\n".join(["id,start,end,state", *rows, "x,1,2,huh"]) + "\n")
+
+
+def planned_jobs(study: Checkout) -> dict[str, int]:
+    shown = study.snakemake("--dry-run", "--", *TARGETS, **CONFIG)
+    table = shown.stdout.split("Job stats:")[1].split("\ntotal")[0]
+    return {rule: int(jobs) for rule, jobs in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
+
+
+def test_a_new_file_is_read_alone(checkout):
+    add_week(checkout, 1)
+    add_week(checkout, 2)
+    checkout.snakemake("--", *TARGETS, **CONFIG)
+    before = checkout.hashes()
+    add_week(checkout, 3)
+    jobs = planned_jobs(checkout)
+    assert jobs == {"ingest_part": 1} | dict.fromkeys(
+        ("merge_parts", "describe_tables", "derive_runtimes", "measure_drift"), 1
+    )
+    done = checkout.snakemake("--", *TARGETS, **CONFIG)
+    assert "week3.csv: 102 rows, 1 put aside" in done.stderr
+    assert "week2.csv" not in done.stderr
+    after = checkout.hashes()
+    old_parts = [name for name in before if name.startswith("mine/parts/")]
+    assert old_parts
+    assert {name: after[name] for name in old_parts} == {name: before[name] for name in old_parts}
+
+    # All files at once, in a folder where nothing has been done before, give the same bytes.
+    (checkout.folder / "results").rename(checkout.folder / "in_steps")
+    checkout.snakemake("--", *TARGETS, **CONFIG)
+    assert checkout.hashes() == after
+
+    by_part = pl.read_csv(checkout.folder / "results/mine/quality/row_account_by_part.csv")
+    assert by_part.rows() == [
+        ("week1.csv", "rows", 102, 101, 1),
+        ("week2.csv", "rows", 102, 100, 2),
+        ("week3.csv", "rows", 102, 100, 2),
+    ]
+    anomalies = pl.read_csv(checkout.folder / "results/mine/quality/anomalies.csv")
+    assert dict(anomalies.select("code", "first_lines").iter_rows()) == {
+        "unknown_value": "103 of week1.csv; 103 of week2.csv; 103 of week3.csv",
+        "duplicate_key": "2 of week2.csv; 2 of week3.csv",
+    }
+    drift = pl.read_csv(checkout.folder / "results/mine/tables/drift.csv")
+    newest = drift.filter(window="part 3: week3.csv", against="all before", statistic="failure_share")
+    assert newest.select("n_before", "n_after").row(0) == (201, 100)
+    jobs = pl.read_parquet(checkout.folder / "results/mine/jobs.parquet")
+    assert jobs["part"].unique(maintain_order=True).to_list() == ["week1.csv", "week2.csv", "week3.csv"]
