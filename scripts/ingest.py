@@ -11,9 +11,7 @@ def main(snakemake):
     from ttf.schemas import schemas_and_readers
     from ttf.tables import write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(
-        snakemake.params.reader, snakemake.params.entry, snakemake.input.get("schema")
-    )
+    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
     files = {table: [Path(path) for path in paths] for table, paths in snakemake.params.files.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

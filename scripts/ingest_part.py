@@ -10,9 +10,7 @@ def main(snakemake):
     from ttf.schemas import schemas_and_readers
     from ttf.tables import write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(
-        snakemake.params.reader, snakemake.params.entry, snakemake.input.get("schema")
-    )
+    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
     files = {table: Path(path) for table, path in snakemake.params.files.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

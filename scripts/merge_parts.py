@@ -12,9 +12,7 @@ def main(snakemake):
     from ttf.schemas import schemas_and_readers
     from ttf.tables import read_csv, write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(
-        snakemake.params.reader, snakemake.params.entry, snakemake.input.get("schema")
-    )
+    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
     found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [
         Part(
