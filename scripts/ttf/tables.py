@@ -21,6 +21,7 @@ _TEXT = {
     ),
     *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
+    *("basis", "node_gpus_from"),
 }
 _TRUTH = {"reject", "converged", "best"}
 _WHOLE = {
@@ -28,6 +29,7 @@ _WHOLE = {
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
     *("blank", "distinct", "minimum", "first_quartile", "middle", "third_quartile", "maximum", "longest"),
     *("rows_passed", "rows_failed", "n_before", "n_after"),
+    *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
 }
 
 

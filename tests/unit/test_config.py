@@ -214,7 +214,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 # Messages -------------------------------------------------------------------------------------------------
 
-TOP = "Allowed here: study, registry, quarantine, correlation, survival, infra_failures."
+TOP = "Allowed here: study, registry, quarantine, correlation, survival, infra_failures, sizes."
 NAMES = "letters, digits, _ and - only"
 
 
@@ -446,7 +446,7 @@ FULL = {
         | FILES
         | dict.fromkeys(["title", "source", "licence"], "x")
         | QUALITY
-        | {"infra_failures": INFRA, "health_events": "h.csv"},
+        | {"infra_failures": INFRA, "health_events": "h.csv", "node_gpus": 8},
         "table": TABLE,
         "table_too": TABLE_TOO,
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
@@ -455,6 +455,7 @@ FULL = {
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},
     "infra_failures": INFRA,
+    "sizes": {"above_gpus": 0},
 }
 
 

@@ -12,7 +12,8 @@ from study_runs import SMALL, Checkout, environment
 REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
 FROM_LIVES = {"fit_mttf"} | FROM_SUMMARY
-FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives", "correlate"} | FROM_LIVES
+FROM_INFRA_LIVES = {"measure_sizes", "summarise"} | REPORT
+FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives", "correlate"} | FROM_LIVES | FROM_INFRA_LIVES
 FROM_TYPED = {"derive_runtimes"} | FROM_JOBS
 FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
 
@@ -24,12 +25,13 @@ EDITED_MODULES = {
     "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
     "scripts/ttf/traces/openb.py": set(),
     "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
-    "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES,
-    "scripts/ttf/infra.py": {"derive_infra_lives"},
+    "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
+    "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
-    "scripts/ttf/stats/survival.py": FROM_LIVES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES,
-    "scripts/ttf/charts/theme.py": {"draw_charts"} | REPORT,
+    "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_INFRA_LIVES,
+    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_INFRA_LIVES,
+    "scripts/ttf/stats/sizes.py": FROM_INFRA_LIVES,
+    "scripts/ttf/charts/theme.py": {"draw_charts"} | FROM_INFRA_LIVES,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/report/source.py": REPORT,
     "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
@@ -57,6 +59,11 @@ CHANGED_KEYS = {
         {"correlate", "write_config"} | FROM_SUMMARY,
     ),
     "survival.max_steps": (with_config(survival={"max_steps": 50}), FROM_LIVES | {"write_config"}),
+    "sizes.above_gpus": (with_config(sizes={"above_gpus": 16}), FROM_INFRA_LIVES | {"write_config"}),
+    "infra_failures.states": (
+        with_config(infra_failures={"states": ["Failed"]}),
+        {"derive_infra_lives", "write_config"} | FROM_INFRA_LIVES,
+    ),
     "quarantine.max_share": (with_config(quarantine={"max_share": 0.5}), FROM_RAW | {"write_config"}),
     "registry.sample.generate.seed": (
         with_config(registry={"sample": {"generate": {"tasks": 2000, "seed": 7}}}),

@@ -143,6 +143,37 @@ for life_format in LIFE_FORMATS:
             "../../scripts/draw_charts.py"
 
 
+rule measure_sizes:
+    """Mean time to failure at every job size, the failure rate of a node, its projection, and whether 1/N holds."""
+    input:
+        unpack(lambda wildcards: ({"nodes": "results/{trace}/nodes.parquet"} if wildcards.trace in JOB_TRACES else {})),
+        lives="results/{trace}/lives_infra.parquet",
+        code=code_of("measure_sizes"),
+    output:
+        **analysis(
+            "sizes",
+            traces=REGISTRY,
+            tables=["mttf_by_gpus", "node_failure_rate", "size_law", "survival_summary_infra", "mttf_infra"],
+            charts=["mttf_by_gpus"],
+        ),
+    log:
+        "logs/{trace}/measure_sizes.log",
+    benchmark:
+        "benchmarks/{trace}/measure_sizes.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        gives=lambda wildcards: format_of(wildcards)["gives"],
+        unit=lambda wildcards: format_of(wildcards)["unit"],
+        synthetic=lambda wildcards: wildcards.trace in GENERATED,
+        strata=lambda wildcards: strata_of(format_of(wildcards)),
+        node_gpus=lambda wildcards: REGISTRY[wildcards.trace].get("node_gpus"),
+        above_gpus=lookup("sizes/above_gpus", within=config),
+    script:
+        "../../scripts/measure_sizes.py"
+
+
 rule summarise:
     """Every number that the report's prose uses, with its unit, n and source table."""
     input:

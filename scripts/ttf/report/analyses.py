@@ -5,6 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
+from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
 from ttf.report.trace import Trace
 
@@ -34,4 +35,5 @@ def _drift(trace: Trace, identifier: Identifier) -> dict[str, str]:
 # Name of the analysis -> its HTML tables by name, empty ones left out. identifier: the id of a table in the page.
 ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "drift": _drift,
+    "sizes": sizes_tables,
 }

@@ -1,0 +1,46 @@
+"""Rule measure_sizes: infra lives -> mean time to failure at every size, the failure rate of a node, the 1/N law."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.figure import Study
+    from ttf.charts.saving import save_charts
+    from ttf.charts.sizes import mttf_by_gpus_chart
+    from ttf.infra import EVENT
+    from ttf.lives import strata_in
+    from ttf.stats import sizes
+    from ttf.stats.mttf import mean_time_to_failure
+    from ttf.stats.survival import survival_tables
+    from ttf.tables import write_csv
+
+    params, output = snakemake.params, snakemake.output
+    lives = pl.read_parquet(snakemake.input.lives)
+    basis = lives["basis"].first()
+    if params.gives == "jobs":
+        nodes = pl.read_parquet(snakemake.input.nodes)
+        gpus_a_node, came_from = sizes.node_gpus(nodes, params.node_gpus)
+        sums = sizes.sums_by_nodes(lives, gpus_a_node)
+        rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, params.above_gpus)
+    else:
+        # A component is a node or stands in one; one of LANL's nodes has no GPU.
+        gpus_a_node = lives["gpu_count"].max()
+        sums = sizes.sums_of_components(lives)
+        rate = sizes.node_failure_rate(sums, basis, gpus_a_node, gpus_a_node and "trace", None)
+    by_gpus = sizes.mttf_by_gpus(sums, rate, gpus_a_node)
+    law = sizes.size_law(sums, basis)
+    write_csv(by_gpus, output.mttf_by_gpus)
+    write_csv(rate, output.node_failure_rate)
+    write_csv(law, output.size_law)
+    strata = strata_in(lives, params.strata)
+    write_csv(survival_tables(lives, EVENT, strata)[1], output.survival_summary_infra)
+    write_csv(mean_time_to_failure(lives, EVENT, strata), output.mttf_infra)
+    study = Study(params.unit, params.synthetic)
+    drawn = {"mttf_by_gpus": mttf_by_gpus_chart(by_gpus, rate, study)}
+    save_charts(drawn, output.specs, output.svgs, output.index)
+    failures = rate["failures"][0]
+    return f"{failures:,} failures in {rate['node_days'][0]:,.0f} node-days ({basis})"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,178 @@
+"""Mean time to failure against job size: what was measured, and what the failure rate of a node projects."""
+
+import altair as alt
+import polars as pl
+
+from ttf.charts.figure import TIME_TICKS_S, Figure, Study, chart_of, figure, log_domain, nothing_to_draw, time_axis
+from ttf.charts.text import count, duration, significant
+from ttf.charts.theme import ACCENT, FAINT
+
+PROJECTED = "#D55E00"
+# A large machine may fail more often than once a second.
+TICKS_S = (0.001, 0.01, 0.1, *TIME_TICKS_S)
+# Sizes that the title speaks of.
+TOLD_GPUS = (1024, 131_072)
+BASES = {
+    "state": "infrastructure failures, by the status of each run",
+    "event": "infrastructure failures, by status and failed health checks",
+    "proxy": "every failure, users' errors among them, as a proxy",
+    "component": "failures of the components themselves",
+}
+
+
+def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) -> Figure:
+    """Measured points with 90 % intervals and the projection with its band, from mttf_by_gpus.csv; r_f from `rate`."""
+    what = "Mean time to failure by number of GPUs"
+    measured = by_gpus.filter(pl.col("ci_low_s").is_not_null() & (pl.col("ci_low_s") > 0))
+    if not measured.height:
+        return nothing_to_draw(what, by_gpus["reason"].drop_nulls().first() if by_gpus.height == 1 else _NOTHING)
+    basis = by_gpus["basis"][0]
+    points = [_point(row) for row in measured.iter_rows(named=True)]
+    largest_run = max(row["gpus"] for row in points)
+    line = [_projected(row, largest_run) for row in by_gpus.iter_rows(named=True) if row["projected_low_s"]]
+    of_rate = rate.row(0, named=True)
+    title = _title(by_gpus, basis)
+    n, failures = measured["jobs"].sum(), measured["failures"].sum()
+    caption = (
+        f"Run time per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = "
+        f"{count(n, 'run')}, {count(failures, 'failure')}. GPUs rounded up to whole nodes of {of_rate['node_gpus']}. "
+        f"Projection: 1 / (nodes × r_f) with r_f = {significant(of_rate['failures_per_1000_node_days'])} failures per "
+        f"1000 node-days (90 % interval {significant(of_rate['ci_low'])} to {significant(of_rate['ci_high'])}), from "
+        f"{_from(of_rate, study)}."
+    )
+    if any("mttf" not in row for row in points):
+        caption += " Triangle: no failure of this size, so only a lower limit is known."
+    if not of_rate["failures"]:
+        caption += " Dashed: the lower limit of the projection, as there is no failure to give a rate."
+    subtitle = (
+        f"Points: measured, with 90 % intervals; line and band: projected from the failure rate of a node. "
+        f"Counted: {BASES[basis]}."
+    )
+    return figure(
+        _drawing(points, line, of_rate["node_gpus"]),
+        {"measured": points, "projected": line},
+        study,
+        title=title,
+        subtitle=subtitle,
+        caption=caption,
+        alt_text=f"Points and a falling line on logarithmic axes, time against GPUs, "
+        f"{count(len(points), 'measured size')}. {title}.",
+    )
+
+
+_NOTHING = "no job that asked for a GPU ran for a known time"
+
+
+def _from(rate: dict, study: Study) -> str:
+    failures = count(rate["failures"], "failure")
+    if rate["above_gpus"] is None:
+        return f"all {study.units} ({failures})"
+    of_size = (
+        f"{study.units} of more than {rate['above_gpus']:,} GPUs"
+        if rate["above_gpus"]
+        else f"{study.units} of all sizes"
+    )
+    return f"{of_size} ({failures})"
+
+
+def _point(row: dict) -> dict:
+    gpus = f"{row['gpus_low']:,}" + (f" to {row['gpus_high']:,}" if row["gpus_high"] > row["gpus_low"] else "")
+    point = {"gpus": row["gpus_mean"], "sizes": gpus, "runs": row["jobs"], "failures": row["failures"]}
+    point |= {"low": row["ci_low_s"], "from": duration(row["ci_low_s"])}
+    if row["mttf_s"] is None:
+        return point
+    return point | {
+        "mttf": row["mttf_s"],
+        "high": row["ci_high_s"],
+        "shown": duration(row["mttf_s"]),
+        "to": duration(row["ci_high_s"]),
+    }
+
+
+def _projected(row: dict, largest_run: float) -> dict:
+    point = {"gpus": row["gpus_high"], "low": row["projected_low_s"], "from": duration(row["projected_low_s"])}
+    point["beyond"] = row["gpus_low"] > largest_run
+    if row["projected_mttf_s"] is None:
+        return point
+    return point | {
+        "mttf": row["projected_mttf_s"],
+        "high": row["projected_high_s"],
+        "shown": duration(row["projected_mttf_s"]),
+        "to": duration(row["projected_high_s"]),
+    }
+
+
+def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.LayerChart:
+    times = [row[name] for row in (*points, *line) for name in ("low", "mttf", "high") if name in row]
+    gpus = [row["gpus"] for row in (*points, *line)]
+    y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_a_node, *gpus], 1.3, 1.3)
+    ticks = [gpus_a_node * 4**power for power in range(12) if gpus_a_node * 4**power <= x_domain[1]]
+    x = alt.X(
+        "gpus:Q",
+        scale=alt.Scale(type="log", domain=x_domain, nice=False),
+        axis=alt.Axis(values=ticks, format=",", title="GPUs of the job (whole nodes, logarithmic)"),
+    )
+    scale = alt.Scale(type="log", domain=y_domain, nice=False)
+    axis = time_axis("Mean time to failure (logarithmic)", [tick for tick in TICKS_S if tick <= y_domain[1]])
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
+
+    limits = [alt.Tooltip("from:N", title="90 % from"), alt.Tooltip("to:N", title="90 % to")]
+    projected = chart_of("projected").encode(
+        x=x,
+        tooltip=[
+            alt.Tooltip("gpus:Q", title="GPUs", format=","),
+            alt.Tooltip("shown:N", title="projected mean time to failure"),
+            *limits,
+        ],
+    )
+    measured = chart_of("measured").encode(
+        x=x,
+        tooltip=[
+            alt.Tooltip("sizes:N", title="GPUs"),
+            alt.Tooltip("shown:N", title="mean time to failure"),
+            *limits,
+            alt.Tooltip("runs:Q", format=","),
+            alt.Tooltip("failures:Q", format=","),
+        ],
+    )
+    seen = measured.transform_filter("isValid(datum.mttf)")
+    layers = []
+    if line and "mttf" in line[0]:
+        beyond = projected.transform_filter("datum.beyond")
+        layers += [
+            projected.mark_area(color=PROJECTED, opacity=0.16).encode(y=y("low"), y2="high:Q"),
+            projected.mark_line(color=PROJECTED, strokeWidth=1.8).encode(y=y("mttf")),
+            beyond.mark_point(color=PROJECTED, filled=False, size=34, strokeWidth=1.4).encode(y=y("mttf")),
+        ]
+    elif line:
+        layers.append(projected.mark_line(color=PROJECTED, strokeWidth=1.5, strokeDash=[5, 4]).encode(y=y("low")))
+    layers += [
+        seen.mark_rule(strokeWidth=2, color=ACCENT).encode(y=y("low"), y2="high:Q"),
+        seen.mark_point(filled=True, size=65, color=ACCENT, opacity=1).encode(y=y("mttf")),
+    ]
+    if any("mttf" not in row for row in points):
+        unseen = measured.transform_filter("!isValid(datum.mttf)")
+        layers.append(
+            unseen.mark_point(shape="triangle-up", size=80, filled=False, strokeWidth=1.5, color=FAINT).encode(
+                y=y("low")
+            )
+        )
+    return alt.layer(*layers).properties(width=640, height=360)
+
+
+def _size_for(sizes: pl.DataFrame, gpus: int) -> int:
+    """The smallest end of a bucket that holds so many GPUs."""
+    return sizes.filter(pl.col("gpus_high") >= gpus)["gpus_high"].min()
+
+
+def _title(by_gpus: pl.DataFrame, basis: str) -> str:
+    sizes = by_gpus.sort("gpus_high")
+    told = [sizes.row(by_predicate=pl.col("gpus_high") == _size_for(sizes, gpus), named=True) for gpus in TOLD_GPUS]
+    what = {"proxy": "any failure (a proxy)", "component": "a failure"}.get(basis, "an infrastructure failure")
+    if told[0]["projected_mttf_s"] is None:
+        least = f"{told[0]['gpus_high']:,} GPUs is {duration(told[0]['projected_low_s'])} or more"
+        return f"No failure seen: the projected mean time to {what} at {least}"
+    times = " and ".join(f"{duration(row['projected_mttf_s'])} at {row['gpus_high']:,} GPUs" for row in told)
+    return f"Projected mean time to {what}: {times}"

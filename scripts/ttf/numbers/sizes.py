@@ -1,0 +1,57 @@
+"""The numbers of mean time to failure by job size."""
+
+import polars as pl
+
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
+
+# Sizes that the text names.
+TOLD_GPUS = (1024, 16_384, 131_072)
+
+
+def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: pl.DataFrame) -> None:
+    """The failure rate of a node at 90 %, sizes measured, projections, and the slope of the 1/N law at 95 %."""
+    source = "tables/node_failure_rate.csv"
+    row = rate.row(by_predicate=pl.col("confidence") == 0.9, named=True)
+    runs = row["jobs"]
+    metrics.put("sizes.basis", row["basis"], "label", source, runs)
+    metrics.put("sizes.node_gpus", row["node_gpus"], "GPUs", source, runs)
+    metrics.put("sizes.node_gpus_from", row["node_gpus_from"], "label", source, runs)
+    metrics.put("sizes.rate.runs", runs, "runs", source)
+    metrics.put("sizes.rate.failures", row["failures"], "failures", source, runs)
+    metrics.put("sizes.rate.above_gpus", row["above_gpus"], "GPUs", source, runs)
+    metrics.put("sizes.rate.node_days", row["node_days"], "node days", source, runs)
+    metrics.put("sizes.rate.reason", row["reason"], "label", source, runs)
+    unit = "failures per 1000 node days"
+    for name in ("failures_per_1000_node_days", "ci_low", "ci_high"):
+        metrics.put(f"sizes.rate.{name}", row[name], unit, source, runs)
+    _of_buckets(metrics, by_gpus)
+    source = "tables/size_law.csv"
+    told = law.filter(pl.col("slope").is_not_null()).tail(1)
+    for row in told.iter_rows(named=True):
+        metrics.put("sizes.law.model", row["model"], "label", source, row["jobs"])
+        metrics.put("sizes.law.sizes", row["sizes"], "sizes", source, row["jobs"])
+        metrics.put("sizes.law.failures", row["failures"], "failures", source, row["jobs"])
+        for name in ("slope", "ci_low", "ci_high", "dispersion", "deviance", "df"):
+            metrics.put(f"sizes.law.{name}", row[name], "1", source, row["jobs"])
+    if not told.height:
+        metrics.put("sizes.law.reason", law["reason"][0], "label", source, law["jobs"][0])
+
+
+def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
+    source = "tables/mttf_by_gpus.csv"
+    measured = by_gpus.filter(pl.col("failures") >= FEWEST_FAILURES).sort("gpus_high")
+    if measured.height >= 2:
+        for end, row in (("smallest", measured.row(0, named=True)), ("largest", measured.row(-1, named=True))):
+            for name in ("gpus_low", "gpus_high"):
+                metrics.put(f"sizes.{end}.{name}", row[name], "GPUs", source, row["jobs"])
+            metrics.put(f"sizes.{end}.failures", row["failures"], "failures", source, row["jobs"])
+            for name in ("mttf_s", "ci_low_s", "ci_high_s"):
+                metrics.put(f"sizes.{end}.{name}", row[name], "s", source, row["jobs"])
+    ran = by_gpus.filter(pl.col("jobs") > 0)
+    metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
+    metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
+    for gpus in TOLD_GPUS:
+        for row in by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1).iter_rows(named=True):
+            metrics.put(f"sizes.projected.{gpus}.gpus", row["gpus_high"], "GPUs", source)
+            for name in ("mttf_s", "low_s", "high_s"):
+                metrics.put(f"sizes.projected.{gpus}.{name}", row[f"projected_{name}"], "s", source)

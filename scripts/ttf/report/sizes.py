@@ -1,0 +1,33 @@
+"""The table of mean time to failure by job size."""
+
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.report import words
+from ttf.report.tables import html_table
+from ttf.report.trace import Trace
+
+
+def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """Measured beside projected, a row per bucket; left out where the units hold no GPU or none was at risk."""
+    by_gpus = trace.table("mttf_by_gpus").filter(pl.col("projected_low_s").is_not_null())
+    if not by_gpus.height:
+        return {}
+    sizes = [
+        words.count(high) if low == high else f"{words.count(low)} to {words.count(high)}"
+        for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()
+    ]
+    columns = {
+        "gpus": ("GPUs", None),
+        "jobs": ("Runs", words.count),
+        "failures": ("Failures", words.count),
+        "mttf_s": ("Measured", words.duration),
+        "ci_low_s": ("from", words.duration),
+        "ci_high_s": ("to", words.duration),
+        "projected_mttf_s": ("Projected", words.duration),
+        "projected_low_s": ("from", words.duration),
+        "projected_high_s": ("to", words.duration),
+    }
+    frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
+    return {"sizes": html_table(frame, columns, identifier("sizes"))}

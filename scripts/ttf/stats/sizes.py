@@ -1,0 +1,330 @@
+"""Mean time to failure by job size: buckets of whole nodes, the failure rate of a node, its projection, the 1/N law.
+
+After Kokolis et al. (HPCA 2025): a job of N nodes fails N times as often as a node does, so that with a rate of r_f
+failures per node-day its mean time to failure is 1 / (N r_f). Whether the data agree is what `size_law` tests.
+"""
+
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+import statsmodels.api as sm
+from scipy.special import ndtr, ndtri, xlogy
+from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
+from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
+
+EVENT = "infra_failure"
+# What a node holds where neither the trace nor the configuration says.
+USUAL_NODE_GPUS = 8
+LARGEST_PROJECTED_GPUS = 131_072
+# So many failures give a rate to within a third either way (90 % interval).
+FEWEST_FAILURES = 30
+# Of a cell that chi-squared is to hold for (Cochran 1954).
+FEWEST_FITTED = 5
+CONFIDENCES = (0.9, 0.95)
+EXPECTED_SLOPE = -1.0
+
+SUMS_SCHEMA = {"nodes": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64, "exposure_s": pl.Int64}
+BY_GPUS_SCHEMA = {
+    "gpus_low": pl.Int64,
+    "gpus_high": pl.Int64,
+    "jobs": pl.Int64,
+    "failures": pl.Int64,
+    "exposure_s": pl.Int64,
+    "mttf_s": pl.Float64,
+    "ci_low_s": pl.Float64,
+    "ci_high_s": pl.Float64,
+    "projected_mttf_s": pl.Float64,
+    "projected_low_s": pl.Float64,
+    "projected_high_s": pl.Float64,
+    "gpus_mean": pl.Float64,
+    "confidence": pl.Float64,
+    "basis": pl.String,
+    "reason": pl.String,
+}
+NODE_RATE_SCHEMA = {
+    "basis": pl.String,
+    "above_gpus": pl.Int64,
+    "node_gpus": pl.Int64,
+    "node_gpus_from": pl.String,
+    "jobs": pl.Int64,
+    "failures": pl.Int64,
+    "node_days": pl.Float64,
+    "failures_per_1000_node_days": pl.Float64,
+    "confidence": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "failures_per_node_day": pl.Float64,
+    "ci_low_per_node_day": pl.Float64,
+    "ci_high_per_node_day": pl.Float64,
+    "reason": pl.String,
+}
+LAW_SCHEMA = {
+    "basis": pl.String,
+    "model": pl.String,
+    "sizes": pl.Int64,
+    "jobs": pl.Int64,
+    "failures": pl.Int64,
+    "slope": pl.Float64,
+    "slope_se": pl.Float64,
+    "confidence": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "expected_slope": pl.Float64,
+    "p_value": pl.Float64,
+    "deviance": pl.Float64,
+    "df": pl.Int64,
+    "dispersion": pl.Float64,
+    "converged": pl.Boolean,
+    "reason": pl.String,
+}
+NO_GPU_JOB = "no job that asked for a GPU ran for a known time"
+
+
+def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
+    """(GPUs of a node, where that is from: config, trace or default).
+
+    nodes: gpu_count (Int64, may be null), a row per node. Where nodes differ, the size that holds the most GPUs of the
+    cluster counts, the larger one of equals.
+    """
+    if configured is not None:
+        return configured, "config"
+    sizes = (
+        nodes.filter(pl.col("gpu_count") > 0)
+        .group_by("gpu_count")
+        .agg(held=pl.col("gpu_count").sum())
+        .sort("held", "gpu_count", descending=True)
+    )
+    return (sizes["gpu_count"][0], "trace") if sizes.height else (USUAL_NODE_GPUS, "default")
+
+
+def sums_by_nodes(lives: pl.DataFrame, gpus_a_node: int) -> pl.DataFrame:
+    """SUMS_SCHEMA, a row per number of nodes, ascending: jobs, infra failures and exposure (exact integers).
+
+    lives: infra lives of jobs; only those that asked for a GPU and lasted a known time count. nodes is gpu_count
+    rounded up to whole nodes: a job with a share of one GPU has one node.
+    """
+    nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
+    return _sums(lives.filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
+
+
+def sums_of_components(lives: pl.DataFrame) -> pl.DataFrame:
+    """SUMS_SCHEMA of components that are nodes, or stand in one each: by the lives' own number of nodes."""
+    return _sums(lives.filter(pl.col("nodes") > 0))
+
+
+def _sums(lives: pl.DataFrame) -> pl.DataFrame:
+    return (
+        lives.filter(pl.col("duration_s").is_not_null())
+        .group_by("nodes")
+        .agg(
+            jobs=pl.len().cast(pl.Int64),
+            failures=(pl.col("event") == EVENT).fill_null(False).sum().cast(pl.Int64),
+            exposure_s=pl.col("duration_s").sum(),
+        )
+        .select(pl.col(name).cast(dtype) for name, dtype in SUMS_SCHEMA.items())
+        .sort("nodes")
+    )
+
+
+def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tuple[int, str | None]:
+    """(GPUs above which a job counts for the rate of a node, why these): the size asked for, if it has failures enough.
+
+    sums: see `sums_by_nodes`. Where fewer than FEWEST_FAILURES are above it, the largest sizes that hold as many: the
+    next smaller size is taken in until they do; where the whole trace has fewer, every size (0).
+    """
+    sizes = sums.filter(pl.col("exposure_s") > 0).sort("nodes", descending=True)
+    sizes = sizes.with_columns(reached=pl.col("failures").cum_sum())
+    above = sizes.filter(pl.col("nodes") * gpus_a_node > above_gpus)["failures"].sum()
+    if above >= FEWEST_FAILURES:
+        return above_gpus, None
+    few = f"{above} failure{'' if above == 1 else 's'} above {above_gpus} GPUs"
+    enough = sizes.filter(pl.col("reached") >= FEWEST_FAILURES).head(1)
+    if not enough.height:
+        return 0, f"{few}: every size, as the trace has fewer than {FEWEST_FAILURES} failures in all"
+    smallest = enough["nodes"].item()
+    return (smallest - 1) * gpus_a_node, f"{few}: the largest sizes that hold {FEWEST_FAILURES} failures instead"
+
+
+def node_failure_rate(
+    sums: pl.DataFrame, basis: str, gpus_a_node: int | None, came_from: str | None, above_gpus: int | None
+) -> pl.DataFrame:
+    """The failures of a node in a day at work, NODE_RATE_SCHEMA, a row per confidence of CONFIDENCES.
+
+    sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
+    sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
+    Garwood's exact one. ci_low and ci_high are per 1000 node-days, *_per_node_day per node-day. Without a failure the
+    rate is 0 and only its upper limit says something.
+    """
+    shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
+    reason = None
+    if above_gpus is not None:
+        above_gpus, reason = largest_sizes(sums, gpus_a_node, above_gpus)
+        sums = sums.filter(pl.col("nodes") * gpus_a_node > above_gpus)
+    rows = sums.to_dicts()
+    jobs, failures = (sum(row[name] for row in rows) for name in ("jobs", "failures"))
+    node_s = sum(row["nodes"] * row["exposure_s"] for row in rows)
+    shared |= {"above_gpus": above_gpus, "jobs": jobs, "failures": failures, "node_days": node_s / SECONDS_A_DAY}
+    found = []
+    for confidence in CONFIDENCES:
+        row = shared | {"confidence": confidence}
+        if node_s == 0:
+            found.append(row | {"reason": NO_GPU_JOB if jobs == 0 else "no exposure: every job lasted 0 s"})
+            continue
+        low_s, high_s = garwood_interval(node_s, failures, confidence)
+        a_day = {
+            "failures_per_node_day": failures * SECONDS_A_DAY / node_s,
+            "ci_low_per_node_day": SECONDS_A_DAY / high_s if high_s else 0.0,
+            "ci_high_per_node_day": SECONDS_A_DAY / low_s,
+        }
+        row |= a_day | {
+            "failures_per_1000_node_days": 1000 * a_day["failures_per_node_day"],
+            "ci_low": 1000 * a_day["ci_low_per_node_day"],
+            "ci_high": 1000 * a_day["ci_high_per_node_day"],
+        }
+        none = None if failures else "no failures: upper limit only"
+        found.append(row | {"reason": "; ".join(filter(None, [none, reason])) or None})
+    return pl.DataFrame([{name: row.get(name) for name in NODE_RATE_SCHEMA} for row in found], schema=NODE_RATE_SCHEMA)
+
+
+def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float | None]:
+    """1 / (nodes x r_f) in seconds with its limits, from a row of `node_failure_rate`; None where that is 0 or blank.
+
+    A trace without a failure gives projected_low_s alone: the projection is at least that.
+    """
+    named = {"mttf_s": "failures_per_node_day", "low_s": "ci_high_per_node_day", "high_s": "ci_low_per_node_day"}
+    return {
+        f"projected_{name}": SECONDS_A_DAY / (nodes * rate[column]) if rate[column] else None
+        for name, column in named.items()
+    }
+
+
+def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
+    """Measured and projected mean time to failure by size, BY_GPUS_SCHEMA, at the first of CONFIDENCES.
+
+    sums: see `sums_by_nodes`; rate: what `node_failure_rate` gives. Buckets of whole nodes, each twice as wide as the
+    one before: 1, 2, 3 to 4, 5 to 8 nodes ...; gpus_low and gpus_high: the fewest and the most GPUs that need so many
+    (1 to 8, 9 to 16, 17 to 32 ... with 8 a node); gpus_mean: GPUs of the whole nodes, the mean over the time at risk.
+    mttf_s = exposure_s / failures with Garwood's interval. projected_*:
+    1 / (nodes x r_f) at gpus_high, on to LARGEST_PROJECTED_GPUS; a size that nobody ran has blanks for the measured
+    part. Where the units hold no GPUs (gpus_a_node None) there is one row, of blanks and the reason.
+    """
+    confidence = CONFIDENCES[0]
+    row_of_rate = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
+    shared = {"confidence": confidence, "basis": row_of_rate["basis"]}
+    if gpus_a_node is None:
+        rows = [shared | {"jobs": 0, "failures": 0, "reason": "no life has a GPU"}]
+        return pl.DataFrame([{name: row.get(name) for name in BY_GPUS_SCHEMA} for row in rows], schema=BY_GPUS_SCHEMA)
+    largest_run = sums["nodes"].max() or 0
+    largest = max(largest_run, -(-LARGEST_PROJECTED_GPUS // gpus_a_node))
+    rows, low = [], 1
+    while low <= largest:
+        high = min(2 * (low - 1) or 1, largest)
+        inside = sums.filter(pl.col("nodes").is_between(low, high)).to_dicts()
+        row = shared | {"gpus_low": (low - 1) * gpus_a_node + 1, "gpus_high": high * gpus_a_node}
+        row |= _measured(inside, gpus_a_node, confidence, beyond=low > largest_run)
+        rows.append(row | projected_mttf_s(high, row_of_rate))
+        low = high + 1
+    return pl.DataFrame([{name: row.get(name) for name in BY_GPUS_SCHEMA} for row in rows], schema=BY_GPUS_SCHEMA)
+
+
+def _measured(inside: list[dict], gpus_a_node: int, confidence: float, beyond: bool) -> dict:
+    jobs, failures, exposure = (sum(row[name] for row in inside) for name in ("jobs", "failures", "exposure_s"))
+    if not jobs:
+        why = "larger than any job of the trace: projection only" if beyond else "no job of this size"
+        return {"jobs": 0, "reason": why}
+    counted = {"jobs": jobs, "failures": failures, "exposure_s": exposure}
+    if not exposure:
+        return counted | {"reason": "no exposure: every job lasted 0 s"}
+    low, high = garwood_interval(exposure, failures, confidence)
+    counted |= {
+        "ci_low_s": low,
+        "ci_high_s": high,
+        "gpus_mean": gpus_a_node * sum(row["nodes"] * row["exposure_s"] for row in inside) / exposure,
+    }
+    if not failures:
+        return counted | {"reason": "no failures: lower bound only"}
+    return counted | {"mttf_s": exposure / failures}
+
+
+def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.DataFrame:
+    """How the mean time to failure goes with size: its slope on logarithmic axes, LAW_SCHEMA, a row per model.
+
+    sums: see `sums_by_nodes`. Poisson regression of the failures at each size on log nodes, with log exposure as
+    offset; the slope is that of the mean time to failure, the negative of the rate's, and -1 under the law 1/N.
+    p_value: Wald test of that. How well a straight line fits: failures seen and fitted over pools of neighbouring sizes
+    with FEWEST_FITTED or more fitted failures each (smaller cells do not follow chi-squared): deviance, df = pools - 2,
+    and dispersion, Pearson's chi-squared over df. The model `quasi_poisson` widens the errors by the square root of the
+    dispersion where it is above 1 (McCullagh & Nelder 1989), as failures that come in clusters ask for.
+    """
+    sums = sums.filter(pl.col("exposure_s") > 0)
+    shared = {"basis": basis, "sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}
+    shared |= {"confidence": confidence, "expected_slope": EXPECTED_SLOPE}
+    why = _no_slope(sums)
+    if not why:
+        log_nodes = np.log(sums["nodes"].to_numpy())
+        design = np.column_stack([np.ones(sums.height), log_nodes - log_nodes.mean()])
+        failures, offset = sums["failures"].to_numpy(), np.log(sums["exposure_s"].to_numpy())
+        # Sizes that the line goes through, as it does through any two, are no separation and leave no residual.
+        with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+            warnings.simplefilter("ignore", PerfectSeparationWarning)
+            fit = sm.GLM(failures, design, family=sm.families.Poisson(), offset=offset).fit()
+        shared["converged"] = bool(fit.converged)
+        why = None if fit.converged else "the Poisson regression did not converge"
+    if why:
+        rows = [shared | {"model": model, "reason": why} for model in ("poisson", "quasi_poisson")]
+        return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
+    shared |= _goodness(failures, fit.fittedvalues)
+    slope, error, dispersion = -float(fit.params[1]), float(fit.bse[1]), shared["dispersion"]
+    rows = [shared | {"model": "poisson"} | _line(slope, error, confidence)]
+    if dispersion is None:
+        rows.append(shared | {"model": "quasi_poisson", "reason": "too few failures to tell their dispersion"})
+    else:
+        widened = error * max(dispersion, 1.0) ** 0.5
+        rows.append(shared | {"model": "quasi_poisson"} | _line(slope, widened, confidence))
+    return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
+
+
+def _line(slope: float, error: float, confidence: float) -> dict[str, float]:
+    margin = float(ndtri((1 + confidence) / 2)) * error
+    return {
+        "slope": slope,
+        "slope_se": error,
+        "ci_low": slope - margin,
+        "ci_high": slope + margin,
+        "p_value": 2 * float(ndtr(-abs(slope - EXPECTED_SLOPE) / error)),
+    }
+
+
+def _goodness(failures: np.ndarray, fitted: np.ndarray) -> dict[str, float | int | None]:
+    """deviance, df and dispersion over pools of neighbours; of what remains at the end, the last pool has it too."""
+    seen, expected = [0.0], [0.0]
+    for observed, mean in zip(failures, fitted, strict=True):
+        if expected[-1] >= FEWEST_FITTED:
+            seen.append(0.0)
+            expected.append(0.0)
+        seen[-1] += observed
+        expected[-1] += mean
+    if len(seen) > 1 and expected[-1] < FEWEST_FITTED:
+        seen[-2:], expected[-2:] = [sum(seen[-2:])], [sum(expected[-2:])]
+    df = len(seen) - 2
+    if df < 1:
+        return {"deviance": None, "df": None, "dispersion": None}
+    o, e = np.array(seen), np.array(expected)
+    deviance = 2 * float(np.sum(xlogy(o, o / e) - (o - e)))
+    return {"deviance": deviance, "df": df, "dispersion": float(np.sum((o - e) ** 2 / e)) / df}
+
+
+def _no_slope(sums: pl.DataFrame) -> str | None:
+    """Why there is no slope to be estimated, if there is none."""
+    failed = sums.filter(pl.col("failures") > 0)["nodes"]
+    if sums.height < 2:
+        return "jobs of one size only" if sums.height else NO_GPU_JOB
+    if not failed.len():
+        return "no failures"
+    if failed.len() == 1 and failed.item() in (sums["nodes"].min(), sums["nodes"].max()):
+        end = "smallest" if failed.item() == sums["nodes"].min() else "largest"
+        return f"all failures are of the {end} size: the slope has no finite estimate"
+    return None

@@ -1,0 +1,387 @@
+"""Mean time to failure by job size, the failure rate of a node, the projection, and the 1/N law."""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+from ttf.charts.figure import Study
+from ttf.charts.sizes import mttf_by_gpus_chart
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.sizes import of_sizes
+from ttf.stats.sizes import (
+    BY_GPUS_SCHEMA,
+    LAW_SCHEMA,
+    NODE_RATE_SCHEMA,
+    SUMS_SCHEMA,
+    mttf_by_gpus,
+    node_failure_rate,
+    node_gpus,
+    projected_mttf_s,
+    size_law,
+    sums_by_nodes,
+    sums_of_components,
+)
+from ttf.tables import read_csv, write_csv
+
+DAY = 86_400
+LIVES = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
+
+
+def lives(*rows):
+    """Lives of (gpu_count, duration_s, event)."""
+    return pl.DataFrame([(gpus, 1, duration, event) for gpus, duration, event in rows], schema=LIVES, orient="row")
+
+
+def sums(*rows):
+    return pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
+
+
+def at(table, **wanted):
+    return table.row(
+        by_predicate=pl.all_horizontal(pl.col(name) == value for name, value in wanted.items()), named=True
+    )
+
+
+# --- by hand
+
+
+def test_sums_are_of_gpu_jobs_by_whole_nodes():
+    found = sums_by_nodes(
+        lives(
+            (1, 10, "infra_failure"),
+            (8, 20, None),
+            (9, 30, None),
+            (16, 40, "infra_failure"),
+            (17, None, "infra_failure"),  # no known time
+            (0, 50, "infra_failure"),  # no GPU
+        ),
+        8,
+    )
+    assert found.schema == pl.Schema(SUMS_SCHEMA)
+    assert found.rows() == [(1, 2, 1, 30), (2, 2, 1, 70)]
+
+
+def test_buckets_double_and_hold_every_job():
+    told = sums((1, 5, 2, 1000), (3, 1, 0, 500), (4, 2, 1, 300), (5, 1, 1, 0), (33, 1, 1, 70))
+    rate = node_failure_rate(told, "state", 8, "trace", 0)
+    table = mttf_by_gpus(told, rate, 8)
+    assert dict(table.schema) == BY_GPUS_SCHEMA
+    assert table.select("gpus_low", "gpus_high").rows()[:5] == [(1, 8), (9, 16), (17, 32), (33, 64), (65, 128)]
+    assert table.select("gpus_low", "gpus_high").rows()[-1] == (65_537, 131_072)
+    assert (table["gpus_low"][1:] - table["gpus_high"][:-1]).unique().to_list() == [1]
+    assert table["jobs"].sum() == 10
+    assert at(table, gpus_high=32) | {
+        "jobs": 3,
+        "failures": 1,
+        "exposure_s": 800,
+        "mttf_s": 800.0,
+        "gpus_mean": 8 * (3 * 500 + 4 * 300) / 800,
+        "reason": None,
+    } == at(table, gpus_high=32)
+    assert at(table, gpus_high=16)["reason"] == "no job of this size"
+    assert at(table, gpus_high=64)["reason"] == "no exposure: every job lasted 0 s"
+    assert at(table, gpus_high=64)["mttf_s"] is None
+    assert at(table, gpus_high=512)["failures"] == 1
+    assert at(table, gpus_high=1024)["reason"] == "larger than any job of the trace: projection only"
+    assert at(table, gpus_high=1024)["failures"] is None
+
+
+def test_the_measured_interval_is_garwoods_at_90_percent():
+    told = sums((1, 9, 4, 7000), (2, 3, 0, 900))
+    table = mttf_by_gpus(told, node_failure_rate(told, "state", 8, "trace", 0), 8)
+    row = at(table, gpus_high=8)
+    assert row["confidence"] == 0.9
+    assert row["ci_low_s"] == pytest.approx(2 * 7000 / stats.chi2.ppf(0.95, 10), rel=1e-12)
+    assert row["ci_high_s"] == pytest.approx(2 * 7000 / stats.chi2.ppf(0.05, 8), rel=1e-12)
+    unseen = at(table, gpus_high=16)
+    assert (unseen["mttf_s"], unseen["ci_high_s"], unseen["reason"]) == (None, None, "no failures: lower bound only")
+    # The reference: T / 2.996 is the 95 % one-sided bound, as is the lower end of a 90 % interval.
+    assert unseen["ci_low_s"] == pytest.approx(900 / 2.996, rel=1e-3)
+
+
+def test_rate_of_a_node_by_hand():
+    told = sums((1, 50, 40, 40 * DAY), (20, 100, 30, 15 * DAY), (32, 7, 2, 10 * DAY))
+    table = node_failure_rate(told, "state", 8, "trace", 128)
+    assert dict(table.schema) == NODE_RATE_SCHEMA
+    assert table["confidence"].to_list() == [0.9, 0.95]
+    row = at(table, confidence=0.9)
+    assert (row["above_gpus"], row["jobs"], row["failures"], row["node_days"]) == (128, 107, 32, 620.0)
+    assert row["failures_per_node_day"] == 32 / 620
+    assert row["failures_per_1000_node_days"] == pytest.approx(32_000 / 620, rel=1e-14)
+    low, high = stats.chi2.ppf(0.05, 64) / 2 / 620, stats.chi2.ppf(0.95, 66) / 2 / 620
+    assert (row["ci_low_per_node_day"], row["ci_high_per_node_day"]) == pytest.approx((low, high), rel=1e-12)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((1000 * low, 1000 * high), rel=1e-12)
+    assert row["reason"] is None
+
+
+@pytest.mark.parametrize(
+    ("failures", "above", "counted", "reason"),
+    [
+        # failures at 1, 2, 8, 17 nodes
+        ((100, 100, 100, 30), 128, 30, None),
+        ((100, 100, 20, 10), 56, 30, "10 failures above 128 GPUs: the largest sizes that hold 30 failures instead"),
+        ((100, 0, 20, 9), 0, 129, "9 failures above 128 GPUs: the largest sizes that hold 30 failures instead"),
+        ((100, 3, 26, 1), 8, 30, "1 failure above 128 GPUs: the largest sizes that hold 30 failures instead"),
+        ((9, 9, 9, 2), 0, 29, "2 failures above 128 GPUs: every size, as the trace has fewer than 30 failures in all"),
+    ],
+)
+def test_where_few_failed_the_largest_sizes_that_hold_thirty(failures, above, counted, reason):
+    told = sums(*((nodes, 500, count, DAY) for nodes, count in zip((1, 2, 8, 17), failures, strict=True)))
+    row = at(node_failure_rate(told, "proxy", 8, "trace", 128), confidence=0.9)
+    assert (row["above_gpus"], row["failures"], row["reason"]) == (above, counted, reason)
+
+
+def test_no_failure_and_no_exposure():
+    row = at(node_failure_rate(sums((2, 3, 0, 5 * DAY)), "state", 8, "trace", 0), confidence=0.9)
+    assert (row["failures_per_node_day"], row["ci_low_per_node_day"]) == (0, 0)
+    assert row["ci_high_per_node_day"] == pytest.approx(-math.log(0.05) / 10, rel=1e-12)
+    assert row["reason"].startswith("no failures: upper limit only; 0 failures above 0 GPUs: every size")
+    table = mttf_by_gpus(sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0), 8)
+    assert table["projected_mttf_s"].null_count() == table["projected_high_s"].null_count() == table.height
+    assert at(table, gpus_high=16)["projected_low_s"] == pytest.approx(5 * DAY / -math.log(0.05), rel=1e-12)
+    nothing = node_failure_rate(sums(), "proxy", 8, "default", 128)
+    assert nothing["failures_per_node_day"].null_count() == 2
+    assert set(nothing["reason"]) == {"no job that asked for a GPU ran for a known time"}
+    blank = mttf_by_gpus(sums(), nothing, 8)
+    assert blank["projected_low_s"].null_count() == blank.height == 15
+    only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128)
+    assert set(only_zero["reason"]) == {"no exposure: every job lasted 0 s"}
+
+
+def test_components_count_by_their_own_nodes():
+    told = sums_of_components(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None)))
+    table = node_failure_rate(told, "component", None, None, None)
+    assert at(table, confidence=0.9)["failures_per_node_day"] == 0.25
+    assert table["above_gpus"].to_list() == [None, None]
+    row = mttf_by_gpus(told, table, None).row(0, named=True)
+    assert (row["gpus_high"], row["jobs"], row["reason"]) == (None, 0, "no life has a GPU")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "configured", "expected"),
+    [
+        ([8, 8, 0, None], None, (8, "trace")),
+        ([2] * 9 + [8] * 3, None, (8, "trace")),  # 24 GPUs against 18
+        ([2] * 4 + [8], None, (8, "trace")),  # as many of each: the larger
+        ([2] * 9 + [8], None, (2, "trace")),
+        ([0, None], None, (8, "default")),
+        ([], None, (8, "default")),
+        ([4], 16, (16, "config")),
+    ],
+)
+def test_the_node_that_holds_most_gpus(gpus, configured, expected):
+    assert node_gpus(pl.DataFrame({"gpu_count": gpus}, schema={"gpu_count": pl.Int64}), configured) == expected
+
+
+# --- the reference
+
+
+@pytest.mark.parametrize(
+    ("gpus", "hours"),
+    [(8, 153.8 * 24), (1024, 28.8), (2048, 14.4), (4096, 7.2), (8192, 3.6), (16_384, 1.803), (131_072, 0.225)],
+)
+def test_projections_of_6_5_failures_per_1000_node_days(gpus, hours):
+    told = sums((100, 1000, 65, 100 * DAY))
+    rate = node_failure_rate(told, "state", 8, "config", 128)
+    assert at(rate, confidence=0.9)["failures_per_1000_node_days"] == 6.5
+    row = at(mttf_by_gpus(told, rate, 8), gpus_high=gpus)
+    assert row["projected_mttf_s"] / 3600 == pytest.approx(hours, rel=2.5e-3)
+    assert row["projected_mttf_s"] == pytest.approx(DAY / (gpus / 8 * 6.5e-3), rel=1e-12)
+    assert row["projected_low_s"] < row["projected_mttf_s"] < row["projected_high_s"]
+
+
+def test_the_other_published_rate():
+    rate = {"failures_per_node_day": 2.34e-3, "ci_high_per_node_day": 3e-3, "ci_low_per_node_day": 2e-3}
+    found = projected_mttf_s(2048, rate)
+    assert found["projected_mttf_s"] == pytest.approx(DAY / (2048 * 2.34e-3))
+    assert (found["projected_low_s"], found["projected_high_s"]) == (DAY / 6.144, DAY / 4.096)
+
+
+# --- the 1/N law
+
+
+def test_exact_law_has_slope_minus_one():
+    told = sums(*((nodes, 10, nodes * 12, 10 * DAY) for nodes in (1, 2, 4, 8, 16, 32)))
+    table = size_law(told, "state")
+    assert dict(table.schema) == LAW_SCHEMA
+    for row in table.iter_rows(named=True):
+        assert row["slope"] == pytest.approx(-1, abs=1e-9)
+        assert row["deviance"] == pytest.approx(0, abs=1e-9)
+        assert row["dispersion"] == pytest.approx(0, abs=1e-9)
+        assert row["df"] == 4 and row["converged"] and row["p_value"] > 0.99
+
+
+def test_the_slope_is_the_maximum_of_the_likelihood():
+    rows = [(1, 5, 9, 900), (2, 5, 3, 500), (5, 5, 12, 700), (40, 2, 20, 90)]
+    nodes, _, failures, exposure = np.array(rows).T
+
+    def loss(parameters):
+        mean = exposure * np.exp(parameters[0] + parameters[1] * np.log(nodes))
+        return -np.sum(failures * np.log(mean) - mean)
+
+    best = optimize.minimize(loss, [-4, 0.5], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-12})
+    row = at(size_law(sums(*rows), "state"), model="poisson")
+    assert row["slope"] == pytest.approx(-best.x[1], abs=1e-6)
+    information = np.zeros((2, 2))
+    mean = exposure * np.exp(best.x[0] + best.x[1] * np.log(nodes))
+    for weight, x in zip(mean, np.log(nodes), strict=True):
+        information += weight * np.outer([1, x], [1, x])
+    error = np.linalg.inv(information)[1, 1] ** 0.5
+    assert row["slope_se"] == pytest.approx(error, rel=1e-5)
+    assert row["ci_high"] - row["ci_low"] == pytest.approx(2 * 1.959963984540054 * error, rel=1e-5)
+    assert row["p_value"] == pytest.approx(2 * stats.norm.sf(abs(row["slope"] + 1) / error), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([], "no job that asked for a GPU ran for a known time"),
+        ([(3, 4, 2, 10)], "jobs of one size only"),
+        ([(3, 4, 2, 10), (4, 1, 3, 0)], "jobs of one size only"),
+        ([(1, 1, 0, 10), (2, 1, 0, 10)], "no failures"),
+        ([(1, 1, 5, 10), (2, 1, 0, 10)], "all failures are of the smallest size: the slope has no finite estimate"),
+        ([(1, 1, 0, 10), (2, 1, 4, 10)], "all failures are of the largest size: the slope has no finite estimate"),
+    ],
+)
+def test_a_slope_that_cannot_be_had_is_blank(rows, reason):
+    table = size_law(sums(*rows), "state")
+    assert table["reason"].to_list() == [reason] * 2
+    assert table["slope"].null_count() == 2
+
+
+def test_few_failures_tell_no_dispersion():
+    poisson, quasi = size_law(sums((1, 9, 2, 90), (2, 9, 3, 90), (4, 2, 1, 9)), "state").iter_rows(named=True)
+    assert poisson["slope"] is not None and poisson["dispersion"] is None
+    assert quasi["slope"] is None and quasi["reason"] == "too few failures to tell their dispersion"
+
+
+def test_failures_in_clusters_widen_the_interval():
+    rows = [(nodes, 10, count, 10**6) for nodes, count in ((1, 40), (2, 5), (4, 90), (8, 20), (16, 300))]
+    poisson, quasi = size_law(sums(*rows), "state").iter_rows(named=True)
+    assert poisson["slope"] == quasi["slope"]
+    assert quasi["dispersion"] > 10
+    assert quasi["slope_se"] == pytest.approx(poisson["slope_se"] * quasi["dispersion"] ** 0.5)
+
+
+SIZE = st.tuples(st.integers(1, 20_000), st.integers(1, 5), st.integers(0, 40), st.integers(0, 10**9))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(SIZE, max_size=8, unique_by=lambda row: row[0]), st.sampled_from([1, 4, 6, 8]), st.integers(0, 300))
+def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_node, above):
+    told = sums(*rows).sort("nodes")
+    rate = node_failure_rate(told, "proxy", gpus_a_node, "trace", above)
+    table, law = mttf_by_gpus(told, rate, gpus_a_node), size_law(told, "proxy")
+    for frame in (rate, table, law):
+        floats = frame.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
+        assert floats.is_finite().all()
+    assert table["jobs"].sum() == told["jobs"].sum()
+    assert table.filter(pl.col("mttf_s").is_null() & pl.col("reason").is_null()).is_empty()
+    assert law.filter(pl.col("slope").is_null() & pl.col("reason").is_null()).is_empty()
+    assert rate.filter(pl.col("failures_per_node_day").is_null() & pl.col("reason").is_null()).is_empty()
+    of_sizes(Metrics(), table, rate, law)
+    mttf_by_gpus_chart(table, rate, Study("job")).spec()
+
+
+# --- simulation
+
+
+def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
+    rng = np.random.default_rng(20251)
+    truth = 6.5e-3
+    covered = {0.9: 0, 0.95: 0}
+    slopes, projected, rounds = [], 0, 300
+    for _ in range(rounds):
+        nodes = 2 ** rng.integers(0, 9, 1200)
+        limit = rng.exponential(2.0, 1200)
+        failure = rng.exponential(1 / (truth * nodes))
+        days = np.minimum(limit, failure)
+        told = sums_by_nodes(
+            pl.DataFrame(
+                {
+                    "gpu_count": 8 * nodes,
+                    "duration_s": (days * DAY).astype(np.int64),
+                    "event": ["infra_failure" if hit else None for hit in failure < limit],
+                },
+                schema={"gpu_count": pl.Int64, "duration_s": pl.Int64, "event": pl.String},
+            ),
+            8,
+        )
+        rate = node_failure_rate(told, "state", 8, "trace", 128)
+        for row in rate.iter_rows(named=True):
+            assert row["above_gpus"] == 128
+            covered[row["confidence"]] += row["ci_low_per_node_day"] <= truth <= row["ci_high_per_node_day"]
+        row = at(mttf_by_gpus(told, rate, 8), gpus_high=131_072)
+        projected += row["projected_low_s"] <= DAY / (16_384 * truth) <= row["projected_high_s"]
+        law = at(size_law(told, "state"), model="poisson")
+        slopes.append((law["slope"], law["ci_low"] <= -1 <= law["ci_high"]))
+    # Within three standard errors of the nominal level, or above it: the interval is exact, so it may cover more.
+    for confidence, count in covered.items():
+        assert count / rounds >= confidence - 3 * (confidence * (1 - confidence) / rounds) ** 0.5
+    assert projected == covered[0.9]
+    values = np.array([slope for slope, _ in slopes])
+    assert abs(values.mean() + 1) < 4 * values.std() / rounds**0.5 + 0.01
+    assert abs(np.mean([inside for _, inside in slopes]) - 0.95) <= 3 * (0.95 * 0.05 / rounds) ** 0.5
+
+
+# --- tables, numbers, chart
+
+
+def made(basis="state", rows=((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (64, 20, 35, 3 * DAY), (128, 1, 0, DAY))):
+    told = sums(*rows)
+    rate = node_failure_rate(told, basis, 8, "trace", 128)
+    return mttf_by_gpus(told, rate, 8), rate, size_law(told, basis)
+
+
+def test_tables_are_read_as_they_were_written(tmp_path):
+    for table in (*made(), *made(rows=[])):
+        write_csv(table, tmp_path / "t.csv")
+        assert read_csv(tmp_path / "t.csv").equals(table)
+
+
+def test_numbers():
+    metrics = Metrics()
+    of_sizes(metrics, *made())
+    assert metrics["sizes.rate.failures"]["value"] == 35
+    assert metrics["sizes.projected.16384.gpus"]["value"] == 16_384
+    assert metrics["sizes.largest_run.gpus_high"]["value"] == 1024
+    assert metrics["sizes.law.model"]["value"] == "quasi_poisson"
+    blank = Metrics()
+    of_sizes(blank, *made(rows=[]))
+    assert "sizes.rate.ci_high" not in blank
+    assert blank["sizes.law.reason"]["value"] == "no job that asked for a GPU ran for a known time"
+
+
+@pytest.mark.parametrize("basis", ["state", "event", "proxy", "component"])
+def test_the_chart_says_what_was_counted(basis):
+    by_gpus, rate, _ = made(basis)
+    figure = mttf_by_gpus_chart(by_gpus, rate, Study("job"))
+    spec = figure.spec(validate=True)
+    words = " ".join([figure.title, *spec["title"]["subtitle"]])
+    assert ("proxy" in words) == (basis == "proxy")
+    assert "1,024 GPUs" in figure.title and "131,072" in figure.title
+    assert len(figure.datasets["measured"]) == 4
+    assert len(figure.datasets["projected"]) == by_gpus.height
+    assert figure.datasets["projected"][-1]["gpus"] == 131_072
+    assert [row["beyond"] for row in figure.datasets["projected"]] == [False] * 8 + [True] * 7
+    assert "Triangle" in figure.caption
+    assert "<svg" in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
+
+
+def test_the_chart_without_failures_and_without_jobs():
+    by_gpus, rate, _ = made(rows=[(2, 3, 0, 5 * DAY)])
+    figure = mttf_by_gpus_chart(by_gpus, rate, Study("job", synthetic=True))
+    assert figure.title.startswith("No failure seen: ")
+    assert figure.empty is None
+    figure.spec(validate=True)
+    by_gpus, rate, _ = made(rows=[])
+    assert mttf_by_gpus_chart(by_gpus, rate, Study("job")).empty == "no job that asked for a GPU ran for a known time"
+    none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None)
+    empty = mttf_by_gpus_chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
+    assert empty.empty == "no life has a GPU"
