@@ -20,16 +20,18 @@ _TEXT = {
         "outcome_set",
     ),
     *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
+    *("by", "domain", "category", "evidence", "note", "source", "line"),
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
     *("basis", "node_gpus_from"),
 }
-_TRUTH = {"reject", "converged", "best"}
+_TRUTH = {"reject", "converged", "best", "deterministic"}
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
     *("blank", "distinct", "minimum", "first_quartile", "middle", "third_quartile", "maximum", "longest"),
     *("rows_passed", "rows_failed", "n_before", "n_after"),
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
+    *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),
 }
 
 

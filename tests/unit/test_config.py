@@ -214,7 +214,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 # Messages -------------------------------------------------------------------------------------------------
 
-TOP = "Allowed here: study, registry, quarantine, correlation, survival, infra_failures, sizes."
+TOP = "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, infra_failures, sizes."
 NAMES = "letters, digits, _ and - only"
 
 
@@ -428,6 +428,8 @@ TABLE = {
         "gpus": "g",
         "size": "i",
         "nodes": "n",
+        "reason": "w",
+        "exit_code": "x",
     },
     "times": {"format": "epoch", "zone": "UTC"},
     "outcomes": {name: [name] for name in ("success", "failure", "cancelled", "running", "waiting")},
@@ -446,11 +448,12 @@ FULL = {
         | FILES
         | dict.fromkeys(["title", "source", "licence"], "x")
         | QUALITY
-        | {"infra_failures": INFRA, "health_events": "h.csv", "node_gpus": 8},
+        | {"infra_failures": INFRA, "health_events": "h.csv", "node_gpus": 8, "log_tails": "t.jsonl"},
         "table": TABLE,
         "table_too": TABLE_TOO,
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
     },
+    "taxonomy": "reasons.yaml",
     "quarantine": {"max_share": 0.5},
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},

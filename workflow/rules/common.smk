@@ -127,14 +127,16 @@ def charts_of_lives(life_format):
 ANALYSES = {}
 
 
-def analysis(name, traces, tables, charts=()):
+def analysis(name, traces, tables, charts=(), frames=()):
     """Make an analysis known to the targets, the numbers and the report; returns the output of its rule.
 
-    That is each of `tables` by its name, and of the charts specs, svgs and the index, for `save_charts`. Its numbers:
-    ttf/numbers/analyses.py; its tables in the report: ttf/report/analyses.py; its text: report/trace.qmd.
+    That is each of `tables` and each of `frames` (Parquet files with a row per job or attempt) by its name, and of the
+    charts specs, svgs and the index, for `save_charts`. Its numbers: ttf/numbers/analyses.py; its tables in the report:
+    ttf/report/analyses.py; its text: report/trace.qmd.
     """
     folder = "results/{trace}"
     outputs = {table: f"{folder}/tables/{table}.csv" for table in tables} | {
+        **{frame: f"{folder}/{frame}.parquet" for frame in frames},
         "index": f"{folder}/figures/{name}.index.json",
         "specs": [f"{folder}/figures/{chart}.vl.json" for chart in charts],
         "svgs": [f"{folder}/figures/{chart}.svg" for chart in charts],

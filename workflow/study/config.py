@@ -70,12 +70,12 @@ def _parse(text: str, label: str) -> Any:
         where = f"line {mark.line + 1}: " if mark else ""
         # PyYAML's words are a parser's; the hint is for a person.
         hint = "indent with spaces, not tabs" if "'\\t'" in str(error.problem) else _YAML_HINT
-        raise ConfigError(f"{label}: {where}not valid YAML ({_one_line(error.problem)}); {hint}.") from None
+        raise ConfigError(f"{label}: {where}not valid YAML ({one_line(error.problem)}); {hint}.") from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         raise ConfigError(f"{label}: line {line}: a character that YAML does not allow.") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # such as the date 2020-13-45
-        raise ConfigError(f"{label}: not valid YAML ({_one_line(error)}).") from None
+        raise ConfigError(f"{label}: not valid YAML ({one_line(error)}).") from None
     except RecursionError:
         raise ConfigError(f"{label}: nested too deeply.") from None
 
@@ -144,7 +144,7 @@ def _overrides(settings: Any) -> dict:
 # Resolving ----------------------------------------------------------------------------------------------
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """Something wrong: where, said in what words, and the keys that decide which file is named."""
 
     path: KeyPath
@@ -164,7 +164,7 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     for _, content in stack:
         merged = _merge(merged, content)
     if problems := [
-        *_schema_problems(merged),
+        *schema_problems(merged, _VALIDATOR),
         *_study_problems(merged),
         *_table_problems(merged, tables),
         *_mapping_problems(merged),
@@ -267,46 +267,55 @@ _TYPES = {
     "integer": lambda _, value: type(value) is int,
     "number": lambda _, value: type(value) in (int, float) and abs(value) < float("inf"),
 }
-_VALIDATOR = validators.extend(
+Validator = validators.extend(
     Draft202012Validator, type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(_TYPES)
-)(SCHEMA)
+)
+_VALIDATOR = Validator(SCHEMA)
 
 
 # Problems -----------------------------------------------------------------------------------------------
 
 
-def _schema_problems(merged: dict) -> Iterator[_Problem]:
-    """What breaks the schema."""
-    for error in _VALIDATOR.iter_errors(merged):
+def schema_problems(document: dict, validator: Validator) -> Iterator[Problem]:
+    """What breaks the schema of a document, the whole configuration or another that is made of the same words."""
+    for error in validator.iter_errors(document):
         rule, limit, schema, value = error.validator, error.validator_value, error.schema, error.instance
         path = tuple(error.path)
         if rule == "additionalProperties":
-            yield from (_Problem((*path, key), _unknown(key, schema)) for key in value if not child(schema, key))
+            yield from (
+                Problem((*path, key), _unknown(key, schema, validator.schema))
+                for key in value
+                if not child(schema, key)
+            )
         elif rule == "required":
             # `then` of an entry names keys that are described outside of it.
             full = schema if "properties" in schema else _entry_schema()
             for key in [key for key in limit if key not in value and key not in _misspelt(value, full)]:
-                yield _Problem((*path, key), f"is missing; expected {expected(full['properties'][key])}.")
+                yield Problem((*path, key), f"is missing; expected {expected(full['properties'][key])}.")
         elif rule == "oneOf" and isinstance(value, dict):
             yield from _tables_from(path, value, schema)
         elif rule == "const" and value in child(_entry_schema(), "format")["enum"]:
             # A const is the format that another key (dependentSchemas) asks for; a misspelt format is reported as such.
             text = f"works with the format {limit} only, and the format here is {value}."
-            yield _Problem((*path[:-1], error.schema_path[-4]), text)
+            yield Problem((*path[:-1], error.schema_path[-4]), text)
         elif rule == "enum" and isinstance(value, str):
-            text = f"{_show(value)} is not a {path[-1]}{_mean(value, limit)} Allowed: {', '.join(limit)}."
-            yield _Problem(path, text)
+            text = f"{show(value)} is not a {_last_name(path)}{mean(value, limit)} Allowed: {', '.join(limit)}."
+            yield Problem(path, text)
         elif rule == "type":
-            yield _Problem(path, f"found {_found(value)}; expected {expected(schema)}{_advice(value, schema)}.")
+            yield Problem(
+                path, f"found {_found(value)}; expected {expected(schema)}{_advice(value, schema, validator)}."
+            )
         elif rule in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
-            yield _Problem(path, f"{value} is out of range; expected {expected(schema)}.")
+            yield Problem(path, f"{value} is out of range; expected {expected(schema)}.")
+        elif rule == "maxLength":
+            yield Problem(path, f"is {len(value):,} characters long; at most {limit} are allowed.")
         elif rule in ("minItems", "minLength"):
-            yield _Problem(path, f"is empty; expected {expected(schema)}.")
+            yield Problem(path, f"is empty; expected {expected(schema)}.")
         elif rule == "uniqueItems":
             again = next(item for i, item in enumerate(value) if item in value[:i])
-            yield _Problem(path, f"{_show(again)} stands twice in the list.")
+            yield Problem(path, f"{show(again)} stands twice in the list.")
         elif rule == "pattern":
-            yield _Problem(path, f"{_show(value)} is not allowed; expected {expected(schema)}.")
+            yield Problem(path, f"{show(value)} is not allowed; expected {expected(schema)}.")
 
 
 def _entry_schema() -> dict:
@@ -314,29 +323,29 @@ def _entry_schema() -> dict:
     return next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))
 
 
-def _tables_from(path: KeyPath, entry: dict, schema: dict) -> Iterator[_Problem]:
+def _tables_from(path: KeyPath, entry: dict, schema: dict) -> Iterator[Problem]:
     """Raw tables are either there or made; an entry merged over another can end up with both."""
     if "folder" in entry and "generate" in entry:
         text = "has both folder and generate once all files are merged; a trace has one of them. "
         text += "Give your own data a name of its own."
-        yield _Problem(path, text, at=[(*path, "folder"), (*path, "generate")])
+        yield Problem(path, text, at=[(*path, "folder"), (*path, "generate")])
     elif not {"folder", "generate"} & _misspelt(entry, schema):
         text = "has neither folder nor generate; say where its raw tables are, for example "
-        yield _Problem(path, text + "folder: path/to/the/csv/files.")
+        yield Problem(path, text + "folder: path/to/the/csv/files.")
 
 
-def _study_problems(merged: dict) -> Iterator[_Problem]:
+def _study_problems(merged: dict) -> Iterator[Problem]:
     """Names in the study that no trace has."""
     study, registry = merged.get("study"), merged.get("registry")
     for name in study if isinstance(study, list) and isinstance(registry, dict) else []:
         # A name that no trace can have is a problem of its own.
         if isinstance(name, str) and name not in registry and child(SCHEMA["properties"]["registry"], name):
             names = ", ".join(sorted(registry))
-            text = f"{_show(name)} is not in the registry{_mean(name, registry)} In the registry: {names}."
-            yield _Problem(("study",), text)
+            text = f"{show(name)} is not in the registry{mean(name, registry)} In the registry: {names}."
+            yield Problem(("study",), text)
 
 
-def _table_problems(merged: dict, tables: Mapping[str, Iterable[str]] | None) -> Iterator[_Problem]:
+def _table_problems(merged: dict, tables: Mapping[str, Iterable[str]] | None) -> Iterator[Problem]:
     """File names and downloads given for tables that the format does not have."""
     registry = merged.get("registry")
     for name, entry in registry.items() if tables and isinstance(registry, dict) else []:
@@ -345,20 +354,20 @@ def _table_problems(merged: dict, tables: Mapping[str, Iterable[str]] | None) ->
             known = list(tables.get(str(entry.get("format")), [])) if isinstance(named, dict) else []
             for table in [table for table in named if table not in known] if known else []:
                 text = f"the format {entry['format']} has no such table"
-                text += f"{_mean(table, known)} Allowed here: {', '.join(known)}."
-                yield _Problem(("registry", name, key, table), text)
+                text += f"{mean(table, known)} Allowed here: {', '.join(known)}."
+                yield Problem(("registry", name, key, table), text)
 
 
-def _mapping_problems(merged: dict) -> Iterator[_Problem]:
+def _mapping_problems(merged: dict) -> Iterator[Problem]:
     """Column mappings that the schema lets pass and that make no sense."""
     registry = merged.get("registry")
     for name, entry in registry.items() if isinstance(registry, dict) else []:
         if isinstance(entry, dict) and entry.get("format") == "table":
             for path, text in mapping_problems(entry):
-                yield _Problem(("registry", name, *path), text)
+                yield Problem(("registry", name, *path), text)
 
 
-def _message(problems: list[_Problem], stack: list[Layer]) -> str:
+def _message(problems: list[Problem], stack: list[Layer]) -> str:
     """One line a problem, the files in the order of their precedence."""
     lines = []
     for problem in problems:
@@ -366,7 +375,7 @@ def _message(problems: list[_Problem], stack: list[Layer]) -> str:
         label = stack[at][0]
         # In the registry's own file the traces stand at the top.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
-        lines.append((at, f"{label}: {_dotted(path)}: {problem.text}"))
+        lines.append((at, f"{label}: {dotted(path)}: {problem.text}"))
     return "\n".join(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
@@ -389,7 +398,8 @@ def _last_layer(path: KeyPath, stack: list[Layer]) -> int:
 def kind(schema: dict) -> str:
     """The type of a key in words."""
     if schema["type"] == "array":
-        return {"string": "a list of names", "integer": "a list of whole numbers"}[schema["items"]["type"]]
+        items = {"string": "names", "integer": "whole numbers", "object": "mappings"}
+        return f"a list of {items[schema['items']['type']]}"
     words = {"string": "text", "integer": "a whole number", "number": "a number", "object": "a mapping"}
     words |= {"boolean": "true or false", "array": "a list of names"}
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -427,15 +437,17 @@ def flow(value: Any) -> str:
     return yaml.safe_dump(value, default_flow_style=True, width=float("inf"), sort_keys=False).split("\n")[0]
 
 
-def _unknown(key: str, schema: dict) -> str:
-    """What to say about a key that the schema does not have."""
+def _unknown(key: str, schema: dict, whole: dict) -> str:
+    """What to say about a key that the schema, a part of the whole one, does not have."""
+    if "properties" not in schema and "$comment" in schema:
+        return f"this cannot be a name; expected {schema['$comment']}."
     if "properties" not in schema:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", key).strip("_")
         return f"a name holds letters, digits, _ and - only{f', for example {name}' if name else ''}."
     allowed = list(schema["properties"])
-    text = f"there is no such key{_mean(key, allowed)}"
+    text = f"there is no such key{mean(key, allowed)}"
     # The right key in the wrong place, spelt right or, with nothing near it here, nearly so.
-    paths = [path for path, _ in key_paths(SCHEMA) if path[-1] != "<name>"]
+    paths = [path for path, _ in key_paths(whole) if path[-1] != "<name>"]
     near = None if _nearest(key, allowed) else _nearest(key, [path[-1] for path in paths])
     for path in paths:
         if key in (path[-1], ".".join(path)) or near == path[-1]:
@@ -460,16 +472,17 @@ def _nearest(word: str, allowed: Iterable[str]) -> str | None:
     return plain[found[0]] if found else None
 
 
-def _mean(word: str, allowed: Iterable[str]) -> str:
+def mean(word: str, allowed: Iterable[str]) -> str:
+    """What was probably meant by a word that is not allowed; a full stop where nothing is near it."""
     near = _nearest(word, allowed)
     return f"; did you mean {near}?" if near else "."
 
 
-def _advice(value: Any, schema: dict) -> str:
+def _advice(value: Any, schema: dict, validator: Validator) -> str:
     """How to write what was probably meant by a value of the wrong type."""
-    right = _VALIDATOR.evolve(schema=schema).is_valid
+    right = validator.evolve(schema=schema).is_valid
     if schema["type"] == "array":
-        return next((f"; write {flow(items)}" for items in ([value], [_show(value)]) if right(items)), "")
+        return next((f"; write {flow(items)}" for items in ([value], [show(value)]) if right(items)), "")
     if schema["type"] == "string" and isinstance(value, bool | int | float | datetime.date):
         return "; put it in quotes"
     if schema["type"] in ("number", "integer") and isinstance(value, str):
@@ -488,17 +501,17 @@ def _found(value: Any) -> str:
     if isinstance(value, bool):
         return f"{str(value).lower()} (yes, no, on and off mean true or false)"
     if isinstance(value, str):
-        return f"the text {_show(value)}"
+        return f"the text {show(value)}"
     if isinstance(value, float) and abs(value) == float("inf"):
         return "a number that is too large"
     if isinstance(value, int | float):
-        return f"the {'whole ' if isinstance(value, int) else ''}number {_show(value)}"
+        return f"the {'whole ' if isinstance(value, int) else ''}number {show(value)}"
     if isinstance(value, datetime.date):
         return f"the date {value}"
-    return {dict: "a mapping", list: "a list"}.get(type(value), _show(value))
+    return {dict: "a mapping", list: "a list"}.get(type(value), show(value))
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
     """A value on one line, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
@@ -506,13 +519,20 @@ def _show(value: Any) -> str:
 
 def _key(key: str) -> str:
     """A key in a key path: in quotes if it is not a plain word."""
-    return key if re.fullmatch(r"[\w-]+", key) else _show(key)
+    return key if re.fullmatch(r"[\w-]+", key) else show(key)
 
 
-def _dotted(path: KeyPath) -> str:
+def dotted(path: KeyPath) -> str:
+    """A key path as it is written in messages: rules[3].text[0]."""
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{_key(key)}" for key in path)
     return text.removeprefix(".")
 
 
-def _one_line(text: object) -> str:
+def _last_name(path: KeyPath) -> str:
+    """The last key of a path that is no place in a list."""
+    return next(key for key in reversed(path) if isinstance(key, str))
+
+
+def one_line(text: object) -> str:
+    """A text with its line breaks as blanks."""
     return " ".join(str(text).split())

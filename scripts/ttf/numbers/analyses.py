@@ -7,11 +7,15 @@ import polars as pl
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
 from ttf.numbers.sizes import of_sizes
+from ttf.numbers.taxonomy import of_taxonomy
 
 # Name of the analysis -> what it takes from its tables (by their names without ending).
 NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "drift": lambda metrics, tables: of_drift(metrics, tables["drift"]),
     "sizes": lambda metrics, tables: of_sizes(
         metrics, tables["mttf_by_gpus"], tables["node_failure_rate"], tables["size_law"]
+    ),
+    "taxonomy": lambda metrics, tables: of_taxonomy(
+        metrics, tables["taxonomy"], tables["unmatched"], tables["log_tails"]
     ),
 }

@@ -7,6 +7,7 @@ import polars as pl
 from ttf.report import words
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
+from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
 
 Identifier = Callable[[str], str]
@@ -36,4 +37,5 @@ def _drift(trace: Trace, identifier: Identifier) -> dict[str, str]:
 ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "drift": _drift,
     "sizes": sizes_tables,
+    "taxonomy": taxonomy_tables,
 }

@@ -51,7 +51,11 @@ COLUMNS = {
     "memory": "mem_mib",
     "size": "size",
     "nodes": "nodes",
+    "reason": "reason",
+    "exit_code": "exit_code",
 }
+# Columns that the common job record does not have: extras of the jobs where they are mapped.
+EXTRAS = ("reason", "exit_code")
 TIMES = ("submit", "start", "end")
 COUNTS = ("size", "nodes")
 # Key -> unit -> how many of our small unit it is; the first unit is the default.
@@ -107,10 +111,11 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: dict) -> pl.DataFrame:
     has not started, and a waiting one neither, whatever other times they carry. Requests are per instance, and a job
     whose size is not mapped is one instance. Where ids are not unique, rows that share one are told apart by `task`:
     their number in file order, after the mapped task if there is one. trace_end_s is the last moment any row names.
+    Extras, where they are mapped: reason, exit_code.
     """
     mapping = entry["mapping"]
     mapped = {COLUMNS[key] for key in mapping}
-    types = JOB_COLUMNS | {"status": pl.String}
+    types = JOB_COLUMNS | dict.fromkeys(("status", *EXTRAS), pl.String)
     status = _ours("status", mapping["status"])
     in_bytes = "memory" in mapping and _ours("memory", mapping["memory"]) == BYTES
     waits = pl.col("outcome") == "waiting"
@@ -153,6 +158,7 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: dict) -> pl.DataFrame:
             attempts=pl.when(started).then(pl.lit(1, dtype=pl.Int64)),
             trace_end_s="trace_end_s",
             file="file",
+            **{name: name for name in EXTRAS if name in mapped},
         ),
         JOB_COLUMNS,
     )

@@ -1,0 +1,60 @@
+"""Table 7 of Jeon et al. (ATC'19): its own sums, and what the study makes of its trials."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from study.taxonomy import taxonomy_of
+from study_runs import ROOT
+from ttf.taxonomy import ATTEMPT_COLUMNS, classify, taxonomy_table
+
+TABLE_7 = ROOT.parent / "shared" / "reference" / "philly_table7.csv"
+TAXONOMY = taxonomy_of(Path(ROOT / "config" / "taxonomy.yaml"))
+SPLIT = {"gpu_1": 1000, "gpu_2_4": 3000, "gpu_gt4": 8000}
+
+
+@pytest.fixture(scope="module")
+def published() -> pl.DataFrame:
+    if not TABLE_7.is_file():
+        pytest.skip("philly_table7.csv is not beside the checkout")
+    return pl.read_csv(TABLE_7)
+
+
+def test_the_published_table_adds_up(published):
+    assert published["trial"].sum() == 39_776
+    assert published.select(*SPLIT).sum().row(0) == (26_029, 7_598, 6_149)
+    assert published.select(pl.sum_horizontal(*SPLIT)).to_series().to_list() == published["trial"].to_list()
+    assert published["rtf_total_pct"].sum() == pytest.approx(100.01)
+    assert published["rtf_x_demand_gpu_min"].sum() == pytest.approx(49_486_648, abs=1)
+    assert published["rtf_x_demand_pct"].sum() == pytest.approx(100, abs=0.011)
+    shares = 100 * published["rtf_x_demand_gpu_min"] / published["rtf_x_demand_gpu_min"].sum()
+    assert (shares - published["rtf_x_demand_pct"]).abs().max() < 0.0051
+    assert published["trial"].sum() / published["job"].sum() == pytest.approx(2.26, abs=0.005)
+    known = published.filter(pl.col("reason") != "No signature")
+    assert known["trial"].top_k(8).sum() / published["trial"].sum() == pytest.approx(0.876, abs=0.0005)
+
+
+def test_every_published_reason_is_one_of_ours_with_its_category(published):
+    known = published.filter(pl.col("reason") != "No signature")
+    ours = {name: ",".join(about["category"]) for name, about in TAXONOMY["reasons"].items()}
+    assert {name: ours[name] for name in known["reason"]} == dict(known.select("reason", "category").iter_rows())
+
+
+def test_its_trials_give_its_counts(published):
+    """Each trial as a failed attempt with the published word in the reason column and a job of the published size."""
+    trials = pl.concat(
+        published.select("reason", n=name, gpu_milli=pl.lit(gpu_milli)) for name, gpu_milli in SPLIT.items()
+    )
+    trials = trials.select(pl.col("reason", "gpu_milli").repeat_by("n").explode(empty_as_null=False))
+    blank = [pl.lit(None, dtype).alias(name) for name, dtype in ATTEMPT_COLUMNS.items() if name != "gpu_milli"]
+    rows = trials.with_columns(blank).with_columns(
+        job_id=pl.int_range(pl.len()).cast(pl.String), failure_reason="reason", runtime_s=pl.lit(60)
+    )
+    table = taxonomy_table(classify(rows.select(*ATTEMPT_COLUMNS).cast(ATTEMPT_COLUMNS), TAXONOMY))
+    ours = table.filter(pl.col("by") == "reason").select("reason", "trials", *SPLIT).sort("reason")
+    theirs = published.with_columns(pl.col("reason").replace("No signature", "unmatched"))
+    assert ours.rows() == theirs.select("reason", "trial", *SPLIT).sort("reason").rows()
+    # ATC'19: infrastructure alone is the category of 8.2 % of trials.
+    of_category = table.filter(pl.col("by") == "reason").group_by("category").agg(pl.col("trials").sum())
+    alone = of_category.filter(pl.col("category") == "IF")["trials"].item()
+    assert alone / 39_776 == pytest.approx(0.082, abs=0.0005)

@@ -1,0 +1,246 @@
+"""The file of failure reasons: what is shipped, what one's own adds, and what is said of a bad one."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from study.config import SCHEMAS, ConfigError, load_yaml
+from study.taxonomy import LONGEST_WRITTEN_OUT, pattern_problem, taxonomy_of, tells_reasons
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "config/taxonomy.yaml"
+TAXONOMY = taxonomy_of(SHIPPED)
+FORMATS = load_yaml(ROOT / "workflow/formats.yaml")
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """The taxonomy with a file of one's own of this text."""
+    monkeypatch.chdir(tmp_path)
+
+    def read(text):
+        Path("mine.yaml").write_text(text)
+        return taxonomy_of(SHIPPED, "mine.yaml")
+
+    return read
+
+
+def problems(read, text):
+    with pytest.raises(ConfigError) as error:
+        read(text)
+    return [line.removeprefix("taxonomy: mine.yaml: ") for line in str(error.value).split("\n")]
+
+
+# What is shipped ------------------------------------------------------------------------------------------
+
+
+def test_the_schema_is_valid_closed_and_described():
+    schema = load_yaml(SCHEMAS / "taxonomy.schema.yaml")
+    Draft202012Validator.check_schema(schema)
+
+    def parts(part):
+        for inner in [*part.get("properties", {}).values(), *part.get("patternProperties", {}).values()]:
+            yield inner
+            yield from parts(inner)
+        yield from parts(part["items"]) if part.get("items", {}).get("type") == "object" else ()
+
+    assert all(part["additionalProperties"] is False for part in parts({"items": schema}) if part["type"] == "object")
+    assert all("description" in part for key, part in schema["properties"].items())
+
+
+def test_every_shipped_pattern_can_be_searched_for():
+    for rule in TAXONOMY["rules"]:
+        assert [pattern_problem(pattern) for pattern in rule["text"]] == [None] * len(rule["text"])
+
+
+def test_every_shipped_reason_has_a_rule_and_no_word_leads_to_two_reasons():
+    assert {rule["reason"] for rule in TAXONOMY["rules"]} == set(TAXONOMY["reasons"])
+    for key in ("word", "state", "exit_code"):
+        told = [(value.lower(), rule["reason"]) for rule in TAXONOMY["rules"] for value in rule[key]]
+        assert len({value for value, _ in told}) == len(set(told)), key
+
+
+# Kokolis et al., Table I: the symptoms and the domains that are confirmed.
+SYMPTOMS = {
+    "GPU out of memory": ["user program"],
+    "CPU out of memory": ["user program"],
+    "GPU unavailable": ["system software", "hardware"],
+    "GPU ECC error": ["hardware"],
+    "GPU driver error": ["system software"],
+    "GPU NVLink error": ["hardware"],
+    "InfiniBand link": ["hardware"],
+    "Filesystem mounts": ["system software"],
+    "Main memory error": ["hardware"],
+    "Ethernet link": ["hardware"],
+    "PCIe error": ["hardware"],
+    "NCCL timeout": ["user program", "system software", "hardware"],
+    "System services": ["user program", "system software", "hardware"],
+}
+
+
+def test_the_symptoms_of_table_i_have_their_domains():
+    assert {name: TAXONOMY["reasons"][name]["domain"] for name in SYMPTOMS} == SYMPTOMS
+
+
+# One's own ------------------------------------------------------------------------------------------------
+
+LICENCE = """\
+reasons:
+  Licence server: {domain: [system software], deterministic: false}
+  Killed: {domain: [hardware], deterministic: true}
+rules:
+  - reason: Licence server
+    exit_code: ["77"]
+  - {reason: Killed, state: [ZAPPED]}
+"""
+
+
+def test_ones_own_rules_come_first_and_ones_own_reasons_replace(own):
+    taxonomy = own(LICENCE)
+    assert taxonomy["rules"][0] == {
+        "reason": "Licence server",
+        "text": [],
+        "word": [],
+        "state": [],
+        "exit_code": ["77"],
+    }
+    assert taxonomy["rules"][2:] == TAXONOMY["rules"]
+    assert taxonomy["reasons"]["Killed"] == {"domain": ["hardware"], "category": [], "deterministic": True}
+    assert set(taxonomy["reasons"]) == set(TAXONOMY["reasons"]) | {"Licence server"}
+    assert taxonomy["tail_kib"] == TAXONOMY["tail_kib"] == 64
+
+
+def test_ones_own_file_can_stand_alone(own):
+    taxonomy = own("extends: false\ntail_kib: 4\n" + LICENCE)
+    assert list(taxonomy["reasons"]) == ["Licence server", "Killed"]
+    assert len(taxonomy["rules"]) == 2
+    assert taxonomy["tail_kib"] == 4
+
+
+def test_a_rule_may_lead_to_a_shipped_reason_only_if_the_file_extends(own):
+    rule = "rules: [{reason: Killed, exit_code: ['88']}]\n"
+    assert own(rule)["rules"][0]["reason"] == "Killed"
+    assert problems(own, "extends: false\n" + rule) == [
+        "line 2: rules[0].reason: 'Killed' is not among the reasons. Describe it there."
+    ]
+
+
+HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("extend: true\n", ["line 1: extend: there is no such key; did you mean extends? Allowed here: "]),
+        (
+            "reasons:\n  A: {domain: [hardwar], deterministic: true}\n",
+            ["line 2: reasons.A.domain[0]: 'hardwar' is not a domain; did you mean hardware? Allowed: user program, "],
+        ),
+        (
+            "reasons:\n  A: {domain: hardware, deterministic: true}\n",
+            ["line 2: reasons.A.domain: found the text 'hardware'; expected a list of names"],
+        ),
+        (
+            "reasons:\n  A: {domain: [hardware]}\n",
+            ["line 2: reasons.A.deterministic: is missing; expected true or false, for example true."],
+        ),
+        (
+            "reasons:\n  unmatched: {domain: [hardware], deterministic: true}\n",
+            ["line 2: reasons.unmatched: this cannot be a name; expected up to 40 letters"],
+        ),
+        ("reasons:\n  A: {domain: [hardware], deterministic: true}\n", ["line 2: reasons.A: no rule leads to it"]),
+        (
+            HEAD + "- {reason: Nwe, state: [A]}\n- {reason: New, state: [A]}\n",
+            ["line 4: rules[0].reason: 'Nwe' is not"],
+        ),
+        (
+            HEAD + "- reason: New\n",
+            ["line 4: rules[0]: looks at nothing; give it one of text, word, state, exit_code."],
+        ),
+        (HEAD + "- {reason: New, exit_code: [137]}\n", ["line 4: rules[0].exit_code[0]: found the whole number 137"]),
+        (HEAD + "- {reason: New, exit_code: [137:0]}\n", ["line 4: rules[0].exit_code[0]: found the whole number"]),
+        (HEAD + "- {reason: New, exit_code: ['x']}\n", ["line 4: rules[0].exit_code[0]: 'x' is not allowed"]),
+        (HEAD + "- {reason: New, pattern: [x]}\n", ["line 4: rules[0].pattern: there is no such key. Allowed here: "]),
+        (HEAD + "- {reason: New, text: []}\n", ["line 4: rules[0].text: is empty; expected a list of names"]),
+        (HEAD + f"- reason: New\n  text: [{'a' * 501}]\n", ["line 5: rules[0].text[0]: is 501 characters long; at mo"]),
+        (
+            "tail_kib: 0\n",
+            ["line 1: tail_kib: 0 is out of range; expected a whole number (1 to 1024), for example 64."],
+        ),
+        (
+            HEAD + "- reason: New\n  text:\n  - fine\n  - '(a'\n  - '(?<=a)b'\n  - '(a)\\1'\n  - '\\p{L}{500}'\n",
+            [
+                "line 7: rules[0].text[1]: '(a' cannot be searched for: unclosed group.",
+                "line 8: rules[0].text[2]: '(?<=a)b' cannot be searched for: look-around, including look-ahead",
+                "line 9: rules[0].text[3]: '(a)\\\\1' cannot be searched for: backreferences are not supported.",
+                "line 10: rules[0].text[4]: '\\\\p{L}{500}' cannot be searched for: Compiled regex exceeds size limit",
+            ],
+        ),
+        (
+            HEAD + "- {reason: New, text: ['(a{99}b){99}']}\n",
+            ["line 4: rules[0].text[0]: '(a{99}b){99}': with its counted repetitions written out it is long"],
+        ),
+    ],
+)
+def test_each_kind_of_problem_has_its_file_line_and_key(own, text, lines):
+    found = problems(own, text)
+    assert [line[: len(start)] for line, start in zip(found, lines, strict=True)] == lines
+
+
+def test_a_file_that_is_not_there_or_no_yaml(own, tmp_path):
+    with pytest.raises(ConfigError, match=r"^taxonomy: nowhere\.yaml: there is no such file\.$"):
+        taxonomy_of(SHIPPED, "nowhere.yaml")
+    assert problems(own, "a: [b\n")[0].startswith("line 2: not valid YAML")
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text("ab(){}[]0123456789,|*+?.\\^$:-", max_size=25))
+def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
+    problem = pattern_problem(pattern)
+    assert problem is None or re.fullmatch(r"[^\n]+\.", problem)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("a" * 500, True),
+        ("a{1000}", True),
+        ("a{1001}", False),
+        ("(?:ab{10}){90}", True),
+        ("(?:ab{10}){91}", False),
+        ("(?:a{0,99}|b){0,11}", False),
+        ("a{99999999999999999999}", False),
+        (r"\(a{9}\){9}", True),
+        ("[{9}(]{9}", True),
+    ],
+)
+def test_the_length_of_a_pattern_counts_its_repetitions(pattern, fits):
+    problem = pattern_problem(pattern)
+    assert (problem is None) == fits, problem
+    assert fits or f"longer than {LONGEST_WRITTEN_OUT:,}" in problem
+
+
+# Which traces have reasons --------------------------------------------------------------------------------
+
+
+def test_which_traces_have_a_taxonomy(tmp_path):
+    def tells(format, **entry):
+        return tells_reasons("mine", {"format": format, **entry}, FORMATS[format], TAXONOMY)
+
+    assert tells("sacct") and tells("helios") and tells("acme")
+    assert not tells("pai2020") and not tells("openb") and not tells("philly") and not tells("titan")
+    plain = {"mapping": {"job_id": "j"}, "outcomes": {"success": ["OK"], "failure": ["FAILED"]}}
+    assert not tells("table", **plain)
+    assert tells("table", **plain | {"outcomes": {"failure": ["FAILED", "Node-Fail"]}})
+    assert tells("table", **plain | {"mapping": {"job_id": "j", "reason": "why"}})
+    assert tells("table", **plain | {"mapping": {"job_id": "j", "exit_code": "rc"}})
+    tails = tmp_path / "tails.jsonl"
+    tails.write_text("{}\n")
+    assert tells("openb", log_tails=str(tails))
+    with pytest.raises(ConfigError, match=r"^registry\.mine\.log_tails: logs are those of jobs, and the format titan"):
+        tells("titan", log_tails=str(tails))
+    with pytest.raises(ConfigError, match=r"^registry\.mine\.log_tails: no/such: there is no such file"):
+        tells("openb", log_tails="no/such")

@@ -1,0 +1,88 @@
+"""Reasons of failures from raw records to the page's source, and what an edited taxonomy makes anew."""
+
+import json
+
+import polars as pl
+import pytest
+from sacct_story import FIXTURES
+from study_runs import Checkout, check_out
+
+OWN = """\
+reasons:
+  Time limit: {domain: [user program], deterministic: false}
+rules:
+- {reason: Killed, exit_code: ['3']}
+- {reason: Semantic error, text: ['(?i)weird']}
+"""
+TAILS = [
+    {"job_id": 12, "text": 'weird </script><img src=x onerror="alert(1)"> {{< include x >}}'},
+    {"job_id": 8, "attempt": 0, "text": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."},
+    {"job_id": 7, "text": "no rule </script><img src=x> {{< include x >}} `error` [a](b)"},
+]
+TARGETS = ["--cores", "2", "results/report/source/report.qmd", "results/mine/reasons.parquet"]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> tuple[Checkout, dict]:
+    """A finished study of the accounting of a real Slurm, with log tails and rules of one's own; its configuration."""
+    study = check_out(tmp_path_factory.mktemp("reasons") / "checkout")
+    folder = study.folder / "raw"
+    folder.mkdir()
+    (folder / "one.txt").write_bytes((FIXTURES / "real_readme.txt").read_bytes().replace(b"NODE_FAIL", b"FAILED"))
+    (study.folder / "tails.jsonl").write_text("".join(json.dumps(tail) + "\n" for tail in TAILS) + "not json\n")
+    (study.folder / "own.yaml").write_text(OWN)
+    entry = {"format": "sacct", "folder": "raw", "log_tails": "tails.jsonl"}
+    config = {"study": ["mine"], "registry": {"mine": entry}, "taxonomy": "own.yaml"}
+    study.snakemake(*TARGETS, **config)
+    return study, config
+
+
+def test_reasons_numbers_and_text(done):
+    study, _ = done
+    results = study.folder / "results/mine"
+    reasons = pl.read_parquet(results / "reasons.parquet").select(
+        "job_id", "attempt", "reason", "domain", "deterministic"
+    )
+    assert reasons.rows() == [
+        ("2", 0, "Killed", "user program or system software", False),
+        ("3", 0, "Time limit", "user program", False),
+        ("7", 0, None, None, None),
+        ("8", 0, "GPU unavailable", "system software or hardware", False),
+        ("12", 0, "Semantic error", "user program", True),
+    ]
+    metrics = json.loads((results / "metrics.json").read_text())
+    told = {name: metrics[f"taxonomy.{name}"]["value"] for name in ("trials", "matched", "by_state", "wrong_lines")}
+    assert told == {"trials": 5, "matched": 4, "by_state": 1, "wrong_lines": 1}
+    page = (study.folder / "results/report/source/_mine.qmd").read_text()
+    section = page[page.index("## Why attempts fail") :]
+    assert "Of 5 failed attempts, 4 (80.0 %) have a reason" in section.replace("\u00a0", " ")
+    assert "the line is not a JSON object" in section
+    # What a log says stays text.
+    assert "<img" not in section
+    assert "{{<" not in section
+    assert "no rule &lt;/script&gt;&lt;img src=x&gt;" in section
+
+
+def test_an_edited_taxonomy_reruns_what_depends_on_it(done):
+    study, config = done
+    again = {"classify_failures", "summarise", "write_report_source"}
+    (study.folder / "own.yaml").write_text("# Only a comment.\n" + OWN)
+    assert study.planned(*TARGETS, **config) == set()
+    for file in ("own.yaml", "config/taxonomy.yaml"):
+        study.edit(file, "deterministic: false", "deterministic: true")
+        assert study.planned(*TARGETS, **config) == again, file
+        study.edit(file, "deterministic: true", "deterministic: false")
+    with (study.folder / "tails.jsonl").open("a") as tails:
+        tails.write("{}\n")
+    assert study.planned(*TARGETS, **config) == again
+
+
+def test_a_bad_taxonomy_stops_before_anything_runs(done):
+    study, config = done
+    (study.folder / "bad.yaml").write_text("rules:\n- reason: Killed\n  text: ['(a']\n")
+    stopped = study.snakemake("--dry-run", check=False, **config | {"taxonomy": "bad.yaml"})
+    assert stopped.returncode == 1
+    assert (
+        "taxonomy: bad.yaml: line 3: rules[0].text[0]: '(a' cannot be searched for: unclosed group." in stopped.stderr
+    )
+    assert "Traceback" not in stopped.stderr
