@@ -1,4 +1,4 @@
-"""Parametric lifetimes: closed forms, scipy, the information matrix, and recovery of known parameters."""
+"""The table of lifetime models: exponential and Weibull by closed forms and scipy, blanks and their reasons, strata."""
 
 import math
 
@@ -144,7 +144,7 @@ def test_a_life_of_0_seconds_is_half_a_second() -> None:
         ([], "no life with a known duration"),
     ],
 )
-def test_both_blank(rows: list, reason: str) -> None:
+def test_all_blank(rows: list, reason: str) -> None:
     for fit in models(lives_of(rows)).values():
         assert fit["reason"] == reason
         assert fit["scale_s"] is None and fit["loglik"] is None and fit["aic"] is None
@@ -154,7 +154,8 @@ def test_both_blank(rows: list, reason: str) -> None:
 @pytest.mark.parametrize("rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (9, None)]])
 def test_one_event_time_has_no_shape(rows: list) -> None:
     found = models(lives_of(rows))
-    assert found["weibull"]["shape"] is None and "two distinct times" in found["weibull"]["reason"]
+    for name in ("weibull", "lognormal", "gamma"):
+        assert found[name]["loglik"] is None and "two distinct times" in found[name]["reason"]
     assert found["exponential"]["best"]
 
 
@@ -185,14 +186,31 @@ def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) 
     assert lifetime_models(lives_of(shuffled), "failure", ["all"]).equals(table)
     floats = table.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
     assert floats.is_finite().all()
-    both = table.drop_nulls("loglik")
-    if both.height == 2:
-        assert both["loglik"][1] >= both["loglik"][0] - 1e-9 * abs(both["loglik"][0])
-    assert table["best"].sum() == (1 if both.height else 0)
+    logliks = dict(table.drop_nulls("loglik").select("model", "loglik").iter_rows())
+    for wider in {"weibull", "gamma"} & set(logliks):
+        assert logliks[wider] >= logliks["exponential"] - 1e-9 * abs(logliks["exponential"])
+    assert table["best"].sum() == (1 if logliks else 0)
+    assert table.filter(pl.col("loglik").is_null())["reason"].null_count() == 0
 
 
 def test_strata() -> None:
     lives = simulated(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.Series([2, 10, None] * 30))
     table = lifetime_models(lives, "failure", ["gpu_count"])
-    assert table["stratum"].to_list() == ["2", "2", "10", "10"]
+    assert table["stratum"].to_list() == ["2"] * 4 + ["10"] * 4
+    assert table["model"].to_list() == ["exponential", "weibull", "lognormal", "gamma"] * 2
     assert table["best"].sum() == 2
+
+
+def test_a_stratum_that_cannot_be_fitted_harms_no_other() -> None:
+    rows = [(5, "failure", 1), (5, "failure", 1), (0, None, 2), (10**9, "failure", 3), (10**9 + 1, "failure", 3)]
+    good = simulated(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.lit(4, dtype=pl.Int64))
+    bad = pl.DataFrame(rows, schema=LIVES | {"gpu_count": pl.Int64}, orient="row")
+    table = lifetime_models(pl.concat([bad, good]), "failure", ["gpu_count"])
+    assert (
+        table.filter(stratum="4")
+        .drop("stratum_by", "stratum")
+        .equals(lifetime_models(good, "failure", ["all"]).drop("stratum_by", "stratum"))
+    )
+    fitted = dict(table.group_by("stratum", maintain_order=True).agg(pl.col("converged").sum()).iter_rows())
+    assert fitted == {"1": 1, "2": 0, "3": 3, "4": 4}
+    assert "too alike" in table.filter(stratum="3", model="gamma")["reason"].item()

@@ -31,6 +31,7 @@ EDITED_MODULES = {
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/stats/sizes.py": FROM_INFRA_LIVES,
+    "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
     "scripts/ttf/charts/theme.py": {"draw_charts"} | FROM_INFRA_LIVES,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/taxonomy.py": set(),  # of which the sample, where nothing tells a reason, has no need

@@ -222,6 +222,7 @@ def _tables(trace: Trace) -> dict[str, str]:
         models = models.with_columns(
             shape_words=_with_error(models, "shape", "shape_se", words.number),
             scale_words=_with_error(models, "scale_s", "scale_se_s", words.duration),
+            sigma_words=_with_error(models, "sigma", "sigma_se", words.number),
         )
         columns = {
             "model": ("Model", None),
@@ -229,6 +230,8 @@ def _tables(trace: Trace) -> dict[str, str]:
             "events": ("Failures", words.count),
             "shape_words": ("Shape", str),
             "scale_words": ("Scale", str),
+            "sigma_words": ("σ", str),
+            "mean_s": ("Mean", words.duration),
             "median_s": ("Median", words.duration),
             "aic": ("AIC", words.count),
         }
