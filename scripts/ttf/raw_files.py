@@ -1,14 +1,17 @@
 """Reading a raw table as text, plain or compressed, in blocks of whole lines.
 
-Nothing is unpacked to disk: an archive is read as a stream, so no name inside it is ever used as a path.
+Nothing is unpacked to disk: an archive is read as a stream, so no name inside it is ever used as a path. A path that
+goes on behind an archive names a file in it: `traces.tar.gz/log.csv`.
 """
 
 import gzip
 import lzma
+import stat
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ttf.errors import StudyError
 
@@ -20,18 +23,22 @@ LONGEST_LINE_BYTES = 16 * 1024 * 1024
 MOST_BYTES = 200 * 10**9
 # tarfile holds the head of a member in memory, however long it says it is.
 LONGEST_HEAD_BYTES = 64 * 1024 * 1024
+# Names of an archive's files in a message.
+MOST_NAMES = 12
 
 # Ending -> the packing's name and the bytes that a file of it starts with.
 _PACKINGS = {
     ".gz": ("gzip", b"\x1f\x8b"),
     ".xz": ("xz", b"\xfd7zXZ\x00"),
     ".zst": ("zstd", b"\x28\xb5\x2f\xfd"),
+    ".zip": ("zip", b"PK\x03\x04"),
 }
-_ARCHIVES = (".tar.gz", ".tgz")
+_TARS = (".tar.gz", ".tgz")
+_ARCHIVES = (*_TARS, ".zip")
 
 _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 _OR_FETCH_AGAIN = f"if not: f{_FETCH_AGAIN[1:]}"
-_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError)
+_DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
 def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[bytes]:
@@ -94,13 +101,17 @@ def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterat
 
     `name` has the ending that says how the file is packed, if its own name does not. Raises as blocks_of_lines does.
     """
+    path, member = _archive_and_member(path)
     name = (name or path.name).lower()
-    archive = name.endswith(_ARCHIVES)
-    ending = ".gz" if archive else next((ending for ending in _PACKINGS if name.endswith(ending)), "")
+    ending = ".gz" if name.endswith(_TARS) else next((ending for ending in _PACKINGS if name.endswith(ending)), "")
     total = 0
     try:
         _check_magic(path, ending)
-        for chunk in _unpacked_archive(path, size) if archive else _unpacked(path, ending, size):
+        if name.endswith(_TARS):
+            chunks = _unpacked_tar(path, size, member)
+        else:
+            chunks = _unpacked_zip(path, size, member) if ending == ".zip" else _unpacked(path, ending, size)
+        for chunk in chunks:
             total += len(chunk)
             if total > MOST_BYTES:
                 raise StudyError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
@@ -115,6 +126,21 @@ def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterat
         raise StudyError(f"{path}: the file is empty inside its packing. {_FETCH_AGAIN}")
 
 
+def _archive_and_member(path: Path) -> tuple[Path, PurePosixPath | None]:
+    """The file on the disk, and what is named in it where the path goes on behind an archive."""
+    for above in path.parents:
+        if above.name.lower().endswith(_ARCHIVES) and not above.is_dir():
+            return above, PurePosixPath(path.relative_to(above))
+    return path, None
+
+
+def _is_wanted(name: str, member: PurePosixPath | None) -> bool:
+    """Whether a file in an archive is meant: its path ends in `member`. The dot files that macOS adds never are."""
+    parts = PurePosixPath(name).parts
+    is_added = bool(parts) and parts[-1].startswith("._")
+    return not is_added and (member is None or parts[-len(member.parts) :] == member.parts)
+
+
 def _check_magic(path: Path, ending: str) -> None:
     """Refuse a file whose first bytes are of another kind than its name says."""
     with path.open("rb") as file:
@@ -125,7 +151,8 @@ def _check_magic(path: Path, ending: str) -> None:
         for right, (packing, magic) in _PACKINGS.items():
             if head.startswith(magic):
                 raise StudyError(
-                    f"{path}: the bytes are {packing}, but the name says plain text. Give it the ending .csv{right} "
+                    f"{path}: the bytes are {packing}, but the name says plain text. Give it the ending "
+                    f"{right if right in _ARCHIVES else f'.csv{right}'} "
                     "(.tar.gz if it is an archive), or unpack it."
                 )
         return
@@ -151,29 +178,74 @@ def _unpacked(path: Path, ending: str, size: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _unpacked_archive(path: Path, size: int) -> Iterator[bytes]:
-    """The one file in a .tar.gz (folders and the dot files that macOS adds beside it do not count)."""
+def _more_than_one(path: Path, first: str, second: str, member: PurePosixPath | None) -> StudyError:
+    advice = "Pack each table by itself." if member is None else "Say which one, with the folder that it lies in."
+    return StudyError(
+        f"{path}: holds {first!r} and {second!r}; expected one {member or 'table'} in an archive. {advice}"
+    )
+
+
+def _no_plain_file(path: Path, name: str) -> StudyError:
+    return StudyError(f"{path}: holds {name!r}, which is no plain file. {_FETCH_AGAIN}")
+
+
+def _nothing_found(path: Path, member: PurePosixPath | None, names: list[str]) -> StudyError:
+    if member is None:
+        return StudyError(f"{path}: the archive holds no file. {_FETCH_AGAIN}")
+    return StudyError(
+        f"{path}: there is no {str(member)!r} in the archive; it holds {', '.join(map(repr, names)) or 'no file'}. "
+        f"Correct the name in the registry; {_OR_FETCH_AGAIN}"
+    )
+
+
+def _unpacked_zip(path: Path, size: int, member: PurePosixPath | None) -> Iterator[bytes]:
+    """The one file in a .zip, or the one called `member`."""
+    with zipfile.ZipFile(path) as archive:
+        there = [info for info in archive.infolist() if not info.is_dir()]
+        wanted = [info for info in there if _is_wanted(info.filename, member)]
+        if not wanted:
+            raise _nothing_found(path, member, [info.filename for info in there[:MOST_NAMES]])
+        if len(wanted) > 1:
+            raise _more_than_one(path, wanted[0].filename, wanted[1].filename, member)
+        (info,) = wanted
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise _no_plain_file(path, info.filename)
+        if info.flag_bits & 1:
+            raise StudyError(f"{path}: {info.filename!r} is encrypted. Unpack it, and pack it without a password.")
+        try:
+            with archive.open(info) as stream:
+                while chunk := stream.read(size):
+                    yield chunk
+        except NotImplementedError as error:
+            raise StudyError(f"{path}: {info.filename!r} is packed in an unknown way ({error}). Unpack it.") from None
+
+
+def _unpacked_tar(path: Path, size: int, member: PurePosixPath | None) -> Iterator[bytes]:
+    """The one file in a .tar.gz, or the one called `member`; the others are read past."""
     found = None
+    names: list[str] = []
     # tarfile's own reading of gzip neither checks the sum at the end nor misses it.
     with gzip.open(path, "rb") as unzipped:
         source = _Guarded(path, unzipped)
         try:
             with tarfile.open(fileobj=source, mode="r|", bufsize=1 << 20) as archive:
-                for member in archive:
-                    if member.isdir() or Path(member.name).name.startswith("._"):
+                for info in archive:
+                    is_wanted = _is_wanted(info.name, member) and not info.isdir()
+                    if is_wanted and not info.isfile():
+                        raise _no_plain_file(path, info.name)
+                    if is_wanted and found is not None:
+                        raise _more_than_one(path, found, info.name, member)
+                    if not info.isfile():
                         continue
-                    if not member.isfile():
-                        raise StudyError(f"{path}: holds {member.name!r}, which is no plain file. {_FETCH_AGAIN}")
-                    if found is not None:
-                        raise StudyError(
-                            f"{path}: holds {found!r} and {member.name!r}; expected one table in an archive. "
-                            "Pack each table by itself."
-                        )
-                    found = member.name
-                    stream = archive.extractfile(member)
-                    source.in_table = True
+                    found = info.name if is_wanted else found
+                    names += [info.name] if len(names) < MOST_NAMES else []
+                    # Another table may be as long as this one; what is added beside tables may not.
+                    source.in_table = is_wanted or member is not None
+                    stream = archive.extractfile(info)
                     while chunk := stream.read(size):
-                        yield chunk
+                        if is_wanted:
+                            yield chunk
                     source.in_table = False
         except tarfile.TarError as error:
             if found is None:
@@ -185,17 +257,20 @@ def _unpacked_archive(path: Path, size: int) -> Iterator[bytes]:
         while source.read(1 << 20):
             pass
     if found is None:
-        raise StudyError(f"{path}: the archive holds no file. {_FETCH_AGAIN}")
+        raise _nothing_found(path, member, names)
 
 
 class _Guarded:
-    """The tar inside an archive; stops where far too much of it belongs to no table."""
+    """The tar inside an archive; stops where far too much of it belongs to no table, or it has no end."""
 
     def __init__(self, path: Path, file: gzip.GzipFile):
-        self.path, self.file, self.in_table, self.beside = path, file, False, 0
+        self.path, self.file, self.in_table, self.beside, self.total = path, file, False, 0, 0
 
     def read(self, size: int) -> bytes:
         chunk = self.file.read(size)
+        self.total += len(chunk)
+        if self.total > MOST_BYTES:
+            raise StudyError(f"{self.path}: unpacks to more than {MOST_BYTES:,} bytes: no archive of tables.")
         self.beside += 0 if self.in_table else len(chunk)
         if self.beside > LONGEST_HEAD_BYTES:
             raise StudyError(

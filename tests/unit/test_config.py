@@ -411,7 +411,10 @@ def test_a_value_from_the_command_line_is_named_so():
 
 
 DOWNLOAD = {"urls": ["https://a.b/c"], "parts": ["https://a.b/c*"], "bytes": 1, "sha256": "0" * 64}
-FILES = {"files": {"pods": "p.csv"}, "download": {"pods": DOWNLOAD | {"content_sha256": "0" * 64}}}
+FILES = {
+    "files": {"pods": "p.csv"},
+    "download": {"pods": DOWNLOAD | {"archive": "pods.tar.gz", "member": "data/pods", "content_sha256": "0" * 64}},
+}
 QUALITY = {"schema": "s.yaml", "windows": {"by": "week", "against": "made"}}
 EVENTS = {"events": {"severities": ["high"], "codes": ["XID79"]}}
 INFRA = {"states": ["NODE_FAIL"], "exit_codes": ["0:53"], "reasons": ["NodeDown"]} | EVENTS

@@ -5,7 +5,9 @@ import io
 import lzma
 import os
 import random
+import stat
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -292,3 +294,89 @@ def test_any_bytes_in_blocks_of_any_size(tmp_path_factory, body, ending, block_b
     blocks = list(blocks_of_lines(path, block_bytes))
     assert b"".join(blocks) == (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n")
     assert all(block.endswith(b"\n") for block in blocks)
+
+
+# A file of an archive that holds several -----------------------------------------------------------------
+
+
+def refused_in(archive_, member):
+    with pytest.raises(StudyError) as error:
+        read(archive_ / member)
+    assert str(error.value).startswith(f"{archive_}: ")
+    return str(error.value)
+
+
+def zipped(*members, kind=stat.S_IFREG):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive_:
+        for name, content in members:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (kind | 0o644) << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive_.writestr(info, content)
+    return buffer.getvalue()
+
+
+def tarred(*members):
+    return gzip.compress(archive(*members))
+
+
+MEMBERS = [("all/Earth/log.csv", b"earth\n"), ("all/Venus/log.csv", TEXT), ("all/Venus/._log.csv", b"x"), ("n", b"n\n")]
+
+
+@pytest.mark.parametrize(("ending", "pack"), [(".tar.gz", tarred), (".tgz", tarred), (".zip", zipped)])
+def test_a_file_of_an_archive(tmp_path, ending, pack):
+    """It is known by the end of its path; nothing is written beside the archive."""
+    path = written(tmp_path, ending, pack(*MEMBERS))
+    assert read(path / "Venus/log.csv") == TEXT
+    assert read(path / "all/Venus/log.csv") == TEXT
+    assert read(path / "n") == b"n\n"
+    assert "holds 'all/Earth/log.csv' and 'all/Venus/log.csv'" in refused_in(path, "log.csv")
+    assert "there is no 'us/log.csv' in the archive; it holds 'all/Earth/log.csv'" in refused_in(path, "us/log.csv")
+    assert "expected one table" in refused(path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_zip_of_one_table(tmp_path):
+    assert read(written(tmp_path, ".zip", zipped(("../../escaped.csv", TEXT)))) == TEXT
+    assert "holds no file" in refused(written(tmp_path, ".zip", zipped(("folder/", b""))))
+    assert "the name says plain text. Give it the ending .zip" in refused(
+        written(tmp_path, ".csv", zipped(("a", TEXT)))
+    )
+
+
+def test_a_link_of_an_archive_is_no_table(tmp_path):
+    path = written(tmp_path, ".zip", zipped(("log.csv", b"/etc/passwd"), kind=stat.S_IFLNK))
+    assert "'log.csv', which is no plain file" in refused_in(path, "log.csv")
+    path = written(tmp_path, ".tar.gz", gzip.compress(archive(("n.csv", TEXT), link=tarfile.SYMTYPE)))
+    assert "'link', which is no plain file" in refused_in(path, "link")
+    assert read(path / "n.csv") == TEXT
+
+
+def test_a_damaged_zip(tmp_path):
+    whole = zipped(("log.csv", TEXT), ("other.csv", TEXT * 50))
+    for cut in (0, 3, 30, len(whole) // 2, len(whole) - 1):
+        assert refused_in(written(tmp_path, ".zip", whole[:cut]), "log.csv")
+    at = whole.index(b"log.csv") + 12
+    changed = whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :]
+    assert "damaged" in refused_in(written(tmp_path, ".zip", changed), "log.csv")
+    # The flag of encryption, in the entry and in the directory at the end.
+    locked = bytearray(whole)
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[locked.index(mark) + place] |= 1
+    assert "is encrypted" in refused_in(written(tmp_path, ".zip", bytes(locked)), "log.csv")
+
+
+def test_other_tables_of_an_archive_may_be_long_and_none_endless(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "LONGEST_HEAD_BYTES", 3_000_000)
+    path = written(tmp_path, ".tar.gz", tarred(("long", b"0\n" * 4_000_000), ("log.csv", TEXT)))
+    assert read(path / "log.csv") == TEXT
+    monkeypatch.setattr(raw_files, "MOST_BYTES", 6_000_000)
+    assert "unpacks to more than 6,000,000 bytes" in refused_in(path, "log.csv")
+    path = written(tmp_path, ".zip", zipped(("log.csv", b"0\n" * 4_000_000)))
+    assert "unpacks to more than 6,000,000 bytes" in refused_in(path, "log.csv")
+
+
+def test_a_tar_cut_behind_the_table_is_damaged(tmp_path):
+    whole = tarred(("log.csv", TEXT), ("other", random.Random(0).randbytes(100_000)))
+    assert "damaged or cut short" in refused_in(written(tmp_path, ".tar.gz", whole[:50_000]), "log.csv")

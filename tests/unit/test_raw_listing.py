@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 from study.config import ConfigError
-from study.raw_tables import ARCHIVES, PACKINGS, raw_tables
+from study.raw_tables import ARCHIVES, PACKINGS, on_disk, raw_tables, to_fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
@@ -98,3 +98,67 @@ def test_a_generated_trace_needs_no_files():
     tables = raw_tables("demo", {"format": "pai2020", "generate": {"tasks": 10}}, FORMATS)
     assert tables["job"] == ["data/demo/pai_job_table.csv"]
     assert list(tables) == list(FORMATS["pai2020"]["tables"])
+
+
+# Tables in one archive ------------------------------------------------------------------------------------
+
+MEMBERS = {
+    name: {"urls": ["https://example.org/all.tar.gz"], "bytes": 9, "member": f"x/{name}"} for name in ("pods", "nodes")
+}
+
+
+def openb(folder, **entry):
+    return {"format": "openb", "folder": str(folder), "download": MEMBERS} | entry
+
+
+def test_tables_of_one_archive_are_downloaded_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entry = openb("data/t")
+    files = raw_tables("t", entry, FORMATS)
+    assert files == {"pods": ["data/t/all.tar.gz/x/pods"], "nodes": ["data/t/all.tar.gz/x/nodes"]}
+    assert {on_disk(path) for (path,) in files.values()} == {"data/t/all.tar.gz"}
+    assert to_fetch("t", entry, files) == {"all.tar.gz": {"urls": ["https://example.org/all.tar.gz"], "bytes": 9}}
+    (tmp_path / "data/t").mkdir(parents=True)
+    (tmp_path / "data/t/all.tar.gz").touch()
+    assert raw_tables("t", entry, FORMATS) == files
+    assert to_fetch("t", entry, files) == {}
+    # What has been unpacked by hand is used before the archive.
+    (tmp_path / "data/t/openb_pod_list_default.csv").touch()
+    assert raw_tables("t", entry, FORMATS)["pods"] == ["data/t/openb_pod_list_default.csv"]
+
+
+def test_an_archive_put_into_a_folder_of_ones_own(folder):
+    path = folder("all.tar.gz")
+    assert raw_tables("t", openb(path), FORMATS)["nodes"] == [f"{path}/all.tar.gz/x/nodes"]
+    by_hand = {"pods": {"urls": [], "archive": "data.zip", "member": "pods.csv"}}
+    with pytest.raises(ConfigError, match="the table pods is missing"):
+        raw_tables("t", openb(path, download=by_hand), FORMATS)
+    (Path(path) / "data.zip").touch()
+    assert raw_tables("t", openb(path, download=by_hand), FORMATS) == {"pods": [f"{path}/data.zip/pods.csv"]}
+
+
+def test_what_to_fetch_by_hand_and_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    registry = yaml.safe_load((ROOT / "config/traces.yaml").read_text())
+    with pytest.raises(ConfigError) as error:
+        raw_tables("helios_venus", registry["helios_venus"], FORMATS)
+    assert (
+        "HeliosData, data.zip, folder Venus. Put them (data.zip as it is, or unpacked) into data/helios_venus."
+        in str(error.value)
+    )
+    with pytest.raises(ConfigError, match=r"trace_seren\.csv\. Put them into data/acme_seren\."):
+        raw_tables("acme_seren", registry["acme_seren"], FORMATS)
+    assert set(raw_tables("philly", registry["philly"], FORMATS)) == set(FORMATS["philly"]["tables"])
+
+
+def test_a_folder_with_the_name_of_an_archive_is_a_folder(tmp_path):
+    (tmp_path / "a.zip").mkdir()
+    assert on_disk(f"{tmp_path}/a.zip/b.csv") == f"{tmp_path}/a.zip/b.csv"
+    assert on_disk(f"{tmp_path}/c.zip/d/b.csv") == f"{tmp_path}/c.zip"
+
+
+def test_a_checksum_of_the_content_goes_with_one_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    download = {"pods": MEMBERS["pods"] | {"content_sha256": "0" * 64}}
+    with pytest.raises(ConfigError, match=r"download\.pods: content_sha256 is of the one table in an archive"):
+        raw_tables("t", openb("data/t", download=download), FORMATS)

@@ -2,9 +2,12 @@
 
 import gzip
 import hashlib
+import io
+import json
 import os
 import subprocess
 import sys
+import tarfile
 
 import polars as pl
 import pytest
@@ -131,6 +134,57 @@ def test_a_killed_download_goes_on_where_it_was(checkout, site, config):
     ingested(checkout, config)
     assert site.ranges(f"/{PODS}")[-1] == "bytes=1000-"
     assert account(checkout) == [("pods", 200), ("nodes", 1)]
+
+
+def test_an_archive_of_several_tables_is_downloaded_once_and_read_as_it_lies(checkout, site):
+    """As Philly's: five tables in one archive, here in the folder that its packer had them in."""
+    start, end = "2017-10-03 00:00:30", "2017-10-03 00:02:00"
+    log = [
+        {
+            "status": "Pass", "vc": "a", "user": "u", "jobid": "application_1506638472019_1", "submitted_time": start,
+            "attempts": [{"start_time": start, "end_time": end, "detail": [{"ip": "m1", "gpus": ["gpu0"]}]}],
+        }
+    ]  # fmt: skip
+    tables = {
+        "cluster_job_log": json.dumps(log),
+        "cluster_gpu_util": "time,machineId," + ",".join(f"gpu{n}_util" for n in range(8)) + "\n"
+        "2017-10-03 00:01:00 PDT,m1,50,,,,,,,,\n",
+        "cluster_cpu_util": "time,machine_id,cpu_util\n2017-10-03 00:01:00 PDT,m1,5\n",
+        "cluster_mem_util": "time,machine_id,mem_total,mem_free\n2017-10-03 00:01:00 PDT,m1,2048,1024\n",
+        "cluster_machine_list": "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm1, 2, 12GB\n",
+    }
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, text in tables.items():
+            info = tarfile.TarInfo(f"./trace-data/{name}")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    packed = buffer.getvalue()
+    site.files["/trace-data.tar.gz"] = packed
+    facts = {
+        "urls": [f"{site.url}/trace-data.tar.gz"],
+        "bytes": len(packed),
+        "sha256": hashlib.sha256(packed).hexdigest(),
+    }
+    download = {name.removeprefix("cluster_"): facts | {"member": name} for name in tables}
+    config = {
+        "study": ["philly"],
+        "registry": {"philly": {"download": download}},
+        "quarantine": {"max_share": 0.5},
+    }
+    targets = ("results/philly/jobs.parquet", "results/philly/quality/suggested_schema.yaml")
+    checkout.snakemake("--", *targets, **config)
+    assert [path for path, *_ in site.asked] == ["/trace-data.tar.gz"]
+    assert [path.name for path in (checkout.folder / "data/philly").iterdir()] == ["trace-data.tar.gz"]
+    jobs = pl.read_parquet(checkout.folder / "results/philly/jobs.parquet")
+    assert jobs.select("outcome", "runtime_s", "gpu_milli", "gpu_used_milli").rows() == [("success", 90, 1000, 500)]
+    account = pl.read_csv(checkout.folder / "results/philly/quality/row_account.csv")
+    assert account["rows_read"].to_list() == [1, 1, 1, 1, 2]
+    quarantine = pl.read_parquet(checkout.folder / "results/philly/quality/quarantine.parquet")
+    assert quarantine.select("file", "line", "reason", "text").rows() == [
+        ("cluster_machine_list", 3, "duplicate_key", "m1, 2, 12GB")
+    ]
+    assert checkout.planned("--", *targets, **config) == set()
 
 
 def test_make_report_with_a_trace():

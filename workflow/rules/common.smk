@@ -11,7 +11,7 @@ from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of
 from study.lock import hold
-from study.raw_tables import parts_of, raw_tables
+from study.raw_tables import on_disk, parts_of, raw_tables
 
 ROOT = WORKFLOW.parent
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
@@ -105,6 +105,11 @@ def reader_of(wildcards):
     """The module that reads raw tables which are no tables of lines, if the format has one."""
     reader = format_of(wildcards).get("reader")
     return [f"ttf.traces.{reader}"] if reader else []
+
+
+def raw_files_of(wildcards):
+    """Table -> the files on the disk that it is read from; several tables may be in one archive."""
+    return {table: [on_disk(file) for file in files] for table, files in RAW_TABLES[wildcards.trace].items()}
 
 
 def products_of_parts(wildcards, name):

@@ -4,7 +4,7 @@
 rule ingest:
     """Read and check every row; put aside the ones that break a rule; stop when they are too many."""
     input:
-        unpack(lambda wildcards: RAW_TABLES[wildcards.trace]),
+        unpack(lambda wildcards: raw_files_of(wildcards)),
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
         code=lambda wildcards: code_of("ingest", *reader_of(wildcards)),
     output:
@@ -64,7 +64,7 @@ rule ingest_part:
 rule merge_parts:
     """Put the parts together, to the same bytes as reading all files at once; keys and owners are looked at here."""
     input:
-        unpack(lambda wildcards: RAW_TABLES[wildcards.trace]),
+        unpack(lambda wildcards: raw_files_of(wildcards)),
         parts=lambda wildcards: products_of_parts(wildcards, "raw"),
         accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
         quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),

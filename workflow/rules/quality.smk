@@ -26,7 +26,7 @@ SCHEMAS = {
 rule describe_tables:
     """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
     input:
-        unpack(lambda wildcards: RAW_TABLES[wildcards.trace]),
+        unpack(lambda wildcards: raw_files_of(wildcards)),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
         schema=lambda wildcards: SCHEMAS[wildcards.trace],

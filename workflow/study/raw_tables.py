@@ -5,7 +5,7 @@ from pathlib import Path
 from study.config import ConfigError
 
 PACKINGS = ("", ".gz", ".zst", ".xz")
-ARCHIVES = (".tar.gz", ".tgz")
+ARCHIVES = (".tar.gz", ".tgz", ".zip")
 
 
 def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
@@ -30,7 +30,7 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
         raise ConfigError(
             f"{where}: there is no such folder (seen from where the command is typed). Name the folder that holds "
             f"{', '.join(_expected(spec) for spec in tables.values() if spec['required'])}{_or_download(trace, entry)}."
-            + (f" Source of the files: {entry['source']}" if entry.get("source") else "")
+            + _by_hand(trace, entry)
         )
     present = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
     found = {}
@@ -44,13 +44,15 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
             )
         if names:
             found[table] = [f"{entry['folder'].rstrip('/')}/{name}" for name in names]
+        elif not named and (inside := _in_archive(entry, table, present)):
+            found[table] = [inside]
         elif table in downloads and not named:
             found[table] = [downloads[table]]
         elif spec["required"] or named:
             raise ConfigError(
                 f"{where}: the table {table} is missing: expected {named or _expected(spec)}"
                 + ("" if named else f" (also packed: {', '.join((*PACKINGS[1:], *ARCHIVES))})")
-                + f"{_or_download(trace, entry, table)}. The folder holds: {_listing(present)}."
+                + f"{_or_download(trace, entry, table)}. The folder holds: {_listing(present)}.{_by_hand(trace, entry)}"
             )
     return found
 
@@ -92,10 +94,18 @@ def to_fetch(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, 
     """
     downloads = _downloads(trace, entry)
     return {
-        Path(path).name: entry["download"][table]
+        Path(on_disk(path)).name: _file_of(entry["download"][table])
         for table, path in downloads.items()
-        if path in files.get(table, []) and not Path(path).exists()
+        if path in files.get(table, []) and not Path(on_disk(path)).exists()
     }
+
+
+def on_disk(path: str) -> str:
+    """The file to look for: a path that goes on behind an archive names a file in it (see ttf.raw_files)."""
+    for above in Path(path).parents:
+        if above.name.lower().endswith(ARCHIVES) and not above.is_dir():
+            return path[: -len(str(Path(path).relative_to(above))) - 1]
+    return path
 
 
 def _downloads(trace: str, entry: dict) -> dict[str, str]:
@@ -106,20 +116,51 @@ def _downloads(trace: str, entry: dict) -> dict[str, str]:
     wanted: dict[str, dict] = {}
     for table, download in entry.get("download", {}).items():
         where = f"registry.{trace}.download.{table}"
+        if "member" in download and "content_sha256" in download:
+            raise ConfigError(f"{where}: content_sha256 is of the one table in an archive; with member, leave it out.")
         if not download["urls"]:
             continue
         if any(url.endswith("*") for url in download.get("parts", [])) and "bytes" not in download:
             raise ConfigError(f"{where}.parts: * stands for as many parts as bytes asks for; say how many bytes.")
-        path = f"data/{trace}/{download['urls'][0].rpartition('/')[2]}"
-        if wanted.setdefault(path, download) != download:
+        path = f"data/{trace}/{_archive_of(download)}"
+        if wanted.setdefault(path, _file_of(download)) != _file_of(download):
             raise ConfigError(f"{where}: another table is downloaded to {path} too, but from elsewhere.")
-        found[table] = path
+        found[table] = f"{path}/{download['member']}" if "member" in download else path
     return found
+
+
+def _file_of(download: dict) -> dict:
+    """What is to be downloaded, whatever is then read of it."""
+    return {key: value for key, value in download.items() if key not in ("archive", "member")}
+
+
+def _archive_of(download: dict) -> str:
+    """The name of the file that is downloaded, or that a person puts into the folder."""
+    return download.get("archive") or download["urls"][0].rpartition("/")[2]
+
+
+def _in_archive(entry: dict, table: str, present: list[str]) -> str | None:
+    """The path of a table in an archive that is in the folder; None where the registry knows of none."""
+    download = entry.get("download", {}).get(table, {})
+    if "member" not in download or not (download["urls"] or "archive" in download):
+        return None
+    archive = _archive_of(download)
+    return f"{entry['folder'].rstrip('/')}/{archive}/{download['member']}" if archive in present else None
 
 
 def _is_own_folder(trace: str, entry: dict) -> bool:
     folder = entry.get("folder")
     return isinstance(folder, str) and Path(folder) == Path("data", trace)
+
+
+def _by_hand(trace: str, entry: dict) -> str:
+    """Where the files can be had, and where to put them."""
+    if not entry.get("source"):
+        return ""
+    archives = {_archive_of(part) for part in entry.get("download", {}).values() if part["urls"] or "archive" in part}
+    packed = f" ({', '.join(sorted(archives))} as it is, or unpacked)" if archives else ""
+    where = f" Put them{packed} into {entry['folder']}." if _is_own_folder(trace, entry) else ""
+    return f" Source of the files: {entry['source']}.{where}"
 
 
 def _or_download(trace: str, entry: dict, table: str | None = None) -> str:

@@ -141,7 +141,7 @@ def _places(schema: TableSchema, file: Path | None) -> dict[str, int]:
     """Column of the schema -> its place in a line of this file."""
     names = [column.name for column in schema.columns]
     if schema.header:
-        if file is None or not file.is_file():
+        if file is None:
             return {}
         try:
             header = next(blocks_of_lines(file)).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
