@@ -6,23 +6,12 @@ import polars as pl
 
 # A label such as 100 stays text, a count stays whole; every other column of a table is a float.
 _TEXT = {
-    *(
-        "part",
-        "table",
-        "column",
-        "code",
-        "severity",
-        "first_lines",
-        "sentence",
-        "outcome",
-        "feature",
-        "value",
-        "outcome_set",
-    ),
+    *("table", "column", "code", "severity", "first_lines", "sentence", "outcome", "feature", "value", "outcome_set"),
     *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
     *("by", "domain", "category", "evidence", "note", "source", "line"),
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
-    *("basis", "node_gpus_from"),
+    *("basis", "node_gpus_from", "part"),
+    *("quantity", "group_by", "group", "gpu_request", "resource"),
 }
 _TRUTH = {"reject", "converged", "best", "deterministic"}
 _WHOLE = {
@@ -32,6 +21,7 @@ _WHOLE = {
     *("rows_passed", "rows_failed", "n_before", "n_after"),
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
     *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),
+    *("asked_more", "used_more", "at_least", "groups"),
 }
 
 

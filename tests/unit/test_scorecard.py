@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from study.claims import load_claims
@@ -13,6 +14,7 @@ from ttf.stats.correlation import correlations
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.run_times import runtime_by_group
 from ttf.stats.shares import failure_share
+from ttf.stats.workload import RESOURCES, gpu_requests, percentiles, recurrence, request_against_use
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]
@@ -24,11 +26,11 @@ MICRO = [
     ("success", 300, "MISC", 50, 3, 3, 3),
     ("success", 400, "P100", 100, 4, 4, 4),
     ("success", 900, "V100", 200, 5, 5, 5),
-    ("success", 700, "V100M32", 800, 6, 6, 6),
+    ("success", 700, "V100M32", 800, 6, 6, 6),  # 48 GPUs
     ("failure", 50, "T4", 10, 1, 1, 1),
     ("failure", 20, "MISC", 25, 2, 2, 2),
     ("failure", 60, "P100", 50, 3, 3, 3),
-    ("failure", 40, "V100", 100, 4, 4, 4),
+    ("failure", 40, "V100", 100, 4, 4, 6),
     ("failure", 30, "V100M32", None, 5, 5, 5),
     ("cancelled", 10, "T4", 100, 1, 1, 1),
     ("running", None, "T4", 100, 1, 1, 1),
@@ -45,7 +47,21 @@ def micro_jobs() -> pl.DataFrame:
     given = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
     blank = {name: pl.lit(None, dtype=kind) for name, kind in JOB_COLUMNS.items() if name not in given.columns}
     blank |= {"start_s": pl.lit(0, dtype=pl.Int64), "trace_end_s": pl.lit(1000, dtype=pl.Int64)}
-    return given.with_columns(**blank).select(*JOB_COLUMNS)
+    extra = {
+        "queue_s": pl.int_range(pl.len()) * 7,  # 0, 7, 14 ... in the order of MICRO
+        "wall_s": pl.col("runtime_s") + 5,
+        # Half of it, but the first two, which used all and twice as much.
+        **{
+            used: pl.when(pl.int_range(pl.len()) == 0)
+            .then(pl.col(asked))
+            .when(pl.int_range(pl.len()) == 1)
+            .then(pl.col(asked) * 2)
+            .otherwise(pl.col(asked) // 2)
+            for asked, used in RESOURCES.values()
+        },
+        "recurrence_group": pl.Series(["a"] * 6 + ["b"] * 4 + ["c"] * 4),
+    }
+    return given.with_columns(**blank).select(*JOB_COLUMNS).with_columns(**extra)
 
 
 def micro_tables() -> dict[str, pl.DataFrame]:
@@ -69,6 +85,10 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         "failure_share": failure_share(jobs),
         "runtime_by_group": runtime_by_group(jobs, [None]),
         "correlations": correlations(jobs, [None], 0.05),
+        "percentiles": percentiles(jobs),
+        "gpu_requests": gpu_requests(jobs),
+        "request_use": request_against_use(jobs),
+        "recurrence": recurrence(jobs),
         "mttf": mean_time_to_failure(lives, "failure", ["all"]),
     }
 
@@ -168,6 +188,24 @@ def worked_out() -> dict[str, float]:
         for outcome, share in with_gpu.items():
             answers[f"{cluster}-{outcome}"] = share
             answers[f"{cluster}-{outcome}-gpu-time"] = shares[outcome]
+    # 12 asked for a GPU: 10, 25, 50, 100, 200, 800 and 10, 25, 50, 100, then 100 twice, in % of one.
+    shares = {"below-25": 2, "25": 2, "50": 2, "100": 4, "above-100": 2}
+    answers |= {f"pai-share-{name}": count / 12 for name, count in shares.items()}
+    # The first used what it asked for, the second twice as much, all others half. Two asked for no GPU.
+    for resource, n in (("cpu", 14), ("memory", 14), ("gpu", 12)):
+        answers |= {f"pai-{resource}-asked-more": (n - 2) / n, f"pai-{resource}-used-more": 1 / n}
+    answers["pai-recurrence"] = 6 / 14
+    for kind in ("T4", "MISC", "P100", "V100", "V100M32"):
+        times = [row[1] for row in MICRO if row[2] == kind and row[0] == "success"]
+        waits = [7 * i for i, row in enumerate(MICRO) if row[2] == kind]
+        for percent in (50, 90):
+            answers[f"pai-run-time-{kind.lower()}-p{percent}"] = np.percentile(times, percent)
+            answers[f"pai-wait-{kind.lower()}-p{percent}"] = np.percentile(waits, percent)
+    for name, low, high in (("1", 1, 1), ("2-4", 2, 4), ("5-8", 5, 8), ("above-8", 9, 999)):
+        gpus = [(-(-row[3] * row[6] // 100), row[1]) for row in MICRO if row[3] and row[1] is not None]
+        minutes = [(time + 5) / 60 for gpu_count, time in gpus if low <= gpu_count <= high]
+        for percent in (25, 50, 75, 80, 90):
+            answers[f"philly-run-time-{name}-p{percent}"] = np.percentile(minutes, percent)
     for feature in ROW:
         for outcome_set, successes in (("success", True), ("failure", False)):
             means = group_means(feature, successes)

@@ -13,7 +13,8 @@ REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
 FROM_LIVES = {"fit_mttf"} | FROM_SUMMARY
 FROM_INFRA_LIVES = {"measure_sizes", "summarise"} | REPORT
-FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives", "correlate"} | FROM_LIVES | FROM_INFRA_LIVES
+FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
+FROM_JOBS |= {"correlate", "describe_workload"}
 FROM_TYPED = {"derive_runtimes"} | FROM_JOBS
 FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
 
@@ -32,7 +33,8 @@ EDITED_MODULES = {
     "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/stats/sizes.py": FROM_INFRA_LIVES,
     "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
-    "scripts/ttf/charts/theme.py": {"draw_charts"} | FROM_INFRA_LIVES,
+    "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
+    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload"} | FROM_INFRA_LIVES,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/taxonomy.py": set(),  # of which the sample, where nothing tells a reason, has no need
     "config/taxonomy.yaml": set(),

@@ -26,6 +26,34 @@ rule correlate:
         "../../scripts/correlate.py"
 
 
+rule describe_workload:
+    """Run times and delays by kind of job, what was asked for and what was used, and who does it again."""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        code=code_of("describe_workload"),
+    output:
+        **analysis(
+            "workload",
+            traces=JOB_TRACES,
+            tables=["percentiles", "gpu_requests", "request_use", "recurrence"],
+            charts=["runtime_by_gpus", "queue_by_gpus", "queue_by_gpu_type", "queue_by_account", "request_use"],
+        ),
+    log:
+        "logs/{trace}/describe_workload.log",
+    benchmark:
+        "benchmarks/{trace}/describe_workload.tsv"
+    wildcard_constraints:
+        trace=any_of(JOB_TRACES),
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        unit=lambda wildcards: format_of(wildcards)["unit"],
+        synthetic=lambda wildcards: wildcards.trace in GENERATED,
+    script:
+        "../../scripts/describe_workload.py"
+
+
 rule fit_mttf:
     """Survival curves, mean time to failure with exact intervals, and lifetime models, from lives alone."""
     input:

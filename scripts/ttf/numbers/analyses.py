@@ -8,6 +8,7 @@ from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
 from ttf.numbers.sizes import of_sizes
 from ttf.numbers.taxonomy import of_taxonomy
+from ttf.numbers.workload import of_workload
 
 # Name of the analysis -> what it takes from its tables (by their names without ending).
 NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
@@ -18,4 +19,5 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "taxonomy": lambda metrics, tables: of_taxonomy(
         metrics, tables["taxonomy"], tables["unmatched"], tables["log_tails"]
     ),
+    "workload": of_workload,
 }

@@ -33,9 +33,35 @@ def _drift(trace: Trace, identifier: Identifier) -> dict[str, str]:
     return tables
 
 
+def _workload(trace: Trace, identifier: Identifier) -> dict[str, str]:
+    table = trace.table("percentiles").filter(
+        (pl.col("outcome_set") == "all") & pl.col("group_by").is_in(["all", "gpu_type", "gpus"])
+    )
+    if not table.height:
+        return {}
+    names = {"runtime_s": "run time", "queue_s": "queueing delay", "wall_s": "first start to last end"}
+    kinds = {"all": "", "gpu_type": "GPU type ", "gpus": "GPUs: "}
+    table = table.with_columns(
+        quantity=pl.col("quantity").replace_strict(names),
+        kind=pl.concat_str(pl.col("group_by").replace_strict(kinds), "group"),
+    )
+    columns = {
+        "kind": ("Jobs", None),
+        "n": ("n", words.count),
+        "mean_s": ("Mean", words.duration),
+        "p25_s": ("25 %", words.duration),
+        "p50_s": ("Median", words.duration),
+        "p75_s": ("75 %", words.duration),
+        "p90_s": ("90 %", words.duration),
+        "p95_s": ("95 %", words.duration),
+    }
+    return {"percentiles": html_table(table, columns, identifier("percentiles"), group="quantity")}
+
+
 # Name of the analysis -> its HTML tables by name, empty ones left out. identifier: the id of a table in the page.
 ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "drift": _drift,
     "sizes": sizes_tables,
     "taxonomy": taxonomy_tables,
+    "workload": _workload,
 }
