@@ -16,6 +16,10 @@ from ttf.charts.figure import Study
 from ttf.charts.taxonomy import taxonomy_chart
 from ttf.errors import StudyError
 from ttf.log_tails import read_tails
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.taxonomy import of_taxonomy
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
 from ttf.tables import read_csv, write_csv
 from ttf.taxonomy import (
     ATTEMPT_COLUMNS,
@@ -30,7 +34,8 @@ from ttf.taxonomy import (
     unmatched_table,
 )
 
-TAXONOMY = taxonomy_of(Path(__file__).parents[2] / "config/taxonomy.yaml")
+ROOT = Path(__file__).parents[2]
+TAXONOMY = taxonomy_of(ROOT / "config/taxonomy.yaml")
 
 # A line of a log for each reason, written for this test in the manner of the programs that print such.
 LOGS = {
@@ -704,3 +709,73 @@ def test_many_attempts_in_seconds():
     table = taxonomy_table(classify(rows, TAXONOMY))
     assert time.perf_counter() - start < 10  # measured: 0.8 s
     assert table.filter(pl.col("by") == "all")["trials"].item() == n
+
+
+# The report -----------------------------------------------------------------------------------------------
+
+
+def prose(**columns) -> str:
+    """The section of the report on these failed attempts, on one line."""
+    told = classify(failed(**columns), TAXONOMY)
+    metrics = Metrics()
+    of_taxonomy(
+        metrics,
+        taxonomy_table(told),
+        unmatched_table(told),
+        pl.DataFrame(schema={"code": pl.String, "rows": pl.Int64, "severity": pl.String}),
+    )
+    section = environment(ROOT / "report").get_template("sections/taxonomy.qmd")
+    text = section.render(
+        m=Numbers(metrics),
+        id="t1",
+        unit="job",
+        chart=lambda name: "",
+        table=lambda *about: "",
+        has_table=lambda name: False,
+    )
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("columns", "said", "not_said"),
+    [
+        ({"state": []}, ["No attempt failed, so there is nothing"], ["told", "RTF"]),
+        (
+            {"state": ["FAILED"]},
+            ["No rule of the taxonomy could tell a reason of the 1 failed attempt."],
+            ["state alone"],
+        ),
+        (
+            {"state": ["TIMEOUT"]},
+            [
+                "The one failed attempt has a reason",
+                "There is one reason, *Time limit* (user program).",
+                "scheduler's state.",
+            ],
+            ["commonest", "largest part"],
+        ),
+        (
+            {"state": ["TIMEOUT", "NODE_FAIL"], "runtime_s": [5, 7], "gpu_milli": [1000, 1000]},
+            [
+                "All 2 failed attempts have",
+                "No single one is the commonest: 2 have 1 attempt each.",
+                "failed by *Node failure*",
+            ],
+            ["100.0 %"],
+        ),
+        (
+            {"failure_reason": ["KeyError", "KeyError", "Killed", None]},
+            [
+                "Of 4 failed attempts, 3 (75.0 %) have",
+                "The commonest is *Semantic error* (user program): 2 attempts, 50.0 %",
+                "2 attempts (50.0 %) failed for a reason that would most likely come again",
+                "the records for 3, the exit",
+            ],
+            ["GPU time", "TIMEOUT"],
+        ),
+    ],
+)
+def test_the_prose_fits_what_there_is(columns, said, not_said):
+    text = prose(**columns)
+    assert [words for words in said if words not in text] == []
+    assert [words for words in [*not_said, "nan", "None", "0 of 0"] if words in text] == []
