@@ -10,9 +10,12 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 import yaml
+from scipy import stats
+from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.sizes import node_failure_rate, sums_of_components
 from ttf.traces import lanl
 
 SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/lanl.yaml"
@@ -227,3 +230,22 @@ def test_nodes(done, outages):
     assert nodes.height == 3576
     assert nodes["mem_mib"].max() == 1024 * 1024  # the one node of system 15
     assert nodes.filter(node="18/8")["mem_mib"].item() == 8 * 1024  # 352 GiB in one row of three
+
+
+def test_failure_rate_of_a_node(lives, outages):
+    infra = infra_lives_of_components(lives, lanl.CAUSES)
+    table = node_failure_rate(sums_of_components(infra), "component", None, None, None)
+    begun = 0
+    for spans in outages.values():
+        ends = [-1, *(end for _, end in spans)]
+        begun += sum(start > max(ends[: number + 1]) for number, (start, _) in enumerate(spans))
+    failures, days = begun - len(BEFORE_TRACKING), sum(lives["duration_s"].to_list()) / 86_400
+    for row in table.iter_rows(named=True):
+        assert (row["failures"], row["node_days"], row["node_gpus"]) == (failures, days, None)
+        assert math.isclose(row["failures_per_1000_node_days"], 1000 * failures / days, rel_tol=1e-12)
+        tail = (1 - row["confidence"]) / 2
+        assert math.isclose(stats.poisson.cdf(failures, row["ci_high_per_node_day"] * days), tail, rel_tol=1e-6)
+        assert math.isclose(stats.poisson.sf(failures - 1, row["ci_low_per_node_day"] * days), tail, rel_tol=1e-6)
+    # A failure of several causes names them all.
+    assert infra["cause"].count() == infra["event"].count() - 443
+    assert infra.filter(pl.col("cause") == "hardware").height <= 14_175

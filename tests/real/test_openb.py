@@ -217,3 +217,32 @@ def test_metrics_agree_with_the_raw_file(openb, times):
     assert metrics["outcomes.ended"]["value"] == 1870 + 192
     assert math.isclose(metrics["mttf.mttf_s"]["value"], durations.sum() / failed.sum(), rel_tol=1e-12)
     assert metrics["data.gpus"]["value"] == 6212
+
+
+def test_mean_time_to_failure_by_job_size(openb, pods, shared_data):
+    with (shared_data / "openb" / "openb_node_list_all_node.csv").open(newline="") as file:
+        gpus = [int(row["gpu"]) for row in csv.DictReader(file)]
+    # Most GPUs of the cluster are in nodes of eight, and no pod asks for more: each is of one node.
+    held = {size: size * gpus.count(size) for size in set(gpus)}
+    assert max(held, key=held.get) == 8
+    gpu_pods = [row for row in pods if row["runtime"] is not None and row["gpu_percent"] > 0]
+    assert max(row["gpu_percent"] for row in gpu_pods) == 800
+    exposure = sum(row["runtime"] for row in gpu_pods)
+    failures = sum(row["pod_phase"] == "Failed" for row in gpu_pods)
+    first, *others = table(openb, "mttf_by_gpus").iter_rows(named=True)
+    assert (first["gpus_low"], first["gpus_high"], first["basis"]) == (1, 8, "proxy")
+    assert (first["jobs"], first["failures"], first["exposure_s"]) == (len(gpu_pods), failures, exposure)
+    assert math.isclose(first["ci_low_s"], 2 * exposure / stats.chi2.ppf(0.95, 2 * failures + 2), rel_tol=1e-9)
+    assert math.isclose(first["ci_high_s"], 2 * exposure / stats.chi2.ppf(0.05, 2 * failures), rel_tol=1e-9)
+    assert others[-1]["gpus_high"] == 131_072
+    for row in (first, *others):
+        nodes = row["gpus_high"] / 8
+        for name, measured in (("mttf_s", "mttf_s"), ("low_s", "ci_low_s"), ("high_s", "ci_high_s")):
+            assert math.isclose(row[f"projected_{name}"], first[measured] / nodes, rel_tol=1e-9)
+    rate = table(openb, "node_failure_rate").row(0, named=True)
+    assert (rate["above_gpus"], rate["node_gpus"], rate["confidence"]) == (0, 8, 0.9)
+    assert math.isclose(rate["failures_per_node_day"], failures * 86_400 / exposure, rel_tol=1e-12)
+    assert table(openb, "size_law")["reason"].to_list() == ["jobs of one size only"] * 2
+    infra = table(openb, "mttf_infra").row(0, named=True)
+    assert (infra["event"], infra["n"], infra["events"]) == ("infra_failure", 7255, 1870)
+    assert table(openb, "survival_summary_infra").row(0, named=True)["events"] == 1870

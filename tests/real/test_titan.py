@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 import yaml
 from scipy import stats
+from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import survival_tables
 from ttf.traces import titan
 
@@ -153,3 +155,25 @@ def test_mean_time_to_failure(lives, by_batch, batch, confidence):
     assert math.isclose(row["ci_high_s"], 2 * exposure / stats.chi2.ppf(tail, 2 * failures), rel_tol=1e-9)
     assert math.isclose(row["gpu_days"], exposure / 86_400, rel_tol=1e-12)
     assert math.isclose(row["failures_per_1000_gpu_days"], failures * 1000 * 86_400 / exposure, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_failure_rate_of_a_node_and_its_projection(lives, by_batch, confidence):
+    infra = infra_lives_of_components(lives, ["dbe", "otb"])
+    assert infra.select("unit_id", "duration_s", "batch").equals(lives.select("unit_id", "duration_s", "batch"))
+    told = sums_of_components(infra)
+    table = node_failure_rate(told, "component", 1, "trace", None)
+    row = table.row(by_predicate=pl.col("confidence") == confidence, named=True)
+    days = sum(int(durations.sum()) for durations, _ in by_batch.values()) / 86_400
+    failures = sum(int(failed.sum()) for _, failed in by_batch.values())
+    assert (row["jobs"], row["failures"]) == (30_207, failures)
+    assert math.isclose(row["failures_per_node_day"], failures / days, rel_tol=1e-12)
+    # The limits are the rates at which so many failures, or so few, are as rare as the tail.
+    tail = (1 - confidence) / 2
+    assert math.isclose(stats.poisson.cdf(failures, row["ci_high_per_node_day"] * days), tail, rel_tol=1e-6)
+    assert math.isclose(stats.poisson.sf(failures - 1, row["ci_low_per_node_day"] * days), tail, rel_tol=1e-6)
+    by_gpus = mttf_by_gpus(told, table, 1)
+    assert math.isclose(
+        by_gpus.filter(gpus_high=16_384)["projected_mttf_s"].item(), 86_400 * days / failures / 16_384, rel_tol=1e-12
+    )
+    assert by_gpus["failures"].to_list() == [5089] + [None] * (by_gpus.height - 1)

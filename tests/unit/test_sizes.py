@@ -126,7 +126,7 @@ def test_rate_of_a_node_by_hand():
         # failures at 1, 2, 8, 17 nodes
         ((100, 100, 100, 30), 128, 30, None),
         ((100, 100, 20, 10), 56, 30, "10 failures above 128 GPUs: the largest sizes that hold 30 failures instead"),
-        ((100, 0, 20, 9), 0, 129, "9 failures above 128 GPUs: the largest sizes that hold 30 failures instead"),
+        ((100, 0, 20, 9), 0, 129, "9 failures above 128 GPUs: every size instead"),
         ((100, 3, 26, 1), 8, 30, "1 failure above 128 GPUs: the largest sizes that hold 30 failures instead"),
         ((9, 9, 9, 2), 0, 29, "2 failures above 128 GPUs: every size, as the trace has fewer than 30 failures in all"),
     ],
@@ -245,8 +245,8 @@ def test_the_slope_is_the_maximum_of_the_likelihood():
         ([(3, 4, 2, 10)], "jobs of one size only"),
         ([(3, 4, 2, 10), (4, 1, 3, 0)], "jobs of one size only"),
         ([(1, 1, 0, 10), (2, 1, 0, 10)], "no failures"),
-        ([(1, 1, 5, 10), (2, 1, 0, 10)], "all failures are of the smallest size: the slope has no finite estimate"),
-        ([(1, 1, 0, 10), (2, 1, 4, 10)], "all failures are of the largest size: the slope has no finite estimate"),
+        ([(1, 1, 5, 10), (2, 1, 0, 10)], "all failures are of the smallest size, so the slope has no finite estimate"),
+        ([(1, 1, 0, 10), (2, 1, 4, 10)], "all failures are of the largest size, so the slope has no finite estimate"),
     ],
 )
 def test_a_slope_that_cannot_be_had_is_blank(rows, reason):

@@ -6,6 +6,7 @@ import polars as pl
 from ttf.charts.figure import TIME_TICKS_S, Figure, Study, chart_of, figure, log_domain, nothing_to_draw, time_axis
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
+from ttf.stats.sizes import NO_GPU_JOB
 
 PROJECTED = "#D55E00"
 # A large machine may fail more often than once a second.
@@ -25,7 +26,7 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
     what = "Mean time to failure by number of GPUs"
     measured = by_gpus.filter(pl.col("ci_low_s").is_not_null() & (pl.col("ci_low_s") > 0))
     if not measured.height:
-        return nothing_to_draw(what, by_gpus["reason"].drop_nulls().first() if by_gpus.height == 1 else _NOTHING)
+        return nothing_to_draw(what, by_gpus["reason"].first() if by_gpus.height == 1 else NO_GPU_JOB)
     basis = by_gpus["basis"][0]
     points = [_point(row) for row in measured.iter_rows(named=True)]
     largest_run = max(row["gpus"] for row in points)
@@ -33,12 +34,17 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
     of_rate = rate.row(0, named=True)
     title = _title(by_gpus, basis)
     n, failures = measured["jobs"].sum(), measured["failures"].sum()
+    rate_of_node, low, high = (
+        significant(of_rate[name]) for name in ("failures_per_1000_node_days", "ci_low", "ci_high")
+    )
+    is_jobs = of_rate["above_gpus"] is not None
+    lives = count(n, "run") if is_jobs else f"{n:,} {'life' if n == 1 else 'lives'}"
     caption = (
-        f"Run time per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = "
-        f"{count(n, 'run')}, {count(failures, 'failure')}. GPUs rounded up to whole nodes of {of_rate['node_gpus']}. "
-        f"Projection: 1 / (nodes × r_f) with r_f = {significant(of_rate['failures_per_1000_node_days'])} failures per "
-        f"1000 node-days (90 % interval {significant(of_rate['ci_low'])} to {significant(of_rate['ci_high'])}), from "
-        f"{_from(of_rate, study)}."
+        f"Time at risk per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = {lives}, "
+        f"{count(failures, 'failure')}. "
+        + (f"GPUs rounded up to whole nodes of {of_rate['node_gpus']}. " if is_jobs else "")
+        + f"Projection: 1 / (nodes × r_f) with r_f = {rate_of_node} failures per 1000 node-days (90 % interval {low} "
+        f"to {high}), from {_from(of_rate, study)}."
     )
     if any("mttf" not in row for row in points):
         caption += " Triangle: no failure of this size, so only a lower limit is known."
@@ -58,9 +64,6 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
         alt_text=f"Points and a falling line on logarithmic axes, time against GPUs, "
         f"{count(len(points), 'measured size')}. {title}.",
     )
-
-
-_NOTHING = "no job that asked for a GPU ran for a known time"
 
 
 def _from(rate: dict, study: Study) -> str:
@@ -110,7 +113,7 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     x = alt.X(
         "gpus:Q",
         scale=alt.Scale(type="log", domain=x_domain, nice=False),
-        axis=alt.Axis(values=ticks, format=",", title="GPUs of the job (whole nodes, logarithmic)"),
+        axis=alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)"),
     )
     scale = alt.Scale(type="log", domain=y_domain, nice=False)
     axis = time_axis("Mean time to failure (logarithmic)", [tick for tick in TICKS_S if tick <= y_domain[1]])

@@ -20,7 +20,7 @@ def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, st
     ]
     columns = {
         "gpus": ("GPUs", None),
-        "jobs": ("Runs", words.count),
+        "jobs": ("Runs" if trace.has_jobs else "Lives", words.count),
         "failures": ("Failures", words.count),
         "mttf_s": ("Measured", words.duration),
         "ci_low_s": ("from", words.duration),

@@ -145,6 +145,8 @@ def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tupl
     if not enough.height:
         return 0, f"{few}: every size, as the trace has fewer than {FEWEST_FAILURES} failures in all"
     smallest = enough["nodes"].item()
+    if smallest == 1:
+        return 0, f"{few}: every size instead"
     return (smallest - 1) * gpus_a_node, f"{few}: the largest sizes that hold {FEWEST_FAILURES} failures instead"
 
 
@@ -326,5 +328,5 @@ def _no_slope(sums: pl.DataFrame) -> str | None:
         return "no failures"
     if failed.len() == 1 and failed.item() in (sums["nodes"].min(), sums["nodes"].max()):
         end = "smallest" if failed.item() == sums["nodes"].min() else "largest"
-        return f"all failures are of the {end} size: the slope has no finite estimate"
+        return f"all failures are of the {end} size, so the slope has no finite estimate"
     return None
