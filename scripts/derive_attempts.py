@@ -14,7 +14,9 @@ def main(snakemake):
     format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")
     folder = Path(snakemake.input.raw)
     raw = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in snakemake.params.tables}
-    attempts = format_.attempts(raw).select(pl.lit(snakemake.wildcards.trace).alias("trace"), pl.all())
+    entry = snakemake.params.entry
+    attempts = format_.attempts(raw, entry) if entry else format_.attempts(raw)
+    attempts = attempts.select(pl.lit(snakemake.wildcards.trace).alias("trace"), pl.all())
     write_parquet(attempts, snakemake.output.attempts)
     return f"{attempts.height:,} attempts"
 

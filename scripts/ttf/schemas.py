@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -15,9 +16,19 @@ def schemas_and_readers(
     """Table -> schema, and table -> reader (None where every table is a plain one of lines).
 
     reader: the module under ttf/traces/ that formats.yaml names, one of a closed list. entry: what the registry says of
-    the columns of a trace in the format table, whose schema follows from it; of another nothing, and the schema is in
-    the file `schema`. Raises StudyError as ttf.traces.table.schema_document does.
+    how the trace is read. In the format table the schema follows from its mapping; else it is in the file `schema`, and
+    `times` may name the zone of its times. Raises StudyError as ttf.traces.table.schema_document does.
     """
     module = importlib.import_module(f"ttf.traces.{reader}") if reader else None
-    document = module.schema_document(entry) if entry else yaml.safe_load(Path(schema).read_text(encoding="utf-8"))
-    return table_schemas(document), module.READERS if module else None
+    readers = module.READERS if module else None
+    if "mapping" in entry:
+        return table_schemas(module.schema_document(entry)), readers
+    schemas = table_schemas(yaml.safe_load(Path(schema).read_text(encoding="utf-8")))
+    zone = entry.get("times", {}).get("zone")
+    return {name: in_zone(schema, zone) for name, schema in schemas.items()} if zone else schemas, readers
+
+
+def in_zone(schema: TableSchema, zone: str) -> TableSchema:
+    """The schema with its times in another zone than its file says."""
+    columns = (replace(column, zone=zone) if column.type == "time" else column for column in schema.columns)
+    return replace(schema, columns=tuple(columns))

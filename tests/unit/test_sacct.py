@@ -1,6 +1,7 @@
 """One's own Slurm accounting: records of sacct -> jobs and attempts."""
 
 import gzip
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
 from ttf.raw_tables import table_schemas
+from ttf.schemas import schemas_and_readers
 from ttf.traces import sacct, sacct_reader
 from ttf.traces.sacct_states import OUTCOMES
 from ttf.traces.tres import mebibytes, tres
@@ -363,6 +365,32 @@ def run_ingest(tmp_path, *files, max_share=1.0):
     (tmp_path / "raw").mkdir(exist_ok=True)
     schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
     return ingest({"record": list(files)}, schemas, tmp_path / "raw", max_share, sacct_reader.READERS)
+
+
+def test_times_in_the_zone_of_the_cluster(tmp_path):
+    """Wall clock times without an offset: the registry says of which zone; the hour that came twice is flagged."""
+    lines = [
+        "JobIDRaw|State|Submit|Start|End",
+        "1|COMPLETED|2025-11-02T00:10:00|2025-11-02T00:30:00|2025-11-02T00:59:59",
+        "2|COMPLETED|2025-11-02T00:30:00|2025-11-02T01:30:00|2025-11-02T04:00:00",
+        "3|COMPLETED|2025-03-09T01:00:00|2025-03-09T02:30:00|2025-03-09T04:00:00",
+        "4|COMPLETED|1762064400|1762065000|1762070000",
+    ]
+    (tmp_path / "dump.txt").write_text("\n".join(lines) + "\n")
+    entry = {"times": {"zone": "America/New_York"}}
+    schemas, readers = schemas_and_readers("sacct_reader", entry, SCHEMA)
+    _, quarantine = ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 1.0, readers)
+    # There was no 02:30 on 9 March: the clocks went from 02:00 to 03:00.
+    assert quarantine.select("line", "reason", "column").rows() == [(4, "not_a_time", "Start")]
+    raw = {"record": pl.scan_parquet(tmp_path / "record.parquet")}
+    jobs = sacct.jobs(raw, entry).sort("job_id")
+    first = datetime(2025, 11, 2, 4, 10, tzinfo=UTC).timestamp()  # 00:10 at UTC-4
+    assert jobs["submit_s"].to_list() == [first, first + 1200, 1762064400]
+    # 01:30 is taken for its first passing, 04:00 was five and not four hours after midnight.
+    assert jobs["runtime_s"].to_list() == [1799, 3.5 * 3600, 5000]
+    assert jobs["dst_ambiguous"].to_list() == [False, True, True]
+    assert sacct.attempts(raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [False, True, True]
+    assert not sacct.jobs(raw)["dst_ambiguous"].any()
 
 
 def test_rows_that_are_no_records_are_put_aside(tmp_path, small_blocks):

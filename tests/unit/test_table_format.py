@@ -103,7 +103,7 @@ def test_columns_of_the_job_record(derived):
     )
     jobs, account, _ = derived(EVERYTHING, text)
     assert account == (1, 1, 0)
-    assert jobs.schema == pl.Schema(JOB_COLUMNS)
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})
     assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
         "job_id": "j1",
         "task": "p",
@@ -129,7 +129,7 @@ def test_columns_of_the_job_record(derived):
 
 def test_what_is_not_mapped_is_blank_and_a_job_is_one_instance(derived):
     jobs, _, _ = derived(SECONDS, lines("a,FAILED,0,0,0"))
-    assert jobs.schema == pl.Schema(JOB_COLUMNS)
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})
     row = jobs.row(0, named=True)
     blank = ["trace", "task", "user", "account", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes"]
     assert [name for name, value in row.items() if value is None] == blank
@@ -824,8 +824,21 @@ def test_each_kind_of_problem_has_its_line(own, line):
 def test_the_keys_of_a_table_are_for_tables_only(key):
     full = SECONDS | {"unique_ids": False, "delimiter": ";", "quoted": True, "blank": ["NA"]}
     own = {"format": "openb", "folder": "x", key: full[key]}
+    formats = "sacct or table" if key == "times" else "table"
     assert problems(own) == [
-        f"my.yaml: registry.mine.{key}: works with the format table only, and the format here is openb."
+        f"my.yaml: registry.mine.{key}: works with the format {formats} only, and the format here is openb."
+    ]
+
+
+def test_of_sacct_the_times_have_a_zone_only():
+    own = {"format": "sacct", "folder": "x", "times": {"zone": "America/New_York"}}
+    assert problems(own | {"times": {"zone": "America/New_Yrk"}}) == [
+        "my.yaml: registry.mine.times.zone: there is no time zone 'America/New_Yrk'; did you mean America/New_York? "
+        "Expected a name of the IANA time zone database, as in America/Denver."
+    ]
+    assert problems(own | {"times": {"format": "epoch"}}) == [
+        "my.yaml: registry.mine.times.format: works with the format table only; sacct writes its times in two ways, "
+        "both known."
     ]
 
 

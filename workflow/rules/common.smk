@@ -98,7 +98,14 @@ def code_with_format(script):
 def mapping_of(wildcards):
     """What the registry says of the columns of a trace in the format table; of another trace nothing."""
     keys = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
-    return {key: REGISTRY[wildcards.trace][key] for key in keys if key in REGISTRY[wildcards.trace]}
+    entry = REGISTRY[wildcards.trace]
+    return {key: entry[key] for key in keys if key in entry} if "mapping" in entry else {}
+
+
+def reading_of(wildcards):
+    """What the registry says of how a trace is read: its mapping, or the zone of its times."""
+    entry = REGISTRY[wildcards.trace]
+    return mapping_of(wildcards) or {key: entry[key] for key in ("times",) if key in entry}
 
 
 def reader_of(wildcards):

@@ -21,7 +21,7 @@ rule derive_runtimes:
     threads: 8
     params:
         format=lookup("registry/{trace}/format", within=config),
-        entry=lambda wildcards: mapping_of(wildcards),
+        entry=lambda wildcards: reading_of(wildcards),
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
@@ -46,6 +46,7 @@ rule derive_attempts:
     threads: 8
     params:
         format=lookup("registry/{trace}/format", within=config),
+        entry=lambda wildcards: reading_of(wildcards),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_attempts.py"

@@ -24,7 +24,7 @@ rule ingest:
     params:
         files=lambda wildcards: RAW_TABLES[wildcards.trace],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: mapping_of(wildcards),
+        entry=lambda wildcards: reading_of(wildcards),
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
@@ -54,7 +54,7 @@ rule ingest_part:
     params:
         files=lambda wildcards: PARTS[wildcards.trace][wildcards.part],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: mapping_of(wildcards),
+        entry=lambda wildcards: reading_of(wildcards),
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
     script:
@@ -88,7 +88,7 @@ rule merge_parts:
     params:
         parts=lambda wildcards: PARTS[wildcards.trace],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: mapping_of(wildcards),
+        entry=lambda wildcards: reading_of(wildcards),
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"

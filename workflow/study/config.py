@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import yaml
 from jsonschema import Draft202012Validator, validators
 
-from study.mapping import mapping_problems
+from study.mapping import mapping_problems, zone_problems
 
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 TRACES_FILE = "config/traces.yaml"
@@ -294,10 +294,12 @@ def schema_problems(document: dict, validator: Validator) -> Iterator[Problem]:
                 yield Problem((*path, key), f"is missing; expected {expected(full['properties'][key])}.")
         elif rule == "oneOf" and isinstance(value, dict):
             yield from _tables_from(path, value, schema)
-        elif rule == "const" and value in child(_entry_schema(), "format")["enum"]:
-            # A const is the format that another key (dependentSchemas) asks for; a misspelt format is reported as such.
-            text = f"works with the format {limit} only, and the format here is {value}."
-            yield Problem((*path[:-1], error.schema_path[-4]), text)
+        elif "dependentSchemas" in error.schema_path and rule in ("const", "enum"):
+            # The format that another key asks for; a misspelt format is reported as such.
+            if value in child(_entry_schema(), "format")["enum"]:
+                formats = limit if rule == "const" else " or ".join(limit)
+                text = f"works with the format {formats} only, and the format here is {value}."
+                yield Problem((*path[:-1], error.schema_path[-4]), text)
         elif rule == "enum" and isinstance(value, str):
             text = f"{show(value)} is not a {_last_name(path)}{mean(value, limit)} Allowed: {', '.join(limit)}."
             yield Problem(path, text)
@@ -362,8 +364,9 @@ def _mapping_problems(merged: dict) -> Iterator[Problem]:
     """Column mappings that the schema lets pass and that make no sense."""
     registry = merged.get("registry")
     for name, entry in registry.items() if isinstance(registry, dict) else []:
-        if isinstance(entry, dict) and entry.get("format") == "table":
-            for path, text in mapping_problems(entry):
+        if isinstance(entry, dict) and entry.get("format") in ("table", "sacct"):
+            problems = [*(mapping_problems(entry) if entry["format"] == "table" else ()), *zone_problems(entry)]
+            for path, text in problems:
                 yield Problem(("registry", name, *path), text)
 
 

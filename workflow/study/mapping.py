@@ -15,19 +15,29 @@ def mapping_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
     mapping = _mapping(entry.get("mapping"))
     columns = {key: _column(part) for key, part in mapping.items()}
     columns = {key: column for key, column in columns.items() if column}
-    times = _mapping(entry.get("times"))
     if mapping:
         yield from _run_time(mapping)
     if any(key in mapping for key in TIMES) and "times" not in entry:
         text = "is missing; say how the times are written, for example "
         yield ("times",), text + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
     yield from _columns(columns)
+    yield from _words(entry)
+
+
+def zone_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
+    """(path within the entry, what is wrong) of `times`: of the format sacct they have a zone and nothing else."""
+    times = _mapping(entry.get("times"))
+    is_table = entry.get("format") == "table"
+    if "times" in entry and is_table and "format" not in times:
+        yield ("times", "format"), "is missing; expected text, for example '%Y-%m-%d %H:%M:%S'."
+    for key in () if is_table else ("format", "zero_is_blank"):
+        if key in times:
+            yield ("times", key), "works with the format table only; sacct writes its times in two ways, both known."
     zone, zones = times.get("zone"), available_timezones()
     if isinstance(zone, str) and zone and zones and zone not in zones:
         near = difflib.get_close_matches(zone, zones, n=1)
         text = f"there is no time zone {zone!r}{f'; did you mean {near[0]}?' if near else '.'}"
         yield ("times", "zone"), f"{text} Expected a name of the IANA time zone database, as in America/Denver."
-    yield from _words(entry)
 
 
 def _run_time(mapping: dict) -> Iterator[tuple[tuple[str, ...], str]]:

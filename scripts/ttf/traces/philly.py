@@ -7,6 +7,7 @@ hour from 1 to 2 of 2017-11-05 came twice: its times are taken as of the first p
 import polars as pl
 
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, conform, outcome_of
+from ttf.traces.clock import came_twice
 from ttf.traces.philly_raw import ATTEMPTS
 from ttf.traces.philly_use import GPUS, gpu_use
 
@@ -87,7 +88,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             missing_end=pl.col("missing_end").fill_null(False),
             negative_queue=(queue_s < 0).fill_null(False),
             negative_run=pl.col("negative_run").fill_null(False),
-            dst_ambiguous=_came_twice("submit_s") | pl.col("dst_ambiguous").fill_null(False),
+            dst_ambiguous=came_twice("submit_s", ZONE) | pl.col("dst_ambiguous").fill_null(False),
             zero_gpu=(pl.col("gpu_milli") == 0).fill_null(False),
             out_of_window=~pl.col("submit_s").is_between(*WINDOW_S, closed="left"),
             zone_contradicted=(pl.col("submit_s") < _manager_start_s()).fill_null(False),
@@ -220,7 +221,7 @@ def _tries(log: pl.DataFrame) -> pl.DataFrame:
             runtime_s=pl.when(~negative).then(pl.col("end_s") - pl.col("start_s")),
             gpu_milli=gpus.cast(pl.Int64) * 1000,
             nodes=_machines().list.len().cast(pl.Int64),
-            dst_ambiguous=_came_twice("start_s") | _came_twice("end_s"),
+            dst_ambiguous=came_twice("start_s", ZONE) | came_twice("end_s", ZONE),
         )
     )
 
@@ -272,13 +273,6 @@ def _held(tries: pl.DataFrame) -> pl.DataFrame:
         .unique(["row", "attempt", "machine", "gpus"], maintain_order=True)
         .select("machine", "start_s", "end_s", owner="row", gpu="gpus")
     )
-
-
-def _came_twice(column: str) -> pl.Expr:
-    """Whether a moment is in an hour that the wall clock showed twice; false where it is blank."""
-    wall = pl.from_epoch(column, time_unit="s").dt.convert_time_zone(ZONE).dt.replace_time_zone(None)
-    first, second = (wall.dt.replace_time_zone(ZONE, ambiguous=which) for which in ("earliest", "latest"))
-    return (first != second).fill_null(False)
 
 
 def _trace_end(log: pl.DataFrame, tries: pl.DataFrame) -> int | None:

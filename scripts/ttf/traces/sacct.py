@@ -7,9 +7,13 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 - A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import polars as pl
 
 from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.traces.clock import came_twice
 from ttf.traces.hostlist import node_lists
 from ttf.traces.sacct_states import (
     CONTINUED,
@@ -51,7 +55,7 @@ _OF_THIS_LOOK += ["elapsed_s", "elapsed", "suspended_s", "suspended", "is_over",
 _KEY = ["cluster", "job_id_raw"]
 
 
-def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
+def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) -> pl.DataFrame:
     """One row per job, in the order of its first record, with the columns of the common job record and extras.
 
     start_s is the first start, end_s the last end (of a job still running: when it was last seen), queue_s the first
@@ -63,7 +67,9 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
     Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
     derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
     start; suspended_s; gpu_allocated_milli: of the last run; infra_failures: runs that hardware or system software
-    ended; negative_queue: it started before it was submitted (the queueing delay is blank then).
+    ended; negative_queue: it started before it was submitted (the queueing delay is blank then); dst_ambiguous: one of
+    its times is in an hour that the clocks of the zone in `entry` (times: {zone}) showed twice, and may be an hour
+    later (a dump in epoch seconds has none such, and needs no zone).
     """
     records = _records(raw["record"]).drop("node_list")
     last_seen = records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
@@ -144,19 +150,20 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             gpu_allocated_milli="gpu_allocated_milli",
             infra_failures=pl.col("infra_failures").fill_null(0),
             negative_queue=(queue_s < 0).fill_null(False),
+            dst_ambiguous=_ambiguous(entry, "submit_s", "start_s", "end_s"),
         ),
         JOB_COLUMNS,
     )
 
 
-def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
+def attempts(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) -> pl.DataFrame:
     """One row per run of a job, in the order of jobs and then of time, with ATTEMPT_COLUMNS and extras.
 
     attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
     or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
     the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
     it had at its end. node_list is blank where it cannot be expanded, and node_list_reason says why.
-    Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node.
+    Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
     Raises StudyError where all node lists together would not fit into memory.
     """
     records = _records(raw["record"].drop(*_OF_JOBS_ONLY))
@@ -197,9 +204,16 @@ def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             "exit_code",
             "slurm_reason",
             "failed_node",
+            _ambiguous(entry, "start_s", "end_s").alias("dst_ambiguous"),
         ),
         ATTEMPT_COLUMNS,
     )
+
+
+def _ambiguous(entry: Mapping, *columns: str) -> pl.Expr:
+    """Whether any of these times is in an hour that came twice."""
+    zone = entry.get("times", {}).get("zone", "UTC")
+    return pl.any_horizontal(came_twice(column, zone) for column in columns)
 
 
 def _records(raw: pl.LazyFrame) -> pl.DataFrame:
