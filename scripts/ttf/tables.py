@@ -8,16 +8,19 @@ import polars as pl
 _TEXT = {
     *("table", "column", "code", "severity", "first_lines", "sentence", "outcome", "feature", "value", "outcome_set"),
     *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
+    *("owner_by", "owner", "ranked_by", "group_by", "measure", "infra_basis", "scenario"),
     *("by", "domain", "category", "evidence", "note", "source", "line"),
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
     *("basis", "node_gpus_from", "part"),
     *("quantity", "group_by", "group", "gpu_request", "resource"),
 }
-_TRUTH = {"reject", "converged", "best", "deterministic"}
+_TRUTH = {"reject", "converged", "best", "complete", "deterministic"}
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
     *("blank", "distinct", "minimum", "first_quartile", "middle", "third_quartile", "maximum", "longest"),
+    *("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time", "preemptions"),
+    *("linked_preemptions", "owners", "owners_in_top", "groups", "affected", "given_up", "start_s", "end_s", "trial_s"),
     *("rows_passed", "rows_failed", "n_before", "n_after"),
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
     *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),

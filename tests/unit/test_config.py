@@ -214,7 +214,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 # Messages -------------------------------------------------------------------------------------------------
 
-TOP = "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, infra_failures, sizes."
+TOP = "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, infra_failures, sizes."
 NAMES = "letters, digits, _ and - only"
 
 
@@ -460,6 +460,7 @@ FULL = {
     "quarantine": {"max_share": 0.5},
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},
+    "lost_work": {"checkpoint_interval_s": 1, "preemption_window_s": 0, "trial_minutes": [1], "owners": 1},
     "infra_failures": INFRA,
     "sizes": {"above_gpus": 0},
 }

@@ -12,7 +12,10 @@ import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import polars as pl
-from ttf.stats import correlation, lifetimes, mttf, run_times, shares, survival
+from ttf.infra import infra_lives
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.runs import runs
+from ttf.stats import correlation, lifetimes, lost_work, mttf, owners, repeats, run_times, shares, survival, what_if
 
 rng = np.random.default_rng(11)
 n = 60_000
@@ -27,6 +30,13 @@ jobs = pl.DataFrame({
 lives = jobs.rename({"runtime_s": "duration_s", "outcome": "event", "size": "nodes"})
 lives = lives.with_columns(duration_max_s=pl.col("duration_s") + 9)
 strata = ["all", "gpu_type", "nodes"]
+owned = jobs.with_columns(
+    job_id=pl.int_range(n).cast(pl.String),
+    user=pl.Series(rng.integers(0, 300, n).astype(str)),
+    start_s=pl.Series(rng.integers(0, 10**7, n)),
+)
+owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
+of_jobs = runs(owned, None, infra_lives(owned, None, {}))
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     shares.failure_share(jobs),
@@ -38,6 +48,12 @@ tables = [
     mttf.mean_time_to_failure(lives, "failure", strata),
     mttf.failures_without_end(lives, "failure", strata),
     lifetimes.lifetime_models(lives, "failure", strata),
+    lost_work.lost_work(of_jobs, 3600, 300),
+    lost_work.lost_work_by_month(of_jobs, 0, 10**8, 3600, 300),
+    owners.failures_by_owner(owned, of_jobs, 20),
+    owners.concentration(owned, of_jobs),
+    repeats.repeats(owned, of_jobs),
+    what_if.what_if(of_jobs, [60, 600]),
 ]
 assert all(table.height for table in tables)
 print([hashlib.sha256(table.write_csv().encode()).hexdigest() for table in tables])

@@ -12,7 +12,9 @@ from study_runs import SMALL, Checkout, environment
 REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
 FROM_LIVES = {"fit_mttf"} | FROM_SUMMARY
-FROM_INFRA_LIVES = {"measure_sizes", "summarise"} | REPORT
+FROM_SIZES = {"measure_sizes", "summarise"} | REPORT
+FROM_LOSSES = {"measure_losses", "summarise"} | REPORT
+FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES
 FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
 FROM_JOBS |= {"correlate", "describe_workload"}
 FROM_TYPED = {"derive_runtimes"} | FROM_JOBS
@@ -30,8 +32,9 @@ EDITED_MODULES = {
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_INFRA_LIVES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_INFRA_LIVES,
-    "scripts/ttf/stats/sizes.py": FROM_INFRA_LIVES,
+    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES,
+    "scripts/ttf/stats/sizes.py": FROM_SIZES,
+    "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
     "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload"} | FROM_INFRA_LIVES,
@@ -63,8 +66,12 @@ CHANGED_KEYS = {
         with_config(correlation={"significance": 0.01}),
         {"correlate", "write_config"} | FROM_SUMMARY,
     ),
+    "lost_work.trial_minutes": (
+        with_config(lost_work={"trial_minutes": [2]}),
+        FROM_LOSSES | {"write_config"},
+    ),
     "survival.max_steps": (with_config(survival={"max_steps": 50}), FROM_LIVES | {"write_config"}),
-    "sizes.above_gpus": (with_config(sizes={"above_gpus": 16}), FROM_INFRA_LIVES | {"write_config"}),
+    "sizes.above_gpus": (with_config(sizes={"above_gpus": 16}), FROM_SIZES | {"write_config"}),
     "infra_failures.states": (
         with_config(infra_failures={"states": ["Failed"]}),
         {"derive_infra_lives", "write_config"} | FROM_INFRA_LIVES,

@@ -75,6 +75,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
+def gpus_label(low: int, high: int) -> str:
+    """A bucket of numbers of GPUs: 1; 3–4; 1,025–2,048."""
+    return f"{high:,}" if low == high else f"{low:,}–{high:,}"
+
+
 def plural(noun: str) -> str:
     """Of the nouns used here only those in -y do not take a plain -s."""
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

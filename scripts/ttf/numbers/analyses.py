@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
 from ttf.numbers.sizes import of_sizes
@@ -20,4 +21,5 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
         metrics, tables["taxonomy"], tables["unmatched"], tables["log_tails"]
     ),
     "workload": of_workload,
+    "lost_work": of_lost_work,
 }

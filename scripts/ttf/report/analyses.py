@@ -5,6 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
+from ttf.report.lost_work import lost_work_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
 from ttf.report.taxonomy import taxonomy_tables
@@ -64,4 +65,5 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "sizes": sizes_tables,
     "taxonomy": taxonomy_tables,
     "workload": _workload,
+    "lost_work": lost_work_tables,
 }

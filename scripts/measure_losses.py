@@ -1,0 +1,45 @@
+"""Rule measure_losses: what failures cost, whose they are, how they repeat, and what would have saved some of it."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.figure import Study
+    from ttf.charts.lost_work import concentration_chart, lost_work_chart, what_if_chart
+    from ttf.charts.saving import save_charts
+    from ttf.runs import runs
+    from ttf.stats.lost_work import lost_work, lost_work_by_month
+    from ttf.stats.owners import concentration, failures_by_owner
+    from ttf.stats.repeats import repeats
+    from ttf.stats.what_if import what_if
+    from ttf.tables import write_csv
+
+    jobs = pl.read_parquet(snakemake.input.jobs)
+    attempts = dict(snakemake.input.items()).get("attempts")
+    lives = pl.read_parquet(snakemake.input.infra_lives)
+    of_jobs = runs(jobs, pl.read_parquet(attempts) if attempts else None, lives)
+    settings = snakemake.params.settings
+    cost = (settings["checkpoint_interval_s"], settings["preemption_window_s"])
+    begin_s = jobs.select(pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())).item()
+    tables = {
+        "lost_work": lost_work(of_jobs, *cost),
+        "lost_work_by_month": lost_work_by_month(of_jobs, begin_s, jobs["trace_end_s"].max(), *cost),
+        "failures_by_owner": failures_by_owner(jobs, of_jobs, settings["owners"]),
+        "failure_concentration": concentration(jobs, of_jobs),
+        "repeats": repeats(jobs, of_jobs),
+        "what_if": what_if(of_jobs, [60 * minutes for minutes in settings["trial_minutes"]]),
+    }
+    for name, table in tables.items():
+        write_csv(table, snakemake.output[name])
+    study = Study(snakemake.params.unit, snakemake.params.synthetic)
+    drawn = {
+        "lost_work": lost_work_chart(tables["lost_work"], study),
+        "failure_concentration": concentration_chart(tables["failure_concentration"], study),
+        "what_if": what_if_chart(tables["what_if"], study),
+    }
+    save_charts(drawn, snakemake.output.specs, snakemake.output.svgs, snakemake.output.index)
+    return f"{of_jobs.height:,} runs, {int(of_jobs['failed'].sum()):,} failed"
+
+
+run_rule(main, snakemake)

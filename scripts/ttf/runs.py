@@ -1,0 +1,98 @@
+"""The runs of jobs, by which what failures cost is counted: an attempt, or a job where the format has no attempts."""
+
+import polars as pl
+
+from ttf.jobs import observed_s
+
+RUN_COLUMNS = {
+    "job": pl.Int64,
+    "attempt": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "gpu_milli": pl.Int64,
+    "outcome": pl.String,
+    "failed": pl.Boolean,
+    "infra": pl.Boolean,
+    "basis": pl.String,
+    "preempted": pl.Boolean,
+    "node_list": pl.List(pl.String),
+    "deterministic": pl.Boolean,
+}
+
+# Slurm's word, which traces of other schedulers have taken over.
+PREEMPTED = "PREEMPTED"
+# The basis of infra failures where nothing in the trace tells causes apart; the others: see ttf.infra.
+PROXY = "proxy"
+
+
+def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame) -> pl.DataFrame:
+    """One row per run that started, in the order of jobs and attempts, with RUN_COLUMNS.
+
+    jobs: the job record; attempts: of the same trace, where the format tells them apart, else None; infra_lives: what
+    `ttf.infra.infra_lives` makes of the two. job: the row of the job in `jobs`, from 0. runtime_s: seconds seen, blank
+    where no end was written. end_s: when the run ended or was last seen. gpu_milli: of the whole run, 0 where nothing
+    is known of it.
+
+    failed: the run ended in failure; an attempt before the last of a trace that gives such attempts no outcome
+    (Philly) counts as failed, as nothing else is known of it. infra: the run ended in an infra failure, on the ground
+    named in `basis`. preempted: the scheduler ended it for another job. deterministic: whether its failure is one that
+    a retry meets again, from a column of that name; blank where there is none.
+    Raises ValueError when infra_lives are not those of these jobs and attempts.
+    """
+    tries = _of_jobs(jobs) if attempts is None else _of_attempts(jobs, attempts)
+    if tries.height != infra_lives.height:
+        raise ValueError(f"{tries.height} runs, but {infra_lives.height} infra lives")
+    told = infra_lives.select(
+        "basis",
+        infra=pl.col("event").is_not_null(),
+        preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
+    )
+    tries = tries.hstack(told)
+    missing = [pl.lit(None, dtype).alias(name) for name, dtype in RUN_COLUMNS.items() if name not in tries.columns]
+    return (
+        tries.with_columns(missing)
+        # An end without a start or a run time is no run.
+        .filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
+        .sort("job", "attempt")
+        .select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
+    )
+
+
+def gpu_time() -> pl.Expr:
+    """Milli-GPU seconds of a run, blank where its run time is. 128 bits wide, so that sums fit."""
+    return pl.col("gpu_milli").cast(pl.Int128) * pl.col("runtime_s")
+
+
+def _of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
+    """The jobs that no longer wait, as infra lives have them."""
+    running = pl.col("outcome") == "running"
+    return (
+        jobs.with_row_index("job")
+        .filter(pl.col("outcome") != "waiting")
+        .with_columns(
+            attempt=pl.lit(0),
+            end_s=pl.coalesce("end_s", pl.when(running).then("trace_end_s")),
+            runtime_s=observed_s(),
+            gpu_milli=(pl.col("gpu_milli") * pl.col("size")).fill_null(0),
+            failed=pl.col("outcome") == "failure",
+        )
+    )
+
+
+def _of_attempts(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """The attempts that started, as infra lives have them."""
+    of_jobs = jobs.with_row_index("job").select(
+        "job", "job_id", of_job=(pl.col("gpu_milli") * pl.col("size")).fill_null(0)
+    )
+    is_last = pl.col("attempt") == pl.col("attempt").max().over("job")
+    is_text = attempts.schema["node_list"] == pl.String
+    return (
+        attempts.join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
+        .filter(pl.col("start_s").is_not_null())
+        .with_columns(
+            failed=(pl.col("outcome") == "failure").fill_null(~is_last),
+            gpu_milli=pl.coalesce("gpu_milli", "of_job"),
+            node_list=pl.col("node_list").str.split(",") if is_text else pl.col("node_list"),
+        )
+    )

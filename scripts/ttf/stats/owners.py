@@ -1,0 +1,147 @@
+"""Failures per user and per account, and how far they come from a few."""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from ttf.runs import gpu_time
+from ttf.stats.shares import wilson_interval
+
+OWNERS = ("user", "account")
+# Most active first: these shares of the owners, in per cent, at least one of them.
+TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
+_MILLI_S_AN_HOUR = 3_600_000
+
+OWNER_SCHEMA = {
+    "owner_by": pl.String,
+    "owner": pl.String,
+    "ended": pl.Int64,
+    "failures": pl.Int64,
+    "failure_share": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "failed_runs": pl.Int64,
+    "failed_gpu_hours": pl.Float64,
+    "failed_gpu_hours_share": pl.Float64,
+    "reason": pl.String,
+}
+CONCENTRATION_SCHEMA = {
+    "owner_by": pl.String,
+    "ranked_by": pl.String,
+    "top_share": pl.Float64,
+    "owners": pl.Int64,
+    "owners_in_top": pl.Int64,
+    "ended": pl.Int64,
+    "ended_share": pl.Float64,
+    "failures": pl.Int64,
+    "failures_share": pl.Float64,
+    "failed_gpu_hours": pl.Float64,
+    "failed_gpu_hours_share": pl.Float64,
+    "reason": pl.String,
+}
+
+
+def failures_by_owner(jobs: pl.DataFrame, runs: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The `most` users and the `most` accounts with the most GPU time in failed runs (OWNER_SCHEMA), most first.
+
+    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs. ended: jobs with success or failure;
+    failure_share: failures among them, with Wilson's interval at 95 %. failed_gpu_hours: of all runs that failed, also
+    of jobs that then succeeded; its share is of that of all owners. Where GPU time is equal, more failures come first,
+    then the name. Jobs without an owner are left out. What cannot be computed is blank, with a reason.
+    """
+    parts = [pl.DataFrame(schema=OWNER_SCHEMA)]
+    for owner_by, counts in _counts(jobs, runs):
+        total = sum(counts["failed_gpu"].to_list())
+        top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
+        low, high = wilson_interval(top["failures"].to_numpy(), top["ended"].to_numpy())
+        ended = pl.col("ended") > 0
+        table = top.with_columns(
+            owner_by=pl.lit(owner_by),
+            failure_share=pl.when(ended).then(pl.col("failures") / pl.col("ended")),
+            ci_low=pl.when(ended).then(pl.Series(low)),
+            ci_high=pl.when(ended).then(pl.Series(high)),
+            failed_gpu_hours=_hours(top["failed_gpu"]),
+            failed_gpu_hours_share=_shares(top["failed_gpu"], total),
+            reason=pl.concat_str(
+                pl.when(~ended).then(pl.lit("no job of this owner ended")),
+                pl.lit(None if total else "no failed run has GPU time", dtype=pl.String),
+                separator="; ",
+                ignore_nulls=True,
+            ).replace("", None),
+        )
+        parts.append(table.select(pl.col(name).cast(dtype) for name, dtype in OWNER_SCHEMA.items()))
+    return pl.concat(parts)
+
+
+def concentration(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """Which share of the failures comes from a few owners (CONCENTRATION_SCHEMA): a row per TOP_PERCENT of them.
+
+    ranked_by `ended`: the owners with the most ended jobs, whose share of failures is to be held against their share of
+    jobs; `failures`: those with the most failures, a choice that selects on what is counted. top_share: a fraction;
+    owners_in_top: so many of the owners with an ended job, rounded up. Equal owners by name.
+    """
+    rows = []
+    for owner_by, counts in _counts(jobs, runs):
+        counts = counts.filter(pl.col("ended") > 0)
+        if not counts.height:
+            continue
+        for ranked_by in ("ended", "failures"):
+            ranked = counts.sort(ranked_by, "owner", descending=[True, False])
+            totals = {name: sum(ranked[name].to_list()) for name in ("ended", "failures", "failed_gpu")}
+            for percent in TOP_PERCENT:
+                top = ranked.head(-(-percent * ranked.height // 100))
+                sums = {name: sum(top[name].to_list()) for name in totals}
+                shares = {name: sums[name] / totals[name] if totals[name] else None for name in totals}
+                rows.append(
+                    {
+                        "owner_by": owner_by,
+                        "ranked_by": ranked_by,
+                        "top_share": percent / 100,
+                        "owners": ranked.height,
+                        "owners_in_top": top.height,
+                        "ended": sums["ended"],
+                        "ended_share": shares["ended"],
+                        "failures": sums["failures"],
+                        "failures_share": shares["failures"],
+                        "failed_gpu_hours": sums["failed_gpu"] / _MILLI_S_AN_HOUR,
+                        "failed_gpu_hours_share": shares["failed_gpu"],
+                        "reason": _reason(totals),
+                    }
+                )
+    return pl.DataFrame(rows, schema=CONCENTRATION_SCHEMA, orient="row")
+
+
+def _counts(jobs: pl.DataFrame, runs: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s)."""
+    failed = runs.filter("failed").group_by("job").agg(failed_runs=pl.len(), failed_gpu=gpu_time().sum())
+    known = jobs.with_row_index("job").with_columns(pl.col("job").cast(pl.Int64))
+    known = known.join(failed, on="job", how="left", maintain_order="left")
+    for owner_by in OWNERS:
+        counts = (
+            known.filter(pl.col(owner_by).is_not_null())
+            .group_by(owner=owner_by)
+            .agg(
+                ended=pl.col("outcome").is_in(["success", "failure"]).sum(),
+                failures=(pl.col("outcome") == "failure").sum(),
+                failed_runs=pl.col("failed_runs").sum(),
+                failed_gpu=pl.col("failed_gpu").sum(),
+            )
+            .sort("owner")
+        )
+        if counts.height:
+            yield owner_by, counts
+
+
+def _hours(milli_s: pl.Series) -> pl.Series:
+    # Python's integers of any size are divided with one rounding.
+    return pl.Series([value / _MILLI_S_AN_HOUR for value in milli_s.to_list()], dtype=pl.Float64)
+
+
+def _shares(milli_s: pl.Series, total: int) -> pl.Series:
+    return pl.Series([value / total if total else None for value in milli_s.to_list()], dtype=pl.Float64)
+
+
+def _reason(totals: dict[str, int]) -> str | None:
+    if not totals["failures"]:
+        return "no job failed"
+    return None if totals["failed_gpu"] else "no failed run has GPU time"

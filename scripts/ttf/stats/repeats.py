@@ -1,0 +1,180 @@
+"""How failures repeat: the next job of a group after a failure and after a success, and the time to a first failure."""
+
+import polars as pl
+
+from ttf.stats.shares import wilson_interval
+from ttf.stats.survival import survival_tables
+
+# A group is everything of one user, or the jobs that a trace says are one job sent again.
+GROUPS = ("user", "recurrence_group")
+OF_ONE_JOB = "job"
+
+REPEAT_SCHEMA = {
+    "group_by": pl.String,
+    "measure": pl.String,
+    "n": pl.Int64,
+    "groups": pl.Int64,
+    "events": pl.Int64,
+    "unit": pl.String,
+    "estimate": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "reason": pl.String,
+}
+
+NO_GROUP = "no job that ended has a group"
+NO_FAILURE = "no failure"
+ONE_GROUP = "one group: no interval over groups"
+NOTHING_BEFORE = "no job of a group started after another of it had ended so"
+NO_MEDIAN = "fewer than half have failed by then"
+NO_UPPER = "the interval has no upper end"
+
+
+def repeats(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+    """How failures repeat (REPEAT_SCHEMA): a row per kind of group and measure.
+
+    jobs: the job record; runs: `ttf.runs.runs` of it. Only jobs that ended in success or failure are looked at. The job
+    before a job is the one of its group that ended last before it started; of several that ended in one second, a
+    failure counts.
+
+    not_first_share: failures that are not the first of their group, among all. failures_per_group: failures over the
+    groups with a failure (ATC'19 call it the repetition factor). preceded_share: failures whose job before had failed,
+    among failures with a job before. failure_after_failure, failure_after_success: jobs that failed, among those
+    whose job before had failed, had succeeded. Shares have Wilson's interval at 95 % on the effective number of jobs:
+    jobs of one group are alike, so the variance is that between groups (of a ratio, linearised).
+    first_failure_s: the median time from a group's first start to its first failure, by Kaplan-Meier; groups without a
+    failure are censored when last seen. group_by `job`, first_failure_s: the same in jobs of several runs, from
+    the first start to the end of the first failed run.
+    n: jobs (times: groups or jobs); events: those of them that count. What cannot be computed is blank, with a reason.
+    """
+    ended = jobs.filter(pl.col("outcome").is_in(["success", "failure"])).with_columns(
+        failed=pl.col("outcome") == "failure"
+    )
+    rows = []
+    for group_by in GROUPS:
+        if group_by in jobs.columns and jobs[group_by].count():
+            rows += _of_groups(ended.filter(pl.col(group_by).is_not_null()).rename({group_by: "group"}), group_by)
+    times = _of_runs(runs)
+    if times.height:
+        rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(times)})
+    names = list(REPEAT_SCHEMA)
+    return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], schema=REPEAT_SCHEMA)
+
+
+def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with a job before them, as group, failed, before (whether that one failed): the rule of `repeats`.
+
+    ended: group, failed, start_s, end_s (null: such a job comes before no other, and none before it).
+    """
+    ends = (
+        ended.drop_nulls(["end_s"]).group_by("group", "end_s").agg(before=pl.col("failed").any()).sort("end_s", "group")
+    )
+    starts = ended.drop_nulls("start_s").select("group", "failed", "start_s").sort("start_s")
+    return (
+        starts.join_asof(
+            ends,
+            left_on="start_s",
+            right_on="end_s",
+            by="group",
+            strategy="backward",
+            allow_exact_matches=False,
+            check_sortedness=False,
+        )
+        .drop_nulls("before")
+        .select("group", "failed", "before")
+    )
+
+
+def share_over_groups(members: pl.DataFrame) -> dict:
+    """The share of members that hit, with its interval: n, groups, events, estimate, ci_low, ci_high, reason.
+
+    members: group, hit (Boolean). The variance of hits / n between groups, of which sizes are random too (Cochran 1977,
+    section 2.11), gives the effective number of members n_eff = p (1 - p) / variance, at most n; a share of 0 or 1,
+    where it is 0, has as many as groups. The interval is Wilson's with p n_eff of n_eff.
+    """
+    by_group = members.group_by("group").agg(n=pl.len().cast(pl.Int128), hits=pl.col("hit").sum().cast(pl.Int128))
+    n, hits, groups = members.height, int(members["hit"].sum()), by_group.height
+    row = {"n": n, "groups": groups, "events": hits}
+    if n == 0:
+        return row | {"reason": NOTHING_BEFORE}
+    row |= {"estimate": hits / n}
+    if groups == 1:
+        return row | {"reason": ONE_GROUP}
+    squares = by_group.select(((pl.col("hits") * n - pl.col("n") * hits) ** 2).sum()).item()
+    if hits in (0, n):
+        effective = float(groups)
+    else:
+        # variance = groups / (groups - 1) x sum of (hits_g - p n_g)^2 / n^2, and squares is that sum times n^2.
+        effective = min(float(n), hits * (n - hits) * n * n * (groups - 1) / (groups * squares)) if squares else n
+    low, high = wilson_interval([hits / n * effective], [effective])
+    return row | {"ci_low": float(low[0]), "ci_high": float(high[0])}
+
+
+def _of_groups(ended: pl.DataFrame, group_by: str) -> list[dict]:
+    failures, groups = int(ended["failed"].sum()), ended["group"].n_unique()
+    if not ended.height:
+        return [{"group_by": group_by, "measure": "not_first_share", "n": 0, "groups": 0, "reason": NO_GROUP}]
+    failing = ended.filter("failed")["group"].n_unique()
+    first = {"n": failures, "groups": failing}
+    none = {} if failures else {"reason": NO_FAILURE}
+    rows = [
+        {"measure": "not_first_share", "unit": "share", "events": failures - failing, **first, **none}
+        | ({"estimate": (failures - failing) / failures} if failures else {}),
+        {"measure": "failures_per_group", "unit": "failures", "events": failures, **first, **none}
+        | ({"estimate": failures / failing} if failures else {}),
+    ]
+    known = previous_outcome(ended)
+    parts = {
+        "preceded_share": known.filter("failed").select("group", hit="before"),
+        "failure_after_failure": known.filter("before").select("group", hit="failed"),
+        "failure_after_success": known.filter(~pl.col("before")).select("group", hit="failed"),
+    }
+    rows += [{"measure": name, "unit": "share"} | share_over_groups(members) for name, members in parts.items()]
+    lives = (
+        ended.group_by("group")
+        .agg(
+            begin_s=pl.col("start_s").min(),
+            failed_s=pl.col("end_s").filter("failed").min(),
+            seen_s=pl.col("end_s").max(),
+        )
+        .drop_nulls(["begin_s", "seen_s"])
+    )
+    rows.append({"groups": groups} | _first_failure(lives))
+    return [{"group_by": group_by} | row for row in rows]
+
+
+def _of_runs(runs: pl.DataFrame) -> pl.DataFrame:
+    """Jobs of several runs, from the first start to the end of the first run that failed."""
+    return (
+        runs.group_by("job")
+        .agg(
+            runs=pl.len(),
+            begin_s=pl.col("start_s").min(),
+            failed_s=pl.col("end_s").filter("failed").min(),
+            seen_s=pl.col("end_s").max(),
+        )
+        .filter(pl.col("runs") > 1)
+        .drop_nulls(["begin_s", "seen_s"])
+    )
+
+
+def _first_failure(times: pl.DataFrame) -> dict:
+    """times: begin_s, failed_s (null: none), seen_s. A failure before the first known start is taken for one at it."""
+    duration = (pl.coalesce("failed_s", "seen_s") - pl.col("begin_s")).clip(lower_bound=0)
+    lives = times.select(duration_s=duration, event=pl.when(pl.col("failed_s").is_not_null()).then(pl.lit("failure")))
+    _, summary = survival_tables(lives, "failure", ["all"])
+    (found,) = summary.iter_rows(named=True)
+    median, high = found["median_s"], found["median_ci_high_s"]
+    reason = (
+        found["reason"] if not lives.height else NO_MEDIAN if median is None else NO_UPPER if high is None else None
+    )
+    return {
+        "measure": "first_failure_s",
+        "unit": "s",
+        "n": found["n"],
+        "events": found["events"],
+        "estimate": median,
+        "ci_low": found["median_ci_low_s"],
+        "ci_high": high,
+        "reason": reason,
+    }

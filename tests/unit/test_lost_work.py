@@ -1,0 +1,364 @@
+"""Runs of jobs, GPU time lost to failures by size and by month, and preemptions laid to failures."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacct_story import FIXTURES, study
+from ttf.charts.figure import Study
+from ttf.charts.lost_work import lost_work_chart
+from ttf.infra import EVENT, infra_lives
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.runs import RUN_COLUMNS, runs
+from ttf.stats.lost_work import (
+    BY_GPUS_SCHEMA,
+    BY_MONTH_SCHEMA,
+    NO_END,
+    NO_NODES,
+    NO_PREEMPTION,
+    NO_TIME,
+    WINDOW_S,
+    last_complete,
+    linked_preemptions,
+    lost_work,
+    lost_work_by_month,
+)
+
+HOUR = 3600
+SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
+
+
+def made(*rows: dict) -> pl.DataFrame:
+    """Runs with RUN_COLUMNS from what differs: by default each is the one run of a job that failed by proxy."""
+    filled = []
+    for number, row in enumerate(rows):
+        row = {"job": number, "attempt": 0, "start_s": 0, "gpu_milli": 1000, "outcome": "failure", **row}
+        row |= {"end_s": row.get("end_s", row.get("runtime_s")), "failed": row["outcome"] == "failure"}
+        filled.append({"infra": row["failed"], "basis": "proxy", "preempted": False} | row)
+    return pl.DataFrame(filled, schema=RUN_COLUMNS)
+
+
+def test_lost_work_by_hand() -> None:
+    of_runs = made(
+        {"gpu_milli": 8000, "runtime_s": 2 * HOUR},  # loses half an hour of 8 GPUs
+        {"gpu_milli": 5000, "runtime_s": 360},  # loses all of its 6 minutes
+        {"gpu_milli": 500, "runtime_s": HOUR},  # half of one GPU
+        {"gpu_milli": 0, "runtime_s": HOUR},
+        {"gpu_milli": 4000, "runtime_s": HOUR, "outcome": "success"},
+        {"gpu_milli": 3000, "runtime_s": None},
+    )
+    table = lost_work(of_runs, HOUR, 300)
+    assert dict(table.schema) == BY_GPUS_SCHEMA
+    columns = ("gpus_low", "gpus_high", "runs", "gpu_hours", "failed_runs", "failed_without_time", "failed_gpu_hours")
+    assert table.select(*columns, "first_order_gpu_hours").rows() == [
+        (0, 0, 1, 0.0, 1, 0, 0.0, 0.0),
+        (1, 1, 1, 0.5, 1, 0, 0.5, 0.25),
+        (3, 4, 2, 4.0, 1, 1, 0.0, 0.0),
+        (5, 8, 2, 16.5, 2, 0, 16.5, 4.5),
+    ]
+    assert table["failed_gpu_hours_share"].to_list() == [0, 0.5 / 21, 0, 16.5 / 21]
+    assert table["infra_basis"].unique().to_list() == ["proxy"]
+    assert table["second_order_gpu_hours"].null_count() == table["preemptions"].null_count() == 4
+    assert set(table["reason"]) == {NO_PREEMPTION}
+
+
+def test_only_recorded_infra_failures_lose_work_where_causes_are_told() -> None:
+    of_runs = made(
+        {"runtime_s": HOUR, "infra": False, "basis": "state"}, {"runtime_s": HOUR, "infra": True, "basis": "state"}
+    )
+    (row,) = lost_work(of_runs, HOUR, 300).to_dicts()
+    assert (row["failed_runs"], row["infra_failures"], row["infra_basis"]) == (2, 1, "state")
+    assert (row["failed_gpu_hours"], row["infra_gpu_hours"], row["first_order_gpu_hours"]) == (2, 1, 0.5)
+
+
+def test_half_of_an_odd_interval_is_kept_whole() -> None:
+    (row,) = lost_work(made({"runtime_s": HOUR}), 7, 0).to_dicts()
+    assert row["first_order_gpu_hours"] == 3.5 / HOUR
+
+
+def test_no_runs_and_no_time() -> None:
+    assert lost_work(made(), HOUR, 300).schema == pl.Schema(BY_GPUS_SCHEMA)
+    assert lost_work_by_month(made(), None, None, HOUR, 300).schema == pl.Schema(BY_MONTH_SCHEMA)
+    (row,) = lost_work(made({"runtime_s": 0}), HOUR, 300).to_dicts()
+    assert row["failed_gpu_hours_share"] is None and row["reason"] == f"{NO_TIME}; {NO_PREEMPTION}"
+    with pytest.raises(ValueError):
+        lost_work(made({"runtime_s": 1}), -1, 300)
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    row = {"gpu_milli": 131_072_000, "runtime_s": 31_536_000_000}
+    table = lost_work(made(row, row, row), HOUR, 300)
+    assert table["gpu_hours"].item() == 3 * 131_072 * 31_536_000_000 / HOUR
+
+
+# --- preemptions
+
+
+def preempted(**about) -> dict:
+    return {"outcome": "cancelled", "preempted": True, "basis": "state", "runtime_s": HOUR, "infra": False} | about
+
+
+def failed_then_restarted(failed_s: int, again_s: int, nodes: list, job: int = 99) -> list[dict]:
+    lost = {"job": job, "infra": True, "basis": "state", "runtime_s": failed_s, "node_list": nodes}
+    again = {"attempt": 1, "start_s": again_s, "end_s": again_s + 9, "runtime_s": 9, "outcome": "success"}
+    return [lost, {"job": job, "infra": False, "basis": "state", "node_list": nodes} | again]
+
+
+@pytest.mark.parametrize(
+    ("about", "linked"),
+    [
+        ({"end_s": 1000, "node_list": ["n1", "n2"]}, True),
+        ({"end_s": 700, "node_list": ["n2"]}, True),  # as long before as the window allows
+        ({"end_s": 699, "node_list": ["n2"]}, False),
+        ({"end_s": 1001, "node_list": ["n2"]}, False),  # after the restart
+        ({"end_s": 1000, "node_list": ["n3"]}, False),
+        ({"end_s": 1000, "node_list": None}, False),
+        ({"end_s": 1000, "node_list": ["n2"], "preempted": False}, False),
+    ],
+)
+def test_a_preemption_is_laid_to_a_restart_soon_after_it_on_one_of_its_nodes(about: dict, linked: bool) -> None:
+    of_runs = made(preempted(**about), *failed_then_restarted(500, 1000, ["n2", "n9"]))
+    assert linked_preemptions(of_runs, 300).to_list() == [linked, False, False]
+
+
+def test_a_preemption_before_the_failure_is_none_of_its_doing() -> None:
+    of_runs = made(preempted(end_s=400, node_list=["n2"]), *failed_then_restarted(500, 600, ["n2"]))
+    assert not linked_preemptions(of_runs, 300).any()
+
+
+def test_preemptions_lose_work_in_the_second_order() -> None:
+    of_runs = made(
+        preempted(gpu_milli=2000, end_s=1000, node_list=["n2"]),
+        preempted(gpu_milli=2000, end_s=50_000, runtime_s=600, node_list=["n2"]),
+        *failed_then_restarted(500, 1000, ["n2"]),
+    )
+    table = lost_work(of_runs, HOUR, 300).sort("gpus_low")
+    assert table["preemptions"].to_list() == [0, 2]
+    assert table["second_order_gpu_hours"].to_list() == [0, 1 + 1 / 3]
+    assert table["linked_preemptions"].to_list() == [0, 1]
+    assert table["linked_gpu_hours"].to_list() == [0, 1]
+    assert table["reason"].null_count() == 2
+    # Without a job that ran again, nothing can be linked, and the column says so.
+    alone = lost_work(of_runs.head(2), HOUR, 300)
+    assert alone["linked_gpu_hours"].to_list() == [None] and alone["reason"].to_list() == [NO_NODES]
+
+
+# --- months
+
+
+def moment(*date: int) -> int:
+    return int(datetime(*date, tzinfo=UTC).timestamp())
+
+
+def test_months_of_the_calendar() -> None:
+    ends = [moment(2024, 11, 30, 23, 59, 59), moment(2024, 12, 1), moment(2025, 2, 10), None]
+    of_runs = made(*({"end_s": end, "runtime_s": HOUR if end else None} for end in ends))
+    table = lost_work_by_month(of_runs, moment(2024, 11, 15), moment(2025, 2, 20), HOUR, 300)
+    assert table["window"].to_list() == ["2024-11", "2024-12", "2025-02", None]
+    assert table["complete"].to_list() == [False, True, False, None]
+    assert table["end_s"].to_list() == [moment(2024, 12, 1), moment(2025, 1, 1), moment(2025, 3, 1), None]
+    assert table["failed_gpu_hours"].to_list() == [1, 1, 1, 0]
+    assert table["runs"].sum() == 4
+    assert table["reason"][3].startswith(NO_END)
+    assert last_complete(table)["window"] == "2024-12"
+    assert last_complete(table.head(1)) is None
+
+
+def test_windows_of_28_days_where_the_clock_has_no_calendar() -> None:
+    begin = 1000
+    ends = [begin, begin + WINDOW_S - 1, begin + WINDOW_S, begin + 3 * WINDOW_S - 1]
+    of_runs = made(*({"end_s": end, "runtime_s": 60} for end in ends))
+    table = lost_work_by_month(of_runs, begin, begin + 3 * WINDOW_S - 1, HOUR, 300)
+    assert table.select("window", "runs", "start_s", "complete").rows() == [
+        ("days 1 to 28", 2, begin, True),
+        ("days 29 to 56", 1, begin + WINDOW_S, True),
+        ("days 57 to 84", 1, begin + 2 * WINDOW_S, False),  # its last second is not covered
+    ]
+
+
+# --- runs
+
+
+def jobs_of(*rows: dict) -> pl.DataFrame:
+    base = {"trace": "t", "outcome": "success", "gpu_milli": 1000, "size": 1, "trace_end_s": 1000, "start_s": 0}
+    filled = [{"job_id": f"j{number}", **base, **row} for number, row in enumerate(rows)]
+    names = {name for row in filled for name in row}
+    return conform(pl.DataFrame(filled, schema={name: JOB_COLUMNS[name] for name in sorted(names)}), JOB_COLUMNS)
+
+
+def runs_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> pl.DataFrame:
+    return runs(jobs, attempts, infra_lives(jobs, attempts, rules or {}))
+
+
+def test_jobs_without_attempts_are_runs() -> None:
+    jobs = jobs_of(
+        {"outcome": "waiting", "start_s": None},
+        {"outcome": "running", "start_s": 400, "size": 3},
+        {"outcome": "failure", "end_s": 60, "runtime_s": 60, "status_raw": "NODE_FAIL"},
+        {"outcome": "failure", "start_s": None, "end_s": 60},  # never ran
+        {"outcome": "running", "status_raw": "Preempted", "end_s": 50, "runtime_s": 50, "gpu_milli": None},
+    )
+    of_runs = runs_of(jobs)
+    assert dict(of_runs.schema) == RUN_COLUMNS
+    assert of_runs.select("job", "end_s", "runtime_s", "gpu_milli", "failed", "infra", "preempted").rows() == [
+        (1, 1000, 600, 3000, False, False, False),
+        (2, 60, 60, 1000, True, True, False),
+        (4, 50, 50, 0, False, False, True),
+    ]
+    assert of_runs["basis"].unique().to_list() == ["proxy"]
+    assert runs_of(jobs, rules={"states": ["NODE_FAIL"]})["basis"].unique().to_list() == ["state"]
+
+
+def test_lives_of_another_trace_are_refused() -> None:
+    jobs = jobs_of({}, {})
+    with pytest.raises(ValueError, match="2 runs, but 1 infra lives"):
+        runs(jobs, None, infra_lives(jobs, None, {}).head(1))
+
+
+def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
+    jobs = jobs_of({"job_id": "a", "status_raw": "Pass"})
+    attempts = pl.DataFrame(
+        {
+            "job_id": ["a", "a", "a"],
+            "attempt": [0, 1, 2],
+            "start_s": [0, 100, None],
+            "end_s": [50, 200, None],
+            "runtime_s": [50, 100, None],
+            "outcome": [None, "success", None],
+            "gpu_milli": [2000, None, 1000],
+            "nodes": [2, 1, 1],
+            "node_list": ["m1,m2", "m1", "m1"],
+        }
+    )
+    of_runs = runs_of(jobs, attempts)
+    assert of_runs["failed"].to_list() == [True, False]
+    assert of_runs["gpu_milli"].to_list() == [2000, 1000]
+    assert of_runs["node_list"].to_list() == [["m1", "m2"], ["m1"]]
+
+
+def test_a_real_slurm(tmp_path) -> None:
+    """The jobs of tests/sacct_story.py: 2, 3, 10_1 failed, 7 and 8 lost their node, 8 came through in the end."""
+    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path)
+    of_runs = runs_of(jobs, attempts, SACCT)
+    table = lost_work(of_runs, HOUR, 300)
+    rows = {row["gpus_high"]: row for row in table.to_dicts()}
+    assert table["runs"].sum() == 19 and table["failed_runs"].sum() == 5
+    assert table["infra_failures"].sum() == rows[2]["infra_failures"] == 2
+    # Two runs of 5 s on 2 GPUs; the time limit of job 3 (28 s) is a failure, but none of infrastructure.
+    assert rows[2]["first_order_gpu_hours"] == 20 / HOUR
+    assert rows[1]["failed_gpu_hours"] == 29 / HOUR
+    assert rows[1]["first_order_gpu_hours"] == 0
+    assert table["preemptions"].null_count() == table.height
+
+
+# --- properties
+
+RUN = st.fixed_dictionaries(
+    {
+        "gpu_milli": st.integers(0, 70_000),
+        "runtime_s": st.none() | st.integers(0, 200_000),
+        "outcome": st.sampled_from(["success", "failure", "cancelled", "running"]),
+        "start_s": st.integers(0, 100 * 86_400),
+        "submit_s": st.integers(0, 86_400),
+        "status_raw": st.sampled_from(["NODE_FAIL", "PREEMPTED", "FAILED"]),
+    }
+)
+
+
+def finished(row: dict, number: int) -> dict:
+    end = None if row["runtime_s"] is None else row["start_s"] + row["runtime_s"]
+    return row | {"job_id": f"j{number}", "end_s": end, "trace_end_s": 400 * 86_400}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(RUN, max_size=25), st.integers(1, 20_000), st.booleans(), st.randoms(use_true_random=False))
+def test_losses_are_bounded_add_up_exactly_and_know_no_order(rows, interval, told, random) -> None:
+    rows = [finished(row, number) for number, row in enumerate(rows)]
+    rules = {"states": ["NODE_FAIL"]} if told else {}
+
+    def tables(rows: list[dict]) -> list[pl.DataFrame]:
+        of_runs = runs_of(jobs_of(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules)
+        return [
+            lost_work(of_runs, interval, 300),
+            lost_work_by_month(of_runs, 0, 400 * 86_400, interval, 300),
+        ]
+
+    of_sizes, by_month = tables(rows)
+    seen = [row for row in rows if row["runtime_s"] is not None]
+    # A running job without an end is seen until the trace's end.
+    seen += [
+        row | {"runtime_s": row["trace_end_s"] - row["start_s"]}
+        for row in rows
+        if row["runtime_s"] is None and row["outcome"] == "running"
+    ]
+
+    def hours(rows: list[dict], most: Fraction | None = None) -> Fraction:
+        parts = (row["gpu_milli"] * min(filter(lambda x: x is not None, (row["runtime_s"], most))) for row in rows)
+        return Fraction(sum(parts), 1000 * HOUR)
+
+    infra = [row for row in seen if (row["status_raw"] == "NODE_FAIL" if told else row["outcome"] == "failure")]
+    failed = [row for row in seen if row["outcome"] == "failure"]
+    stopped = [row for row in seen if row["status_raw"] == "PREEMPTED"]
+    for table in (of_sizes, by_month):
+        assert table["runs"].sum() == len(rows)
+        for column, expected in (
+            ("gpu_hours", hours(seen)),
+            ("failed_gpu_hours", hours(failed)),
+            ("first_order_gpu_hours", hours(infra, Fraction(interval, 2))),
+            ("second_order_gpu_hours", hours(stopped, Fraction(interval, 2))),
+        ):
+            # Each row is its exact sum rounded once, so that the rows' sum is off by their rounding and no more.
+            assert table[column].sum() == pytest.approx(float(expected), rel=1e-14, abs=0)
+        assert (table["first_order_gpu_hours"] <= table["infra_gpu_hours"]).all()
+        assert (table["infra_gpu_hours"] <= table["gpu_hours"]).all()
+    for row in of_sizes.to_dicts():
+        mine = [r for r in seen if row["gpus_low"] <= -(-r["gpu_milli"] // 1000) <= row["gpus_high"]]
+        assert row["gpu_hours"] == float(hours(mine))
+        lost = [r for r in mine if r in infra]
+        assert row["first_order_gpu_hours"] == float(hours(lost, Fraction(interval, 2)))
+    random.shuffle(rows)
+    for before, after in zip((of_sizes, by_month), tables(rows), strict=True):
+        assert before.write_csv() == after.write_csv()
+
+
+# --- the chart
+
+
+@pytest.mark.parametrize("basis", ["proxy", "state"])
+def test_chart_of_losses(basis: str) -> None:
+    of_runs = made(
+        {"gpu_milli": 8000, "runtime_s": HOUR, "basis": basis},
+        {"gpu_milli": 1000, "runtime_s": HOUR, "basis": basis, "infra": basis == "proxy"},
+        {"gpu_milli": 2000, "runtime_s": HOUR, "outcome": "cancelled", "preempted": True, "basis": basis},
+        {"gpu_milli": 2000, "runtime_s": None, "basis": basis},
+    )
+    drawn = lost_work_chart(lost_work(of_runs, HOUR, 300), Study("pod"))
+    assert drawn.empty is None
+    drawn.spec(validate=True)
+    assert "82 % of the GPU time" in drawn.title
+    assert ("by proxy" in drawn.title) is (basis == "proxy")
+    assert sum(row["hours"] for row in drawn.datasets["lost"]) == (5.5 if basis == "proxy" else 5.0)
+    assert "1 failed run without a known run time adds nothing." in drawn.caption
+
+
+def test_a_chart_with_nothing_lost_has_one_panel_and_one_without_failures_none() -> None:
+    of_runs = made({"runtime_s": HOUR, "basis": "state", "infra": False})
+    drawn = lost_work_chart(lost_work(of_runs, HOUR, 300), Study())
+    assert set(drawn.datasets) == {"failed"} and "no work was lost" in drawn.title
+    drawn.spec(validate=True)
+    for rows, reason in (
+        ([], "no job has run and failed"),
+        ([{"runtime_s": HOUR, "outcome": "success"}], "no job has run and failed"),
+        ([{"runtime_s": HOUR, "gpu_milli": 0}], "no failed run asked for a GPU and has a known run time"),
+    ):
+        assert lost_work_chart(lost_work(made(*rows), HOUR, 300), Study()).empty == reason
+
+
+def test_infra_lives_name_their_event() -> None:
+    """What `runs` takes for an infra failure is what infra lives call one."""
+    jobs = jobs_of({"outcome": "failure", "end_s": 5, "runtime_s": 5}, {"end_s": 5, "runtime_s": 5})
+    assert infra_lives(jobs, None, {})["event"].to_list() == [EVENT, None]
+    assert runs_of(jobs)["infra"].to_list() == [True, False]

@@ -1,0 +1,255 @@
+"""Failures per owner, how far they come from a few, and how they repeat."""
+
+import numpy as np
+import polars as pl
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+from ttf.charts.figure import Study
+from ttf.charts.lost_work import concentration_chart
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.runs import RUN_COLUMNS
+from ttf.stats.owners import CONCENTRATION_SCHEMA, OWNER_SCHEMA, concentration, failures_by_owner
+from ttf.stats.repeats import (
+    NO_FAILURE,
+    NOTHING_BEFORE,
+    ONE_GROUP,
+    REPEAT_SCHEMA,
+    previous_outcome,
+    repeats,
+    share_over_groups,
+)
+from ttf.stats.shares import wilson_interval
+
+
+def jobs_of(rows: list[dict], **extras: type[pl.DataType]) -> pl.DataFrame:
+    names = ["user", "account", "outcome", "start_s", "end_s"]
+    schema = {name: JOB_COLUMNS[name] for name in names} | extras
+    return conform(pl.DataFrame(rows, schema=schema), JOB_COLUMNS)
+
+
+def runs_of(jobs: pl.DataFrame, gpu_milli: int = 1000) -> pl.DataFrame:
+    """One run a job, as long as the job."""
+    frame = jobs.with_row_index("job").select(
+        "job",
+        "start_s",
+        "end_s",
+        "outcome",
+        attempt=pl.lit(0),
+        runtime_s=pl.col("end_s") - pl.col("start_s"),
+        gpu_milli=pl.lit(gpu_milli),
+        failed=pl.col("outcome") == "failure",
+        infra=pl.lit(False),
+        basis=pl.lit("proxy"),
+        preempted=pl.lit(False),
+    )
+    return conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS))
+
+
+def job(user: str | None, outcome: str, start_s: int | None = 0, end_s: int | None = 3600, **more) -> dict:
+    return {"user": user, "outcome": outcome, "start_s": start_s, "end_s": end_s, **more}
+
+
+# --- owners
+
+HOSTILE = '<script>alert(1)</script>\n"|{{x}}'
+OF_OWNERS = [
+    *[job("ana", "failure", 0, 7200)] * 2,
+    job("ana", "success"),
+    job("ana", "running"),
+    job("bo", "success"),
+    job("bo", "failure", 0, 3600),
+    job(None, "failure", 0, 36_000),
+    job(HOSTILE, "cancelled"),
+]
+
+
+def test_failures_by_owner_by_hand() -> None:
+    jobs = jobs_of(OF_OWNERS)
+    table = failures_by_owner(jobs, runs_of(jobs), 10)
+    assert dict(table.schema) == OWNER_SCHEMA
+    columns = ("owner_by", "owner", "ended", "failures", "failure_share", "failed_gpu_hours", "failed_gpu_hours_share")
+    assert table.select(columns).rows() == [
+        ("user", "ana", 3, 2, 2 / 3, 4.0, 0.8),
+        ("user", "bo", 2, 1, 0.5, 1.0, 0.2),
+        ("user", HOSTILE, 0, 0, None, 0.0, 0.0),
+    ]
+    assert (table["ci_low"][0], table["ci_high"][0]) == pytest.approx(proportion_confint(2, 3, method="wilson"))
+    assert table["reason"].to_list() == [None, None, "no job of this owner ended"]
+    assert failures_by_owner(jobs, runs_of(jobs), 1)["owner"].to_list() == ["ana"]
+
+
+def test_the_runs_that_failed_count_also_where_the_job_succeeded() -> None:
+    jobs = jobs_of([job("ana", "success", 0, 7200)])
+    first = runs_of(jobs).with_columns(failed=pl.lit(True), outcome=pl.lit("failure"))
+    second = runs_of(jobs).with_columns(attempt=pl.lit(1, dtype=pl.Int64))
+    (row,) = failures_by_owner(jobs, pl.concat([first, second]), 10).to_dicts()
+    assert (row["failures"], row["failed_runs"], row["failed_gpu_hours"]) == (0, 1, 2.0)
+
+
+def test_concentration_by_hand() -> None:
+    rows = [job(f"u{n:02d}", "success") for n in range(20) for _ in range(20 - n)]
+    rows += [job("u00", "failure")] * 2 + [job("u19", "failure")] * 6
+    jobs = jobs_of(rows)
+    table = concentration(jobs, runs_of(jobs))
+    assert dict(table.schema) == CONCENTRATION_SCHEMA
+    at = {(row["ranked_by"], row["top_share"]): row for row in table.to_dicts()}
+    assert at["ended", 0.01]["owners_in_top"] == at["ended", 0.05]["owners_in_top"] == 1
+    assert at["ended", 0.1]["owners_in_top"] == 2
+    assert at["ended", 0.05]["failures_share"] == 0.25 and at["ended", 0.05]["ended_share"] == 22 / 218
+    assert at["failures", 0.05]["failures_share"] == 0.75
+    assert at["ended", 1.0]["failures"] == 8 and at["failures", 1.0]["failures_share"] == 1
+    assert at["ended", 1.0]["failed_gpu_hours"] == 8.0
+
+
+def test_owners_nobody_names_and_failures_nobody_had() -> None:
+    jobs = jobs_of([job(None, "failure")])
+    assert failures_by_owner(jobs, runs_of(jobs), 5).schema == pl.Schema(OWNER_SCHEMA)
+    assert concentration(jobs, runs_of(jobs)).is_empty()
+    jobs = jobs_of([job("ana", "success")])
+    assert set(concentration(jobs, runs_of(jobs))["reason"]) == {"no job failed"}
+    assert failures_by_owner(jobs, runs_of(jobs), 5)["reason"].to_list() == ["no failed run has GPU time"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([], "the trace names no owner of a job that ended"),
+        ([job("ana", "success")], "no job failed"),
+        ([job("ana", "failure")], "the trace has one user only"),
+    ],
+)
+def test_chart_of_concentration_says_why_it_is_empty(rows: list, reason: str) -> None:
+    jobs = jobs_of(rows)
+    assert concentration_chart(concentration(jobs, runs_of(jobs)), Study()).empty == reason
+
+
+def test_chart_of_concentration() -> None:
+    jobs = jobs_of(OF_OWNERS)
+    drawn = concentration_chart(concentration(jobs, runs_of(jobs)), Study("pod"))
+    drawn.spec(validate=True)
+    assert drawn.title.startswith("The user with the most pods (of 2) had 60 % of the pods that ended and 67 %")
+    assert HOSTILE not in str(drawn.datasets)
+
+
+# --- repeats
+
+
+def test_repeats_by_hand() -> None:
+    rows = [
+        job("ana", "failure", 0, 10),
+        job("ana", "failure", 11, 20),  # before it: a failure
+        job("ana", "success", 15, 40),  # a failure: the one that ended at 10
+        job("ana", "failure", 41, 50),  # a success
+        job("bo", "success", 0, 10),
+        job("bo", "failure", 10, 20),  # starts in the second of that end: nothing before it
+        job("bo", "cancelled", 21, 22),
+        job("bo", "success", 30, 31),  # a failure, as a cancelled job did not end by itself
+        job("cy", "success", 0, 100),
+    ]
+    jobs = jobs_of(rows)
+    table = repeats(jobs, runs_of(jobs))
+    assert dict(table.schema) == REPEAT_SCHEMA
+    found = {row["measure"]: row for row in table.to_dicts()}
+    assert {row["group_by"] for row in found.values()} == {"user"}
+
+    def told(measure: str) -> tuple:
+        return tuple(found[measure][name] for name in ("n", "groups", "events", "estimate"))
+
+    assert told("not_first_share") == (4, 2, 2, 0.5)
+    assert told("failures_per_group") == (4, 2, 4, 2.0)
+    assert told("preceded_share") == (2, 1, 1, 0.5)
+    assert told("failure_after_failure") == (3, 2, 1, 1 / 3)
+    assert told("failure_after_success") == (1, 1, 1, 1.0)
+    assert found["failure_after_success"]["reason"] == ONE_GROUP
+    # First failures after 10 s and 20 s; cy is censored at 100 s.
+    assert told("first_failure_s") == (3, 3, 2, 20.0)
+
+
+def test_repeats_without_failures_and_without_groups() -> None:
+    jobs = jobs_of([job("ana", "success"), job("bo", "running")])
+    reasons = {row["measure"]: row["reason"] for row in repeats(jobs, runs_of(jobs)).to_dicts()}
+    assert reasons["not_first_share"] == reasons["failures_per_group"] == NO_FAILURE
+    assert reasons["failure_after_failure"] == reasons["failure_after_success"] == NOTHING_BEFORE
+    jobs = jobs_of([job(None, "failure")])
+    assert repeats(jobs, runs_of(jobs)).schema == pl.Schema(REPEAT_SCHEMA)
+
+
+def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
+    rows = [job("ana", "failure", 0, 10, recurrence_group="g"), job("bo", "success", 50, 90, recurrence_group="g")]
+    jobs = jobs_of(rows, recurrence_group=pl.String)
+    one = runs_of(jobs)
+    again = one.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
+    again = again.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
+    table = repeats(jobs, pl.concat([one.head(1), again, one.tail(1)]))
+    assert table["group_by"].unique(maintain_order=True).to_list() == ["user", "recurrence_group", "job"]
+    after = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
+    assert after.select("n", "estimate").rows() == [(1, 0.0)]
+    assert table.filter(pl.col("group_by") == "job").select("measure", "n", "events", "estimate").rows() == [
+        ("first_failure_s", 1, 1, 10.0)
+    ]
+
+
+ENDED = st.fixed_dictionaries(
+    {
+        "group": st.sampled_from("ab"),
+        "failed": st.booleans(),
+        "start_s": st.none() | st.integers(0, 30),
+        "end_s": st.none() | st.integers(0, 40),
+    }
+)
+
+
+@settings(deadline=None)
+@given(st.lists(ENDED, max_size=20), st.randoms(use_true_random=False))
+def test_the_job_before_is_the_last_that_had_ended(rows: list, random) -> None:
+    expected = []
+    for row in rows:
+        if row["start_s"] is not None:
+            ends = [
+                r for r in rows if r["group"] == row["group"] and r["end_s"] is not None and r["end_s"] < row["start_s"]
+            ]
+            if ends:
+                last = max(r["end_s"] for r in ends)
+                expected.append((row["group"], row["failed"], any(r["failed"] for r in ends if r["end_s"] == last)))
+    random.shuffle(rows)
+    schema = {"group": pl.String, "failed": pl.Boolean, "start_s": pl.Int64, "end_s": pl.Int64}
+    assert sorted(previous_outcome(pl.DataFrame(rows, schema=schema)).rows()) == sorted(expected)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
+def test_the_variance_between_groups_is_that_of_a_clustered_mean(rows: list) -> None:
+    members = pl.DataFrame(rows, schema={"group": pl.Int64, "hit": pl.Boolean}, orient="row")
+    found = share_over_groups(members)
+    hit = members["hit"].to_numpy().astype(float)
+    groups = members["group"].to_numpy()
+    if found["groups"] == 1:
+        assert found["reason"] == ONE_GROUP and "ci_low" not in found
+        return
+    assert found["ci_low"] <= found["estimate"] <= found["ci_high"]
+    if 0 < hit.mean() < 1:
+        fit = sm.OLS(hit, np.ones(len(hit))).fit(cov_type="cluster", cov_kwds={"groups": groups})
+        variance = float(fit.bse[0]) ** 2
+        spread = hit.mean() * (1 - hit.mean())
+        effective = min(len(hit), spread / variance) if variance > 1e-18 else len(hit)
+        low, high = wilson_interval([hit.mean() * effective], [effective])
+        assert (found["ci_low"], found["ci_high"]) == pytest.approx((low[0], high[0]), rel=1e-6, abs=1e-9)
+
+
+def test_the_interval_of_alike_jobs_covers_and_wilson_on_jobs_does_not() -> None:
+    """400 draws of 80 groups of 25 jobs, each group with a share of its own about 0.3."""
+    rng = np.random.default_rng(5)
+    group = np.repeat(np.arange(80), 25)
+    covered = naive = 0
+    for _ in range(400):
+        hit = rng.random(group.size) < np.repeat(rng.beta(0.9, 2.1, 80), 25)
+        found = share_over_groups(pl.DataFrame({"group": group, "hit": hit}))
+        covered += found["ci_low"] <= 0.3 <= found["ci_high"]
+        low, high = wilson_interval([hit.sum()], [hit.size])
+        naive += low[0] <= 0.3 <= high[0]
+    # Four standard errors of a binomial share of 95 %.
+    assert covered / 400 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
+    assert naive / 400 < 0.8

@@ -1,0 +1,177 @@
+"""What a trial on one GPU and fewer retries would have saved."""
+
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.charts.figure import Study
+from ttf.charts.lost_work import what_if_chart
+from ttf.runs import RUN_COLUMNS
+from ttf.stats.what_if import (
+    NO_CERTAIN_RETRY,
+    NO_LARGE,
+    NO_REASONS,
+    NO_RETRIES,
+    NO_RETRY,
+    NO_TIME,
+    TRIAL,
+    WHAT_IF_SCHEMA,
+    what_if,
+)
+
+HOUR = 3600
+
+
+def made(*rows: tuple) -> pl.DataFrame:
+    """Runs of (job, GPUs, run time, outcome) and more by name; attempts count up."""
+    filled, seen = [], {}
+    for job, gpus, runtime, outcome, *more in rows:
+        seen[job] = seen.get(job, -1) + 1
+        row = {
+            "job": job,
+            "attempt": seen[job],
+            "gpu_milli": int(1000 * gpus),
+            "runtime_s": runtime,
+            "outcome": outcome,
+            "start_s": 0,
+            "failed": outcome == "failure",
+            "infra": False,
+            "basis": "state",
+            "preempted": False,
+        }
+        filled.append(row | (more[0] if more else {}))
+    return pl.DataFrame(filled, schema=RUN_COLUMNS)
+
+
+def row_of(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:
+    by = (pl.col("scenario") == scenario) & pl.col("trial_s").eq_missing(pl.lit(trial_s))
+    return table.row(by_predicate=by, named=True)
+
+
+def test_a_trial_by_hand() -> None:
+    of_runs = made(
+        (0, 8, 60, "failure"),  # caught: 7 GPUs for a minute
+        (1, 8, 61, "failure"),  # too late: pays a minute
+        (2, 4, 30, "success"),  # pays its half minute
+        (3, 1, 10, "failure"),  # of one GPU: no trial
+        (4, 1.5, 20, "failure"),  # half a GPU for 20 s
+        (5, 2, 60, "failure", {"infra": True}),  # another node would not have had it
+        (6, 2, None, "failure"),  # of unknown length: pays a minute
+    )
+    table = what_if(of_runs, [60])
+    assert dict(table.schema) == WHAT_IF_SCHEMA
+    row = row_of(table, TRIAL, 60)
+    assert (row["n"], row["affected"]) == (6, 2)
+    assert row["saved_gpu_hours"] == (7 * 60 + 10) / HOUR
+    assert row["cost_gpu_hours"] == (60 + 30 + 60 + 60) / HOUR
+    assert row["net_gpu_hours"] == (430 - 210) / HOUR
+    total = 8 * 60 + 8 * 61 + 4 * 30 + 10 + 30 + 120
+    assert row["net_share"] == 220 / total
+    assert row_of(table, NO_RETRY)["reason"] == NO_RETRIES
+    assert row_of(table, NO_CERTAIN_RETRY)["reason"] == NO_REASONS
+
+
+def test_by_proxy_no_failure_is_kept_from_the_trial() -> None:
+    row = row_of(what_if(made((0, 2, 10, "failure", {"infra": True, "basis": "proxy"})), [60]), TRIAL, 60)
+    assert row["affected"] == 1 and row["saved_gpu_hours"] == 10 / HOUR
+
+
+def test_a_job_has_one_trial_only() -> None:
+    row = row_of(what_if(made((0, 2, 10, "failure"), (0, 2, 10, "failure")), [60]), TRIAL, 60)
+    assert (row["n"], row["affected"], row["saved_gpu_hours"]) == (1, 1, 10 / HOUR)
+
+
+def test_no_retries_by_hand() -> None:
+    certain, not_so = {"deterministic": True}, {"deterministic": False}
+    of_runs = made(
+        *[(0, 2, HOUR, "failure", certain)] * 3,  # two in vain
+        *[(1, 1, HOUR, "failure", not_so), (1, 1, 2 * HOUR, "success")],  # the second would be given up
+        *[(2, 1, HOUR, "failure", {"infra": True}), (2, 1, HOUR, "failure", not_so)],  # a retry after a lost node
+        *[(3, 1, HOUR, "failure", not_so), (3, 1, HOUR, "cancelled")],
+        *[(4, 1, HOUR, "failure", certain), (4, 1, HOUR, "running")],  # still open
+        *[(5, 1, HOUR, "cancelled"), (5, 1, HOUR, "success")],
+    )
+    table = what_if(of_runs, [])
+    row = row_of(table, NO_RETRY)
+    assert (row["n"], row["affected"], row["given_up"]) == (5, 2, 1)
+    assert (row["saved_gpu_hours"], row["cost_gpu_hours"], row["given_up_gpu_hours"]) == (5, 0, 2)
+    row = row_of(table, NO_CERTAIN_RETRY)
+    assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (2, 1, 0, 4)
+
+
+def test_what_cannot_be_said_is_blank() -> None:
+    table = what_if(made((0, 1, 10, "failure")), [60, 300])
+    assert table.filter(pl.col("scenario") == TRIAL)["reason"].to_list() == [NO_LARGE] * 2
+    assert table["net_gpu_hours"].null_count() == table.height == 4
+    (row,) = what_if(made((0, 2, 0, "failure")), [60]).head(1).to_dicts()
+    assert row["net_share"] is None and row["reason"] == NO_TIME
+    assert what_if(made(), [60]).height == 3
+    with pytest.raises(ValueError):
+        what_if(made(), [0])
+
+
+RUNS = st.lists(
+    st.tuples(
+        st.integers(0, 5),
+        st.sampled_from([0, 0.5, 1, 1.5, 2, 8]),
+        st.none() | st.integers(0, 900),
+        st.sampled_from(["failure", "success", "cancelled", "running"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(RUNS, st.integers(1, 600))
+def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
+    rows.sort(key=lambda row: row[0])
+    table = what_if(made(*rows), [trial_s])
+    jobs: dict[int, list] = {}
+    for job, *run in rows:
+        jobs.setdefault(job, []).append(run)
+    large = [runs[0] for runs in jobs.values() if runs[0][0] > 1]
+    row = row_of(table, TRIAL, trial_s)
+    assert row["n"] == (len(large) or None)
+    if large:
+        caught = [r for r in large if r[2] == "failure" and r[1] is not None and r[1] <= trial_s]
+        saved = sum(Fraction(gpus) * 1000 * runtime - 1000 * runtime for gpus, runtime, _ in caught)
+        cost = sum(1000 * min(trial_s, trial_s if r[1] is None else r[1]) for r in large if r not in caught)
+        assert row["affected"] == len(caught)
+        assert row["saved_gpu_hours"] == float(Fraction(saved) / 3_600_000)
+        assert row["cost_gpu_hours"] == cost / 3_600_000
+        assert row["net_gpu_hours"] == float((Fraction(saved) - cost) / 3_600_000)
+    if any(len(runs) > 1 for runs in jobs.values()):
+        in_vain = given_up = saved = stopped = 0
+        for runs in jobs.values():
+            failed = [place for place, run in enumerate(runs) if run[2] == "failure"]
+            stopped += bool(failed)
+            later = runs[failed[0] + 1 :] if failed else []
+            if any(run[2] == "success" for run in later):
+                given_up += 1
+            elif later and all(run[2] != "running" for run in runs):
+                in_vain += 1
+                saved += sum(int(1000 * gpus) * (runtime or 0) for gpus, runtime, _ in later)
+        row = row_of(table, NO_RETRY)
+        assert (row["n"], row["affected"], row["given_up"]) == (stopped, in_vain, given_up)
+        assert row["saved_gpu_hours"] == saved / 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "title"),
+    [
+        ([(0, 8, 50, "failure")], "“First 1 min on one GPU” would have saved 0.0972 GPU hours, 88 % of all"),
+        ([(0, 8, 50, "success")], "None of the what-ifs would have saved GPU time"),
+        ([(0, 1, 50, "failure"), (0, 1, 50, "failure")], "“No second run after a failure” would have saved"),
+    ],
+)
+def test_chart_of_what_if(rows: list, title: str) -> None:
+    drawn = what_if_chart(what_if(made(*rows), [60, 300]), Study("pod"))
+    drawn.spec(validate=True)
+    assert drawn.title.startswith(title)
+
+
+def test_a_chart_of_nothing_says_why() -> None:
+    drawn = what_if_chart(what_if(made((0, 1, 50, "failure")), [60]), Study("pod"))
+    assert drawn.empty == "no pod has run on several GPUs, or again after a failure"
