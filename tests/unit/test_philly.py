@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf import raw_files
 from ttf.errors import StudyError
+from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
@@ -790,3 +791,22 @@ def test_use_against_plain_sums_in_any_order_and_any_pieces(held, rows, chunk):
 def test_use_is_rounded_once_halves_up(raw):
     tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*minutes("m1", 0, [padded(0.05)])))
     assert philly.jobs(tables)["gpu_used_milli"].to_list() == [1]
+
+
+def test_infra_lives_censor_an_attempt_that_was_tried_again(raw):
+    tried = [attempt(10, 60, part("m1", 0), part("m2", 0)), attempt(100, 200), attempt(None, None)]
+    tables = raw([job(*tried, status="Failed"), job(attempt(5, None), status="Failed"), job(attempt(0, 9))])
+    jobs = philly.jobs(tables).with_columns(trace=pl.lit("t"))
+    attempts = philly.attempts(tables)
+    lives = infra_lives(jobs, attempts, {})
+    # The one without an end failed at a time nobody wrote down.
+    assert lives.select("life_id", "duration_s", "event", "state", "nodes", "duration_max_s").rows() == [
+        (0, 50, None, None, 2, None),
+        (1, 100, "infra_failure", "Failed", 1, None),
+        (0, None, "infra_failure", "Failed", 1, 195),
+        (0, 9, None, "Pass", 1, None),
+    ]
+    assert (lives["submit_s"] - T).to_list() == [0, 60, 0, 0]
+    check = pl.DataFrame({"node": ["m2"], "time_s": [T + 60], "code": ["XID79"], "severity": [None]})
+    laid = infra_lives(jobs, attempts, {}, check.cast({"severity": pl.String}))
+    assert laid["cause"].to_list() == ["XID79", None, None, None]
