@@ -79,7 +79,7 @@ def taxonomy_chart(table: pl.DataFrame, study: Study) -> Figure:
     texts = base.mark_text(align="left", dx=3, color=INK, fontSize=10).encode(text="label:N")
     chart = (
         (bars + texts)
-        .properties(width=540 // len(measures) - 16, height=alt.Step(19))
+        .properties(width=540 // len(measures) - 26, height=alt.Step(19))
         .facet(
             column=alt.Column(
                 "measure:N",
@@ -87,7 +87,7 @@ def taxonomy_chart(table: pl.DataFrame, study: Study) -> Figure:
                 title=None,
                 header=alt.Header(labelFontWeight="bold", labelFontSize=11, labelLimit=190),
             ),
-            spacing=16,
+            spacing=28,
         )
     )
     trials, timed = int(every["trials"].sum()), int(every["n"].sum())

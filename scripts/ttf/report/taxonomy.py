@@ -12,31 +12,29 @@ MOST_LINES = 15
 
 
 def taxonomy_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """`reasons`: the columns of Philly's Table 7; `domains`: totals; `unmatched`: lines; `tails`: lines put aside."""
+    """`reasons` and `demand`: the columns of Philly's Table 7; `domains`: totals; `unmatched`, `tails`: lines."""
     tables = {}
-    table = trace.table("taxonomy")
-    counts = {
-        "trials": ("Trials", words.count),
-        "jobs": ("Jobs", words.count),
-        "users": ("Users", words.count),
-        "rtf_p50_s": ("RTF: median", words.duration),
-        "rtf_p90_s": ("90 %", words.duration),
-        "rtf_p95_s": ("95 %", words.duration),
-        "rtf_total_share": ("Share of RTF", words.share),
-    }
+    table = trace.table("taxonomy").with_columns(pl.col("domain").fill_null("unmatched"))
+    counts = {"trials": ("Trials", words.count), "jobs": ("Jobs", words.count), "users": ("Users", words.count)}
+    times = {"rtf_p50_s": ("RTF: median", words.duration), "rtf_p90_s": ("90 %", words.duration)}
     demand = {
         "gpu_none": ("No GPU", words.count),
         "gpu_1": ("1 GPU", words.count),
-        "gpu_2_4": ("2–4", words.count),
+        "gpu_2_4": ("2 to 4", words.count),
         "gpu_gt4": ("more", words.count),
-        "rtf_x_demand_share": ("Share of RTF × GPUs", words.share),
+    }
+    shares = {
+        "rtf_total_share": ("Share of RTF", words.share),
+        "rtf_x_demand_share": ("of RTF × GPUs", words.share),
     }
     reasons = table.filter(pl.col("by") == "reason")
     if reasons.height:
-        about = {"reason": ("Reason", None), "domain": ("Domain", None), "category": ("ATC'19", None)}
-        tables["reasons"] = html_table(reasons, about | counts | demand, identifier("reasons"))
-        domains = table.filter(pl.col("by") == "domain").with_columns(pl.col("domain").fill_null("unmatched"))
-        tables["domains"] = html_table(domains, {"domain": ("Domain", None)} | counts | demand, identifier("domains"))
+        reason, domain = {"reason": ("Reason", None)}, {"domain": ("Domain", None)}
+        columns = reason | {"category": ("ATC'19", None)} | counts | times | {"rtf_p95_s": ("95 %", words.duration)}
+        tables["reasons"] = html_table(reasons, columns, identifier("reasons"), group="domain")
+        tables["demand"] = html_table(reasons, reason | demand | shares, identifier("demand"))
+        domains = table.filter(pl.col("by") == "domain")
+        tables["domains"] = html_table(domains, domain | counts | times | shares, identifier("domains"))
     unmatched = trace.table("unmatched")
     if unmatched.height:
         columns = {
