@@ -151,7 +151,8 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
     counts, by the order of `severities` (as listed, the first most severe; all alike where nothing is listed), then the
     earliest, then the first code by name.
     """
-    # Two moments at most a window apart are in the same bucket or in neighbours: an exact join, not a product.
+    # Two moments at most a window apart are in the same bucket or in neighbours: an exact join, not a product. What is
+    # found twice does not matter, as one event of a run is kept.
     width = BEFORE_S + AFTER_S + 1
     of_events = events.select("node", "time_s", "code", "severity", bucket=pl.col("time_s") // width)
     on_nodes = (
@@ -163,7 +164,6 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
             bucket=pl.concat_list((pl.col("end_s") - BEFORE_S) // width, (pl.col("end_s") + AFTER_S) // width)
         )
         .explode("bucket")
-        .unique(["run", "node", "bucket"])
     )
     rank = {severity: place for place, severity in enumerate(severities)}
     return (
@@ -183,8 +183,8 @@ def _runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
     else:
         of_jobs = ["trace", "user", "account", "gpu_type", "task", "trace_end_s"]
         known = jobs.select("job_id", *of_jobs, job_submit_s="submit_s", status_raw="status_raw")
-        before = pl.col("end_s").shift(1).over("job_id")
-        is_first = pl.int_range(pl.len()).over("job_id") == 0
+        # Attempts stand by job and in sequence.
+        before, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))
         runs = (
             attempts.drop("trace", strict=False)
             .join(known, on="job_id", how="left", maintain_order="left", validate="m:1")
