@@ -4,6 +4,9 @@ import polars as pl
 
 from ttf.jobs import observed_s
 
+# What ends a job; each competes with the others.
+ENDS = ("failure", "success", "cancelled")
+
 LIFE_COLUMNS = {
     "trace": pl.String,
     "unit_id": pl.String,
@@ -29,11 +32,18 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     (per instance x size), gpu_count the same in whole GPUs, rounded up (a share of one GPU counts as 1, none as 0).
     A job that ended at a time nobody wrote down has a blank duration_s, and in duration_max_s the longest it can have
     lasted (start to the trace's end): estimators leave it out, and say how much it could change.
-    entry_s is 0: a job is watched from its start.
+
+    entry_s is the age at which a job came under watch, 0 if it was watched from its start. Few traces say since when
+    they were recorded, and a job that ended before then is not in them: one that already ran is there only because it
+    went on. By the first end in the trace the record had begun; so a job that had started before that end came under
+    watch at its age then, and the first end, from which the watch is reckoned, counts for nothing. This holds whatever
+    was recorded before, and costs little where nothing was missed. Age is wall clock since the start, at most the
+    duration: too high for a job with gaps between attempts. Estimators without delayed entry do not read it.
     """
     gpu_milli = pl.col("gpu_milli") * pl.col("size")
-    ended = pl.col("outcome").is_in(["success", "failure", "cancelled"])
+    ended = pl.col("outcome").is_in(ENDS)
     duration = observed_s()
+    age = (pl.col("end_s").min() - pl.col("start_s")).clip(lower_bound=0).fill_null(0)
     unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
     return (
         jobs.filter(pl.col("outcome") != "waiting")
@@ -41,7 +51,7 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
             trace="trace",
             unit_id=unit,
             life_id=pl.lit(0, dtype=pl.Int64),
-            entry_s=pl.lit(0, dtype=pl.Int64),
+            entry_s=pl.min_horizontal(age, duration),
             duration_s=duration,
             event=pl.when(ended).then("outcome"),
             gpu_count=((gpu_milli + 999) // 1000).fill_null(0),
@@ -58,6 +68,11 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
 def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:
     """`all`, and those of `strata` in which any life has a value."""
     return ["all", *(name for name in strata if lives[name].count())]
+
+
+def ends_in(lives: pl.DataFrame) -> list[str]:
+    """Failure, and what else of ENDS ended any life."""
+    return [end for end in ENDS if end == "failure" or (lives["event"] == end).any()]
 
 
 def by_cause(lives: pl.DataFrame, cause: str) -> pl.DataFrame:

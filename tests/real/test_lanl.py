@@ -11,11 +11,15 @@ import polars as pl
 import pytest
 import yaml
 from scipy import stats
+from statsmodels.duration.survfunc import survdiff
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
+from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.sizes import node_failure_rate, sums_of_components
+from ttf.stats.survival import kaplan_meier
 from ttf.traces import lanl
 
 SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/lanl.yaml"
@@ -249,3 +253,27 @@ def test_failure_rate_of_a_node(lives, outages):
     # A failure of several causes names them all.
     assert infra["cause"].count() == infra["event"].count() - 443
     assert infra.filter(pl.col("cause") == "hardware").height <= 14_175
+
+
+def test_logrank_by_machine_type(lives):
+    failed = lives["event"].is_not_null().to_numpy().astype(int)
+    statistic, _ = survdiff(lives["duration_s"].to_numpy(), failed, lives["machine_type"].to_numpy())
+    row = logrank(lives, "failure", ["machine_type"]).row(0, named=True)
+    assert (row["n"], row["events"], row["df"]) == (lives.height, 23_324, lives["machine_type"].n_unique() - 1)
+    assert math.isclose(row["statistic"], statistic, rel_tol=1e-9)
+
+
+def test_causes_that_exclude_each_other(lives):
+    """Six causes; two of them began one outage together, and 443 outages are of unknown cause."""
+    competing, ends = exclusive_causes(lives, lanl.CAUSES)
+    counts = dict(competing["event"].drop_nulls().value_counts().iter_rows())
+    assert ends == [
+        *("facilities", "hardware only", "human error", "network", "undetermined", "software only"),
+        *("hardware and software", "unknown cause"),
+    ]
+    assert (counts["hardware only"], counts["software only"], counts["hardware and software"]) == (14_174, 5185, 1)
+    assert counts["unknown cause"] == 443 and sum(counts.values()) == 23_324
+    curves = cumulative_incidence(competing, ends, ["all"])
+    total = sum(curves.filter(event=end)["incidence"].to_numpy() for end in ends)
+    survival = kaplan_meier(lives, "failure")["survival"].to_numpy()
+    assert abs(total + survival - 1).max() < 1e-9

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from statsmodels.duration.hazard_regression import PHReg
+from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from study_runs import check_out
 
 HOUR_MILLI = 3_600_000
@@ -246,3 +248,91 @@ def test_mean_time_to_failure_by_job_size(openb, pods, shared_data):
     infra = table(openb, "mttf_infra").row(0, named=True)
     assert (infra["event"], infra["n"], infra["events"]) == ("infra_failure", 7255, 1870)
     assert table(openb, "survival_summary_infra").row(0, named=True)["events"] == 1870
+
+
+def life_table(durations, entries, failed):
+    """age -> (at risk, failures) at every age of a failure, counted one life after the other."""
+    ages = np.unique(durations[failed])
+    return {
+        int(age): (int(((entries < age) & (durations >= age)).sum()), int((durations[failed] == age).sum()))
+        for age in ages
+    }
+
+
+def test_delayed_entry(openb, pods):
+    """Pods from before the first deletion of the file are there because they lasted: with and without counting so."""
+    started = [row for row in pods if row["runtime"] is not None]
+    began = np.array([int(row["scheduled_time"]) for row in started])
+    ended = np.array([int(row["deletion_time"]) for row in started])
+    failed = np.array([row["pod_phase"] == "Failed" for row in started])
+    first = ended.min()
+    entries, durations = np.maximum(first - began, 0), ended - began
+    assert ((entries > 0).sum(), (entries == durations).sum()) == (33, 1)
+    watched = (entries == 0) | (durations > entries)
+    # A pod watched from its start is at risk at 0 s also.
+    table = life_table(durations[watched], np.where(entries > 0, entries, -1)[watched], failed[watched])
+    survival = np.cumprod([1 - events / at_risk for at_risk, events in table.values()])
+    summary = table_row(openb, "survival_summary_delayed_entry")
+    assert (summary["n"], summary["events"], summary["entered_late"]) == (7254, 1870, 32)
+    assert summary["median_s"] == list(table)[int(np.argmax(survival <= 0.5))]
+    steps = [0, *table, int(durations.max())]
+    assert math.isclose(
+        summary["restricted_mean_s"], math.fsum(np.diff(steps) * np.array([1, *survival])), rel_tol=1e-9
+    )
+    assert summary["median_s"] < table_row(openb, "survival_summary")["median_s"]
+    exposure = int((durations - entries).sum())
+    late = table_row(openb, "mttf_delayed_entry")
+    assert (late["n"], late["events"], late["exposure_s"]) == (7254, 1870, exposure)
+    assert math.isclose(late["mttf_s"], exposure / 1870, rel_tol=1e-12)
+    # Thirty-two pods hold almost half of all the time without delayed entry.
+    assert late["exposure_s"] < 0.55 * table_row(openb, "mttf")["exposure_s"]
+
+
+def table_row(folder, name):
+    """The row of all lives (of two, the one at 95 %)."""
+    rows = table(folder, name).filter(stratum_by="all")
+    return rows.row(-1, named=True)
+
+
+def test_cumulative_incidence(openb, pods):
+    started = [row for row in pods if row["runtime"] is not None]
+    durations = np.array([row["runtime"] for row in started])
+    ends = np.array([{"Failed": 1, "Succeeded": 2}.get(row["pod_phase"], 0) for row in started])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reference = CumIncidenceRight(durations, ends)
+    found = table(openb, "cumulative_incidence").filter(stratum_by="all")
+    assert found["event"].unique(maintain_order=True).to_list() == ["failure", "success"]
+    for end, incidence, se in zip(("failure", "success"), reference.cinc, reference.cinc_se, strict=True):
+        curve = found.filter(event=end).filter(pl.col("time_s") >= reference.times[0])
+        places = np.searchsorted(reference.times, curve["time_s"])
+        assert np.abs(curve["incidence"].to_numpy() - incidence[places]).max() < 1e-9
+        known = np.isfinite(se[places])
+        assert np.abs(curve["se"].to_numpy() - se[places])[known].max() < 1e-9
+
+
+def test_logrank_by_gpu_count(openb, pods):
+    started = [row for row in pods if row["runtime"] is not None]
+    gpus = np.array([math.ceil(row["gpu_percent"] / 100) for row in started])
+    durations = np.array([row["runtime"] for row in started])
+    failed = np.array([row["pod_phase"] == "Failed" for row in started])
+    statistic, _ = survdiff(durations, failed.astype(int), gpus)
+    tests = table(openb, "logrank").filter(stratum_by="gpu_count")
+    overall = tests.row(0, named=True)
+    assert (overall["kind"], int(overall["df"])) == ("overall", np.unique(gpus).size - 1)
+    assert math.isclose(overall["statistic"], statistic, rel_tol=1e-9)
+    pair = tests.row(by_predicate=(pl.col("stratum_a") == 1) & (pl.col("stratum_b") == 8), named=True)
+    one, eight = (stats.CensoredData.right_censored(durations[gpus == n], ~failed[gpus == n]) for n in (1, 8))
+    assert math.isclose(pair["statistic"], stats.logrank(one, eight).statistic ** 2, rel_tol=1e-9)
+
+
+def test_hazard_ratios(openb, pods):
+    started = [row for row in pods if row["runtime"] is not None]
+    gpus = np.array([math.ceil(row["gpu_percent"] / 100) for row in started])
+    failed = np.array([row["pod_phase"] == "Failed" for row in started])
+    design = np.column_stack([np.log2(np.maximum(gpus, 1)), gpus == 0]).astype(float)
+    durations = [row["runtime"] for row in started]
+    reference = PHReg(durations, design, status=failed.astype(int), ties="efron").fit(tol=1e-12)
+    ratios = table(openb, "cox").filter(pl.col("hazard_ratio").is_not_null())
+    assert ratios["level"].to_list() == ["per doubling", "0"]
+    assert np.allclose(ratios["log_hazard_ratio"].to_numpy(), reference.params, rtol=1e-7)
+    assert np.allclose(ratios["se"].to_numpy(), reference.bse, rtol=1e-7)

@@ -10,9 +10,14 @@ import polars as pl
 import pytest
 import yaml
 from scipy import stats
+from statsmodels.duration.hazard_regression import PHReg
+from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
+from ttf.stats.hazard_ratios import hazard_ratios
+from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import survival_tables
@@ -177,3 +182,50 @@ def test_failure_rate_of_a_node_and_its_projection(lives, by_batch, confidence):
         by_gpus.filter(gpus_high=16_384)["projected_mttf_s"].item(), 86_400 * days / failures / 16_384, rel_tol=1e-12
     )
     assert by_gpus["failures"].to_list() == [5089] + [None] * (by_gpus.height - 1)
+
+
+def test_logrank_by_batch(lives, by_batch):
+    """Against SciPy's and statsmodels', computed here from the raw rows."""
+    new, old = (stats.CensoredData.right_censored(time, ~failed) for time, failed in by_batch.values())
+    expected = stats.logrank(new, old).statistic ** 2
+    tests = logrank(lives, "failure", ["batch", "cage"])
+    batch = tests.filter(stratum_by="batch")
+    assert batch["kind"].to_list() == ["overall", "pairwise"]
+    for row in batch.iter_rows(named=True):
+        assert (row["n"], row["events"], row["df"]) == (30_207, 5089, 1)
+        assert math.isclose(row["statistic"], expected, rel_tol=1e-9)
+    by_cage = lives.drop_nulls("cage")
+    failed = by_cage["event"].is_not_null().to_numpy().astype(int)
+    statistic, _ = survdiff(by_cage["duration_s"].to_numpy(), failed, by_cage["cage"].to_numpy())
+    assert math.isclose(tests.filter(stratum_by="cage", kind="overall")["statistic"].item(), statistic, rel_tol=1e-9)
+
+
+def test_hazard_ratios_of_batch_and_cage(lives):
+    table = hazard_ratios(lives, "failure", ["batch", "cage"]).drop_nulls("hazard_ratio")
+    assert table["level"].to_list() == ["new", "1", "0"] and table["reference"].to_list() == ["old", "2", "2"]
+    design = lives.select(
+        (pl.col("batch") == "new"), (pl.col("cage") == 1).alias("1"), (pl.col("cage") == 0).alias("0")
+    )
+    failed = lives["event"].is_not_null().to_numpy().astype(int)
+    model = PHReg(lives["duration_s"].to_numpy(), design.cast(pl.Float64).to_numpy(), status=failed, ties="efron")
+    reference = model.fit(tol=1e-12)
+    assert np.allclose(table["log_hazard_ratio"].to_numpy(), reference.params, rtol=1e-7)
+    assert np.allclose(table["se"].to_numpy(), reference.bse, rtol=1e-7)
+
+
+def test_cumulative_incidence_of_exclusive_causes(lives, rows):
+    """A GPU with both kinds of event is ended by both: three ends that exclude each other."""
+    competing, ends = exclusive_causes(lives, ["dbe", "otb"])
+    assert ends == ["dbe only", "otb only", "dbe and otb"]
+    counts = dict(competing["event"].drop_nulls().value_counts().iter_rows())
+    assert counts == {"dbe only": 3871 - 268, "otb only": 1486 - 268, "dbe and otb": 268}
+    codes = {None: 0} | {end: code for code, end in enumerate(ends, 1)}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reference = CumIncidenceRight(
+            competing["duration_s"].to_numpy(), np.array([codes[end] for end in competing["event"]])
+        )
+    curves = cumulative_incidence(competing, ends, ["all"]).filter(pl.col("time_s") >= reference.times[0])
+    for code, end in enumerate(ends):
+        curve = curves.filter(event=end)
+        assert curve["time_s"].to_list() == reference.times.tolist()
+        assert np.abs(curve["incidence"].to_numpy() - reference.cinc[code]).max() < 1e-9

@@ -73,3 +73,19 @@ def test_strata_that_any_life_has():
     both = lives_of_jobs(jobs(gpu_type=[None, "T4"], account=["x", None]))
     assert strata_in(both, strata) == ["all", *strata]
     assert strata_in(lives_of_jobs(jobs(outcome=["waiting"])), strata) == ["all"]
+
+
+def test_a_job_that_had_started_before_the_first_end_enters_late():
+    lives = lives_of_jobs(
+        jobs(
+            job_id=["before", "first end", "at it", "after", "no end", "no start", "gaps"],
+            outcome=["success", "failure", "failure", "success", "running", "cancelled", "success"],
+            start_s=[10, 20, 50, 60, 30, None, 0],
+            end_s=[90, 50, 70, 70, None, None, 80],
+            runtime_s=[80, 30, 20, 10, None, None, 35],
+        )
+    )
+    # The first end is at 50; the last job ran for 35 s in all, and age is no more than that.
+    assert lives["entry_s"].to_list() == [40, 30, 0, 0, 20, 0, 35]
+    assert lives["duration_s"].to_list() == [80, 30, 20, 10, 70, None, 35]
+    assert lives_of_jobs(jobs(outcome=["running"], runtime_s=[None]))["entry_s"].to_list() == [0]

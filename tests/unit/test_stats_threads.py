@@ -15,7 +15,8 @@ import polars as pl
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
-from ttf.stats import correlation, lifetimes, lost_work, mttf, owners, repeats, run_times, shares, survival, what_if
+from ttf.stats import correlation, hazard, hazard_ratios, incidence, lifetimes, logrank, lost_work
+from ttf.stats import mttf, owners, repeats, run_times, shares, survival, what_if
 
 rng = np.random.default_rng(11)
 n = 60_000
@@ -54,6 +55,12 @@ tables = [
     owners.concentration(owned, of_jobs),
     repeats.repeats(owned, of_jobs),
     what_if.what_if(of_jobs, [60, 600]),
+]
+tables += [
+    hazard.cumulative_hazard(lives, "failure", strata),
+    incidence.cumulative_incidence(lives, ["failure", "success", "cancelled"], strata),
+    logrank.logrank(lives, "failure", strata),
+    hazard_ratios.hazard_ratios(lives, "failure", ["nodes", "gpu_type"]),
 ]
 assert all(table.height for table in tables)
 print([hashlib.sha256(table.write_csv().encode()).hexdigest() for table in tables])

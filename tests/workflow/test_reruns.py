@@ -11,7 +11,8 @@ from study_runs import SMALL, Checkout, environment
 
 REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
-FROM_LIVES = {"fit_mttf"} | FROM_SUMMARY
+FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT
+FROM_LIVES = {"fit_mttf"} | FROM_HAZARDS | FROM_SUMMARY
 FROM_SIZES = {"measure_sizes", "summarise"} | REPORT
 FROM_LOSSES = {"measure_losses", "summarise"} | REPORT
 FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES
@@ -37,7 +38,8 @@ EDITED_MODULES = {
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
-    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload"} | FROM_INFRA_LIVES,
+    "scripts/ttf/stats/cox.py": FROM_HAZARDS,
+    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload"} | FROM_HAZARDS | FROM_INFRA_LIVES,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/taxonomy.py": set(),  # of which the sample, where nothing tells a reason, has no need
     "config/taxonomy.yaml": set(),

@@ -129,6 +129,11 @@ def strata_of(format):
     return format.get("strata", ["gpu_type", "gpu_count", "account"])
 
 
+def covariates_of(format):
+    """What the hazard of the lives of a format is explained by: of jobs their strata and nodes, of components theirs."""
+    return strata_of(format) if format["gives"] == "lives" else ["gpu_count", "nodes", "gpu_type", "account"]
+
+
 def charts_of_lives(life_format):
     """The charts of a component trace, in the order of the report."""
     strata = strata_of(FORMATS[life_format])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from ttf.numbers.hazards import of_hazards
 from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
@@ -13,6 +14,7 @@ from ttf.numbers.workload import of_workload
 
 # Name of the analysis -> what it takes from its tables (by their names without ending).
 NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
+    "hazards": of_hazards,
     "drift": lambda metrics, tables: of_drift(metrics, tables["drift"]),
     "sizes": lambda metrics, tables: of_sizes(
         metrics, tables["mttf_by_gpus"], tables["node_failure_rate"], tables["size_law"]

@@ -5,7 +5,6 @@ number of threads cannot change a digit; only the last steps (a root, an arc sin
 """
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from scipy.special import chdtrc, ndtr
 
 from ttf.jobs import OUTCOMES
 from ttf.stats.holm import holm
+from ttf.stats.p_value import SMALLEST_P, TINY_P
 
 DRIFT_SCHEMA = {
     "window": pl.String,
@@ -47,10 +47,6 @@ FEWEST_VALUES = 8
 # Below this a normal or chi-square approximation says little: the effect is told, a p-value is not.
 FEWEST_EXPECTED = 5
 
-# The smallest normal double: a p-value below it is written as it, never as 0. (Not taken from ttf.stats.correlation,
-# whose import of scipy.stats takes longer than all of this.)
-SMALLEST_P = sys.float_info.min
-TINY_P = f"p is below {SMALLEST_P} and written as that"
 NOT_THERE = "no job to compare in one of the two"
 TOO_RARE = f"an expected count is below {FEWEST_EXPECTED}: no test"
 TOO_FEW = f"fewer than {FEWEST_VALUES} jobs in one of the two: no effect, no test"

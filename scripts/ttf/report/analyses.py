@@ -5,6 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
+from ttf.report.hazards import hazards
 from ttf.report.lost_work import lost_work_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
@@ -61,6 +62,7 @@ def _workload(trace: Trace, identifier: Identifier) -> dict[str, str]:
 
 # Name of the analysis -> its HTML tables by name, empty ones left out. identifier: the id of a table in the page.
 ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
+    "hazards": hazards,
     "drift": _drift,
     "sizes": sizes_tables,
     "taxonomy": taxonomy_tables,

@@ -65,6 +65,7 @@ def environment(templates: Path) -> jinja2.Environment:
         "share": words.share,
         "duration": words.duration,
         "plural": words.plural,
+        "p_value": words.p_value,
     }
     return jinja
 
@@ -101,6 +102,7 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) 
         has_chart=lambda name: name in figures and not figures[name]["empty"],
         has_table=lambda name: name in tables,
         strata=[name.removeprefix("survival_by_") for name in figures if name.startswith("survival_by_")],
+        logrank=[key.split(".")[1] for key in metrics if key.startswith("logrank.") and key.endswith(".strata")],
         features=[
             (name, words_)
             for name, words_ in FEATURE_WORDS.items()

@@ -13,14 +13,12 @@ from scipy.stats import kendalltau
 from ttf.stats.exact import correlation_parts, dot, doubled_ranks, group_sums
 from ttf.stats.features import Feature, features_of
 from ttf.stats.holm import holm
+from ttf.stats.p_value import SMALLEST_P, TINY_P
 from ttf.stats.run_times import Sample, samples
 
-# The smallest normal double: a p-value below it is written as it, never as 0.
-SMALLEST_P = 2.2250738585072014e-308
 Z_95 = float(ndtri(0.975))
 
 TOO_FEW = "fewer than 3 points"
-TINY_P = f"p is below {SMALLEST_P} and written as that"
 PERFECT = f"a perfect correlation has no interval; its p is written as {SMALLEST_P}"
 PERFECT_KENDALL = "a perfect correlation has no interval"
 

@@ -38,6 +38,10 @@ SUMMARY_SCHEMA = {
     "restricted_mean_s": pl.Float64,
     "reason": pl.String,
 }
+DELAYED_SCHEMA = {name: SUMMARY_SCHEMA[name] for name in SUMMARY_SCHEMA if name != "reason"} | {
+    "entered_late": pl.Int64,
+    "reason": pl.String,
+}
 
 
 def kaplan_meier(lives_of_one_stratum: pl.DataFrame, event: str) -> pl.DataFrame:
@@ -55,7 +59,9 @@ def kaplan_meier(lives_of_one_stratum: pl.DataFrame, event: str) -> pl.DataFrame
     return _as_curve(_steps(times))
 
 
-def survival_tables(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def survival_tables(
+    lives: pl.DataFrame, event: str, strata: Sequence[str], delayed_entry: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """(curves, summary) of every stratum of every stratification, in the order given.
 
     lives: duration_s, event and a column per stratification (`all` needs none); see `kaplan_meier`.
@@ -64,18 +70,27 @@ def survival_tables(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> t
     with survival <= 0.5, its 95 % limits where the log-log limits first reach 0.5 (Brookmeyer & Crowley
     1982); horizon_s the longest duration; restricted_mean_s the area under the curve up to it. What the data
     cannot give is blank, with a reason.
+
+    With delayed entry (left truncation: Kalbfleisch & Prentice 1980, section 1.3; Klein & Moeschberger 2003,
+    section 4.6) a life is at risk from the age entry_s on only, so at_risk may rise along a curve; n counts the
+    lives ever at risk, and a further column entered_late those of them with an entry_s above 0. Where all lives
+    under watch at some age have ended by the event, the estimate is 0 from there on, whatever comes under watch
+    later, and the reason says so.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves = [pl.DataFrame(schema=STRATUM_SCHEMA | CURVE_SCHEMA)]
     summaries = []
     for stratum_by in strata:
-        for stratum, times in times_by_stratum(lives, event, stratum_by):
+        for stratum, times in times_by_stratum(lives, event, stratum_by, delayed_entry):
             names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             steps = _steps(times)
             labels = [pl.lit(text, dtype=pl.String).alias(name) for name, text in names.items()]
             curves.append(_as_curve(steps).select(*labels, *CURVE_SCHEMA))
-            summaries.append(names | _summary(steps))
-    return pl.concat(curves), pl.DataFrame(summaries, schema=SUMMARY_SCHEMA)
+            summaries.append(names | _summary(steps, times))
+    schema = DELAYED_SCHEMA if delayed_entry else SUMMARY_SCHEMA
+    return pl.concat(curves), pl.DataFrame(
+        [{name: row.get(name) for name in schema} for row in summaries], schema=schema
+    )
 
 
 def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
@@ -114,20 +129,19 @@ def _kept_rows(events: np.ndarray, max_steps: int) -> np.ndarray:
 
 def _steps(times: Times) -> dict[str, np.ndarray]:
     """The columns of a curve as arrays; NaN where the limits are not defined."""
+    times = times.from_zero()
     time, ended, events = times.seconds, times.ended, times.events
-    lives = times.lives
-    if time.size == 0 or time[0] > 0:
-        time, ended, events = (np.concatenate(([0], column)) for column in (time, ended, events))
-    at_risk = lives - (np.cumsum(ended) - ended)
+    at_risk = times.at_risk(time)
     survivors = at_risk - events
     steps = {"time_s": time, "at_risk": at_risk, "events": events, "censored": ended - events}
-    if lives == 0:
+    if times.lives == 0:
         nothing = np.full(1, np.nan)
         return steps | {"survival": nothing, "ci_low": nothing, "ci_high": nothing}
-    survival = np.cumprod(survivors / at_risk)
-    # Greenwood's sum; where nobody survives it is infinite, and no limits are written there.
-    alive = survivors > 0
-    terms = np.divide(events / at_risk, survivors, out=np.zeros(time.size), where=alive)
+    # At age 0 nobody need be under watch yet.
+    survival = np.cumprod(np.divide(survivors, at_risk, out=np.ones(time.size), where=at_risk > 0))
+    # Greenwood's sum; where nobody survives it is infinite, and no limits are written from there on.
+    alive = survival > 0
+    terms = np.divide(events, at_risk * survivors, out=np.zeros(time.size), where=alive & (events > 0))
     greenwood = np.cumsum(terms)
     untouched = np.cumsum(events) == 0
     inside = alive & ~untouched
@@ -147,15 +161,17 @@ def _as_curve(steps: dict[str, np.ndarray]) -> pl.DataFrame:
     )
 
 
-def _summary(steps: dict[str, np.ndarray]) -> dict[str, int | float | str | None]:
+def _summary(steps: dict[str, np.ndarray], times: Times) -> dict[str, int | float | str | None]:
     time, survival = steps["time_s"], steps["survival"]
-    lives = int(steps["at_risk"][0])
-    if lives == 0:
-        return {"n": 0, "events": 0, "reason": NO_LIFE}
+    if times.lives == 0:
+        return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_LIFE}
     median = _first_at_half(time, survival)
     low = _first_at_half(time, steps["ci_low"])
     high = _first_at_half(time, steps["ci_high"])
     reasons = []
+    dead = np.flatnonzero(survival == 0)
+    if dead.size and (late := int((times.late >= time[dead[0]]).sum())):
+        reasons.append(f"all lives under watch had ended at {time[dead[0]]} s, before {late} came under watch")
     if median is None:
         reasons.append("survival never falls to 0.5: no median")
     if low is None:
@@ -163,8 +179,9 @@ def _summary(steps: dict[str, np.ndarray]) -> dict[str, int | float | str | None
     if high is None:
         reasons.append("the upper limit never falls to 0.5: no upper limit of the median")
     return {
-        "n": lives,
-        "events": int(steps["events"].sum()),
+        "n": times.lives,
+        "events": times.failures,
+        "entered_late": times.late.size,
         "median_s": median,
         "median_ci_low_s": low,
         "median_ci_high_s": high,

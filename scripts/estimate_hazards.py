@@ -1,0 +1,49 @@
+"""Rule estimate_hazards: which end comes when, whether strata fail alike, hazard ratios, delayed entry; from lives."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.figure import Study
+    from ttf.charts.hazards import hazard_ratio_chart, incidence_chart
+    from ttf.charts.saving import save_charts
+    from ttf.lives import by_cause, ends_in, strata_in
+    from ttf.stats.hazard import cumulative_hazard
+    from ttf.stats.hazard_ratios import hazard_ratios
+    from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+    from ttf.stats.logrank import logrank
+    from ttf.stats.mttf import mean_time_to_failure
+    from ttf.stats.strata import since_watched
+    from ttf.stats.survival import survival_tables, thin
+    from ttf.tables import write_csv
+
+    params, output = snakemake.params, snakemake.output
+    lives = pl.read_parquet(snakemake.input.lives)
+    strata = strata_in(lives, params.strata)
+    # Failure of any kind first, then each cause a trace tells apart.
+    events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in params.causes}
+
+    hazard = pl.concat([cumulative_hazard(of, event, strata) for event, of in events.items()])
+    write_csv(thin(hazard, params.max_steps), output.cumulative_hazard)
+    competing, ends = exclusive_causes(lives, params.causes) if params.causes else (lives, ends_in(lives))
+    incidence = cumulative_incidence(competing, ends, strata)
+    write_csv(thin(incidence, params.max_steps), output.cumulative_incidence)
+    write_csv(pl.concat([logrank(of, event, strata) for event, of in events.items()]), output.logrank)
+    covariates = [name for name in params.covariates if name in lives.columns]
+    cox = pl.concat([hazard_ratios(of, event, covariates) for event, of in events.items()])
+    write_csv(cox, output.cox)
+
+    summaries = [survival_tables(of, event, strata, delayed_entry=True)[1] for event, of in events.items()]
+    write_csv(pl.concat(summaries), output.survival_summary_delayed_entry)
+    mttf = [mean_time_to_failure(since_watched(of), event, strata) for event, of in events.items()]
+    write_csv(pl.concat(mttf), output.mttf_delayed_entry)
+
+    study = Study(params.unit, params.synthetic)
+    drawn = {"cumulative_incidence": incidence_chart(incidence, study), "hazard_ratios": hazard_ratio_chart(cox, study)}
+    save_charts(drawn, output.specs, output.svgs, output.index)
+    late = int((lives["entry_s"] > 0).sum())
+    return f"{cox['hazard_ratio'].count():,} hazard ratios, {late:,} lives entered late"
+
+
+run_rule(main, snakemake)

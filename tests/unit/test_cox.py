@@ -1,0 +1,254 @@
+"""Cox regression against statsmodels' PHReg and a likelihood written out life by life."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from statsmodels.duration.hazard_regression import PHReg
+from statsmodels.stats.multitest import multipletests
+from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
+from ttf.stats.hazard_ratios import (
+    COLLINEAR,
+    CONSTANT,
+    COX_SCHEMA,
+    FEWEST_EVENTS,
+    MOST_LEVELS,
+    NEVER_GIVEN,
+    NOT_GIVEN,
+    OTHER,
+    SEPARATED,
+    TOO_FEW,
+    hazard_ratios,
+)
+from ttf.stats.strata import NO_LIFE
+
+
+def simulated(n=800, seed=1, longest=10_000, slope=0.5):
+    """(durations, failed, amount, type): the hazard doubles with `type` B and grows by `slope` with the amount."""
+    rng = np.random.default_rng(seed)
+    amount, type_ = rng.integers(0, 6, n), rng.integers(0, 3, n)
+    time = rng.exponential(longest / 10 * np.exp(-slope * amount - math.log(2) * (type_ == 1)))
+    until = rng.uniform(0, longest / 5, n)
+    return np.ceil(np.minimum(time, until)).astype(np.int64), time < until, amount, type_
+
+
+def lives_of(seconds, failed, amount, type_):
+    return pl.DataFrame(
+        {
+            "duration_s": seconds,
+            "event": np.where(failed, "failure", "success"),
+            "gpu_count": 2**amount,
+            "gpu_type": np.array(["A", "B", "C"])[type_],
+        }
+    )
+
+
+@pytest.mark.parametrize("longest", [60, 10_000_000])  # many ties and hardly any
+@pytest.mark.parametrize("seed", [1, 2])
+def test_estimates_are_those_of_statsmodels(seed, longest):
+    seconds, failed, amount, type_ = simulated(seed=seed, longest=longest)
+    columns = [amount.astype(float), type_ == 1, type_ == 2]
+    found = fit(Lives(seconds, failed, columns))
+    model = PHReg(seconds, np.column_stack(columns).astype(float), status=failed.astype(int), ties="efron")
+    reference = model.fit(method="newton", maxiter=100, tol=1e-12)
+    assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
+    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(reference.bse, abs=1e-9)
+    assert found.loglik == pytest.approx(reference.llf, rel=1e-12)
+    shuffled = np.random.default_rng(0).permutation(seconds.size)
+    again = fit(Lives(seconds[shuffled], failed[shuffled], [column[shuffled] for column in columns]))
+    assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
+
+
+def proportionality_written_out(seconds, failed, columns, coefficients, group):
+    """The score test of coefficients that change with the rank of the event: no ties, one event after the other."""
+    x = np.column_stack(columns).astype(float)
+    size, order = x.shape[1], np.argsort(seconds)
+    events = [life for life in order if failed[life]]
+    score, information = np.zeros(2 * size), np.zeros((2 * size, 2 * size))
+    for rank, life in enumerate(events):
+        at_risk = x[seconds >= seconds[life]]
+        weight = np.exp(at_risk @ coefficients)
+        # Each life at risk with its covariates, and with them times the rank of this moment.
+        both = np.hstack([at_risk, (rank / (len(events) - 1) - 0.5) * at_risk])
+        own = np.hstack([x[life], (rank / (len(events) - 1) - 0.5) * x[life]])
+        mean = weight @ both / weight.sum()
+        score += own - mean
+        information += (weight[:, None] * both).T @ both / weight.sum() - np.outer(mean, mean)
+    kept = [*range(size), *(size + column for column in group)]
+    score, information = score[kept], information[np.ix_(kept, kept)]
+    assert np.abs(score[:size]).max() < 1e-6
+    return score @ np.linalg.inv(information) @ score
+
+
+def test_proportionality_against_the_likelihood_written_out():
+    seconds, failed, amount, type_ = simulated(n=300, longest=10**9)
+    assert np.unique(seconds).size == seconds.size
+    columns = [amount.astype(float), type_ == 1, type_ == 2]
+    lives = Lives(seconds, failed, columns)
+    found = fit(lives)
+    groups = [[0], [1, 2], [0, 1, 2]]
+    for statistic, group in zip(proportionality(lives, found, groups), groups, strict=True):
+        reference = proportionality_written_out(seconds, failed, columns, found.coefficients, group)
+        assert statistic == pytest.approx(reference, rel=1e-9)
+
+
+def test_proportionality_holds_its_level_and_finds_what_changes():
+    rng = np.random.default_rng(5)
+    statistics = []
+    for _ in range(300):
+        side = rng.random(120) < 0.5
+        seconds = np.ceil(rng.exponential(1e6 / (1 + side))).astype(np.int64)
+        lives = Lives(seconds, rng.random(120) < 0.8, [side])
+        statistics += proportionality(lives, fit(lives), [[0]])
+    # Three standard errors of a share of 300 are 0.038.
+    assert abs((np.array(statistics) > stats.chi2.ppf(0.95, 1)).mean() - 0.05) < 0.038
+    shapes = np.where(side := rng.random(1000) < 0.5, 0.5, 2)
+    seconds = np.ceil(1e6 * rng.weibull(shapes)).astype(np.int64)
+    lives = Lives(seconds, np.full(1000, True), [side])
+    assert proportionality(lives, fit(lives), [[0]])[0] > 100
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        # The covariate tells the order of the events: its coefficient has no bound.
+        (lambda n: np.arange(n, dtype=float), "separation"),
+        (lambda n: np.zeros(n), "singular"),
+    ],
+)
+def test_what_does_not_converge_says_so(column, why):
+    seconds = np.arange(1, 41)
+    with pytest.raises(NoFit, match=why):
+        fit(Lives(seconds, np.full(40, True), [column(40)]))
+
+
+def test_independent_columns():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=50), rng.random(50) < 0.5
+    assert independent([a, b, 2 * a - 3 * b + 1, np.ones(50), ~b, rng.normal(size=50)]) == [0, 1, 5]
+
+
+def test_table():
+    seconds, failed, amount, type_ = simulated()
+    lives = lives_of(seconds, failed, amount, type_)
+    table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type"])
+    assert dict(table.schema) == COX_SCHEMA
+    reference_level = lives["gpu_type"].value_counts(sort=True)["gpu_type"][0]
+    others = [level for level in "ABC" if level != reference_level]
+    assert set(table["level"].to_list()[1:3]) == set(others)
+    assert table.select("covariate", "reference").rows() == [
+        ("gpu_count", None),
+        ("gpu_type", reference_level),
+        ("gpu_type", reference_level),
+        ("all", None),
+    ]
+    design = [amount.astype(float), *(lives["gpu_type"].to_numpy() == level for level in table["level"][1:3])]
+    model = PHReg(seconds, np.column_stack(design).astype(float), status=failed.astype(int), ties="efron")
+    reference = model.fit(method="newton", maxiter=100, tol=1e-12)
+    told = table.head(3)
+    assert told["converged"].all()
+    assert told["log_hazard_ratio"].to_numpy() == pytest.approx(reference.params, abs=1e-9)
+    assert told["se"].to_numpy() == pytest.approx(reference.bse, abs=1e-9)
+    limits = np.exp(reference.conf_int())
+    assert told.select("ci_low", "ci_high").to_numpy() == pytest.approx(limits, rel=1e-8)
+    assert told["p_value"].to_numpy() == pytest.approx(reference.pvalues, rel=1e-6, abs=1e-300)
+    assert told["p_adjusted"].to_list() == pytest.approx(multipletests(told["p_value"], method="holm")[1].tolist())
+    for row in told.tail(2).iter_rows(named=True):
+        at_level = lives.filter(gpu_type=row["level"])
+        assert (row["n"], row["events"]) == (at_level.height, (at_level["event"] == "failure").sum())
+    assert told["proportionality_df"].to_list() == [1, 2, 2]
+    whole = table.row(-1, named=True)
+    assert (whole["n"], whole["events"], whole["proportionality_df"]) == (800, failed.sum(), 3)
+    assert whole["hazard_ratio"] is None and whole["p_adjusted"] is None
+
+
+def test_levels():
+    """Rare levels are taken together, blank ones have a level, one without events leaves the fit."""
+    seconds, failed, amount, _ = simulated(n=4000)
+    account = np.array([f"a{place % 30}" for place in range(4000)], dtype=object)
+    account[::7] = None
+    # 31 levels, of which one never fails.
+    failed &= account != "a3"
+    lives = lives_of(seconds, failed, amount, np.zeros(4000, dtype=int)).with_columns(
+        account=pl.Series(account.tolist()),
+        machine=pl.Series((["x"] * 39 + ["y"]) * 100),
+        blank=pl.lit(None, pl.String),
+    )
+    lives = lives.with_columns(event=pl.when((pl.col("machine") == "x") | (pl.col("event") != "failure")).then("event"))
+    table = hazard_ratios(lives, "failure", ["gpu_count", "account", "machine", "gpu_type", "blank"])
+    accounts = table.filter(covariate="account")
+    assert accounts.height == MOST_LEVELS
+    assert set(accounts["reference"]) == {NOT_GIVEN}  # 571 lives, the most of all
+    assert accounts["level"][-1] == OTHER and accounts["reason"][-1] == "19 rarer levels together"
+    never = table.filter(covariate="machine").row(0, named=True)
+    assert (never["level"], never["n"], never["events"], never["reason"]) == ("y", 100, 0, SEPARATED)
+    assert not never["converged"] and never["hazard_ratio"] is None
+    assert table.filter(covariate="gpu_type")["reason"].item() == CONSTANT
+    assert table.filter(covariate="blank")["reason"].item() == NEVER_GIVEN
+    assert table.filter(covariate="all")["n"].item() == 3900
+
+
+def test_without_the_lives_that_never_fail_the_fit_is_that_of_all_others():
+    lives = lives_of(*simulated()).with_row_index()
+    lives = lives.with_columns(
+        event=pl.when(pl.col("index") >= 50).then("event"),
+        machine=pl.when(pl.col("index") >= 50).then(pl.lit("x")).otherwise(pl.lit("y")),
+    )
+    table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type", "machine"])
+    alone = hazard_ratios(lives.filter(machine="x"), "failure", ["gpu_count", "gpu_type"])
+    assert table.filter(covariate="machine")["reason"].to_list() == [SEPARATED]
+    assert table.head(3).equals(alone.head(3))
+
+
+def test_collinear_covariates_are_left_out():
+    lives = lives_of(*simulated()).with_columns(again=pl.col("gpu_type").replace({"A": "x", "B": "y", "C": "y"}))
+    table = hazard_ratios(lives, "failure", ["gpu_count", "gpu_type", "again"])
+    row = table.filter(covariate="again").row(0, named=True)
+    assert (row["reason"], row["converged"], row["hazard_ratio"]) == (COLLINEAR, False, None)
+    assert table.filter(covariate="gpu_type")["converged"].all()
+
+
+def test_lives_without_gpus_are_a_level():
+    seconds, failed, amount, type_ = simulated()
+    lives = lives_of(seconds, failed, amount, type_).with_columns(
+        gpu_count=pl.when(pl.col("gpu_type") == "C").then(0).otherwise("gpu_count")
+    )
+    table = hazard_ratios(lives, "failure", ["gpu_count"])
+    assert table.select("level", "reference").rows() == [("per doubling", None), ("0", "1"), (None, None)]
+    none = lives["gpu_count"].to_numpy() == 0
+    design = np.column_stack([np.where(none, 0, amount), none]).astype(float)
+    reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(tol=1e-12)
+    assert table["log_hazard_ratio"].to_list()[:2] == pytest.approx(reference.params.tolist(), abs=1e-9)
+
+
+def test_an_amount_that_is_mostly_blank_is_no_covariate():
+    lives = lives_of(*simulated()).with_row_index()
+    few = lives.with_columns(nodes=pl.when(pl.col("index") >= 30).then(pl.col("index") % 5 + 1))
+    assert hazard_ratios(few, "failure", ["nodes"]).row(-1, named=True)["n"] == 770
+    many = lives.with_columns(nodes=pl.when(pl.col("index") >= 300).then(pl.col("index") % 5 + 1))
+    table = hazard_ratios(many, "failure", ["nodes", "gpu_type"])
+    assert table["reason"][0] == "blank in 300 lives"
+    assert table.row(-1, named=True)["n"] == 800
+
+
+def test_too_little_to_fit():
+    seconds, failed, amount, type_ = simulated(n=12)
+    failed[:] = np.arange(12) < FEWEST_EVENTS - 1
+    lives = lives_of(seconds, failed, amount, type_)
+    assert hazard_ratios(lives, "failure", ["gpu_type"]).select("covariate", "reason").rows() == [("all", TOO_FEW)]
+    assert hazard_ratios(lives.head(0), "failure", ["gpu_type"])["reason"].to_list() == [NO_LIFE]
+    one = lives_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
+    assert hazard_ratios(one, "failure", ["gpu_type"])["converged"].to_list() == [False, False]
+    with pytest.raises(ValueError, match="rack"):
+        hazard_ratios(one, "failure", ["rack"])
+
+
+def test_what_does_not_converge_is_told_in_the_table():
+    lives = pl.DataFrame(
+        {"duration_s": range(1, 41), "event": ["failure"] * 40, "gpu_count": [2 ** (40 - n) for n in range(40)]}
+    )
+    table = hazard_ratios(lives, "failure", ["gpu_count"])
+    assert table["converged"].to_list() == [False, False]
+    assert all("separation" in reason for reason in table["reason"])

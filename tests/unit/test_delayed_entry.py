@@ -1,0 +1,121 @@
+"""Delayed entry: lives that came under watch at an age above 0, with and without."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.duration.survfunc import SurvfuncRight
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.strata import since_watched
+from ttf.stats.survival import DELAYED_SCHEMA, survival_tables
+
+LIVES = {"duration_s": pl.Int64, "entry_s": pl.Int64, "event": pl.String}
+
+
+def lives_of(rows):
+    return pl.DataFrame(rows, schema=LIVES, orient="row")
+
+
+def truncated(n=500, seed=4):
+    """Lives from before a record that begins at a random age of each, of which those that had ended are missing."""
+    rng = np.random.default_rng(seed)
+    time = np.ceil(rng.weibull(0.7, n) * 100).astype(np.int64)
+    entry = np.where(rng.random(n) < 0.5, 0, rng.integers(1, 100, n))
+    seen = time > entry
+    failed = rng.random(n) < 0.7
+    event = np.where(failed, "failure", "success")
+    return pl.DataFrame({"duration_s": time, "entry_s": entry, "event": event}).filter(pl.Series(seen))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kaplan_meier_against_statsmodels(seed):
+    lives = truncated(seed=seed)
+    time, entry = lives["duration_s"].to_numpy(), lives["entry_s"].to_numpy()
+    status = (lives["event"] == "failure").to_numpy().astype(int)
+    reference = SurvfuncRight(time, status, entry=entry)
+    curves, summary = survival_tables(lives, "failure", ["all"], delayed_entry=True)
+    mine = curves.filter(pl.col("events") > 0)
+    assert mine["time_s"].to_list() == reference.surv_times.tolist()
+    assert mine["at_risk"].to_list() == reference.n_risk.tolist()
+    assert mine["survival"].to_list() == pytest.approx(reference.surv_prob.tolist(), abs=1e-9)
+    assert dict(summary.schema) == DELAYED_SCHEMA
+    row = summary.row(0, named=True)
+    assert (row["n"], row["events"], row["entered_late"]) == (lives.height, status.sum(), (entry > 0).sum())
+    assert row["median_s"] == reference.quantile(0.5)
+
+
+def test_delayed_entry_takes_the_bias_of_truncation_away():
+    """The share that lives to 50 s, from lives of which those that ended before the record are missing."""
+    truth = np.exp(-(0.5**0.7))
+    lives = truncated(n=40_000, seed=9)
+    at_50 = {}
+    for delayed in (False, True):
+        curves, _ = survival_tables(lives, "failure", ["all"], delayed_entry=delayed)
+        # The event here is failure of 70 % of the lives: their hazard is 0.7 times that of an end.
+        at_50[delayed] = curves.filter(pl.col("time_s") <= 50)["survival"][-1] ** (1 / 0.7)
+    assert abs(at_50[True] - truth) < 0.01 < at_50[False] - truth
+
+
+def test_by_hand():
+    rows = [(4, 0, "failure"), (6, 3, "failure"), (8, 4, "failure"), (9, 0, None), (5, 5, "failure"), (None, 2, None)]
+    curves, summary = survival_tables(lives_of(rows), "failure", ["all"], delayed_entry=True)
+    # The life that entered at 4 s is at risk after it; the one that ended when it entered never was.
+    assert curves.select("time_s", "at_risk", "events", "censored").rows() == [
+        (0, 2, 0, 0),
+        (4, 3, 1, 0),
+        (6, 3, 1, 0),
+        (8, 2, 1, 0),
+        (9, 1, 0, 1),
+    ]
+    assert curves["survival"].to_list() == pytest.approx([1, 2 / 3, 4 / 9, 2 / 9, 2 / 9])
+    assert summary.select("n", "events", "entered_late").row(0) == (4, 3, 2)
+
+
+def test_where_all_have_ended_before_others_enter():
+    curves, summary = survival_tables(
+        lives_of([(2, 0, "failure"), (9, 5, "failure"), (10, 5, None)]), "failure", ["all"], delayed_entry=True
+    )
+    assert curves.select("time_s", "at_risk", "survival").rows() == [(0, 1, 1), (2, 1, 0), (9, 2, 0), (10, 1, 0)]
+    assert curves["ci_low"].to_list() == [1, None, None, None]
+    assert "all lives under watch had ended at 2 s, before 2 came under watch" in summary["reason"].item()
+
+
+def test_nobody_is_under_watch_at_first():
+    curves, summary = survival_tables(lives_of([(9, 5, "failure"), (10, 5, None)]), "failure", ["all"], True)
+    assert curves.select("time_s", "at_risk", "survival").rows() == [(0, 0, 1), (9, 2, 0.5), (10, 1, 0.5)]
+    assert summary["restricted_mean_s"].item() == pytest.approx(9.5)
+
+
+def test_mean_time_to_failure_counts_the_time_under_watch():
+    lives = truncated().with_columns(gpu_milli=1000, nodes=1)
+    row = mean_time_to_failure(since_watched(lives), "failure", ["all"], [0.95]).row(0, named=True)
+    exposure = int((lives["duration_s"] - lives["entry_s"]).sum())
+    failures = int((lives["event"] == "failure").sum())
+    assert (row["n"], row["events"], row["exposure_s"]) == (lives.height, failures, exposure)
+    assert row["mttf_s"] == pytest.approx(exposure / failures, rel=1e-12)
+    assert row["ci_low_s"] == pytest.approx(2 * exposure / stats.chi2.ppf(0.975, 2 * failures + 2), rel=1e-9)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(0, 20), st.just(0) | st.integers(0, 20), st.sampled_from(["failure", "success"])
+        ),
+        max_size=30,
+    )
+)
+def test_properties(rows):
+    lives = lives_of(rows)
+    curves, summary = survival_tables(lives, "failure", ["all"], delayed_entry=True)
+    counted = [row for row in rows if row[0] is not None and (row[1] == 0 or row[0] > row[1])]
+    assert summary["n"].item() == len(counted)
+    assert curves["events"].sum() + curves["censored"].sum() == len(counted)
+    assert (curves["at_risk"] >= curves["events"] + curves["censored"]).all()
+    if counted:
+        assert (curves["survival"].diff().drop_nulls() <= 0).all() and (curves["survival"] >= 0).all()
+    at_once = lives.with_columns(entry_s=pl.lit(0, pl.Int64))
+    plain, _ = survival_tables(at_once, "failure", ["all"])
+    assert plain.equals(survival_tables(at_once, "failure", ["all"], delayed_entry=True)[0])

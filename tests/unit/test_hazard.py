@@ -1,0 +1,228 @@
+"""Cumulative hazard, cumulative incidence and log-rank tests against statsmodels, SciPy and closed forms."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.duration.hazard_regression import PHReg
+from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
+from statsmodels.stats.multitest import multipletests
+from ttf.stats.hazard import HAZARD_SCHEMA, NO_EVENT_YET, cumulative_hazard
+from ttf.stats.incidence import EVERYBODY, INCIDENCE_SCHEMA, cumulative_incidence, exclusive_causes
+from ttf.stats.logrank import LOGRANK_SCHEMA, MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
+from ttf.stats.p_value import SMALLEST_P
+from ttf.stats.strata import NO_LIFE
+from ttf.stats.survival import kaplan_meier, thin
+
+ENDS = ["failure", "success", "cancelled"]
+LIVES = {"duration_s": pl.Int64, "event": pl.String}
+ROWS = st.lists(st.tuples(st.none() | st.integers(0, 30), st.sampled_from([*ENDS, None])), max_size=40)
+
+
+def lives_of(rows):
+    return pl.DataFrame(rows, schema=LIVES, orient="row")
+
+
+def simulated(n=600, seed=3, strata=4, censored=True):
+    """(lives with a stratum `group`, durations, ends as 1, 2, 3 and 0 for censored, groups)"""
+    rng = np.random.default_rng(seed)
+    time, group = rng.integers(1, 90, n), rng.integers(0, strata, n)
+    end = rng.choice([0, 1, 2, 3] if censored else [1, 2, 3], n)
+    events = [[None, *ENDS][code] for code in end]
+    return pl.DataFrame({"duration_s": time, "event": events, "group": group}), time, end, group
+
+
+def test_cumulative_hazard_by_hand():
+    rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
+    curve = cumulative_hazard(lives_of(rows), "failure", ["all"])
+    assert dict(curve.schema) == HAZARD_SCHEMA
+    assert curve["time_s"].to_list() == [0, 6, 7, 9, 10]
+    assert curve["cumulative_hazard"].to_list() == pytest.approx([0, 3 / 7, *[3 / 7 + 1 / 3] * 3])
+    assert curve["variance"].to_list() == pytest.approx([0, 3 / 49, *[3 / 49 + 1 / 9] * 3])
+    spread = math.exp(1.959963984540054 * math.sqrt(3 / 49 + 1 / 9) / (3 / 7 + 1 / 3))
+    assert curve.row(2)[-3:] == pytest.approx(((3 / 7 + 1 / 3) / spread, (3 / 7 + 1 / 3) * spread, None))
+    assert curve.row(0)[-3:] == (None, None, NO_EVENT_YET)
+
+
+def test_cumulative_hazard_is_the_baseline_of_a_regression_on_nothing():
+    lives, time, end, _ = simulated()
+    rng = np.random.default_rng(0)
+    model = PHReg(time, rng.normal(size=(time.size, 1)), status=(end == 1).astype(int))
+    at, before, _ = model.baseline_cumulative_hazard(np.zeros(1))[0]
+    curve = cumulative_hazard(lives, "failure", ["all"])
+    # It tells the hazard just before each age of an event.
+    places = np.searchsorted(curve["time_s"], at) - 1
+    assert curve["cumulative_hazard"].to_numpy()[places] == pytest.approx(before, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cumulative_incidence_against_statsmodels(seed):
+    lives, time, end, group = simulated(seed=seed)
+    curves = cumulative_incidence(lives, ENDS, ["all", "group"])
+    assert dict(curves.schema) == INCIDENCE_SCHEMA
+    for stratum, chosen in [("all", np.full(time.size, True)), *((str(one), group == one) for one in range(4))]:
+        # Its variance is undefined, by 0 / 0, where nobody is left.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reference = CumIncidenceRight(time[chosen], end[chosen])
+        for code, name in enumerate(ENDS):
+            curve = curves.filter(pl.col("stratum") == stratum, pl.col("event") == name, pl.col("time_s") > 0)
+            assert curve["time_s"].to_list() == reference.times.tolist()
+            assert curve["incidence"].to_list() == pytest.approx(reference.cinc[code].tolist(), abs=1e-9)
+            se, incidence = reference.cinc_se[code], reference.cinc[code]
+            known = np.isfinite(se) & (incidence > 0)
+            assert curve["se"].to_numpy()[known] == pytest.approx(se[known], abs=1e-9)
+            inside = known & curve["ci_low"].is_not_null().to_numpy()
+            power = np.exp(1.959963984540054 * se[inside] / (incidence[inside] * np.log(incidence[inside])))
+            assert curve["ci_high"].to_numpy()[inside] == pytest.approx(incidence[inside] ** power, abs=1e-9)
+            assert curve["ci_low"].to_numpy()[inside] == pytest.approx(incidence[inside] ** (1 / power), abs=1e-9)
+
+
+def test_without_censoring_incidence_is_a_binomial_share():
+    lives, time, end, _ = simulated(censored=False)
+    curve = cumulative_incidence(lives, ENDS, ["all"]).filter(event="success")
+    share = np.array([((end == 2) & (time <= at)).mean() for at in curve["time_s"]])
+    assert curve["incidence"].to_numpy() == pytest.approx(share, abs=1e-12)
+    assert curve["se"].to_numpy() ** 2 == pytest.approx(share * (1 - share) / time.size, abs=1e-12)
+
+
+def test_with_one_end_incidence_is_one_minus_kaplan_meier():
+    lives, *_ = simulated()
+    lives = lives.filter(pl.col("event").is_null() | (pl.col("event") == "failure"))
+    curve, reference = cumulative_incidence(lives, ["failure"], ["all"]), kaplan_meier(lives, "failure")
+    assert curve["incidence"].to_list() == pytest.approx((1 - reference["survival"]).to_list(), abs=1e-12)
+
+
+def test_incidence_of_everybody_has_no_interval():
+    curve = cumulative_incidence(lives_of([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
+    assert curve["incidence"].to_list() == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert curve["reason"].to_list() == [NO_EVENT_YET, None, None, EVERYBODY]
+    assert curve["ci_low"].is_null().to_list() == [True, False, False, True]
+
+
+@settings(deadline=None)
+@given(ROWS)
+def test_ends_and_those_going_on_add_up(rows):
+    lives = lives_of(rows)
+    curves = cumulative_incidence(lives, ENDS, ["all"])
+    if not lives["duration_s"].count():
+        assert curves["reason"].to_list() == [NO_LIFE] * 3 and curves["incidence"].null_count() == 3
+        return
+    total = sum(curves.filter(event=end)["incidence"] for end in ENDS).to_numpy()
+    ended = lives.with_columns(event=pl.when(pl.col("event").is_not_null()).then(pl.lit("any")))
+    assert total == pytest.approx(1 - kaplan_meier(ended, "any")["survival"].to_numpy(), abs=1e-12)
+    limits = curves.drop_nulls("ci_low")
+    assert (limits["ci_low"] <= limits["incidence"] + 1e-12).all()
+    assert (limits["incidence"] <= limits["ci_high"] + 1e-12).all()
+    assert limits["ci_high"].is_finite().all() and curves["se"].is_finite().all()
+    counts = curves.filter(event="failure").select(pl.sum("events", "other_events", "censored")).row(0)
+    assert sum(counts) == lives["duration_s"].count()
+
+
+def test_thinned_curves_keep_their_rows():
+    lives, *_ = simulated()
+    for curves in (cumulative_incidence(lives, ENDS, ["all", "group"]), cumulative_hazard(lives, "failure", ["group"])):
+        thinned = thin(curves, 20)
+        assert thinned.group_by("event", "stratum").len()["len"].max() == 20
+        assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_incidence_interval_covers(n):
+    """Two exponential ends and uniform censoring: the 95 % interval at the median time, 400 samples of a seed."""
+    rng = np.random.default_rng(20)
+    repeats, at = 400, 1.0
+    time = rng.exponential(1, (repeats, n))
+    is_failure = rng.random((repeats, n)) < 0.3
+    until = rng.uniform(0, 4, (repeats, n))
+    truth = 0.3 * (1 - math.exp(-at))
+    # In integers, finely: the estimator reads seconds.
+    seconds = np.floor(np.minimum(time, until) * 1e6).astype(np.int64)
+    event = np.where(until < time, "", np.where(is_failure, "failure", "success"))
+    lives = pl.DataFrame(
+        {"duration_s": seconds.ravel(), "event": event.ravel(), "sample": np.repeat(np.arange(repeats), n)}
+    )
+    curves = cumulative_incidence(lives, ["failure", "success"], ["sample"])
+    last = curves.filter((pl.col("event") == "failure") & (pl.col("time_s") <= at * 1e6)).group_by("stratum").last()
+    known = last.drop_nulls("ci_low")
+    assert known.height > 0.99 * repeats
+    covered = ((known["ci_low"] <= truth) & (truth <= known["ci_high"])).mean()
+    # Three standard errors of a share of 400 are 0.033.
+    assert abs(covered - 0.95) < 0.033
+
+
+def test_causes_that_come_together_are_an_end_of_their_own():
+    lives = pl.DataFrame(
+        {
+            "event": ["failure", "failure", "failure", None, "failure", "failure"],
+            "dbe": [True, False, True, False, False, False],
+            "otb": [False, True, True, False, None, False],
+            "human_error": [False, False, False, False, False, True],
+        }
+    )
+    found, events = exclusive_causes(lives, ["dbe", "otb", "human_error"])
+    assert found["event"].to_list() == ["dbe only", "otb only", "dbe and otb", None, "unknown cause", "human error"]
+    assert events == ["dbe only", "otb only", "human error", "dbe and otb", "unknown cause"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_logrank_against_statsmodels_and_scipy(seed):
+    lives, time, end, group = simulated(seed=seed)
+    failed = end == 1
+    tests = logrank(lives, "failure", ["all", "group"])
+    assert dict(tests.schema) == LOGRANK_SCHEMA
+    overall = tests.row(0, named=True)
+    statistic, p = survdiff(time, failed.astype(int), group)
+    assert (overall["kind"], overall["strata"], overall["df"], overall["n"]) == ("overall", 4, 3, 600)
+    assert overall["events"] == failed.sum()
+    assert (overall["statistic"], overall["p_value"]) == pytest.approx((statistic, p), abs=1e-9)
+    pairs = tests.filter(kind="pairwise")
+    assert pairs.height == 6
+    for row in pairs.iter_rows(named=True):
+        a, b = (
+            stats.CensoredData.right_censored(time[group == int(name)], ~failed[group == int(name)])
+            for name in (row["stratum_a"], row["stratum_b"])
+        )
+        reference = stats.logrank(a, b)
+        assert row["statistic"] == pytest.approx(reference.statistic**2, abs=1e-9)
+        assert row["p_value"] == pytest.approx(reference.pvalue, abs=1e-9)
+    adjusted = multipletests(pairs["p_value"].to_numpy(), method="holm")[1]
+    assert pairs["p_adjusted"].to_numpy() == pytest.approx(adjusted)
+
+
+def test_of_many_strata_the_largest_are_compared():
+    lives, *_ = simulated(n=3000, strata=20)
+    lives = pl.concat([lives, lives.filter(pl.col("group") > 9)])
+    tests = logrank(lives, "failure", ["group"])
+    assert tests.height == 1 + MOST_STRATA * (MOST_STRATA - 1) // 2
+    overall = tests.row(0, named=True)
+    assert overall["strata"] == MOST_STRATA and "of 20 strata the 12 with the most lives" in overall["reason"]
+    assert {str(name) for name in range(10, 20)} <= set(tests["stratum_a"]) | set(tests["stratum_b"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([(5, "failure", "a"), (None, "failure", "b")], TOO_FEW_STRATA),
+        ([(5, None, "a"), (9, None, "b")], NO_CONTRAST),
+        # All have ended together, or the other stratum had ended before.
+        ([(5, "failure", "a"), (5, "failure", "b")], NO_CONTRAST),
+        ([(5, None, "a"), (9, "failure", "b")], NO_CONTRAST),
+    ],
+)
+def test_what_cannot_be_compared_says_so(rows, reason):
+    lives = pl.DataFrame(rows, schema=LIVES | {"group": pl.String}, orient="row")
+    row = logrank(lives, "failure", ["group"]).row(0, named=True)
+    assert (row["statistic"], row["p_value"], row["p_adjusted"], row["reason"]) == (None, None, None, reason)
+
+
+def test_few_expected_events_and_a_vanishing_p_are_told():
+    few = pl.DataFrame([(5, "failure", "a"), (9, "failure", "b")], schema=LIVES | {"group": pl.String}, orient="row")
+    assert logrank(few, "failure", ["group"])["reason"][0] == ROUGH
+    seconds = [*range(1, 4001), *range(10_001, 14_001)]
+    apart = pl.DataFrame({"duration_s": seconds, "event": "failure", "group": ["a"] * 4000 + ["b"] * 4000})
+    row = logrank(apart, "failure", ["group"]).row(0, named=True)
+    assert row["p_value"] == SMALLEST_P and "written as that" in row["reason"]

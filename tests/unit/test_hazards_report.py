@@ -1,0 +1,193 @@
+"""Rule estimate_hazards as a whole: its tables, charts, numbers and section, whatever the lives."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+from ttf.lives import LIFE_COLUMNS
+from ttf.numbers.hazards import of_hazards
+from ttf.numbers.lives import of_lives, of_mttf, of_survival
+from ttf.numbers.metrics import Metrics
+from ttf.report.hazards import hazards
+from ttf.report.source import Numbers, environment
+from ttf.report.trace import Trace
+from ttf.stats.mttf import failures_without_end, mean_time_to_failure
+from ttf.stats.survival import survival_tables
+from ttf.tables import read_csv, write_csv
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = (
+    *("cumulative_hazard", "cumulative_incidence", "logrank", "cox"),
+    *("survival_summary_delayed_entry", "mttf_delayed_entry"),
+)
+CHARTS = ("cumulative_incidence", "hazard_ratios")
+NAMED = ("duration_s", "entry_s", "event", "gpu_count", "gpu_type", "account")
+HOSTILE = ["<script>alert(1)</script>", "{{< include /etc/passwd >}}", "V100\u202e\x00", "line\nbreak", "x" * 5_000]
+
+
+def lives_of(n=400, ends=("failure", "failure", "success", "success", "cancelled", None), types=("T4", "V100"), late=9):
+    rng = np.random.default_rng(n)
+    duration = np.ceil(rng.lognormal(7, 2, n)).astype(np.int64)
+    frame = pl.DataFrame(
+        {
+            "duration_s": duration,
+            "entry_s": [int(seconds) // 2 if number < late else 0 for number, seconds in enumerate(duration)],
+            "event": [ends[number % len(ends)] for number in range(n)],
+            "gpu_count": [2 ** (number % 5) for number in range(n)],
+            "gpu_type": [types[number // 6 % len(types)] for number in range(n)],
+            "account": ["a"] * n,
+        },
+        schema={name: LIFE_COLUMNS[name] for name in NAMED},
+    )
+    blank = [pl.lit(None, dtype=kind).alias(name) for name, kind in LIFE_COLUMNS.items() if name not in frame.columns]
+    return frame.with_columns(blank).with_columns(gpu_milli=pl.col("gpu_count") * 1000, nodes=1, unit_id=pl.lit("u"))
+
+
+CASES = {
+    "ordinary": lives_of(),
+    "hostile": lives_of(types=HOSTILE),
+    "no failures": lives_of(ends=("success", None)),
+    "all fail": lives_of(ends=("failure",), late=0),
+    "tiny": lives_of(n=2),
+    "nobody": lives_of(n=0),
+    "of 0 s": lives_of(n=40).with_columns(duration_s=0, entry_s=0),
+    "ends unknown": lives_of(n=30).with_columns(duration_s=pl.lit(None, pl.Int64), entry_s=0),
+}
+
+
+def run(folder, lives, gives="jobs", causes=()):
+    """The rule on some lives, and beside its tables those of rule fit_mttf that its section names."""
+    (folder / "tables").mkdir(parents=True)
+    (folder / "figures").mkdir()
+    lives.write_parquet(folder / "lives.parquet")
+    strata = ["gpu_type", "gpu_count", "account"] if gives == "jobs" else ["gpu_type"]
+    covariates = ["gpu_count", "nodes", "gpu_type", "account"] if gives == "jobs" else ["gpu_type"]
+    output = {table: str(folder / "tables" / f"{table}.csv") for table in TABLES}
+    snakemake = SimpleNamespace(
+        input=SimpleNamespace(lives=str(folder / "lives.parquet")),
+        output=SimpleNamespace(
+            **output,
+            index=str(folder / "figures" / "hazards.index.json"),
+            specs=[str(folder / "figures" / f"{chart}.vl.json") for chart in CHARTS],
+            svgs=[str(folder / "figures" / f"{chart}.svg") for chart in CHARTS],
+        ),
+        params=SimpleNamespace(
+            max_steps=50, strata=strata, causes=list(causes), covariates=covariates, unit="pod", synthetic=False
+        ),
+        log=[str(folder / "log")],
+        rule="estimate_hazards",
+        wildcards=SimpleNamespace(trace="t"),
+        threads=1,
+    )
+    runpy.run_path(str(ROOT / "scripts" / "estimate_hazards.py"), init_globals={"snakemake": snakemake})
+    curves, summary = survival_tables(lives, "failure", ["all", *strata])
+    mttf = mean_time_to_failure(lives, "failure", ["all", *strata])
+    write_csv(summary, folder / "tables" / "survival_summary.csv")
+    write_csv(mttf, folder / "tables" / "mttf.csv")
+    metrics = Metrics()
+    if gives == "lives":
+        of_lives(metrics, lives)
+    of_survival(metrics, summary, curves)
+    of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
+    of_hazards(metrics, {table: read_csv(folder / "tables" / f"{table}.csv") for table in TABLES})
+    return Trace("t", 1, {"gives": gives, "analyses": ["hazards"], "unit": "pod"}, folder), metrics
+
+
+def section(trace, metrics):
+    """The text of the section, with tables and charts as [name]."""
+    made = hazards(trace, lambda name: f"t1-table-{name}")
+    index = json.loads((trace.folder / "figures" / "hazards.index.json").read_text())
+    text = (
+        environment(ROOT / "report")
+        .get_template("sections/hazards.qmd")
+        .render(
+            id="t1",
+            unit="pod",
+            trace=trace,
+            m=Numbers(metrics),
+            chart=lambda name: "" if index[name]["empty"] else f"[{name}]",
+            table=lambda name, caption: f"[{name}]" if name in made else "",
+            has_chart=lambda name: not index[name]["empty"],
+            has_table=lambda name: name in made or name == "causes",
+            logrank=[key.split(".")[1] for key in metrics if key.startswith("logrank.") and key.endswith(".strata")],
+            most_strata=12,
+        )
+    )
+    return " ".join(text.split()), made
+
+
+@pytest.mark.parametrize("gives", ["jobs", "lives"])
+@pytest.mark.parametrize("case", CASES)
+def test_any_lives_give_tables_charts_and_text(case, gives, tmp_path):
+    trace, metrics = run(tmp_path / "t", CASES[case], gives)
+    for name in TABLES:
+        table = trace.table(name)
+        assert table.select(pl.selectors.float()).unpivot()["value"].drop_nulls().is_finite().all()
+        if name in ("logrank", "cox"):
+            asked = "statistic" if name == "logrank" else "hazard_ratio"
+            unsaid = table.filter(pl.col(asked).is_null() & pl.col("reason").is_null())
+            assert unsaid.height == 0 or unsaid["covariate"].to_list() == ["all"]
+    for chart in CHARTS:
+        spec = (tmp_path / "t" / "figures" / f"{chart}.vl.json").read_text()
+        assert "<svg" in vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    text, made = section(trace, metrics)
+    assert not re.search(r"\b(nan|None|inf|null)\b", text)
+    assert "0 of 0" not in text and "  " not in text
+    assert not any("<script" in html for html in made.values())
+    for name in re.findall(r"@tbl-t1-(\w+)", text):
+        assert f"[{name}]" in text
+
+
+def test_what_the_section_tells(tmp_path):
+    trace, metrics = run(tmp_path / "t", CASES["ordinary"])
+    text, made = section(trace, metrics)
+    assert [name for name in made if name != "pairs"] == ["incidence", "logrank", "cox", "delayed"]
+    incidence = trace.table("cumulative_incidence")
+    assert incidence["event"].unique(maintain_order=True).to_list() == ["failure", "success", "cancelled"]
+    assert incidence.group_by("event", "stratum_by", "stratum").len()["len"].max() <= 50
+    failures = (CASES["ordinary"]["event"] == "failure").sum()
+    assert f"A Cox regression of 400 lives with {failures} failures on all covariates together" in text
+    assert "9 pods of 400 had started before the first end" in text
+    late = trace.table("mttf_delayed_entry").row(0, named=True)
+    plain = trace.table("mttf").row(0, named=True)
+    entries = int(CASES["ordinary"]["entry_s"].sum())
+    assert late["exposure_s"] == plain["exposure_s"] - entries and late["events"] == plain["events"]
+    assert metrics["delayed_entry.late"]["value"] == 9
+    assert "By gpu&#95;type: 2 strata" in text
+    nothing, _ = section(*run(tmp_path / "no", CASES["no failures"]))
+    assert "There is no hazard ratio to tell: fewer than 10 events&#58; no fit." in nothing
+
+
+def test_causes_compete_as_what_excludes_what(tmp_path):
+    lives = lives_of(ends=("failure", "failure", None), late=0).with_row_index()
+    lives = lives.with_columns(
+        dbe=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 2 == 0),
+        otb=(pl.col("event") == "failure").fill_null(False) & (pl.col("index") % 7 < 4),
+    )
+    trace, metrics = run(tmp_path / "t", lives, "lives", ["dbe", "otb"])
+    incidence = trace.table("cumulative_incidence").filter(stratum_by="all")
+    names = ["dbe only", "otb only", "dbe and otb", "unknown cause"]
+    assert incidence["event"].unique(maintain_order=True).to_list() == names
+    for name in ("cumulative_hazard", "logrank", "cox", "mttf_delayed_entry"):
+        assert trace.table(name)["event"].unique(maintain_order=True).to_list() == ["failure", "dbe", "otb"]
+    text, _ = section(trace, metrics)
+    assert "they stand together as an end of their own" in text
+    assert "there is no delayed entry" in text
+
+
+def test_charts_say_what_the_tables_say(tmp_path):
+    trace, _ = run(tmp_path / "t", CASES["ordinary"])
+    index = json.loads((trace.folder / "figures" / "hazards.index.json").read_text())
+    at_day = trace.table("cumulative_incidence").filter(stratum_by="all").filter(pl.col("time_s") <= 86_400)
+    failed = at_day.filter(event="failure")["incidence"][-1]
+    assert index["cumulative_incidence"]["title"].startswith(f"After 1 day, {100 * failed:.0f} % of pods have failed")
+    ratios = json.loads((trace.folder / "figures" / "hazard_ratios.vl.json").read_text())["datasets"]["ratios"]
+    told = trace.table("cox").drop_nulls("hazard_ratio")
+    assert [row["ratio"] for row in ratios] == pytest.approx(told["hazard_ratio"].to_list(), rel=1e-5)
+    assert [row["changes"] for row in ratios] == (told["proportionality_p"] < 0.05).to_list()
