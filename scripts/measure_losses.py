@@ -8,17 +8,18 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.lost_work import concentration_chart, lost_work_chart, what_if_chart
     from ttf.charts.saving import save_charts
-    from ttf.runs import runs
+    from ttf.runs import runs, with_reasons
     from ttf.stats.lost_work import lost_work, lost_work_by_month
     from ttf.stats.owners import concentration, failures_by_owner
     from ttf.stats.repeats import repeats
     from ttf.stats.what_if import what_if
     from ttf.tables import write_csv
 
-    jobs = pl.read_parquet(snakemake.input.jobs)
-    attempts = dict(snakemake.input.items()).get("attempts")
-    lives = pl.read_parquet(snakemake.input.infra_lives)
-    of_jobs = runs(jobs, pl.read_parquet(attempts) if attempts else None, lives)
+    inputs = {name: pl.read_parquet(path) for name, path in snakemake.input.items() if name != "code"}
+    jobs, attempts = inputs["jobs"], inputs.get("attempts")
+    if "reasons" in inputs:
+        jobs, attempts = with_reasons(jobs, attempts, inputs["reasons"])
+    of_jobs = runs(jobs, attempts, inputs["infra_lives"])
     settings = snakemake.params.settings
     cost = (settings["checkpoint_interval_s"], settings["preemption_window_s"])
     begin_s = jobs.select(pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())).item()

@@ -59,6 +59,25 @@ def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.Data
     )
 
 
+def with_reasons(
+    jobs: pl.DataFrame, attempts: pl.DataFrame | None, reasons: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """jobs and attempts, the ones that runs are made of with `deterministic`: whether their failure would come again.
+
+    reasons: the rows of reasons.parquet, one for each failed attempt, or failed job where there are no attempts.
+    """
+    key = ["job_id", "task"] if attempts is None else ["job_id", "attempt"]
+    told = (jobs if attempts is None else attempts).join(
+        reasons.select(*key, "deterministic"),
+        on=key,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+        validate="m:1",
+    )
+    return (told, None) if attempts is None else (jobs, told)
+
+
 def gpu_time() -> pl.Expr:
     """Milli-GPU seconds of a run, blank where its run time is. 128 bits wide, so that sums fit."""
     return pl.col("gpu_milli").cast(pl.Int128) * pl.col("runtime_s")

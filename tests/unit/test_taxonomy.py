@@ -20,6 +20,7 @@ from ttf.numbers.metrics import Metrics
 from ttf.numbers.taxonomy import of_taxonomy
 from ttf.report.blocks import Numbers
 from ttf.report.source import environment
+from ttf.runs import with_reasons
 from ttf.tables import read_csv, write_csv
 from ttf.taxonomy import (
     ATTEMPT_COLUMNS,
@@ -779,3 +780,23 @@ def test_the_prose_fits_what_there_is(columns, said, not_said):
     text = prose(**columns)
     assert [words for words in said if words not in text] == []
     assert [words for words in [*not_said, "nan", "None", "0 of 0"] if words in text] == []
+
+
+# What losses make of them ---------------------------------------------------------------------------------
+
+
+def test_reasons_come_back_to_their_jobs_and_attempts():
+    jobs = jobs_of(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
+    told = classify(every_attempt(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
+    of_jobs, none = with_reasons(jobs, None, told.select(REASON_COLUMNS))
+    assert none is None
+    assert of_jobs["deterministic"].to_list() == [False, None, False]
+    assert of_jobs.drop("deterministic").equals(jobs)
+    attempts = pl.DataFrame({"job_id": ["8", "8"], "attempt": [0, 1], "state": ["OUT_OF_MEMORY", "COMPLETED"]})
+    attempts = attempts.with_columns(
+        runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
+    )
+    told = classify(every_attempt(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
+    same, of_attempts = with_reasons(jobs, attempts, told.select(REASON_COLUMNS))
+    assert same.equals(jobs)
+    assert of_attempts["deterministic"].to_list() == [True, None]

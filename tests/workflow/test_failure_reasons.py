@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from sacct_story import FIXTURES
 from study_runs import Checkout, check_out
+from ttf.tables import read_csv
 
 OWN = """\
 reasons:
@@ -50,6 +51,9 @@ def test_reasons_numbers_and_text(done):
         ("8", 0, "GPU unavailable", "system software or hardware", False),
         ("12", 0, "Semantic error", "user program", True),
     ]
+    # Of the five, one would come again, and its job was not run again.
+    what_if = read_csv(results / "tables/what_if.csv").filter(pl.col("scenario") == "no_retry_of_deterministic")
+    assert what_if.select("n", "affected", "reason").rows() == [(1, 0, None)]
     metrics = json.loads((results / "metrics.json").read_text())
     told = {name: metrics[f"taxonomy.{name}"]["value"] for name in ("trials", "matched", "by_state", "wrong_lines")}
     assert told == {"trials": 5, "matched": 4, "by_state": 1, "wrong_lines": 1}
@@ -65,7 +69,7 @@ def test_reasons_numbers_and_text(done):
 
 def test_an_edited_taxonomy_reruns_what_depends_on_it(done):
     study, config = done
-    again = {"classify_failures", "summarise", "write_report_source"}
+    again = {"classify_failures", "measure_losses", "summarise", "write_report_source"}
     (study.folder / "own.yaml").write_text("# Only a comment.\n" + OWN)
     assert study.planned(*TARGETS, **config) == set()
     for file in ("own.yaml", "config/taxonomy.yaml"):

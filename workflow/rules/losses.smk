@@ -9,6 +9,12 @@ rule measure_losses:
                 {"attempts": "results/{trace}/attempts.parquet"} if wildcards.trace in ATTEMPT_TRACES else {}
             )
         ),
+        # Which failures would come again.
+        unpack(
+            lambda wildcards: (
+                {"reasons": "results/{trace}/reasons.parquet"} if wildcards.trace in REASON_TRACES else {}
+            )
+        ),
         jobs="results/{trace}/jobs.parquet",
         infra_lives="results/{trace}/lives_infra.parquet",
         code=code_of("measure_losses"),
