@@ -1,0 +1,283 @@
+"""Effective training time: closed forms, their limits, the simulation, and the best checkpoint interval."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from ttf.stats.ettr import (
+    APPROXIMATION_LIMIT,
+    Plan,
+    daly_young_interval_s,
+    ettr_combined,
+    ettr_long_run,
+    ettr_renewal,
+    ettr_v1,
+    ettr_v2,
+    expected_interruptions,
+    expected_scheduled_s,
+    expected_wall_s,
+    optimal_interval_s,
+    simulate,
+    simulated_ettr,
+)
+
+DAY = 86_400
+PLAN = Plan(
+    failures_per_s=1000 * 6.5e-3 / DAY, interval_s=3600, write_s=300, restart_s=300, queue_s=600, productive_s=14 * DAY
+)
+
+
+def of_gpus(gpus: int, per_1000_node_days: float = 6.5, **habits: float) -> Plan:
+    """As the paper has it: 8 GPUs a node, an hour between checkpoints that are free, 5 minutes to start, no queue."""
+    rate = gpus / 8 * per_1000_node_days / 1000 / DAY
+    usual = {"interval_s": 3600, "write_s": 0, "restart_s": 300, "queue_s": 0, "productive_s": 14 * DAY}
+    return Plan(rate, **(usual | habits))
+
+
+def runs_of(plan: Plan, runs: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return simulate(replace(plan, failures_per_s=np.full(runs, plan.failures_per_s)), np.random.default_rng(seed))
+
+
+# Times in seconds, small and large against each other, and a load that can still be simulated.
+PLANS = st.builds(
+    Plan,
+    failures_per_s=st.floats(0, 1e-3),
+    interval_s=st.floats(1, 1e4),
+    write_s=st.floats(0, 1e3),
+    restart_s=st.floats(0, 1e4),
+    queue_s=st.floats(0, 1e5),
+    productive_s=st.floats(1, 1e7),
+)
+
+
+def test_by_hand() -> None:
+    # Two failures a day, half an hour and ten minutes lost each, ten minutes waiting; ten days of work.
+    plan = Plan(2 / DAY, 3600, 300, 600, 600, 10 * DAY)
+    lost = 2 * 2400 / DAY
+    assert plan.lost_share == pytest.approx(lost)
+    assert ettr_v1(plan) == pytest.approx((1 - lost) / (1 + 1200 / (10 * DAY) + 1200 / DAY))
+    assert ettr_v2(plan) == pytest.approx((1 - lost) / (1 + 300 / 3600))
+    scheduled = (10 * DAY * (1 + 300 / 3600) + 600) / (1 - lost)
+    assert ettr_combined(plan) == pytest.approx(10 * DAY / (scheduled + 600 * (1 + 2 * scheduled / DAY)))
+
+
+def test_the_combined_form_comes_to_the_others() -> None:
+    # Version 1 drops a term of the denominator, the wait that lost halves of intervals would have.
+    free = replace(PLAN, write_s=0)
+    dropped = free.failures_per_s * free.queue_s * free.interval_s / 2 / free.productive_s
+    assert 1 / ettr_v1(free) - 1 / ettr_combined(free) == pytest.approx(dropped / (1 - free.lost_share), rel=1e-9)
+    long = replace(PLAN, queue_s=0, productive_s=1e15)
+    assert ettr_combined(long) == pytest.approx(ettr_v2(long), rel=1e-9)
+
+
+def test_without_failures_all_is_exact() -> None:
+    calm = replace(PLAN, failures_per_s=0.0)
+    wall = 600 + 300 + 14 * 24 * 3900
+    assert expected_wall_s(calm) == expected_scheduled_s(calm) + 600 == wall
+    assert expected_interruptions(calm) == 0
+    assert ettr_renewal(calm) == ettr_combined(calm) == pytest.approx(14 * DAY / wall, rel=1e-15)
+    assert ettr_long_run(calm) == pytest.approx(12 / 13)
+    walls, interruptions = runs_of(calm, 3, 0)
+    assert walls.tolist() == [wall] * 3 and not interruptions.any()
+
+
+def test_one_piece_is_the_classical_restart() -> None:
+    # A job without checkpoints that starts up with itself: (e^(lambda T) - 1) / lambda.
+    plan = Plan(1e-4, 5000, 0, 700, 0, 5000)
+    assert expected_scheduled_s(plan) == pytest.approx(np.expm1(0.57) / 1e-4, rel=1e-12)
+
+
+def test_the_last_piece_may_be_short() -> None:
+    # 2.5 intervals are three pieces with three writes.
+    calm = Plan(0.0, 1000, 10, 0, 0, 2500)
+    assert expected_wall_s(calm) == 2530
+    assert expected_wall_s(replace(calm, interval_s=1e9)) == 2510
+    # A third of the work, rounded, is three pieces and not four.
+    assert expected_wall_s(replace(calm, interval_s=2500 / 3 * (1 - 1e-15))) == pytest.approx(2530)
+
+
+@given(PLANS)
+def test_long_runs_come_to_the_long_run_form(plan: Plan) -> None:
+    pieces = 1e9
+    long = replace(plan, productive_s=plan.interval_s * pieces)
+    start = (plan.restart_s + plan.queue_s) * np.exp(plan.failures_per_s * plan.restart_s)
+    assert ettr_renewal(long) == pytest.approx(ettr_long_run(plan), rel=1e-9 + 3 * start / (pieces * plan.interval_s))
+
+
+@given(PLANS)
+def test_the_ratio_is_a_share_and_failures_only_harm(plan: Plan) -> None:
+    ratio = ettr_renewal(plan)
+    assert 0 <= ratio <= 1
+    assert ettr_renewal(replace(plan, failures_per_s=plan.failures_per_s * 1.1)) <= ratio
+    assert ettr_renewal(replace(plan, restart_s=plan.restart_s * 1.1)) <= ratio * (1 + 1e-12)
+    assert ettr_renewal(replace(plan, write_s=plan.write_s * 1.1)) <= ratio * (1 + 1e-12)
+
+
+@given(PLANS, st.integers(1, 1000))
+def test_version_1_is_a_lower_bound_where_writes_are_free(plan: Plan, pieces: int) -> None:
+    whole = replace(plan, write_s=0, productive_s=plan.interval_s * pieces)
+    bound = ettr_v1(whole)
+    assert np.isnan(bound) or bound <= ettr_renewal(whole) * (1 + 1e-9)
+
+
+@given(st.lists(PLANS, min_size=1, max_size=5))
+def test_arrays_give_what_numbers_give(plans: list[Plan]) -> None:
+    stacked = Plan(*(np.array([getattr(plan, field.name) for plan in plans]) for field in fields(Plan)))
+    for form in (ettr_v1, ettr_v2, ettr_combined, ettr_renewal, ettr_long_run, expected_interruptions):
+        assert form(stacked) == pytest.approx([form(plan) for plan in plans], rel=1e-13, nan_ok=True)
+
+
+@pytest.mark.parametrize("lost", [1.0, 1.5])
+def test_beyond_their_range_the_approximations_are_none(lost: float) -> None:
+    plan = replace(PLAN, failures_per_s=lost / (PLAN.restart_s + PLAN.interval_s / 2))
+    assert np.isnan([ettr_v1(plan), ettr_v2(plan), ettr_combined(plan)]).all()
+    assert 0 < ettr_renewal(plan) < 0.6
+
+
+def test_what_would_never_end_has_no_effective_time() -> None:
+    endless = replace(PLAN, failures_per_s=1.0)
+    assert expected_wall_s(endless) == np.inf
+    assert ettr_renewal(endless) == ettr_long_run(endless) == 0
+    alone = replace(endless, productive_s=3600)
+    assert expected_wall_s(alone) == np.inf
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Plan)])
+@pytest.mark.parametrize("value", [-1, np.nan, np.inf, np.array([1.0, -1.0])])
+def test_nonsense_is_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        replace(PLAN, **{name: value})
+
+
+@pytest.mark.parametrize("name", ["interval_s", "productive_s"])
+def test_no_work_is_no_plan(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} has to be above 0"):
+        replace(PLAN, **{name: 0})
+
+
+# The simulation ------------------------------------------------------------------------------------------
+
+
+GRID = [
+    replace(PLAN, failures_per_s=load / 3600, restart_s=restart, queue_s=queue, write_s=write, productive_s=work)
+    for load in (0.003, 0.05, 0.4, 1.5)
+    for restart, queue, write in ((0, 0, 0), (300, 600, 300), (1200, 7200, 0))
+    for work in (4 * 3600, 100.3 * 3600)
+]
+
+
+@pytest.mark.parametrize("number", range(len(GRID)))
+def test_the_simulation_agrees_with_the_exact_form(number: int) -> None:
+    plan = GRID[number]
+    wall, interruptions = runs_of(plan, 4000, seed=100 + number)
+    estimate, error = simulated_ettr(plan.productive_s, wall)
+    assert abs(estimate - ettr_renewal(plan)) < 4 * error
+    spread = interruptions.std(ddof=1) / np.sqrt(interruptions.size)
+    assert abs(interruptions.mean() - expected_interruptions(plan)) < 4 * spread
+    # Queued are the submission and every interruption, nothing else.
+    assert (wall - plan.queue_s * (1 + interruptions)).min() >= plan.productive_s
+
+
+def test_the_simulation_is_that_of_its_seed() -> None:
+    one, two, other = (runs_of(PLAN, 50, seed)[0] for seed in (1, 1, 2))
+    assert (one == two).all()
+    assert (one != other).any()
+
+
+def test_runs_of_different_plans_are_played_at_once() -> None:
+    rates = np.repeat([0.0, 1e-5, 1e-4], 2000)
+    wall, interruptions = simulate(replace(PLAN, failures_per_s=rates), np.random.default_rng(5))
+    for rate in (1e-5, 1e-4):
+        plan = replace(PLAN, failures_per_s=rate)
+        estimate, error = simulated_ettr(plan.productive_s, wall[rates == rate])
+        assert abs(estimate - ettr_renewal(plan)) < 4 * error
+    assert not interruptions[rates == 0].any()
+
+
+def test_a_standard_error_needs_two_runs() -> None:
+    with pytest.raises(ValueError, match="two runs"):
+        simulated_ettr(1.0, np.array([2.0]))
+
+
+def test_the_standard_error_is_that_of_repeated_simulations() -> None:
+    plan = replace(PLAN, productive_s=2 * DAY)
+    found = [simulated_ettr(plan.productive_s, runs_of(plan, 200, seed)[0]) for seed in range(200)]
+    estimates, errors = np.array(found).T
+    assert estimates.std(ddof=1) == pytest.approx(errors.mean(), rel=0.15)
+
+
+# Against the paper and earlier simulations of it ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plan", "form", "error_percent"),
+    [
+        (of_gpus(8000), ettr_v1, -1.0),
+        (of_gpus(8000, restart_s=1200), ettr_v1, -2.8),
+        (of_gpus(8000, queue_s=300), ettr_v1, -1.1),
+        (of_gpus(8000, write_s=300), ettr_v2, 0.1),
+        (of_gpus(16_000), ettr_v1, -5.0),
+        (of_gpus(100_000, interval_s=420), ettr_v1, -15),
+        (of_gpus(8000, 5.0), ettr_v1, -0.6),
+        (of_gpus(8000, 5.0, restart_s=1200), ettr_v1, -1.4),
+    ],
+)
+def test_the_error_of_the_approximations(plan: Plan, form, error_percent: float) -> None:
+    # An earlier simulation of the same cases; its own error is some tenths of a per cent.
+    assert 100 * (form(plan) / ettr_renewal(plan) - 1) == pytest.approx(error_percent, abs=0.45)
+
+
+def test_the_bias_grows_beyond_the_limit() -> None:
+    inside, outside = of_gpus(8000), of_gpus(100_000, interval_s=420)
+    assert inside.lost_share < APPROXIMATION_LIMIT < outside.lost_share
+
+
+# The best interval ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("load", 10.0 ** np.arange(-12, 2))
+def test_the_best_interval_is_that_of_a_numerical_search(load: float) -> None:
+    rate = 1e-4
+    write = load / rate
+    best = optimal_interval_s(rate, write)
+
+    def log_scheduled(log_interval: float) -> float:
+        # The logarithm of the time a second of work takes; minus 1 it keeps its digits near the best.
+        plan = Plan(rate, np.exp(log_interval), write, 0, 0, 1)
+        return 1 / ettr_long_run(plan) - 1
+
+    found = minimize_scalar(
+        log_scheduled, bounds=np.log([best / 20, best * 20]), method="bounded", options={"xatol": 1e-9}
+    )
+    # At its flat bottom a search finds half of the digits.
+    assert best == pytest.approx(np.exp(found.x), rel=2e-4)
+    assert best <= daly_young_interval_s(rate, write)
+
+
+@pytest.mark.parametrize("load", [1e-10, 0.999e-6, 1.001e-6, 1e-3, 1.0])
+def test_the_best_interval_solves_its_equation(load: float) -> None:
+    x = optimal_interval_s(1.0, load)
+    # 1 - e^(-(x + load)) = x, solved for the load, in which small x keep their digits.
+    assert -np.log1p(-x) - x == pytest.approx(load, rel=1e-5)
+
+
+@given(st.floats(1e-8, 1e-3), st.floats(0.1, 1e4), st.floats(0.3, 3), st.floats(0, 1e4), st.floats(0, 1e5))
+def test_no_other_interval_is_better(rate: float, write: float, factor: float, restart: float, queue: float) -> None:
+    best = Plan(rate, optimal_interval_s(rate, write), write, restart, queue, 1)
+    other = replace(best, interval_s=best.interval_s * factor)
+    assert ettr_long_run(other) <= ettr_long_run(best) * (1 + 1e-12)
+
+
+def test_ends_of_the_best_interval() -> None:
+    assert optimal_interval_s(1e-4, 0) == daly_young_interval_s(1e-4, 0) == 0
+    assert optimal_interval_s(0, 300) == daly_young_interval_s(0, 300) == np.inf
+    assert np.isnan([optimal_interval_s(0, 0), daly_young_interval_s(0, 0)]).all()
+    assert optimal_interval_s(np.array([0, 1e-4]), 300).shape == (2,)
+
+
+def test_daly_young_of_the_paper() -> None:
+    # Version 2: 12,000 GPUs, a write of 10 s: every 7 minutes.
+    assert daly_young_interval_s(1500 * 6.5e-3 / DAY, 10) / 60 == pytest.approx(7.0, abs=0.05)
