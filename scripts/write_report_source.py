@@ -9,6 +9,7 @@ def main(snakemake):
 
     import vl_convert
     from ttf.report.comparison import comparison_section
+    from ttf.report.ettr import reference_section
     from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
     from ttf.report.trace import Trace
@@ -24,6 +25,7 @@ def main(snakemake):
         text = trace_source(jinja, trace, params.cutoffs_s)
         Path(path).write_text(text, encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
+    sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))
     if snakemake.input.comparison:
         about = {trace.name: trace.about for trace in traces}
         sections["comparison"] = comparison_section(jinja, about, results / "comparison")

@@ -14,8 +14,9 @@ _TEXT = {
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
     *("basis", "node_gpus_from", "part"),
     *("quantity", "group_by", "group", "gpu_request", "resource"),
+    *("assumption", "rate", "mitigation"),
 }
-_TRUTH = {"reject", "converged", "best", "complete", "deterministic"}
+_TRUTH = {"reject", "converged", "best", "complete", "deterministic", "approximation_valid"}
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
@@ -24,6 +25,7 @@ _WHOLE = {
     *("linked_preemptions", "owners", "owners_in_top", "groups", "affected", "given_up", "start_s", "end_s", "trial_s"),
     *("strata", "proportionality_df", "other_events", "entered_late"),
     *("rows_passed", "rows_failed", "n_before", "n_after"),
+    *("gpus", "nodes", "simulated_runs", "attempts", "interruptions"),
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
     *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),
     *("asked_more", "used_more", "at_least", "groups"),

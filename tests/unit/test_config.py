@@ -214,7 +214,10 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 # Messages -------------------------------------------------------------------------------------------------
 
-TOP = "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, infra_failures, sizes."
+TOP = (
+    "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, infra_failures, sizes, "
+    "ettr."
+)
 NAMES = "letters, digits, _ and - only"
 
 
@@ -463,6 +466,14 @@ FULL = {
     "lost_work": {"checkpoint_interval_s": 1, "preemption_window_s": 0, "trial_minutes": [1], "owners": 1},
     "infra_failures": INFRA,
     "sizes": {"above_gpus": 0},
+    "ettr": {
+        "gpus": [1],
+        "checkpoint_intervals_s": [1],
+        **dict.fromkeys(["run_gpus", "productive_s", "checkpoint_write_s", "restart_s", "queue_s", "seed"], 1),
+        "simulations": 2,
+        "run_key": ["user"],
+        "run_at_least_s": 0,
+    },
 }
 
 

@@ -141,7 +141,7 @@ def test_what_would_never_end_has_no_effective_time() -> None:
     endless = replace(PLAN, failures_per_s=1.0)
     assert expected_wall_s(endless) == np.inf
     assert ettr_renewal(endless) == ettr_long_run(endless) == 0
-    alone = replace(endless, productive_s=3600)
+    alone = replace(endless, productive_s=3600, queue_s=0)
     assert expected_wall_s(alone) == np.inf
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from study_runs import pods, write_pods
+from ttf.stats.ettr import Plan, ettr_renewal, expected_interruptions, expected_wall_s, optimal_interval_s
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -88,6 +89,39 @@ def test_numbers_on_the_page_are_those_of_the_tables(finished_study):
     share = metrics["outcomes.failure_share"]["value"]
     assert f"{100 * share:.1f}\u00a0%" in text
     assert f"{metrics['outcomes.ended']['value']:,}" in text
+
+
+PLANNER = "chart-t1-ettr-planner"
+SIGNALS = ["rate", "interval_s", "write_s", "start_s", "queue_s", "work_s", "ettr", "interruptions", "wall_s", "best_s"]
+
+
+def planned(page) -> dict[str, float]:
+    return {name: page.evaluate(f"views['{PLANNER}'].signal('{name}')") for name in SIGNALS}
+
+
+def test_planner_answers_its_sliders_as_python_does(finished_study):
+    with opened(finished_study.folder / "results/report/index.html", 390) as (page, errors, _):
+        before = planned(page)
+        for slider, value, words in (("log_size", 14, "16,384"), ("work_days", 3, "3 days"), ("write_s", 30, "30 s")):
+            page.locator(f"#{PLANNER} input[name={slider}]").fill(str(value))
+            page.wait_for_function(
+                f"document.querySelector('#{PLANNER} input[name={slider}] ~ output').textContent === '{words}'"
+            )
+        after = planned(page)
+        shown = " ".join(page.locator(f"#{PLANNER} svg text").all_text_contents())
+        assert errors == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        sliders = page.locator(f"#{PLANNER} .vega-bindings").bounding_box()
+        assert sliders["x"] >= 0 and sliders["x"] + sliders["width"] <= 390
+    assert after["ettr"] < before["ettr"]
+    for found in (before, after):
+        plan = Plan(*(found[name] for name in SIGNALS[:6]))
+        assert found["ettr"] == pytest.approx(ettr_renewal(plan), rel=1e-9)
+        assert found["interruptions"] == pytest.approx(expected_interruptions(plan), rel=1e-9)
+        assert found["wall_s"] == pytest.approx(expected_wall_s(plan), rel=1e-9)
+        assert found["best_s"] == pytest.approx(optimal_interval_s(plan.failures_per_s, plan.write_s), rel=1e-8)
+    assert f"{100 * after['ettr']:.1f} %" in shown
+    assert "16,384 GPUs on" in shown
 
 
 def test_hostile_text_from_a_trace_is_shown_as_text(checkout):

@@ -13,7 +13,8 @@ REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
 FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT
 FROM_LIVES = {"fit_mttf"} | FROM_HAZARDS | FROM_SUMMARY
-FROM_SIZES = {"measure_sizes", "summarise"} | REPORT
+FROM_PLANS = {"plan_ettr", "summarise"} | REPORT
+FROM_SIZES = {"measure_sizes"} | FROM_PLANS
 FROM_LOSSES = {"measure_losses", "summarise"} | REPORT
 FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES
 FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
@@ -33,8 +34,11 @@ EDITED_MODULES = {
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_INFRA_LIVES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES,
+    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES | {"recompute_ettr"},
     "scripts/ttf/stats/sizes.py": FROM_SIZES,
+    "scripts/ttf/stats/ettr.py": {"recompute_ettr"} | FROM_PLANS,
+    "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
+    "scripts/ttf/charts/planner.py": FROM_PLANS,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
@@ -74,6 +78,9 @@ CHANGED_KEYS = {
     ),
     "survival.max_steps": (with_config(survival={"max_steps": 50}), FROM_LIVES | {"write_config"}),
     "sizes.above_gpus": (with_config(sizes={"above_gpus": 16}), FROM_SIZES | {"write_config"}),
+    "ettr.seed": (with_config(ettr={"seed": 1}), FROM_PLANS | {"write_config"}),
+    # Of traces that tell attempts apart.
+    "ettr.run_key": (with_config(ettr={"run_key": ["user"]}), {"write_config"}),
     "infra_failures.states": (
         with_config(infra_failures={"states": ["Failed"]}),
         {"derive_infra_lives", "write_config"} | FROM_INFRA_LIVES,

@@ -185,6 +185,11 @@ def tables_of_summary(wildcards):
     )
 
 
+def settings_of(section, *keys):
+    """These keys of a section of the configuration, those that have a value."""
+    return {key: config[section][key] for key in keys if key in config[section]}
+
+
 def of_every_trace(pattern):
     return collect(pattern, trace=config["study"])
 

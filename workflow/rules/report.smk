@@ -31,6 +31,7 @@ rule write_report_source:
         figures=of_every_trace("results/{trace}/figures/index.json"),
         analyses=[collect(about["outputs"]["index"], trace=about["traces"]) for about in ANALYSES.values()],
         comparison=list(COMPARISON.values()),
+        ettr_reference=rules.recompute_ettr.output.reference,
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
         templates=[local(path) for path in TEMPLATES],

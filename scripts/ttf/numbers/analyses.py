@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from ttf.numbers.ettr import of_ettr, of_ettr_measured
 from ttf.numbers.hazards import of_hazards
 from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
@@ -19,6 +20,8 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "sizes": lambda metrics, tables: of_sizes(
         metrics, tables["mttf_by_gpus"], tables["node_failure_rate"], tables["size_law"]
     ),
+    "ettr": of_ettr,
+    "ettr_measured": lambda metrics, tables: of_ettr_measured(metrics, tables["ettr_measured"]),
     "taxonomy": lambda metrics, tables: of_taxonomy(
         metrics, tables["taxonomy"], tables["unmatched"], tables["log_tails"]
     ),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ttf.report import words
+from ttf.report import ettr, words
 from ttf.report.hazards import hazards
 from ttf.report.lost_work import lost_work_tables
 from ttf.report.sizes import sizes_tables
@@ -65,6 +65,8 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "hazards": hazards,
     "drift": _drift,
     "sizes": sizes_tables,
+    "ettr": ettr.planned,
+    "ettr_measured": ettr.measured,
     "taxonomy": taxonomy_tables,
     "workload": _workload,
     "lost_work": lost_work_tables,

@@ -124,6 +124,7 @@ def report_source(
         traces=traces,
         significance=words.number(significance, 2),
         comparison=sections.get("comparison", ""),
+        ettr_reference=sections["ettr_reference"],
         scorecard=sections["scorecard"],
     )
 

@@ -128,8 +128,8 @@ def expected_interruptions(plan: Plan) -> Number:
 
 def expected_wall_s(plan: Plan) -> Number:
     """The mean time from the submission until the work is done."""
-    scheduled = expected_scheduled_s(plan)
-    return scheduled + plan.queue_s * (1 + plan.failures_per_s * scheduled)
+    # In this order a wait of 0 leaves an infinite time infinite.
+    return plan.queue_s + (1 + plan.failures_per_s * plan.queue_s) * expected_scheduled_s(plan)
 
 
 def daly_young_interval_s(failures_per_s: Number, write_s: Number) -> Number:

@@ -1,0 +1,41 @@
+"""Rule plan_ettr: what to expect of a job run at every size, from the failure rate of a node and habits."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.ettr import ettr_by_gpus
+    from ttf.charts.figure import Study
+    from ttf.charts.planner import planner
+    from ttf.charts.saving import save_charts
+    from ttf.stats.job_runs import queue_of
+    from ttf.stats.plans import Habits, assumptions, mitigation_table, node_rate, plan_tables
+    from ttf.tables import read_csv, write_csv
+
+    params, output = snakemake.params, snakemake.output
+    asked = params.ettr
+    jobs = pl.read_parquet(snakemake.input.jobs) if "jobs" in dict(snakemake.input.items()) else None
+    rates = read_csv(snakemake.input.rate)
+    rate, queue = node_rate(rates), queue_of(jobs, asked.get("queue_s"))
+    habits = [
+        Habits(interval, asked["checkpoint_write_s"], asked["restart_s"], queue["value"], asked["productive_s"])
+        for interval in asked["checkpoint_intervals_s"]
+    ]
+    sizes = sorted({*asked["gpus"], asked["run_gpus"]})
+    table, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"])
+    write_csv(table, output.ettr)
+    write_csv(outlook, output.ettr_outlook)
+    write_csv(mitigation_table(rate, habits[0], sizes), output.mitigations)
+    assumed = assumptions(rates, habits[0], queue, asked["run_gpus"])
+    write_csv(assumed, output.ettr_assumptions)
+    study = Study(params.unit, params.synthetic)
+    drawn = {
+        "ettr_by_gpus": ettr_by_gpus(table, rates, asked["run_gpus"], study),
+        "ettr_planner": planner(rates, habits[0], asked["run_gpus"], study),
+    }
+    save_charts(drawn, output.specs, output.svgs, output.index)
+    return f"{table.height:,} plans"
+
+
+run_rule(main, snakemake)

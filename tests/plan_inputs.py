@@ -1,0 +1,28 @@
+"""What the tests of plans and of the planner start from."""
+
+import polars as pl
+from ttf.stats.plans import Habits, NodeRate
+
+DAY = 86_400
+RATE = NodeRate(6.5e-3, 5e-3, 8.2e-3, 8)
+HABITS = [Habits(3600, 300, 300, 600, 14 * DAY), Habits(300, 0, 300, 0, DAY)]
+SIZES = [1, 8, 1000, 1024, 16_384, 131_072]
+
+
+def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
+    """A node_failure_rate.csv as the rule measure_sizes writes it, in the columns that are read of it."""
+    row = {
+        "basis": "state",
+        "node_gpus": rate.node_gpus,
+        "node_gpus_from": "trace",
+        "failures": 40,
+        "confidence": 0.9,
+        "reason": rate.reason,
+    }
+    for name, value in (("failures", rate.estimate), ("ci_low", rate.low), ("ci_high", rate.high)):
+        row[f"{name}_per_node_day"] = value
+        per_1000 = "failures_per_1000_node_days" if name == "failures" else name
+        row[per_1000] = None if value is None else 1000 * value
+    floats = {name: pl.Float64 for name in row if "ci_" in name or "per_" in name}
+    integers = {"node_gpus": pl.Int64, "reason": pl.String}
+    return pl.DataFrame([row | {"confidence": 0.95}, row | more], schema_overrides=floats | integers)

@@ -1,0 +1,308 @@
+"""Plans at every size, mitigations, what the paper states, and job runs as they were measured."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_inputs import DAY, HABITS, RATE, SIZES, rates_of
+from ttf.errors import StudyError
+from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
+from ttf.stats.ettr_reference import REFERENCE_SCHEMA, reference_table
+from ttf.stats.job_runs import MEASURED_SCHEMA, job_runs, measured_table, queue_of
+from ttf.stats.plans import (
+    ETTR_SCHEMA,
+    MITIGATION_SCHEMA,
+    OUTLOOK_SCHEMA,
+    Habits,
+    NodeRate,
+    assumptions,
+    mitigation_table,
+    node_rate,
+    plan_tables,
+)
+from ttf.tables import read_csv, write_csv
+
+
+def test_tables_have_the_columns_of_the_contract(tmp_path) -> None:
+    ettr, outlook = plan_tables(RATE, HABITS, SIZES, 200, 1)
+    contract = (
+        "gpus nodes failure_rate_per_node_day checkpoint_interval_s checkpoint_write_s restart_s queue_s productive_s "
+        "mttf_s ettr_v1 ettr_v2 ettr_combined ettr_renewal ettr_simulated ettr_simulated_se optimal_interval_s"
+    )
+    assert ettr.columns == [*contract.split(), "rate", "approximation_valid", "reason"]
+    assert ettr.height == outlook.height == len(SIZES) * len(HABITS) * 3
+    for name, table, schema in (
+        ("ettr", ettr, ETTR_SCHEMA),
+        ("outlook", outlook, OUTLOOK_SCHEMA),
+        ("mitigations", mitigation_table(RATE, HABITS[0], SIZES), MITIGATION_SCHEMA),
+        ("none", mitigation_table(NodeRate(None, None, None, 8, "why"), HABITS[0], SIZES), MITIGATION_SCHEMA),
+    ):
+        assert dict(table.schema) == schema
+        write_csv(table, tmp_path / name)
+        assert read_csv(tmp_path / name).equals(table)
+
+
+def test_a_row_is_what_the_formulas_give() -> None:
+    ettr, outlook = plan_tables(RATE, HABITS, SIZES, 200, 1)
+    chosen = {"gpus": 1000, "rate": "high", "checkpoint_interval_s": 3600.0}
+    row, ahead = (table.filter(**chosen).row(0, named=True) for table in (ettr, outlook))
+    assert row["nodes"] == 125
+    assert row["failure_rate_per_node_day"] == 8.2e-3
+    assert row["mttf_s"] == pytest.approx(DAY / (125 * 8.2e-3), rel=1e-12)
+    plan = Plan(125 * 8.2e-3 / DAY, 3600, 300, 300, 600, 14 * DAY)
+    assert row["ettr_renewal"] == pytest.approx(ettr_renewal(plan), rel=1e-12)
+    assert abs(row["ettr_simulated"] - row["ettr_renewal"]) < 4 * row["ettr_simulated_se"]
+    assert ahead["expected_wall_s"] == pytest.approx(expected_wall_s(plan), rel=1e-12)
+    assert ahead["simulated_runs"] == 200
+    assert ahead["simulated_wall_p05_s"] < ahead["expected_wall_s"] < ahead["simulated_wall_p95_s"]
+    assert ahead["ettr_at_optimum"] > row["ettr_renewal"]
+    assert row["reason"] is None
+
+
+def test_every_row_agrees_with_its_simulation() -> None:
+    ettr, _ = plan_tables(RATE, HABITS, SIZES, 1000, 2025)
+    checked = ettr.drop_nulls("ettr_simulated_se")
+    assert checked.height > 20
+    off = (checked["ettr_simulated"] - checked["ettr_renewal"]).abs() / checked["ettr_simulated_se"]
+    assert off.max() < 4
+
+
+def test_where_the_approximations_fail_the_row_says_so() -> None:
+    ettr, _ = plan_tables(RATE, HABITS[:1], SIZES, 100, 1)
+    lost = ettr.select(1 / pl.col("mttf_s") * (300 + 1800)).to_series()
+    assert ettr["approximation_valid"].to_list() == (lost <= 0.3).to_list()
+    beyond = ettr.filter(~pl.col("approximation_valid"))
+    assert beyond["reason"].str.contains("above 0.3: the approximations").all()
+    undefined = ettr.filter(lost >= 1)
+    assert undefined.height and undefined["ettr_combined"].null_count() == undefined.height
+    assert undefined["reason"].str.contains("do not exist").all()
+    assert undefined["ettr_renewal"].null_count() == 0
+
+
+def test_without_a_rate_rows_are_blank_and_say_why() -> None:
+    ettr, outlook = plan_tables(NodeRate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
+    for table in (ettr, outlook):
+        assert table["reason"].unique().to_list() == ["no job that asked for a GPU"]
+        assert table["gpus"].unique().sort().to_list() == SIZES
+        assert table["rate"].unique().to_list() == ["estimate"]
+    assert ettr["ettr_renewal"].null_count() == ettr.height
+
+
+def test_without_failures_there_is_still_an_upper_limit() -> None:
+    ettr, outlook = plan_tables(NodeRate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
+    calm = ettr.filter(rate="estimate")
+    assert calm["mttf_s"].null_count() == 2
+    assert calm["reason"].to_list() == ["no failures at this rate"] * 2
+    assert calm["ettr_simulated"].to_list() == pytest.approx(calm["ettr_renewal"].to_list(), rel=1e-12)
+    assert outlook.filter(rate="high")["expected_interruptions"].min() > 0
+
+
+def test_a_run_that_never_ends() -> None:
+    ettr, outlook = plan_tables(NodeRate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
+    row = ettr.row(0, named=True)
+    assert row["ettr_renewal"] == 0
+    assert "would not end" in row["reason"] and "too many interruptions" in row["reason"]
+    assert outlook["expected_wall_s"].null_count() == 3
+    assert mitigation_table(NodeRate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
+
+
+def test_sizes_of_machines_without_gpus_are_nodes() -> None:
+    rate = replace(RATE, node_gpus=None)
+    ettr, _ = plan_tables(rate, HABITS[:1], [128], 50, 1)
+    assert ettr["gpus"].null_count() == 3 and ettr["nodes"].to_list() == [128] * 3
+    gained = mitigation_table(rate, HABITS[0], [128])
+    assert gained["gpu_hours_saved_per_productive_week"].null_count() == gained.height
+    assert gained["node_hours_saved_per_productive_week"].null_count() == 0
+
+
+def test_free_writes_have_no_best_interval() -> None:
+    ettr, _ = plan_tables(RATE, HABITS[1:], [1024], 50, 1)
+    assert ettr["optimal_interval_s"].null_count() == 3
+    assert ettr["reason"][0] == "writes are free: the shorter the interval, the better"
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    one, again, other = (plan_tables(RATE, HABITS, SIZES, 50, seed)[0] for seed in (1, 1, 2))
+    assert one.equals(again)
+    assert not one.equals(other)
+    simulated = ["ettr_simulated", "ettr_simulated_se", "reason"]
+    assert one.drop(simulated).equals(other.drop(simulated))
+
+
+def test_mitigations_by_hand() -> None:
+    table = mitigation_table(RATE, HABITS[0], [1024])
+    plan = Plan(128 * 6.5e-3 / DAY, 3600, 300, 300, 600, 14 * DAY)
+    assert table["ettr_before"].unique().to_list() == pytest.approx([ettr_renewal(plan)])
+    after = {row["mitigation"]: row for row in table.iter_rows(named=True)}
+    assert len(after) == 5
+    halved = replace(plan, restart_s=150)
+    row = after["start-up time halved"]
+    assert row["ettr_after"] == pytest.approx(ettr_renewal(halved))
+    saved = (expected_scheduled_s(plan) - expected_scheduled_s(halved)) / (14 * DAY) * 7 * 24 * 128
+    assert row["node_hours_saved_per_productive_week"] == pytest.approx(saved)
+    assert row["gpu_hours_saved_per_productive_week"] == pytest.approx(8 * saved)
+    # To wait for less holds no node for less long, but is done sooner.
+    queued = after["queue time halved"]
+    assert queued["node_hours_saved_per_productive_week"] == 0 and queued["ettr_after"] > queued["ettr_before"]
+    assert after["failure rate halved"]["failure_rate_per_node_day"] == pytest.approx(3.25e-3)
+
+
+@given(st.floats(1e-5, 1.0), st.sampled_from([8, 1024, 16_384]), st.integers(0, 900), st.integers(60, 20_000))
+def test_no_mitigation_harms(rate: float, gpus: int, write: int, interval: int) -> None:
+    table = mitigation_table(NodeRate(rate, rate, rate, 8), Habits(interval, write, 300, 600, 14 * DAY), [gpus])
+    table = table.filter(pl.col("mitigation") != "best checkpoint interval")
+    assert (table["ettr_after"] >= table["ettr_before"] * (1 - 1e-12)).all()
+
+
+# What goes in ---------------------------------------------------------------------------------------------
+
+
+def test_the_rate_is_that_of_the_90_per_cent_row() -> None:
+    assert node_rate(rates_of(RATE, failures=41)) == RATE
+    assert node_rate(rates_of(NodeRate(None, None, None, 8, "why"))).reason == "why"
+
+
+def test_the_queue_is_the_median_wait_of_gpu_jobs() -> None:
+    jobs = pl.DataFrame({"queue_s": [0, 10, 90, None, 5000], "gpu_milli": [1000, 500, 8000, 1000, 0]})
+    found = queue_of(jobs, None)
+    assert (found["value"], found["n"], found["mean_s"]) == (10, 3, pytest.approx(100 / 3))
+    assert queue_of(jobs.with_columns(gpu_milli=0), None)["n"] == 4
+    assert queue_of(jobs, 7) == {"value": 7, "source": "configuration"}
+    for nothing in (None, jobs.with_columns(queue_s=pl.lit(None, pl.Int64))):
+        assert queue_of(nothing, None)["value"] == 0
+
+
+def test_assumptions_name_where_they_are_from() -> None:
+    queue = {"value": 10.0, "source": "the trace, median", "n": 3, "mean_s": 33.0}
+    found = assumptions(rates_of(RATE), HABITS[0], queue, 1024)
+    rows = {row["assumption"]: row for row in found.iter_rows(named=True)}
+    assert rows["failure rate"]["amount"] == 6.5
+    assert rows["failure rate"]["source"] == "state"
+    assert rows["failure rate"]["n"] == 40
+    assert rows["queue"]["source"] == "the trace, median" and rows["queue, mean"]["amount"] == 33
+    assert rows["size of the run"]["unit"] == "GPUs"
+    unknown = assumptions(rates_of(NodeRate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8)
+    blank = unknown.filter(assumption="failure rate").row(0, named=True)
+    assert blank["amount"] is None and blank["reason"] == "why"
+
+
+# What the paper states ------------------------------------------------------------------------------------
+
+
+def test_statements_of_the_paper_and_which_are_not_reproduced() -> None:
+    table = reference_table()
+    assert dict(table.schema) == REFERENCE_SCHEMA
+    not_so = table.filter(~pl.col("reproduced"))
+    assert not_so["statement"].to_list() == [
+        "100,000 GPUs at the rate of RSC-2, one in 21 minutes",
+        "mean time to failure of 8 GPUs on RSC-1",
+        "mean time to failure of 1,024 GPUs on RSC-1",
+        "mean time to failure of 4,096 GPUs on RSC-1",
+    ]
+    computed = dict(table.select("statement", "computed").iter_rows())
+    assert computed["all of RSC-1, a checkpoint an hour"] == pytest.approx(0.684, abs=5e-4)
+    assert computed["all of RSC-1, one in 5 minutes"] == pytest.approx(0.932, abs=5e-4)
+    assert computed["half of RSC-1, one in 30 minutes"] == pytest.approx(0.906, abs=1e-3)
+    assert computed["12,000 GPUs reach it with a write of 10 s"] == pytest.approx(0.921, abs=1e-3)
+    assert computed["12,000 GPUs reach it at one failure per 1000 node-days"] == pytest.approx(0.898, abs=1e-3)
+    assert computed["mean time to failure of 1,024 GPUs on RSC-1"] == pytest.approx(28.8, abs=0.1)
+
+
+# Measured job runs ----------------------------------------------------------------------------------------
+
+ATTEMPTS = pl.DataFrame(
+    [
+        # unit_id, life_id, submit_s, start_s, duration_s, gpu_count, nodes, event
+        ("a", 0, 0, 100, 7200, 16, 2, "infra_failure"),
+        ("a", 1, 7300, 7500, 3600, 16, 2, None),
+        ("b", 0, 0, 50, 500, 8, 1, "infra_failure"),
+        ("c", 0, 0, 0, 4000, 8, 1, None),
+        ("d", 0, 0, 0, 9000, 0, 1, None),
+        ("e", 0, 0, 0, None, 8, 1, None),
+    ],
+    schema=["unit_id", "life_id", "submit_s", "start_s", "duration_s", "gpu_count", "nodes", "event"],
+    orient="row",
+)
+JOBS = pl.DataFrame({"job_id": list("abcde"), "user": ["u", "v", "v", "w", None], "name": ["x", "y", "y", None, None]})
+HABIT = Habits(3600, 360, 300, 0, DAY)
+
+
+def test_a_measured_run_by_hand() -> None:
+    runs = job_runs(ATTEMPTS, JOBS, ["job_id"], 0, HABIT)
+    a, b, c = sorted(runs.iter_rows(named=True), key=lambda row: -row["runtime_s"])[:1] + [
+        next(row for row in runs.iter_rows(named=True) if row["runtime_s"] == seconds) for seconds in (500, 4000)
+    ]
+    assert runs.height == 3, "a job without GPUs and one of unknown length are left out"
+    # Two start-ups and half an interval; of the rest, a tenth of the work is writing.
+    assert a["ettr"] == pytest.approx((10_800 - 600 - 1800) / 1.1 / (10_800 + 300))
+    assert (a["attempts"], a["interruptions"], a["queue_s"]) == (2, 1, 300)
+    assert a["ettr_if_all_interrupted"] == pytest.approx((10_800 - 600 - 3600) / 1.1 / 11_100)
+    # A start-up and half an interval would be more than all of it.
+    assert b["ettr"] == 0 and b["interruptions"] == 1
+    assert c["ettr"] == pytest.approx(3700 / 1.1 / 4000)
+    assert job_runs(ATTEMPTS, JOBS, ["job_id"], 4001, HABIT).height == 1
+
+
+def test_runs_are_what_the_key_says() -> None:
+    runs = job_runs(ATTEMPTS, JOBS, ["user", "name"], 0, HABIT)
+    both = runs.filter(pl.col("attempts") == 2).sort("runtime_s")
+    assert both["runtime_s"].to_list() == [4500, 10_800]
+    # The jobs c and b are one run: c was interrupted, as b follows, and infrastructure ended b.
+    assert both["interruptions"].to_list() == [2, 1]
+    with pytest.raises(StudyError, match="run_key: the jobs of this trace have no column job_name; expected"):
+        job_runs(ATTEMPTS, JOBS, ["user", "job_name"], 0, HABIT)
+
+
+def test_unknown_values_are_not_the_same() -> None:
+    attempts = ATTEMPTS.with_columns(gpu_count=8, duration_s=pl.col("duration_s").fill_null(1000))
+    runs = job_runs(attempts, JOBS, ["name"], 0, HABIT)
+    assert runs.height == 4, "d and e have no name, and are two runs"
+
+
+def test_the_table_of_measured_runs() -> None:
+    runs = job_runs(ATTEMPTS, JOBS, ["job_id"], 0, HABIT)
+    table = measured_table(runs, RATE, HABIT)
+    assert dict(table.schema) == MEASURED_SCHEMA
+    assert table.select("gpus_low", "gpus_high", "runs").rows() == [(5, 8, 2), (9, 16, 1)]
+    few, one = table.iter_rows(named=True)
+    assert few["ci_low"] == 0 and few["ci_high"] == 1, "two runs say next to nothing"
+    assert one["ci_low"] is None and one["reason"] == "one run: no interval"
+    assert 0 < one["expected_ettr"] < 1
+    unknown = measured_table(runs, NodeRate(None, None, None, 8, "why"), HABIT)
+    assert unknown["expected_ettr"].null_count() == 2
+    assert unknown["reason"].str.contains("why").all()
+    assert measured_table(runs.clear(), RATE, HABIT).height == 0
+
+
+def test_simulated_runs_measure_as_expected() -> None:
+    # Runs that the model makes, taken for a trace's: what is measured is what is expected, but for the arithmetic that
+    # takes half an interval for every loss.
+    rng = np.random.default_rng(7)
+    habit, queue, nodes = Habits(3600, 0, 300, 0, 20 * 3600), 600, 64
+    rate = 6.5e-3 * 4
+    rows = []
+    for run in range(400):
+        clock, done = 0, 0
+        for attempt in range(1000):
+            start = clock + queue
+            left = 300 + 20 * 3600 - done
+            fails = rng.exponential(DAY / (nodes * rate))
+            runs_for = round(min(fails, left))
+            rows.append(
+                (f"r{run}", attempt, clock, start, runs_for, 512, nodes, "infra_failure" if fails < left else None)
+            )
+            clock = start + runs_for
+            if fails >= left:
+                break
+            done += max(runs_for - 300, 0) // 3600 * 3600
+    attempts = pl.DataFrame(rows, schema=ATTEMPTS.schema, orient="row")
+    jobs = pl.DataFrame({"job_id": sorted(set(attempts["unit_id"]))})
+    table = measured_table(job_runs(attempts, jobs, ["job_id"], 0, habit), NodeRate(rate, rate, rate, 8), habit)
+    row = table.row(0, named=True)
+    assert row["runs"] == 400
+    assert row["ettr_mean"] == pytest.approx(row["expected_ettr"], abs=0.01)
+    assert math.isclose(row["interruptions"] / 400, nodes * rate / DAY * 20 * 3600, rel_tol=0.15)
