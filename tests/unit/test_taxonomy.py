@@ -20,6 +20,8 @@ from ttf.numbers.metrics import Metrics
 from ttf.numbers.taxonomy import of_taxonomy
 from ttf.report.blocks import Numbers
 from ttf.report.source import environment
+from ttf.report.taxonomy import taxonomy_tables
+from ttf.report.trace import Trace
 from ttf.runs import with_reasons
 from ttf.tables import read_csv, write_csv
 from ttf.taxonomy import (
@@ -800,3 +802,22 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
     same, of_attempts = with_reasons(jobs, attempts, told.select(REASON_COLUMNS))
     assert same.equals(jobs)
     assert of_attempts["deterministic"].to_list() == [True, None]
+
+
+HOSTILE_LINE = 'odd </script><img src=x onerror="alert(1)"> {{< include x >}} `error` [a](b)'
+
+
+def test_what_a_log_or_a_record_says_stays_text(tmp_path, tails):
+    jobs = jobs_of(job_id=["a", "b"]).with_columns(reason=pl.Series([HOSTILE_LINE, None]))
+    told, lines, of_logs = tails({"job_id": "b", "text": HOSTILE_LINE}, "[]", jobs=jobs)
+    (tmp_path / "tables").mkdir()
+    tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told, of_logs), "log_tails": lines}
+    for name, table in tables.items():
+        write_csv(table, tmp_path / f"tables/{name}.csv")
+    html = taxonomy_tables(Trace("mine", 1, {"gives": "jobs"}, tmp_path), lambda name: f"t1-{name}")
+    assert list(html) == ["reasons", "demand", "domains", "unmatched", "tails"]
+    assert html["unmatched"].count("odd &lt;/script&gt;&lt;img src=x") == 2
+    assert "<img" not in "".join(html.values())
+    metrics = Metrics()
+    of_taxonomy(metrics, *tables.values())
+    assert (metrics["taxonomy.lines"]["value"], metrics["taxonomy.wrong_lines"]["value"]) == (2, 1)
