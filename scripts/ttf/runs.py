@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf.infra import TIME_LIMITS
 from ttf.jobs import observed_s
 
 RUN_COLUMNS = {
@@ -16,6 +17,7 @@ RUN_COLUMNS = {
     "infra": pl.Boolean,
     "basis": pl.String,
     "preempted": pl.Boolean,
+    "timed_out": pl.Boolean,
     "node_list": pl.List(pl.String),
     "deterministic": pl.Boolean,
 }
@@ -36,8 +38,8 @@ def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.Data
 
     failed: the run ended in failure; an attempt before the last of a trace that gives such attempts no outcome
     (Philly) counts as failed, as nothing else is known of it. infra: the run ended in an infra failure, on the ground
-    named in `basis`. preempted: the scheduler ended it for another job. deterministic: whether its failure is one that
-    a retry meets again, from a column of that name; blank where there is none.
+    named in `basis`. preempted: the scheduler ended it for another job. timed_out: it ran into its time limit.
+    deterministic: whether its failure is one that a retry meets again (`with_reasons`), blank where none is known.
     Raises ValueError when infra_lives are not those of these jobs and attempts.
     """
     tries = _of_jobs(jobs) if attempts is None else _of_attempts(jobs, attempts)
@@ -46,6 +48,7 @@ def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.Data
     told = infra_lives.select(
         "basis",
         infra=pl.col("event").is_not_null(),
+        timed_out=pl.col("state").is_in(TIME_LIMITS).fill_null(False),
         preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
     )
     tries = tries.hstack(told)
@@ -90,7 +93,7 @@ def _of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
         jobs.with_row_index("job")
         .filter(pl.col("outcome") != "waiting")
         .with_columns(
-            attempt=pl.lit(0),
+            attempt=pl.lit(0, dtype=pl.Int64),
             end_s=pl.coalesce("end_s", pl.when(running).then("trace_end_s")),
             runtime_s=observed_s(),
             gpu_milli=(pl.col("gpu_milli") * pl.col("size")).fill_null(0),

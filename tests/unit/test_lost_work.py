@@ -2,17 +2,19 @@
 
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
+from study.taxonomy import taxonomy_of
 from ttf.charts.figure import Study
 from ttf.charts.lost_work import lost_work_chart
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.runs import RUN_COLUMNS, runs
+from ttf.runs import RUN_COLUMNS, runs, with_reasons
 from ttf.stats.lost_work import (
     BY_GPUS_SCHEMA,
     BY_MONTH_SCHEMA,
@@ -26,6 +28,7 @@ from ttf.stats.lost_work import (
     lost_work,
     lost_work_by_month,
 )
+from ttf.taxonomy import classify, every_attempt
 
 HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
@@ -37,7 +40,7 @@ def made(*rows: dict) -> pl.DataFrame:
     for number, row in enumerate(rows):
         row = {"job": number, "attempt": 0, "start_s": 0, "gpu_milli": 1000, "outcome": "failure", **row}
         row |= {"end_s": row.get("end_s", row.get("runtime_s")), "failed": row["outcome"] == "failure"}
-        filled.append({"infra": row["failed"], "basis": "proxy", "preempted": False} | row)
+        filled.append({"infra": row["failed"], "basis": "proxy", "preempted": False, "timed_out": False} | row)
     return pl.DataFrame(filled, schema=RUN_COLUMNS)
 
 
@@ -212,6 +215,16 @@ def test_jobs_without_attempts_are_runs() -> None:
     assert runs_of(jobs, rules={"states": ["NODE_FAIL"]})["basis"].unique().to_list() == ["state"]
 
 
+def test_reasons_say_which_failures_a_retry_meets_again() -> None:
+    jobs = jobs_of(*({"job_id": "a", "task": task, "outcome": "failure"} for task in ("x", "y", "z", None)))
+    reasons = pl.DataFrame(
+        {"job_id": ["a"] * 3, "task": [None, "y", "x"], "attempt": [0] * 3, "deterministic": [True, False, None]},
+        schema_overrides={"deterministic": pl.Boolean},
+    )
+    of_runs = runs_of(*with_reasons(jobs, None, reasons))
+    assert of_runs["deterministic"].to_list() == [None, False, None, True]
+
+
 def test_lives_of_another_trace_are_refused() -> None:
     jobs = jobs_of({}, {})
     with pytest.raises(ValueError, match="2 runs, but 1 infra lives"):
@@ -252,6 +265,15 @@ def test_a_real_slurm(tmp_path) -> None:
     assert rows[1]["failed_gpu_hours"] == 29 / HOUR
     assert rows[1]["first_order_gpu_hours"] == 0
     assert table["preemptions"].null_count() == table.height
+    # By the shipped taxonomy: a lost node, a time limit, exit codes.
+    taxonomy = taxonomy_of(Path(__file__).parents[2] / "config" / "taxonomy.yaml")
+    reasons = classify(every_attempt(jobs, attempts).filter("failed"), taxonomy)
+    reasoned = runs_of(*with_reasons(jobs, attempts, reasons), SACCT)
+    assert reasoned.drop("deterministic").equals(of_runs.drop("deterministic"))
+    told = {(row["job_id"], row["attempt"]): row["deterministic"] for row in reasons.to_dicts()}
+    failed = reasoned.filter("failed").with_columns(job_id=jobs["job_id"].gather(reasoned.filter("failed")["job"]))
+    assert [told[row["job_id"], row["attempt"]] for row in failed.to_dicts()] == failed["deterministic"].to_list()
+    assert reasoned.filter("infra")["deterministic"].to_list() == [False, False]
 
 
 # --- properties

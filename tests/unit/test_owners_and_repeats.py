@@ -44,6 +44,7 @@ def runs_of(jobs: pl.DataFrame, gpu_milli: int = 1000) -> pl.DataFrame:
         infra=pl.lit(False),
         basis=pl.lit("proxy"),
         preempted=pl.lit(False),
+        timed_out=pl.lit(False),
     )
     return conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS))
 

@@ -40,6 +40,7 @@ def made(*rows: tuple) -> pl.DataFrame:
             "infra": False,
             "basis": "state",
             "preempted": False,
+            "timed_out": False,
         }
         filled.append(row | (more[0] if more else {}))
     return pl.DataFrame(filled, schema=RUN_COLUMNS)
@@ -59,16 +60,17 @@ def test_a_trial_by_hand() -> None:
         (4, 1.5, 20, "failure"),  # half a GPU for 20 s
         (5, 2, 60, "failure", {"infra": True}),  # another node would not have had it
         (6, 2, None, "failure"),  # of unknown length: pays a minute
+        (7, 2, 60, "failure", {"timed_out": True}),  # a time limit is none of the program's failures
     )
     table = what_if(of_runs, [60])
     assert dict(table.schema) == WHAT_IF_SCHEMA
     row = row_of(table, TRIAL, 60)
-    assert (row["n"], row["affected"]) == (6, 2)
+    assert (row["n"], row["affected"]) == (7, 2)
     assert row["saved_gpu_hours"] == (7 * 60 + 10) / HOUR
-    assert row["cost_gpu_hours"] == (60 + 30 + 60 + 60) / HOUR
-    assert row["net_gpu_hours"] == (430 - 210) / HOUR
-    total = 8 * 60 + 8 * 61 + 4 * 30 + 10 + 30 + 120
-    assert row["net_share"] == 220 / total
+    assert row["cost_gpu_hours"] == (60 + 30 + 60 + 60 + 60) / HOUR
+    assert row["net_gpu_hours"] == (430 - 270) / HOUR
+    total = 8 * 60 + 8 * 61 + 4 * 30 + 10 + 30 + 120 + 120
+    assert row["net_share"] == 160 / total
     assert row_of(table, NO_RETRY)["reason"] == NO_RETRIES
     assert row_of(table, NO_CERTAIN_RETRY)["reason"] == NO_REASONS
 

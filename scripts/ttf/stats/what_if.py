@@ -40,25 +40,27 @@ def what_if(runs: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
 
     trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one. A first
     run that failed within them (affected) would have failed there, and its other GPUs are saved. Infra failures that
-    the trace records are not among these: another node would not have had them. Every other job pays one GPU for
-    the trial, or for its run time if that is shorter; a run of unknown length pays for the whole trial.
+    the trace records are not among these, as another node would not have had them, nor are runs at their time limit.
+    Every other job pays one GPU for the trial, or for its run time if that is shorter; a run of unknown length pays for
+    the whole trial.
 
-    no_retry: jobs are not run again after a first failed run that is no recorded infra failure. n: jobs with such a
-    failure; affected: those of them that were run again and had not succeeded when their last run ended, whose later
-    runs are saved. given_up: those that did succeed on a later run, and the GPU time of their later runs: this would be
-    lost with the advice, and is in neither saved nor cost. A job whose last run still goes on is neither.
+    no_retry: jobs are not run again after a first failed run of that kind. n: jobs with such a failure; affected: those
+    of them that were run again and had not succeeded when their last run ended, whose later runs are saved. given_up:
+    those that did succeed on a later run, and the GPU time of their later runs: this would be lost with the advice, and
+    is in neither saved nor cost. A job whose last run still goes on is neither.
     no_retry_of_deterministic: the same after failures that a retry meets again, where the trace gives reasons.
     What cannot be computed is blank, with a reason.
     Raises ValueError when a trial is shorter than 1 s.
     """
     if any(trial < 1 for trial in trials_s):
         raise ValueError("a trial lasts at least 1 s")
-    # By proxy every failure is one, which says nothing.
-    measured = runs.with_columns(gpu=gpu_time(), infra=pl.col("infra") & (pl.col("basis") != PROXY))
+    # By proxy every failure is an infra failure, which says nothing.
+    excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
+    measured = runs.with_columns(gpu=gpu_time(), failed=pl.col("failed") & ~excused)
     total = sum(measured["gpu"].drop_nulls().to_list())
     first = measured.filter(pl.col("job") != pl.col("job").shift(1, fill_value=-1))
     rows = [_trial(first, trial) for trial in sorted(set(trials_s))]
-    rows.append(_no_retry(measured, NO_RETRY, pl.col("failed") & ~pl.col("infra")))
+    rows.append(_no_retry(measured, NO_RETRY, pl.col("failed")))
     certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
     reasons = bool(measured["deterministic"].count())
     rows.append(_no_retry(measured, NO_CERTAIN_RETRY, certain) if reasons else _blank(NO_CERTAIN_RETRY, NO_REASONS))
@@ -73,7 +75,7 @@ def _trial(first: pl.DataFrame, trial_s: int) -> dict:
     large = first.filter(pl.col("gpu_milli") > ONE_GPU_MILLI)
     if not large.height:
         return _blank(TRIAL, NO_LARGE, trial_s)
-    caught = (pl.col("failed") & ~pl.col("infra") & (pl.col("runtime_s") <= trial_s)).fill_null(False)
+    caught = (pl.col("failed") & (pl.col("runtime_s") <= trial_s)).fill_null(False)
     saved = (pl.col("gpu_milli") - ONE_GPU_MILLI).cast(pl.Int128) * pl.col("runtime_s")
     trial = pl.min_horizontal("runtime_s", pl.lit(trial_s)).fill_null(trial_s)
     sums = large.select(
