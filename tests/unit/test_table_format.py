@@ -124,6 +124,7 @@ def test_columns_of_the_job_record(derived):
         "nodes": 2,
         "attempts": 1,
         "trace_end_s": 90,
+        "file": 0,
     }
 
 
