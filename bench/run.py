@@ -2,6 +2,7 @@
 
 Both are whole processes, run in turn (A B A B ...) after a warm-up; the table gives medians, and the ratio of the
 medians. Memory is the largest resident size of any one process. The measured table goes into README.md.
+The formats sacct and philly are read beside pandas and json in a table of their own (formats.py).
 usage: run.py [--tasks N ...] [--rounds N] [--keep FOLDER]
 """
 
@@ -18,8 +19,11 @@ import tempfile
 import time
 from pathlib import Path
 
+import formats
+
 ROOT = Path(__file__).parents[1]
 MARKS = ("<!-- bench: begin -->", "<!-- bench: end -->")
+MARKS_OF_FORMATS = ("<!-- bench of formats: begin -->", "<!-- bench of formats: end -->")
 FULL_SIZE = 1_261_050
 # What is timed -> (product, folder of raw tables). The script reads two tables; jobs need a third, the whole study all.
 TARGETS = {
@@ -113,19 +117,26 @@ def as_markdown(rows: list[tuple], rounds: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tasks", type=int, nargs="+", default=[FULL_SIZE // 10, FULL_SIZE])
+    parser.add_argument("--tasks", type=int, nargs="*", default=[FULL_SIZE // 10, FULL_SIZE])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--keep", type=Path, help="keep the samples and the products in this folder")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
         rows = [row for tasks in arguments.tasks for row in compare(tasks, arguments.rounds, folder / f"{tasks}")]
-    table = as_markdown(rows, arguments.rounds)
+        of_formats = formats.compare(measured, arguments.rounds, folder / "formats")
+    if rows:
+        write_down(as_markdown(rows, arguments.rounds), MARKS)
+    write_down(formats.as_markdown(of_formats), MARKS_OF_FORMATS)
+
+
+def write_down(table: str, marks: tuple[str, str]) -> None:
+    """Print the table, and put it into the README between its marks."""
     print(table)
     readme = ROOT / "README.md"
-    between = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}", re.DOTALL)
+    between = re.compile(f"{re.escape(marks[0])}.*?{re.escape(marks[1])}", re.DOTALL)
     text = readme.read_text(encoding="utf-8")
-    readme.write_text(between.sub(lambda _: f"{MARKS[0]}\n{table}\n{MARKS[1]}", text), encoding="utf-8")
+    readme.write_text(between.sub(lambda _: f"{marks[0]}\n{table}\n{marks[1]}", text), encoding="utf-8")
 
 
 if __name__ == "__main__":

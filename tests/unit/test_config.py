@@ -106,7 +106,7 @@ def test_the_readme_has_every_key_and_its_examples_are_right():
     for path, _ in key_paths(SCHEMA):
         assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for content in examples:
         assert resolved(yaml.safe_load(content))
 
@@ -395,6 +395,23 @@ def test_all_problems_at_once_each_with_its_file():
         ["my1.yaml", "correlation.significance"],
         ["my1.yaml", "survival.max_steps"],
     ]
+
+
+@pytest.mark.parametrize("name", ["comparison", "config", "implied_n", "report", "scorecard"])
+def test_a_name_that_results_has_for_something_else_is_refused(name):
+    lines = problems({"study": [name], "registry": {name: MINE}})
+    assert f"my.yaml: registry.{name}: results/ has something else under this name; call the trace another, " in str(
+        lines
+    )
+
+
+def test_no_trace_has_the_name_of_something_else_in_the_results():
+    """Every name that a rule writes right below results/ is refused as the name of a trace."""
+    rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
+    written = {Path(name).stem for name in re.findall(r"results/([A-Za-z0-9_.-]+)", rules)}
+    assert {"report", "comparison", "config"} <= written
+    for name in written:
+        assert problems({"registry": {name: MINE}}), name
 
 
 def test_folder_and_generate_together_are_laid_to_the_file_that_added_the_second():

@@ -543,6 +543,7 @@ def test_what_is_read_at_once_is_what_is_read_one_by_one(log):
     except (ValueError, UnicodeEncodeError):
         return
     at_once = philly_raw._read_at_once(text)
+    at_once = None if at_once is None else at_once.with_row_index("line", 1)
     if at_once is not None:
         one_by_one, unsound = philly_raw._read_one_by_one(Path("log"), text.decode())
         assert not unsound
@@ -810,3 +811,35 @@ def test_infra_lives_censor_an_attempt_that_was_tried_again(raw):
     check = pl.DataFrame({"node": ["m2"], "time_s": [T + 60], "code": ["XID79"], "severity": [None]})
     laid = infra_lives(jobs, attempts, {}, check.cast({"severity": pl.String}))
     assert laid["cause"].to_list() == ["XID79", None, None, None]
+
+
+@given(log=st.lists(a_job, min_size=1, max_size=6), size=st.integers(1, 400))
+@settings(max_examples=60, deadline=None)
+def test_a_log_read_in_pieces_is_the_log(log, size, tmp_path_factory):
+    """Wherever a piece ends, jobs, records put aside and their numbers are those of the whole."""
+    try:
+        text = json.dumps(log, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, UnicodeEncodeError):
+        return
+    path = tmp_path_factory.mktemp("pieces") / "cluster_job_log"
+    path.write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        found = []
+        for piece in (1 << 30, size):
+            patch.setattr(philly_raw, "PIECE_BYTES", piece)
+            pairs = list(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
+            found.append([pl.concat(frames) for frames in zip(*pairs, strict=True)])
+    assert found[0][0].equals(found[1][0])
+    assert found[0][1].equals(found[1][1])
+
+
+def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
+    text = json.dumps(
+        [job(attempt(1, 2, part("m1", 0)), jobid=f"application_1506638472019_{n}") for n in range(50)]
+    ).encode()
+    monkeypatch.setattr(philly_raw, "PIECE_BYTES", len(text) // 10)
+    pieces = list(philly_raw._pieces(text))
+    assert 8 <= len(pieces) <= 10
+    assert sum(len(json.loads(piece)) for piece in pieces) == 50
+    assert list(philly_raw._pieces(text[: len(text) // 20])) == [text[: len(text) // 20]]

@@ -341,7 +341,8 @@ def _study_problems(merged: dict) -> Iterator[Problem]:
     study, registry = merged.get("study"), merged.get("registry")
     for name in study if isinstance(study, list) and isinstance(registry, dict) else []:
         # A name that no trace can have is a problem of its own.
-        if isinstance(name, str) and name not in registry and child(SCHEMA["properties"]["registry"], name):
+        can_be_a_name = isinstance(name, str) and re.search(SCHEMA["properties"]["study"]["items"]["pattern"], name)
+        if can_be_a_name and name not in registry:
             names = ", ".join(sorted(registry))
             text = f"{show(name)} is not in the registry{mean(name, registry)} In the registry: {names}."
             yield Problem(("study",), text)
@@ -446,6 +447,8 @@ def _unknown(key: str, schema: dict, whole: dict) -> str:
         return f"this cannot be a name; expected {schema['$comment']}."
     if "properties" not in schema:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", key).strip("_")
+        if name and name == key:
+            return f"results/ has something else under this name; call the trace another, for example my_{name}."
         return f"a name holds letters, digits, _ and - only{f', for example {name}' if name else ''}."
     allowed = list(schema["properties"])
     text = f"there is no such key{mean(key, allowed)}"

@@ -54,6 +54,15 @@ registry:
     files: {{pods: pods_2023.csv}}
 ```
 
+Several traces are reported one after the other and then side by side, here one's own beside a published one. What
+moved from week to week is measured too:
+
+```yaml
+study: [mine, openb]
+registry:
+  mine: {{format: sacct, folder: my_slurm, windows: {{by: week, against: openb}}}}
+```
+
 A larger sample. Under a name of its own, it stands beside the usual one:
 
 ```yaml
@@ -70,7 +79,8 @@ ENTRY = """\
 ## A trace in the registry
 
 Each entry stands under the trace's name: letters, digits, `_` and `-`. The results of the trace are written to
-`results/` under this name. `format` is required, and one of `folder` and `generate`.
+`results/` under this name, so that a few names are taken: comparison, config, implied_n, report, scorecard.
+`format` is required, and one of `folder` and `generate`.
 """
 
 

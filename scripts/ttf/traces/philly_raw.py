@@ -7,11 +7,13 @@ a comma that its header does not have, and in cluster_machine_list a blank follo
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+import numpy as np
 import polars as pl
 
 from ttf.errors import StudyError
@@ -48,6 +50,9 @@ PLACEMENT = pl.Struct({"machine": pl.String, "gpus": pl.List(pl.Int64)})
 ATTEMPTS = pl.List(pl.Struct({"start_s": pl.Int64, "end_s": pl.Int64, "detail": pl.List(PLACEMENT)}))
 
 _BOM = b"\xef\xbb\xbf"
+# Read by a thread each.
+PIECE_BYTES = 4 << 20
+_BETWEEN_JOBS = re.compile(rb"\}\s*,\s*(?=\{\s*\"(?:status|vc|jobid|attempts|submitted_time|user)\")")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 _OFFSETS = {" PDT,": "-0700,", " PST,": "-0800,"}
@@ -64,21 +69,31 @@ class _Unsound(Exception):
 
 
 def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (jobs kept, records put aside) of the job log, once; as read_table, with `line` a record's number from 1.
+    """Yield (jobs kept, records put aside) of the job log, as read_table, with `line` a record's number from 1.
 
     A record with anything amiss is put aside whole, with the field of it that broke a rule, as in
     `attempts[].detail[].gpus`. Unknown fields are read past; a list that is null is an empty one.
     Raises StudyError where the file is no JSON array, or is cut short.
     """
     text = _whole(path)
-    records, unsound = _read_at_once(text), []
-    if records is None:
-        records, unsound = _read_one_by_one(path, text.decode("utf-8", errors="surrogateescape"))
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        pieces = list(pool.map(_read_at_once, _pieces(text)))
+        if all(records is not None for records in pieces):
+            yield from pool.map(partial(_kept_and_aside, schema=schema), _numbered(pieces))
+            return
+    records, unsound = _read_one_by_one(path, text.decode("utf-8", errors="surrogateescape"))
+    yield _kept_and_aside(records, schema, unsound)
+
+
+def _kept_and_aside(
+    records: pl.DataFrame, schema: TableSchema, unsound: Sequence[tuple] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Jobs kept and records put aside; unsound: (number, reason, field, text) of those that were put aside before."""
     kept, broken = _checked(records, schema)
-    aside = pl.DataFrame(unsound, schema=["line", "reason", "column", "text"], orient="row") if unsound else None
-    if aside is not None:
+    if unsound:
+        aside = pl.DataFrame(unsound, schema=["line", "reason", "column", "text"], orient="row")
         broken = pl.concat([broken, aside.cast(broken.schema)]).sort("line")
-    yield kept, broken.with_columns(table=pl.lit(schema.name)).select(*ASIDE_SCHEMA)
+    return kept, broken.with_columns(table=pl.lit(schema.name)).select(*ASIDE_SCHEMA)
 
 
 def texts_of_records(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
@@ -155,8 +170,29 @@ def _whole(path: Path) -> bytes:
     return text
 
 
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Arrays of some records each that together are the array `text`; the text itself where it is too short.
+
+    A piece ends where an object does that another follows whose first field is a job's. Wherever that is, be it within
+    a name: if every piece is an array in JSON, the whole is one of all their records, in this order.
+    """
+    start, at = 0, PIECE_BYTES
+    while cut := _BETWEEN_JOBS.search(text, at):
+        yield (b"[" if start else b"") + text[start : cut.start() + 1] + b"]"
+        start, at = cut.end(), cut.end() + PIECE_BYTES
+    yield b"[" + text[start:] if start else text
+
+
+def _numbered(pieces: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The records of each piece with their number in the whole, from 1, as `line`."""
+    first = 1
+    for records in pieces:
+        yield records.with_row_index("line", first)
+        first += records.height
+
+
 def _read_at_once(text: bytes) -> pl.DataFrame | None:
-    """The records, with their number as `line`; None where any of them may not be just as expected.
+    """The records; None where any of them may not be just as expected.
 
     Polars is fast and forgiving: it reads numbers as text and the first of two fields of one name, and fills in what is
     missing. So every quote and bracket of the text is accounted for: what was read has as many, or it is not taken; and
@@ -185,10 +221,14 @@ def _read_at_once(text: bytes) -> pl.DataFrame | None:
     )
     if not all_there or (text.count(b'"'), text.count(b"["), text.count(b"{")) != (2 * strings, lists, objects):
         return None
-    outside = b"".join(text.split(b'"')[::2]).translate(None, b"[]{},: \t\n\r")
+    # NumPy, unlike split, lets the other threads work meanwhile.
+    characters = np.frombuffer(text, np.uint8)
+    is_quote = characters == ord('"')
+    is_outside = ~np.logical_xor.accumulate(is_quote) & ~is_quote
+    outside = characters[is_outside].tobytes().translate(None, b"[]{},: \t\n\r")
     if outside != b"null" * (len(outside) // 4):
         return None
-    return records.with_row_index("line", 1)
+    return records
 
 
 def _each(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
