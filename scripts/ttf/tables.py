@@ -4,6 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
+ROWS_A_GROUP = 1 << 18
+
 # A label such as 100 stays text, a count stays whole; every other column of a table is a float.
 _TEXT = {
     *("table", "column", "code", "severity", "first_lines", "sentence", "outcome", "feature", "value", "outcome_set"),
@@ -15,8 +17,9 @@ _TEXT = {
     *("basis", "node_gpus_from", "part"),
     *("quantity", "group_by", "group", "gpu_request", "resource"),
     *("assumption", "rate", "mitigation"),
+    *("node", "fleet", "picked_on", "measured_on"),
 }
-_TRUTH = {"reject", "converged", "best", "complete", "deterministic", "approximation_valid"}
+_TRUTH = {"reject", "converged", "best", "complete", "deterministic", "approximation_valid", "lemon"}
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
@@ -29,6 +32,9 @@ _WHOLE = {
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
     *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),
     *("asked_more", "used_more", "at_least", "groups"),
+    *("window_from_s", "window_to_s", "placements", "single_node_placements", "single_node_failures", "out_count"),
+    *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),
+    *("failures_without", "exposure_without_s"),
 }
 
 
@@ -47,6 +53,16 @@ def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
     """Write a Parquet file whose bytes depend on the rows alone, not on the pieces they were computed in."""
     frame.rechunk().write_parquet(path, compression="lz4", statistics=False)
+
+
+def stream_parquet(frame: pl.LazyFrame, path: str | Path) -> None:
+    """Write a Parquet file without holding its rows: for whole numbers and texts in an order of their own.
+
+    Row groups of a fixed length, so that the bytes do not depend on the pieces in which the rows come by.
+    """
+    frame.sink_parquet(
+        path, compression="lz4", statistics=False, row_group_size=ROWS_A_GROUP, maintain_order=True, engine="streaming"
+    )
 
 
 def read_csv(path: str | Path) -> pl.DataFrame:

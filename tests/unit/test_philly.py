@@ -15,6 +15,7 @@ from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
+from ttf.placements import PLACEMENT_COLUMNS
 from ttf.raw_tables import ASIDE_SCHEMA, table_schemas
 from ttf.traces import philly, philly_raw
 from ttf.traces.philly_raw import READERS
@@ -143,6 +144,26 @@ def test_packed_with_mark_and_blanks_around(raw, tmp_path):
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf \n" + json.dumps([job(attempt(1, 5))]).encode() + b"\n\n"))
     kept, aside = next(READERS["job_log"].rows(path, SCHEMAS["job_log"]))
     assert (kept.height, aside.height) == (1, 0)
+
+
+def test_servers_of_philly_with_their_gpus(raw):
+    tables = raw(
+        [
+            job(
+                attempt(10, 40, part("m9", 0, 1), part("m2", 3)),
+                attempt(50, 90, part("m2", 0), part("m2", 1)),
+                attempt(None, None, part("m3", 0)),
+            )
+        ]
+    )
+    found = philly.placements(tables).collect()
+    assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
+    names = ["attempt", "placement", "node", "start_s", "runtime_s", "gpu_milli", "outcome", "nodes", "own_outcome"]
+    assert found.select(names).rows() == [
+        (0, 0, "m9", T + 10, 30, 2000, None, 2, False),
+        (0, 1, "m2", T + 10, 30, 1000, None, 2, False),
+        (1, 0, "m2", T + 50, 40, 2000, "success", 1, True),
+    ]
 
 
 def test_status_is_final_and_killed_is_cancelled(raw):

@@ -16,10 +16,11 @@ FROM_LIVES = {"fit_mttf"} | FROM_HAZARDS | FROM_SUMMARY
 FROM_PLANS = {"plan_ettr", "summarise"} | REPORT
 FROM_SIZES = {"measure_sizes"} | FROM_PLANS
 FROM_LOSSES = {"measure_losses", "summarise"} | REPORT
-FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES
+FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT
+FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS
 FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
 FROM_JOBS |= {"correlate", "describe_workload"}
-FROM_TYPED = {"derive_runtimes"} | FROM_JOBS
+FROM_TYPED = {"derive_runtimes", "derive_placements"} | FROM_JOBS
 FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
 
 EDITED_MODULES = {
@@ -33,12 +34,14 @@ EDITED_MODULES = {
     "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
-    "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_INFRA_LIVES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES | {"recompute_ettr"},
-    "scripts/ttf/stats/sizes.py": FROM_SIZES,
     "scripts/ttf/stats/ettr.py": {"recompute_ettr"} | FROM_PLANS,
     "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
     "scripts/ttf/charts/planner.py": FROM_PLANS,
+    "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
+    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES | FROM_LEMONS | {"recompute_ettr"},
+    "scripts/ttf/stats/sizes.py": FROM_SIZES,
+    "scripts/ttf/placements.py": FROM_TYPED,
+    "scripts/ttf/stats/lemons.py": FROM_LEMONS,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
@@ -76,6 +79,7 @@ CHANGED_KEYS = {
         with_config(lost_work={"trial_minutes": [2]}),
         FROM_LOSSES | {"write_config"},
     ),
+    "lemons.window_days": (with_config(lemons={"window_days": 7}), FROM_LEMONS | {"write_config"}),
     "survival.max_steps": (with_config(survival={"max_steps": 50}), FROM_LIVES | {"write_config"}),
     "sizes.above_gpus": (with_config(sizes={"above_gpus": 16}), FROM_SIZES | {"write_config"}),
     "ettr.seed": (with_config(ettr={"seed": 1}), FROM_PLANS | {"write_config"}),

@@ -57,6 +57,7 @@ JOB_TRACES = traces_with("gives", "jobs")
 LIFE_TRACES = traces_with("gives", "lives")
 LIFE_FORMATS = sorted({REGISTRY[trace]["format"] for trace in LIFE_TRACES})
 ATTEMPT_TRACES = traces_with("attempts", True)
+PLACEMENT_TRACES = traces_with("placements", True)
 
 
 def any_of(names):
@@ -205,6 +206,7 @@ def products():
         + list(COMPARISON.values())
         + [collect(rules.merge_parts.output, trace=PARTS)]
         + [collect(rules.derive_attempts.output, trace=ATTEMPT_TRACES)]
+        + [collect(rules.derive_placements.output, trace=PLACEMENT_TRACES)]
         + [
             collect(output, trace=about["traces"])
             for about in ANALYSES.values()

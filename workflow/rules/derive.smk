@@ -52,6 +52,29 @@ rule derive_attempts:
         "../../scripts/derive_attempts.py"
 
 
+rule derive_placements:
+    """Every part of an attempt on one machine, where the format says which machines it was on."""
+    input:
+        raw="results/{trace}/raw",
+        code=code_with_format("derive_placements"),
+    output:
+        placements="results/{trace}/placements.parquet",
+    log:
+        "logs/{trace}/derive_placements.log",
+    benchmark:
+        "benchmarks/{trace}/derive_placements.tsv"
+    wildcard_constraints:
+        trace=any_of(PLACEMENT_TRACES),
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        format=lookup("registry/{trace}/format", within=config),
+        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+    script:
+        "../../scripts/derive_placements.py"
+
+
 rule split_outcomes:
     """Every job into one of success, failure, unresolved (running or waiting) and cancelled; totals by outcome."""
     input:

@@ -6,6 +6,7 @@ import polars as pl
 
 from ttf.numbers.ettr import of_ettr, of_ettr_measured
 from ttf.numbers.hazards import of_hazards
+from ttf.numbers.lemons import of_lemons
 from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
@@ -27,4 +28,5 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     ),
     "workload": of_workload,
     "lost_work": of_lost_work,
+    "lemons": lambda metrics, tables: of_lemons(metrics, tables["lemon_nodes"], tables["lemon_effect"]),
 }

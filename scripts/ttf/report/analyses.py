@@ -6,6 +6,7 @@ import polars as pl
 
 from ttf.report import ettr, words
 from ttf.report.hazards import hazards
+from ttf.report.lemons import lemon_tables
 from ttf.report.lost_work import lost_work_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
@@ -70,4 +71,5 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "taxonomy": taxonomy_tables,
     "workload": _workload,
     "lost_work": lost_work_tables,
+    "lemons": lemon_tables,
 }

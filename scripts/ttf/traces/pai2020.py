@@ -5,13 +5,19 @@ smallest instance start above 0, end the largest instance end above 0. Where the
 table's own times stand in, and the column runtime_from says so.
 """
 
+from collections.abc import Iterator
+
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.placements import as_placements
 
 NODE_TABLE = "machine_spec"
 OUTCOMES = {"Terminated": "success", "Failed": "failure", "Running": "running", "Waiting": "waiting"}
 TASK = ["job_name", "task_name"]
+# Instances made into placements at a time.
+BLOCK_ROWS = 500_000
 
 
 def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
@@ -88,6 +94,48 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
     )
 
 
+def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
+
+    A task is one attempt: attempt is 0, placement the instance's line in its file. outcome is that of the instance;
+    where its status is blank, of the task. gpu_milli is what the task asked for per instance. An end before the start
+    leaves the run time blank. infra_failure is blank: nothing in the trace tells causes apart.
+    """
+    instance = raw["instance"]
+    seen = pl.col("machine").is_not_null()
+    machines = instance.filter(seen).group_by(TASK).agg(nodes=_machines())
+    status = outcome_of("status", OUTCOMES)
+    tasks = raw["task"].select(*TASK, "gpu_milli", task_outcome=status).join(machines, on=TASK)
+    of_tasks = tasks.collect(engine="streaming").lazy()
+    is_own = pl.col("status").is_not_null()
+
+    def block(first: int) -> pl.LazyFrame:
+        parts = instance.slice(first, BLOCK_ROWS).filter(seen)
+        return as_placements(
+            parts.join(of_tasks, on=TASK, how="left", maintain_order="left").select(
+                job_id="job_name",
+                task="task_name",
+                attempt=pl.lit(0, dtype=pl.Int64),
+                placement="line",
+                node="machine",
+                start_s="start_s",
+                end_s="end_s",
+                gpu_milli="gpu_milli",
+                outcome=pl.when(is_own).then(status).otherwise("task_outcome"),
+                nodes="nodes",
+                own_outcome=is_own | (pl.col("nodes") == 1),
+            )
+        )
+
+    def blocks(*_unused) -> Iterator[pl.DataFrame]:
+        rows = instance.select(pl.len()).collect().item()
+        for first in range(0, rows, BLOCK_ROWS):
+            yield block(first).collect(engine="in-memory")
+
+    # A join that keeps the order of 7.5 million instances as a whole would hold them twice.
+    return register_io_source(blocks, schema=block(0).collect_schema())
+
+
 def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     """Per task: its instance rows, earliest start, latest end, and the machines it was seen on (0 seen: blank)."""
     return (
@@ -96,10 +144,15 @@ def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
             instances=pl.len().cast(pl.Int64),
             instance_start_s=pl.col("start_s").min(),
             instance_end_s=pl.col("end_s").max(),
-            machines=pl.col("machine").cast(pl.Categorical).to_physical().drop_nulls().n_unique().cast(pl.Int64),
+            machines=_machines(),
         )
         .with_columns(nodes=pl.when(pl.col("machines") > 0).then("machines"))
     )
+
+
+def _machines() -> pl.Expr:
+    """How many machines a task's instances are written of."""
+    return pl.col("machine").cast(pl.Categorical).to_physical().drop_nulls().n_unique().cast(pl.Int64)
 
 
 def _measured(sensor: pl.LazyFrame) -> pl.LazyFrame:

@@ -7,6 +7,7 @@ hour from 1 to 2 of 2017-11-05 came twice: its times are taken as of the first p
 import polars as pl
 
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, conform, outcome_of
+from ttf.placements import as_placements
 from ttf.traces.clock import came_twice
 from ttf.traces.philly_raw import ATTEMPTS
 from ttf.traces.philly_use import GPUS, gpu_use
@@ -125,6 +126,41 @@ def attempts(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             node_list=_machines().list.join(","),
         ),
         ATTEMPT_COLUMNS,
+    )
+
+
+def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """One row per server of an attempt that started, by job, attempt and place in the log, with PLACEMENT_COLUMNS.
+
+    gpu_milli is the GPUs it held on that server. outcome is the attempt's: known of the last one of a job only.
+    infra_failure is blank, as the trace has no reasons.
+    """
+    parts = (
+        _tries(_log(raw).collect())
+        .filter(pl.col("start_s").is_not_null())
+        .select("row", "job_id", "attempt", "start_s", "end_s", "nodes", "is_last", "outcome", "detail")
+        .explode("detail")
+        .drop_nulls("detail")
+        .unnest("detail")
+        .group_by("row", "job_id", "attempt", "machine", maintain_order=True)
+        .agg(
+            pl.col("start_s", "end_s", "nodes", "is_last", "outcome").first(),
+            gpu_milli=pl.col("gpus").list.len().sum().cast(pl.Int64) * 1000,
+        )
+        .drop_nulls("machine")
+    )
+    return as_placements(
+        parts.lazy().select(
+            job_id="job_id",
+            attempt="attempt",
+            placement=pl.int_range(pl.len(), dtype=pl.Int64).over("row", "attempt"),
+            node="machine",
+            start_s="start_s",
+            end_s="end_s",
+            gpu_milli="gpu_milli",
+            outcome=pl.when("is_last").then("outcome"),
+            nodes="nodes",
+        )
     )
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import polars as pl
 
 from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.placements import as_placements
 from ttf.traces.clock import came_twice
 from ttf.traces.hostlist import node_lists
 from ttf.traces.sacct_states import (
@@ -214,6 +215,41 @@ def _ambiguous(entry: Mapping, *columns: str) -> pl.Expr:
     """Whether any of these times is in an hour that came twice."""
     zone = entry.get("times", {}).get("zone", "UTC")
     return pl.any_horizontal(came_twice(column, zone) for column in columns)
+
+
+def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
+    """One row per node of a run, in the order of runs and of their node lists, with PLACEMENT_COLUMNS.
+
+    A run whose node list is blank has none. gpu_milli is known of a run on one node only, as Slurm's accounting does
+    not say what lay where. Of a run on several nodes that infrastructure ended, infra_failure is true for the node that
+    the record names as failed and false for the others; blank for all where it names none of them.
+    """
+    runs = attempts(raw).drop_nulls("node_list")
+    failed_here = pl.col("failed_node") == pl.col("node")
+    is_told = failed_here.fill_null(False).any().over("job_id", "attempt")
+    return as_placements(
+        runs.with_columns(node=pl.col("node_list").list.unique(maintain_order=True))
+        .drop("node_list")
+        .lazy()
+        .explode("node")
+        .drop_nulls("node")
+        .select(
+            "job_id",
+            "attempt",
+            "node",
+            "start_s",
+            "end_s",
+            "outcome",
+            "nodes",
+            placement=pl.int_range(pl.len(), dtype=pl.Int64).over("job_id", "attempt"),
+            gpu_milli=pl.when(pl.len().over("job_id", "attempt") == 1).then("gpu_milli"),
+            runtime_s="runtime_s",
+            infra_failure=pl.when(~pl.col("infra_failure") | (pl.len().over("job_id", "attempt") == 1))
+            .then("infra_failure")
+            .when(is_told)
+            .then(failed_here.fill_null(False)),
+        )
+    )
 
 
 def _records(raw: pl.LazyFrame) -> pl.DataFrame:

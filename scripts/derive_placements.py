@@ -1,0 +1,23 @@
+"""Rule derive_placements: typed raw tables -> every part of an attempt on one machine."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import importlib
+    from pathlib import Path
+
+    import polars as pl
+    from ttf.tables import stream_parquet
+
+    # The format is one of a closed list: the registry's schema admits no other.
+    format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")
+    folder = Path(snakemake.input.raw)
+    raw = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in snakemake.params.tables}
+    placements = format_.placements(raw).select(pl.lit(snakemake.wildcards.trace).alias("trace"), pl.all())
+    stream_parquet(placements, snakemake.output.placements)
+    rows = pl.scan_parquet(snakemake.output.placements).select(pl.len()).collect().item()
+    return f"{rows:,} placements"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,34 @@
+"""Rule find_lemon_nodes: placements and infra lives -> nodes that fail more than their use explains."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.figure import Study
+    from ttf.charts.lemons import lemon_funnel, lemon_signals
+    from ttf.charts.saving import save_charts
+    from ttf.stats import lemons
+    from ttf.tables import write_csv
+
+    given, params, output = dict(snakemake.input.items()), snakemake.params, snakemake.output
+    lives, rate = pl.read_parquet(given["lives"]), params.false_discovery
+    if "placements" in given:
+        placements, basis = pl.scan_parquet(given["placements"]), lemons.basis_of(lives)
+        window = lemons.last_window(placements, params.window_days)
+        spans = [window, *lemons.halves_of(window)]
+        runs = lemons.runs_in(placements, lives, window)
+        found = [lemons.lemon_nodes(runs, basis, span, rate) for span in spans]
+    else:
+        parts = [lives, *lemons.halves_of_lives(lives)]
+        found = [lemons.lemon_components(part, params.fleet_by, rate) for part in parts]
+    nodes, effect = found[0], lemons.lemon_effect(*found)
+    write_csv(nodes, output.lemon_nodes)
+    write_csv(effect, output.lemon_effect)
+    study = Study(params.unit, params.synthetic)
+    drawn = {"lemons": lemon_funnel(nodes, study, rate), "lemon_signals": lemon_signals(nodes, study)}
+    save_charts(drawn, output.specs, output.svgs, output.index)
+    return f"{nodes.height:,} nodes, {int(nodes['lemon'].sum() or 0):,} lemons"
+
+
+run_rule(main, snakemake)

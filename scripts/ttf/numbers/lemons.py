@@ -1,0 +1,39 @@
+"""The numbers of lemon nodes that the report's prose uses."""
+
+import polars as pl
+
+from ttf.numbers.metrics import Metrics
+
+
+def of_lemons(metrics: Metrics, nodes: pl.DataFrame, effect: pl.DataFrame) -> None:
+    """How many nodes were tested and how many are lemons, the worst of them, and the fleet with and without them."""
+    source = "tables/lemon_nodes.csv"
+    tested = nodes.filter(pl.col("p_value").is_not_null())
+    lemons = tested.filter("lemon")
+    metrics.put("lemons.nodes", nodes.height, "nodes", source)
+    metrics.put("lemons.tested", tested.height, "nodes", source, nodes.height)
+    metrics.put("lemons.lemons", lemons.height, "nodes", source, tested.height)
+    metrics.put("lemons.failures", int(nodes["failures"].sum()), "failures", source, nodes.height)
+    metrics.put("lemons.shared", int(nodes["shared_multi_node_failures"].sum()), "failures", source, nodes.height)
+    metrics.put("lemons.counted", int(tested["counted"].sum()), "failures", source, tested.height)
+    for row in nodes.head(1).iter_rows(named=True):
+        metrics.put("lemons.basis", row["basis"], "label", source)
+        if row["window_to_s"] is not None:
+            metrics.put("lemons.window_s", row["window_to_s"] - row["window_from_s"], "s", source)
+    for row in tested.head(1).iter_rows(named=True):
+        metrics.put("lemons.first.node", row["node"], "label", source)
+        for name in ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value"):
+            metrics.put(f"lemons.first.{name}", row[name], "1", source, row["trials"] or row["failures"])
+    if lemons.height:
+        share = lemons["failures"].sum() / max(nodes["failures"].sum(), 1)
+        metrics.put("lemons.share_of_failures", share, "share", source, int(nodes["failures"].sum()))
+        metrics.put("lemons.share_of_nodes", lemons.height / nodes.height, "share", source, nodes.height)
+    source = "tables/lemon_effect.csv"
+    for name, row in zip(("same", "split"), effect.iter_rows(named=True), strict=True):
+        metrics.put(f"lemons.{name}.lemons", row["lemons"], "nodes", source, row["nodes"])
+        if row["mttf_ratio"] is not None:
+            for column in ("mttf_s", "ci_low_s", "ci_high_s"):
+                metrics.put(f"lemons.{name}.{column}", row[column], "s", source, row["failures"])
+            for column in ("mttf_without_s", "ci_low_without_s", "ci_high_without_s"):
+                metrics.put(f"lemons.{name}.{column}", row[column], "s", source, row["failures_without"])
+            metrics.put(f"lemons.{name}.mttf_ratio", row["mttf_ratio"], "1", source, row["failures"])

@@ -1,0 +1,52 @@
+"""The tables of lemon nodes in the report."""
+
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.report import words
+from ttf.report.tables import html_table
+from ttf.report.trace import Trace
+
+MOST_NODES = 15
+
+
+def lemon_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """The lemons, or where there is none the nodes next to it; the fleet with and without the lemons."""
+    nodes, effect = trace.table("lemon_nodes"), trace.table("lemon_effect")
+    tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("counted") > 0))
+    lemons = tested.filter("lemon")
+    shown = (lemons if lemons.height else tested.head(5)).head(MOST_NODES)
+    tables = {}
+    if shown.height:
+        columns = {
+            "node": ("Node", None),
+            "fleet": ("Fleet", None),
+            "single_node_failures": ("Failures alone", words.count),
+            "single_node_failure_rate": ("share of attempts", words.share),
+            "multi_node_failures": ("in company", words.count),
+            "out_count": ("Outages", words.count),
+            "counted": ("Counted", words.count),
+            "expected": ("Expected", words.number),
+            "rate_ratio": ("Ratio", words.number),
+            "ci_low": ("from", words.number),
+            "ci_high": ("to", words.number),
+            "q_value": ("q", words.number),
+        }
+        told = {name: about for name, about in columns.items() if shown[name].count()}
+        tables["lemons"] = html_table(shown, told, identifier("lemons"))
+    if effect["mttf_ratio"].count():
+        columns = {
+            "picked_on": ("Picked on", None),
+            "measured_on": ("measured on", None),
+            "lemons": ("Lemons", words.count),
+            "failures": ("Failures", words.count),
+            "mttf_s": ("Node time per failure", words.duration),
+            "failures_without": ("without lemons", words.count),
+            "mttf_without_s": ("Node time per failure", words.duration),
+            "ci_low_without_s": ("from", words.duration),
+            "ci_high_without_s": ("to", words.duration),
+            "mttf_ratio": ("Ratio", words.number),
+        }
+        tables["lemon-effect"] = html_table(effect, columns, identifier("lemon-effect"))
+    return tables

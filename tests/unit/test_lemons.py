@@ -1,0 +1,428 @@
+"""Lemon nodes: the tests against closed forms and SciPy, the false-discovery rate and the power by simulation."""
+
+import math
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from ttf.charts.figure import Study
+from ttf.charts.lemons import lemon_funnel, lemon_signals
+from ttf.placements import PLACEMENT_COLUMNS
+from ttf.stats.lemons import (
+    EFFECT_SCHEMA,
+    LEMON_SCHEMA,
+    compared_by_exposure,
+    compared_by_trials,
+    halves_of,
+    halves_of_lives,
+    last_window,
+    lemon_components,
+    lemon_effect,
+    lemon_nodes,
+    poisson_binomial_tail,
+    runs_in,
+    trials_of,
+)
+from ttf.tables import read_csv, write_csv
+
+DAY = 86_400
+WINDOW = (0, 28 * DAY)
+
+
+def placed(**columns) -> pl.DataFrame:
+    """Placements of attempts on one node each, unless `nodes` and `own_outcome` say otherwise."""
+    frame = pl.DataFrame(columns)
+    usual = {
+        "job_id": pl.format("j{}", pl.int_range(pl.len())),
+        "attempt": pl.lit(0),
+        "nodes": pl.lit(1),
+        "own_outcome": pl.lit(True),
+        "start_s": pl.lit(0),
+        "end_s": pl.lit(DAY),
+    }
+    frame = frame.with_columns(**{name: value for name, value in usual.items() if name not in frame.columns})
+    frame = frame.with_columns(runtime_s=pl.col("end_s") - pl.col("start_s"))
+    blank = {name: pl.lit(None, dtype) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns}
+    return frame.with_columns(**blank).with_columns(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
+
+
+def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
+    """Infra lives with what lemons read of them; users by the column `user` of the placements, or one each."""
+    user = pl.col("user") if "user" in placements.columns else pl.col("job_id")
+    lives = placements.select(unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
+    event = pl.lit(None, pl.String) if infra is None else pl.Series(infra, dtype=pl.String)
+    blank = pl.lit(None, pl.String)
+    return lives.with_columns(event=event, basis=pl.lit(basis), account=blank, gpu_type=blank)
+
+
+def judged(placements, basis="proxy", infra=None, window=WINDOW, false_discovery=0.05):
+    runs = runs_in(placements.lazy(), lives_of(placements, basis, infra), window)
+    return lemon_nodes(runs, basis, window, false_discovery)
+
+
+# --- the tests themselves
+
+
+def test_tail_of_the_poisson_binomial_is_scipys():
+    rng = np.random.default_rng(1)
+    chances = [rng.uniform(0, 1, size) ** 2 for size in rng.integers(1, 40, 600)]
+    counts = [int(rng.integers(0, len(one) + 1)) for one in chances]
+    expected = [stats.poisson_binom(one).sf(k - 1) for one, k in zip(chances, counts, strict=True)]
+    np.testing.assert_allclose(poisson_binomial_tail(chances, counts), expected, rtol=1e-9, atol=1e-14)
+
+
+def test_tail_of_equal_chances_is_the_binomials_to_the_last_digits():
+    found = poisson_binomial_tail([[0.01] * 300, [0.25] * 4, [0.5]], [60, 4, 0])
+    np.testing.assert_allclose(found, [stats.binom.sf(59, 300, 0.01), 0.25**4, 1], rtol=1e-12)
+
+
+def test_trials_in_closed_form():
+    """Two strata of two nodes with one failure each, both on a: P = 1/4; a stratum where all failed tells nothing."""
+    trials = pl.DataFrame(
+        {
+            "node": ["a", "b", "a", "c", "b", "c"],
+            "stratum": [1, 1, 2, 2, 3, 3],
+            "failed": [True, False, True, False, True, True],
+        }
+    )
+    told = compared_by_trials(trials)
+    assert told.select("node", "trials", "counted", "expected", "p_value").rows() == [
+        ("a", 2, 2, 1.0, 0.25),
+        ("b", 1, 0, 0.5, 1.0),
+        ("c", 1, 0, 0.5, 1.0),
+    ]
+    # Garwood's interval of a count of 2, over the 1 expected.
+    np.testing.assert_allclose(
+        told.select("ci_low", "ci_high").row(0), [stats.chi2.ppf(0.025, 4) / 2, stats.chi2.ppf(0.975, 6) / 2]
+    )
+
+
+def test_exposure_is_scipys_binomial_test():
+    counted, exposure = [7, 1, 0, 2], [1000, 3000, 500, 5500]
+    nodes = pl.DataFrame({"fleet": ["x"] * 4, "counted": counted, "exposure_s": exposure})
+    told = compared_by_exposure(nodes)
+    for row, k, e in zip(told.iter_rows(named=True), counted, exposure, strict=True):
+        exact = stats.binomtest(k, 10, e / 10_000, alternative="greater")
+        assert row["p_value"] == pytest.approx(exact.pvalue, rel=1e-12)
+        interval = stats.binomtest(k, 10, e / 10_000).proportion_ci(0.95)
+        rest = (10_000 - e) / e
+        limits = [w / (1 - w) * rest for w in interval]
+        assert [row["ci_low"], row["ci_high"]] == pytest.approx(limits, rel=1e-9)
+        assert row["expected"] == pytest.approx(10 * e / 10_000)
+        assert row["rate_ratio"] == pytest.approx(k / e / ((10 - k) / (10_000 - e)))
+
+
+def test_each_fleet_is_its_own():
+    one = pl.DataFrame({"fleet": ["x", "x"], "counted": [3, 1], "exposure_s": [100, 300]})
+    other = pl.DataFrame({"fleet": ["y", "y"], "counted": [90, 10], "exposure_s": [5, 7]})
+    both = compared_by_exposure(pl.concat([one, other]))
+    assert both.head(2).equals(compared_by_exposure(one))
+
+
+# --- what counts
+
+
+def test_a_user_counts_against_a_node_once():
+    """A job tried again a hundred times a day, for days, is one failure; another user's is another."""
+    rows = [("bad", "n1", day * DAY + minute, "failure") for day in range(5) for minute in range(100)]
+    rows += [("bad", "n2", day * DAY, "success") for day in range(5)]
+    rows += [("good", "n1", 10, "failure"), ("good", "n2", 20, "success")]
+    frame = pl.DataFrame(rows, schema=["user", "node", "start_s", "outcome"], orient="row")
+    placements = placed(node=frame["node"], start_s=frame["start_s"], outcome=frame["outcome"])
+    placements = placements.with_columns(user=frame["user"], end_s=pl.col("start_s") + 30)
+    table = judged(placements).sort("node")
+    assert table["failures"].to_list() == [501, 0]
+    assert table["trials"].to_list() == [2, 2]
+    assert table["counted"].to_list() == [2, 0]
+    assert table["p_value"].to_list() == [0.25, 1.0]
+
+
+def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
+    runs = pl.DataFrame(
+        {
+            "node": ["a", "a", "b"],
+            "fleet": ["x"] * 3,
+            "user": ["u"] * 3,
+            "day": [0, 0, 0],
+            "start_s": [50, 20, 30],
+            "failed": [True, False, True],
+            "is_trial": [True, True, True],
+        }
+    )
+    assert trials_of(runs).select("node", "failed").sort("node").rows() == [("a", False), ("b", True)]
+
+
+def test_shared_failures_of_multi_node_attempts_count_for_none():
+    placements = placed(
+        node=["a", "b", "a"], job_id=["g", "g", "s"], nodes=[2, 2, 1], own_outcome=[False, False, True],
+        outcome=["failure"] * 3,
+    )  # fmt: skip
+    told = judged(placements).sort("node")
+    names = ["single_node_failures", "multi_node_failures", "shared_multi_node_failures", "failures"]
+    assert told.select(names).rows() == [(1, 0, 1, 1), (0, 0, 1, 0)]
+    own = judged(placements.with_columns(own_outcome=pl.lit(True))).sort("node")
+    assert own.select(names).rows() == [(1, 1, 0, 2), (0, 1, 0, 1)]
+
+
+def test_infrastructure_counts_a_node_and_day_once_and_a_told_node_only():
+    placements = placed(
+        node=["a", "a", "a", "b", "c"],
+        job_id=["j1", "j2", "g", "g", "j3"],
+        nodes=[1, 1, 2, 2, 1],
+        end_s=[DAY // 2, DAY // 2, 3 * DAY, 3 * DAY, 28 * DAY - 1],
+        infra_failure=[True, True, True, False, False],
+        outcome=["failure"] * 4 + ["success"],
+    )
+    table = judged(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None]).sort("node")
+    assert table["failures"].to_list() == [3, 0, 0]
+    assert table["counted"].to_list() == [2, 0, 0]
+    assert table["multi_node_failures"].to_list() == [1, 0, 0]
+    exposure = [4 * DAY, 3 * DAY, 28 * DAY - 1]
+    assert table["exposure_s"].to_list() == exposure
+    a = table.row(0, named=True)
+    assert a["p_value"] == pytest.approx((exposure[0] / sum(exposure)) ** 2)
+    assert a["rate_ratio"] is None
+    assert a["reason"] == "no failure in the rest of its fleet: lower limit of the ratio only"
+
+
+def test_an_attempt_that_was_tried_again_did_not_succeed():
+    """Philly gives only the last attempt of a job an outcome."""
+    placements = placed(
+        node=["a", "b", "c"], job_id=["j", "j", "k"], attempt=[0, 1, 0], outcome=[None, "success", "success"]
+    )
+    placements = placements.with_columns(user=pl.lit("u"))
+    table = judged(placements).sort("node")
+    assert table["failures"].to_list() == [1, 0, 0]
+    assert table["p_value"].to_list() == [pytest.approx(1 / 3), 1.0, 1.0]
+
+
+def test_the_window_is_the_last_days():
+    placements = placed(node=["a", "a"], start_s=[0, 40 * DAY], end_s=[DAY, 41 * DAY], outcome=["failure", "success"])
+    window = last_window(placements.lazy(), 28)
+    assert window == (13 * DAY + 1, 41 * DAY + 1)
+    assert judged(placements, window=window).select("placements", "failures", "exposure_s").row(0) == (1, 0, DAY)
+    assert halves_of(window) == [(13 * DAY + 1, 27 * DAY + 1), (27 * DAY + 1, 41 * DAY + 1)]
+
+
+def test_time_before_the_window_is_not_exposure():
+    placements = placed(
+        node=["a", "b", "c"],
+        start_s=[0, 0, 0],
+        end_s=[15 * DAY, None, None],
+        outcome=["success", "running", "failure"],
+    )
+    table = judged(placements, window=(10 * DAY, 20 * DAY)).sort("node")
+    assert table.select("node", "exposure_s").rows() == [("a", 5 * DAY), ("b", 10 * DAY)]
+
+
+def test_components_against_their_own_system():
+    lives = component_lives([("s/0", "s", [5, 5, 5, 5], True), ("s/1", "s", [30], False), ("t/0", "t", [9, 9], True)])
+    table = lemon_components(lives, "system", 0.05).sort("node")
+    assert table["out_count"].to_list() == [4, 0, 2]
+    assert table["counted"].to_list() == [4, 0, 2]
+    assert table["p_value"].to_list() == [pytest.approx((20 / 50) ** 4), 1.0, None]
+    assert table["reason"][2] == "no other node of its fleet to compare it with"
+    # Outages within a day of the repair before are one matter.
+    again = component_lives([("s/0", "s", [5, 0.5, 0.2, 5], True), ("s/1", "s", [30], False)])
+    assert lemon_components(again, "system", 0.05).sort("node")["counted"].to_list() == [2, 0]
+
+
+def component_lives(units):
+    rows = [
+        (unit, system, int(days * DAY), "infra_failure" if fails else None)
+        for unit, system, spans, fails in units
+        for days in spans
+    ]
+    return pl.DataFrame(rows, schema=["unit_id", "system", "duration_s", "event"], orient="row")
+
+
+def test_halves_of_lives_add_up():
+    lives = component_lives([("s/0", "s", [1, 2, 7, 0.5], True), ("s/1", "s", [3], False), ("s/2", "s", [4], True)])
+    first, second = halves_of_lives(lives)
+    for unit in ("s/0", "s/1", "s/2"):
+        mine = [half.filter(pl.col("unit_id") == unit) for half in (first, second)]
+        whole = lives.filter(pl.col("unit_id") == unit)
+        assert mine[0]["duration_s"].sum() == whole["duration_s"].sum() // 2
+        assert mine[0]["duration_s"].sum() + mine[1]["duration_s"].sum() == whole["duration_s"].sum()
+        assert mine[0]["event"].count() + mine[1]["event"].count() == whole["event"].count()
+    assert first.filter(pl.col("unit_id") == "s/0")["event"].to_list() == ["infra_failure"] * 2 + [None]
+
+
+def test_effect_in_closed_form():
+    def table(rows):
+        blank = {"p_value": None, "fleet": "x"}
+        return pl.DataFrame([blank | row for row in rows], schema_overrides={"p_value": pl.Float64})
+
+    whole = table(
+        [
+            {"node": "a", "failures": 6, "exposure_s": 100, "lemon": True},
+            {"node": "b", "failures": 2, "exposure_s": 300, "lemon": False},
+        ]
+    )
+    quiet = whole.with_columns(lemon=pl.lit(False))
+    effect = lemon_effect(whole, quiet, quiet)
+    assert effect.schema == pl.Schema(EFFECT_SCHEMA)
+    first = effect.row(0, named=True)
+    assert (first["mttf_s"], first["mttf_without_s"], first["mttf_ratio"]) == (50, 150, 3)
+    assert effect["reason"].to_list() == [None, "no lemon found in the first half"]
+
+
+# --- simulation: the error rate and the power
+
+
+def cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
+    """Placements of users who fail in clusters: own propensities, bad days, jobs tried again and again on one node.
+
+    A user's good and bad kinds of work each have a node that they go back to for days. On a lemon any run fails with
+    `lemon_chance` besides.
+    """
+    propensity = rng.beta(0.5, 2, users)
+    node, user, start, failed = [], [], [], []
+    home = rng.integers(0, nodes, (users, 2))
+    for day in range(days):
+        for u in range(users):
+            if rng.random() < 0.5:
+                continue
+            bad_day = rng.random() < 0.15
+            chance = 0.9 if bad_day else propensity[u]
+            visits = [(int(n), chance) for n in rng.integers(0, nodes, rng.integers(1, 7))]
+            visits += [(int(home[u, 0]), 0.02), (int(home[u, 1]), 0.98)] if u % 4 == 0 else []
+            for n, p in visits:
+                moment = day * DAY + int(rng.integers(0, DAY // 2))
+                # A failed job comes back to the same node.
+                for again in range(8):
+                    fails = rng.random() < p or (n < lemons and rng.random() < lemon_chance)
+                    node.append(f"n{n}")
+                    user.append(f"u{u}")
+                    start.append(moment + 600 * again)
+                    failed.append(fails)
+                    if not fails or rng.random() < 0.2:
+                        break
+    frame = placed(
+        node=node,
+        start_s=start,
+        end_s=[s + (30 if f else 500) for s, f in zip(start, failed, strict=True)],
+        outcome=["failure" if f else "success" for f in failed],
+    )
+    return frame.with_columns(user=pl.Series(user))
+
+
+@pytest.mark.parametrize(("nodes", "users", "traces"), [(120, 40, 60), (30, 60, 40)])
+def test_clustered_user_failures_make_no_lemons(nodes, users, traces):
+    """Under the null every discovery is false: some node is called a lemon in at most 5 % of the traces."""
+    rng = np.random.default_rng(20_241)
+    false = naive = 0
+    for _ in range(traces):
+        placements = cluster(rng, nodes=nodes, users=users)
+        table = judged(placements)
+        false += bool(table["lemon"].any())
+        # What the bare rate would have said: failures against exposure, every one of them.
+        bare = compared_by_exposure(table.select("node", "fleet", "exposure_s", counted="failures"))
+        naive += bool((stats.false_discovery_control(bare["p_value"].drop_nulls().to_numpy()) <= 0.05).any())
+    # One-sided 99.9 % limit of a binomial count at the stated rate.
+    assert false <= stats.binom.ppf(0.999, traces, 0.05)
+    assert naive == traces
+
+
+def test_planted_lemons_are_found_at_the_stated_rate():
+    rng = np.random.default_rng(20_242)
+    found, proportions, planted = 0, [], 6
+    for _ in range(12):
+        table = judged(cluster(rng, users=120, lemons=planted, lemon_chance=0.6))
+        lemons = set(table.filter("lemon")["node"])
+        right = {f"n{n}" for n in range(planted)}
+        found += len(lemons & right)
+        proportions.append(len(lemons - right) / max(1, len(lemons)))
+    assert found >= 0.8 * 12 * planted
+    assert np.mean(proportions) <= 0.05 + 3 * np.std(proportions) / math.sqrt(12)
+
+
+@pytest.mark.parametrize("lemons", [0, 10])
+def test_infra_failures_at_the_stated_rate(lemons):
+    """Nodes of unequal exposure that fail at one rate, and ten of 400 at thirty times the rate."""
+    rng = np.random.default_rng(20_243 + lemons)
+    traces, nodes, wrong, found = 200, 400, [], 0
+    for _ in range(traces):
+        exposure = rng.integers(1, 28, nodes) * DAY
+        rate = np.where(np.arange(nodes) < lemons, 30, 1) * 0.01
+        incidents = rng.poisson(rate * exposure / DAY)
+        table = pl.DataFrame({"fleet": ["x"] * nodes, "counted": incidents, "exposure_s": exposure})
+        p = compared_by_exposure(table)["p_value"].to_numpy()
+        called = np.flatnonzero(stats.false_discovery_control(p) <= 0.05)
+        wrong.append((called >= lemons).mean() if called.size else 0.0)
+        found += int((called < lemons).sum())
+    error = 3 * np.std(wrong) / math.sqrt(traces)
+    assert np.mean(wrong) <= 0.05 + error
+    assert found >= 0.5 * lemons * traces
+
+
+# --- the extremes
+
+
+def test_one_node_and_no_failure():
+    one = judged(placed(node=["only"], outcome=["failure"]))
+    assert one.select("failures", "p_value", "lemon").row(0) == (1, None, None)
+    assert one["reason"][0].startswith("no trial tells it from other nodes")
+    quiet = judged(placed(node=["a", "b"], outcome=["success"] * 2), "state")
+    assert quiet["reason"].to_list() == ["no failure in its fleet"] * 2
+    for table in (one, quiet):
+        assert table.schema == pl.Schema(LEMON_SCHEMA)
+        assert lemon_funnel(table, Study(), 0.05).empty
+        assert lemon_effect(table, table, table)["lemons"].to_list() == [0, 0]
+
+
+def test_no_placement_at_all():
+    nothing = placed(node=pl.Series([], dtype=pl.String), outcome=pl.Series([], dtype=pl.String))
+    window = last_window(nothing.lazy(), 28)
+    table = judged(nothing, window=window)
+    assert window == (0, 0)
+    assert table.is_empty()
+    assert table.schema == pl.Schema(LEMON_SCHEMA)
+    assert lemon_funnel(table, Study(), 0.05).empty
+    assert lemon_signals(table, Study()).empty
+
+
+def test_odd_names_survive_tables_and_charts(tmp_path):
+    names = ["a,b", 'q"uote', "<script>alert(1)</script>", "line\nbreak", "\u202eevil", "n 1", "datum.x"]
+    rows = [(name, f"u{user}", name == names[2]) for user in range(12) for name in names]
+    placements = placed(node=[row[0] for row in rows], outcome=["failure" if row[2] else "success" for row in rows])
+    table = judged(placements.with_columns(user=pl.Series([row[1] for row in rows])))
+    assert table["node"][0] == names[2]
+    assert table["lemon"].to_list() == [True] + [False] * (len(names) - 1)
+    assert table["counted"][0] == 12
+    assert table["p_value"][0] == pytest.approx((1 / len(names)) ** 12)
+    write_csv(table, tmp_path / "lemons.csv")
+    assert read_csv(tmp_path / "lemons.csv").equals(table)
+    drawn = lemon_funnel(table, Study("job", synthetic=True), 0.05)
+    assert drawn.title.startswith("1 of 7 nodes fails more than chance explains")
+    drawn.spec(validate=True)
+    assert "\u202e" not in str(drawn.spec())
+    lemon_signals(table, Study()).spec(validate=True)
+
+
+def test_the_verdict_does_not_depend_on_the_order_of_rows():
+    placements = cluster(np.random.default_rng(5), nodes=30, users=10, days=6, lemons=2)
+    # Starts that differ, so that the first run of a day is the same one in any order.
+    placements = placements.with_columns(start_s=pl.col("start_s") + pl.int_range(pl.len()) % 599)
+    placements = placements.unique(["node", "user", "start_s"], keep="first", maintain_order=True)
+    assert judged(placements).equals(judged(placements.sample(fraction=1, shuffle=True, seed=3)))
+
+
+def test_a_million_placements_in_seconds():
+    rng = np.random.default_rng(9)
+    n = 1_000_000
+    start = rng.integers(0, 28 * DAY, n)
+    placements = placed(
+        node=pl.Series(rng.integers(0, 2000, n)).cast(pl.String),
+        start_s=start,
+        end_s=start + 900,
+        outcome=pl.Series(rng.random(n) < 0.2).replace_strict({True: "failure", False: "success"}),
+    )
+    lives = lives_of(placements.with_columns(user=pl.Series(rng.integers(0, 500, n)).cast(pl.String)))
+    begin = time.process_time()
+    table = lemon_nodes(runs_in(placements.lazy(), lives, WINDOW), "proxy", WINDOW, 0.05)
+    assert table.height == 2000
+    assert table["trials"].sum() > 100_000
+    assert time.process_time() - begin < 20
