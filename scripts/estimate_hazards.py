@@ -24,11 +24,14 @@ def main(snakemake):
     # Failure of any kind first, then each cause a trace tells apart.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in params.causes}
 
-    hazard = pl.concat([cumulative_hazard(of, event, strata) for event, of in events.items()])
-    write_csv(thin(hazard, params.max_steps), output.cumulative_hazard)
+    # Cut one stratification at a time: whole curves of all of them would not fit memory with ten million lives.
+    hazard = [
+        thin(cumulative_hazard(of, event, [name]), params.max_steps) for event, of in events.items() for name in strata
+    ]
+    write_csv(pl.concat(hazard), output.cumulative_hazard)
     competing, ends = exclusive_causes(lives, params.causes) if params.causes else (lives, ends_in(lives))
-    incidence = cumulative_incidence(competing, ends, strata)
-    write_csv(thin(incidence, params.max_steps), output.cumulative_incidence)
+    incidence = pl.concat([thin(cumulative_incidence(competing, ends, [name]), params.max_steps) for name in strata])
+    write_csv(incidence, output.cumulative_incidence)
     write_csv(pl.concat([logrank(of, event, strata) for event, of in events.items()]), output.logrank)
     covariates = [name for name in params.covariates if name in lives.columns]
     cox = pl.concat([hazard_ratios(of, event, covariates) for event, of in events.items()])

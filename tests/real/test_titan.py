@@ -203,9 +203,8 @@ def test_logrank_by_batch(lives, by_batch):
 def test_hazard_ratios_of_batch_and_cage(lives):
     table = hazard_ratios(lives, "failure", ["batch", "cage"]).drop_nulls("hazard_ratio")
     assert table["level"].to_list() == ["new", "1", "0"] and table["reference"].to_list() == ["old", "2", "2"]
-    design = lives.select(
-        (pl.col("batch") == "new"), (pl.col("cage") == 1).alias("1"), (pl.col("cage") == 0).alias("0")
-    )
+    levels = {"new": pl.col("batch") == "new", "1": pl.col("cage") == 1, "0": pl.col("cage") == 0}
+    design = lives.select(**levels)
     failed = lives["event"].is_not_null().to_numpy().astype(int)
     model = PHReg(lives["duration_s"].to_numpy(), design.cast(pl.Float64).to_numpy(), status=failed, ties="efron")
     reference = model.fit(tol=1e-12)
