@@ -1,5 +1,6 @@
 """Runs of jobs, GPU time lost to failures by size and by month, and preemptions laid to failures."""
 
+import re
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,10 @@ from ttf.charts.figure import Study
 from ttf.charts.lost_work import lost_work_chart
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
+from ttf.numbers.lost_work import of_lost_work
+from ttf.numbers.metrics import Metrics
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
 from ttf.runs import RUN_COLUMNS, runs, with_reasons
 from ttf.stats.lost_work import (
     BY_GPUS_SCHEMA,
@@ -28,6 +33,9 @@ from ttf.stats.lost_work import (
     lost_work,
     lost_work_by_month,
 )
+from ttf.stats.owners import concentration
+from ttf.stats.repeats import repeats
+from ttf.stats.what_if import what_if
 from ttf.taxonomy import classify, every_attempt
 
 HOUR = 3600
@@ -165,6 +173,8 @@ def test_months_of_the_calendar() -> None:
     assert table["end_s"].to_list() == [moment(2024, 12, 1), moment(2025, 1, 1), moment(2025, 3, 1), None]
     assert table["failed_gpu_hours"].to_list() == [1, 1, 1, 0]
     assert table["runs"].sum() == 4
+    assert table["gpu_hours_share"].to_list() == [1 / 3, 1 / 3, 1 / 3, 0]
+    assert table["failed_gpu_hours_share"].to_list() == [1, 1, 1, None]
     assert table["reason"][3].startswith(NO_END)
     assert last_complete(table)["window"] == "2024-12"
     assert last_complete(table.head(1)) is None
@@ -384,3 +394,76 @@ def test_infra_lives_name_their_event() -> None:
     jobs = jobs_of({"outcome": "failure", "end_s": 5, "runtime_s": 5}, {"end_s": 5, "runtime_s": 5})
     assert infra_lives(jobs, None, {})["event"].to_list() == [EVENT, None]
     assert runs_of(jobs)["infra"].to_list() == [True, False]
+
+
+# --- the section of the report
+
+
+def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> str:
+    """The text of report/sections/lost_work.qmd for a trace of these jobs, without its tables and charts."""
+    of_runs = runs_of(jobs, attempts, rules)
+    tables = {
+        "lost_work": lost_work(of_runs, HOUR, 300),
+        "lost_work_by_month": lost_work_by_month(of_runs, 0, 10**8, HOUR, 300),
+        "failure_concentration": concentration(jobs, of_runs),
+        "repeats": repeats(jobs, of_runs),
+        "what_if": what_if(of_runs, [60]),
+    }
+    metrics = Metrics()
+    of_lost_work(metrics, tables)
+    filled = {"repeats": tables["repeats"]["estimate"].count(), "what-if": tables["what_if"]["net_gpu_hours"].count()}
+    text = (
+        environment(Path(__file__).parents[2] / "report")
+        .get_template("sections/lost_work.qmd")
+        .render(
+            id="t1",
+            unit="pod",
+            m=Numbers(metrics),
+            chart=lambda name: "",
+            table=lambda name, caption: "",
+            has_table=lambda name: bool(filled[name]),
+        )
+    )
+    return " ".join(text.split())
+
+
+def plenty(n: int = 400) -> list[dict]:
+    outcomes = ["success", "failure", "failure", "cancelled", "running"]
+    return [
+        {
+            "job_id": f"p{number}",
+            "user": f"u{number % 37}",
+            "account": f"a{number % 3}",
+            "outcome": outcomes[number % 5],
+            "start_s": 10_000 * number,
+            "end_s": 10_000 * number + 40 + number,
+            "runtime_s": 40 + number,
+            "gpu_milli": 1000 * (1 + number % 9),
+            "status_raw": ["NODE_FAIL", "PREEMPTED"][number % 2],
+            "trace_end_s": 10_000_000,
+        }
+        for number in range(n)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "rules", "says"),
+    [
+        ([], {}, "No pod of this trace has run, so no work was lost."),
+        ([{"outcome": "waiting", "start_s": None}], {}, "No pod of this trace has run"),
+        ([{"end_s": 5, "runtime_s": 5}], {}, "None of 1 run failed."),
+        ([{"outcome": "failure", "end_s": 5, "runtime_s": 5, "gpu_milli": 0}], {}, "No GPU time was seen, so none was"),
+        ([{"outcome": "failure", "end_s": 5, "runtime_s": 5}], {"states": ["NODE_FAIL"]}, "No run ended in an infra"),
+        ([{"outcome": "failure"}], {}, "1 of 1 run failed."),
+        (plenty(), {}, "By proxy every failure"),
+        (plenty(), {"states": ["NODE_FAIL"]}, "200 runs were preempted, and lost"),
+        (plenty(), {"states": ["NODE_FAIL"]}, "The most active tenth of 37 users (4, by their ended pods)"),
+        (plenty(), {"states": ["NODE_FAIL"]}, "In the last 28 days that the trace covers whole"),
+    ],
+)
+def test_the_section_reads_well_whatever_the_trace(rows: list, rules: dict, says: str) -> None:
+    text = section_of(jobs_of(*rows) if rows else pl.DataFrame(schema=JOB_COLUMNS), rules=rules)
+    for broken in ("nan", "None,", "None ", " inf ", "0 of 0", "<%", "<<", " .", " ,", "1 runs", "1 failures"):
+        assert broken not in text.replace("None of 1 run", ""), broken
+    assert not re.search(r"\w\(", text)
+    assert says in text

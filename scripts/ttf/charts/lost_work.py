@@ -96,7 +96,7 @@ def _stacked(dataset: str, heading: str, parts: list[str], colours: tuple, order
                 alt.Tooltip("runs:Q", title="runs of this size", format=","),
             ],
         )
-        .properties(width=300, height=240, title=alt.TitleParams(heading, fontSize=12, offset=6, anchor="start"))
+        .properties(width=280, height=240, title=alt.TitleParams(heading, fontSize=12, offset=6, anchor="start"))
     )
 
 
@@ -107,8 +107,10 @@ def _lost_title(shown: pl.DataFrame, proxy: bool) -> str:
         return f"{took}; no work was lost to infra failures"
     most = shown.sort("first_order_gpu_hours", descending=True, maintain_order=True).row(0, named=True)
     label = gpus_label(most["gpus_low"], most["gpus_high"])
+    lost_words = f"{significant(lost)} GPU hours"
+    lost_words = f"by proxy, {lost_words} were lost" if proxy else f"infra failures lost {lost_words}"
     return (
-        f"{took}; {'by proxy, ' if proxy else ''}{significant(lost)} GPU hours were lost since checkpoints, "
+        f"{took}; {lost_words} since checkpoints, "
         f"{percent(most['first_order_gpu_hours'] / lost)} of it in runs of {label} GPU{'' if label == '1' else 's'}"
     )
 

@@ -93,7 +93,8 @@ def lost_work_by_month(
     """What failures cost month by month (BY_MONTH_SCHEMA), in the order of time; months without a run have no row.
 
     begin_s, end_s: the first and the last moment of the trace, on its clock. A run counts, with all its GPU time, in
-    the month in which it ended or was last seen; shares are of the GPU time of that month's runs. Months are those of
+    the month in which it ended or was last seen; gpu_hours_share is of all GPU time, the other shares of that of the
+    month's runs. Months are those of
     the calendar (UTC) where the clock counts from 1970, else windows of 28 days from the trace's first moment.
     complete: the trace covers the month from its first to its last second. Runs that have no end are in a last row
     without a month. The columns of losses are those of `lost_work`.
@@ -107,9 +108,11 @@ def lost_work_by_month(
         begin_s = begin_s or 0
         start = begin_s + (at - begin_s) // WINDOW_S * WINDOW_S
     by_window = _sums(measured.with_columns(window_s=start), "window_s").sort("window_s", nulls_last=True)
+    total = sum(by_window["gpu"].to_list())
     rows = []
     for row in by_window.iter_rows(named=True):
         losses = _losses(row, row["gpu"], measured, checkpoint_interval_s)
+        losses["gpu_hours_share"] = row["gpu"] / total if total else None
         if row["window_s"] is None:
             rows.append(losses | {"reason": "; ".join(filter(None, [NO_END, losses["reason"]]))})
             continue

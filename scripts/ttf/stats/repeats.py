@@ -24,6 +24,7 @@ REPEAT_SCHEMA = {
 
 NO_GROUP = "no job that ended has a group"
 NO_FAILURE = "no failure"
+COUNTED = "counted, not estimated: no interval"
 ONE_GROUP = "one group: no interval over groups"
 NOTHING_BEFORE = "no job of a group started after another of it had ended so"
 NO_MEDIAN = "fewer than half have failed by then"
@@ -116,7 +117,7 @@ def _of_groups(ended: pl.DataFrame, group_by: str) -> list[dict]:
         return [{"group_by": group_by, "measure": "not_first_share", "n": 0, "groups": 0, "reason": NO_GROUP}]
     failing = ended.filter("failed")["group"].n_unique()
     first = {"n": failures, "groups": failing}
-    none = {} if failures else {"reason": NO_FAILURE}
+    none = {"reason": COUNTED if failures else NO_FAILURE}
     rows = [
         {"measure": "not_first_share", "unit": "share", "events": failures - failing, **first, **none}
         | ({"estimate": (failures - failing) / failures} if failures else {}),
