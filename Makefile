@@ -16,8 +16,9 @@ test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipp
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: $(VENV)/requirements-test.lock  ## time and memory against a plain pandas script, full size and a tenth
+bench: $(VENV)/requirements-test.lock  ## time and memory against a plain pandas script, lifelines and SciPy
 	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/lifetimes.py
 
 lint: $(VENV)/requirements-test.lock
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/snakemake --lint
