@@ -97,9 +97,9 @@ def as_markdown(count: int, survival: float, models: float, found: dict[str, tup
     each = ", ".join(f"{NAMES[name]} {took:.1f} s" for name, took in theirs.items())
     versions = {name: importlib.metadata.version(name) for name in ("lifelines", "scipy")}
     lines.append(
-        f"\nOurs: medians of {ROUNDS} runs after a warm-up. Peers, once: {each}; lifelines {versions['lifelines']}, gamma "
-        f"by SciPy {versions['scipy']}. {os.cpu_count()} cores, Python {platform.python_version()}. No fit of ours is less "
-        "likely than the peer's."
+        f"\nOurs: medians of {ROUNDS} runs after a warm-up. Peers, once: {each}; lifelines {versions['lifelines']}, "
+        f"gamma by SciPy {versions['scipy']}. {os.cpu_count()} cores, Python {platform.python_version()}. No fit of "
+        "ours is less likely than the peer's."
     )
     return "\n".join(lines)
 
