@@ -11,7 +11,7 @@ _TEXT = {
     *("table", "column", "code", "severity", "first_lines", "sentence", "outcome", "feature", "value", "outcome_set"),
     *("unit", "method", "event", "stratum_by", "stratum", "model", "reason", "time"),
     *("owner_by", "owner", "ranked_by", "group_by", "measure", "infra_basis", "scenario"),
-    *("by", "domain", "category", "evidence", "note", "source", "line"),
+    *("verdict", "by", "domain", "category", "evidence", "note", "source", "line"),
     *("kind", "stratum_a", "stratum_b", "covariate", "level", "reference"),
     *("suggestion", "stored_as", "type", "commonest", "check", "window", "against", "test", "effect_name"),
     *("basis", "node_gpus_from", "part"),
@@ -19,7 +19,7 @@ _TEXT = {
     *("assumption", "rate", "mitigation"),
     *("node", "fleet", "picked_on", "measured_on"),
 }
-_TRUTH = {"reject", "converged", "best", "complete", "deterministic", "approximation_valid", "lemon"}
+_TRUTH = {"reject", "converged", "best", "complete", "deterministic", "approximation_valid", "lemon", "misleads"}
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
@@ -31,6 +31,7 @@ _WHOLE = {
     *("gpus", "nodes", "simulated_runs", "attempts", "interruptions"),
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
     *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),
+    *("at_s", "split_age_s", "young_events", "old_events"),
     *("asked_more", "used_more", "at_least", "groups"),
     *("window_from_s", "window_to_s", "placements", "single_node_placements", "single_node_failures", "out_count"),
     *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),

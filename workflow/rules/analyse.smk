@@ -81,6 +81,34 @@ rule fit_mttf:
         "../../scripts/fit_mttf.py"
 
 
+rule judge_lifetimes:
+    """Whether the failure rate falls, stays or rises with age, where a constant one misleads, a probability plot per model."""
+    input:
+        curves="results/{trace}/tables/survival.parquet",
+        models="results/{trace}/tables/lifetime_models.csv",
+        code=code_of("judge_lifetimes"),
+    output:
+        **analysis(
+            "lifetimes",
+            traces=config["study"],
+            tables=["lifetime_verdict"],
+            charts=["probability_plots", "probability_plots_by_stratum"],
+        ),
+    log:
+        "logs/{trace}/judge_lifetimes.log",
+    benchmark:
+        "benchmarks/{trace}/judge_lifetimes.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 2
+    params:
+        stratum_by=lambda wildcards: strata_of(format_of(wildcards))[0],
+        unit=lambda wildcards: format_of(wildcards)["unit"],
+        synthetic=lambda wildcards: wildcards.trace in GENERATED,
+    script:
+        "../../scripts/judge_lifetimes.py"
+
+
 # In the order of the report. A chart that a trace has nothing to draw in says so in index.json, and the report leaves it
 # out. *_log: the same with a logarithmic axis of the request.
 CHARTS = [

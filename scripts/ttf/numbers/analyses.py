@@ -7,6 +7,7 @@ import polars as pl
 from ttf.numbers.ettr import of_ettr, of_ettr_measured
 from ttf.numbers.hazards import of_hazards
 from ttf.numbers.lemons import of_lemons
+from ttf.numbers.lifetimes import of_verdict
 from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
@@ -18,6 +19,7 @@ from ttf.numbers.workload import of_workload
 NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "hazards": of_hazards,
     "drift": lambda metrics, tables: of_drift(metrics, tables["drift"]),
+    "lifetimes": lambda metrics, tables: of_verdict(metrics, tables["lifetime_verdict"]),
     "sizes": lambda metrics, tables: of_sizes(
         metrics, tables["mttf_by_gpus"], tables["node_failure_rate"], tables["size_law"]
     ),

@@ -7,6 +7,7 @@ import polars as pl
 from ttf.report import ettr, words
 from ttf.report.hazards import hazards
 from ttf.report.lemons import lemon_tables
+from ttf.report.lifetimes import lifetimes_tables
 from ttf.report.lost_work import lost_work_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
@@ -65,6 +66,7 @@ def _workload(trace: Trace, identifier: Identifier) -> dict[str, str]:
 ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "hazards": hazards,
     "drift": _drift,
+    "lifetimes": lifetimes_tables,
     "sizes": sizes_tables,
     "ettr": ettr.planned,
     "ettr_measured": ettr.measured,

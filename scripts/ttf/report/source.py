@@ -218,28 +218,6 @@ def _tables(trace: Trace) -> dict[str, str]:
             "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
         }
         tables["mttf"] = html_table(largest_strata(mttf), columns, identifier("mttf"), group="stratum_by")
-    models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
-    models = models.filter(pl.col("stratum_by") != "gpu_count")
-    if models.height:
-        models = largest_strata(models)
-        models = models.with_columns(
-            shape_words=_with_error(models, "shape", "shape_se", words.number),
-            scale_words=_with_error(models, "scale_s", "scale_se_s", words.duration),
-            sigma_words=_with_error(models, "sigma", "sigma_se", words.number),
-        )
-        columns = {
-            "model": ("Model", None),
-            "n": ("n", words.count),
-            "events": ("Failures", words.count),
-            "shape_words": ("Shape", str),
-            "scale_words": ("Scale", str),
-            "sigma_words": ("σ", str),
-            "mean_s": ("Mean", words.duration),
-            "median_s": ("Median", words.duration),
-            "aic": ("AIC", words.count),
-        }
-        models = models.with_columns(stratum=pl.concat_str("stratum_by", pl.lit(": "), "stratum"))
-        tables["models"] = html_table(models, columns, identifier("models"), group="stratum")
     return tables
 
 
@@ -323,15 +301,6 @@ def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
         }
         tables["correlations"] = html_table(correlations, columns, identifier("correlations"), group="outcome_set")
     return tables
-
-
-def _with_error(frame: pl.DataFrame, name: str, error: str, worded: Callable[[float], str]) -> pl.Series:
-    """A parameter with its standard error in brackets, in words; null where the model has no such parameter."""
-    texts = [
-        None if value is None else worded(value) + (f" ({worded(spread)})" if spread is not None else "")
-        for value, spread in frame.select(name, error).iter_rows()
-    ]
-    return pl.Series(texts, dtype=pl.String)
 
 
 def _correlations_side_by_side(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,0 +1,29 @@
+"""Rule judge_lifetimes: how the failure rate changes with age, where a constant one misleads, and a plot per model."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.figure import Study
+    from ttf.charts.probability import probability_plots
+    from ttf.charts.saving import save_charts
+    from ttf.stats.verdict import lifetime_verdict
+    from ttf.tables import read_csv, write_csv
+
+    params, output = snakemake.params, snakemake.output
+    curves = pl.read_parquet(snakemake.input.curves)
+    models = read_csv(snakemake.input.models)
+    verdict = lifetime_verdict(models, curves)
+    write_csv(verdict, output.lifetime_verdict)
+    study = Study(params.unit, params.synthetic)
+    drawn = {
+        "probability_plots": probability_plots(curves, models, "all", study),
+        "probability_plots_by_stratum": probability_plots(curves, models, params.stratum_by, study),
+    }
+    save_charts(drawn, output.specs, output.svgs, output.index)
+    misleads = int(verdict["misleads"].sum())
+    return f"a constant mean time to failure misleads in {misleads:,} of {verdict.height:,} strata and causes"
+
+
+run_rule(main, snakemake)

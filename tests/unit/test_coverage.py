@@ -1,0 +1,115 @@
+"""How often intervals cover what they should, in seeded simulations: at the sizes where their theory holds, and below.
+
+The report names these sizes; `ttf.stats.verdict.FEWEST_FAILURES` is the one of the Weibull shape.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import poisson
+from ttf.stats import survival
+from ttf.stats.lifetime_fits import weibull
+from ttf.stats.lifetime_sample import CannotFit, Sample
+from ttf.stats.mttf import garwood_interval
+from ttf.stats.strata import Times
+from ttf.stats.verdict import FEWEST_FAILURES, Z_95
+
+ROUNDS = 2000
+# Three standard errors of a share of 95 % in so many rounds.
+ERROR = 3 * math.sqrt(0.95 * 0.05 / ROUNDS)
+
+
+def times(durations: np.ndarray, failed: np.ndarray) -> Times:
+    seconds, place = np.unique(durations, return_inverse=True)
+    return Times(seconds, np.bincount(place), np.bincount(place, weights=failed).astype(np.int64))
+
+
+def simulated(rng: np.random.Generator, shape: float, n: int, failing: float) -> Times:
+    """Weibull lives of the scale 10^7 s, watched until so large a share of them is expected to have failed."""
+    end = math.inf if failing == 1 else 10**7 * (-math.log1p(-failing)) ** (1 / shape)
+    ages = 10**7 * rng.weibull(shape, n)
+    return times(np.minimum(ages, end).astype(np.int64) + 1, ages <= end)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+@pytest.mark.parametrize("expected", [1, 5, 10, 0.1, 40])
+def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> None:
+    """The probability of every count of failures whose interval holds the truth, added up."""
+    exposure, covered = 10**6, 0.0
+    for failures in range(200):
+        low, high = garwood_interval(exposure, failures, confidence)
+        if low <= exposure / expected and (high is None or high >= exposure / expected):
+            covered += poisson.pmf(failures, expected)
+    assert covered >= confidence
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+@pytest.mark.parametrize("expected", [1, 5, 10])
+def test_mttf_interval_covers_in_simulation(expected: int, confidence: float) -> None:
+    rng = np.random.default_rng(expected)
+    covered = 0
+    for failures in rng.poisson(expected, 20_000):
+        low, high = garwood_interval(10**6, int(failures), confidence)
+        covered += low <= 10**6 / expected and (high is None or high >= 10**6 / expected)
+    assert covered / 20_000 >= confidence - 3 * math.sqrt(confidence * (1 - confidence) / 20_000)
+
+
+def shape_coverage(shape: float, failures: int, failing: float) -> float:
+    """Share of simulated samples whose interval of the Weibull shape holds the truth."""
+    rng, covered, fitted = np.random.default_rng(failures), 0, 0
+    for _ in range(ROUNDS):
+        lives = simulated(rng, shape, round(failures / failing), failing)
+        try:
+            fit = weibull(Sample.of(lives))
+        except CannotFit:
+            continue
+        fitted += 1
+        covered += abs(math.log(fit["shape"] / shape)) <= Z_95 * fit["shape_se"] / fit["shape"]
+    assert fitted > 0.9 * ROUNDS
+    return covered / fitted
+
+
+@pytest.mark.parametrize("failing", [0.2, 1])
+@pytest.mark.parametrize("shape", [0.7, 1.5])
+def test_weibull_shape_covers_from_a_hundred_failures_on(shape: float, failing: float) -> None:
+    assert abs(shape_coverage(shape, FEWEST_FAILURES, failing) - 0.95) <= ERROR
+
+
+@pytest.mark.parametrize(("failures", "covered"), [(50, 0.94), (20, 0.93), (10, 0.90), (5, 0.86)])
+def test_weibull_shape_covers_too_little_below(failures: int, covered: float) -> None:
+    # As the report says it, for lives that all end in failure: the worst case of these.
+    assert shape_coverage(0.7, failures, 1) == pytest.approx(covered, abs=0.012)
+
+
+def band_coverage(n: int, survival_there: float, failing: float = 1) -> float:
+    """Share of simulated samples whose Kaplan-Meier band holds the true survival at one age.
+
+    Where nobody is left alive the band has no limits, which counts as a miss.
+    """
+    rng, shape = np.random.default_rng(n), 1.5
+    age = 10**7 * (-math.log(survival_there)) ** (1 / shape)
+    covered = 0
+    for _ in range(ROUNDS):
+        steps = survival._steps(simulated(rng, shape, n, failing))
+        row = np.searchsorted(steps["time_s"], age, side="right") - 1
+        covered += bool(steps["ci_low"][row] <= survival_there <= steps["ci_high"][row])
+    return covered / ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("n", "survival_there", "failing"),
+    [(100, 0.9, 1), (100, 0.5, 1), (100, 0.1, 1), (500, 0.9, 0.2), (1000, 0.99, 0.05)],
+)
+def test_kaplan_meier_covers_where_ten_are_expected_to_have_failed(
+    n: int, survival_there: float, failing: float
+) -> None:
+    assert round(n * (1 - survival_there)) >= 10
+    # The number that fail is whole, so coverage goes in steps.
+    assert abs(band_coverage(n, survival_there, failing) - 0.95) <= ERROR + 0.005
+
+
+@pytest.mark.parametrize(("n", "covered"), [(30, 0.93), (20, 0.85), (10, 0.58)])
+def test_kaplan_meier_covers_too_little_before_the_first_few_failures(n: int, covered: float) -> None:
+    # At a survival of 0.9, where three, two and one failure are expected.
+    assert band_coverage(n, 0.9) == pytest.approx(covered, abs=0.02)

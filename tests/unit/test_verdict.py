@@ -1,0 +1,129 @@
+"""What is said of the failure rate: by hand, and on lives whose rate is known."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from ttf.stats.lifetimes import lifetime_models
+from ttf.stats.survival import survival_tables
+from ttf.stats.verdict import VERDICT_SCHEMA, lifetime_verdict
+from ttf.tables import read_csv, write_csv
+
+LIVES = {"duration_s": pl.Int64, "event": pl.String}
+
+
+def verdicts(lives: pl.DataFrame, strata: tuple[str, ...] = ("all",)) -> pl.DataFrame:
+    curves, _ = survival_tables(lives, "failure", strata)
+    table = lifetime_verdict(lifetime_models(lives, "failure", strata), curves)
+    assert dict(table.schema) == VERDICT_SCHEMA
+    return table
+
+
+def verdict(rows: list[tuple]) -> dict:
+    return verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).row(0, named=True)
+
+
+def weibull(shape: float, n: int, seed: int = 1, end: float = math.inf) -> pl.DataFrame:
+    times = 10**6 * np.random.default_rng(seed).weibull(shape, n)
+    return pl.DataFrame(
+        {
+            "duration_s": np.minimum(times, end).astype(np.int64) + 1,
+            "event": np.where(times <= end, "failure", "success"),
+        }
+    )
+
+
+def test_by_hand() -> None:
+    # 40 lives: 10 fail at 100 s, 10 at 300 s, 20 are censored at 500 s. Exposure 14,000 s, half of it by 175 s or so:
+    # 40 x 100 s up to 100 s, then 30 lives a second.
+    row = verdict([(100, "failure")] * 10 + [(300, "failure")] * 10 + [(500, None)] * 20)
+    assert (row["n"], row["events"], row["split_age_s"]) == (40, 20, 200)
+    assert (row["young_events"], row["old_events"]) == (10, 10)
+    assert row["young_mttf_s"] == row["old_mttf_s"] == 700
+    assert row["mttf_ratio"] == 1
+    # Mean 700 s: survival e^(-1/7) = 0.867 at 100 s against 0.75, e^(-3/7) = 0.651 at 300 s against 0.5.
+    assert row["at_s"] == 300
+    assert row["km_survival"] == pytest.approx(0.5)
+    assert row["exponential_survival"] == pytest.approx(math.exp(-3 / 7))
+    assert row["largest_gap"] == pytest.approx(math.exp(-3 / 7) - 0.5)
+    assert row["p_value"] == pytest.approx(chi2.sf(row["lr_statistic"], 1))
+    assert "fewer than 100 failures" in row["reason"]
+
+
+@pytest.mark.parametrize(("shape", "word"), [(0.6, "falls"), (1.0, "stays"), (1.8, "rises")])
+def test_known_rates(shape: float, word: str) -> None:
+    row = verdicts(weibull(shape, 2000, end=1.5e6)).row(0, named=True)
+    assert row["verdict"] == word
+    assert row["shape_ci_low"] < shape < row["shape_ci_high"]
+    assert row["misleads"] == (word != "stays")
+    assert row["reason"] is None
+    # The exponential as it is, against the truth.
+    assert row["km_survival"] == pytest.approx(math.exp(-((row["at_s"] / 10**6) ** shape)), abs=0.04)
+    if word == "falls":
+        assert row["mttf_ratio"] > 1.5
+    if word == "rises":
+        assert row["mttf_ratio"] < 1 / 1.5
+
+
+def test_few_failures_leave_it_open() -> None:
+    row = verdicts(weibull(1.0, 12)).row(0, named=True)
+    assert row["verdict"] == "unclear" and row["misleads"] is False
+    assert row["largest_gap"] is None and "30 lives at risk" in row["reason"]
+
+
+def test_a_significant_difference_that_does_no_harm_misleads_nobody() -> None:
+    row = verdicts(weibull(0.9, 30_000)).row(0, named=True)
+    assert row["p_value"] < 1e-9 and row["verdict"] == "falls"
+    assert abs(row["largest_gap"]) < 0.05 and row["misleads"] is False
+
+
+def test_all_failures_in_one_half_mislead() -> None:
+    row = verdict([(2 + n, "failure") for n in range(20)] + [(10**6, None)] * 1000)
+    assert (row["young_events"], row["old_events"], row["mttf_ratio"]) == (20, 0, None)
+    assert row["misleads"] is True and "no failure in one half" in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([], "no life with a known duration"),
+        ([(5, None)], "no events: every life is censored"),
+        ([(5, "failure"), (5, "failure")], "two distinct times"),
+    ],
+)
+def test_blank_with_a_reason(rows: list, reason: str) -> None:
+    row = verdict(rows)
+    assert row["verdict"] is None and row["p_value"] is None and row["misleads"] is None
+    assert reason in row["reason"]
+
+
+def test_each_stratum_by_itself(tmp_path) -> None:
+    parts = [weibull(shape, 400, seed=2).with_columns(batch=pl.lit(name)) for name, shape in (("a", 0.5), ("b", 2.0))]
+    table = verdicts(pl.concat(parts), ("all", "batch"))
+    assert table["stratum"].to_list() == ["all", "a", "b"]
+    assert table["verdict"].to_list()[1:] == ["falls", "rises"]
+    alone = verdicts(parts[1]).drop("stratum_by", "stratum")
+    assert table.filter(stratum="b").drop("stratum_by", "stratum").equals(alone)
+    write_csv(table, tmp_path / "lifetime_verdict.csv")
+    assert read_csv(tmp_path / "lifetime_verdict.csv").equals(table)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**7) | st.integers(0, 9), st.sampled_from(["failure", None])), max_size=60),
+    st.randoms(),
+)
+def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
+    lives = pl.DataFrame(rows, schema=LIVES, orient="row")
+    table = verdicts(lives)
+    random.shuffle(rows)
+    assert verdicts(pl.DataFrame(rows, schema=LIVES, orient="row")).equals(table)
+    assert table.select(pl.selectors.float()).unpivot()["value"].drop_nulls().is_finite().all()
+    row = table.row(0, named=True)
+    if row["split_age_s"] is not None:
+        assert row["young_events"] + row["old_events"] == row["events"]
+    if row["verdict"] is None or row["largest_gap"] is None:
+        assert row["reason"]
