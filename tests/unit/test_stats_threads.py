@@ -16,7 +16,7 @@ from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
 from ttf.stats import correlation, hazard, hazard_ratios, incidence, lifetimes, logrank, lost_work
-from ttf.stats import mttf, owners, repeats, run_times, shares, survival, what_if
+from ttf.stats import mttf, owners, repeats, run_times, shares, survival, verdict, what_if
 
 rng = np.random.default_rng(11)
 n = 60_000
@@ -48,7 +48,8 @@ tables = [
     summary,
     mttf.mean_time_to_failure(lives, "failure", strata),
     mttf.failures_without_end(lives, "failure", strata),
-    lifetimes.lifetime_models(lives, "failure", strata),
+    (models := lifetimes.lifetime_models(lives, "failure", strata)),
+    verdict.lifetime_verdict(models, curves),
     lost_work.lost_work(of_jobs, 3600, 300),
     lost_work.lost_work_by_month(of_jobs, 0, 10**8, 3600, 300),
     owners.failures_by_owner(owned, of_jobs, 20),

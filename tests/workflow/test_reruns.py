@@ -12,7 +12,7 @@ from study_runs import SMALL, Checkout, environment
 REPORT = {"write_report_source", "render_report"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
 FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT
-FROM_LIVES = {"fit_mttf"} | FROM_HAZARDS | FROM_SUMMARY
+FROM_LIVES = {"fit_mttf", "judge_lifetimes"} | FROM_HAZARDS | FROM_SUMMARY
 FROM_PLANS = {"plan_ettr", "summarise"} | REPORT
 FROM_SIZES = {"measure_sizes"} | FROM_PLANS
 FROM_LOSSES = {"measure_losses", "summarise"} | REPORT
@@ -44,9 +44,12 @@ EDITED_MODULES = {
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
+    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
     "scripts/ttf/stats/cox.py": FROM_HAZARDS,
-    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload"} | FROM_HAZARDS | FROM_INFRA_LIVES,
+    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes"}
+    | FROM_HAZARDS
+    | FROM_INFRA_LIVES,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/taxonomy.py": set(),  # of which the sample, where nothing tells a reason, has no need
     "config/taxonomy.yaml": set(),
