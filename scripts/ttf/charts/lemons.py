@@ -53,7 +53,7 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
     title = _title(lemons, tested.height)
     n = int(tested["counted"].sum())
     caption = (
-        f"{count(tested.height, 'node')}, {count(n, 'failure')} that count; one-sided exact tests, Benjamini-Hochberg "
+        f"{count(tested.height, 'node')}, {count(n, 'failure')} counted; one-sided exact tests, Benjamini-Hochberg "
         f"at a false-discovery rate of {percent(false_discovery)}. Line: the Poisson limit at p = {cut:.2g}."
     )
     if untested := nodes.height - tested.height:
