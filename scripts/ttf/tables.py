@@ -32,6 +32,7 @@ _WHOLE = {
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df"),
     *("trials", "users", "rtf_total_s", "gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"),
     *("at_s", "split_age_s", "young_events", "old_events"),
+    *("manager_start_s", "first_submit_after_s", "first_submit_after_if_utc_s", "listed_gpus", "found_gpus"),
     *("asked_more", "used_more", "at_least", "groups"),
     *("window_from_s", "window_to_s", "placements", "single_node_placements", "single_node_failures", "out_count"),
     *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),

@@ -15,9 +15,11 @@ from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
+from ttf.numbers.metrics import Metrics
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.raw_tables import ASIDE_SCHEMA, table_schemas
 from ttf.traces import philly, philly_raw
+from ttf.traces.philly_checks import listed_machines, of_philly_checks
 from ttf.traces.philly_raw import READERS
 from ttf.traces.philly_use import gpu_use
 
@@ -864,3 +866,28 @@ def test_a_log_has_as_many_pieces_as_it_is_long(monkeypatch):
     assert 8 <= len(pieces) <= 10
     assert sum(len(json.loads(piece)) for piece in pieces) == 50
     assert list(philly_raw._pieces(text[: len(text) // 20])) == [text[: len(text) // 20]]
+
+
+def test_what_the_trace_leaves_open_is_counted(raw):
+    log = [job(attempt(10, 60, part("m1", 0, 3)), jobid=f"application_1506638472019_{n}") for n in range(3)]
+    machines = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
+    tables = raw(log, machine_list=machines)
+    listed = listed_machines(philly.nodes(tables))
+    assert listed.rows() == [(2, 4, 1), (8, None, 1)]
+    zones = philly.zone_evidence(philly.jobs(tables))
+    metrics = Metrics()
+    of_philly_checks(metrics, zones, listed)
+    found = {name: about["value"] for name, about in metrics.items()}
+    assert found == {
+        "zone.starts": 1,
+        "zone.pacific_ruled_out": int(zones["first_submit_after_s"][0] < 0),
+        "zone.utc_ruled_out": int(zones["first_submit_after_if_utc_s"][0] < 0),
+        "machine_list.compared": 1,
+        "machine_list.agree": 0,
+        "machine_list.listed_gpus": 10,
+        "machine_list.found_gpus": 4,
+        "machine_list.listed": 2,
+    }
+    metrics = Metrics()
+    of_philly_checks(metrics, zones.clear(), listed_machines(philly.nodes(raw(log))))
+    assert set(metrics) == {"machine_list.listed_gpus", "machine_list.found_gpus", "machine_list.listed"}

@@ -83,3 +83,24 @@ rule measure_drift:
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
     script:
         "../../scripts/measure_drift.py"
+
+
+rule check_philly:
+    """What the Philly trace leaves open: whether its log can be of the zone assumed, and how far its machine list is wrong."""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        code=code_of("check_philly"),
+    output:
+        **analysis("philly_checks", traces=traces_with_format("philly"), tables=["zone_evidence", "listed_machines"]),
+    log:
+        "logs/{trace}/check_philly.log",
+    benchmark:
+        "benchmarks/{trace}/check_philly.tsv"
+    wildcard_constraints:
+        trace=any_of(traces_with_format("philly")),
+    conda:
+        "../../environment.yml"
+    threads: 1
+    script:
+        "../../scripts/check_philly.py"

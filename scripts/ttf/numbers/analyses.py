@@ -14,6 +14,7 @@ from ttf.numbers.quality import of_drift
 from ttf.numbers.sizes import of_sizes
 from ttf.numbers.taxonomy import of_taxonomy
 from ttf.numbers.workload import of_workload
+from ttf.traces.philly_checks import of_philly_checks
 
 # Name of the analysis -> what it takes from its tables (by their names without ending).
 NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
@@ -31,4 +32,7 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "workload": of_workload,
     "lost_work": of_lost_work,
     "lemons": lambda metrics, tables: of_lemons(metrics, tables["lemon_nodes"], tables["lemon_effect"]),
+    "philly_checks": lambda metrics, tables: of_philly_checks(
+        metrics, tables["zone_evidence"], tables["listed_machines"]
+    ),
 }

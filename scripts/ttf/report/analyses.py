@@ -9,6 +9,7 @@ from ttf.report.hazards import hazards
 from ttf.report.lemons import lemon_tables
 from ttf.report.lifetimes import lifetimes_tables
 from ttf.report.lost_work import lost_work_tables
+from ttf.report.philly_checks import philly_checks
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
 from ttf.report.taxonomy import taxonomy_tables
@@ -74,4 +75,5 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "workload": _workload,
     "lost_work": lost_work_tables,
     "lemons": lemon_tables,
+    "philly_checks": philly_checks,
 }
