@@ -215,8 +215,8 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, infra_failures, sizes, "
-    "ettr."
+    "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, lemons, infra_failures, "
+    "sizes, ettr."
 )
 NAMES = "letters, digits, _ and - only"
 
