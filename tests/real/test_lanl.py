@@ -7,19 +7,23 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
+from lifetime_checks import check_models, check_verdict
 from scipy import stats
 from statsmodels.duration.survfunc import survdiff
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+from ttf.stats.lifetimes import lifetime_models
 from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.sizes import node_failure_rate, sums_of_components
-from ttf.stats.survival import kaplan_meier
+from ttf.stats.survival import kaplan_meier, survival_tables
+from ttf.stats.verdict import lifetime_verdict
 from ttf.traces import lanl
 
 SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/lanl.yaml"
@@ -277,3 +281,14 @@ def test_causes_that_exclude_each_other(lives):
     total = sum(curves.filter(event=end)["incidence"].to_numpy() for end in ends)
     survival = kaplan_meier(lives, "failure")["survival"].to_numpy()
     assert abs(total + survival - 1).max() < 1e-9
+
+
+@pytest.mark.parametrize("system", ["2", "8", "16", "20"])
+def test_lifetime_models_and_verdict_by_system(lives, system):
+    of_system = lives.filter(system=system)
+    durations, failed = of_system["duration_s"].to_numpy(), of_system["event"].is_not_null().to_numpy()
+    models = lifetime_models(of_system, "failure", ["system"])
+    check_models(models, durations, np.array(failed))
+    verdict = lifetime_verdict(models, survival_tables(of_system, "failure", ["system"])[0])
+    check_verdict(verdict.row(0, named=True), durations, np.array(failed))
+    assert verdict["verdict"].item() == "falls"

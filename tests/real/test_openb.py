@@ -9,6 +9,7 @@ from statistics import fmean, median
 import numpy as np
 import polars as pl
 import pytest
+from lifetime_checks import check_models, check_verdict
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -336,3 +337,10 @@ def test_hazard_ratios(openb, pods):
     assert ratios["level"].to_list() == ["per doubling", "0"]
     assert np.allclose(ratios["log_hazard_ratio"].to_numpy(), reference.params, rtol=1e-7)
     assert np.allclose(ratios["se"].to_numpy(), reference.bse, rtol=1e-7)
+
+
+def test_lifetime_models_and_verdict(openb, times):
+    durations, failed = times
+    everything = (pl.col("event") == "failure") & (pl.col("stratum_by") == "all")
+    check_models(table(openb, "lifetime_models").filter(everything), durations, failed)
+    check_verdict(table(openb, "lifetime_verdict").row(by_predicate=everything, named=True), durations, failed)

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
+from lifetime_checks import check_models, check_verdict
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -17,10 +18,12 @@ from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.stats.hazard_ratios import hazard_ratios
 from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+from ttf.stats.lifetimes import lifetime_models
 from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import survival_tables
+from ttf.stats.verdict import lifetime_verdict
 from ttf.traces import titan
 
 SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/titan.yaml"
@@ -228,3 +231,44 @@ def test_cumulative_incidence_of_exclusive_causes(lives, rows):
         curve = curves.filter(event=end)
         assert curve["time_s"].to_list() == reference.times.tolist()
         assert np.abs(curve["incidence"].to_numpy() - reference.cinc[code]).max() < 1e-9
+
+
+@pytest.fixture(scope="module")
+def by_cage(rows, summary):
+    """Cage -> (durations, failed) of its GPUs, from the publishers' summary."""
+    cages = defaultdict(lambda: ([], []))
+    for row in summary:
+        durations, failed = cages[row["cage"]]
+        durations.append(int(row["time"]))
+        failed.append(row["dead"] == "TRUE")
+    return {cage: (np.array(durations), np.array(failed)) for cage, (durations, failed) in cages.items()}
+
+
+@pytest.fixture(scope="module")
+def judged(lives):
+    """(lifetime models, verdict) by batch and cage."""
+    strata = ["batch", "cage"]
+    models = lifetime_models(lives, "failure", strata)
+    return models, lifetime_verdict(models, survival_tables(lives, "failure", strata)[0])
+
+
+@pytest.mark.parametrize(("kind", "stratum"), [("batch", "new"), ("batch", "old"), *(("cage", c) for c in "012")])
+def test_lifetime_models_and_verdict(judged, by_batch, by_cage, kind, stratum):
+    models, verdict = judged
+    durations, failed = (by_batch if kind == "batch" else by_cage)[stratum]
+    check_models(models.filter(stratum_by=kind, stratum=stratum), durations, failed)
+    check_verdict(verdict.filter(stratum_by=kind, stratum=stratum).row(0, named=True), durations, failed)
+
+
+def test_a_constant_failure_rate_misleads_for_the_old_batch(judged, by_batch):
+    rows = {row["stratum"]: row for row in judged[1].filter(stratum_by="batch").iter_rows(named=True)}
+    old, new = rows["old"], rows["new"]
+    assert old["verdict"] == "rises" and old["misleads"] is True
+    assert new["misleads"] is False
+    # In the second half of its service the old batch failed some thirty times as often as in the first.
+    durations, failed = by_batch["old"]
+    after = (failed & (durations > old["split_age_s"])).sum() / (failed & (durations <= old["split_age_s"])).sum()
+    assert 25 < after < 32
+    assert old["young_mttf_s"] / old["old_mttf_s"] == pytest.approx(after)
+    # After two years 1 % had failed; the constant rate has 13 % failed by then.
+    assert 1 - old["km_survival"] < 0.0105 and 1 - old["exponential_survival"] > 0.129

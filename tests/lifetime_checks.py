@@ -1,0 +1,66 @@
+"""Lifetime models and their verdict, worked out by libraries that the study does not use for them."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+
+def check_models(rows: pl.DataFrame, durations: np.ndarray, failed: np.ndarray) -> None:
+    """One stratum's rows of lifetime_models against lifelines, and the gamma against SciPy's search."""
+    import lifelines
+
+    times = np.where(durations == 0, 0.5, durations.astype(float))
+    fits = {row["model"]: row for row in rows.iter_rows(named=True)}
+    assert all(fit["converged"] and fit["n"] == len(times) and fit["events"] == failed.sum() for fit in fits.values())
+    exponential = lifelines.ExponentialFitter().fit(times, failed)
+    weibull = lifelines.WeibullFitter().fit(times, failed)
+    lognormal = lifelines.LogNormalFitter().fit(times, failed)
+    found = (fits["exponential"]["scale_s"], fits["weibull"]["shape"], fits["weibull"]["scale_s"])
+    assert found == pytest.approx((exponential.lambda_, weibull.rho_, weibull.lambda_), rel=1e-3)
+    assert (fits["lognormal"]["mu_log_s"], fits["lognormal"]["sigma"]) == pytest.approx(
+        (lognormal.mu_, lognormal.sigma_), rel=1e-3
+    )
+    for name, theirs in (("exponential", exponential), ("weibull", weibull), ("lognormal", lognormal)):
+        assert fits[name]["loglik"] == pytest.approx(theirs.log_likelihood_, rel=1e-7)
+        assert fits[name]["loglik"] >= theirs.log_likelihood_ - 1e-9 * abs(theirs.log_likelihood_)
+    ours = stats.gamma(fits["gamma"]["shape"], scale=fits["gamma"]["scale_s"])
+    assert fits["gamma"]["loglik"] == pytest.approx(loglik(ours, times, failed), rel=1e-10)
+    shape, _, scale = stats.gamma.fit(stats.CensoredData.right_censored(times, ~failed), floc=0)
+    assert fits["gamma"]["loglik"] >= loglik(stats.gamma(shape, scale=scale), times, failed) - 1e-6
+    lowest = min(fits.values(), key=lambda fit: fit["aic"])
+    assert [fit["model"] for fit in fits.values() if fit["best"]] == [lowest["model"]]
+
+
+def loglik(distribution, times: np.ndarray, failed: np.ndarray) -> float:
+    return float(distribution.logpdf(times[failed]).sum() + distribution.logsf(times[~failed]).sum())
+
+
+def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:
+    """One row of lifetime_verdict: the gap by SciPy's ecdf, the halves of the exposure by adding up life by life."""
+    import lifelines
+
+    times = np.where(durations == 0, 0.5, durations.astype(float))
+    mean = times.sum() / failed.sum()
+    curve = stats.ecdf(stats.CensoredData.right_censored(durations, ~failed)).sf
+    ages = np.unique(durations[failed])
+    ages = ages[[int((durations >= age).sum()) >= 30 for age in ages]]
+    gaps = np.exp(-ages / mean) - curve.evaluate(ages)
+    widest = np.argmax(np.abs(gaps))
+    assert row["largest_gap"] == pytest.approx(gaps[widest], abs=1e-9)
+    assert row["at_s"] == ages[widest]
+    assert row["km_survival"] == pytest.approx(curve.evaluate(ages[widest]), abs=1e-9)
+    weibull = lifelines.WeibullFitter().fit(times, failed).log_likelihood_
+    statistic = 2 * (weibull - lifelines.ExponentialFitter().fit(times, failed).log_likelihood_)
+    assert row["lr_statistic"] == pytest.approx(statistic, rel=1e-3, abs=1e-3)
+    half, age = int(durations.sum()) / 2, row["split_age_s"]
+    assert np.minimum(durations, age).sum() <= half < np.minimum(durations, age + 1).sum()
+    young = int((failed & (durations <= age)).sum())
+    assert (row["young_events"], row["old_events"]) == (young, int(failed.sum()) - young)
+    ratio = young / max(int(failed.sum()) - young, 1e-9)
+    harm = abs(gaps[widest]) >= 0.05 or not 0.5 < ratio < 2
+    assert row["misleads"] == bool(harm and stats.chi2.sf(statistic, 1) < 0.01)
+    if row["mttf_ratio"] is not None:
+        assert math.isclose(row["mttf_ratio"], ratio, rel_tol=1e-12)
