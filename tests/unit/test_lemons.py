@@ -187,6 +187,15 @@ def test_infrastructure_counts_a_node_and_day_once_and_a_told_node_only():
     assert a["reason"] == "no failure in the rest of its fleet: lower limit of the ratio only"
 
 
+def test_a_multi_node_failure_by_ones_own_rules_is_shared():
+    """What the configuration lays to infrastructure, but Slurm does not, is of no node in particular."""
+    placements = placed(
+        node=["a", "b"], job_id=["g", "g"], nodes=[2, 2], infra_failure=[False, False], outcome=["failure"] * 2
+    )
+    table = judged(placements, "state", ["infra_failure"])
+    assert table.select("failures", "shared_multi_node_failures").rows() == [(0, 1), (0, 1)]
+
+
 def test_an_attempt_that_was_tried_again_did_not_succeed():
     """Philly gives only the last attempt of a job an outcome."""
     placements = placed(

@@ -122,7 +122,13 @@ def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, in
     )
     is_single = (pl.col("nodes") == 1).fill_null(False)
     failed = attempt_failed.fill_null(False)
-    is_own = pl.col("own_outcome") if is_proxy else is_single | pl.col("infra_failure").is_not_null()
+    is_own = pl.col("own_outcome")
+    if not is_proxy:
+        # The attempts on several nodes of which one is named as the one that failed.
+        is_named = (pl.col("nodes") > 1) & pl.col("infra_failure")
+        named = placements.filter(is_named).select("job_id", "attempt", is_named=True).unique().collect().lazy()
+        frame = placements.join(named, on=["job_id", "attempt"], how="left", maintain_order="left")
+        is_own = is_single | pl.col("is_named").fill_null(False)
     told = failed if is_proxy else pl.when(is_single).then(failed).otherwise(pl.col("infra_failure").fill_null(False))
     is_running = (pl.col("outcome") == "running").fill_null(False) & pl.col("end_s").is_null()
     blocks = []
