@@ -28,6 +28,7 @@ REASONS = {
     "missing_value": "{column} is blank and must not be",
     "not_a_time": "{column} is not a time in any of the ways the schema knows",
     "not_a_number": "{column} is not a number of the kind expected (times and counts are whole)",
+    "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
     "unknown_value": "{column} holds a word the format does not know",
     "end_before_start": "{column} lies before the time it must follow",

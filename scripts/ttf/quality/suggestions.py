@@ -39,6 +39,7 @@ NO_CHANGE = {
     "not_a_time": "none: correct the times, or add their way of writing to the formats of {column}",
     "not_a_number": "none: correct the values of {column}, or name their words for no value under its key blank",
     "missing_value": "none: rows cannot be told apart or put together without {column}; fill it in",
+    "wrong_type": "none: look for another version of the table; {column} is read as text or as a list of its kind",
     "out_of_range": "none: correct the values of {column}",
     "unknown_value": "none: no word stands often enough in {column} to be one of its values; correct the rows",
     "end_before_start": "none: correct the times; look whether both are of one clock and one time zone",

@@ -353,7 +353,7 @@ def _sound(record: object) -> dict:
 def _text(fields: dict, name: str, column: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        raise _Unsound("not_a_time" if name.endswith("_time") else "unknown_value", column)
+        raise _Unsound("wrong_type", column)
     return value
 
 
@@ -363,7 +363,7 @@ def _list(fields: dict, name: str, column: str, of: type) -> list:
     if values is None:
         return []
     if not isinstance(values, list) or not all(isinstance(value, of) for value in values):
-        raise _Unsound("unknown_value", column)
+        raise _Unsound("wrong_type", column)
     return values
 
 
