@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 import yaml
 from lifetime_checks import check_models, check_verdict
+from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.survfunc import survdiff
 from ttf.infra import infra_lives_of_components
@@ -21,6 +22,7 @@ from ttf.stats.incidence import cumulative_incidence, exclusive_causes
 from ttf.stats.lifetimes import lifetime_models
 from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.plans import node_rate, plan_tables
 from ttf.stats.sizes import node_failure_rate, sums_of_components
 from ttf.stats.survival import kaplan_meier, survival_tables
 from ttf.stats.verdict import lifetime_verdict
@@ -257,6 +259,11 @@ def test_failure_rate_of_a_node(lives, outages):
     # A failure of several causes names them all.
     assert infra["cause"].count() == infra["event"].count() - 443
     assert infra.filter(pl.col("cause") == "hardware").height <= 14_175
+    # The nodes hold no GPUs: a size is a number of nodes.
+    ettr = plan_tables(node_rate(table), HABITS[:1], [128], 200, 1)[0].filter(rate="estimate").row(0, named=True)
+    assert (ettr["gpus"], ettr["nodes"]) == (None, 128)
+    wall = wall_by_first_steps(128 * failures / (days * 86_400), HABITS[0])
+    assert math.isclose(ettr["ettr_renewal"], HABITS[0].productive_s / wall, rel_tol=1e-9)
 
 
 def test_logrank_by_machine_type(lives):

@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 from lifetime_checks import check_models, check_verdict
+from plan_inputs import wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from study_runs import check_out
+from ttf.stats.plans import Habits
 
 HOUR_MILLI = 3_600_000
 
@@ -344,3 +346,20 @@ def test_lifetime_models_and_verdict(openb, times):
     everything = (pl.col("event") == "failure") & (pl.col("stratum_by") == "all")
     check_models(table(openb, "lifetime_models").filter(everything), durations, failed)
     check_verdict(table(openb, "lifetime_verdict").row(by_predicate=everything, named=True), durations, failed)
+
+
+def test_effective_training_time_from_raw_rows(openb, pods):
+    gpu = [row for row in pods if row["runtime"] is not None and int(row["num_gpu"]) > 0]
+    # No pod has more GPUs than a node: each is on one.
+    failures, seconds = sum(row["pod_phase"] == "Failed" for row in gpu), sum(row["runtime"] for row in gpu)
+    waits = [int(row["scheduled_time"]) - int(row["creation_time"]) for row in gpu]
+    ettr = table(openb, "ettr").filter(gpus=64, rate="estimate", checkpoint_interval_s=3600.0).row(0, named=True)
+    assert ettr["queue_s"] == median(waits)
+    habit = Habits(3600, 300, 300, median(waits), 14 * 86_400)
+    wall = wall_by_first_steps(8 * failures / seconds, habit)
+    assert math.isclose(ettr["ettr_renewal"], habit.productive_s / wall, rel_tol=1e-9)
+    assert abs(ettr["ettr_simulated"] - ettr["ettr_renewal"]) < 4 * ettr["ettr_simulated_se"]
+    planned = table(openb, "ettr").drop_nulls("ettr_simulated_se")
+    assert planned.height > 30
+    off = (planned["ettr_simulated"] - planned["ettr_renewal"]).abs() / planned["ettr_simulated_se"]
+    assert off.max() < 4

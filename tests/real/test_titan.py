@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import yaml
 from lifetime_checks import check_models, check_verdict
+from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -21,6 +22,7 @@ from ttf.stats.incidence import cumulative_incidence, exclusive_causes
 from ttf.stats.lifetimes import lifetime_models
 from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.plans import node_rate, plan_tables
 from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import survival_tables
 from ttf.stats.verdict import lifetime_verdict
@@ -185,6 +187,9 @@ def test_failure_rate_of_a_node_and_its_projection(lives, by_batch, confidence):
         by_gpus.filter(gpus_high=16_384)["projected_mttf_s"].item(), 86_400 * days / failures / 16_384, rel_tol=1e-12
     )
     assert by_gpus["failures"].to_list() == [5089] + [None] * (by_gpus.height - 1)
+    ettr = plan_tables(node_rate(table), HABITS[:1], [1024], 200, 1)[0].filter(rate="estimate").row(0, named=True)
+    wall = wall_by_first_steps(1024 * failures / (days * 86_400), HABITS[0])
+    assert math.isclose(ettr["ettr_renewal"], HABITS[0].productive_s / wall, rel_tol=1e-9)
 
 
 def test_logrank_by_batch(lives, by_batch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plan_inputs import wall_by_first_steps
 from scipy.optimize import minimize_scalar
 from ttf.stats.ettr import (
     APPROXIMATION_LIMIT,
@@ -23,6 +24,7 @@ from ttf.stats.ettr import (
     simulate,
     simulated_ettr,
 )
+from ttf.stats.plans import Habits
 
 DAY = 86_400
 PLAN = Plan(
@@ -88,6 +90,16 @@ def test_one_piece_is_the_classical_restart() -> None:
     # A job without checkpoints that starts up with itself: (e^(lambda T) - 1) / lambda.
     plan = Plan(1e-4, 5000, 0, 700, 0, 5000)
     assert expected_scheduled_s(plan) == pytest.approx(np.expm1(0.57) / 1e-4, rel=1e-12)
+
+
+@pytest.mark.parametrize("load", [1e-3, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize(
+    "habit", [Habits(3600, 300, 600, 900, 25_000), Habits(500, 0, 0, 0, 1000), Habits(9, 1, 8, 7, 5)]
+)
+def test_the_mean_is_that_of_looking_one_failure_ahead(load: float, habit: Habits) -> None:
+    rate = load / habit.interval_s
+    plan = Plan(rate, habit.interval_s, habit.write_s, habit.restart_s, habit.queue_s, habit.productive_s)
+    assert expected_wall_s(plan) == pytest.approx(wall_by_first_steps(rate, habit), rel=1e-9)
 
 
 def test_the_last_piece_may_be_short() -> None:

@@ -108,8 +108,14 @@ def test_the_planner_starts_at_the_trace_and_at_what_is_configured() -> None:
 @pytest.mark.parametrize(
     ("rate", "words"),
     [
-        (NodeRate(None, None, None, 8, "why"), "the trace shows no failure rate: 6.5 per 1000 node-days, as published"),
-        (NodeRate(0.0, 0.0, 2e-4, 8), "no failure was seen: the upper limit, 0.2 per 1000 node-days"),
+        (
+            NodeRate(None, None, None, 8, "why"),
+            "6.5 failures per 1000 node-days, as published for RSC-1 (the trace shows no rate)",
+        ),
+        (
+            NodeRate(0.0, 0.0, 2e-4, 8),
+            "0.2 failures per 1000 node-days, the most that the trace allows (it has no failure)",
+        ),
         (NodeRate(90.0, 80.0, 99.0, None), "90,000 failures per 1000 node-days of the trace"),
     ],
 )

@@ -16,6 +16,7 @@ SIMULATED = "simulated"
 COLOURS = {EXACT: ACCENT, INSIDE: "#D55E00", BEYOND: "#D55E00", SIMULATED: "#222222"}
 DASHES = {EXACT: [1, 0], INSIDE: [6, 3], BEYOND: [1.5, 3], SIMULATED: [1, 0]}
 WIDTH, HEIGHT = 640, 300
+_WIDTH_WITH_NOTES = 540
 BASES = {
     "state": "by the states that name infrastructure",
     "event": "by states and health events",
@@ -160,7 +161,7 @@ def ettr_measured(measured: pl.DataFrame, study: Study) -> Figure:
         )
     runs = measured["runs"].sum()
     mean = float((measured["ettr_mean"] * measured["runs"]).sum() / runs)
-    title = f"Of the time of {count(runs, 'long job run')}, {percent(mean)} was work that lasts"
+    title = f"In {count(runs, 'long job run')}, {percent(mean)} of the time was work that lasts, in the mean"
     missing = sum("expected_ettr" not in row for row in rows)
     caption = f"Mean over job runs with Student's 95 % interval; {count(runs, 'run')}."
     caption += "" if missing == len(rows) else " Diamonds: what the exact model expects of the same runs."
@@ -184,8 +185,10 @@ def ettr_measured(measured: pl.DataFrame, study: Study) -> Figure:
         .mark_point(shape="diamond", size=80, filled=False, strokeWidth=1.8, color="#D55E00")
         .encode(x=alt.X("expected_ettr:Q", scale=scale))
     )
-    notes = base.mark_text(align="left", dx=8, fontSize=11, color=FAINT).encode(x=alt.value(WIDTH), text="note:N")
-    chart = alt.layer(rules, dots, expected, notes).properties(width=WIDTH - 60, height=alt.Step(26))
+    notes = base.mark_text(align="left", dx=8, fontSize=11, color=FAINT).encode(
+        x=alt.value(_WIDTH_WITH_NOTES), text="note:N"
+    )
+    chart = alt.layer(rules, dots, expected, notes).properties(width=_WIDTH_WITH_NOTES, height=alt.Step(26))
     return figure(
         chart,
         {"runs": rows},

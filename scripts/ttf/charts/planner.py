@@ -67,9 +67,11 @@ def planner(rates: pl.DataFrame, habit: Habits, run_gpus: int, study: Study) -> 
     in_nodes = rate["node_gpus"] is None
     unit = "nodes" if in_nodes else "GPUs"
     if not per_1000:
-        start = f"the trace shows no failure rate: {PUBLISHED_PER_1000} per 1000 node-days, as published for RSC-1"
+        start = f"{PUBLISHED_PER_1000} failures per 1000 node-days, as published for RSC-1 (the trace shows no rate)"
     elif not rate["failures_per_1000_node_days"]:
-        start = f"no failure was seen: the upper limit, {significant(per_1000)} per 1000 node-days"
+        start = (
+            f"{significant(per_1000)} failures per 1000 node-days, the most that the trace allows (it has no failure)"
+        )
     else:
         start = f"{significant(per_1000)} failures per 1000 node-days of the trace ({BASES[rate['basis']]})"
     params = _sliders(habit, per_1000 or PUBLISHED_PER_1000, run_gpus, unit) + _derived(node_gpus)

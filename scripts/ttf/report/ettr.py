@@ -11,6 +11,7 @@ from ttf.report.blocks import div
 from ttf.report.tables import html_table
 from ttf.report.trace import Trace
 from ttf.stats.ettr_reference import REFERENCE_SCHEMA
+from ttf.stats.plans import RATE_UNIT
 
 Identifier = Callable[[str], str]
 # Sizes of the table of mitigations: that of the run asked for, and so many larger ones.
@@ -23,8 +24,7 @@ def planned(trace: Trace, identifier: Identifier) -> dict[str, str]:
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
-    names = {"gpus": ("GPUs", words.count)} if ettr["gpus"].count() else {}
-    names |= {"nodes": ("Nodes", words.count)} if ettr["nodes"].count() else {}
+    names = {"gpus": ("GPUs", words.count)} if ettr["gpus"].count() else {"nodes": ("Nodes", words.count)}
     tables = {"ettr-assumptions": _assumptions(assumed, identifier)}
     mine = (pl.col("checkpoint_interval_s") == values["checkpoint interval"]) & (pl.col("rate") == "estimate")
     rows = ettr.filter(mine & pl.col("ettr_renewal").is_not_null())
@@ -37,11 +37,11 @@ def planned(trace: Trace, identifier: Identifier) -> dict[str, str]:
             "ettr_renewal": ("Exact", words.share),
             "simulated": ("Simulated", str),
             "optimal_interval_s": ("Best interval", words.duration),
-            "limit": ("Approximations", None),
+            "limit": ("Valid", None),
         }
         rows = rows.with_columns(
             simulated=_with_error(rows),
-            limit=pl.when("approximation_valid").then(pl.lit("hold")).otherwise(pl.lit("fail")),
+            limit=pl.when("approximation_valid").then(pl.lit("yes")).otherwise(pl.lit("no")),
         )
         tables["ettr"] = html_table(rows, columns, identifier("ettr"))
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_of >= size))
@@ -70,8 +70,14 @@ def _with_error(rows: pl.DataFrame) -> pl.Series:
 
 
 def _assumptions(assumed: pl.DataFrame, identifier: Identifier) -> str:
+    worded = {
+        "s": words.duration,
+        RATE_UNIT: lambda rate: f"{words.number(rate)} per 1000 node-days",
+        "GPUs": lambda count: words.plural(count, "GPU"),
+        "nodes": lambda count: words.plural(count, "node"),
+    }
     texts = [
-        None if amount is None else words.duration(amount) if unit == "s" else f"{words.number(amount)} {unit}"
+        None if amount is None else worded[unit](amount)
         for amount, unit in assumed.select("amount", "unit").iter_rows()
     ]
     bases = {
@@ -116,7 +122,10 @@ def measured(trace: Trace, identifier: Identifier) -> dict[str, str]:
 def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
     """The .qmd of what the paper states about effective training time, from results/ettr_reference.csv."""
     table = pl.read_csv(reference, schema=REFERENCE_SCHEMA)
-    worded = {"ettr": words.share, "mttf_h": lambda hours: words.duration(3600 * hours)}
+    worded = {
+        "ettr": lambda share: f"{words.number(100 * share, 2)}\u00a0%",
+        "mttf_h": lambda hours: words.duration(3600 * hours),
+    }
     worded["error_percent"] = lambda percent: f"{words.number(percent, 2)}\u00a0%"
     shown = table.with_columns(
         *(

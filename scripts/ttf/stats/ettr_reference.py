@@ -70,7 +70,7 @@ def _what_ifs() -> list[dict]:
         (
             *(100_000, RSC_2, {"interval_s": 1260}, 0.5, 0.05),
             "100,000 GPUs at the rate of RSC-2, one in 21 minutes",
-            "a start-up of about 14 minutes would give it; the paper's is not stated here, 5 minutes assumed",
+            "a start-up of about 14 minutes would give it; 5 minutes assumed",
         ),
         (
             *(100_000, RSC_2, {"interval_s": 120, "restart_s": 120}, 0.9, 0.05),
@@ -115,7 +115,10 @@ def _errors() -> list[dict]:
         version = 1 if form is ettr_v1 else 2
         rows.append(
             _inputs(gpus, RSC_1, plan)
-            | {"statement": f"error of the approximation of version {version}", "source": "an earlier simulation"}
+            | {
+                "statement": f"error of the approximation of version {version} at {gpus:,} GPUs",
+                "source": "an earlier simulation",
+            }
             | {"quantity": "error_percent", "published": published, "tolerance": 0.5}
             | {"computed": 100 * (float(form(plan)) / exact - 1)}
         )

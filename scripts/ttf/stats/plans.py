@@ -30,6 +30,7 @@ FEWEST_RUNS = 30
 # The interval of a node's failure rate that the rows `low` and `high` are at.
 CONFIDENCE = 0.9
 WEEK_H = 7 * 24
+RATE_UNIT = "failures per 1000 node-days"
 BEST_INTERVAL = "best checkpoint interval"
 
 _ROW = {
@@ -142,9 +143,9 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
     configured = "configuration"
     node_gpus_from = {"trace": "the trace", "config": configured, "default": "assumed"}.get(rate["node_gpus_from"])
     rows = [
-        ("failure rate", rate["failures_per_1000_node_days"], "1 / 1000 node-days", rate["failures"], basis),
-        ("failure rate, low", rate["ci_low"], "1 / 1000 node-days", rate["failures"], basis),
-        ("failure rate, high", rate["ci_high"], "1 / 1000 node-days", rate["failures"], basis),
+        ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
+        ("failure rate, low", rate["ci_low"], RATE_UNIT, rate["failures"], basis),
+        ("failure rate, high", rate["ci_high"], RATE_UNIT, rate["failures"], basis),
         ("GPUs of a node", rate["node_gpus"], "GPUs", None, node_gpus_from),
         ("size of the run", run_gpus, "nodes" if rate["node_gpus"] is None else "GPUs", None, configured),
         ("work of the run", habit.productive_s, "s", None, configured),
