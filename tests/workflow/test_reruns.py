@@ -43,7 +43,7 @@ EDITED_MODULES = {
     "scripts/ttf/placements.py": FROM_TYPED,
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
-    "scripts/ttf/stats/lifetime_fits.py": FROM_LIVES,
+    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes"} | FROM_SUMMARY,
     "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
     "scripts/ttf/stats/cox.py": FROM_HAZARDS,
