@@ -12,6 +12,7 @@ def main(snakemake):
     from ttf.report.ettr import reference_section
     from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
+    from ttf.report.tables import table_style
     from ttf.report.trace import Trace
 
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
@@ -31,8 +32,9 @@ def main(snakemake):
         sections["comparison"] = comparison_section(jinja, about, results / "comparison")
     text = report_source(jinja, traces, params.significance, sections)
     Path(snakemake.output.report).write_text(text, encoding="utf-8")
-    for name in ("header", "footer"):
-        shutil.copyfile(templates / f"{name}.html", snakemake.output[name])
+    header = (templates / "header.html").read_text(encoding="utf-8") + table_style() + "\n"
+    Path(snakemake.output.header).write_text(header, encoding="utf-8")
+    shutil.copyfile(templates / "footer.html", snakemake.output.footer)
     shutil.copyfile(templates / "references.bib", snakemake.output.bibliography)
     Path(snakemake.output.vega).write_text(vl_convert.javascript_bundle(), encoding="utf-8")
 

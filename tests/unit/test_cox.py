@@ -252,3 +252,19 @@ def test_what_does_not_converge_is_told_in_the_table():
     table = hazard_ratios(lives, "failure", ["gpu_count"])
     assert table["converged"].to_list() == [False, False]
     assert all("separation" in reason for reason in table["reason"])
+
+
+def test_an_estimate_that_runs_off_without_a_level_to_blame_is_told():
+    # All of the three lives of two GPUs failed, at once; the one of sixteen did not; the others have none.
+    lives = pl.DataFrame(
+        {
+            "duration_s": [*range(100, 1096), 1, 1, 1, 5000],
+            "event": ["failure"] * 12 + ["success"] * 984 + ["failure"] * 3 + ["success"],
+            "gpu_count": [0] * 996 + [2] * 3 + [16],
+        }
+    )
+    table = hazard_ratios(lives, "failure", ["gpu_count"])
+    ratios = table.filter(pl.col("covariate") == "gpu_count")
+    assert ratios["hazard_ratio"].null_count() == ratios.height
+    assert ratios["converged"].to_list() == [False] * ratios.height
+    assert ratios["reason"].null_count() == 0

@@ -68,7 +68,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
     jobs = micro_jobs()
     lives = pl.DataFrame(
         {
-            "duration_s": [31_557_600] * 12,
+            "duration_s": [31_536_000] * 12,
             "event": ["failure"] * 3 + [None] * 9,
             "gpu_milli": [1000] * 12,
             "nodes": [1] * 12,

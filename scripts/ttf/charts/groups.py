@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-MOST_POINTS = 2_000  # in a chart
+MOST_POINTS = 1_000  # in a chart
 MOST_GROUPS = 300  # of a feature
 BINS = 100
 

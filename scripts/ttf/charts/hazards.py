@@ -21,7 +21,7 @@ from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, OUTCOME_COLOURS
 from ttf.stats.survival import thin
 
 MOST_ENDS = len(CATEGORY_COLOURS)
-MOST_STEPS = 300  # of one curve
+MOST_STEPS = 120  # of one curve
 TOOLTIPS = 60  # of one curve
 MOST_RATIOS = 40
 # The time axis begins about where the commonest end has come to this share of what it comes to at last.

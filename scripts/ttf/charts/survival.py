@@ -21,7 +21,7 @@ from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, ORDER_COLOURS
 from ttf.stats.survival import thin
 
 MOST_STRATA = 6
-MOST_STEPS = 400  # of one curve
+MOST_STEPS = 200  # of one curve
 MOST_ROWS = 1_600  # of all curves together
 TOOLTIPS = 60  # of one curve
 

@@ -1,13 +1,16 @@
 """Tables of the report, as Great Tables: cells are text that words.py has made, labels name the units."""
 
+import re
 from collections.abc import Callable
 
 import polars as pl
-from great_tables import GT, loc, style
+from great_tables import GT
 
 from ttf.report import words
 
 BLANK = "–"
+_CLASS = "great-table"
+_STYLE = re.compile(r"<style>.*?</style>\n?", re.DOTALL)
 Column = tuple[str, Callable[[object], str] | None]
 
 
@@ -38,13 +41,20 @@ def html_table(
         .cols_label({name: heading for name, (heading, _) in columns.items()})
         .cols_align("left", columns=texts)
         .cols_align("right", columns=numbers)
-        .tab_style(
-            style=style.css("font-variant-numeric: tabular-nums; white-space: nowrap;"),
-            locations=loc.body(columns=numbers),
-        )
-        .tab_options(table_font_size="0.9em", table_width="100%", data_row_padding="4px")
     )
-    return table.as_raw_html(inline_css=False)
+    # Its style, which is that of every table, stands once in the page's header: see `table_style`.
+    html = _STYLE.sub("", table.as_raw_html(inline_css=False), count=1)
+    return html.replace(f'<div id="{identifier}" style=', f'<div id="{identifier}" class="{_CLASS}" style=', 1)
+
+
+def table_style() -> str:
+    """The <style> of every `html_table`, for the head of the page."""
+    table = GT(pl.DataFrame({"a": [""]}), id=_CLASS).tab_options(
+        table_font_size="0.9em", table_width="100%", data_row_padding="4px"
+    )
+    style = _STYLE.search(table.as_raw_html(inline_css=False))[0].replace(f"#{_CLASS} ", f".{_CLASS} ")
+    numbers = f".{_CLASS} td.gt_right {{ font-variant-numeric: tabular-nums; white-space: nowrap; }}\n"
+    return style.replace("</style>", f"{numbers}</style>")
 
 
 def _cell(value: object, worded: Callable[[object], str] | None, longest: int) -> str:

@@ -30,6 +30,9 @@ TOO_FEW = f"fewer than {FEWEST_EVENTS} events: no fit"
 CONSTANT = "the same in every life"
 NEVER_GIVEN = "not given in any life"
 COLLINEAR = "collinear with the covariates before it: left out"
+# A limit of e^50 is none; the likelihood is flat from some ratio on, though no level alone is without failures.
+LARGEST_LOG_RATIO = 50.0
+RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); its lives are left out of the fit"
 
 COX_SCHEMA = {
@@ -223,6 +226,10 @@ def _estimate(seconds: np.ndarray, failed: np.ndarray, model: list[_Term], whole
 
 
 def _tell_ratio(term: _Term, estimate: float, se: float) -> None:
+    if abs(estimate) + Z_95 * se > LARGEST_LOG_RATIO:
+        term.reasons.append(RUNS_OFF)
+        term.told["converged"] = False
+        return
     p, tiny = never_zero(2 * float(ndtr(-abs(estimate / se))))
     if tiny:
         term.reasons.append(tiny)
