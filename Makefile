@@ -11,7 +11,7 @@ report: $(VENV)/requirements.lock  ## run the study and render results/report/in
 	@$(SNAKEMAKE)
 
 test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n logical --dist loadfile
 
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
