@@ -105,7 +105,7 @@ def ettr_long_run(plan: Plan) -> Number:
     rate, period = plan.failures_per_s, plan.interval_s + plan.write_s
     with np.errstate(over="ignore"):
         scheduled = np.exp(rate * plan.restart_s) * period * exprel(rate * period)
-    return plan.interval_s / (scheduled * (1 + rate * plan.queue_s))
+        return plan.interval_s / (scheduled * (1 + rate * plan.queue_s))
 
 
 def expected_scheduled_s(plan: Plan) -> Number:

@@ -1,0 +1,48 @@
+"""A trace of every format that no real data are at hand for, from raw tables to one page."""
+
+import re
+
+import polars as pl
+import pytest
+from made_traces import JOBS, WRITERS, write_all
+from study_runs import check_out
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    study = check_out(tmp_path_factory.mktemp("formats") / "checkout")
+    registry = write_all(study.folder / "raw")
+    return study, study.snakemake(study=list(registry), registry=registry)
+
+
+def test_one_page_without_a_warning_or_a_number_that_is_none(run):
+    study, done = run
+    assert "Warning" not in done.stdout + done.stderr
+    page = (study.folder / "results/report/index.html").read_text()
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert "<pre" not in text
+    assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
+    for name in WRITERS:
+        assert f"made_{name}" in text
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_job_is_in_the_tables(run, name):
+    results = run[0].folder / f"results/made_{name}"
+    assert pl.read_csv(results / "tables/outcomes.csv")["jobs"].sum() == JOBS
+    jobs = pl.read_parquet(results / "jobs.parquet")
+    lives = pl.read_parquet(results / "lives.parquet")
+    assert jobs.height == lives.height == JOBS
+    infra = pl.read_parquet(results / "lives_infra.parquet")
+    attempts = results / "attempts.parquet"
+    assert infra.height == (pl.read_parquet(attempts).height if attempts.is_file() else JOBS)
+
+
+def test_a_requeued_job_hides_no_node_failure(run):
+    results = run[0].folder / "results/made_sacct"
+    infra = pl.read_parquet(results / "lives_infra.parquet")
+    jobs = pl.read_parquet(results / "jobs.parquet")
+    failed = infra.filter(pl.col("event") == "infra_failure")
+    assert failed.height > 10
+    ended = jobs.filter(pl.col("job_id").is_in(failed["unit_id"].implode()))["outcome"]
+    assert set(ended) == {"success"}
