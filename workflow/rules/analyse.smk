@@ -18,7 +18,7 @@ rule correlate:
         trace=any_of(JOB_TRACES),
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: 1
     params:
         cutoffs_s=lookup("correlation/cutoffs_s", within=config),
         significance=lookup("correlation/significance", within=config),
@@ -46,7 +46,7 @@ rule describe_workload:
         trace=any_of(JOB_TRACES),
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -72,7 +72,7 @@ rule fit_mttf:
         "benchmarks/{trace}/fit_mttf.tsv"
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: 1
     params:
         max_steps=lookup("survival/max_steps", within=config),
         strata=lambda wildcards: strata_of(format_of(wildcards)),
@@ -100,7 +100,7 @@ rule judge_lifetimes:
         "benchmarks/{trace}/judge_lifetimes.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         stratum_by=lambda wildcards: strata_of(format_of(wildcards))[0],
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -218,7 +218,7 @@ rule measure_sizes:
         "benchmarks/{trace}/measure_sizes.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         gives=lambda wildcards: format_of(wildcards)["gives"],
         unit=lambda wildcards: format_of(wildcards)["unit"],

@@ -67,7 +67,7 @@ rule derive_placements:
         trace=any_of(PLACEMENT_TRACES),
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: 1
     params:
         format=lookup("registry/{trace}/format", within=config),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
@@ -94,7 +94,7 @@ rule split_outcomes:
         "benchmarks/{trace}/split_outcomes.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     script:
         "../../scripts/split_outcomes.py"
 
@@ -112,7 +112,7 @@ rule derive_lives:
         "benchmarks/{trace}/derive_lives.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         format=lookup("registry/{trace}/format", within=config),
         gives=lambda wildcards: format_of(wildcards)["gives"],
@@ -134,7 +134,7 @@ rule derive_infra_lives:
         "benchmarks/{trace}/derive_infra_lives.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         rules=lambda wildcards: infra_failures_of(
             REGISTRY[wildcards.trace], config["infra_failures"], format_of(wildcards)

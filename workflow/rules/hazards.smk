@@ -26,7 +26,7 @@ rule estimate_hazards:
         "benchmarks/{trace}/estimate_hazards.tsv"
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         max_steps=lookup("survival/max_steps", within=config),
         strata=lambda wildcards: strata_of(format_of(wildcards)),

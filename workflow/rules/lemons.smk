@@ -32,7 +32,7 @@ rule find_lemon_nodes:
         trace=any_of(LEMON_TRACES),
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         window_days=lookup("lemons/window_days", within=config),
         false_discovery=lookup("lemons/false_discovery", within=config),

@@ -40,7 +40,7 @@ rule measure_losses:
         trace=any_of(JOB_TRACES),
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         settings=lookup("lost_work", within=config),
         unit=lambda wildcards: format_of(wildcards)["unit"],

@@ -75,7 +75,7 @@ rule measure_drift:
         trace=any_of(WINDOWS),
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         windows=lambda wildcards: WINDOWS[wildcards.trace],
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),

@@ -43,7 +43,7 @@ rule classify_failures:
         trace=any_of(REASON_TRACES),
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         taxonomy=TAXONOMY,
         unit=lambda wildcards: format_of(wildcards)["unit"],

@@ -50,7 +50,7 @@ rule measure_ettr:
         trace=any_of(ATTEMPT_TRACES),
     conda:
         "../../environment.yml"
-    threads: 2
+    threads: 1
     params:
         ettr=settings_of("ettr", *RUN_SETTINGS),
         unit=lambda wildcards: format_of(wildcards)["unit"],
