@@ -114,7 +114,7 @@ LOGS = {
     "Node failure": ["slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2025-01-01 DUE TO NODE FAILURE, SEE LOG ***"],
     "Launch failed": ["srun: error: Task launch for StepId=7.0 failed on node n4: Invalid job credential"],
     "System services": ["dockerd: container start failed: no answer"],
-    "Disk quota": ["OSError: [Errno 122] Disk quota exceeded: '/home/a/x.pt'"],
+    "Disk quota": ["OSError: [Errno 122] Disk quota exceeded: 'x.pt'"],
     "Disk full": ["OSError: [Errno 28] No space left on device"],
     "Model ckpt error": [
         "Failed to save the checkpoint at step 4000",
