@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.jobs import OUTCOMES, gpu_seconds_milli
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_seconds_milli, whole_gpus
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import wilson_interval
@@ -21,8 +21,6 @@ JOBS_READ = ["outcome", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", 
 LIVES_READ = ["duration_s", "event", "gpu_count", "gpu_milli", "nodes"]
 
 ENDS = ("success", "failure", "cancelled")
-# Whole GPUs of a job, from the first to the last number; None: without end. In the order of the tables.
-BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
 QUANTILES = {"p05": 5, "p25": 25, "median": 50, "p75": 75, "p90": 90, "p95": 95}
 CONFIDENCES = (0.9, 0.95)
 LABEL_LENGTH = 26
@@ -206,24 +204,23 @@ def metrics_of(
 
 
 def _gpu_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
-    gpus = (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
     return jobs.filter(pl.col("gpu_milli") > 0).select(
-        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(gpus)
+        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(whole_gpus())
     )
 
 
 def _bucket(gpus: pl.Expr) -> pl.Expr:
     """The first number of GPUs of the bucket that a number of GPUs falls into; null for none and for unknown."""
-    lows = [low for low, _ in BUCKETS.values()]
+    lows = [low for low, _ in GPU_BUCKETS.values()]
     return pl.coalesce(pl.when(gpus >= low).then(pl.lit(low, dtype=pl.Int64)) for low in reversed(lows))
 
 
 def _all_and_buckets() -> list[tuple[str, tuple[int | None, int | None]]]:
-    return [("all", (None, None)), *BUCKETS.items()]
+    return [("all", (None, None)), *GPU_BUCKETS.items()]
 
 
 def _gpus(gpus: str) -> dict:
-    low, high = BUCKETS.get(gpus, (None, None))
+    low, high = GPU_BUCKETS.get(gpus, (None, None))
     return {"gpus": gpus, "gpus_low": low, "gpus_high": high}
 
 

@@ -38,6 +38,9 @@ NODE_COLUMNS = {
     "mem_mib": pl.Int64,
 }
 
+# First and last number of whole GPUs of the job, None: without end; ATC'19 tells these sizes apart.
+GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
+
 
 def conform(frame: pl.DataFrame, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     """The frame with `columns` first, in order and type (blank where the format has none), its extras after them."""
@@ -82,6 +85,11 @@ def observed_s() -> pl.Expr:
     """
     running = pl.col("outcome") == "running"
     return pl.coalesce("runtime_s", pl.when(running).then(pl.col("trace_end_s") - pl.col("start_s")))
+
+
+def whole_gpus() -> pl.Expr:
+    """GPUs of the whole job, rounded up, so that a share of one counts as 1."""
+    return (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
 
 
 def gpu_seconds_milli() -> pl.Expr:

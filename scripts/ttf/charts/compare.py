@@ -20,7 +20,8 @@ from ttf.charts.trace_rows import (
     span,
     trace_axis,
 )
-from ttf.compare import BUCKETS, worth_comparing
+from ttf.compare import worth_comparing
+from ttf.jobs import GPU_BUCKETS
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 
 Tables = Mapping[str, pl.DataFrame]
@@ -30,7 +31,7 @@ _ROOM_FOR_TEXT = 0.12
 _GPU_JOBS = "GPU jobs"
 _PANELS = {"all": "All GPU jobs"} | {
     gpus: "1 GPU" if gpus == "1" else f"More than {low - 1} GPUs" if high is None else f"{low} to {high} GPUs"
-    for gpus, (low, high) in BUCKETS.items()
+    for gpus, (low, high) in GPU_BUCKETS.items()
 }
 _COMPONENTS = "Components"
 _ENDED = {"success": "Successful", "failure": "Failed", "cancelled": "Cancelled"}

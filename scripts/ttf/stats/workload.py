@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from ttf.jobs import GPU_BUCKETS, whole_gpus
 from ttf.stats.exact import group_sums
 
 PERCENTS = (25, 50, 75, 80, 90, 95, 99)
@@ -14,8 +15,6 @@ OUTCOME_SETS = {
     "all": pl.lit(True),
     **{name: pl.col("outcome") == name for name in ("success", "failure", "cancelled")},
 }
-# First and last number of whole GPUs of the job, a share of one counting as 1; ATC'19 tells these apart.
-GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
 # Milli-GPU per instance: from (included) and to (not included).
 REQUEST_BUCKETS = {
     "below 25 %": (1, 250),
@@ -95,7 +94,7 @@ def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
 def _groups(jobs: pl.DataFrame) -> dict[str, pl.Series]:
     """Each way to tell jobs apart: a label per job, null where the job is in no group."""
     accounts = jobs["account"].drop_nulls().value_counts().sort("count", "account", descending=[True, False])
-    gpus = (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
+    gpus = whole_gpus()
     bucket = [
         pl.when(gpus.is_between(low, high) if high else gpus >= low).then(pl.lit(name))
         for name, (low, high) in GPU_BUCKETS.items()
