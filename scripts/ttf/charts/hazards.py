@@ -16,6 +16,7 @@ from ttf.charts.figure import (
     time_axis,
     time_domain,
 )
+from ttf.charts.steps import step_curves
 from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, OUTCOME_COLOURS
 from ttf.stats.survival import thin
@@ -128,28 +129,7 @@ def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> a
     share = alt.Scale(domain=[0, 1 if highest > 0.5 else round(1.1 * highest + 0.005, 2)])
     axis = percent_axis("Share that has ended so")
     base = chart_of("incidence").encode(x=x, color=colour)
-    bands = (
-        base.transform_filter("isValid(datum.l) && isValid(datum.h)")
-        .mark_area(interpolate="step-after", opacity=0.18, line=False)
-        .encode(y=alt.Y("l:Q", scale=share, axis=axis), y2="h:Q")
-    )
-    lines = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(y=alt.Y("v:Q", scale=share, axis=axis))
-    tips = (
-        base.transform_filter("isValid(datum.r)")
-        .mark_point(opacity=0, size=60)
-        .encode(
-            y="v:Q",
-            tooltip=[
-                alt.Tooltip("s:N", title="ended by"),
-                alt.Tooltip("t:Q", title="time (s)", format=","),
-                alt.Tooltip("v:Q", title="share", format=".1%"),
-                alt.Tooltip("l:Q", title="95 % from", format=".1%"),
-                alt.Tooltip("h:Q", title="95 % to", format=".1%"),
-                alt.Tooltip("r:Q", title=f"{study.units} at risk", format=","),
-            ],
-        )
-    )
-    return (bands + lines + tips).properties(width=680, height=320)
+    return step_curves(base, share, axis, "ended by", "share", study.units)
 
 
 def _incidence_title(curves: pl.DataFrame, ends: list[str], study: Study) -> str:

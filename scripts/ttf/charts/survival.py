@@ -16,6 +16,7 @@ from ttf.charts.figure import (
     time_axis,
     time_domain,
 )
+from ttf.charts.steps import step_curves
 from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, ORDER_COLOURS
 from ttf.stats.survival import thin
@@ -145,30 +146,8 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
     )
     share = alt.Scale(domain=[0, 1])
     base = chart_of("steps").encode(x=x, color=colour)
-    bands = (
-        base.transform_filter("isValid(datum.l) && isValid(datum.h)")
-        .mark_area(interpolate="step-after", opacity=0.18, line=False)
-        .encode(y=alt.Y("l:Q", scale=share, axis=percent_axis("Share without failure")), y2="h:Q")
-    )
-    lines = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(
-        y=alt.Y("v:Q", scale=share, axis=percent_axis("Share without failure"))
-    )
-    tips = (
-        base.transform_filter("isValid(datum.r)")
-        .mark_point(opacity=0, size=60)
-        .encode(
-            y="v:Q",
-            tooltip=[
-                alt.Tooltip("s:N", title=in_words(stratum_by)),
-                alt.Tooltip("t:Q", title="time (s)", format=","),
-                alt.Tooltip("v:Q", title="without failure", format=".1%"),
-                alt.Tooltip("l:Q", title="95 % from", format=".1%"),
-                alt.Tooltip("h:Q", title="95 % to", format=".1%"),
-                alt.Tooltip("r:Q", title=f"{study.units} at risk", format=","),
-            ],
-        )
-    )
-    return (bands + lines + tips).properties(width=680, height=320)
+    axis = percent_axis("Share without failure")
+    return step_curves(base, share, axis, in_words(stratum_by), "without failure", study.units)
 
 
 def _title(curves: pl.DataFrame, drawn: pl.DataFrame, names: dict[str, str], stratum_by: str, study: Study) -> str:
