@@ -34,7 +34,7 @@ def main(snakemake):
     write_csv(unmatched_table(classified, of_logs), output.unmatched)
     write_csv(lines, output.log_tails)
     drawn = taxonomy_chart(table, Study(snakemake.params.unit, snakemake.params.synthetic))
-    save_charts({"taxonomy": drawn}, output.specs, output.svgs, output.index)
+    save_charts({"taxonomy": drawn}, output.specs, output.index)
     return f"{classified.height:,} failed attempts, {classified['reason'].count():,} with a reason"
 
 

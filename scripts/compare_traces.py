@@ -44,7 +44,7 @@ def main(snakemake):
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")
 
     drawn = {name: build(tables) for name, build in BUILDERS.items()}
-    save_charts(drawn, snakemake.output.specs, snakemake.output.svgs, snakemake.output.index)
+    save_charts(drawn, snakemake.output.specs, snakemake.output.index)
     return f"{len(subjects)} traces, {len(populations)} of them with jobs"
 
 

@@ -1,4 +1,4 @@
-"""Rule draw_charts: tables -> every chart of the report, as Vega-Lite JSON and SVG."""
+"""Rule draw_charts: tables -> every chart of the report, as Vega-Lite JSON."""
 
 from ttf.entry import run_rule
 
@@ -16,7 +16,7 @@ def main(snakemake):
     output = snakemake.output
     names = [Path(spec).name.removesuffix(".vl.json") for spec in output.specs]
     drawn = {name: builder(name)(tables, study) for name in names}
-    shown = save_charts(drawn, output.specs, output.svgs, output.index)
+    shown = save_charts(drawn, output.specs, output.index)
     return f"{shown} charts, {len(drawn) - shown} with nothing to draw"
 
 

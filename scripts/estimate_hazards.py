@@ -44,7 +44,7 @@ def main(snakemake):
 
     study = Study(params.unit, params.synthetic)
     drawn = {"cumulative_incidence": incidence_chart(incidence, study), "hazard_ratios": hazard_ratio_chart(cox, study)}
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     late = int((lives["entry_s"] > 0).sum())
     return f"{cox['hazard_ratio'].count():,} hazard ratios, {late:,} lives entered late"
 

@@ -27,7 +27,7 @@ def main(snakemake):
     write_csv(effect, output.lemon_effect)
     study = Study(params.unit, params.synthetic)
     drawn = {"lemons": lemon_funnel(nodes, study, rate), "lemon_signals": lemon_signals(nodes, study)}
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     return f"{nodes.height:,} nodes, {int(nodes['lemon'].sum() or 0):,} lemons"
 
 

@@ -21,7 +21,7 @@ def main(snakemake):
         "probability_plots": probability_plots(curves, models, "all", study),
         "probability_plots_by_stratum": probability_plots(curves, models, params.stratum_by, study),
     }
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     misleads = int(verdict["misleads"].sum())
     return f"a constant mean time to failure misleads in {misleads:,} of {verdict.height:,} strata and causes"
 

@@ -21,7 +21,7 @@ def main(snakemake):
     output = snakemake.output
     write_csv(table, output.drift)
     drawn = drift_chart(table, Study(snakemake.params.unit, snakemake.params.synthetic))
-    save_charts({"drift": drawn}, output.specs, output.svgs, output.index)
+    save_charts({"drift": drawn}, output.specs, output.index)
     moved = int((table["p_adjusted"] < 0.05).sum())
     return f"{table.height:,} comparisons, {moved:,} differ beyond chance"
 

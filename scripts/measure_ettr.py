@@ -23,7 +23,7 @@ def main(snakemake):
     measured = measured_table(runs, node_rate(read_csv(snakemake.input.rate)), habits)
     write_csv(measured, output.ettr_measured)
     drawn = {"ettr_measured": ettr_measured(measured, Study(params.unit, params.synthetic))}
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     return f"{runs.height:,} job runs"
 
 

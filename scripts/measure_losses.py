@@ -39,7 +39,7 @@ def main(snakemake):
         "failure_concentration": concentration_chart(tables["failure_concentration"], study),
         "what_if": what_if_chart(tables["what_if"], study),
     }
-    save_charts(drawn, snakemake.output.specs, snakemake.output.svgs, snakemake.output.index)
+    save_charts(drawn, snakemake.output.specs, snakemake.output.index)
     return f"{of_jobs.height:,} runs, {int(of_jobs['failed'].sum()):,} failed"
 
 

@@ -38,7 +38,7 @@ def main(snakemake):
     write_csv(mean_time_to_failure(lives, EVENT, strata), output.mttf_infra)
     study = Study(params.unit, params.synthetic)
     drawn = {"mttf_by_gpus": mttf_by_gpus_chart(by_gpus, rate, study)}
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     failures = rate["failures"][0]
     return f"{failures:,} failures in {rate['node_days'][0]:,.0f} node-days ({basis})"
 

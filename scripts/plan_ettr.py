@@ -34,7 +34,7 @@ def main(snakemake):
         "ettr_by_gpus": ettr_by_gpus(table, rates, asked["run_gpus"], study),
         "ettr_planner": planner(rates, habits[0], asked["run_gpus"], study),
     }
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     return f"{table.height:,} plans"
 
 

@@ -7,7 +7,6 @@ def main(snakemake):
     import shutil
     from pathlib import Path
 
-    import vl_convert
     from ttf.report.comparison import comparison_section
     from ttf.report.ettr import reference_section
     from ttf.report.scorecard import scorecard_section
@@ -36,7 +35,6 @@ def main(snakemake):
     Path(snakemake.output.header).write_text(header, encoding="utf-8")
     shutil.copyfile(templates / "footer.html", snakemake.output.footer)
     shutil.copyfile(templates / "references.bib", snakemake.output.bibliography)
-    Path(snakemake.output.vega).write_text(vl_convert.javascript_bundle(), encoding="utf-8")
 
 
 run_rule(main, snakemake)

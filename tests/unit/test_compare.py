@@ -407,7 +407,6 @@ def run_the_entry(folder: Path, out: Path) -> dict[str, bytes]:
     output = {name: str(out / f"{name}.csv") for name in compare.SCHEMAS}
     output |= {"metrics": str(out / "metrics.json"), "index": str(out / "figures/index.json")}
     output |= {"specs": [str(out / f"figures/{name}.vl.json") for name in BUILDERS]}
-    output |= {"svgs": [str(out / f"figures/{name}.svg") for name in BUILDERS]}
     snakemake = SimpleNamespace(
         rule="compare_traces",
         threads=1,

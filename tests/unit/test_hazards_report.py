@@ -75,7 +75,6 @@ def run(folder, lives, gives="jobs", causes=()):
             **output,
             index=str(folder / "figures" / "hazards.index.json"),
             specs=[str(folder / "figures" / f"{chart}.vl.json") for chart in CHARTS],
-            svgs=[str(folder / "figures" / f"{chart}.svg") for chart in CHARTS],
         ),
         params=SimpleNamespace(
             max_steps=50, strata=strata, causes=list(causes), covariates=covariates, unit="pod", synthetic=False

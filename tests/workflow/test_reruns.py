@@ -10,13 +10,14 @@ import pytest
 from study_runs import SMALL, Checkout, environment
 
 REPORT = {"write_report_source", "render_report"}
-FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT
-FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT
+REPORT_AND_PICTURES = REPORT | {"render_figures_sample"}
+FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT_AND_PICTURES
+FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT_AND_PICTURES
 FROM_LIVES = {"fit_mttf", "judge_lifetimes"} | FROM_HAZARDS | FROM_SUMMARY
-FROM_PLANS = {"plan_ettr", "summarise"} | REPORT
+FROM_PLANS = {"plan_ettr", "summarise"} | REPORT_AND_PICTURES
 FROM_SIZES = {"measure_sizes"} | FROM_PLANS
-FROM_LOSSES = {"measure_losses", "summarise"} | REPORT
-FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT
+FROM_LOSSES = {"measure_losses", "summarise"} | REPORT_AND_PICTURES
+FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT_AND_PICTURES
 FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS
 FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
 FROM_JOBS |= {"correlate", "describe_workload"}
@@ -44,8 +45,8 @@ EDITED_MODULES = {
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes"} | FROM_SUMMARY,
-    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT,
-    "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT,
+    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
+    "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/stats/cox.py": FROM_HAZARDS,
     "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes"}
     | FROM_HAZARDS
@@ -57,6 +58,8 @@ EDITED_MODULES = {
     "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
     "config/claims.yaml": {"score_claims"} | REPORT,
     "scripts/ttf/report/render.py": {"render_report"},
+    "scripts/render_figures.py": {"render_figures_sample"},
+    "scripts/bundle_vega.py": {"bundle_vega", "render_report"},
     "report/sections/methods.qmd": REPORT,
     "report/pandoc.css": {"render_report"},
     "workflow/schemas/tables/pai2020.yaml": FROM_RAW,

@@ -148,14 +148,13 @@ TABLES_OF_CHARTS = TABLES_OF_LIVES | dict(
 
 
 rule draw_charts:
-    """Every chart of the report, as Vega-Lite JSON and SVG, from the tables alone."""
+    """Every chart of the report, as Vega-Lite JSON, from the tables alone."""
     input:
         **TABLES_OF_CHARTS,
         code=code_of("draw_charts"),
     output:
         index="results/{trace}/figures/index.json",
         specs=collect("results/{{trace}}/figures/{name}.vl.json", name=CHARTS),
-        svgs=collect("results/{{trace}}/figures/{name}.svg", name=CHARTS),
     log:
         "logs/{trace}/draw_charts.log",
     benchmark:
@@ -183,7 +182,6 @@ for life_format in LIFE_FORMATS:
         output:
             index="results/{trace}/figures/index.json",
             specs=collect("results/{{trace}}/figures/{name}.vl.json", name=charts_of_lives(life_format)),
-            svgs=collect("results/{{trace}}/figures/{name}.svg", name=charts_of_lives(life_format)),
         log:
             "logs/{trace}/draw_charts.log",
         benchmark:

@@ -149,7 +149,7 @@ def analysis(name, traces, tables, charts=(), frames=()):
     """Make an analysis known to the targets, the numbers and the report; returns the output of its rule.
 
     That is each of `tables` and each of `frames` (Parquet files with a row per job or attempt) by its name, and of the
-    charts specs, svgs and the index, for `save_charts`. Its numbers: ttf/numbers/analyses.py; its tables in the report:
+    charts specs and the index, for `save_charts`. Its numbers: ttf/numbers/analyses.py; its tables in the report:
     ttf/report/analyses.py; its text: report/trace.qmd.
     """
     folder = "results/{trace}"
@@ -157,7 +157,6 @@ def analysis(name, traces, tables, charts=(), frames=()):
         **{frame: f"{folder}/{frame}.parquet" for frame in frames},
         "index": f"{folder}/figures/{name}.index.json",
         "specs": [f"{folder}/figures/{chart}.vl.json" for chart in charts],
-        "svgs": [f"{folder}/figures/{chart}.svg" for chart in charts],
     }
     ANALYSES[name] = {"traces": list(traces), "tables": {table: outputs[table] for table in tables}, "outputs": outputs}
     return outputs
@@ -204,6 +203,7 @@ def products():
         [of_every_trace(rule.output) for rule in of_all]
         + [collect(rule.output, trace=JOB_TRACES) for rule in of_jobs]
         + list(COMPARISON.values())
+        + list(PICTURES.values())
         + [collect(rules.merge_parts.output, trace=PARTS)]
         + [collect(rules.derive_attempts.output, trace=ATTEMPT_TRACES)]
         + [collect(rules.derive_placements.output, trace=PLACEMENT_TRACES)]

@@ -8,7 +8,6 @@ COMPARISON = (
         metrics="results/comparison/metrics.json",
         index="results/comparison/figures/index.json",
         specs=collect("results/comparison/figures/{name}.vl.json", name=COMPARED),
-        svgs=collect("results/comparison/figures/{name}.svg", name=COMPARED),
     )
     if len(config["study"]) > 1
     else {}

@@ -19,6 +19,22 @@ rule write_config:
         "../../scripts/write_config.py"
 
 
+rule bundle_vega:
+    """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
+    input:
+        code=code_of("bundle_vega"),
+    output:
+        vega="results/report/source/vega.js",
+    log:
+        "logs/bundle_vega.log",
+    benchmark:
+        "benchmarks/bundle_vega.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../../scripts/bundle_vega.py"
+
+
 TEMPLATES = sorted(
     seen_from_here(path) for path in (ROOT / "report").rglob("*") if path.suffix in (".qmd", ".html", ".bib")
 )
@@ -42,7 +58,6 @@ rule write_report_source:
         header="results/report/source/header.html",
         footer="results/report/source/footer.html",
         bibliography="results/report/source/references.bib",
-        vega="results/report/source/vega.js",
     log:
         "logs/write_report_source.log",
     benchmark:
