@@ -20,7 +20,9 @@ TREE = {
     "stranger.py": "from ttfoo.a import b\nimport tt\n",
     "missing.py": "from ttf.absent import f\n",
     "relative.py": "from ttf import relative\n",
-    "broken.py": "def (:\n",
+    "broken.py": "from ttf.a import (\n",
+    # A bracket in a comment, and prose that begins like a statement.
+    "prose.py": 'from ttf.a import (\n    x,  # why (so)\n)\n\n"""\nfrom ttf one learns\n"""\nfrom ttf.b import y\n',
     "ttf/__init__.py": "",
     "ttf/a.py": "from ttf.b import x\n",
     "ttf/b.py": "",
@@ -57,6 +59,7 @@ def closure(root, script, *modules):
         ("everything.py", {"ttf/__init__.py", "ttf/b.py", "ttf/pack/__init__.py", "ttf/pack/deep.py"}),
         ("package.py", {"ttf/__init__.py", "ttf/b.py", "ttf/pack/__init__.py"}),
         ("circle.py", {"ttf/__init__.py", "ttf/circle.py", "ttf/circle2.py"}),
+        ("prose.py", {"ttf/__init__.py", "ttf/a.py", "ttf/b.py"}),
     ],
 )
 def test_closure(tree, script, expected):
