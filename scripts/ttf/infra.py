@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
+from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.lives import LIFE_COLUMNS, lives_of_jobs
 
 INFRA_COLUMNS = LIFE_COLUMNS | {
@@ -106,40 +107,20 @@ def read_health_events(path: str | Path) -> pl.DataFrame:
     UTC. severity and code are words of one's own; severity may be blank.
     Raises StudyError where a column is missing, or a line has no node, no code or no time that can be read.
     """
-    path = Path(path)
-    try:
-        table = pl.read_csv(path, infer_schema=False)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise StudyError(
-            f"{path}: the health events cannot be read as CSV: {str(error).splitlines()[0]} "
-            "Expected UTF-8 text, a header, and commas between the columns."
-        ) from None
-    missing = [name for name in HEALTH_EVENT_COLUMNS if name not in table.columns]
-    if missing:
-        raise StudyError(
-            f"{path}: the health events have no column {', '.join(missing)}; expected the columns "
-            f"{', '.join(HEALTH_EVENT_COLUMNS)}, found {', '.join(table.columns)}."
-        )
-    text = pl.col("time").str.strip_chars()
-    has_zone = text.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$")
-    moment = pl.when(has_zone).then(text).otherwise(pl.concat_str(text, pl.lit("Z")))
-    stamp = moment.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z", strict=False, time_zone="UTC")
+    table = read_text_columns(path, "health events", HEALTH_EVENT_COLUMNS)
     events = table.select(
         "node",
-        time_s=pl.coalesce(text.cast(pl.Int64, strict=False), stamp.dt.epoch("s")),
+        time_s=moment_s("time"),
         code="code",
         severity="severity",
     )
-    bad = events.with_row_index("line", 2).filter(pl.any_horizontal(pl.col("node", "time_s", "code").is_null()))
-    if bad.height:
-        first = bad.row(0, named=True)
-        blank = next(name for name in ("node", "time_s", "code") if first[name] is None)
-        lacks = {"node": "names no node", "code": "names no code", "time_s": "has no time that can be read"}[blank]
-        others = f" (the first of {bad.height:,} such lines)" if bad.height > 1 else ""
-        raise StudyError(
-            f"{path}: line {first['line']} {lacks}{others}. Expected a node, a code and a time on every line, the time "
-            "in whole seconds or as 2025-03-01T08:00:00Z."
-        )
+    lacks = {"node": "names no node", "code": "names no code", "time_s": "has no time that can be read"}
+    refuse_blank(
+        path,
+        events,
+        lacks,
+        "Expected a node, a code and a time on every line, the time in whole seconds or as 2025-03-01T08:00:00Z.",
+    )
     return events
 
 

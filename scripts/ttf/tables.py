@@ -18,8 +18,19 @@ _TEXT = {
     *("quantity", "group_by", "group", "gpu_request", "resource"),
     *("assumption", "rate", "mitigation"),
     *("node", "fleet", "picked_on", "measured_on"),
+    *("job_gpus", "machine_minutes"),
 }
-_TRUTH = {"reject", "converged", "best", "complete", "deterministic", "approximation_valid", "lemon", "misleads"}
+_TRUTH = {
+    "reject",
+    "converged",
+    "best",
+    "complete",
+    "deterministic",
+    "approximation_valid",
+    "lemon",
+    "misleads",
+    "dedicated",
+}
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
     *("equal", "events", "at_risk", "censored", "cutoff_s", "exposure_s", "time_s", "tasks"),
@@ -37,6 +48,8 @@ _WHOLE = {
     *("window_from_s", "window_to_s", "placements", "single_node_placements", "single_node_failures", "out_count"),
     *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),
     *("failures_without", "exposure_without_s"),
+    *("servers", "held_gpu_minutes", "held_gpu_minutes_in_span", "out_of_range"),
+    *("jobs_logged", "epochs", "needing_all", "timed_jobs"),
 }
 
 

@@ -471,7 +471,13 @@ FULL = {
         | FILES
         | dict.fromkeys(["title", "source", "licence"], "x")
         | QUALITY
-        | {"infra_failures": INFRA, "health_events": "h.csv", "node_gpus": 8, "log_tails": "t.jsonl"},
+        | {
+            "infra_failures": INFRA,
+            "health_events": "h.csv",
+            "loss_log": "l.csv",
+            "node_gpus": 8,
+            "log_tails": "t.jsonl",
+        },
         "table": TABLE,
         "table_too": TABLE_TOO,
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},

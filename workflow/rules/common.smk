@@ -9,7 +9,7 @@ sys.path.insert(0, str(WORKFLOW))
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
-from study.infra import health_events_of, infra_failures_of
+from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
 from study.raw_tables import on_disk, parts_of, raw_tables
 
@@ -32,6 +32,12 @@ try:
         trace: file
         for trace, entry in resolved["registry"].items()
         if (file := health_events_of(trace, entry, FORMATS[entry["format"]]))
+    }
+    # Trace -> its loss log, of the traces that have one.
+    LOSS_LOGS = {
+        trace: file
+        for trace, entry in resolved["registry"].items()
+        if (file := loss_log_of(trace, entry, FORMATS[entry["format"]]))
     }
 except ConfigError as error:
     # One plain message in place of a traceback through the Snakefile.

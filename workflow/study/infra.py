@@ -1,4 +1,4 @@
-"""Which ends of a run each trace lays to infrastructure: format, study and registry entry put together."""
+"""What a registry entry names beside the raw tables: what ends a run by infrastructure, health events, losses."""
 
 from pathlib import Path
 
@@ -22,5 +22,21 @@ def health_events_of(trace: str, entry: dict, of_format: dict) -> str | None:
     if not of_format.get("attempts"):
         raise ConfigError(f"{where}: the format {entry['format']} does not tell on which nodes an attempt ran.")
     if not Path(file).is_file():
+        raise ConfigError(f"{where}: {file}: there is no such file (seen from where the command is typed).")
+    return file
+
+
+def loss_log_of(trace: str, entry: dict, of_format: dict) -> str | None:
+    """The file of the losses of the trace's jobs, as typed; None where it has none.
+
+    Raises ConfigError where the format has no jobs, or there is no such file; that of a sample is made first.
+    """
+    file = entry.get("loss_log")
+    if file is None:
+        return None
+    where = f"registry.{trace}.loss_log"
+    if of_format["gives"] != "jobs":
+        raise ConfigError(f"{where}: losses are those of jobs, and the format {entry['format']} has none.")
+    if "generate" not in entry and not Path(file).is_file():
         raise ConfigError(f"{where}: {file}: there is no such file (seen from where the command is typed).")
     return file

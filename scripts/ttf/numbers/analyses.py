@@ -13,6 +13,7 @@ from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
 from ttf.numbers.sizes import of_sizes
 from ttf.numbers.taxonomy import of_taxonomy
+from ttf.numbers.use import of_epochs, of_utilisation
 from ttf.numbers.workload import of_workload
 from ttf.traces.philly_checks import of_philly_checks
 
@@ -32,6 +33,8 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "workload": of_workload,
     "lost_work": of_lost_work,
     "lemons": lambda metrics, tables: of_lemons(metrics, tables["lemon_nodes"], tables["lemon_effect"]),
+    "utilisation": of_utilisation,
+    "epochs": of_epochs,
     "philly_checks": lambda metrics, tables: of_philly_checks(
         metrics, tables["zone_evidence"], tables["listed_machines"]
     ),

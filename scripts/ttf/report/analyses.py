@@ -14,6 +14,7 @@ from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
 from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
+from ttf.report.use import epochs_tables, utilisation_tables
 
 Identifier = Callable[[str], str]
 
@@ -75,5 +76,7 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "workload": _workload,
     "lost_work": lost_work_tables,
     "lemons": lemon_tables,
+    "utilisation": utilisation_tables,
+    "epochs": epochs_tables,
     "philly_checks": philly_checks,
 }

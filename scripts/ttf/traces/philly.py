@@ -202,6 +202,22 @@ def nodes(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
     return conform(frame.select("node", "gpu_count", "mem_mib", "listed_gpu_count"), NODE_COLUMNS)
 
 
+def held_gpus(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
+    """One row per GPU of every attempt that has a start and an end after it.
+
+    owner (the job's place in the log), attempt, machine, gpu (index), start_s, end_s, outcome and gpus (of the job; the
+    GPUs of its first attempt), servers (of this attempt).
+    """
+    tries = _tries(_log(raw).collect())
+    gpus = pl.col("gpu_milli").first().over("row") // 1000
+    of_attempts = tries.select("attempt", "outcome", owner="row", gpus=gpus, servers="nodes")
+    return (
+        _held(tries)
+        .filter(pl.col("start_s") < pl.col("end_s"))
+        .join(of_attempts, on=["owner", "attempt"], how="left", maintain_order="left", validate="m:1")
+    )
+
+
 def zone_evidence(jobs: pl.DataFrame) -> pl.DataFrame:
     """Whether the log's times can be Pacific, and whether they could be UTC: one row per start of the resource manager.
 
@@ -298,7 +314,7 @@ def _servers(tries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held(tries: pl.DataFrame) -> pl.DataFrame:
-    """owner (the job's row), machine, gpu, start_s, end_s: every GPU of every attempt, once."""
+    """owner (the job's row), attempt, machine, gpu, start_s, end_s: every GPU of every attempt, once."""
     return (
         tries.select("row", "attempt", "start_s", "end_s", "detail")
         .explode("detail")
@@ -307,7 +323,7 @@ def _held(tries: pl.DataFrame) -> pl.DataFrame:
         .explode("gpus")
         .drop_nulls("gpus")
         .unique(["row", "attempt", "machine", "gpus"], maintain_order=True)
-        .select("machine", "start_s", "end_s", owner="row", gpu="gpus")
+        .select("machine", "start_s", "end_s", "attempt", owner="row", gpu="gpus")
     )
 
 

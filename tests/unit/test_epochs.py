@@ -1,0 +1,188 @@
+"""Epochs to the lowest loss: a few jobs worked out by hand, and against plain Python."""
+
+import math
+
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from study.config import ConfigError
+from study.infra import loss_log_of
+from ttf.charts.epochs import CHARTS
+from ttf.charts.figure import Study
+from ttf.errors import StudyError
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.use import of_epochs
+from ttf.stats.epochs import best_epochs, epochs_summary, epochs_table, of_jobs, read_loss_log
+from ttf.tables import read_csv, write_csv
+
+LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
+JOBS = {
+    "job_id": pl.String,
+    "outcome": pl.String,
+    "start_s": pl.Int64,
+    "gpu_milli": pl.Int64,
+    "size": pl.Int64,
+}
+
+
+def log(**losses):
+    """Epochs 1, 2 ... of each job, which end at 100, 200 ... s."""
+    rows = [
+        (job, place, loss, 100 * place) for job, values in losses.items() for place, loss in enumerate(values, start=1)
+    ]
+    return pl.DataFrame(rows, schema=LOSSES, orient="row")
+
+
+def jobs(*rows):
+    return pl.DataFrame([(*row, 1) for row in rows], schema=JOBS, orient="row")
+
+
+def places(losses):
+    return best_epochs(losses).select("job", "epochs", "lowest_at", "near_at").rows()
+
+
+def test_the_first_epoch_that_comes_to_it_counts():
+    losses = log(falls=[4, 3, 2, 1], tie=[2, 1, 1, 3], one=[7.5], near=[5, 1.001, 1.0011, 1])
+    assert places(losses) == [("falls", 4, 4, 4), ("near", 4, 4, 2), ("one", 1, 1, 1), ("tie", 4, 2, 2)]
+
+
+def test_losses_below_nought_and_at_nought():
+    # 0.1 % of a loss of -10 is 0.01: -9.991 is near, -9.98 is not.
+    assert places(log(a=[-9.98, -9.991, -10], b=[1e-9, 0, -0.0])) == [("a", 3, 3, 2), ("b", 3, 2, 2)]
+
+
+def test_an_epoch_without_a_finite_loss_ran_and_is_never_the_lowest():
+    losses = log(diverged=[2, 1, math.nan, math.inf], low=[-math.inf, 3], never=[math.nan, math.inf])
+    assert places(losses) == [("diverged", 4, 2, 2), ("low", 2, 2, 2), ("never", 2, None, None)]
+
+
+def test_an_epoch_that_was_run_again_counts_as_it_was_logged_last_and_epochs_go_by_number():
+    rows = [("a", 3, 1.0, 300), ("a", 1, 9.0, 100), ("a", 2, 0.5, 200), ("a", 2, 4.0, 250), ("a", 7, 8.0, 700)]
+    losses = pl.DataFrame(rows, schema=LOSSES, orient="row")
+    assert best_epochs(losses).rows() == [("a", 4, 3, 3, 300, 700)]
+    assert best_epochs(losses.reverse()).rows() == best_epochs(losses).rows()
+
+
+def test_shares_of_jobs_and_of_time_by_outcome():
+    losses = log(
+        a=[4, 3, 2, 1],  # all epochs; nothing after
+        b=[2, 1, 1, 1],  # half of the epochs; 200 s of 400 s after
+        c=[1, 2],  # half; 100 of 200 s
+        d=[5],
+        e=[math.nan],
+        f=[1, 2],
+    )
+    known = jobs(
+        ("a", "success", 0, 1000),
+        ("b", "success", 0, 3000),
+        ("c", "cancelled", 0, None),
+        ("d", "cancelled", 100, 1000),  # started no earlier than its epoch ended
+        ("e", "failure", 0, 1000),
+        ("g", "failure", 0, 1000),
+    )
+    best = of_jobs(losses, known)
+    summary = {row["outcome"]: row for row in epochs_summary(best).iter_rows(named=True)}
+    success = summary["success"]
+    assert (success["n"], success["epochs"], success["needing_all"], success["needing_all_share"]) == (2, 8, 1, 0.5)
+    assert (success["timed_jobs"], success["after_near_share_mean"]) == (2, 0.25)
+    # 3 GPUs of b: 600 of 1,200 GPU s, and a's 400.
+    assert success["after_near_gpu_time_share"] == 600 / 1600
+    cancelled = summary["cancelled"]
+    assert (cancelled["n"], cancelled["needing_all_share"], cancelled["timed_jobs"]) == (2, 0.5, 1)
+    assert (cancelled["after_near_share_mean"], cancelled["after_near_gpu_time_share"]) == (0.5, None)
+    assert (summary["failure"]["jobs_logged"], summary["failure"]["reason"]) == (1, "no loss of theirs is a number")
+    assert summary["not_in_trace"]["jobs_logged"] == 1
+    table = epochs_table(best)
+    lowest = table.filter(pl.col("outcome") == "success", pl.col("quantity") == "lowest")
+    assert lowest["epochs_share"].to_list() == [tenths / 10 for tenths in range(1, 11)]
+    assert lowest["jobs"].to_list() == [0, 0, 0, 0, 1, 1, 1, 1, 1, 2]
+    assert set(table["outcome"]) == {"success", "cancelled"}
+
+
+def test_an_id_of_several_jobs_is_no_job():
+    twice = jobs(("a", "success", 0, 1000), ("a", "failure", 0, 1000))
+    assert epochs_summary(of_jobs(log(a=[1.0]), twice)).row(-1, named=True)["outcome"] == "not_in_trace"
+
+
+values = st.one_of(st.sampled_from([0.0, -1.0, 1.0, 1.0009, math.nan, math.inf, -math.inf]), st.floats(-1e6, 1e6))
+
+
+@given(st.lists(st.lists(values, min_size=1, max_size=12), min_size=1, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_places_against_plain_python(runs):
+    losses = log(**{f"j{place}": run for place, run in enumerate(runs)})
+    for place, (_, epochs, lowest_at, near_at) in enumerate(places(losses)):
+        finite = [loss for loss in runs[place] if math.isfinite(loss)]
+        assert epochs == len(runs[place])
+        if not finite:
+            assert lowest_at is near_at is None
+            continue
+        lowest = min(finite)
+        assert lowest_at == runs[place].index(lowest) + 1
+        near = [math.isfinite(loss) and loss <= lowest + 0.001 * abs(lowest) for loss in runs[place]]
+        assert near_at == near.index(True) + 1 <= lowest_at
+
+
+# The file ---------------------------------------------------------------------------------------------------
+
+
+def test_a_loss_log_is_read(tmp_path):
+    path = tmp_path / "losses.csv"
+    path.write_text(
+        "loss,job,time,epoch\n1.5,a,1000,1\nnan,a,1970-01-01T01:00:00+01:00,2\n-inf,b,1970-01-01T00:00:05Z,1\n"
+    )
+    rows = read_loss_log(path).rows()
+    assert rows[0] == ("a", 1, 1.5, 1000)
+    assert math.isnan(rows[1][2]) and rows[1][3] == 0
+    assert rows[2] == ("b", 1, -math.inf, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("job,epoch,loss\na,1,1\n", r"no column time; expected the columns job, epoch, loss, time, found job"),
+        ("job,epoch,loss,time\na,1,1,1\n,1,1,1\n", r"losses\.csv: line 3 names no job \(column job\)\."),
+        (
+            "job,epoch,loss,time\na,1.5,1,1\na,x,1,1\n",
+            r"line 2 has no whole number in the column epoch \(the first of 2 ",
+        ),
+        ("job,epoch,loss,time\na,1,low,1\n", r"line 2 has no number in the column loss\."),
+        ("job,epoch,loss,time\na,1,,1\n", r"line 2 has no number in the column loss\."),
+        ("job,epoch,loss,time\na,1,1,noon\n", r"line 2 has no time that can be read in the column time\."),
+        ("", r"the losses cannot be read as CSV"),
+    ],
+)
+def test_a_loss_log_that_cannot_be_read_says_where(tmp_path, text, message):
+    path = tmp_path / "losses.csv"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=message):
+        read_loss_log(path)
+
+
+def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):
+    file = tmp_path / "l.csv"
+    entry = {"format": "philly", "loss_log": str(file)}
+    assert loss_log_of("t", {"format": "philly"}, {"gives": "jobs"}) is None
+    with pytest.raises(ConfigError, match=r"^registry\.t\.loss_log: .*there is no such file"):
+        loss_log_of("t", entry, {"gives": "jobs"})
+    # That of a sample is made with its tables.
+    assert loss_log_of("t", entry | {"generate": {"seed": 1}}, {"gives": "jobs"}) == str(file)
+    file.touch()
+    assert loss_log_of("t", entry, {"gives": "jobs"}) == str(file)
+    with pytest.raises(ConfigError, match=r"losses are those of jobs, and the format titan has none\."):
+        loss_log_of("t", entry | {"format": "titan"}, {"gives": "lives"})
+
+
+@pytest.mark.parametrize("losses", [log(a=[2, 1], b=[1, 2]), log(a=[1]), log(a=[math.nan]), log(z=[1]), log()])
+def test_the_chart_can_be_drawn_and_the_numbers_told(tmp_path, losses):
+    best = of_jobs(losses, jobs(("a", "success", 0, 1000), ("b", "failure", 0, 1000)))
+    tables = {"epochs": epochs_table(best), "epochs_summary": epochs_summary(best)}
+    for name, table in tables.items():
+        write_csv(table, tmp_path / f"{name}.csv")
+        assert read_csv(tmp_path / f"{name}.csv").equals(table)
+    figure = CHARTS["epochs"](tables, Study("job"))
+    assert "nan" not in figure.title.lower() + figure.caption.lower()
+    vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
+    of_epochs(Metrics(), tables)
