@@ -14,7 +14,7 @@ def main(snakemake):
     machines = listed_machines(pl.read_parquet(snakemake.input.nodes))
     write_csv(zones, snakemake.output.zone_evidence)
     write_csv(machines, snakemake.output.listed_machines)
-    save_charts({}, [], [], snakemake.output.index)
+    save_charts({}, [], snakemake.output.index)
     return f"{zones.height:,} starts of the resource manager, {machines['nodes'].sum():,} machines"
 
 
