@@ -18,7 +18,7 @@ def main(snakemake):
         write_csv(table, output[name])
     study = Study(snakemake.params.unit, snakemake.params.synthetic)
     drawn = {name: draw(tables, study) for name, draw in CHARTS.items()}
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     return f"{best['epochs'].sum():,} epochs of {best.height:,} jobs"
 
 

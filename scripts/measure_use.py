@@ -25,7 +25,7 @@ def main(snakemake):
         write_csv(table, output[name])
     study = Study(snakemake.params.unit, snakemake.params.synthetic)
     drawn = {name: draw(tables, study) for name, draw in CHARTS.items()}
-    save_charts(drawn, output.specs, output.svgs, output.index)
+    save_charts(drawn, output.specs, output.index)
     return f"{tables['gpu_use']['n'].max():,} GPU minutes"
 
 

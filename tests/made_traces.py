@@ -14,7 +14,7 @@ SACCT_COLUMNS = (
 
 
 def write_philly(folder: Path, seed: int = 1) -> None:
-    """Job log, GPU telemetry of a few hours and the list of machines; jobs with none to three attempts."""
+    """Job log, telemetry of a few hours, the list of machines and a loss log; jobs with none to three attempts."""
     draw = random.Random(seed)
 
     def clock(moment: datetime) -> str:
@@ -28,8 +28,9 @@ def write_philly(folder: Path, seed: int = 1) -> None:
         for _ in range(draw.choice([0, 1, 1, 1, 2, 3])):
             start += timedelta(seconds=draw.randrange(1, 2_000))
             end = start + timedelta(seconds=int(draw.expovariate(1 / 4_000)))
-            gpus = draw.choice([1, 1, 2, 4, 8])
-            servers = [{"ip": f"m{draw.randrange(20)}", "gpus": [f"gpu{k}" for k in range(gpus)]}]
+            gpus, spread = draw.choice([(1, 1), (1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (4, 4), (2, 8)])
+            first = draw.randrange(20)
+            servers = [{"ip": f"m{(first + k) % 20}", "gpus": [f"gpu{g}" for g in range(gpus)]} for k in range(spread)]
             attempts.append({"start_time": clock(start), "end_time": clock(end), "detail": servers})
             start = end
         if attempts and draw.random() < 0.05:
@@ -52,6 +53,22 @@ def write_philly(folder: Path, seed: int = 1) -> None:
     (folder / "cluster_gpu_util").write_text("\n".join(lines) + "\n")
     listed = ["machineId, number of GPUs, single GPU mem", *(f"m{m}, {draw.choice([2, 8])}, 24GB" for m in range(20))]
     (folder / "cluster_machine_list").write_text("\n".join(listed) + "\n")
+    cpu, memory = ["time,machine_id,cpu_util"], ["time,machine_id,mem_total,mem_free"]
+    for minute in range(120):
+        time = clock(FIRST + timedelta(minutes=minute + 420)) + " PDT"
+        cpu += [f"{time},m{m},{draw.random() * 60:.1f}" for m in range(20)]
+        memory += [f"{time},m{m},528272672,{draw.randrange(50_000_000)}" for m in range(20)]
+    (folder / "cluster_cpu_util").write_text("\n".join(cpu) + "\n")
+    (folder / "cluster_mem_util").write_text("\n".join(memory) + "\n")
+    losses = ["job,epoch,loss,time"]
+    for number in range(0, JOBS, 2):
+        started = FIRST + timedelta(minutes=7 * number + 480)
+        losses += [
+            f"application_1506638472019_{number:05},{epoch},{draw.choice([1, 1, 1, 2]) / epoch + draw.random() / 9},"
+            f"{int((started + timedelta(minutes=epoch)).timestamp())}"
+            for epoch in range(1, draw.randrange(2, 20))
+        ]
+    (folder / "losses.csv").write_text("\n".join(losses) + "\n")
 
 
 def _slurm_like(seed: int, start: datetime):
@@ -138,4 +155,5 @@ def write_all(folder: Path) -> dict:
         (folder / name).mkdir(parents=True)
         write(folder / name)
         registry[f"made_{name}"] = {"format": name, "folder": f"{folder.name}/{name}", "note": "Made up for a test."}
+    registry["made_philly"]["loss_log"] = f"{folder.name}/philly/losses.csv"
     return registry

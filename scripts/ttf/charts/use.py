@@ -11,7 +11,7 @@ SHARES = ("p25_share", "p50_share", "p75_share", "p90_share", "p95_share")
 EVERY = "all together"
 COLOURS = {name: OUTCOME_COLOURS[name] for name in ("success", "failure", "cancelled")} | {EVERY: INK}
 RESOURCES = {"cpu": "CPU", "memory": "memory"}
-MINUTES = {"all": "all machine-minutes", "held": "with a GPU held"}
+MINUTES = {"all": "all minutes", "held": "GPU held"}
 SUBTITLE = "Bar: the middle half. Line: median. Diamond: mean. Filled circle: 90th percentile; open circle: 95th."
 POOLED = (
     "The minutes of a job hang together, so that these are ranges of what was measured, and no interval of an estimate."
@@ -29,8 +29,8 @@ def gpu_use(table: pl.DataFrame, study: Study) -> Figure:
     )
     everything = known.filter(pl.col("job_gpus") == "all", pl.col("outcome") == "all").row(0, named=True)
     title = (
-        f"GPUs that {study.units} held were used {percent(everything['mean_share'])} on average, "
-        f"and stood at nought for {percent(everything['zero_share'])} of the time"
+        f"GPUs that {study.units} held were {percent(everything['mean_share'])} busy on average, "
+        f"idle {percent(everything['zero_share'])} of the time"
     )
     return figure(
         _ranges(known, "GPU use", "kind", study).properties(width=520, height=alt.Step(9)),
@@ -40,8 +40,8 @@ def gpu_use(table: pl.DataFrame, study: Study) -> Figure:
         subtitle=SUBTITLE,
         caption=(
             f"Readings by GPU and minute of the GPUs that {study.units} held, pooled: a {study.unit} counts by its "
-            f"GPUs and minutes; n = {everything['n']:,} readings. The outcome is how the {study.unit} ended, whatever its "
-            f"attempt did. {POOLED}"
+            f"GPUs and minutes; n = {everything['n']:,} readings. The outcome is how the {study.unit} ended, whatever "
+            f"its attempt did. {POOLED}"
         ),
         alt_text=f"Ranges of GPU use for {count(known.height, 'kind')} of {study.units}. {title}.",
     )
