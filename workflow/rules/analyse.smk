@@ -7,9 +7,9 @@ rule correlate:
         jobs="results/{trace}/jobs.parquet",
         code=code_of("correlate"),
     output:
-        failure_share="results/{trace}/tables/failure_share.csv",
+        failure_share=in_report("results/{trace}/tables/failure_share.csv", "table"),
         runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
-        correlations="results/{trace}/tables/correlations.csv",
+        correlations=in_report("results/{trace}/tables/correlations.csv", "table"),
     log:
         "logs/{trace}/correlate.log",
     benchmark:
@@ -62,10 +62,10 @@ rule fit_mttf:
     output:
         survival="results/{trace}/tables/survival.csv",
         curves="results/{trace}/tables/survival.parquet",
-        summary="results/{trace}/tables/survival_summary.csv",
-        mttf="results/{trace}/tables/mttf.csv",
+        summary=in_report("results/{trace}/tables/survival_summary.csv", "table"),
+        mttf=in_report("results/{trace}/tables/mttf.csv", "table"),
         without_end="results/{trace}/tables/failures_without_end.csv",
-        models="results/{trace}/tables/lifetime_models.csv",
+        models=in_report("results/{trace}/tables/lifetime_models.csv", "table"),
     log:
         "logs/{trace}/fit_mttf.log",
     benchmark:

@@ -147,6 +147,46 @@ def charts_of_lives(life_format):
     return ["survival", *(f"survival_by_{name}" for name in strata), *(f"mttf_by_{name}" for name in strata)]
 
 
+# What Snakemake's own report puts under one heading: an analysis goes under its own name, unless it stands here.
+THEMES = {
+    "anomalies": "Data quality",
+    "drift": "Data quality",
+    "philly_checks": "Data quality",
+    "outcome": "Outcomes",
+    "outcomes": "Outcomes",
+    "taxonomy": "Outcomes",
+    "runtime": "Run times and requests",
+    "workload": "Run times and requests",
+    "use": "Run times and requests",
+    "failure": "What goes with failure",
+    "correlations": "What goes with failure",
+    "hazards": "What goes with failure",
+    "survival": "Survival and mean time to failure",
+    "mttf": "Survival and mean time to failure",
+    "lifetime": "Survival and mean time to failure",
+    "lifetimes": "Survival and mean time to failure",
+    "sizes": "Survival and mean time to failure",
+    "ettr": "Effective training time",
+    "ettr_measured": "Effective training time",
+    "lost_work": "What failures cost, and where",
+    "lemons": "What failures cost, and where",
+    "scorecard": "Published findings",
+}
+
+
+def theme_of(name):
+    """The heading of an analysis, or of one of the charts and tables whose names begin as in THEMES."""
+    known = name if name in THEMES else name.split("_")[0]
+    return THEMES.get(known, name.replace("_", " ").capitalize())
+
+
+def in_report(path, kind, theme=None, trace="{trace}"):
+    """Mark an output, a table or a chart, for Snakemake's own report; a theme that is not given is that of its name."""
+    name = Path(path).name.split(".")[0]
+    labels = {"trace": trace, "what": name.replace("_", " "), "kind": kind}
+    return report(path, caption=f"../report/{kind}.rst", category=theme or theme_of(name), labels=labels)
+
+
 # Name of an analysis -> the traces that have it, and what is written of each.
 ANALYSES = {}
 
@@ -165,7 +205,7 @@ def analysis(name, traces, tables, charts=(), frames=()):
         "specs": [f"{folder}/figures/{chart}.vl.json" for chart in charts],
     }
     ANALYSES[name] = {"traces": list(traces), "tables": {table: outputs[table] for table in tables}, "outputs": outputs}
-    return outputs
+    return outputs | {table: in_report(outputs[table], "table", theme_of(name)) for table in tables}
 
 
 def analyses_of(trace):

@@ -85,7 +85,7 @@ rule split_outcomes:
         failure="results/{trace}/failure.parquet",
         unresolved="results/{trace}/unresolved.parquet",
         cancelled="results/{trace}/cancelled.parquet",
-        outcomes="results/{trace}/tables/outcomes.csv",
+        outcomes=in_report("results/{trace}/tables/outcomes.csv", "table"),
         outcomes_gpu="results/{trace}/tables/outcomes_gpu.csv",
         quantiles="results/{trace}/tables/runtime_quantiles.csv",
     log:

@@ -16,6 +16,19 @@ SPECS = {trace: specs_of(trace) for trace in config["study"]}
 if COMPARISON:
     SPECS["comparison"] = COMPARISON["specs"]
 
+
+def themes_of(folder):
+    """The heading of each chart of an analysis in Snakemake's own report, in the order of SPECS; none: that of its name."""
+    if folder == "comparison":
+        return ["Comparison of the traces"] * len(SPECS[folder])
+    of_analyses = {
+        spec.format(trace=folder): theme_of(name)
+        for name in analyses_of(folder)
+        for spec in ANALYSES[name]["outputs"]["specs"]
+    }
+    return [of_analyses.get(spec) for spec in SPECS[folder]]
+
+
 PICTURES = {folder: [spec.replace(".vl.json", ".svg") for spec in specs] for folder, specs in SPECS.items()}
 
 for folder, specs in SPECS.items():
@@ -27,7 +40,7 @@ for folder, specs in SPECS.items():
             specs=specs,
             code=code_of("render_figures"),
         output:
-            svgs=PICTURES[folder],
+            svgs=[in_report(svg, "chart", theme, folder) for svg, theme in zip(PICTURES[folder], themes_of(folder))],
         log:
             f"logs/{folder}/render_figures.log",
         benchmark:

@@ -10,7 +10,7 @@ rule ingest:
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
-        anomalies="results/{trace}/quality/anomalies.csv",
+        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table"),
         quarantine="results/{trace}/quality/quarantine.parquet",
     log:
         "logs/{trace}/ingest.log",
@@ -73,7 +73,7 @@ rule merge_parts:
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
-        anomalies="results/{trace}/quality/anomalies.csv",
+        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table"),
         quarantine="results/{trace}/quality/quarantine.parquet",
         by_part="results/{trace}/quality/row_account_by_part.csv",
     log:

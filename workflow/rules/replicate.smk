@@ -15,7 +15,7 @@ rule score_claims:
         claims=local(seen_from_here(ROOT / "config" / "claims.yaml")),
         code=code_of("score_claims"),
     output:
-        scorecard="results/scorecard.csv",
+        scorecard=in_report("results/scorecard.csv", "table", trace="all"),
         implied="results/implied_n.csv",
     log:
         "logs/score_claims.log",
