@@ -67,7 +67,7 @@ def compare(tasks: int, rounds: int, folder: Path) -> list[tuple]:
     folder.mkdir(parents=True, exist_ok=True)
     # The files lie in a folder of their own: making them is not part of the study.
     sys.path.insert(0, str(ROOT / "scripts"))
-    from ttf.sample import write_sample
+    from ttf.sample.pai2020 import write_sample
 
     raw = folder / "raw"
     if not raw.exists():

@@ -1,15 +1,15 @@
-"""Rule make_sample: a synthetic trace in the layout of the PAI 2020 tables."""
+"""Rule make_sample: a synthetic trace in the layout of a format."""
 
 from ttf.entry import run_rule
 
 
 def main(snakemake):
+    import importlib
     from pathlib import Path
 
-    from ttf.sample import write_sample
-
-    folder = Path(snakemake.output.task).parent
-    rows = write_sample(folder, snakemake.params.tasks, snakemake.params.seed)
+    # The format is one of a closed list: the registry's schema admits no other.
+    format_ = importlib.import_module(f"ttf.sample.{snakemake.params.format}")
+    rows = format_.write_sample(Path(snakemake.output[0]).parent, **snakemake.params.generate)
     return f"{sum(rows.values()):,} rows in {len(rows)} tables (synthetic)"
 
 

@@ -144,6 +144,12 @@ def test_generate_gets_its_defaults_and_keys_their_order():
     assert list(result["registry"]["b"]["generate"].items()) == [("tasks", 20000), ("seed", 2020)]
 
 
+def test_a_sample_of_another_format_has_a_size_of_its_own():
+    entry = {"format": "philly", "generate": {"seed": 1}}
+    result = resolved({"study": ["b"], "registry": {"b": entry}})
+    assert result["registry"]["b"]["generate"] == {"jobs": 3000, "seed": 1}
+
+
 def test_the_inputs_are_left_alone_and_not_shared():
     own = {"study": ["mine"], "registry": {"mine": dict(MINE)}}
     before = copy.deepcopy((DEFAULTS, TRACES, own))
@@ -347,7 +353,12 @@ def trace(**keys):
         ),
         (
             {"registry": {"mine": {"format": "openb", "generate": {}}}},
-            "registry.mine.generate: works with the format pai2020 only, and the format here is openb.",
+            "registry.mine.generate: works with the format pai2020 or philly only, and the format here is openb.",
+        ),
+        (
+            {"registry": {"mine": {"format": "philly", "generate": {"tasks": 5000}}}},
+            "registry.mine.generate.tasks: a sample of the format philly is as large as jobs says; "
+            "write jobs in place of tasks.",
         ),
         (
             {"registry": {"sample": {"generate": {"tasks": 999}}}},
@@ -481,6 +492,7 @@ FULL = {
         "table": TABLE,
         "table_too": TABLE_TOO,
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
+        "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },
     "taxonomy": "reasons.yaml",
     "quarantine": {"max_share": 0.5},

@@ -98,7 +98,7 @@ CHANGED_KEYS = {
     "quarantine.max_share": (with_config(quarantine={"max_share": 0.5}), FROM_RAW | {"write_config"}),
     "registry.sample.generate.seed": (
         with_config(registry={"sample": {"generate": {"tasks": 2000, "seed": 7}}}),
-        FROM_RAW | {"make_sample", "write_config"},
+        FROM_RAW | {"make_sample_pai2020", "write_config"},
     ),
     "registry.sample.title": (
         with_config(registry={"sample": {"generate": {"tasks": 2000}, "title": "Another title"}}),

@@ -10,32 +10,30 @@ TO_FETCH = {
 }
 
 
-rule make_sample:
-    """A synthetic trace in the layout of the PAI 2020 tables, from a seed: the same bytes every time."""
-    input:
-        code=code_of("make_sample"),
-    output:
-        job="data/{trace}/pai_job_table.csv",
-        task="data/{trace}/pai_task_table.csv",
-        instance="data/{trace}/pai_instance_table.csv",
-        sensor="data/{trace}/pai_sensor_table.csv",
-        group_tag="data/{trace}/pai_group_tag_table.csv",
-        machine_spec="data/{trace}/pai_machine_spec.csv",
-        machine_metric="data/{trace}/pai_machine_metric.csv",
-    log:
-        "logs/{trace}/make_sample.log",
-    benchmark:
-        "benchmarks/{trace}/make_sample.tsv"
-    wildcard_constraints:
-        trace=any_of(GENERATED),
-    conda:
-        "../../environment.yml"
-    threads: 8
-    params:
-        tasks=lookup("registry/{trace}/generate/tasks", within=config),
-        seed=lookup("registry/{trace}/generate/seed", within=config),
-    script:
-        "../../scripts/make_sample.py"
+# A trace of each format is made of files of its own.
+for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
+
+    rule:
+        """A synthetic trace in the layout of the format, from a seed: the same bytes every time."""
+        name:
+            f"make_sample_{sample_format}"
+        input:
+            code=code_of("make_sample", f"ttf.sample.{sample_format}"),
+        output:
+            **sample_files("{trace}", {"format": sample_format}, FORMATS),
+        log:
+            "logs/{trace}/make_sample.log",
+        benchmark:
+            "benchmarks/{trace}/make_sample.tsv"
+        wildcard_constraints:
+            trace=any_of([trace for trace in GENERATED if REGISTRY[trace]["format"] == sample_format]),
+        conda:
+            "../../environment.yml"
+        params:
+            format=sample_format,
+            generate=lookup("registry/{trace}/generate", within=config),
+        script:
+            "../../scripts/make_sample.py"
 
 
 rule fetch:

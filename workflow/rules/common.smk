@@ -11,7 +11,7 @@ from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
-from study.raw_tables import on_disk, parts_of, raw_tables
+from study.raw_tables import on_disk, parts_of, raw_tables, sample_files
 
 ROOT = WORKFLOW.parent
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
@@ -27,11 +27,17 @@ try:
     PARTS = {
         trace: parts for trace, entry in resolved["registry"].items() if (parts := parts_of(trace, entry, FORMATS))
     }
+    # Trace -> name -> the files of a synthetic trace, its tables and those beside them.
+    SAMPLES = {
+        trace: sample_files(trace, entry, FORMATS)
+        for trace, entry in resolved["registry"].items()
+        if "generate" in entry
+    }
     # Trace -> its file of health events, of the traces that have one.
     HEALTH_EVENTS = {
         trace: file
         for trace, entry in resolved["registry"].items()
-        if (file := health_events_of(trace, entry, FORMATS[entry["format"]]))
+        if (file := health_events_of(trace, entry, FORMATS[entry["format"]], sum(SAMPLES.get(trace, {}).values(), [])))
     }
     # Trace -> its loss log, of the traces that have one.
     LOSS_LOGS = {
@@ -47,7 +53,7 @@ except ConfigError as error:
 config.clear()
 config.update(resolved)
 REGISTRY = config["registry"]
-GENERATED = [trace for trace, entry in REGISTRY.items() if "generate" in entry]
+GENERATED = list(SAMPLES)
 
 
 def traces_with(key, value):

@@ -25,6 +25,8 @@ from study.mapping import mapping_problems, zone_problems
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 TRACES_FILE = "config/traces.yaml"
 OVERRIDES = "--config"
+# Format -> what says how large a synthetic trace of it is.
+SAMPLE_SIZES = {"pai2020": "tasks", "philly": "jobs"}
 
 Layer = tuple[str, dict]
 KeyPath = tuple[str | int, ...]
@@ -179,9 +181,14 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
         *_study_problems(merged),
         *_table_problems(merged, tables),
         *_mapping_problems(merged),
+        *_sample_problems(merged),
     ]:
         raise ConfigError(_message(problems, stack))
     resolved = _complete(SCHEMA, merged)
+    for entry in resolved["registry"].values():
+        if "generate" in entry:
+            size = SAMPLE_SIZES[entry["format"]]
+            entry["generate"] = {key: entry["generate"][key] for key in (size, "seed")}
     resolved["registry"] = {name: resolved["registry"][name] for name in resolved["study"]}
     return resolved
 
@@ -370,6 +377,19 @@ def _table_problems(merged: dict, tables: Mapping[str, Iterable[str]] | None) ->
                 text = f"the format {entry['format']} has no such table"
                 text += f"{mean(table, known)} Allowed here: {', '.join(known)}."
                 yield Problem(("registry", name, key, table), text)
+
+
+def _sample_problems(merged: dict) -> Iterator[Problem]:
+    """The size of a synthetic trace in what another format is made of."""
+    registry = merged.get("registry")
+    for name, entry in registry.items() if isinstance(registry, dict) else []:
+        made = entry.get("generate") if isinstance(entry, dict) else None
+        size = SAMPLE_SIZES.get(str(entry.get("format"))) if isinstance(made, dict) else None
+        for key in [key for key in made if key in SAMPLE_SIZES.values() and key != size] if size else []:
+            text = (
+                f"a sample of the format {entry['format']} is as large as {size} says; write {size} in place of {key}."
+            )
+            yield Problem(("registry", name, "generate", key), text)
 
 
 def _mapping_problems(merged: dict) -> Iterator[Problem]:

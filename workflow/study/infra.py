@@ -1,5 +1,6 @@
 """What a registry entry names beside the raw tables: what ends a run by infrastructure, health events, losses."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from study.config import ConfigError
@@ -10,9 +11,10 @@ def infra_failures_of(entry: dict, of_study: dict, of_format: dict) -> dict:
     return of_format.get("infra_failures", {}) | of_study | entry.get("infra_failures", {})
 
 
-def health_events_of(trace: str, entry: dict, of_format: dict) -> str | None:
+def health_events_of(trace: str, entry: dict, of_format: dict, made: Collection[str] = ()) -> str | None:
     """The file of the trace's health events, as typed; None where it has none.
 
+    made: files that a rule writes, there or not yet.
     Raises ConfigError where the format tells no nodes of an attempt, or there is no such file.
     """
     file = entry.get("health_events")
@@ -21,7 +23,7 @@ def health_events_of(trace: str, entry: dict, of_format: dict) -> str | None:
     where = f"registry.{trace}.health_events"
     if not of_format.get("attempts"):
         raise ConfigError(f"{where}: the format {entry['format']} does not tell on which nodes an attempt ran.")
-    if not Path(file).is_file():
+    if file not in made and not Path(file).is_file():
         raise ConfigError(f"{where}: {file}: there is no such file (seen from where the command is typed).")
     return file
 

@@ -18,7 +18,8 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     """
     tables = formats[entry["format"]]["tables"]
     if "generate" in entry:
-        return {table: [f"data/{trace}/{spec['file']}.csv"] for table, spec in tables.items()}
+        made = sample_files(trace, entry, formats)
+        return {table: made[table] for table in tables if table in made}
     if isinstance(entry["folder"], list):
         parts = parts_of(trace, entry, formats).values()
         found = {table: [files[table] for files in parts if table in files] for table in tables}
@@ -57,6 +58,15 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     return found
 
 
+def sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
+    """Name -> the files that the rule make_sample writes for a generated trace: its tables, and what is beside them."""
+    names = formats[entry["format"]]["sample"].items()
+    return {
+        name: [f"data/{trace}/{file}" for file in ([files] if isinstance(files, str) else files)]
+        for name, files in names
+    }
+
+
 def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]]:
     """Part -> table -> its file, of a trace that is given in parts; of another nothing.
 
@@ -79,7 +89,7 @@ def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]
                 raise ConfigError(f"{where}: two parts are called {name}; give their folders names of their own.")
             found = raw_tables(trace, entry | {"folder": folder}, formats)
             parts[name] = {table: file for table, (file,) in found.items()}
-    elif "generate" not in entry:
+    else:
         for table in [table for table in takes_every if table not in entry.get("files", {})]:
             parts |= {Path(file).name: {table: file} for file in raw_tables(trace, entry, formats)[table]}
     if odd := [name for name in parts if not set(name).isdisjoint("{}\r\n")]:

@@ -1,0 +1,1 @@
+"""Synthetic traces: one module for each format that a sample is made of."""

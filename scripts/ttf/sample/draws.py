@@ -1,0 +1,171 @@
+"""Draws for the synthetic traces that come out the same on every machine, and files that are there whole or not at all.
+
+Every draw is a uniform number or a permutation from a seeded generator and goes through tables of rounded numbers, so
+that no result hangs on the last bit of a logarithm or on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import polars as pl
+
+from ttf.errors import StudyError
+
+Ints = np.ndarray
+Floats = np.ndarray
+Bools = np.ndarray
+Random = np.random.Generator
+
+
+def check_seed(seed: int) -> None:
+    """Raises StudyError for a seed that the generator does not take."""
+    if seed < 0:
+        raise StudyError(f"The seed of a sample is {seed}: give a whole number of 0 or more.")
+
+
+def apportion(total: int, weights: Sequence[int], floor: int = 0) -> list[int]:
+    """`total` shared out in proportion to whole-number weights by largest remainder; the parts add up to it.
+
+    Every part gets at least `floor`, taken from the largest part, so that rare habits show in small samples.
+    """
+    whole = sum(weights)
+    parts = [total * w // whole for w in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda i: (-(total * weights[i] % whole), i))
+    for i in by_remainder[: total - sum(parts)]:
+        parts[i] += 1
+    missing = sum(max(0, floor - part) for part in parts)
+    parts = [max(floor, part) for part in parts]
+    parts[parts.index(max(parts))] -= missing
+    return parts
+
+
+def shuffled(rng: Random, total: int, weights: Mapping[int, int], floor: int = 0) -> Ints:
+    """`total` values in random order, each as often as its weight says."""
+    parts = apportion(total, list(weights.values()), floor)
+    return rng.permutation(np.repeat(np.array(list(weights), dtype=np.int64), parts))
+
+
+def ascending(total: int, weights: Mapping[int, int]) -> Ints:
+    """`total` values in ascending order, each as often as its weight says."""
+    values = sorted(weights)
+    return np.repeat(np.array(values, dtype=np.int64), apportion(total, [weights[v] for v in values]))
+
+
+def ranks(rng: Random, score: Floats) -> Ints:
+    """Rank of each entry by its score; `score` should hold some noise, ties go by a random order."""
+    order = rng.permutation(len(score))
+    order = order[np.argsort(score[order], kind="stable")]
+    rank = np.empty(len(score), dtype=np.int64)
+    rank[order] = np.arange(len(score))
+    return rank
+
+
+def spread(rng: Random, score: Floats) -> Floats:
+    """Evenly spread probabilities in (0, 1), larger ones for larger scores.
+
+    Spread rather than drawn: the quantiles of the sample are then those asked for, at any size.
+    """
+    return (ranks(rng, score) + 0.5) / max(1, len(score))
+
+
+def pick(rng: Random, mask: Bools, share: float, at_least: int = 3) -> Bools:
+    """A random part of the rows in `mask`: its share, but `at_least` so many rows (or all there are)."""
+    rows = np.flatnonzero(mask)
+    wanted = min(len(rows), max(at_least, round(share * len(rows))))
+    chosen = np.zeros(len(mask), dtype=bool)
+    chosen[rng.permutation(rows)[:wanted]] = True
+    return chosen
+
+
+class QuantileFunction:
+    """A quantile function as a table of 4,097 rounded values with straight lines between them.
+
+    Rounding takes away the last bits, in which the logarithms of two machines may differ.
+    """
+
+    BINS = 4_096
+
+    def __init__(self, knots: Mapping[float, float], log: bool = True) -> None:
+        points = sorted(knots.items())
+        values = []
+        segment = 0
+        for step in range(self.BINS + 1):
+            p = step / self.BINS
+            while p > points[segment + 1][0]:
+                segment += 1
+            (p0, v0), (p1, v1) = points[segment : segment + 2]
+            part = (p - p0) / (p1 - p0)
+            value = math.exp(math.log(v0) + part * math.log(v1 / v0)) if log else v0 + part * (v1 - v0)
+            values.append(round(value * 4_096) / 4_096)
+        self.table = np.array(values)
+
+    def __call__(self, probability: Floats) -> Floats:
+        position = probability * self.BINS
+        below = np.minimum(position.astype(np.int64), self.BINS - 1)
+        low = self.table[below]
+        return low + (position - below) * (self.table[below + 1] - low)
+
+
+def whole(values: Floats) -> Ints:
+    """Nearest whole number."""
+    return np.rint(values).astype(np.int64)
+
+
+# ---- identifiers ----
+
+_HEX_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), dtype=np.uint16)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mixed(numbers: Ints) -> Ints:
+    """SplitMix64: a one-to-one scrambling of 64-bit numbers."""
+    z = numbers * _GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def hex_ids(seed: int, kind: int, numbers: Ints, digits: int) -> pl.Series:
+    """Hexadecimal identifiers, the same for the same (seed, kind, number).
+
+    From 16 digits on they are unique, because the scrambling of the first word is one-to-one.
+    """
+    words = -(-digits // 16)
+    salt = np.random.SeedSequence([seed, kind]).generate_state(1, np.uint64)[0]
+    counters = numbers.astype(np.uint64)[:, None] * np.uint64(words) + np.arange(words, dtype=np.uint64)
+    raw = mixed(counters + salt).astype(">u8").view(np.uint8)
+    text = _HEX_PAIRS[raw[:, : digits // 2]].view(f"S{digits}").reshape(-1)
+    return pl.Series(text, dtype=pl.Binary).cast(pl.String)
+
+
+def thousandths(values: Floats) -> Floats:
+    """Rounded to three decimals by operations that every machine does alike."""
+    return np.rint(values * 1_000) / 1_000
+
+
+# ---- files ----
+
+
+@contextmanager
+def staged_files(folder: Path, names: Mapping[str, str]) -> Iterator[dict[str, BinaryIO]]:
+    """Files open to write, by key, under temporary names: renamed when all are whole, removed if anything goes wrong.
+
+    names: key -> file name in `folder`, which is made if it is not there.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {key: folder / f".{name}.part" for key, name in names.items()}
+    try:
+        with ExitStack() as open_files:
+            yield {key: open_files.enter_context(part.open("wb")) for key, part in parts.items()}
+        for key, part in parts.items():
+            part.replace(folder / names[key])
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
