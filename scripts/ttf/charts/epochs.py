@@ -21,7 +21,7 @@ def epochs(table: pl.DataFrame, summary: pl.DataFrame, study: Study) -> Figure:
         )
     present = [name for name in OUTCOMES if name in set(table["outcome"])]
     base = chart_of("shares").encode(
-        x=alt.X("epochs_share:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("share of the epochs run")),
+        x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("share of the epochs run")),
         color=alt.Color(
             "outcome:N",
             scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
@@ -40,7 +40,11 @@ def epochs(table: pl.DataFrame, summary: pl.DataFrame, study: Study) -> Figure:
         + base.mark_line(strokeWidth=2).encode(y=y)
         + base.mark_point(filled=True, size=30).encode(y=y)
     )
-    rows = [row | {"panel": PANELS[row["quantity"]]} for row in table.iter_rows(named=True)]
+    # Side by side, or the intervals would hide each other.
+    rows = [
+        row | {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}
+        for row in table.drop("jobs").iter_rows(named=True)
+    ]
     drawn = panel.properties(width=300, height=240).facet(
         facet=alt.Facet("panel:N", title=None, sort=list(PANELS.values())), columns=2
     )
