@@ -34,6 +34,8 @@ EDITED_MODULES = {
     "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
     "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
+    "scripts/ttf/given_csv.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
+    "scripts/ttf/traces/philly_telemetry.py": set(),
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
     "scripts/ttf/stats/ettr.py": {"recompute_ettr"} | FROM_PLANS,
     "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,

@@ -1,0 +1,100 @@
+"""The findings on GPU and host use, on a dozen attempts and a few readings, worked out in plain Python."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from claims_tested import ELSEWHERE
+from study.claims import load_claims
+from ttf.replication.scorecard import scorecard
+from ttf.traces.philly_telemetry import gpu_use_by_kind, host_use
+
+ROOT = Path(__file__).resolve().parents[2]
+MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
+CLAIMS = [
+    claim
+    for claim in load_claims(ROOT / "config/claims.yaml")["claims"]
+    if claim["id"].startswith(MINE) and "quantity" in claim
+]
+
+# (outcome, GPUs of the job, servers of the attempt); attempt i holds GPU 0 of machine mi for its first three minutes.
+MICRO = [
+    *((outcome, gpus, 1) for outcome in ("success", "failure", "cancelled") for gpus in (1, 4)),
+    ("success", 8, 1),
+    ("failure", 8, 2),
+    ("cancelled", 8, 1),
+    ("success", 16, 2),
+    ("failure", 16, 4),
+    ("cancelled", 16, 8),
+    ("success", 16, 8),
+    ("success", 2, 1),
+]
+# Readings of attempt i in %: minute 3 comes after it has ended.
+READINGS = [(0, i * i // 2, 40 + i, 99) for i in range(len(MICRO))]
+STATUS = {"passed": "success", "killed": "cancelled", "unsuccessful": "failure", "all": None}
+
+
+def tables() -> dict[str, pl.DataFrame]:
+    held = pl.DataFrame(
+        [(i, 0, f"m{i}", 0, 0, 180, *kind) for i, kind in enumerate(MICRO)],
+        schema=["owner", "attempt", "machine", "gpu", "start_s", "end_s", "outcome", "gpus", "servers"],
+        orient="row",
+    )
+    blank = [pl.lit(None, dtype=pl.Int64).alias(f"gpu{gpu}_mpct") for gpu in range(1, 8)]
+    rows = [(60 * minute, f"m{i}", 1000 * value) for i, of in enumerate(READINGS) for minute, value in enumerate(of)]
+    gpus = pl.LazyFrame(rows, schema=["time_s", "machine", "gpu0_mpct"], orient="row").with_columns(blank)
+    # The CPU is as busy as the GPU, and of 1,000 kB as many tenths of a per cent are free.
+    cpu = gpus.select("time_s", "machine", cpu_mpct="gpu0_mpct")
+    free = gpus.select("time_s", "machine", mem_total_kb=1000, mem_free_kb=pl.col("gpu0_mpct") // 100)
+    return {"gpu_use": gpu_use_by_kind(held, gpus), "host_use": host_use(held, cpu, free)}
+
+
+def pool(chosen) -> list[float]:
+    return [value / 100 for kind, of in zip(MICRO, READINGS, strict=True) if chosen(*kind) for value in of[:3]]
+
+
+def worked_out() -> dict[str, float]:
+    answers = {}
+    for gpus in ("1", "4", "8", "16", "all"):
+        for word, status in STATUS.items():
+            use = pool(
+                lambda outcome, size, _, gpus=gpus, status=status: (
+                    gpus in ("all", str(size)) and status in (None, outcome)
+                )
+            )
+            answers[f"philly-gpu-use-{gpus}-{word}"] = np.mean(use)
+            answers[f"philly-notebook-gpu-use-{gpus}-{word}-idle"] = use.count(0) / len(use)
+            answers[f"philly-notebook-gpu-use-{gpus}-{word}-p50"] = np.median(use)
+    for servers in (2, 4, 8):
+        use = pool(lambda _, size, spread, servers=servers: (size, spread) == (16, servers))
+        start = f"philly-gpu-use-16-on-{servers}"
+        answers[f"{start}-mean"] = np.mean(use)
+        answers |= {f"{start}-p{percent}": np.percentile(use, percent) for percent in (50, 90, 95)}
+    for gpus, servers in ((8, 1), (16, 2)):
+        use = pool(lambda _, size, spread, alone=(gpus, servers): (size, spread) == alone)
+        answers[f"philly-notebook-dedicated-{gpus}-idle"] = use.count(0) / len(use)
+        answers[f"philly-notebook-dedicated-{gpus}-p50"] = answers[f"philly-dedicated-{gpus}-p50"] = np.median(use)
+    every = [value / 100 for of in READINGS for value in of]
+    held = pool(lambda *_: True)
+    answers["philly-notebook-host-cpu-p50"] = np.median(every)
+    answers["philly-notebook-host-memory-p50"] = 1 - np.median(every)
+    answers["philly-host-cpu-p50"] = np.median(held)
+    answers["philly-host-memory-p50"] = 1 - np.median(held)
+    return answers
+
+
+TABLES, ANSWERS = tables(), worked_out()
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["id"])
+def test_the_quantity_of_each_claim(claim):
+    (row,) = scorecard([claim | {"trace": "micro"}], ["micro"], lambda _, name: TABLES[name]).iter_rows(named=True)
+    assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row
+
+
+def test_the_answers_differ():
+    """Two claims with the same answer might be the same by a slip."""
+    means = [answer for name, answer in ANSWERS.items() if name.startswith("philly-gpu-use-") and "-on-" not in name]
+    assert len({round(mean, 12) for mean in means}) >= len(means) - 1
+    assert len(CLAIMS) == 66
