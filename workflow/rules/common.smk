@@ -176,6 +176,8 @@ THEMES = {
     "ettr_measured": "Effective training time",
     "lost_work": "What failures cost, and where",
     "lemons": "What failures cost, and where",
+    **dict.fromkeys(["utilisation", "gpu_use", "gpu_use_by_servers", "host_use"], "How busy the machines were"),
+    "epochs": "Epochs to the lowest loss",
     "scorecard": "Published findings",
 }
 
