@@ -1,6 +1,7 @@
-"""Exact sums over integers: the same answer in any row order and with any number of threads."""
+"""Exact sums and percentiles of integers: the same answer in any row order and with any number of threads."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -38,6 +39,32 @@ def dot(a: np.ndarray, b: np.ndarray) -> int:
         a, b, top_a = b, a, top_b
     half = top_a.bit_length() // 2
     return (dot(a >> half, b) << half) + dot(a & ((1 << half) - 1), b)
+
+
+def total(values: np.ndarray) -> int:
+    """The exact sum of a non-negative Int64 array, as a Python integer."""
+    if values.size == 0 or int(values.max()) * values.size < INT64_LIMIT:
+        return int(values.sum())
+    return (total(values >> 32) << 32) + total(values & 0xFFFFFFFF)
+
+
+def percentile(ascending: np.ndarray, percent: int) -> float:
+    """A percentile of ascending integers, at least one: linear between ranks 0 and n - 1, as in NumPy."""
+    # In integers up to the last division: the same digits whatever the machine.
+    rank, rest = divmod((ascending.size - 1) * percent, 100)
+    low = int(ascending[rank])
+    high = int(ascending[min(rank + 1, ascending.size - 1)])
+    return (low * (100 - rest) + high * rest) / 100
+
+
+def parts_of(ascending: np.ndarray, codes: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """(group code, its values, ascending) of each group with values; a code below 0 is no group."""
+    order = np.argsort(codes, kind="stable")
+    sorted_codes = codes[order]
+    ends = np.flatnonzero(np.diff(sorted_codes)) + 1
+    for begin, end in zip([0, *ends], [*ends, codes.size], strict=True):
+        if end > begin and sorted_codes[begin] >= 0:
+            yield int(sorted_codes[begin]), ascending[order[begin:end]]
 
 
 def doubled_ranks(counts: np.ndarray) -> np.ndarray:

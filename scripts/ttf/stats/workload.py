@@ -1,12 +1,10 @@
 """What the jobs are like: run times and delays by kind of job, what they asked for and used, who does it again."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 
 from ttf.jobs import GPU_BUCKETS, whole_gpus
-from ttf.stats.exact import group_sums
+from ttf.stats.exact import parts_of, percentile, total
 
 PERCENTS = (25, 50, 75, 80, 90, 95, 99)
 # Run time, queueing delay, and time from the first start to the last end where attempts make that another.
@@ -85,9 +83,11 @@ def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
             values = jobs[quantity].filter(pl.Series(keep)).to_numpy()
             order = np.argsort(values, kind="stable")
             for group_by, (labels, code) in codes.items():
-                found = _by_group(values[order], code[keep][order], len(labels))
                 named = {"quantity": quantity, "outcome_set": outcome_set, "group_by": group_by}
-                rows += [named | {"group": labels[group]} | about for group, about in found]
+                # Negative times do not occur: formats blank them.
+                for group, part in parts_of(values[order], code[keep][order]):
+                    about = {"group": labels[group], "n": part.size, "mean_s": total(part) / part.size}
+                    rows.append(named | about | {f"p{p}_s": percentile(part, p) for p in PERCENTS})
     return pl.DataFrame(rows, schema=PERCENTILE_SCHEMA)
 
 
@@ -113,39 +113,10 @@ def _codes(labels: pl.Series) -> tuple[list[str], np.ndarray]:
     names = labels.drop_nulls().unique().sort().to_list()
     if set(names) <= set(GPU_BUCKETS):
         names = [name for name in GPU_BUCKETS if name in names]
-    code = labels.replace_strict(names, range(len(names)), default=-1, return_dtype=pl.Int64)
+    # 16 bits are sorted fastest.
+    kind = pl.Int16 if len(names) < 2**15 else pl.Int64
+    code = labels.replace_strict(names, range(len(names)), default=-1, return_dtype=kind)
     return names, code.fill_null(-1).to_numpy()
-
-
-def _by_group(values: np.ndarray, codes: np.ndarray, groups: int) -> Iterator[tuple[int, dict]]:
-    """(group, n, mean and percentiles) of each group with values; values ascending, codes beside them."""
-    inside = codes >= 0
-    values, codes = values[inside], codes[inside]
-    counts = np.bincount(codes, minlength=groups)
-    # Negative times do not occur: formats blank them.
-    sums = group_sums(codes, values, groups)
-    grouped = values[np.argsort(codes, kind="stable")]
-    start = 0
-    for group in np.flatnonzero(counts):
-        n = int(counts[group])
-        part = grouped[start : start + n]
-        start += n
-        yield (
-            int(group),
-            {
-                "n": n,
-                "mean_s": int(sums[group]) / n,
-                **{f"p{percent}_s": _percentile(part, percent) for percent in PERCENTS},
-            },
-        )
-
-
-def _percentile(ascending: np.ndarray, percent: int) -> float:
-    # In integers up to the last division: the same digits whatever the machine.
-    rank, rest = divmod((ascending.size - 1) * percent, 100)
-    low = int(ascending[rank])
-    high = int(ascending[min(rank + 1, ascending.size - 1)])
-    return (low * (100 - rest) + high * rest) / 100
 
 
 def gpu_requests(jobs: pl.DataFrame) -> pl.DataFrame:
