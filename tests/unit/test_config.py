@@ -381,6 +381,29 @@ def trace(**keys):
             "(a path on one line, without curly braces; at least one; each once), for example path/to/the/csv/files.",
         ),
         (
+            trace(format="sacct", window={"from": "2017-10-03", "to": 2**40}),
+            "registry.mine.window.from: '2017-10-03' is not allowed; expected text or a whole number (a date and time "
+            "with its offset, in quotes, or whole seconds since 1970), for example '2017-10-03T00:00:00-07:00'.",
+        ),
+        (
+            trace(format="sacct", window={"from": 0}),
+            "registry.mine.window.to: is missing; expected text or a whole number (a date and time with its "
+            "offset, in quotes, or whole seconds since 1970), for example '2017-12-16T00:00:00-08:00'.",
+        ),
+        (
+            trace(format="sacct", window={"from": 5, "to": "1970-01-01T00:00Z"}),
+            "registry.mine.window.to: is not after from; the window would be empty.",
+        ),
+        (
+            trace(format="sacct", window={"from": "2017-02-29T00:00:00Z", "to": 2**40}),
+            "registry.mine.window.from: there is no such moment as '2017-02-29T00:00:00Z'; write a date and time of "
+            "the calendar with its offset, for example '2017-10-03T00:00:00-07:00'.",
+        ),
+        (
+            trace(window={"from": 0, "to": 1}),
+            "registry.mine.window: works with the format philly or sacct only, and the format here is openb.",
+        ),
+        (
             trace(note=""),
             "registry.mine.note: is empty; expected text, for example without the test partition.",
         ),
@@ -491,6 +514,7 @@ FULL = {
         },
         "table": TABLE,
         "table_too": TABLE_TOO,
+        "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
         "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },

@@ -21,6 +21,7 @@ import yaml
 from jsonschema import Draft202012Validator, validators
 
 from study.mapping import mapping_problems, zone_problems
+from study.window import window_problems
 
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 TRACES_FILE = "config/traces.yaml"
@@ -393,13 +394,16 @@ def _sample_problems(merged: dict) -> Iterator[Problem]:
 
 
 def _mapping_problems(merged: dict) -> Iterator[Problem]:
-    """Column mappings that the schema lets pass and that make no sense."""
+    """Column mappings and windows that the schema lets pass and that make no sense."""
     registry = merged.get("registry")
     for name, entry in registry.items() if isinstance(registry, dict) else []:
-        if isinstance(entry, dict) and entry.get("format") in ("table", "sacct"):
-            problems = [*(mapping_problems(entry) if entry["format"] == "table" else ()), *zone_problems(entry)]
-            for path, text in problems:
-                yield Problem(("registry", name, *path), text)
+        if not isinstance(entry, dict):
+            continue
+        problems = [*window_problems(entry)]
+        if entry.get("format") in ("table", "sacct"):
+            problems += [*(mapping_problems(entry) if entry["format"] == "table" else ()), *zone_problems(entry)]
+        for path, text in problems:
+            yield Problem(("registry", name, *path), text)
 
 
 def _message(problems: list[Problem], stack: list[Layer]) -> str:
