@@ -92,6 +92,11 @@ def whole_gpus() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
 
 
+def gpus_of(bucket: str) -> str:
+    """A bucket of GPU_BUCKETS in words: 1 GPU, 2-4 GPUs, more than 8 GPUs."""
+    return "1 GPU" if bucket == "1" else f"{bucket.replace('>', 'more than ')} GPUs"
+
+
 def gpu_seconds_milli() -> pl.Expr:
     """GPU time seen, in milli-GPU seconds: share of a GPU per instance x instances x time observed.
 

@@ -19,6 +19,7 @@ _TEXT = {
     *("assumption", "rate", "mitigation"),
     *("node", "fleet", "picked_on", "measured_on"),
     *("job_gpus", "machine_minutes"),
+    *("gpu_bucket", "which", "scope"),
 }
 _TRUTH = {
     "reject",
@@ -30,6 +31,7 @@ _TRUTH = {
     "lemon",
     "misleads",
     "dedicated",
+    "zeros_kept",
 }
 _WHOLE = {
     *("rows", "rows_read", "rows_kept", "rows_quarantined", "jobs", "ended", "failures", "without_end", "n"),
@@ -50,6 +52,7 @@ _WHOLE = {
     *("failures_without", "exposure_without_s"),
     *("servers", "held_gpu_minutes", "held_gpu_minutes_in_span", "out_of_range"),
     *("jobs_logged", "epochs", "needing_all", "timed_jobs"),
+    *("zeros", "negative", "unknown", "longest_s", "out_of_order", "overtaken", "left_out", "retries"),
 }
 
 

@@ -12,6 +12,7 @@ from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
 from study.raw_tables import on_disk, parts_of, raw_tables, sample_files
+from study.window import window_of
 
 ROOT = WORKFLOW.parent
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
@@ -178,6 +179,9 @@ THEMES = {
     "lemons": "What failures cost, and where",
     **dict.fromkeys(["utilisation", "gpu_use", "gpu_use_by_servers", "host_use"], "How busy the machines were"),
     "epochs": "Epochs to the lowest loss",
+    **dict.fromkeys(
+        ["queueing", "delay", "long", "retries", "unsuccessful", "runtime_to_failure"], "Delays and retries"
+    ),
     "scorecard": "Published findings",
 }
 

@@ -11,6 +11,7 @@ from ttf.numbers.lifetimes import of_verdict
 from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_drift
+from ttf.numbers.queueing import of_queueing
 from ttf.numbers.sizes import of_sizes
 from ttf.numbers.taxonomy import of_taxonomy
 from ttf.numbers.use import of_epochs, of_utilisation
@@ -31,6 +32,7 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
         metrics, tables["taxonomy"], tables["unmatched"], tables["log_tails"]
     ),
     "workload": of_workload,
+    "queueing": of_queueing,
     "lost_work": of_lost_work,
     "lemons": lambda metrics, tables: of_lemons(metrics, tables["lemon_nodes"], tables["lemon_effect"]),
     "utilisation": of_utilisation,

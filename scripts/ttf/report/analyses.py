@@ -10,6 +10,7 @@ from ttf.report.lemons import lemon_tables
 from ttf.report.lifetimes import lifetimes_tables
 from ttf.report.lost_work import lost_work_tables
 from ttf.report.philly_checks import philly_checks
+from ttf.report.queueing import queueing_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.tables import html_table
 from ttf.report.taxonomy import taxonomy_tables
@@ -74,6 +75,7 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "ettr_measured": ettr.measured,
     "taxonomy": taxonomy_tables,
     "workload": _workload,
+    "queueing": queueing_tables,
     "lost_work": lost_work_tables,
     "lemons": lemon_tables,
     "utilisation": utilisation_tables,

@@ -1,0 +1,36 @@
+"""Rule describe_attempts: queueing delays, retries, run time to failure and overtaking, of jobs with attempts."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import polars as pl
+    from ttf.charts.figure import Study
+    from ttf.charts.queueing import CHARTS
+    from ttf.charts.saving import save_charts
+    from ttf.stats import queueing, retries
+    from ttf.tables import write_csv
+
+    jobs = pl.read_parquet(snakemake.input.jobs)
+    attempts = pl.read_parquet(snakemake.input.attempts)
+    output, window = snakemake.output, snakemake.params.window
+    waits = queueing.waits(jobs, attempts)
+    tries = retries.tries(jobs, attempts)
+    tables = {
+        "delays": queueing.delays(waits, queueing.busiest(jobs)),
+        "delay_by_nodes": queueing.delay_by_nodes(waits),
+        "out_of_order": queueing.out_of_order(jobs),
+        "retries": retries.retries(jobs),
+        "runtime_to_failure": retries.runtime_to_failure(tries),
+        "failed_attempts": retries.failed_attempts(jobs, tries),
+        "outcomes_window": retries.outcomes_window(jobs, tries, tuple(window) if window else None),
+    }
+    for name, table in tables.items():
+        write_csv(table, output[name])
+    study = Study(snakemake.params.unit, snakemake.params.synthetic)
+    drawn = {name: draw(tables, study) for name, draw in CHARTS.items()}
+    save_charts(drawn, output.specs, output.index)
+    return f"{waits.height:,} attempts"
+
+
+run_rule(main, snakemake)

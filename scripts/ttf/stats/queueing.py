@@ -1,0 +1,271 @@
+"""How long attempts wait: by account, size and nodes, first and later ones apart; and who starts before whom."""
+
+import numpy as np
+import polars as pl
+
+from ttf.jobs import GPU_BUCKETS, whole_gpus
+from ttf.stats.exact import parts_of, percentile, total
+
+MOST_ACCOUNTS = 20
+ALL = "all"
+BUCKETS = (ALL, *GPU_BUCKETS)
+# Of an attempt: any, the first of its job, another.
+EVERY, FIRST, LATER = ATTEMPTS = ("every", "first", "later")
+WITHIN_S = (60, 600, 3_600, 6_000)
+PERCENTS = (25, 50, 75, 90, 95)
+# Philly's delays have a step at about 3 minutes: these seconds, first and last, and as many before and after them.
+STEP_S = (170, 200)
+BESIDE_S = ((139, 169), (201, 231))
+# ATC'19 looks at the servers of these sizes.
+BUCKETS_OF_NODES = ("5-8", ">8")
+ACCOUNT, CLUSTER = SCOPES = ("account", "cluster")
+
+NO_DELAY = "no delay is known"
+NO_POSITIVE = "no delay above 0 is known"
+
+_TIMES = {"mean_s": pl.Float64, **{f"p{percent}_s": pl.Float64 for percent in PERCENTS}}
+DELAY_SCHEMA = {
+    "group_by": pl.String,
+    "group": pl.String,
+    "gpu_bucket": pl.String,
+    "which": pl.String,
+    "zeros_kept": pl.Boolean,
+    "n": pl.Int64,
+    "zeros": pl.Int64,
+    "negative": pl.Int64,
+    "unknown": pl.Int64,
+    **{f"within_{limit}_s_share": pl.Float64 for limit in WITHIN_S},
+    "step_180_s_share": pl.Float64,
+    "beside_180_s_share": pl.Float64,
+    **_TIMES,
+    "reason": pl.String,
+}
+NODES_SCHEMA = {
+    "gpu_bucket": pl.String,
+    "nodes": pl.Int64,
+    "n": pl.Int64,
+    "negative": pl.Int64,
+    "unknown": pl.Int64,
+    **_TIMES,
+    "longest_s": pl.Int64,
+    "reason": pl.String,
+}
+ORDER_SCHEMA = {
+    "scope": pl.String,
+    "gpu_bucket": pl.String,
+    "n": pl.Int64,
+    "out_of_order": pl.Int64,
+    "out_of_order_share": pl.Float64,
+    "overtaken": pl.Int64,
+    "overtaken_share": pl.Float64,
+    "left_out": pl.Int64,
+    "reason": pl.String,
+}
+
+
+def bucket_of() -> pl.Expr:
+    """The place in GPU_BUCKETS of a job's whole GPUs; -1 where it has none or nothing is known of them."""
+    gpus = whole_gpus()
+    chosen = [
+        pl.when(gpus.is_between(low, high) if high else gpus >= low).then(pl.lit(place, dtype=pl.Int16))
+        for place, (low, high) in enumerate(GPU_BUCKETS.values())
+    ]
+    return pl.coalesce(*chosen, pl.lit(-1, dtype=pl.Int16))
+
+
+def waits(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """One row per attempt, by job and in sequence: job (the row in `jobs`), account, bucket, nodes, is_first, delay_s.
+
+    The delay of a first attempt is its start less the job's submission; of a later one, its start less the end of the
+    attempt before. It is negative where the clocks say so, and null where one of the two times is not known, or where
+    the job had attempts before that the trace does not have. bucket: `bucket_of` the job, for all of its attempts.
+    """
+    of_jobs = jobs.with_row_index("job").select("job", "job_id", "account", "submit_s", "attempts", bucket=bucket_of())
+    tries = (
+        attempts.select("job_id", "attempt", "start_s", "end_s", "nodes")
+        .join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
+        .sort("job", "attempt")
+        .with_columns(is_first=(pl.col("job") != pl.col("job").shift(1)).fill_null(True))
+    )
+    known = pl.col("attempts") <= pl.len().over("job")
+    since = pl.when("is_first").then(pl.when(known).then("submit_s")).otherwise(pl.col("end_s").shift(1))
+    return tries.select("job", "account", "bucket", "nodes", "is_first", delay_s=pl.col("start_s") - since)
+
+
+def busiest(jobs: pl.DataFrame) -> list[str]:
+    """The MOST_ACCOUNTS accounts with the most jobs, most first."""
+    counts = jobs["account"].drop_nulls().value_counts().sort("count", "account", descending=[True, False])
+    return counts["account"].head(MOST_ACCOUNTS).to_list()
+
+
+def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
+    """Queueing delay over all and by account x size of the job x which attempts, with DELAY_SCHEMA.
+
+    waits: of `waits`; accounts: those that have rows. Negative delays are left out and counted in `negative`, as are
+    those not known in `unknown`. Delays of 0 are counted in `zeros`; every group has a row with them and one without
+    (zeros_kept false: as the notebook of the Philly trace has it). within_<x>_s_share: delays of at most x seconds.
+    step_180_s_share: those in STEP_S; beside_180_s_share: the mean of the shares in the two spans beside it, of the
+    same width, so that a step at 3 minutes stands out. Percentiles are linear between ranks. A group without an
+    attempt has no row.
+    """
+    places = waits["account"].replace_strict(accounts, range(len(accounts)), default=-1, return_dtype=pl.Int16)
+    account = places.fill_null(-1).to_numpy()
+    bucket = waits["bucket"].to_numpy()
+    which = waits.select(pl.when("is_first").then(0).otherwise(1).cast(pl.Int16)).to_series().to_numpy()
+    delay = waits["delay_s"].fill_null(0).to_numpy()
+    unknown = waits["delay_s"].is_null().to_numpy()
+    order = np.argsort(delay, kind="stable")
+    order = order[(~unknown & (delay >= 0))[order]]
+    ascending = delay[order]
+    nothing = np.zeros(waits.height, dtype=np.int16)
+    found = {}
+    for group_by, groups, by_account in ((ALL, [ALL], nothing), ("account", accounts, account)):
+        for buckets, by_bucket in (([ALL], nothing), (list(GPU_BUCKETS), bucket)):
+            for kinds, by_which in (([EVERY], nothing), ([FIRST, LATER], which)):
+                inside = (by_account >= 0) & (by_bucket >= 0)
+                code = (by_account * len(buckets) + by_bucket) * np.int16(len(kinds)) + by_which
+                code = np.where(inside, code, np.int16(-1))
+                size = len(groups) * len(buckets) * len(kinds)
+                rows = np.bincount(code[inside], minlength=size)
+                blank = np.bincount(code[inside & unknown], minlength=size)
+                below = np.bincount(code[inside & ~unknown & (delay < 0)], minlength=size)
+                values = dict(parts_of(ascending, code[order]))
+                for cell in np.flatnonzero(rows).tolist():
+                    rest, kind = divmod(cell, len(kinds))
+                    group, place = divmod(rest, len(buckets))
+                    key = (group_by, groups[group], buckets[place], kinds[kind])
+                    counted = {"negative": int(below[cell]), "unknown": int(blank[cell])}
+                    found[key] = _both(values.get(cell, ascending[:0]), counted)
+    table = [
+        dict(zip(("group_by", "group", "gpu_bucket", "which"), key, strict=True)) | row
+        for group_by, groups in ((ALL, [ALL]), ("account", accounts))
+        for group in groups
+        for bucket_name in BUCKETS
+        for kind in ATTEMPTS
+        if (key := (group_by, group, bucket_name, kind)) in found
+        for row in found[key]
+    ]
+    return pl.DataFrame(table, schema=DELAY_SCHEMA)
+
+
+def _both(ascending: np.ndarray, counted: dict) -> list[dict]:
+    """The rows of one group, with delays of 0 and without them."""
+    zeros = int(np.searchsorted(ascending, 0, side="right"))
+    rows = []
+    for kept, part, reason in ((True, ascending, NO_DELAY), (False, ascending[zeros:], NO_POSITIVE)):
+        row = {"zeros_kept": kept, "n": part.size, "zeros": zeros, **counted}
+        if part.size:
+            row |= {f"within_{limit}_s_share": _share(part, 0, limit) for limit in WITHIN_S}
+            beside = sum(_count(part, *span) for span in BESIDE_S)
+            row |= {"step_180_s_share": _share(part, *STEP_S), "beside_180_s_share": beside / (2 * part.size)}
+            row |= _times(part)
+        else:
+            row["reason"] = reason
+        rows.append(row)
+    return rows
+
+
+def _count(ascending: np.ndarray, first: int, last: int) -> int:
+    ends = np.searchsorted(ascending, first, side="left"), np.searchsorted(ascending, last, side="right")
+    return int(ends[1] - ends[0])
+
+
+def _share(ascending: np.ndarray, first: int, last: int) -> float:
+    return _count(ascending, first, last) / ascending.size
+
+
+def _times(ascending: np.ndarray) -> dict[str, float]:
+    """Mean and PERCENTS of times, at least one."""
+    percents = {f"p{percent}_s": percentile(ascending, percent) for percent in PERCENTS}
+    return {"mean_s": total(ascending) / ascending.size, **percents}
+
+
+def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
+    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more, with NODES_SCHEMA.
+
+    waits: of `waits`. Delays of 0 are kept, negative ones left out and counted, as are those not known. An attempt of
+    which the nodes are not known is in no row.
+    """
+    rows = []
+    for name in BUCKETS_OF_NODES:
+        place = list(GPU_BUCKETS).index(name)
+        first = waits.filter(pl.col("is_first") & (pl.col("bucket") == place) & pl.col("nodes").is_not_null())
+        counts = (
+            first.group_by("nodes")
+            .agg(
+                negative=(pl.col("delay_s") < 0).sum().cast(pl.Int64),
+                unknown=pl.col("delay_s").is_null().sum().cast(pl.Int64),
+            )
+            .sort("nodes")
+        )
+        known = first.filter(pl.col("delay_s") >= 0).sort("delay_s", maintain_order=True)
+        codes = np.searchsorted(counts["nodes"].to_numpy(), known["nodes"].to_numpy())
+        values = dict(parts_of(known["delay_s"].to_numpy(), codes))
+        for group, row in enumerate(counts.iter_rows(named=True)):
+            part = values.get(group, np.empty(0, dtype=np.int64))
+            about = {"gpu_bucket": name, "n": part.size, **row}
+            about |= _times(part) | {"longest_s": int(part[-1])} if part.size else {"reason": NO_DELAY}
+            rows.append(about)
+    return pl.DataFrame(rows, schema=NODES_SCHEMA)
+
+
+def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
+    """How many jobs started while one that was submitted before them still waited, with ORDER_SCHEMA.
+
+    scope `account`: only jobs of the same account count; `cluster`: all do. out_of_order: jobs of n that started (first
+    start) before some job with an earlier submission had; overtaken: jobs that some job with a later submission started
+    before. left_out: jobs of the bucket without a submission, a start or (in scope account) an account, or that started
+    before they were submitted. This is an approximation of what a scheduler decides: a job that never started overtakes
+    nobody and is not overtaken, nor is it known whether a job that waited could have run (quota, GPUs, a request to
+    wait for a time or another job). One sort and a running maximum: O(n log n).
+    """
+    every = jobs.select("account", "submit_s", "start_s", bucket=bucket_of())
+    timely = (pl.col("start_s") >= pl.col("submit_s")).fill_null(False)
+    rows = []
+    for scope in SCOPES:
+        known = every.filter(timely & pl.col("account").is_not_null() if scope == ACCOUNT else timely)
+        group = np.zeros(known.height, dtype=np.int64)
+        if scope == ACCOUNT:
+            group = known["account"].rank("dense").cast(pl.Int64).to_numpy()
+        ahead, passed = _overtaking(group, known["submit_s"].to_numpy(), known["start_s"].to_numpy())
+        flagged = known.select("bucket", ahead=pl.Series(ahead), passed=pl.Series(passed))
+        for place, name in enumerate(BUCKETS, start=-1):
+            chosen = flagged if name == ALL else flagged.filter(pl.col("bucket") == place)
+            whole = every.height if name == ALL else int((every["bucket"] == place).sum())
+            if not whole:
+                continue
+            n, first, second = chosen.height, int(chosen["ahead"].sum()), int(chosen["passed"].sum())
+            row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": first, "overtaken": second}
+            row |= {"left_out": whole - n}
+            if n:
+                row |= {"out_of_order_share": first / n, "overtaken_share": second / n}
+            else:
+                row["reason"] = "no job has the times it takes"
+            rows.append(row)
+    return pl.DataFrame(rows, schema=ORDER_SCHEMA)
+
+
+def _overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each job: whether one of its group submitted before it started after it, and the other way round.
+
+    group: whole numbers from 0 or 1 on. Equal submissions and equal starts overtake nobody.
+    """
+    n = group.size
+    if n == 0:
+        return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
+    # Starts as ranks, so that group and start fit one number: those of a later group are all larger.
+    rank = np.unique(start, return_inverse=True)[1].astype(np.int64) + group * n
+    order = np.lexsort((submit, group))
+    key, moment, owner = rank[order], submit[order], group[order]
+    is_new = np.empty(n, dtype=bool)
+    is_new[0] = True
+    is_new[1:] = (moment[1:] != moment[:-1]) | (owner[1:] != owner[:-1])
+    first = np.flatnonzero(is_new)
+    tie = np.cumsum(is_new) - 1
+    latest = np.concatenate([[-1], np.maximum.accumulate(key)])[first][tie]
+    earliest = np.concatenate([np.minimum.accumulate(key[::-1])[::-1], [np.iinfo(np.int64).max]])
+    earliest = earliest[np.append(first[1:], n)][tie]
+    ahead, passed = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
+    ahead[order] = latest > key
+    passed[order] = earliest < key
+    return ahead, passed

@@ -1,0 +1,503 @@
+"""Queueing delays of attempts, overtaking, retries, run time to failure and outcomes in a window, on a few jobs."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.charts.figure import Study
+from ttf.charts.queueing import CHARTS
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.queueing import of_queueing
+from ttf.report.blocks import Numbers
+from ttf.report.queueing import queueing_tables
+from ttf.report.source import environment
+from ttf.stats import exact
+from ttf.stats.queueing import (
+    BUCKETS,
+    DELAY_SCHEMA,
+    NO_DELAY,
+    NO_POSITIVE,
+    NODES_SCHEMA,
+    ORDER_SCHEMA,
+    busiest,
+    delay_by_nodes,
+    delays,
+    out_of_order,
+    waits,
+)
+from ttf.stats.retries import (
+    FAILED_SCHEMA,
+    RETRY_SCHEMA,
+    RTF_SCHEMA,
+    WINDOW_SCHEMA,
+    failed_attempts,
+    outcomes_window,
+    retries,
+    runtime_to_failure,
+    tries,
+)
+from ttf.tables import read_csv, write_csv
+
+ATTEMPT = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "outcome": pl.String,
+    "gpu_milli": pl.Int64,
+    "nodes": pl.Int64,
+}
+
+
+def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(jobs, attempts). A row: outcome, submit, gpus, account, user and tries: (start, end, outcome, nodes) of each."""
+    jobs, attempts = [], []
+    for number, row in enumerate(rows):
+        tried = row.get("tries", ())
+        gpus = row.get("gpus", 1)
+        jobs.append(
+            {
+                "job_id": f"j{number}",
+                "user": row.get("user", "u"),
+                "account": row.get("account", "a"),
+                "submit_s": row.get("submit", 0),
+                "start_s": next((start for start, *_ in tried if start is not None), None),
+                "outcome": row.get("outcome", "success"),
+                "gpu_milli": None if gpus is None else 1000 * gpus,
+                "size": 1,
+                "attempts": row.get("attempts", len([1 for start, *_ in tried if start is not None])),
+            }
+        )
+        for place, (start, end, *rest) in enumerate(tried):
+            outcome, nodes = (*rest, None, None)[:2] if rest else (None, None)
+            runtime = None if start is None or end is None else end - start
+            attempts.append((f"j{number}", place, start, end, runtime, outcome, None, nodes))
+    schema = {name: kind for name, kind in JOB_COLUMNS.items() if jobs and name in jobs[0]}
+    return (
+        conform(pl.DataFrame(jobs, schema=schema), JOB_COLUMNS),
+        pl.DataFrame(attempts, schema=ATTEMPT, orient="row"),
+    )
+
+
+def row(table, **where):
+    found = table.filter(*(pl.col(name) == value for name, value in where.items()))
+    assert found.height == 1, found
+    return found.row(0, named=True)
+
+
+# Delays -----------------------------------------------------------------------------------------------------
+
+THREE = made(
+    # Waits 0 s, then 50 s after its first end.
+    {"account": "x", "tries": [(0, 100), (150, 200, "success", 1)]},
+    # Waits 180 s; its second attempt has no start, and the third comes after one without an end.
+    {"account": "x", "gpus": 8, "submit": 20, "tries": [(200, 300, None, 2), (None, None), (400, 500)]},
+    # Before it was submitted.
+    {"account": "y", "submit": 1000, "tries": [(990, 995)]},
+    # No account, no GPU, never started.
+    {"account": None, "gpus": None, "submit": 5},
+    {"account": None, "gpus": 0, "submit": 5, "tries": [(4005, 4006)]},
+)
+
+
+def test_delays_of_first_and_later_attempts_by_hand():
+    table = delays(waits(*THREE), busiest(THREE[0]))
+    assert dict(table.schema) == DELAY_SCHEMA
+    every = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=True)
+    assert [every[name] for name in ("n", "zeros", "negative", "unknown")] == [4, 1, 1, 2]
+    assert every["mean_s"] == (0 + 50 + 180 + 4000) / 4
+    assert every["p50_s"] == 115
+    assert every["within_60_s_share"] == 0.5
+    assert every["within_3600_s_share"] == 0.75
+    assert every["step_180_s_share"] == 0.25
+    without = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=False)
+    assert (without["n"], without["p50_s"], without["zeros"]) == (3, 180, 1)
+    first = row(table, group_by="account", group="x", gpu_bucket="all", which="first", zeros_kept=True)
+    assert (first["n"], first["mean_s"]) == (2, 90)
+    later = row(table, group_by="account", group="x", gpu_bucket="5-8", which="later", zeros_kept=True)
+    assert (later["n"], later["unknown"], later["mean_s"], later["reason"]) == (0, 2, None, NO_DELAY)
+    zero = row(table, group_by="account", group="x", gpu_bucket="1", which="first", zeros_kept=False)
+    assert (zero["n"], zero["zeros"], zero["reason"]) == (0, 1, NO_POSITIVE)
+    # y's one delay is negative; nobody of y has another size or attempt.
+    of_y = table.filter(pl.col("group") == "y")
+    assert set(of_y["negative"]) == {1}
+    assert of_y.select("gpu_bucket", "which").unique().rows(named=False).__len__() == 4
+
+
+def test_a_first_attempt_that_the_dump_does_not_have_leaves_the_delay_unknown():
+    # sacct without -D shows the last run only, and Restarts says that there were others.
+    table = delays(waits(*made({"attempts": 3, "submit": 0, "tries": [(500, 600)]})), ["a"])
+    assert set(table["unknown"]) == {1}
+    assert set(table["n"]) == {0}
+
+
+def test_the_step_and_what_is_beside_it():
+    several = [{"tries": [(delay, delay + 1)]} for delay in (138, 139, 169, 170, 180, 200, 201, 231, 232, 500)]
+    table = delays(waits(*made(*several)), ["a"])
+    found = row(table, group_by="all", gpu_bucket="all", which="first", zeros_kept=True)
+    assert (found["step_180_s_share"], found["beside_180_s_share"]) == (0.3, 0.2)
+
+
+JOB = st.fixed_dictionaries(
+    {
+        "account": st.sampled_from(["a", "b", None]),
+        "gpus": st.sampled_from([None, 0, 1, 2, 4, 5, 8, 9, 64]),
+        "submit": st.integers(0, 50),
+        "tries": st.lists(st.tuples(st.none() | st.integers(0, 400), st.none() | st.integers(0, 400)), max_size=3),
+    }
+)
+
+
+def naive_delays(rows):
+    for number in rows:
+        before = number["submit"]
+        for place, (start, end) in enumerate(number["tries"]):
+            wait = None if start is None or before is None else start - before
+            yield number["account"], number["gpus"], place, wait
+            before = end
+
+
+def in_bucket(gpus, name):
+    low, high = {"all": (-1, 10**9), "1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, 10**9)}[name]
+    return name == "all" or (gpus is not None and low <= gpus <= high)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(JOB, max_size=12), st.randoms())
+def test_delays_are_those_of_a_loop_over_attempts(rows, random):
+    jobs, attempts = made(*rows)
+    table = delays(waits(jobs, attempts), busiest(jobs))
+    shuffled = attempts.sample(fraction=1, shuffle=True, seed=random.randrange(99)) if attempts.height else attempts
+    assert delays(waits(jobs, shuffled), busiest(jobs)).equals(table)
+    every = list(naive_delays(rows))
+    seen = 0
+    for group_by, groups in (("all", ["all"]), ("account", ["a", "b"])):
+        for group in groups:
+            for bucket in BUCKETS:
+                for which in ("every", "first", "later"):
+                    chosen = [
+                        wait
+                        for account, gpus, place, wait in every
+                        if (group_by == "all" or account == group)
+                        and in_bucket(gpus, bucket)
+                        and (which == "every" or (place == 0) == (which == "first"))
+                    ]
+                    where = {"group_by": group_by, "group": group, "gpu_bucket": bucket, "which": which}
+                    if not chosen:
+                        continue
+                    for kept in (True, False):
+                        seen += 1
+                        found = row(table, **where, zeros_kept=kept)
+                        known = [w for w in chosen if w is not None and (w >= 0 if kept else w > 0)]
+                        assert found["n"] == len(known)
+                        assert found["unknown"] == chosen.count(None)
+                        assert found["negative"] == len([w for w in chosen if w is not None and w < 0])
+                        assert found["zeros"] == chosen.count(0)
+                        if known:
+                            assert found["mean_s"] == pytest.approx(np.mean(known))
+                            assert found["p90_s"] == pytest.approx(np.percentile(known, 90))
+                            assert found["within_60_s_share"] == np.mean([w <= 60 for w in known])
+    assert seen == table.height
+
+
+def test_only_the_busiest_accounts_have_rows_and_the_rest_counts_in_all():
+    rows = [{"account": f"a{i:02}", "tries": [(1, 2)]} for i in range(25) for _ in range(25 - i)]
+    jobs, attempts = made(*rows)
+    table = delays(waits(jobs, attempts), busiest(jobs))
+    assert table.filter(pl.col("group_by") == "account")["group"].unique(maintain_order=True).to_list() == [
+        f"a{i:02}" for i in range(20)
+    ]
+    assert row(table, group_by="all", gpu_bucket="1", which="first", zeros_kept=True)["n"] == len(rows)
+
+
+def test_delay_by_nodes_of_first_attempts_of_large_jobs():
+    rows = [
+        {"gpus": 8, "tries": [(10, 20, None, 1), (99, 100, None, 3)]},
+        {"gpus": 8, "tries": [(30, 40, None, 1)]},
+        {"gpus": 5, "submit": 100, "tries": [(90, 91, None, 1)]},  # before its submission
+        {"gpus": 5, "tries": [(7, 8, None, 4)]},
+        {"gpus": 16, "tries": [(60, 70, None, 2)]},
+        {"gpus": 16, "submit": None, "tries": [(60, 70, None, 5)]},
+        {"gpus": 4, "tries": [(60, 70, None, 2)]},
+        {"gpus": 9, "tries": [(60, 70)]},  # nodes unknown
+    ]
+    table = delay_by_nodes(waits(*made(*rows)))
+    assert dict(table.schema) == NODES_SCHEMA
+    assert table.select("gpu_bucket", "nodes", "n", "negative", "unknown", "p50_s", "longest_s").rows() == [
+        ("5-8", 1, 2, 1, 0, 20.0, 30),
+        ("5-8", 4, 1, 0, 0, 7.0, 7),
+        (">8", 2, 1, 0, 0, 60.0, 60),
+        (">8", 5, 0, 0, 1, None, None),
+    ]
+    assert table["reason"].to_list() == [None, None, None, NO_DELAY]
+
+
+def test_sums_and_percentiles_are_exact():
+    large = np.array([2**62, 2**62, 2**62 + 1], dtype=np.int64)
+    assert exact.total(large) == 3 * 2**62 + 1
+    assert exact.total(large[:0]) == 0
+    assert exact.percentile(np.array([1, 3]), 50) == 2
+    parts = {code: part.tolist() for code, part in exact.parts_of(np.array([1, 2, 3, 4]), np.array([1, -1, 0, 1]))}
+    assert parts == {0: [3], 1: [1, 4]}
+    assert list(exact.parts_of(np.empty(0), np.empty(0, dtype=int))) == []
+
+
+# Overtaking -------------------------------------------------------------------------------------------------
+
+
+def test_out_of_order_starts_by_hand():
+    rows = [
+        {"submit": 0, "gpus": 8, "account": "a", "tries": [(100, 101)]},  # overtaken by the next and by b's
+        {"submit": 1, "account": "a", "tries": [(50, 51)]},  # out of order
+        {"submit": 2, "account": "b", "tries": [(60, 61)]},  # in order in b, out of order in the cluster
+        {"submit": 2, "account": "b", "tries": [(70, 71)]},  # submitted in the same second: nothing in b
+        {"submit": 9, "account": None, "tries": [(200, 201)]},
+        {"submit": 9, "account": "a"},  # never started
+        {"submit": 9, "account": "a", "tries": [(8, 9)]},  # before its submission
+    ]
+    table = out_of_order(made(*rows)[0])
+    assert dict(table.schema) == ORDER_SCHEMA
+    columns = ("scope", "gpu_bucket", "n", "out_of_order", "overtaken", "left_out")
+    assert table.select(columns).rows() == [
+        ("account", "all", 4, 1, 1, 3),
+        ("account", "1", 3, 1, 0, 3),
+        ("account", "5-8", 1, 0, 1, 0),
+        ("cluster", "all", 5, 3, 1, 2),
+        ("cluster", "1", 4, 3, 0, 2),
+        ("cluster", "5-8", 1, 0, 1, 0),
+    ]
+    assert row(table, scope="cluster", gpu_bucket="all")["out_of_order_share"] == 0.6
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 9), st.integers(0, 20)), max_size=20))
+def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
+    rows = [(account, submit, submit + wait) for account, submit, wait in rows]
+    jobs, _ = made(*({"account": a, "submit": s, "tries": [(t, t + 1)]} for a, s, t in rows))
+    table = out_of_order(jobs)
+    if not rows:
+        assert table.height == 0
+        return
+    for scope in ("account", "cluster"):
+        chosen = [one for one in rows if scope == "cluster" or one[0] is not None]
+        pairs = [
+            [(other[0] == one[0] or scope == "cluster", other[1] - one[1], other[2] - one[2]) for other in chosen]
+            for one in chosen
+        ]
+        found = row(table, scope=scope, gpu_bucket="all")
+        assert found["n"] == len(chosen)
+        assert found["out_of_order"] == sum(any(same and s < 0 < t for same, s, t in of) for of in pairs)
+        assert found["overtaken"] == sum(any(same and t < 0 < s for same, s, t in of) for of in pairs)
+
+
+# Retries and failed attempts --------------------------------------------------------------------------------
+
+FIVE = made(
+    {"outcome": "success", "user": "u", "tries": [(0, 10), (20, 120, "success", 1)]},  # one retry
+    {"outcome": "failure", "user": "u", "gpus": 2, "tries": [(0, 30), (50, 60), (70, 170, "failure", 1)]},
+    {"outcome": "cancelled", "user": "v", "gpus": 2, "submit": 500, "tries": [(600, 640, "cancelled", 1)]},
+    {"outcome": "failure", "user": "v", "gpus": 3, "submit": 500, "tries": [(600, None, "failure", 1)]},
+    {"outcome": "failure", "user": None, "submit": 900},  # never tried
+)
+
+
+def test_retries_and_the_unsuccessful_by_gpus():
+    table = retries(FIVE[0])
+    assert dict(table.schema) == RETRY_SCHEMA
+    assert table.select("group_by", "group", "n", "retries", "failures").rows() == [
+        ("all", "all", 4, 3, 2),
+        ("gpus", "1", 1, 1, 0),
+        ("gpus", "2-4", 3, 2, 2),
+        ("gpu_count", "1", 1, 1, 0),
+        ("gpu_count", "2", 2, 2, 1),
+    ]
+    everyone = row(table, group_by="all")
+    assert (everyone["retries_mean"], everyone["retried_share"], everyone["unsuccessful_share"]) == (0.75, 0.5, 0.5)
+    # 1, 2, 0, 0: variance 11 / 12.
+    half = 1.959963984540054 * (11 / 12 / 4) ** 0.5
+    assert everyone["retries_ci_high"] == pytest.approx(0.75 + half)
+    assert everyone["retries_ci_low"] == 0
+    assert everyone["ci_low"] == pytest.approx(0.1500389, abs=1e-6)  # Wilson, 2 of 4
+    assert row(table, group_by="gpus", group="1")["reason"]
+    assert retries(FIVE[0].head(0)).height == 0
+
+
+def test_run_time_to_failure_by_proxy():
+    tried = tries(*FIVE)
+    table = runtime_to_failure(tried)
+    assert dict(table.schema) == RTF_SCHEMA
+    # 10 s of the job that then succeeded; 30, 10 and 100 s of the one that failed; one that has no end.
+    everyone = row(table, gpu_bucket="all")
+    assert (everyone["basis"], everyone["trials"], everyone["n"], everyone["rtf_total_s"]) == ("proxy", 5, 4, 150)
+    assert (everyone["mean_s"], everyone["p50_s"]) == (37.5, 20)
+    assert everyone["gpu_hours"] == (10 + 2 * 140) / 3600
+    of_two = row(table, gpu_bucket="2-4")
+    assert (of_two["trials_share"], of_two["rtf_share"], of_two["gpu_hours_share"]) == (0.8, 140 / 150, 280 / 290)
+    assert row(table, gpu_bucket=">8")["reason"] == "no attempt failed"
+
+
+def test_where_attempts_have_outcomes_only_failures_fail():
+    jobs, attempts = made(
+        {"tries": [(0, 10, "cancelled"), (20, 30, "failure"), (40, 50, "success")]},
+        {"outcome": "running", "tries": [(0, 10, "running")]},
+    )
+    tried = tries(jobs, attempts)
+    everyone = row(runtime_to_failure(tried), gpu_bucket="all")
+    assert (everyone["basis"], everyone["trials"]) == ("recorded", 1)
+    table = outcomes_window(jobs, tried, None)
+    counts = {row["outcome"]: row["n"] for row in table.filter(pl.col("unit") == "attempt").iter_rows(named=True)}
+    assert counts == {"success": 1, "failure": 1, "cancelled": 1, "running": 1}
+
+
+def test_failed_attempts_of_one_job_and_of_one_user():
+    table = failed_attempts(FIVE[0], tries(*FIVE))
+    assert dict(table.schema) == FAILED_SCHEMA
+    two = {name: row(table, group_by=name, at_least=2) for name in ("failed_job", "job", "user")}
+    # Failed jobs with attempts: 3 and 1 failed attempts; the successful one had 1; users u 4 and v 1.
+    assert [two[name]["n"] for name in two] == [2, 3, 2]
+    assert [two[name]["groups"] for name in two] == [1, 1, 1]
+    assert [two[name]["trials_mean"] for name in two] == [2, 5 / 3, 2.5]
+    assert [two[name]["trials_share"] for name in two] == [3 / 4, 3 / 5, 4 / 5]
+    assert row(table, group_by="user", at_least=10)["groups_share"] == 0
+    nobody = failed_attempts(FIVE[0].head(0), tries(FIVE[0].head(0), FIVE[1].head(0)))
+    assert set(nobody["reason"]) == {"no attempt failed"}
+
+
+# Outcomes in a window ---------------------------------------------------------------------------------------
+
+
+def test_outcomes_of_the_whole_trace_and_in_a_window():
+    table = outcomes_window(FIVE[0], tries(*FIVE), (500, 900))
+    assert dict(table.schema) == WINDOW_SCHEMA
+    of_jobs = table.filter(pl.col("unit") == "job")
+    assert of_jobs.select("window", "outcome", "n", "without_end").rows() == [
+        ("all", "success", 1, 0),
+        ("all", "failure", 3, 1),
+        ("all", "cancelled", 1, 0),
+        ("window", "success", 0, 0),
+        ("window", "failure", 1, 1),
+        ("window", "cancelled", 1, 0),
+    ]
+    # GPU seconds of all attempts: 110; 2 x 140; 2 x 40.
+    shares = [110 / 470, 280 / 470, 80 / 470, 0, 0, 1]
+    assert of_jobs["gpu_hours_share"].to_list() == pytest.approx(shares)
+    attempts = row(table, unit="attempt", window="all", outcome="failure")
+    assert (attempts["n"], attempts["n_share"], attempts["basis"]) == (5, 5 / 7, "proxy")
+    inside = row(table, unit="attempt", window="window", outcome="failure")
+    assert (inside["n"], inside["window_from_s"], inside["window_to_s"]) == (1, 500, 900)
+    assert set(outcomes_window(FIVE[0], tries(*FIVE), None)["window"]) == {"all"}
+    empty = outcomes_window(FIVE[0], tries(*FIVE), (2000, 3000)).filter(pl.col("window") == "window")
+    assert set(empty["reason"]) == {"no job is in it", "no attempt is in it"}
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(JOB, max_size=10))
+def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
+    rows = [one | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in one["tries"]]} for one in rows]
+    jobs, attempts = made(*rows)
+    table = outcomes_window(jobs, tries(jobs, attempts), None)
+    hours = {unit: table.filter(pl.col("unit") == unit)["gpu_hours"].sum() for unit in ("job", "attempt")}
+    assert hours["job"] == pytest.approx(hours["attempt"])
+    assert table.filter(pl.col("unit") == "job")["n"].sum() == jobs.height
+    assert table.filter(pl.col("unit") == "attempt")["n"].sum() == attempts["start_s"].count()
+
+
+# Charts, numbers, words -------------------------------------------------------------------------------------
+
+
+def tables_of(jobs, attempts, window=None):
+    waited, tried = waits(jobs, attempts), tries(jobs, attempts)
+    return {
+        "delays": delays(waited, busiest(jobs)),
+        "delay_by_nodes": delay_by_nodes(waited),
+        "out_of_order": out_of_order(jobs),
+        "retries": retries(jobs),
+        "runtime_to_failure": runtime_to_failure(tried),
+        "failed_attempts": failed_attempts(jobs, tried),
+        "outcomes_window": outcomes_window(jobs, tried, window),
+    }
+
+
+def told(tables):
+    metrics = Metrics()
+    of_queueing(metrics, tables)
+    text = (
+        environment(Path(__file__).parents[2] / "report")
+        .get_template("sections/queueing.qmd")
+        .render(
+            id="t1",
+            unit="job",
+            m=Numbers(metrics),
+            chart=lambda name: "",
+            table=lambda name, caption: "",
+            has_table=lambda name: True,
+            has_chart=lambda name: True,
+        )
+    )
+    assert not re.search(r"^(@|\(@)", text, re.MULTILINE)
+    return " ".join(text.split())
+
+
+def plenty(n=300, later_wait=185):
+    hostile = ["<b>\u202e`x` " + "y" * 90, "<b>\u202e`x` " + "y" * 91, "| --- |"]
+    for i in range(n):
+        gpus = (1, 2, 4, 8, 16)[i % 5]
+        start = 60 * i + 7 * (i % 50)
+        outcome = ("success", "failure", "cancelled")[i % 3]
+        tried = [(start, start + 40, None, 1 + i % 2), (start + 40 + later_wait, start + 900, outcome, 1)]
+        yield {"account": hostile[i % 3], "user": f"u{i % 40}", "gpus": gpus, "submit": 60 * i, "outcome": outcome} | {
+            "tries": tried[1:] if i % 4 else tried
+        }
+
+
+WAITING = {"outcome": "waiting"}
+FRAMES = [made(*plenty()), FIVE, THREE, made(WAITING), made(), made({"gpus": None, "tries": [(5, 9, "success", 1)]})]
+
+
+@pytest.mark.parametrize("frames", FRAMES)
+def test_every_chart_can_be_drawn_and_every_table_written(frames, tmp_path):
+    tables = tables_of(*frames, window=(0, 600))
+    for draw in CHARTS.values():
+        figure = draw(tables, Study("job"))
+        assert "nan" not in (figure.title + figure.caption).lower().split()
+        vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
+    for name, table in tables.items():
+        write_csv(table, tmp_path / f"{name}.csv")
+        assert read_csv(tmp_path / f"{name}.csv").equals(table), name
+    trace = SimpleNamespace(table=lambda name: read_csv(tmp_path / f"{name}.csv"), about={"unit": "job"})
+    for html in queueing_tables(trace, lambda name: f"t1-{name}").values():
+        assert "<b>" not in html
+    assert not re.search(r"\b(nan|None(?! of)|inf|0 of 0)\b", told(tables))
+
+
+def test_the_section_in_words():
+    text = told(tables_of(*made(*plenty()), window=(0, 6000)))
+    assert "**The trace gives attempts no outcome. By proxy," in text
+    assert "### Run time to failure (by proxy)" in text
+    assert "of the delays of later attempts lie within 170 to 200 s, where spans of the same width beside it" in text
+    assert "of the delays of first attempts lie" not in text
+    assert "In the window from 1970&#45;01&#45;01 00&#58;00 UTC to" in text
+    assert "100 of 300 jobs were submitted." in text
+    nothing = told(tables_of(*made(WAITING)))
+    assert "No delay of an attempt is known." in nothing
+    assert "No attempt failed." in nothing
+    assert "by proxy" not in nothing.lower()
+    assert "window" not in nothing
+
+
+def test_titles_name_the_proxy_only_where_there_is_one():
+    by_proxy = CHARTS["runtime_to_failure"](tables_of(*FIVE), Study("job"))
+    assert by_proxy.title.startswith("Run time to failure (by proxy): half of the failed attempts ended within 20 s")
+    assert "By proxy" in by_proxy.caption
+    recorded = made({"outcome": "failure", "tries": [(0, 10, "failure", 1)]})
+    assert CHARTS["runtime_to_failure"](tables_of(*recorded), Study("job")).title.startswith(
+        "Run time to failure: half"
+    )
