@@ -8,6 +8,15 @@ ELSEWHERE = {
     "philly-notebook-host-": "test_claims_use.py",
     "philly-dedicated-": "test_claims_use.py",
     "philly-host-": "test_claims_use.py",
+    **{
+        f"pai-{name}": "test_claims_pai.py"
+        for name in (
+            *("hour-", "run-time-all-", "asked-on-", "jobs-", "tasks-with-gpu", "failure-share-with-gpu"),
+            *("failure-share-instances", "largest-", "roles", "machines-", "gpus-", "gang-", "waits-", "wait-shared-"),
+            *("wait-whole-", "wait-v100-instances-", "request-p95-", "users"),
+            *(f"run-time-{kind}-p75" for kind in ("t4", "misc", "p100", "v100", "v100m32")),
+        )
+    },
 }
 
 

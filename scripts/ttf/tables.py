@@ -18,6 +18,7 @@ _TEXT = {
     *("quantity", "group_by", "group", "gpu_request", "resource"),
     *("assumption", "rate", "mitigation"),
     *("node", "fleet", "picked_on", "measured_on"),
+    *("zone", "role", "gpu_type", "weighted_by", "status"),
     *("job_gpus", "machine_minutes"),
     *("gpu_bucket", "which", "scope"),
 }
@@ -50,6 +51,8 @@ _WHOLE = {
     *("window_from_s", "window_to_s", "placements", "single_node_placements", "single_node_failures", "out_count"),
     *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),
     *("failures_without", "exposure_without_s"),
+    *("clock_hours", "first_submit_s", "instances", "instances_ended", "instances_failed", "over_half"),
+    *("with_start", "with_end", "measured_s"),
     *("servers", "held_gpu_minutes", "held_gpu_minutes_in_span", "out_of_range"),
     *("jobs_logged", "epochs", "needing_all", "timed_jobs"),
     *("zeros", "negative", "unknown", "longest_s", "out_of_order", "overtaken", "left_out", "retries"),

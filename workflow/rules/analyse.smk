@@ -27,16 +27,42 @@ rule correlate:
 
 
 rule describe_workload:
-    """Run times and delays by kind of job, what was asked for and what was used, and who does it again."""
+    """Run times and delays by kind of job, when it was submitted and what for, what was asked for and what was used."""
     input:
+        unpack(tables_beside_jobs),
         jobs="results/{trace}/jobs.parquet",
+        nodes="results/{trace}/nodes.parquet",
         code=code_of("describe_workload"),
     output:
         **analysis(
             "workload",
             traces=JOB_TRACES,
-            tables=["percentiles", "gpu_requests", "request_use", "recurrence"],
-            charts=["runtime_by_gpus", "queue_by_gpus", "queue_by_gpu_type", "queue_by_account", "request_use"],
+            tables=[
+                "percentiles",
+                "gpu_requests",
+                "request_use",
+                "recurrence",
+                "submissions",
+                "roles",
+                "activity",
+                "gangs",
+                "request_percentiles",
+                "wait_share",
+                "machines",
+                "job_status",
+                "machine_load",
+            ],
+            charts=[
+                "runtime_by_gpus",
+                "queue_by_gpus",
+                "queue_by_gpu_type",
+                "queue_by_gpu_request",
+                "queue_by_account",
+                "request_use",
+                "submissions",
+                "roles",
+                "machine_load",
+            ],
         ),
     log:
         "logs/{trace}/describe_workload.log",
@@ -48,6 +74,8 @@ rule describe_workload:
         "../../environment.yml"
     threads: 1
     params:
+        zone=clock_of,
+        tables=lambda wildcards: sorted({"job", "machine_metric", "machine_spec"} & set(RAW_TABLES[wildcards.trace])),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
     script:

@@ -243,6 +243,20 @@ def tables_of_summary(wildcards):
     )
 
 
+def tables_beside_jobs(wildcards):
+    """The raw tables of whole jobs and of machines, where a format has them beside its jobs."""
+    has_load = "machine_metric" in format_of(wildcards)["tables"]
+    return {"raw": "results/{trace}/raw"} if has_load else {}
+
+
+def clock_of(wildcards):
+    """The time zone whose clock tells the hour of a submission; None where times count from an origin not told."""
+    times = REGISTRY[wildcards.trace].get("times", {})
+    if times.get("format") == "seconds":
+        return None
+    return times.get("zone") or format_of(wildcards).get("zone", "UTC")
+
+
 def settings_of(section, *keys):
     """These keys of a section of the configuration, those that have a value."""
     return {key: config[section][key] for key in keys if key in config[section]}

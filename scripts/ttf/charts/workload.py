@@ -22,7 +22,8 @@ MOST_GROUPS = 20
 FEWEST = 30
 WHAT = {"runtime_s": ("Run time", "run time"), "queue_s": ("Queueing delay", "delay")}
 RESOURCES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}
-BY = {"gpus": "GPUs of the job", "gpu_type": "GPU type", "account": "account"}
+BY = {"gpus": "GPUs of the job", "gpu_type": "GPU type", "gpu_request": "GPU request", "account": "account"}
+_REQUESTS = {"no GPU": "no GPU", "share of a GPU": "a share of a GPU", "whole GPUs": "whole GPUs"}
 
 
 def time_ranges(table: pl.DataFrame, quantity: str, group_by: str, study: Study) -> Figure:
@@ -36,8 +37,8 @@ def time_ranges(table: pl.DataFrame, quantity: str, group_by: str, study: Study)
     known = table.filter(chosen & (pl.col("group_by") == group_by))
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with a known {short} has a value there")
-    # GPU buckets keep their order; others stand by size of the group.
-    drawn = known if group_by == "gpus" else known.sort("n", descending=True, maintain_order=True)
+    # Buckets keep their order; others stand by size of the group.
+    drawn = known if group_by in ("gpus", "gpu_request") else known.sort("n", descending=True, maintain_order=True)
     drawn = drawn.head(MOST_GROUPS)
     names = labels(drawn["group"])
     times = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
@@ -103,6 +104,8 @@ def _title(drawn: pl.DataFrame, names: dict[str, str], name: str, group_by: str,
             if group_by == "gpus"
             else f"on {group}"
             if group_by == "gpu_type"
+            else f"for a request of {_REQUESTS[group]}"
+            if group_by == "gpu_request"
             else f"for {group}"
         )
 
@@ -172,6 +175,7 @@ CHARTS = {
     "runtime_by_gpus": lambda tables, study: time_ranges(tables["percentiles"], "runtime_s", "gpus", study),
     "queue_by_gpus": lambda tables, study: time_ranges(tables["percentiles"], "queue_s", "gpus", study),
     "queue_by_gpu_type": lambda tables, study: time_ranges(tables["percentiles"], "queue_s", "gpu_type", study),
+    "queue_by_gpu_request": lambda tables, study: time_ranges(tables["percentiles"], "queue_s", "gpu_request", study),
     "queue_by_account": lambda tables, study: time_ranges(tables["percentiles"], "queue_s", "account", study),
     "request_use": lambda tables, study: request_use(tables["request_use"], study),
 }

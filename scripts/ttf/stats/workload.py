@@ -13,6 +13,8 @@ OUTCOME_SETS = {
     "all": pl.lit(True),
     **{name: pl.col("outcome") == name for name in ("success", "failure", "cancelled")},
 }
+# What an instance asked for, told apart by whether it shares a GPU with others.
+GPU_SHARES = ("no GPU", "share of a GPU", "whole GPUs")
 # Milli-GPU per instance: from (included) and to (not included).
 REQUEST_BUCKETS = {
     "below 25 %": (1, 250),
@@ -71,9 +73,10 @@ RESOURCES = {
 def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
     """Mean and percentiles of QUANTITIES by kind of job, with PERCENTILE_SCHEMA.
 
-    jobs: the common job record; wall_s where the format has it. Groups: all; gpu_type; gpus (GPU_BUCKETS); account (the
-    MOST_ACCOUNTS with the most jobs). n: jobs of the group and outcome set with a known value; a group without any has
-    no row. A percentile is linear between ranks, rank 0 the smallest and rank n - 1 the largest, as in NumPy.
+    jobs: the common job record; wall_s where the format has it. Groups: all; gpu_type; gpus (GPU_BUCKETS);
+    gpu_request (GPU_SHARES, per instance); account (the MOST_ACCOUNTS with the most jobs). n: jobs of the group and
+    outcome set with a known value; a group without any has no row. A percentile is linear between ranks, rank 0 the
+    smallest and rank n - 1 the largest, as in NumPy.
     """
     codes = {name: _codes(labels) for name, labels in _groups(jobs).items()}
     rows = []
@@ -102,6 +105,11 @@ def _groups(jobs: pl.DataFrame) -> dict[str, pl.Series]:
     labels = jobs.select(
         "gpu_type",
         gpus=pl.coalesce(bucket),
+        gpu_request=pl.when(pl.col("gpu_milli") >= 1000)
+        .then(pl.lit("whole GPUs"))
+        .when(pl.col("gpu_milli") > 0)
+        .then(pl.lit("share of a GPU"))
+        .otherwise(pl.lit("no GPU")),
         account=pl.when(pl.col("account").is_in(accounts["account"].head(MOST_ACCOUNTS).implode())).then("account"),
     )
     everybody = pl.Series("all", ["all"]).new_from_index(0, jobs.height)
@@ -109,10 +117,11 @@ def _groups(jobs: pl.DataFrame) -> dict[str, pl.Series]:
 
 
 def _codes(labels: pl.Series) -> tuple[list[str], np.ndarray]:
-    """(labels in order, code per job); -1 where there is none. GPU buckets keep their order, others go by text."""
+    """(labels in order, code per job); -1 where there is none. Buckets keep their order, others go by text."""
     names = labels.drop_nulls().unique().sort().to_list()
-    if set(names) <= set(GPU_BUCKETS):
-        names = [name for name in GPU_BUCKETS if name in names]
+    for order in (GPU_BUCKETS, GPU_SHARES):
+        if set(names) <= set(order):
+            names = [name for name in order if name in names]
     # 16 bits are sorted fastest.
     kind = pl.Int16 if len(names) < 2**15 else pl.Int64
     code = labels.replace_strict(names, range(len(names)), default=-1, return_dtype=kind)

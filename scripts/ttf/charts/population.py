@@ -1,0 +1,213 @@
+"""When jobs are submitted, what they are there for, and how busy the machines are."""
+
+import altair as alt
+import polars as pl
+
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.text import capital, count, labels, percent, significant
+from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
+from ttf.stats.submissions import WEEKDAYS
+
+MOST_ROLES = 24
+MOST_KINDS = 12
+# What of the machines is drawn, and its axis.
+LOADS = {"cpu": "CPU use (%)", "gpu": "GPU use (%)", "workers": "workers at a time"}
+
+
+def submissions(table: pl.DataFrame, study: Study) -> Figure:
+    """Submissions an hour by hour of the day, and by weekday, from `ttf.stats.submissions.submissions`."""
+    what = "Submissions by hour and weekday"
+    known = table.filter(pl.col("jobs_per_hour").is_not_null())
+    if not known.height:
+        reason = table["reason"][0] if table.height else "the trace has no times"
+        return nothing_to_draw(what, reason)
+    zone = labels([known["zone"][0]])[known["zone"][0]]
+    rows = {
+        by: [
+            {"value": int(row["value"]) if by == "hour" else row["value"][:3], "rate": row["jobs_per_hour"]}
+            | {"jobs": row["jobs"], "hours": row["clock_hours"]}
+            for row in known.filter(pl.col("by") == by).iter_rows(named=True)
+        ]
+        for by in ("hour", "weekday")
+    }
+    axes = {
+        "hour": alt.X("value:O", title=f"hour of the day ({zone})", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        "weekday": alt.X("value:O", title="weekday", sort=[day[:3] for day in WEEKDAYS], axis=alt.Axis(labelAngle=0)),
+    }
+    panels = [
+        chart_of(by)
+        .mark_bar(color=ACCENT, opacity=0.8)
+        .encode(
+            x=axes[by],
+            y=alt.Y("rate:Q", title=f"{study.units} an hour" if by == "hour" else None),
+            tooltip=[
+                alt.Tooltip("value:O", title=by),
+                alt.Tooltip("rate:Q", title=f"{study.units} an hour", format=",.3~r"),
+                alt.Tooltip("jobs:Q", title=study.units, format=","),
+                alt.Tooltip("hours:Q", title="such hours in the trace", format=","),
+            ],
+        )
+        .properties(width=440 if by == "hour" else 190, height=200)
+        for by in ("hour", "weekday")
+    ]
+    by_hour = known.filter(pl.col("by") == "hour").sort("jobs_per_hour", maintain_order=True)
+    low, high = by_hour.row(0, named=True), by_hour.row(-1, named=True)
+    n = int(known["n"][0])
+    title = f"{capital(study.units)} by the hour in which they were submitted"
+    if high["jobs_per_hour"] > low["jobs_per_hour"]:
+        title = (
+            f"{significant(high['jobs_per_hour'])} {study.units} an hour are submitted from {_hour(high)} o'clock, "
+            f"{significant(low['jobs_per_hour'])} from {_hour(low)}"
+        )
+    return figure(
+        alt.hconcat(*panels, spacing=14).resolve_scale(y="shared"),
+        rows,
+        study,
+        title=title,
+        subtitle=f"Submissions for each such hour that the trace has, on the clock of {zone}.",
+        caption=(
+            f"n = {count(n, study.unit)} with a time of submission. Hours from that of the first submission to that of "
+            "the last; days when nothing was recorded count as well."
+        ),
+        alt_text=f"Bars of submissions an hour, by hour of the day and by weekday. {title}.",
+    )
+
+
+def _hour(row: dict) -> str:
+    hour = int(row["value"])
+    return f"{hour} to {hour + 1}"
+
+
+def roles(table: pl.DataFrame, study: Study) -> Figure:
+    """How many jobs each role has, and how many of those that ended failed, from `ttf.stats.population.roles`."""
+    what = f"{capital(study.units)} by role"
+    if not table.height:
+        return nothing_to_draw(what, f"the trace does not tell roles of its {study.units} apart")
+    drawn = table.head(MOST_ROLES)
+    names = labels(drawn["role"])
+    rows = [
+        {
+            "role": names[row["role"]],
+            "share": row["jobs_share"],
+            "jobs": row["jobs"],
+            "failed": row["failure_share"],
+            "low": row["ci_low"],
+            "high": row["ci_high"],
+            "ended": row["ended"],
+            "note": f"n = {row['jobs']:,}",
+        }
+        for row in drawn.iter_rows(named=True)
+    ]
+    tooltip = [
+        alt.Tooltip("role:N"),
+        alt.Tooltip("jobs:Q", title=study.units, format=","),
+        alt.Tooltip("share:Q", title="share", format=".2%"),
+        alt.Tooltip("failed:Q", title="failed", format=".1%"),
+        alt.Tooltip("ended:Q", title="ended", format=","),
+    ]
+    y = alt.Y("role:N", title=None, sort=list(names.values()))
+    many = chart_of("roles").encode(y=y, tooltip=tooltip)
+    shares = many.mark_bar(color=ACCENT, opacity=0.8).encode(
+        x=alt.X("share:Q", axis=percent_axis(f"share of {study.units}"))
+    ) + many.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")
+    colour = OUTCOME_COLOURS["failure"]
+    ended = chart_of("roles").encode(
+        y=alt.Y("role:N", title=None, sort=list(names.values()), axis=None), tooltip=tooltip
+    )
+    failed = ended.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(
+        x=alt.X("low:Q", axis=percent_axis(f"of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1])),
+        x2="high:Q",
+    ) + ended.mark_circle(size=34, color=colour, opacity=1).encode(x="failed:Q")
+    height = alt.Step(18)
+    first = drawn.row(0, named=True)
+    title = f"{percent(first['jobs_share'])} of {study.units} are {names[first['role']]}"
+    if first["failure_share"] is not None:
+        title += f"; {percent(first['failure_share'])} of those that ended failed"
+    caption = f"n = {count(int(table['n'][0]), study.unit)} with a role. Failures among successes and failures."
+    if table.height > drawn.height:
+        caption += f" The {MOST_ROLES} most frequent of {table.height:,} roles."
+    return figure(
+        alt.hconcat(
+            shares.properties(width=330, height=height), failed.properties(width=210, height=height), spacing=14
+        ),
+        {"roles": rows},
+        study,
+        title=title,
+        subtitle="By role, the name that a task has within its job. Right: with Wilson's 95 % interval.",
+        caption=caption,
+        alt_text=f"Bars of the share of {count(len(rows), 'role')}, and of the failures in each. {title}.",
+    )
+
+
+def machine_load(table: pl.DataFrame, study: Study) -> Figure:
+    """How busy machines are by GPU type: LOADS, from `ttf.stats.machine_load.machine_load`."""
+    what = "Load of the machines"
+    known = table.filter((pl.col("n") > 0) & pl.col("quantity").is_in(list(LOADS)))
+    if not known.height:
+        return nothing_to_draw(what, "the trace does not measure its machines")
+    overall = {row["quantity"]: row for row in known.filter(pl.col("group_by") == "all").iter_rows(named=True)}
+    names = labels(known["group"])
+    kinds = known.filter(pl.col("group_by") == "gpu_type")["group"].unique(maintain_order=True).head(MOST_KINDS)
+    order = ["all", *kinds]
+    rows = {
+        quantity: [
+            {"kind": names[row["group"]], "mean": row["mean"], "n": row["n"], "nodes": row["nodes"]}
+            | {f"p{percent}": row[f"p{percent}"] for percent in (25, 50, 75, 90)}
+            for row in known.filter((pl.col("quantity") == quantity) & pl.col("group").is_in(order)).iter_rows(
+                named=True
+            )
+        ]
+        for quantity in LOADS
+        if quantity in overall
+    }
+    panels = []
+    for quantity in rows:
+        scale = alt.Scale(domain=[names[kind] for kind in order])
+        y = alt.Y("kind:N", title=None, scale=scale, axis=None if panels else alt.Axis())
+        base = chart_of(quantity).encode(
+            y=y,
+            tooltip=[
+                alt.Tooltip("kind:N", title="GPU type"),
+                alt.Tooltip("mean:Q", format=",.3~r"),
+                alt.Tooltip("p50:Q", title="median", format=",.3~r"),
+                alt.Tooltip("p90:Q", title="90 %", format=",.3~r"),
+                alt.Tooltip("n:Q", title="rows", format=","),
+                alt.Tooltip("nodes:Q", title="machines", format=","),
+            ],
+        )
+        marks = (
+            base.mark_bar(height=10, opacity=0.35, color=ACCENT).encode(
+                x=alt.X("p25:Q", title=LOADS[quantity], scale=alt.Scale(zero=True)), x2="p75:Q"
+            )
+            + base.mark_tick(thickness=3, size=16, color=ACCENT).encode(x="p50:Q")
+            + base.mark_point(shape="circle", filled=True, size=45, color=ACCENT).encode(x="p90:Q")
+            + base.mark_point(shape="diamond", filled=False, size=45, color="#222222").encode(x="mean:Q")
+        )
+        panels.append(marks.properties(width=200, height=alt.Step(24)))
+    said = [f"{name} {significant(overall[name]['mean'])} %" for name in ("cpu", "gpu") if name in overall]
+    title = "Machines on average, by the time measured: " + " and ".join(said).replace("cpu", "CPU use").replace(
+        "gpu", "GPU use"
+    )
+    if not said:
+        title = what
+    n = max(row["n"] for row in overall.values())
+    return figure(
+        alt.hconcat(*panels, spacing=14),
+        rows,
+        study,
+        title=title,
+        subtitle="By GPU type. Bar: the middle half. Line: median. Circle: 90th percentile. Diamond: mean.",
+        caption=(
+            f"n = {count(n, 'row')}, each the mean over one instance's life, weighed by how long that was; a machine "
+            "with several instances at a time is measured several times over. Whether the use of GPUs is of one GPU or "
+            "of the machine's together, the trace does not say."
+        ),
+        alt_text=f"Ranges of {count(len(rows), 'quantity')} by GPU type. {title}.",
+    )
+
+
+CHARTS = {
+    "submissions": lambda tables, study: submissions(tables["submissions"], study),
+    "roles": lambda tables, study: roles(tables["roles"], study),
+    "machine_load": lambda tables, study: machine_load(tables["machine_load"], study),
+}

@@ -1,0 +1,77 @@
+"""When jobs are submitted: by hour of the day and by weekday, on the clock of the people who submit them."""
+
+import polars as pl
+
+BY = ("hour", "weekday")
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+NO_CLOCK = "the trace's times count from an origin that is not told: they have no hour of day"
+NO_TIME = "no submission has a time"
+
+SUBMISSION_SCHEMA = {
+    "by": pl.String,
+    "value": pl.String,
+    "zone": pl.String,
+    "jobs": pl.Int64,
+    "n": pl.Int64,
+    "jobs_share": pl.Float64,
+    "clock_hours": pl.Int64,
+    "jobs_per_hour": pl.Float64,
+    "first_submit_s": pl.Int64,
+    "reason": pl.String,
+}
+
+
+def submissions(jobs: pl.DataFrame, zone: str | None) -> pl.DataFrame:
+    """Submissions by hour of the day (0 to 23) and by weekday, with SUBMISSION_SCHEMA.
+
+    jobs: submit_s (Int64 seconds since 1970, null where not known). zone: whose wall clock tells the hour; None for a
+    trace whose times have no known origin, which gets a row of `by` with the reason. n: jobs with a time. clock_hours:
+    how many hours of that kind the trace has from the hour of its first submission to that of its last, both
+    included; jobs_per_hour divides by them. first_submit_s: of those submissions the first in the order of the jobs.
+    """
+    times = jobs.select(pl.col("submit_s").drop_nulls())
+    if zone is None or not times.height:
+        blank = {"zone": zone, "jobs": 0, "n": times.height, "reason": NO_CLOCK if zone is None else NO_TIME}
+        return pl.DataFrame([{"by": by} | blank for by in BY], schema=SUBMISSION_SCHEMA)
+    clock = pl.from_epoch("submit_s", time_unit="s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    of_jobs = times.select("submit_s", hour=clock.dt.hour(), weekday=clock.dt.weekday())
+    every = _hours_between(times["submit_s"].min(), times["submit_s"].max(), zone)
+    parts = []
+    for by, values in (("hour", range(24)), ("weekday", range(1, 8))):
+        found = of_jobs.group_by(by).agg(jobs=pl.len(), first_submit_s=pl.col("submit_s").first())
+        # Within a group Polars keeps the order of the rows, so that the first is the first of the jobs.
+        of_clock = every.group_by(by).agg(clock_hours=pl.len())
+        table = (
+            pl.DataFrame({by: values}, schema={by: pl.Int8})
+            .join(found, on=by, how="left", maintain_order="left")
+            .join(of_clock, on=by, how="left", maintain_order="left")
+            .with_columns(pl.col("jobs", "clock_hours").fill_null(0).cast(pl.Int64))
+        )
+        names = [str(value) if by == "hour" else WEEKDAYS[value - 1] for value in values]
+        seen = pl.col("clock_hours") > 0
+        parts.append(
+            table.select(
+                by=pl.lit(by),
+                value=pl.Series(names),
+                zone=pl.lit(zone),
+                jobs="jobs",
+                n=pl.lit(times.height, dtype=pl.Int64),
+                jobs_share=pl.col("jobs") / times.height,
+                clock_hours="clock_hours",
+                jobs_per_hour=pl.when(seen).then(pl.col("jobs") / pl.col("clock_hours")),
+                first_submit_s="first_submit_s",
+                reason=pl.when(~seen)
+                .then(pl.lit("the trace has no such hour"))
+                .when(pl.col("jobs") == 0)
+                .then(pl.lit("no submission then")),
+            )
+        )
+    return pl.concat(parts).cast(SUBMISSION_SCHEMA)
+
+
+def _hours_between(first_s: int, last_s: int, zone: str) -> pl.DataFrame:
+    """hour and weekday of every hour of the zone's clock from that of the first second to that of the last."""
+    ends = pl.from_epoch(pl.Series([first_s, last_s]), time_unit="s")
+    low, high = ends.dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.truncate("1h")
+    every = pl.datetime_range(low, high, "1h", time_zone=zone, eager=True).alias("at")
+    return every.to_frame().select(hour=pl.col("at").dt.hour(), weekday=pl.col("at").dt.weekday())

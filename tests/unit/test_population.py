@@ -1,0 +1,278 @@
+"""When jobs are submitted, their roles, users, gangs and requests, who waits longer than it runs, and machine load."""
+
+from collections import Counter
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.charts.figure import Study
+from ttf.charts.population import CHARTS
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.workload import of_workload
+from ttf.stats import population
+from ttf.stats.machine_load import QUANTITIES, machine_load
+from ttf.stats.submissions import WEEKDAYS, submissions
+from ttf.stats.waits import wait_share
+from ttf.stats.workload import percentiles, recurrence, request_against_use
+from ttf.tables import read_csv, write_csv
+
+COLUMNS = {
+    "task": pl.String,
+    "user": pl.String,
+    "outcome": pl.String,
+    "submit_s": pl.Int64,
+    "start_s": pl.Int64,
+    "queue_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "trace_end_s": pl.Int64,
+    "gpu_type": pl.String,
+    "gpu_milli": pl.Int64,
+    "cpu_milli": pl.Int64,
+    "mem_mib": pl.Int64,
+    "size": pl.Int64,
+    "account": pl.String,
+}
+
+
+def jobs(*rows, **columns):
+    """rows: (task, user, outcome, queue_s, runtime_s, gpu_milli, size)."""
+    names = ("task", "user", "outcome", "queue_s", "runtime_s", "gpu_milli", "size")
+    given = pl.DataFrame(rows, schema={name: COLUMNS[name] for name in names}, orient="row")
+    rest = {name: pl.lit(None, dtype=kind) for name, kind in COLUMNS.items() if name not in names}
+    return given.with_columns(**(rest | columns)).select(*COLUMNS)
+
+
+SIX = jobs(
+    ("worker", "a", "success", 10, 30, 1000, 2),
+    ("worker", "a", "failure", 50, 20, 500, 1),
+    ("ps", "a", "success", 0, 10, None, 1),
+    ("worker", "b", "failure", 5, 40, 2000, 10),
+    ("ps", "c", "running", 100, None, None, 1),
+    (None, None, "waiting", None, None, 250, None),
+)
+
+
+def row(table, **where):
+    found = table.filter(*(pl.col(name) == value for name, value in where.items()))
+    assert found.height == 1, found
+    return found.row(0, named=True)
+
+
+# Submissions -------------------------------------------------------------------------------------------------
+
+
+def moments(*times):
+    return pl.DataFrame({"submit_s": times}, schema={"submit_s": pl.Int64})
+
+
+def test_hours_and_weekdays_are_those_of_the_zone():
+    # 1970-01-01 was a Thursday. 20:30 UTC is 4:30 of Friday in Shanghai.
+    table = submissions(moments(20 * 3600 + 1800, 20 * 3600 + 60, 47 * 3600, None), "Asia/Shanghai")
+    four = row(table, by="hour", value="4")
+    assert (four["jobs"], four["n"], four["clock_hours"], four["jobs_per_hour"]) == (2, 3, 2, 1.0)
+    assert four["first_submit_s"] == 20 * 3600 + 1800  # the first row, not the earliest time
+    assert row(table, by="hour", value="7")["jobs_share"] == 1 / 3
+    # From Friday 4 o'clock to Saturday 7: 20 hours and 8.
+    assert [row(table, by="weekday", value=day)["clock_hours"] for day in ("Friday", "Saturday")] == [20, 8]
+    sunday = row(table, by="weekday", value="Sunday")
+    assert (sunday["jobs"], sunday["jobs_per_hour"], sunday["reason"]) == (0, None, "the trace has no such hour")
+    assert row(table, by="hour", value="5")["reason"] == "no submission then"
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.integers(1_500_000_000, 1_502_000_000), min_size=1, max_size=30),
+    st.sampled_from(["UTC", "Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata"]),
+)
+def test_counts_are_those_of_python_calendars(times, zone):
+    table = submissions(moments(*times), zone)
+    clocks = [datetime.fromtimestamp(time, UTC).astimezone(ZoneInfo(zone)) for time in times]
+    hours = Counter(clock.hour for clock in clocks)
+    days = Counter(WEEKDAYS[clock.weekday()] for clock in clocks)
+    assert [row(table, by="hour", value=str(hour))["jobs"] for hour in range(24)] == [hours[h] for h in range(24)]
+    assert [row(table, by="weekday", value=day)["jobs"] for day in WEEKDAYS] == [days[day] for day in WEEKDAYS]
+    # Every clock hour from the first to the last, counted one by one.
+    first, last = (min(times) // 1800, max(times) // 1800)
+    halves = {half * 1800 for half in range(first, last + 1)}
+    shown = {datetime.fromtimestamp(at, UTC).astimezone(ZoneInfo(zone)).strftime("%F %H") for at in halves}
+    for by in ("hour", "weekday"):
+        assert table.filter(pl.col("by") == by)["clock_hours"].sum() == len(shown)
+
+
+def test_a_trace_without_a_clock_says_so():
+    table = submissions(moments(1, 2), None)
+    assert table["by"].to_list() == ["hour", "weekday"]
+    assert "origin" in table["reason"][0]
+    assert submissions(moments(None), "UTC")["reason"][0] == "no submission has a time"
+
+
+# Population --------------------------------------------------------------------------------------------------
+
+
+def test_roles_by_hand():
+    table = population.roles(SIX)
+    assert table["role"].to_list() == ["worker", "ps"]
+    worker = row(table, role="worker")
+    assert (worker["jobs"], worker["n"], worker["ended"], worker["failures"], worker["failures_share"]) == (
+        3,
+        5,
+        3,
+        2,
+        1,
+    )
+    assert worker["failure_share"] == 2 / 3
+    assert worker["ci_low"] < 2 / 3 < worker["ci_high"]
+    running = population.roles(SIX.filter(pl.col("outcome") == "running"))
+    assert (running["failure_share"][0], running["reason"][0]) == (None, "none of them ended")
+    assert population.roles(SIX.tail(1)).height == 0
+
+
+def test_the_most_active_users_by_hand():
+    table = population.activity(SIX)
+    first = row(table, ranked_by="jobs", top_share=0.1)
+    # a: three jobs of five, and 2 x 30 + 0.5 x 20 of 470 GPU seconds; b: 20 x 40 = 400.
+    assert (first["owners"], first["owners_in_top"], first["jobs_share"]) == (3, 1, 0.6)
+    assert first["gpu_hours_share"] == pytest.approx(70 / 870)
+    most = row(table, ranked_by="gpu_hours", top_share=0.01)
+    assert most["gpu_hours"] == pytest.approx(800 / 3600)
+    assert most["jobs_share"] == 0.2
+    without = population.activity(SIX.with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64)))
+    assert set(without["ranked_by"]) == {"jobs"}
+    assert set(without["reason"]) == {"no job has GPU time"}
+    assert population.activity(SIX.tail(1)).height == 0
+
+
+def test_gangs_by_hand():
+    table = population.gangs(SIX)
+    assert table["at_least"].to_list() == [1, 2, 10]
+    two = row(table, at_least=2)
+    assert (two["jobs"], two["n"], two["instances"], two["instances_share"]) == (2, 5, 12, 12 / 15)
+    # Ended: 2 + 1 + 1 + 10 instances, of failed jobs 1 + 10.
+    assert row(table, at_least=1)["instances_failed_share"] == 11 / 14
+    assert population.gangs(SIX.tail(1)).height == 0
+
+
+def test_percentiles_of_requests_count_each_instance():
+    table = population.request_percentiles(SIX)
+    per_job = row(table, resource="gpu", weighted_by="jobs")
+    assert (per_job["n"], per_job["p50"], per_job["p95"], per_job["largest"]) == (4, 0.5, 2, 2)
+    per_instance = row(table, resource="gpu", weighted_by="instances")
+    assert (per_instance["n"], per_instance["p50"]) == (14, 2)
+    assert row(table, resource="gpus", weighted_by="jobs")["largest"] == 20
+    assert row(table, resource="cpu", weighted_by="jobs")["reason"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 50)), min_size=1, max_size=40), st.integers(1, 99))
+def test_a_weighted_percentile_is_that_of_the_values_written_out(pairs, percent):
+    pairs.sort()
+    values, weights = np.array([v for v, _ in pairs]), np.array([w for _, w in pairs])
+    (found,) = population.weighted_percentiles(values, weights, [percent])
+    written = np.repeat(values, weights)
+    assert found == np.quantile(written, percent / 100, method="inverted_cdf")
+
+
+def test_machines_by_type():
+    nodes = pl.DataFrame({"gpu_type": ["T4", "T4", None], "gpu_count": [2, 2, 0]})
+    table = population.machines(nodes)
+    assert table["gpu_type"].to_list() == ["T4", None]
+    assert (table["nodes"].to_list(), table["gpus_share"].to_list()) == ([2, 1], [1, 0])
+    assert population.machines(nodes.head(0)).height == 0
+    unknown = population.machines(nodes.with_columns(gpu_count=pl.lit(None, dtype=pl.Int64)))
+    assert set(unknown["reason"]) == {"no machine has its GPUs written"}
+
+
+def test_the_table_of_whole_jobs():
+    job = pl.DataFrame({"status": ["Failed", "Failed", "Waiting"], "start_s": [1, 2, None], "end_s": [None, 5, None]})
+    table = population.job_status(job)
+    assert row(table, status="Failed") == {
+        "status": "Failed", "jobs": 2, "n": 3, "jobs_share": 2 / 3, "with_start": 2, "with_end": 1,
+    }  # fmt: skip
+    assert population.job_status(None).height == 0
+
+
+def test_who_waits_longer_than_it_runs():
+    table = wait_share(SIX)
+    # Run times 10, 20, 30, 40: short to 25. Delays 0, 50, 10, 5: one of them above its run time, a short one.
+    assert row(table, group="all")["over_half"] == 1
+    assert (row(table, group="short")["over_half_share"], row(table, group="long")["over_half_share"]) == (0.5, 0)
+    assert row(table, group="short")["limit_s"] == 25
+    assert row(table, group="long")["wait_median_share"] == pytest.approx((10 / 40 + 5 / 45) / 2)
+    assert wait_share(SIX.tail(2)).height == 0
+
+
+# Machines ----------------------------------------------------------------------------------------------------
+
+
+def load_of(*rows, spec=(("m1", "T4"), ("m2", None))):
+    """rows: (machine, start_s, end_s, CPU in thousandths)."""
+    metric = pl.LazyFrame(
+        [(*one, None) for one in rows],
+        schema={"machine": pl.String, "start_s": pl.Int64, "end_s": pl.Int64, "cpu_milli": pl.Int64, "x": pl.Int64},
+        orient="row",
+    )
+    metric = metric.with_columns(pl.lit(None, dtype=pl.Int64).alias(name) for name in QUANTITIES if name != "cpu_milli")
+    return machine_load(
+        {
+            "machine_metric": metric,
+            "machine_spec": pl.LazyFrame(spec, schema={"node": pl.String, "gpu_type": pl.String}, orient="row"),
+        }
+    )
+
+
+def test_load_weighs_by_the_length_of_a_life():
+    table = load_of(
+        ("m1", 0, 10, 50_000), ("m1", 0, 30, 10_000), ("m2", 5, 15, 90_000), ("m2", 9, 9, 1), ("m2", None, 9, 1)
+    )
+    everywhere = row(table, quantity="cpu", group="all")
+    assert (everywhere["n"], everywhere["nodes"], everywhere["measured_s"]) == (3, 2, 50)
+    assert everywhere["mean"] == (500 + 300 + 900) / 50
+    assert (everywhere["p50"], everywhere["p90"]) == (10, 90)
+    assert row(table, quantity="cpu", group="T4")["mean"] == 20
+    assert row(table, quantity="gpu", group="all")["reason"] == "no row has a value and a life above 0 s"
+    assert machine_load({}).height == 0
+
+
+def test_load_without_the_list_of_machines_has_no_types():
+    metric = pl.LazyFrame({"machine": ["m"], "start_s": [0], "end_s": [5], **{name: [10**14] for name in QUANTITIES}})
+    table = machine_load({"machine_metric": metric})
+    assert set(table["group"]) == {"all"}
+    assert set(table["mean"]) == {1e11}
+
+
+# Charts, numbers, files --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", [SIX, SIX.head(1), SIX.tail(1), SIX.head(0)])
+def test_every_chart_can_be_drawn_its_numbers_told_and_its_tables_read_back(frame, tmp_path):
+    hostile = frame.with_columns(
+        task=pl.when(pl.col("task").is_not_null()).then(pl.lit("<b>\u202e`x` " + "y" * 90)), submit_s=pl.lit(5)
+    )
+    for zone, load in ((None, machine_load({})), ("Asia/Shanghai", load_of(("m1", 0, 10, 50_000)))):
+        tables = {
+            "submissions": submissions(hostile, zone),
+            "roles": population.roles(hostile),
+            "activity": population.activity(hostile),
+            "gangs": population.gangs(hostile),
+            "request_percentiles": population.request_percentiles(hostile),
+            "wait_share": wait_share(hostile),
+            "machine_load": load,
+        }
+        for draw in CHARTS.values():
+            figure = draw(tables, Study("pod"))
+            assert "nan" not in figure.title.lower() + figure.caption.lower()
+            vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
+        for name, table in tables.items():
+            write_csv(table, tmp_path / f"{name}.csv")
+            assert read_csv(tmp_path / f"{name}.csv").schema == table.schema
+        others = {
+            "percentiles": percentiles(hostile),
+            "request_use": request_against_use(hostile),
+            "recurrence": recurrence(hostile),
+        }
+        of_workload(Metrics(), tables | others)
