@@ -2,6 +2,10 @@
 
 # Beginnings of ids -> the file of tests under tests/unit/ with an `ANSWERS` that has every such id.
 ELSEWHERE = {
+    "philly-delay-": "test_claims_queueing.py",
+    "philly-window-": "test_claims_queueing.py",
+    "philly-attempts-": "test_claims_queueing.py",
+    "philly-trials-": "test_claims_queueing.py",
     "philly-gpu-use-": "test_claims_use.py",
     "philly-notebook-gpu-use-": "test_claims_use.py",
     "philly-notebook-dedicated-": "test_claims_use.py",

@@ -1,0 +1,150 @@
+"""The findings on attempts of Philly, on a few jobs of each virtual cluster and size, worked out in plain Python."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from claims_tested import ELSEWHERE
+from study.claims import load_claims
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.replication.scorecard import scorecard
+from ttf.stats import queueing, retries
+
+ROOT = Path(__file__).resolve().parents[2]
+MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
+CLAIMS = [
+    claim
+    for claim in load_claims(ROOT / "config/claims.yaml")["claims"]
+    if claim["id"].startswith(MINE) and "quantity" in claim
+]
+GPUS = {"1": 1, "2-4": 3, "5-8": 8, "above-8": 16}
+VCS = ["11cb48", "6214e9", "6c71a0", "b436b2", "ee9e8c", "103959", "0e4a51", "2869ce", "7f04ca", "e13805", "ed69ec"]
+OUTCOMES = ("success", "failure", "cancelled")
+RUN_S = 3600
+WINDOW = (100, 200)
+
+
+def made() -> list[dict]:
+    """Three jobs of each virtual cluster and size, of which the first waits for nothing and the last runs twice.
+
+    Waits differ from one to the next by a prime, so that no two groups have the same ones.
+    """
+    jobs = []
+    for place, vc in enumerate(VCS):
+        for at, (name, gpus) in enumerate(GPUS.items()):
+            wait = 113 * (4 * place + at)
+            for number, waits in enumerate(([0], [wait + 5], [wait + 61, wait + 307])):
+                submit, spans, last = 10 * (place + at * 7 + number), [], 10 * (place + at * 7 + number)
+                for one in waits:
+                    spans.append((last + one, last + one + RUN_S))
+                    last = spans[-1][1]
+                jobs.append(
+                    {"vc": vc, "size": name, "gpus": gpus, "submit": submit, "waits": waits, "spans": spans}
+                    | {"outcome": OUTCOMES[(place + at + number) % 3]}
+                )
+    return jobs
+
+
+JOBS = made()
+
+
+def tables() -> dict[str, pl.DataFrame]:
+    jobs = conform(
+        pl.DataFrame(
+            [
+                {"job_id": f"j{number}", "user": "u", "account": job["vc"], "submit_s": job["submit"], "size": 1}
+                | {"start_s": job["spans"][0][0], "outcome": job["outcome"], "gpu_milli": 1000 * job["gpus"]}
+                | {"attempts": len(job["spans"])}
+                for number, job in enumerate(JOBS)
+            ]
+        ),
+        JOB_COLUMNS,
+    )
+    attempts = pl.DataFrame(
+        [
+            {"job_id": f"j{number}", "attempt": k, "start_s": start, "end_s": end, "runtime_s": end - start}
+            | {"outcome": job["outcome"] if k == len(job["spans"]) - 1 else None}
+            | {"gpu_milli": 1000 * job["gpus"], "nodes": 1}
+            for number, job in enumerate(JOBS)
+            for k, (start, end) in enumerate(job["spans"])
+        ]
+    )
+    tried = retries.tries(jobs, attempts)
+    return {
+        "delays": queueing.delays(queueing.waits(jobs, attempts), queueing.busiest(jobs)),
+        "outcomes_window": retries.outcomes_window(jobs, tried, WINDOW),
+        "runtime_to_failure": retries.runtime_to_failure(tried),
+        "failed_attempts": retries.failed_attempts(jobs, tried),
+    }
+
+
+def worked_out() -> dict[str, float]:
+    answers = {}
+    for vc in VCS:
+        for name in GPUS:
+            waits = [w for job in JOBS if (job["vc"], job["size"]) == (vc, name) for w in job["waits"] if w > 0]
+            assert len(waits) == 3
+            answers[f"philly-delay-{vc}-{name}-p50"] = sorted(waits)[1] / 60
+            answers[f"philly-delay-{vc}-{name}-10-min"] = sum(wait <= 600 for wait in waits) / 3
+    inside = [job for job in JOBS if WINDOW[0] <= job["submit"] < WINDOW[1]]
+    # Every attempt runs an hour, so that GPU hours are GPUs x attempts.
+    hours = dict.fromkeys(OUTCOMES, 0)
+    for job in inside:
+        hours[job["outcome"]] += job["gpus"] * len(job["spans"])
+    answers["philly-window-jobs"] = len(inside)
+    words = {
+        "success": ("passed", "completed"),
+        "cancelled": ("killed", "cancelled"),
+        "failure": ("unsuccessful", "failed"),
+    }
+    for outcome, (word, other) in words.items():
+        n = sum(job["outcome"] == outcome for job in inside)
+        answers[f"philly-window-{word}"] = n
+        answers[f"philly-window-{word}-share"] = n / len(inside)
+        answers[f"philly-window-{word}-gpu-time"] = hours[outcome] / sum(hours.values())
+        answers[f"philly-window-hu2021-{other}-gpu-time"] = hours[outcome] / sum(hours.values())
+    # (outcome, GPUs, job) of every attempt: one that was followed by another has failed, by proxy.
+    tried = [
+        ("failure" if k < len(job["spans"]) - 1 else job["outcome"], job["gpus"], number)
+        for number, job in enumerate(JOBS)
+        for k in range(len(job["spans"]))
+    ]
+    answers["philly-attempts-count"] = len(tried)
+    answers["philly-attempts-gpu-hours"] = sum(gpus for _, gpus, _ in tried)
+    for outcome, (_, word) in words.items():
+        chosen = [gpus for found, gpus, _ in tried if found == outcome]
+        answers[f"philly-attempts-{word}"] = len(chosen) / len(tried)
+        answers[f"philly-attempts-{word}-gpu-time"] = sum(chosen) / sum(gpus for _, gpus, _ in tried)
+    waits = [wait for job in JOBS for wait in job["waits"]]
+    answers["philly-attempts-wait-mean"] = np.mean(waits)
+    answers["philly-attempts-wait-p50"] = np.median(waits)
+    failed = [(gpus, job) for outcome, gpus, job in tried if outcome == "failure"]
+    answers["philly-trials-per-job"] = len(failed) / len({job for _, job in failed})
+    for name, sizes in (("1", (1,)), ("2-4", (3,)), ("above-4", (8, 16))):
+        answers[f"philly-trials-{name}"] = sum(gpus in sizes for gpus, _ in failed) / len(failed)
+    return answers
+
+
+TABLES, ANSWERS = tables(), worked_out()
+
+
+def test_each_finding_asks_for_its_own_quantity():
+    found = scorecard([claim | {"trace": "micro"} for claim in CLAIMS], ["micro"], lambda _, name: TABLES[name])
+    computed = dict(found.select("id", "computed").iter_rows())
+    assert computed == pytest.approx({name: ANSWERS[name] for name in computed}, rel=1e-9)
+    assert len(computed) == 72 + 13 + 10 + 4
+
+
+def test_the_answers_differ():
+    """Two claims with the same answer might be the same by a slip."""
+    medians = [answer for name, answer in ANSWERS.items() if name.endswith("-p50") and "-delay-" in name]
+    assert len(set(medians)) == len(medians) == 44
+    assert len({ANSWERS[name] for name in ANSWERS if name.startswith("philly-window-") and "hu2021" not in name}) >= 8
+
+
+def test_the_jobs_that_passed_were_killed_and_failed_make_up_the_printed_total():
+    printed = {claim["id"]: claim["published"] for claim in CLAIMS}
+    parts = [printed[f"philly-window-{word}"] for word in ("passed", "killed", "unsuccessful")]
+    assert sum(parts) == printed["philly-window-jobs"]
+    assert sum(printed[f"philly-trials-{name}"] for name in ("1", "2-4", "above-4")) == pytest.approx(1, abs=1e-4)
