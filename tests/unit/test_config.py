@@ -353,7 +353,8 @@ def trace(**keys):
         ),
         (
             {"registry": {"mine": {"format": "openb", "generate": {}}}},
-            "registry.mine.generate: works with the format pai2020 or philly only, and the format here is openb.",
+            "registry.mine.generate: works with the format pai2020 or philly or sacct only, "
+            "and the format here is openb.",
         ),
         (
             {"registry": {"mine": {"format": "philly", "generate": {"tasks": 5000}}}},

@@ -300,5 +300,8 @@ def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
         health_events_of("t", entry, {"attempts": True})
     file.touch()
     assert health_events_of("t", entry, {"attempts": True}) == str(file)
+    made = "data/t/health_events.csv"
+    of_sample = {"format": "sacct", "generate": {}, "health_events": made}
+    assert health_events_of("t", of_sample, {"attempts": True}, [made]) == made
     with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
         health_events_of("t", entry | {"format": "openb"}, {})

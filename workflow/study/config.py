@@ -27,7 +27,7 @@ SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 TRACES_FILE = "config/traces.yaml"
 OVERRIDES = "--config"
 # Format -> what says how large a synthetic trace of it is.
-SAMPLE_SIZES = {"pai2020": "tasks", "philly": "jobs"}
+SAMPLE_SIZES = {"pai2020": "tasks", "philly": "jobs", "sacct": "jobs"}
 
 Layer = tuple[str, dict]
 KeyPath = tuple[str | int, ...]
