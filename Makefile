@@ -5,13 +5,19 @@ BIN := $(VENV)/bin
 CORES ?= all
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
 
-.PHONY: report snakemake-report test test-tools bench lint format lock clean
+.PHONY: report snakemake-report verify explain test test-tools bench lint format lock clean
 
 report: $(VENV)/requirements.lock  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
+
+verify: $(VENV)/requirements.lock  ## are the results what the manifest says: nothing edited, missing or out of date?
+	@$(BIN)/python scripts/verify_results.py
+
+explain: $(VENV)/requirements.lock  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
+	@$(BIN)/python scripts/explain_product.py $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
 
 test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile

@@ -12,7 +12,17 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-CHECKOUT = ("Snakefile", "workflow", "scripts", "config", "profiles", "report", "environment.yml", "README.md")
+CHECKOUT = (
+    "Snakefile",
+    "workflow",
+    "scripts",
+    "config",
+    "profiles",
+    "report",
+    "environment.yml",
+    "pyproject.toml",
+    "README.md",
+)
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 

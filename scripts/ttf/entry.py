@@ -1,11 +1,10 @@
-"""What every rule script does around its one call: threads, log, errors, a line of progress.
+"""What every rule script does around its one call: threads, log, errors.
 
 Import it first: it imports nothing itself that starts threads.
 """
 
 import os
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +15,13 @@ from ttf.errors import StudyError
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
-    """Call main(snakemake); what it returns, a short text such as "8,152 pods", goes into the line of progress.
+    """Call main(snakemake); what it returns, a short text such as "8,152 pods", goes into the line of the log.
 
-    A StudyError is shown as its message alone, any other exception by where its traceback lies; both end the script
-    with exit code 1. Libraries are told how many threads they may use before `main` imports them.
+    Of a StudyError the log has the message alone, of any other exception the traceback; both end the script with exit
+    code 1. The terminal is told from the log (study.progress). Libraries are told how many threads they may use before
+    `main` imports them.
     """
     _limit_threads(snakemake.threads)
-    start = time.perf_counter()
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
@@ -31,17 +30,11 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
         done = main(snakemake)
     except StudyError as error:
         _write(log, str(error))
-        print(f"\nerror in {stage}\n{error}\n", file=sys.stderr, flush=True)
         sys.exit(1)
-    except Exception as error:
+    except Exception:
         _write(log, traceback.format_exc())
-        what = traceback.format_exception_only(error)[0].strip().partition("\n")[0]
-        print(f"\nerror in {stage}: {what}\nThe traceback is in {log}\n", file=sys.stderr, flush=True)
         sys.exit(1)
-    seconds = time.perf_counter() - start
-    line = f"{stage}: {done}" if done else stage
-    _write(log, line)
-    print(f"  {line} ({seconds:.1f} s)", file=sys.stderr, flush=True)
+    _write(log, f"{stage}: {done}" if done else stage)
 
 
 def _write(log: Path, text: str) -> None:

@@ -1,11 +1,5 @@
 # Before any job: the configuration is checked, the raw files are found, and the modules of each script are listed.
-import sys
-from pathlib import Path
-
 import yaml
-
-WORKFLOW = Path(str(workflow.current_basedir)).parent
-sys.path.insert(0, str(WORKFLOW))
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
@@ -289,6 +283,12 @@ def products():
             for life_format in LIFE_FORMATS
         ]
     )
+
+
+def study_products():
+    """Everything a study gives; a product that somebody deleted comes back, also where the report has no need of it."""
+    of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
+    return [rule.output for rule in of_the_study] + products()
 
 
 def paths_in(nested):

@@ -1,0 +1,103 @@
+"""SHA-256 of files and folders, and whether a product is still what its rule left behind."""
+
+import hashlib
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+SNAKEMAKE = Path(".snakemake")
+# Which Snakemake leaves in a folder that a rule made.
+_TIMESTAMP = ".snakemake_timestamp"
+
+
+def name_of(path: str) -> str:
+    """The name of a file in the manifest: of the checkout's own files from there, of all others as they were given."""
+    return str(Path(path).relative_to(CHECKOUT)) if Path(path).is_relative_to(CHECKOUT) else path
+
+
+def located(name: str) -> Path:
+    """The file of a name: seen from here, else in the checkout."""
+    here = Path(name)
+    return here if here.exists() else CHECKOUT / name
+
+
+def members(path: str) -> list[str]:
+    """The file, or all files of a folder and its subfolders, sorted."""
+    if not Path(path).is_dir():
+        return [path]
+    return sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and file.name != _TIMESTAMP)
+
+
+def of_folder(path: str, digests: dict[str, str]) -> str:
+    """One digest of a folder: of the names and digests of its files."""
+    lines = (f"{digests[file]}  {Path(file).relative_to(path)}\n" for file in members(path))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def sha256(paths: Iterable[Path]) -> list[str]:
+    """The digest of each file, several at a time."""
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(_sha256, paths))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Memory:
+    """Digests of files as they were last seen in good order, so that raw files of many GB are read once per change."""
+
+    def __init__(self, file: Path):
+        self._file = file
+        try:
+            self._seen = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            self._seen = {}
+
+    def digests(self, paths: Iterable[str]) -> dict[str, str]:
+        """Path -> digest; a file is read only if its size or time of change is another than when it was kept."""
+        paths = list(paths)
+        unread = [path for path in paths if self._seen.get(path, [])[:2] != _state(path)]
+        read = dict(zip(unread, sha256(Path(path) for path in unread), strict=True))
+        return {path: read.get(path) or self._seen[path][2] for path in paths}
+
+    def last(self, path: str) -> str | None:
+        """The digest of the file when it was last kept."""
+        return self._seen[path][2] if path in self._seen else None
+
+    def keep(self, digests: dict[str, str]) -> None:
+        self._seen |= {path: [*_state(path), digest] for path, digest in digests.items()}
+        unfinished = self._file.with_suffix(".new")
+        unfinished.write_text(json.dumps(self._seen), encoding="utf-8")
+        unfinished.replace(self._file)
+
+
+def _state(path: str) -> list[int]:
+    status = Path(path).stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def made_at(output: str) -> float | None:
+    """The time of change of a rule's output when Snakemake saw it finished; None where it keeps no record."""
+    name = urlsafe_b64encode(output.encode()).decode()
+    # As snakemake.persistence.file does: a name too long for one file is spread over folders.
+    parts = [name[start : start + 254] for start in range(0, len(name), 254)]
+    record = SNAKEMAKE.joinpath("metadata", *(f"@{part}" for part in parts[:-1]), parts[-1])
+    try:
+        return json.loads(record.read_text(encoding="utf-8"))["endtime"]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def touched(file: str, output: str) -> bool:
+    """Whether a file was written after the rule whose output it is, or is in, had finished; False if nobody knows."""
+    finished = made_at(output)
+    if finished is None:
+        return False
+    later = Path(file).stat().st_mtime - finished
+    # A folder is finished after its files.
+    return later > 0.001 or (file == output and later < -0.001)

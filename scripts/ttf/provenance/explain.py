@@ -1,0 +1,133 @@
+"""The chain from a product, or from a number of the report, back to the raw files, as an indented tree."""
+
+import json
+import textwrap
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ttf.errors import StudyError
+from ttf.provenance.digests import located, name_of, sha256
+from ttf.provenance.read import Manifest
+from ttf.report.words import plural
+
+# A parameter is shown up to this length, a list of texts up to so many of them.
+_LONGEST = 60
+_MOST_TEXTS = 3
+
+
+def explain(manifest: Manifest, file: str, key: str | None = None, width: int = 100) -> str:
+    """The tree of a product; with a key, of that number of a metrics.json. A job stands once, then is referred to.
+
+    Raises StudyError for a file that the manifest does not hold and for a key that is not in the file.
+    """
+    file = _known(manifest, file)
+    tree = _Tree(manifest, width)
+    if key is None:
+        tree.product(file)
+    else:
+        tree.number(file, key)
+    return "\n".join(tree.lines)
+
+
+def _known(manifest: Manifest, file: str) -> str:
+    name = name_of(file.removeprefix("./"))
+    for candidate in (name, f"results/{name}"):
+        if candidate in manifest["products"] or candidate in manifest.maker:
+            return candidate
+    near = get_close_matches(name, manifest["products"], n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(near)}?" if near else " results/manifest.json lists all products."
+    raise StudyError(f"{file}: not a product of the study that was last run.{hint}")
+
+
+class _Tree:
+    def __init__(self, manifest: Manifest, width: int):
+        self.lines: list[str] = []
+        self._manifest, self._width, self._told = manifest, width, set()
+
+    def number(self, file: str, key: str) -> None:
+        numbers = json.loads(Path(file).read_text(encoding="utf-8")) if file.endswith("metrics.json") else {}
+        if not numbers:
+            raise StudyError(
+                f"{file}: holds no numbers by key; those of the report stand in results/<trace>/metrics.json."
+            )
+        if key not in numbers:
+            near = get_close_matches(key, numbers, n=3, cutoff=0.5)
+            raise StudyError(f"{file}: no number {key}." + (f" Did you mean {' or '.join(near)}?" if near else ""))
+        about = numbers[key]
+        n = "" if about["n"] is None else f" (n = {about['n']:,})"
+        self._write(0, f"{key} = {about['value']} {about['unit']}{n}, in {file}")
+        job = self._manifest["jobs"][self._manifest.maker[file]]
+        self._write(1, f"by {job['rule']}: {self._code(job)}")
+        source = str(Path(file).parent / about["source"])
+        if source in self._manifest.maker:
+            self.product(source, 2, "from ")
+        else:
+            self._write(2, f"from {about['source']}")
+
+    def product(self, file: str, depth: int = 0, words: str = "") -> None:
+        """A product, the job that made it and what the job was given."""
+        self._write(depth, words + self._named(file))
+        self._job(self._manifest.maker[file], depth + 1)
+
+    def _job(self, name: str, depth: int) -> None:
+        job = self._manifest["jobs"][name]
+        if name in self._told:
+            self._write(depth, f"by {job['rule']} (see above)")
+            return
+        self._told.add(name)
+        self._write(depth, f"by {job['rule']}: {self._code(job)}")
+        parameters = "; ".join(
+            f"{key} = {_short(value)}" for key, value in job["parameters"].items() if value not in (None, [], {})
+        )
+        if parameters:
+            self._write(depth, f"with {parameters}")
+        self._inputs(job, depth + 1)
+
+    def _inputs(self, job: dict[str, Any], depth: int) -> None:
+        """What a job was given: products by the job that made them, raw files one by one, texts of the workflow."""
+        by_maker: dict[str | None, list[str]] = {}
+        for file in job["inputs"]:
+            if file not in self._manifest["code"]:
+                by_maker.setdefault(self._manifest.maker.get(file), []).append(file)
+        for maker, files in by_maker.items():
+            raw = [file for file in files if file in self._manifest["raw"]]
+            for file in raw:
+                self._write(depth, f"from {self._named(file)}, raw")
+            if made := [file for file in files if file not in raw]:
+                self._write(depth, f"from {self._named(made[0]) if len(made) == 1 else ', '.join(made)}")
+            if maker is not None:
+                self._job(maker, depth + 1)
+        texts = [file for file in job["inputs"] if file in self._manifest["code"]]
+        if texts:
+            more = "" if len(texts) <= _MOST_TEXTS else f" and {len(texts) - _MOST_TEXTS} more"
+            self._write(depth, f"from {', '.join(texts[:_MOST_TEXTS])}{more} of the workflow")
+
+    def _named(self, file: str) -> str:
+        """A file with its size and the first of its digest, and whether it is another now; a folder by its name."""
+        about = self._manifest.files.get(file)
+        if about is None:
+            return file
+        now = next(iter(sha256([located(file)])), None) if located(file).is_file() else None
+        state = "" if now == about["sha256"] else " (missing)" if now is None else " (edited since)"
+        return f"{file}{state}, {about['size']:,} bytes, sha256 {about['sha256'][:12]}"
+
+    def _code(self, job: dict[str, Any]) -> str:
+        modules = len(job["code"]) - 1
+        return f"{job['script']} and {plural(modules, 'module')}" if modules else job["script"]
+
+    def _write(self, depth: int, text: str) -> None:
+        indent = "  " * depth
+        self.lines += textwrap.wrap(
+            text,
+            max(self._width, len(indent) + 40),
+            initial_indent=indent,
+            subsequent_indent=indent + "    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _short(value: Any) -> str:
+    text = " ".join(json.dumps(value, ensure_ascii=False).replace('"', "").split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

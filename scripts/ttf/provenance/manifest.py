@@ -1,0 +1,126 @@
+"""results/manifest.json: what every product was made of, so that it can be checked and made again."""
+
+import os
+import platform
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ttf.provenance.digests import CHECKOUT, Memory, members, name_of, of_folder, touched
+
+# What git is asked about: nothing else has a part in results.
+_CODE = ["Snakefile", "workflow", "scripts", "config", "report", "profiles", "pyproject.toml", "environment.yml"]
+_RESULTS = "results/"
+
+
+def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> dict[str, Any]:
+    """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
+
+    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, `jobs` what each job was given, with the
+    digests of its inputs. A product that somebody wrote to after its rule had finished is `edited`.
+    """
+    made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
+    read = {file for job in jobs for path in [*job["inputs"], *job["code"], *_script(job)] for file in members(path)}
+    digests = memory.digests(sorted(read | made_by.keys()))
+    edited = {
+        file for file, (_, output) in made_by.items() if touched(file, output) and memory.last(file) != digests[file]
+    }
+    memory.keep({file: digest for file, digest in digests.items() if file not in edited})
+
+    def about(file: str) -> dict[str, Any]:
+        return {"sha256": digests[file], "size": Path(file).stat().st_size}
+
+    def digested(paths: Iterable[str]) -> dict[str, str]:
+        return {
+            name_of(path): of_folder(path, digests) if Path(path).is_dir() else digests[path] for path in sorted(paths)
+        }
+
+    code = {file for file in read if _is_of_checkout(file)}
+    return {
+        "study": study,
+        "configuration": digested(path for path in made_by if path == "results/config.yaml"),
+        "git": revision(CHECKOUT),
+        "python": platform.python_version(),
+        "packages": versions(CHECKOUT / "pyproject.toml"),
+        "raw": {name_of(file): about(file) for file in sorted((read | made_by.keys()) - code) if not _is_result(file)},
+        "code": {name_of(file): about(file) for file in sorted(code)},
+        "jobs": {
+            identity(job): {
+                "rule": job["rule"],
+                "wildcards": job["wildcards"],
+                "script": job["script"],
+                "parameters": job["parameters"],
+                "inputs": digested(job["inputs"]),
+                "code": digested([*_script(job), *job["code"]]),
+                "outputs": job["outputs"],
+            }
+            for job in jobs
+        },
+        "products": {
+            file: about(file)
+            | {"rule": made_by[file][0]["rule"], "job": identity(made_by[file][0])}
+            | ({"edited": True} if file in edited else {})
+            for file in sorted(made_by)
+            if _is_result(file)
+        },
+    }
+
+
+def identity(job: dict[str, Any]) -> str:
+    """The name of a job: sample/fit_mttf."""
+    return "/".join([*job["wildcards"].values(), job["rule"]])
+
+
+def _script(job: dict[str, Any]) -> list[str]:
+    return [_seen_from_here(CHECKOUT / job["script"])] if job["script"] else []
+
+
+def _seen_from_here(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _is_result(file: str) -> bool:
+    return file.startswith(_RESULTS)
+
+
+def _is_of_checkout(file: str) -> bool:
+    """Whether the file came with the workflow: a module, a template, a schema. Raw files may lie below it, in data/."""
+    name = name_of(str(Path.cwd() / file))
+    return not Path(name).is_absolute() and Path(name).parts[0] in _CODE
+
+
+def revision(folder: Path) -> dict[str, Any]:
+    """The git revision of a checkout, and whether its code was changed since; blank with a reason if git knows none."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    unknown = {"revision": None, "changed": None}
+    try:
+        top, head = git("rev-parse", "--show-toplevel", "HEAD").splitlines()
+        if Path(top).resolve() != folder.resolve():
+            return unknown | {"reason": "the workflow lies inside another repository"}
+        return {"revision": head, "changed": bool(git("status", "--porcelain", "--", *_CODE)), "reason": None}
+    except OSError:
+        return unknown | {"reason": "git is not installed"}
+    except (subprocess.CalledProcessError, ValueError):
+        return unknown | {"reason": "the workflow is not a git checkout with a commit"}
+
+
+def versions(project: Path) -> dict[str, str | None]:
+    """The installed version of each direct dependency in pyproject.toml; None for one that is not installed."""
+    found = {}
+    for line in tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]:
+        name = re.match(r"[A-Za-z0-9._-]+", line)[0]
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found

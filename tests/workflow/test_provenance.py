@@ -1,0 +1,132 @@
+"""The manifest of a finished study: what it holds, what `make verify` finds and what `make explain` shows."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from study_runs import SMALL, Checkout, environment
+
+TABLE = "results/sample/tables/mttf.csv"
+
+
+def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
+    """A script of the checkout as `make` calls it: exit code and what it printed."""
+    done = subprocess.run(
+        [sys.executable, f"scripts/{script}.py", *arguments],
+        cwd=study.folder,
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def manifest_of(study: Checkout) -> dict:
+    return json.loads((study.folder / "results/manifest.json").read_text())
+
+
+def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_study):
+    manifest = manifest_of(finished_study)
+    there = {f"results/{name}": digest for name, digest in finished_study.hashes().items()}
+    there = {name: digest for name, digest in there.items() if not name.endswith((".snakemake_timestamp", ".gitkeep"))}
+    del there["results/manifest.json"]
+    assert {name: about["sha256"] for name, about in manifest["products"].items()} == there
+    sizes = {name: (finished_study.folder / name).stat().st_size for name in there}
+    assert {name: about["size"] for name, about in manifest["products"].items()} == sizes
+    job = manifest["jobs"][manifest["products"][TABLE]["job"]]
+    assert (job["rule"], job["script"]) == ("fit_mttf", "scripts/fit_mttf.py")
+    assert job["parameters"]["max_steps"] == 2000
+    assert job["inputs"] == {"results/sample/lives.parquet": there["results/sample/lives.parquet"]}
+    assert {"scripts/fit_mttf.py", "scripts/ttf/stats/mttf.py"} < job["code"].keys()
+    assert {name for name in manifest["raw"] if "machine" not in name} == {
+        f"data/sample/pai_{table}_table.csv" for table in ("job", "task", "instance", "sensor", "group_tag")
+    }
+    assert manifest["packages"]["polars"]
+    assert manifest["git"]["revision"] is None
+    assert manifest["git"]["reason"]
+    text = (finished_study.folder / "results/manifest.json").read_text()
+    assert str(finished_study.folder) not in text
+    assert not re.search(r"20\d\d-\d\d-\d\dT?", text), "a time of the run"
+
+
+def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
+    code, said = run(study, "verify_results")
+    assert (code, said.count("\n")) == (0, 1), said
+    assert "as their rules made them" in said
+    with (study.folder / TABLE).open("a") as table:
+        table.write("\n")
+    (study.folder / "results/sample/figures/survival.svg").unlink()
+    with (study.folder / "scripts/ttf/stats/cox.py").open("a") as module:
+        module.write("\n")
+    with (study.folder / "data/sample/pai_task_table.csv").open("a") as raw:
+        raw.write("\n")
+    code, said = run(study, "verify_results")
+    assert code == 1
+    lines = dict(line.split(": ", 1) for line in said.splitlines())
+    assert lines.keys() == {
+        TABLE,
+        "results/sample/figures/survival.svg",
+        "scripts/ttf/stats/cox.py",
+        "data/sample/pai_task_table.csv",
+    }
+    assert "edited since fit_mttf made it. Delete it" in lines[TABLE]
+    assert "missing" in lines["results/sample/figures/survival.svg"]
+    assert "changed since estimate_hazards used it" in lines["scripts/ttf/stats/cox.py"]
+    assert "out of date" in lines["data/sample/pai_task_table.csv"]
+
+
+def test_an_edited_product_is_known_as_such_after_another_run(study):
+    product = "results/sample/quality/suggested_schema.yaml"  # of which nothing else is made
+    with (study.folder / product).open("a") as file:
+        file.write("# by hand\n")
+    (study.folder / "results/manifest.json").unlink()
+    study.snakemake(**SMALL)
+    assert manifest_of(study)["products"][product]["edited"]
+    code, said = run(study, "verify_results")
+    assert (code, said) == (1, f"{product}: edited since describe_tables made it. Delete it and run `make report`.\n")
+
+
+CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_pai2020"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rules"),
+    [
+        ([TABLE], CHAIN),
+        (["results/sample/figures/mttf_by_gpu_type.svg"], ["draw_charts", *CHAIN]),
+        (["results/sample/metrics.json", "mttf.mttf_s"], ["summarise", *CHAIN]),
+        (["results/report/index.html"], ["render_report", "write_report_source", "summarise", *CHAIN]),
+    ],
+    ids=["table", "chart", "number", "page"],
+)
+def test_explain_goes_back_to_the_raw_files(finished_study, arguments, rules):
+    code, said = run(finished_study, "explain_product", *arguments)
+    assert code == 0, said
+    told = re.findall(r"^ *by (\w+): ", said, re.MULTILINE)
+    assert set(rules) <= set(told)
+    assert len(told) == len(set(told)), "a job is told once"
+    assert re.search(r"^ +from data/sample/pai_task_table\.csv, [\d,]+ bytes, sha256 \w{12}, raw$", said, re.MULTILINE)
+    if arguments == [TABLE]:
+        assert told == CHAIN
+        depths = [len(re.search(rf"^( *)by {rule}: ", said, re.MULTILINE)[1]) for rule in CHAIN[:4]]
+        assert depths == sorted(set(depths)), "each step of the chain is set in below the one before it"
+    if len(arguments) == 2:
+        number = json.loads((finished_study.folder / arguments[0]).read_text())["mttf.mttf_s"]
+        assert said.startswith(f"mttf.mttf_s = {number['value']} s (n = {number['n']:,}), in {arguments[0]}\n")
+        assert f"from {TABLE}" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["results/sample/tables/mtf.csv"], "Did you mean results/sample/tables/mttf.csv"),
+        (["results/sample/metrics.json", "mttf.mtf_s"], "Did you mean mttf.mttf_s"),
+        ([TABLE, "mttf_s"], "holds no numbers by key"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_nearest(finished_study, arguments, hint):
+    code, said = run(finished_study, "explain_product", *arguments)
+    assert code == 1
+    assert hint in said

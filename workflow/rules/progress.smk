@@ -1,0 +1,27 @@
+# What the terminal shows of a run; before anything else, so that it is told from the first line.
+import sys
+from pathlib import Path
+
+WORKFLOW = Path(str(workflow.current_basedir)).parent
+sys.path.insert(0, str(WORKFLOW))
+
+from study.progress import follow
+
+
+def page_asked_for():
+    """The report, if it is among what this run is for."""
+    page = rules.render_report.output.page
+    return str(page) if any(page in job.output for job in workflow.dag.jobs) else None
+
+
+PROGRESS = follow(workflow, page_asked_for)
+
+
+onsuccess:
+    if PROGRESS:
+        PROGRESS.succeeded()
+
+
+onerror:
+    if PROGRESS:
+        PROGRESS.stopped()

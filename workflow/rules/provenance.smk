@@ -1,0 +1,25 @@
+# Where every product comes from: hashes of products, raw files and code; rules, scripts and parameters.
+from study.graph import jobs_behind
+
+
+rule write_manifest:
+    """The manifest: what each product was made of, by which rule and with which parameters, so that all can be checked."""
+    input:
+        products=study_products(),
+        project=local(seen_from_here(ROOT / "pyproject.toml")),
+        code=code_of("write_manifest"),
+    output:
+        manifest="results/manifest.json",
+    log:
+        "logs/write_manifest.log",
+    benchmark:
+        "benchmarks/write_manifest.tsv"
+    conda:
+        "../../environment.yml"
+    threads: 8
+    params:
+        study=config["study"],
+        # Asked of the graph once it is whole, so that a new rule needs no mention here.
+        jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT),
+    script:
+        "../../scripts/write_manifest.py"

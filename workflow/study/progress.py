@@ -1,0 +1,194 @@
+"""What a person at the terminal sees of a run: a line per finished job, the message of a failed one, the findings.
+
+Snakemake's own account of the run stays in .snakemake/log, and comes to the terminal with --verbose.
+"""
+
+import html
+import logging
+import re
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+_INDENT = 17
+_LONGEST_ERROR = 12  # lines
+_CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
+
+
+def follow(workflow: Any, report: Callable[[], str | None]) -> "Progress | None":
+    """Tell the run in place of Snakemake; not in a dry run, nor where its words are asked for or shut off.
+
+    `report` gives the path of the page, if it is among what was asked for.
+    """
+    settings = workflow.output_settings
+    logger = logging.getLogger("snakemake.logging")
+    ours = [handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"]
+    quiet = {str(about) for about in settings.quiet or ()}
+    if (
+        settings.dryrun
+        or settings.verbose
+        or "all" in quiet
+        or workflow.subprocess_exec
+        or workflow.remote_exec
+        or not ours
+    ):
+        return None
+    # Of a graph to run; what --lint and --list-rules say is theirs to say.
+    progress = Progress(report, lambda: workflow.dag_settings is not None)
+    for handler in ours:
+        handler.addFilter(progress.leaves_to_snakemake)
+    logger.addHandler(progress)
+    return progress
+
+
+class Progress(logging.Handler):
+    """Listens to Snakemake's events."""
+
+    def __init__(
+        self, report: Callable[[], str | None], runs: Callable[[], bool] = lambda: True, stream: TextIO = sys.stderr
+    ):
+        super().__init__()
+        self._report, self._runs, self._stream = report, runs, stream
+        self._jobs: dict[int, dict[str, Any]] = {}
+        self._done, self._total, self._failed, self._start = 0, 0, False, time.monotonic()
+
+    def leaves_to_snakemake(self, record: logging.LogRecord) -> bool:
+        """What Snakemake says itself: warnings and errors, but not how it runs a script that has told why it failed."""
+        text = str(record.msg)
+        if record.levelno < logging.WARNING:
+            return not self._runs() and not text.startswith("Config file ")
+        if self._event(record) in ("job_error", "group_error"):
+            return False
+        of_a_script = "CalledProcessError" in text and getattr(record, "exception", "") == "RuleException"
+        return not (of_a_script or (self._failed and _says_only_that_a_job_failed(text)))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._tell(record)
+        except Exception:
+            self.handleError(record)
+
+    def _tell(self, record: logging.LogRecord) -> None:
+        event = self._event(record)
+        if event == "run_info":
+            # A target without products, such as `all`, is no job to anybody.
+            targets = {"default", "all", "ingested", "analysed", "total"}
+            self._total = sum(count for rule, count in record.stats.items() if rule not in targets)
+            self._say(f"{self._total} jobs to run; the log of each is in logs/.")
+        elif event == "job_info":
+            self._jobs[record.jobid] = {
+                "stage": stage(record.rule_name, record.wildcards),
+                "logs": [Path(path) for path in record.log],
+                "start": time.monotonic(),
+                "started": time.time(),
+            }
+        elif event == "job_finished" and self._jobs.get(record.job_id, {}).get("logs"):
+            self._done += 1
+            self._finished(self._jobs[record.job_id])
+        elif event == "job_error":
+            self._failed = True
+            job = self._jobs.get(record.jobid, {"stage": record.rule_name, "logs": [], "started": 0})
+            self._say(f"\nerror in {job['stage']}\n{failure(job['logs'], job['started'])}\n")
+        elif "Nothing to be done" in str(record.msg):
+            page = self._report()
+            self._say("Nothing to do: every product is up to date." + (f"\nThe report: {page}" if page else ""))
+        elif str(record.msg).startswith("Terminating processes on user request"):
+            self._failed = True
+            self._say("\nStopping on request.")
+
+    def _finished(self, job: dict[str, Any]) -> None:
+        words = next((text.strip() for log in job["logs"] if (text := _read(log, job["started"]))), job["stage"])
+        count = f"{self._done:>{len(str(self._total))}}/{self._total}"
+        self._say(line(count, time.monotonic() - job["start"], words))
+
+    def succeeded(self) -> None:
+        """The end of a good run: what was found, and where the report is."""
+        page = self._report()
+        if page is None:
+            self._say(f"Done in {time.monotonic() - self._start:.0f} s.")
+            return
+        source = Path(page).parent / "source" / "report.qmd"
+        found = findings(source.read_text(encoding="utf-8")) if source.is_file() else []
+        self._say("\n" + "\n".join(found) + f"\n\nThe report: {page} ({time.monotonic() - self._start:.0f} s)")
+
+    def stopped(self) -> None:
+        """The end of a run that failed or was stopped."""
+        self._say(f"The study stopped. {_CONTINUES}")
+
+    def _say(self, text: str) -> None:
+        print(text, file=self._stream, flush=True)
+
+    @staticmethod
+    def _event(record: logging.LogRecord) -> str:
+        return getattr(getattr(record, "event", None), "value", "")
+
+
+def stage(rule: str, wildcards: Iterable[tuple[str, str]] | dict[str, str]) -> str:
+    """Which job: its rule, and before it the trace and the part or file that it is about."""
+    about = " ".join(dict(wildcards).values())
+    return f"{about}: {rule}" if about else rule
+
+
+def line(count: str, seconds: float, words: str, width: int | None = None) -> str:
+    """One line of progress; where it is longer than the terminal, the rest is set in."""
+    width = max(width or shutil.get_terminal_size((80, 24)).columns, 60)
+    start = f"{count:>7} {seconds:6.1f} s".ljust(_INDENT)
+    return textwrap.fill(words, width, initial_indent=start, subsequent_indent=" " * _INDENT, break_long_words=False)
+
+
+def failure(logs: list[Path], started: float) -> str:
+    """Why a job failed: the message in its log; of a traceback the error alone, with the path of the log."""
+    for log in logs:
+        text = _read(log, started).strip()
+        if text and not text.startswith("Traceback (most recent call last)"):
+            return text
+        if text:
+            # The lines of calls are set in; what follows the last of them is the error itself.
+            *_, error = re.split(r"^  .*\n", text, flags=re.MULTILINE)
+            return "\n".join([*error.splitlines()[:_LONGEST_ERROR], f"The traceback is in {log}"])
+    return "It ended without a word. Was it killed, for want of memory? Fewer jobs at a time: make report CORES=1"
+
+
+def _read(log: Path, started: float) -> str:
+    """The text of a log that was written since; of a former run's, nothing."""
+    try:
+        # Some file systems keep whole seconds.
+        return log.read_text(encoding="utf-8", errors="replace") if log.stat().st_mtime >= started - 2 else ""
+    except OSError:
+        return ""
+
+
+def _says_only_that_a_job_failed(text: str) -> bool:
+    return "Exiting because a job execution failed" in text or "At least one job did not complete" in text
+
+
+def findings(source: str, most: int = 6, width: int | None = None) -> list[str]:
+    """The first sentence of each finding in the report's source (Markdown), as lines of plain text, by trace."""
+    width = max(width or shutil.get_terminal_size((80, 24)).columns, 60)
+    section = re.search(r"^#+ .*\{#sec-findings\}\n(.*?)(?=^# |^\{\{<|\Z)", source, re.MULTILINE | re.DOTALL)
+    blocks = re.split(r"\n\s*\n|\n(?=- )", section[1]) if section else []
+    traces: dict[str, list[str]] = {}
+    heading = ""
+    for block in (block.strip() for block in blocks):
+        if block.startswith("- "):
+            traces.setdefault(heading, []).append(_plain(block[2:]))
+        elif block.startswith("**"):
+            heading = _plain(block)
+    each = max(2, most // max(len(traces), 1))
+    lines = []
+    for heading, found in traces.items():
+        lines += [heading] if heading else []
+        for sentence in found[:each]:
+            lines.append(textwrap.fill(sentence, width, initial_indent="- ", subsequent_indent="  "))
+    return lines
+
+
+def _plain(text: str) -> str:
+    """The first sentence of a piece of Markdown without its marks."""
+    text = re.sub(r"\s*\(see @[^)]*\)|;? see @[\w-]+|\*\*", "", text)
+    text = " ".join(html.unescape(text).split())
+    return re.split(r"(?<=[.!?]) (?=[A-Z])", text)[0]
