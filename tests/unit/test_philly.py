@@ -812,6 +812,23 @@ def test_use_against_plain_sums_in_any_order_and_any_pieces(held, rows, chunk):
     assert use.rows() == [(owner, *expected[owner]) for owner in sorted(expected)]
 
 
+def test_who_held_which_gpu_with_the_job_it_was_for(raw):
+    tables = raw(
+        [
+            job(attempt(0, 60, part("m1", 0)), attempt(60, 120, part("m1", 0), part("m2", 1)), status="Killed"),
+            job(attempt(0, None, part("m1", 0)), attempt(60, 60, part("m1", 0))),  # nothing held
+            job(),
+        ]
+    )
+    held = philly.held_gpus(tables)
+    assert held.select("owner", "attempt", "machine", "gpu", "outcome", "gpus", "servers").rows() == [
+        (0, 0, "m1", 0, "cancelled", 1, 1),
+        (0, 1, "m1", 0, "cancelled", 1, 2),
+        (0, 1, "m2", 1, "cancelled", 1, 2),
+    ]
+    assert held["start_s"].to_list() == [T, T + 60, T + 60]
+
+
 def test_use_is_rounded_once_halves_up(raw):
     tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*minutes("m1", 0, [padded(0.05)])))
     assert philly.jobs(tables)["gpu_used_milli"].to_list() == [1]

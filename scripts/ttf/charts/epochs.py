@@ -35,11 +35,9 @@ def epochs(table: pl.DataFrame, summary: pl.DataFrame, study: Study) -> Figure:
         ],
     )
     y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"share of {study.units}"))
-    panel = (
-        base.mark_rule(opacity=0.5).encode(y=alt.Y("ci_low:Q", scale=alt.Scale(domain=[0, 1])), y2="ci_high:Q")
-        + base.mark_line(strokeWidth=2).encode(y=y)
-        + base.mark_point(filled=True, size=30).encode(y=y)
-    )
+    panel = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
+        y=alt.Y("ci_low:Q", scale=alt.Scale(domain=[0, 1])), y2="ci_high:Q"
+    ) + base.mark_line(strokeWidth=2).encode(y=y)
     # Side by side, or the intervals would hide each other.
     rows = [
         row | {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}

@@ -12,6 +12,8 @@ EVERY = "all together"
 COLOURS = {name: OUTCOME_COLOURS[name] for name in ("success", "failure", "cancelled")} | {EVERY: INK}
 RESOURCES = {"cpu": "CPU", "memory": "memory"}
 MINUTES = {"all": "all minutes", "held": "GPU held"}
+# A mean is named in a title only if at least so many jobs stand behind it.
+FEWEST = 10
 SUBTITLE = "Bar: the middle half. Line: median. Diamond: mean. Filled circle: 90th percentile; open circle: 95th."
 POOLED = (
     "The minutes of a job hang together, so that these are ranges of what was measured, and no interval of an estimate."
@@ -57,12 +59,13 @@ def gpu_use_by_servers(table: pl.DataFrame, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with 8 or 16 GPUs has readings on whole servers")
     names = [f"{row['job_gpus']} GPUs on {count(row['servers'], 'server')}" for row in known.iter_rows(named=True)]
-    known = known.with_columns(row=pl.Series(names), note=_notes(known))
-    wide = known.filter(pl.col("job_gpus") == "16")
-    told = wide if wide.height else known
+    notes = [f"{row['n']:,} ({count(row['jobs'], study.unit)})" for row in known.iter_rows(named=True)]
+    known = known.with_columns(row=pl.Series(names), note=pl.Series(notes))
+    wide = known.filter(pl.col("job_gpus") == "16", pl.col("jobs") >= FEWEST)
+    told = wide if wide.height else known.sort("jobs", descending=True, maintain_order=True).head(1)
     first, last = told.row(0, named=True), told.row(-1, named=True)
     title = f"{first['row']} were used {percent(first['mean_share'])} on average" + (
-        f", on {last['servers']} servers {percent(last['mean_share'])}" if last is not first and told.height > 1 else ""
+        f", on {last['servers']} servers {percent(last['mean_share'])}" if told.height > 1 else ""
     )
     return figure(
         _ranges(known, "GPU use", None, study).properties(width=500, height=alt.Step(28)),
@@ -72,7 +75,8 @@ def gpu_use_by_servers(table: pl.DataFrame, study: Study) -> Figure:
         subtitle=SUBTITLE,
         caption=(
             f"Readings by GPU and minute of {study.units} with exactly 8 or 16 GPUs, by the servers of the attempt "
-            "that held them; 8 GPUs on 1 server and 16 on 2 have them to themselves. n: readings. " + POOLED
+            "that held them; 8 GPUs on 1 server and 16 on 2 have them to themselves. Beside "
+            f"each row its readings and {study.units}. " + POOLED
         ),
         alt_text=f"Ranges of GPU use for {count(known.height, 'spread')}. {title}.",
     )

@@ -84,17 +84,32 @@ def best_epochs(losses: pl.DataFrame) -> pl.DataFrame:
     near_s: when that one ended, last_s: when the last did. A loss that is no finite number belongs to an epoch that
     ran, and is never the lowest; of a job without any other the places are blank.
     """
-    order = ["job", "epoch"]
-    epochs = losses.sort(*order, "time_s", maintain_order=True).unique(order, keep="last", maintain_order=True)
+    # Numbers in the order of the ids: sorted in a fraction of the time.
+    ids = losses.select("job").unique().sort("job").with_row_index("number")
+    numbered = losses.join(ids, on="job", how="left", maintain_order="left").drop("job")
+    epochs = numbered.sort("number", "epoch", "time_s", maintain_order=True)
+    again = pl.struct("number", "epoch").shift(-1) == pl.struct("number", "epoch")
+    epochs = epochs.filter(~again.fill_null(False))
     finite = pl.when(pl.col("loss").is_finite()).then("loss")
-    lowest = finite.min()
-    near = finite <= lowest + NEAR * lowest.abs()
-    return epochs.group_by("job", maintain_order=True).agg(
-        epochs=pl.len().cast(pl.Int64),
-        lowest_at=(finite == lowest).fill_null(False).arg_true().first().cast(pl.Int64) + 1,
-        near_at=near.fill_null(False).arg_true().first().cast(pl.Int64) + 1,
-        near_s=pl.col("time_s").filter(near.fill_null(False)).first(),
-        last_s=pl.col("time_s").max(),
+    lowest = finite.min().over("number")
+    epochs = epochs.select(
+        "number",
+        "time_s",
+        place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("number"),
+        is_lowest=(finite == lowest).fill_null(False),
+        is_near=(finite <= lowest + NEAR * lowest.abs()).fill_null(False),
+    )
+    near = epochs.filter("is_near").unique("number", keep="first", maintain_order=True)
+    return (
+        epochs.group_by("number")
+        .agg(epochs=pl.len().cast(pl.Int64), last_s=pl.col("time_s").max())
+        .join(
+            epochs.filter("is_lowest").group_by("number").agg(lowest_at=pl.col("place").min()), on="number", how="left"
+        )
+        .join(near.select("number", near_at="place", near_s="time_s"), on="number", how="left")
+        .join(ids, on="number")
+        .sort("number")
+        .select("job", "epochs", "lowest_at", "near_at", "near_s", "last_s")
     )
 
 
