@@ -120,11 +120,16 @@ class Progress(logging.Handler):
         self._say(f"The study stopped. {_CONTINUES}")
 
     def _say(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        print(_without_control(text), file=self._stream, flush=True)
 
     @staticmethod
     def _event(record: logging.LogRecord) -> str:
         return getattr(getattr(record, "event", None), "value", "")
+
+
+def _without_control(text: str) -> str:
+    """The text with control characters written out: a message may quote a row, and a row may hold anything."""
+    return re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def stage(rule: str, wildcards: Iterable[tuple[str, str]] | dict[str, str]) -> str:

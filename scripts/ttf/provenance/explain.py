@@ -119,7 +119,7 @@ class _Tree:
     def _write(self, depth: int, text: str) -> None:
         indent = "  " * depth
         self.lines += textwrap.wrap(
-            text,
+            "".join(letter if letter.isprintable() else "?" for letter in text),  # a value may come from a trace
             max(self._width, len(indent) + 40),
             initial_indent=indent,
             subsequent_indent=indent + "    ",

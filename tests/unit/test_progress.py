@@ -1,0 +1,166 @@
+"""What a person sees of a run: lines of finished jobs, messages of failed ones, the findings at the end."""
+
+import io
+import logging
+import os
+import time
+
+import pytest
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake.logging import LogEvent
+from study.progress import Progress, failure, findings, line, stage
+
+
+def record(message=None, level=logging.INFO, **extra):
+    made = logging.LogRecord("snakemake.logging", level, "", 0, message, (), None)
+    made.__dict__ |= extra
+    return made
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of one job, `fit` of the trace `mine`, as Snakemake tells of it."""
+
+    class Run:
+        log = tmp_path / "fit.log"
+        stream = io.StringIO()
+        page = "results/report/index.html"
+
+        def __init__(self):
+            self.progress = Progress(lambda: self.page, stream=self.stream)
+
+        def tell(self, event=None, message=None, **extra):
+            self.progress.handle(record(message, event=event, **extra))
+
+        def start(self):
+            self.tell(LogEvent.RUN_INFO, stats={"fit": 1, "other": 11, "all": 1, "total": 13})
+            self.tell(LogEvent.JOB_INFO, jobid=4, rule_name="fit", wildcards={"trace": "mine"}, log=[str(self.log)])
+
+        @property
+        def said(self):
+            return self.stream.getvalue()
+
+    Run.stream = io.StringIO()
+    return Run()
+
+
+def test_a_finished_job_is_one_line_from_its_log(run):
+    run.start()
+    run.log.write_text("mine: fit: 8,152 pods\n")
+    run.tell(LogEvent.JOB_FINISHED, job_id=4)
+    run.tell(LogEvent.PROGRESS, done=1, total=13)
+    assert run.said == "12 jobs to run; the log of each is in logs/.\n   1/12    0.0 s mine: fit: 8,152 pods\n"
+
+
+def test_a_job_without_a_log_of_this_run_is_named(run):
+    run.log.write_text("mine: fit: of the run before\n")
+    os.utime(run.log, (time.time() - 60,) * 2)
+    run.start()
+    run.tell(LogEvent.JOB_FINISHED, job_id=4)
+    assert run.said.endswith("s mine: fit\n")
+
+
+def test_a_failed_job_is_its_message_and_nothing_of_snakemake(run):
+    run.start()
+    run.log.write_text("data/x.csv: line 3: \x1b[31mbroken\x07.\n  Mend it.\n")
+    run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
+    assert run.said.endswith("\nerror in mine: fit\ndata/x.csv: line 3: \\x1b[31mbroken\\x07.\n  Mend it.\n\n")
+    hidden = [
+        record("Error in rule fit", logging.ERROR, event=LogEvent.JOB_ERROR),
+        record("CalledProcessError in file ...", logging.ERROR, event=LogEvent.ERROR, exception="RuleException"),
+        record("Exiting because a job execution failed. Look above", logging.ERROR),
+        record("WorkflowError:\nAt least one job did not complete successfully.", logging.ERROR),
+        record("Building DAG of jobs..."),
+    ]
+    assert not any(run.progress.leaves_to_snakemake(each) for each in hidden)
+    shown = [
+        record("MissingInputException in rule fit", logging.ERROR, event=LogEvent.ERROR, exception="RuleException"),
+        record("a warning", logging.WARNING),
+    ]
+    assert all(run.progress.leaves_to_snakemake(each) for each in shown)
+
+
+def test_without_a_graph_snakemake_speaks_for_itself():
+    lint = Progress(lambda: None, runs=lambda: False)
+    assert lint.leaves_to_snakemake(record("Congratulations"))
+    assert not lint.leaves_to_snakemake(record("Config file x is extended"))
+
+
+@pytest.mark.parametrize("page", ["results/report/index.html", None])
+def test_nothing_to_do(run, page):
+    run.page = page
+    run.tell(message=NOTHING_TO_BE_DONE_MSG)
+    words = "Nothing to do: every product is up to date.\n"
+    assert run.said == words + (f"The report: {page}\n" if page else "")
+
+
+def test_a_traceback_is_left_in_the_log(tmp_path):
+    log = tmp_path / "count.log"
+    log.write_text(
+        'Traceback (most recent call last):\n  File "x.py", line 1, in f\n    g()\n    ~^^\nValueError: one\ntwo\n'
+    )
+    assert failure([log], 0) == f"ValueError: one\ntwo\nThe traceback is in {log}"
+    assert "killed" in failure([tmp_path / "none.log"], 0)
+    assert "killed" in failure([log], time.time() + 60), "the log of a former run"
+
+
+def test_a_long_line_is_set_in():
+    told = line("3/24", 12.34, "mine: fit: " + "word " * 20, width=70).splitlines()
+    assert told[0].startswith("   3/24   12.3 s mine: fit: word")
+    assert len(told) > 1
+    assert all(len(each) <= 70 for each in told)
+    assert all(each.startswith(" " * 17 + "word") for each in told[1:])
+
+
+def test_a_stage_names_what_it_is_about():
+    assert stage("ingest_part", {"trace": "mine", "part": "week1"}) == "mine week1: ingest_part"
+    assert stage("write_config", {}) == "write_config"
+
+
+SOURCE = """---
+title: x
+---
+
+# Findings {#sec-findings}
+
+**One &lt;trace&gt;** (synthetic sample)
+
+- **22.5 % of 18 tasks failed**
+  (95 % interval 1.9 % to 23.1 %). Failures hold 0.6 %.
+- **The mean is 12.6 days** (see @sec-t1-ettr). Every failure counts.
+
+**Two**
+
+- **None failed**; see @sec-t2. And more.
+- Second.
+- Third.
+
+{{< include _one.qmd >}}
+
+# Other
+
+- not a finding
+"""
+
+
+def test_findings_are_the_first_sentences_of_the_report():
+    assert findings(SOURCE, width=80) == [
+        "One <trace> (synthetic sample)",
+        "- 22.5 % of 18 tasks failed (95 % interval 1.9 % to 23.1 %).",
+        "- The mean is 12.6 days.",
+        "Two",
+        "- None failed.",
+        "- Second.",
+        "- Third.",
+    ]
+    assert [text for text in findings(SOURCE, most=4) if text.startswith("- ")][2:] == ["- None failed.", "- Second."]
+    assert findings("# A report without them\n") == []
+
+
+def test_the_end_names_the_report(run, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "report.qmd").write_text(SOURCE)
+    run.page = str(tmp_path / "index.html")
+    run.progress.succeeded()
+    assert "- None failed.\n" in run.said
+    assert f"\nThe report: {run.page} (0 s)\n" in run.said

@@ -1,0 +1,325 @@
+"""Hashes, the manifest and what is read from it, on a study of three small files."""
+
+import hashlib
+import json
+import os
+import subprocess
+from base64 import urlsafe_b64encode
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from study.graph import jobs_behind
+from ttf.errors import StudyError
+from ttf.provenance import digests
+from ttf.provenance.digests import CHECKOUT, Memory, members, of_folder, sha256, touched
+from ttf.provenance.explain import explain
+from ttf.provenance.manifest import manifest, revision, versions
+from ttf.provenance.read import Manifest
+from ttf.provenance.verify import in_order, problems
+
+
+def job(rule, outputs, inputs, **parameters):
+    script = "scripts/write_config.py"
+    return {
+        "rule": rule,
+        "wildcards": {"trace": "mine"},
+        "script": script,
+        "parameters": parameters,
+        "inputs": inputs,
+        "code": [str(CHECKOUT / "scripts/ttf/errors.py")],
+        "outputs": outputs,
+    }
+
+
+# raw.csv -> (read) -> a folder -> (count) -> table and chart -> (show) -> page
+JOBS = [
+    job("count", ["results/mine/table.csv", "results/mine/chart.svg"], ["results/mine/raw"], most=3, blank=None),
+    job("read", ["results/mine/raw"], ["raw.csv"], files=["raw.csv"] * 40),
+    job("show", ["results/page.html"], ["results/mine/chart.svg", "results/mine/table.csv"]),
+]
+TEXTS = {
+    "raw.csv": "a,b\n",
+    "results/mine/raw/one.parquet": "1",
+    "results/mine/raw/deeper/two.parquet": "2",
+    "results/mine/raw/.snakemake_timestamp": "",
+    "results/mine/table.csv": "n\n1\n",
+    "results/mine/chart.svg": "<svg/>",
+    "results/page.html": "<p>",
+}
+
+
+def hashed(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in TEXTS.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text)
+    Path(".snakemake/metadata").mkdir(parents=True)
+    for output in (output for made in JOBS for output in made["outputs"]):
+        finished(output)
+    return tmp_path
+
+
+def finished(output):
+    """Snakemake's record of a finished output, of a folder by its time stamp."""
+    file = Path(output, ".snakemake_timestamp") if Path(output).is_dir() else Path(output)
+    record = Path(".snakemake/metadata", urlsafe_b64encode(output.encode()).decode())
+    record.write_text(json.dumps({"endtime": file.stat().st_mtime}))
+
+
+def edit(file, text="by hand"):
+    Path(file).write_text(text)
+    later = Path(file).stat().st_mtime_ns + 10**9
+    os.utime(file, ns=(later, later))
+
+
+def made():
+    return Manifest(manifest(JOBS, ["mine"], Memory(Path(".snakemake/sha256.json"))))
+
+
+def test_the_manifest(study):
+    known = made()
+    assert known["products"]["results/mine/table.csv"] == {
+        "sha256": hashed("n\n1\n"),
+        "size": 4,
+        "rule": "count",
+        "job": "mine/count",
+    }
+    assert list(known["products"]) == sorted(name for name in TEXTS if name[0] == "r" and "stamp" not in name)[1:]
+    assert known["raw"] == {"raw.csv": {"sha256": hashed("a,b\n"), "size": 4}}
+    assert list(known["code"]) == ["scripts/ttf/errors.py", "scripts/write_config.py"], "of the checkout, from there"
+    folder = of_folder("results/mine/raw", {name: hashed(text) for name, text in TEXTS.items()})
+    assert known["jobs"]["mine/count"]["inputs"] == {"results/mine/raw": folder}
+    assert known["jobs"]["mine/count"]["parameters"] == {"most": 3, "blank": None}
+    assert made() == known, "from memory"
+
+
+def test_a_folder_has_another_digest_when_a_file_or_a_name_is_another(study):
+    def digest():
+        files = members("results/mine/raw")
+        return of_folder("results/mine/raw", dict(zip(files, sha256(map(Path, files)), strict=True)))
+
+    whole = digest()
+    Path("results/mine/raw/one.parquet").rename("results/mine/raw/three.parquet")
+    renamed = digest()
+    edit("results/mine/raw/deeper/two.parquet")
+    assert len({whole, renamed, digest()}) == 3
+
+
+def test_a_file_is_read_once_per_change(study, monkeypatch):
+    memory = Memory(Path(".snakemake/sha256.json"))
+    memory.keep(memory.digests(["raw.csv"]))
+    again = Memory(Path(".snakemake/sha256.json"))
+    monkeypatch.setattr(digests, "_sha256", lambda path: "read again")
+    assert again.digests(["raw.csv"]) == {"raw.csv": hashed("a,b\n")}
+    edit("raw.csv", "b,a\n")
+    assert again.digests(["raw.csv"]) == {"raw.csv": "read again"}
+
+
+def test_a_broken_memory_is_no_memory(study):
+    Path(".snakemake/sha256.json").write_text("{")
+    assert Memory(Path(".snakemake/sha256.json")).last("raw.csv") is None
+
+
+@pytest.mark.parametrize("file", ["results/mine/table.csv", "results/mine/raw/one.parquet"])
+def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, file):
+    output = file if file.endswith("csv") else "results/mine/raw"
+    made()
+    edit(file)
+    assert touched(file, output)
+    for _ in range(2):
+        assert [name for name, about in made()["products"].items() if "edited" in about] == [file]
+    assert problems(made()) == [
+        f"{file}: edited since {'count' if output == file else 'read'} made it. Delete it and run `make report`."
+    ]
+    edit(file, "made anew")
+    if output != file:
+        edit("results/mine/raw/.snakemake_timestamp", "")
+        edit("results/mine/raw/.snakemake_timestamp", "")
+    finished(output)
+    assert problems(made()) == []
+
+
+def test_a_touched_product_is_not_edited(study):
+    made()
+    edit("results/mine/table.csv", TEXTS["results/mine/table.csv"])
+    assert touched("results/mine/table.csv", "results/mine/table.csv")
+    assert not any("edited" in about for about in made()["products"].values())
+
+
+def test_where_snakemake_kept_no_record_nobody_knows(study):
+    for record in Path(".snakemake/metadata").iterdir():
+        record.unlink()
+    edit("results/mine/table.csv")
+    assert not touched("results/mine/table.csv", "results/mine/table.csv")
+
+
+def test_a_record_with_a_long_name(study):
+    output = f"results/{'long/' * 60}table.csv"
+    Path(output).parent.mkdir(parents=True)
+    Path(output).write_text("x")
+    name = urlsafe_b64encode(output.encode()).decode()
+    record = Path(".snakemake/metadata", f"@{name[:254]}", name[254:])
+    record.parent.mkdir()
+    record.write_text(json.dumps({"endtime": 7.5}))
+    assert digests.made_at(output) == 7.5
+
+
+def test_all_in_order(study):
+    known = made()
+    assert problems(known) == []
+    assert in_order(known) == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
+
+
+def test_what_is_wrong_has_a_line_each(study):
+    known = made()
+    edit("raw.csv")
+    edit("results/mine/raw/one.parquet")
+    Path("results/page.html").unlink()
+    edit("results/mine/table.csv")
+    finished("results/mine/table.csv")
+    assert problems(known) == [
+        "raw.csv: changed since read used it; 5 products out of date. Run `make report`.",
+        "results/mine/raw/one.parquet: edited since read made it. Delete it and run `make report`.",
+        "results/mine/table.csv: made anew by count since the manifest was written. "
+        "Run `make report`, which writes it.",
+        "results/page.html: missing. Run `make report`: show makes it again.",
+    ]
+    Path("raw.csv").unlink()
+    assert problems(known)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
+
+
+def test_products_after(study):
+    known = made()
+    assert known.users("results/mine/raw/one.parquet") == ["mine/count"]
+    assert known.products_after(["mine/count"]) == {
+        "results/mine/chart.svg",
+        "results/mine/table.csv",
+        "results/page.html",
+    }
+
+
+def test_the_tree_of_a_product(study):
+    short = {name: hashed(text)[:12] for name, text in TEXTS.items()}
+    assert explain(made(), "results/page.html").splitlines() == [
+        f"results/page.html, 3 bytes, sha256 {short['results/page.html']}",
+        "  by show: scripts/write_config.py and 1 module",
+        "    from results/mine/chart.svg, results/mine/table.csv",
+        "      by count: scripts/write_config.py and 1 module",
+        "      with most = 3",
+        "        from results/mine/raw",
+        "          by read: scripts/write_config.py and 1 module",
+        "          with files = [raw.csv, raw.csv, raw.csv, raw.csv, raw.csv, raw.csv, raw.…",
+        f"            from raw.csv, 4 bytes, sha256 {short['raw.csv']}, raw",
+    ]
+    assert explain(made(), "./results/mine/table.csv").splitlines()[0].startswith("results/mine/table.csv, 4 bytes")
+    assert explain(made(), "mine/raw/one.parquet").splitlines()[1] == "  by read: scripts/write_config.py and 1 module"
+    edited = made()
+    edit("results/page.html")
+    assert "results/page.html (edited since), 3 bytes" in explain(edited, "results/page.html")
+
+
+def test_the_tree_of_a_number(study):
+    metrics = "results/mine/metrics.json"
+    value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv"}
+    Path(metrics).write_text(json.dumps({"mttf.all": value, "gpu": value | {"value": "\x1b[2J", "n": None}}))
+    jobs = [*JOBS, job("summarise", [metrics], ["results/mine/table.csv"])]
+    known = Manifest(manifest(jobs, ["mine"], Memory(Path(".snakemake/sha256.json"))))
+    tree = explain(known, metrics, "mttf.all").splitlines()
+    assert tree[:4] == [
+        "mttf.all = 12.5 s (n = 1,200), in results/mine/metrics.json",
+        "  by summarise: scripts/write_config.py and 1 module",
+        f"    from results/mine/table.csv, 4 bytes, sha256 {hashed(TEXTS['results/mine/table.csv'])[:12]}",
+        "      by count: scripts/write_config.py and 1 module",
+    ]
+    assert "\x1b" not in explain(known, metrics, "gpu")
+    with pytest.raises(StudyError, match=r"no number mtf\.all\. Did you mean mttf\.all\?"):
+        explain(known, metrics, "mtf.all")
+    with pytest.raises(StudyError, match="holds no numbers by key"):
+        explain(known, "results/mine/table.csv", "mttf.all")
+    with pytest.raises(StudyError, match=r"Did you mean results/mine/table\.csv"):
+        explain(known, "results/mine/tabel.csv")
+
+
+def test_no_manifest_and_a_broken_one(study):
+    with pytest.raises(StudyError, match="there is no manifest yet"):
+        Manifest.read()
+    Path("results/manifest.json").write_text("{")
+    with pytest.raises(StudyError, match="Delete it"):
+        Manifest.read()
+
+
+def test_the_revision_of_a_checkout(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *identity, *arguments], check=True, capture_output=True)
+
+    assert revision(tmp_path) == {
+        "revision": None,
+        "changed": None,
+        "reason": "the workflow is not a git checkout with a commit",
+    }
+    git("init")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/a.py").write_text("1\n")
+    git("add", ".")
+    git("commit", "-m", "one")
+    at = revision(tmp_path)
+    assert len(at["revision"]) == 40
+    assert (at["changed"], at["reason"]) == (False, None)
+    (tmp_path / "notes.txt").write_text("no part of the code\n")
+    assert revision(tmp_path) == at
+    (tmp_path / "scripts/b.py").write_text("2\n")
+    assert revision(tmp_path) == at | {"changed": True}
+    assert revision(tmp_path / "scripts")["reason"] == "the workflow lies inside another repository"
+    monkeypatch.setenv("PATH", "")
+    assert revision(tmp_path)["reason"] == "git is not installed"
+
+
+def test_versions_of_what_the_project_names(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["pytest>=9.2", "no-such-package-here>1,<2"]\n')
+    assert versions(tmp_path / "pyproject.toml") == {"pytest": pytest.__version__, "no-such-package-here": None}
+
+
+def test_jobs_behind_products():
+    def of_graph(rule, output, script="../../scripts/a.py", **inputs):
+        given = [path for paths in inputs.values() for path in ([paths] if isinstance(paths, str) else paths)]
+
+        class Input(list):
+            get = inputs.get
+
+        class Job(SimpleNamespace):
+            __hash__ = object.__hash__
+
+        return Job(
+            rule=SimpleNamespace(name=rule, basedir="/checkout/workflow/rules", script=script),
+            wildcards_dict={},
+            params={"most": 3},
+            input=Input(given),
+            output=[output],
+        )
+
+    graph = [
+        of_graph("last", "results/c", made="results/b"),
+        of_graph("other", "results/d", made="results/a"),
+        of_graph("middle", "results/b", made=["results/a", "text.qmd"], code="scripts/ttf/m.py"),
+        of_graph("first", "results/a", raw="raw.csv", code=["scripts/ttf/m.py", "scripts/ttf/k.py"]),
+    ]
+    found = jobs_behind(["results/c"], graph, Path("/checkout"))
+    assert [about["rule"] for about in found] == ["first", "middle", "last"]
+    assert found[1] == {
+        "rule": "middle",
+        "wildcards": {},
+        "script": "scripts/a.py",
+        "parameters": {"most": 3},
+        "inputs": ["results/a", "text.qmd"],
+        "code": ["scripts/ttf/m.py"],
+        "outputs": ["results/b"],
+    }
+    assert found[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
+    assert jobs_behind(["raw.csv"], graph, Path("/checkout")) == []
