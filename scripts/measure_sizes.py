@@ -6,12 +6,14 @@ from ttf.entry import run_rule
 def main(snakemake):
     import polars as pl
     from ttf.charts.figure import Study
+    from ttf.charts.over_time import over_time_chart
     from ttf.charts.saving import save_charts
     from ttf.charts.sizes import mttf_by_gpus_chart
     from ttf.infra import EVENT
     from ttf.lives import strata_in
     from ttf.stats import sizes
     from ttf.stats.mttf import mean_time_to_failure
+    from ttf.stats.over_time import failure_rate_over_time, with_domains
     from ttf.stats.survival import survival_tables
     from ttf.tables import write_csv
 
@@ -33,11 +35,20 @@ def main(snakemake):
     write_csv(by_gpus, output.mttf_by_gpus)
     write_csv(rate, output.node_failure_rate)
     write_csv(law, output.size_law)
+    told, cause_is = lives, "cause"
+    if basis == "proxy" and "reasons" in dict(snakemake.input.items()):
+        # Nothing lays a failure to a cause but the words and codes that the taxonomy reads.
+        told, cause_is = with_domains(lives, pl.read_parquet(snakemake.input.reasons)), "domain"
+    over_time = failure_rate_over_time(told, basis, gpus_a_node, cause_is)
+    write_csv(over_time, output.failure_rate_over_time)
     strata = strata_in(lives, params.strata)
     write_csv(survival_tables(lives, EVENT, strata)[1], output.survival_summary_infra)
     write_csv(mean_time_to_failure(lives, EVENT, strata), output.mttf_infra)
     study = Study(params.unit, params.synthetic)
-    drawn = {"mttf_by_gpus": mttf_by_gpus_chart(by_gpus, rate, study)}
+    drawn = {
+        "mttf_by_gpus": mttf_by_gpus_chart(by_gpus, rate, study),
+        "failure_rate_over_time": over_time_chart(over_time, study),
+    }
     save_charts(drawn, output.specs, output.index)
     failures = rate["failures"][0]
     return f"{failures:,} failures in {rate['node_days'][0]:,.0f} node-days ({basis})"

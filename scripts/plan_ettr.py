@@ -5,10 +5,12 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     import polars as pl
+    from ttf.charts.contour import contour_chart
     from ttf.charts.ettr import ettr_by_gpus
     from ttf.charts.figure import Study
     from ttf.charts.planner import planner
     from ttf.charts.saving import save_charts
+    from ttf.stats.contour import ettr_contour
     from ttf.stats.job_runs import queue_of
     from ttf.stats.plans import Habits, assumptions, mitigation_table, node_rate, plan_tables
     from ttf.tables import read_csv, write_csv
@@ -29,9 +31,12 @@ def main(snakemake):
     write_csv(mitigation_table(rate, habits[0], sizes), output.mitigations)
     assumed = assumptions(rates, habits[0], queue, asked["run_gpus"])
     write_csv(assumed, output.ettr_assumptions)
+    contour = ettr_contour(rate, habits[0], asked["run_gpus"])
+    write_csv(contour, output.ettr_contour)
     study = Study(params.unit, params.synthetic)
     drawn = {
         "ettr_by_gpus": ettr_by_gpus(table, rates, asked["run_gpus"], study),
+        "ettr_contour": contour_chart(contour, rates, habits[0], study),
         "ettr_planner": planner(rates, habits[0], asked["run_gpus"], study),
     }
     save_charts(drawn, output.specs, output.index)

@@ -21,6 +21,7 @@ _TEXT = {
     *("zone", "role", "gpu_type", "weighted_by", "status"),
     *("job_gpus", "machine_minutes"),
     *("gpu_bucket", "which", "scope"),
+    *("state", "cause", "population"),
 }
 _TRUTH = {
     "reject",
@@ -56,6 +57,8 @@ _WHOLE = {
     *("servers", "held_gpu_minutes", "held_gpu_minutes_in_span", "out_of_range"),
     *("jobs_logged", "epochs", "needing_all", "timed_jobs"),
     *("zeros", "negative", "unknown", "longest_s", "out_of_order", "overtaken", "left_out", "retries"),
+    *("count", "with_gpu", "n_with_gpu", "gpus_max", "from_day", "to_day", "window_days"),
+    *("runtime_n", "runtime_sum_s", "runtime_max_s", "queue_n", "queue_sum_s", "queue_max_s"),
 }
 
 

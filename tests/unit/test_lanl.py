@@ -49,7 +49,7 @@ def test_columns_of_a_life(raw):
     lives = lanl.lives(raw(row))
     strata = dict.fromkeys(["system", "machine_type", "cpu_type"], pl.String)
     causes = dict.fromkeys(lanl.CAUSES, pl.Boolean)
-    assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"repair_s": pl.Int64})
+    assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64})
     known = {name: value for name, value in lives.row(0, named=True).items() if value is not None}
     assert known == dict.fromkeys(lanl.CAUSES, False) | {
         "unit_id": "1/0",

@@ -18,7 +18,8 @@ FROM_PLANS = {"plan_ettr", "summarise"} | REPORT_AND_PICTURES
 FROM_SIZES = {"measure_sizes"} | FROM_PLANS
 FROM_LOSSES = {"measure_losses", "summarise"} | REPORT_AND_PICTURES
 FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT_AND_PICTURES
-FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS
+FROM_STATES = {"describe_states", "summarise"} | REPORT_AND_PICTURES
+FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS | FROM_STATES
 FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
 FROM_JOBS |= {"correlate", "describe_workload"}
 FROM_TYPED = {"derive_runtimes", "derive_placements"} | FROM_JOBS
@@ -43,6 +44,8 @@ EDITED_MODULES = {
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
     "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES | FROM_LEMONS | {"recompute_ettr"},
     "scripts/ttf/stats/sizes.py": FROM_SIZES,
+    "scripts/ttf/stats/over_time.py": FROM_SIZES,
+    "scripts/ttf/stats/states.py": FROM_STATES,
     "scripts/ttf/placements.py": FROM_TYPED,
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,

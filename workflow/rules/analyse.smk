@@ -226,17 +226,30 @@ for life_format in LIFE_FORMATS:
 
 
 rule measure_sizes:
-    """Mean time to failure at every job size, the failure rate of a node, its projection, and whether 1/N holds."""
+    """Mean time to failure at every job size, the failure rate of a node, also over time, its projection, the 1/N law."""
     input:
         unpack(lambda wildcards: ({"nodes": "results/{trace}/nodes.parquet"} if wildcards.trace in JOB_TRACES else {})),
+        # By whose domains failures are told apart where nothing else does.
+        unpack(
+            lambda wildcards: (
+                {"reasons": "results/{trace}/reasons.parquet"} if wildcards.trace in REASON_TRACES else {}
+            )
+        ),
         lives="results/{trace}/lives_infra.parquet",
         code=code_of("measure_sizes"),
     output:
         **analysis(
             "sizes",
             traces=REGISTRY,
-            tables=["mttf_by_gpus", "node_failure_rate", "size_law", "survival_summary_infra", "mttf_infra"],
-            charts=["mttf_by_gpus"],
+            tables=[
+                "mttf_by_gpus",
+                "node_failure_rate",
+                "size_law",
+                "survival_summary_infra",
+                "mttf_infra",
+                "failure_rate_over_time",
+            ],
+            charts=["mttf_by_gpus", "failure_rate_over_time"],
         ),
     log:
         "logs/{trace}/measure_sizes.log",

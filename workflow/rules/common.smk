@@ -155,6 +155,7 @@ THEMES = {
     "philly_checks": "Data quality",
     "outcome": "Outcomes",
     "outcomes": "Outcomes",
+    "states": "Outcomes",
     "taxonomy": "Outcomes",
     "runtime": "Run times and requests",
     "workload": "Run times and requests",

@@ -16,8 +16,8 @@ rule plan_ettr:
         **analysis(
             "ettr",
             traces=config["study"],
-            tables=["ettr", "ettr_outlook", "mitigations", "ettr_assumptions"],
-            charts=["ettr_by_gpus", "ettr_planner"],
+            tables=["ettr", "ettr_outlook", "mitigations", "ettr_assumptions", "ettr_contour"],
+            charts=["ettr_by_gpus", "ettr_contour", "ettr_planner"],
         ),
     log:
         "logs/{trace}/plan_ettr.log",

@@ -12,6 +12,7 @@ from ttf.report.lost_work import lost_work_tables
 from ttf.report.philly_checks import philly_checks
 from ttf.report.queueing import queueing_tables
 from ttf.report.sizes import sizes_tables
+from ttf.report.states import states_tables
 from ttf.report.tables import html_table
 from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
@@ -70,6 +71,7 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "hazards": hazards,
     "drift": _drift,
     "lifetimes": lifetimes_tables,
+    "states": states_tables,
     "sizes": sizes_tables,
     "ettr": ettr.planned,
     "ettr_measured": ettr.measured,

@@ -55,9 +55,10 @@ SERVICE_SCHEMA = {
 def lives(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
     """One row per at-risk period, with LIFE_COLUMNS (trace blank) and these columns:
 
-    system, machine_type, cpu_type; a Boolean per cause (CAUSES): it began the outage that ended the life; repair_s:
-    seconds that outage lasted, blank if none did. Rows stand by system in file order, then by node (those never seen
-    last), then by time; life_id counts a node's lives from 0. nodes is 1, GPU request 0. A period of 0 s is no life.
+    system, machine_type, cpu_type; a Boolean per cause (CAUSES): it began the outage that ended the life; start_s:
+    when the life began (s since 1970); repair_s: seconds that outage lasted, blank if none did. Rows stand by
+    system in file order, then by node (those never seen last), then by time; life_id counts a node's lives from 0.
+    nodes is 1, GPU request 0. A period of 0 s is no life.
     Raises StudyError where a month of service cannot be read.
     """
     rows = raw["outages"].collect()
@@ -84,6 +85,7 @@ def lives(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             nodes=pl.lit(1),
             **{name: pl.col(name) for name in STRATA},
             **{cause: pl.col(cause).fill_null(False) for cause in CAUSES},
+            start_s="at_s",
             repair_s="repair_s",
         )
     )

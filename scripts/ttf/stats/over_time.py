@@ -1,0 +1,192 @@
+"""The failure rate of a node over time, in windows that roll on by days (Kokolis et al., HPCA 2025, their figure 5).
+
+Every run's time is split over the days that it lies in, to the second, so that a run of weeks is at risk in each of
+them and not on the day of its end alone, where its failure counts. A rate is failures over node-days of one window.
+"""
+
+import numpy as np
+import polars as pl
+from scipy.special import gammainccinv, gammaincinv
+
+from ttf.infra import EVENT
+from ttf.stats.mttf import SECONDS_A_DAY
+
+# The longest of these that the trace holds so many times over: the paper does not say what it took.
+WINDOWS_DAYS = (30, 7, 1)
+FEWEST_WINDOWS = 3
+# A trace of more days has a window every few days.
+MOST_WINDOWS = 1000
+# Beyond that a time stamp is wrong: 250 years.
+MOST_DAYS = 91_000
+MOST_CAUSES = 5
+CONFIDENCE = 0.9
+# A clock that shows a later moment when the trace begins counts from 1970: no trace is 20 years long.
+YEAR_1990_S = 631_152_000
+EVERY, OTHER, UNTOLD = "all", "other", "not told"
+
+OVER_TIME_SCHEMA = {
+    "by": pl.String,
+    "cause": pl.String,
+    "window": pl.String,
+    "from_day": pl.Int64,
+    "to_day": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "window_days": pl.Int64,
+    "failures": pl.Int64,
+    "node_days": pl.Float64,
+    "failures_per_1000_node_days": pl.Float64,
+    "confidence": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "basis": pl.String,
+    "reason": pl.String,
+}
+
+
+def with_domains(lives: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
+    """Infra lives with the domain of their failure's reason as `cause`; blank where none, or more than one, is told.
+
+    reasons: reasons.parquet.
+    """
+    unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
+    told = reasons.select("domain", unit_id=unit, life_id="attempt").unique(["unit_id", "life_id"], keep="none")
+    return lives.join(told, on=["unit_id", "life_id"], how="left", maintain_order="left").with_columns(cause="domain")
+
+
+def failure_rate_over_time(
+    lives: pl.DataFrame, basis: str | None, gpus_a_node: int | None, cause_is: str = "cause"
+) -> pl.DataFrame:
+    """Failures per 1000 node-days in rolling windows, OVER_TIME_SCHEMA: of all causes, then of each; in time's order.
+
+    lives: infra lives; those of jobs count if they asked for a GPU, over whole nodes of `gpus_a_node` GPUs; those of
+    components over their own `nodes`. Runs without a start or a known time are left out. Days are those of UTC where
+    the clock counts from 1970, else 24 h from the trace's first start; from_day and to_day count from 0. window: `30
+    days to 2023-05-30`, or `days 1 to 30`. A failure counts on the day of its run's last second. by: `all`, or
+    `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and
+    where all failures have the same there are no such rows. The interval is Garwood's at CONFIDENCE. A rate that cannot
+    be given is blank, with a reason.
+    """
+    shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
+    if not lives["start_s"].count():
+        return _frame([shared | {"reason": "the trace gives no times of starting"}])
+    runs = _at_work(lives, gpus_a_node)
+    if not runs.height:
+        return _frame([shared | {"reason": "no run with a known start and time"}])
+    first_s = runs["start_s"].min()
+    calendar = first_s >= YEAR_1990_S
+    origin = first_s // SECONDS_A_DAY * SECONDS_A_DAY if calendar else first_s
+    # A run that ends at midnight was at risk until the day before.
+    last_s = pl.max_horizontal("start_s", pl.col("end_s") - 1)
+    days = 1 + (runs.select(last_s.max()).item() - origin) // SECONDS_A_DAY
+    if days > MOST_DAYS:
+        return _frame([shared | {"reason": f"the times of the trace are {days:,} days apart: a clock was wrong"}])
+    window = window_days(days)
+    ends = np.arange(window - 1, days, -(-days // MOST_WINDOWS))
+    exposure = _in_windows(exposure_by_day(runs, origin, days), ends, window)
+    failed = runs.filter("failed").select(day=(last_s - origin) // SECONDS_A_DAY, cause="cause")
+    shared |= {"window_days": window}
+    about = pl.DataFrame({"to_day": ends, "exposure": exposure}).with_columns(
+        from_day=pl.col("to_day") - window + 1, end_s=origin + SECONDS_A_DAY * (pl.col("to_day") + 1)
+    )
+    about = about.with_columns(start_s=pl.col("end_s") - window * SECONDS_A_DAY, window=_name(calendar, window))
+    parts = []
+    for by, cause, mine in [(EVERY, None, failed), *_causes(failed, cause_is)]:
+        counts = np.bincount(mine["day"].to_numpy(), minlength=days).astype(np.int64)
+        rows = about.with_columns(failures=pl.Series(_in_windows(counts, ends, window)))
+        parts.append(_rates(rows, shared | {"by": by, "cause": cause}))
+    return pl.concat(parts)
+
+
+def window_days(days: int) -> int:
+    """How many days a window has, of a trace of so many: see WINDOWS_DAYS."""
+    return next((window for window in WINDOWS_DAYS if days >= FEWEST_WINDOWS * window), WINDOWS_DAYS[-1])
+
+
+def exposure_by_day(runs: pl.DataFrame, origin: int, days: int) -> np.ndarray:
+    """Node-seconds at risk on each day from `origin` on, exactly: Int64.
+
+    runs: start_s, end_s (not before it, and within the days), nodes (Int64, all known).
+    """
+    start, end, nodes = (runs[name].to_numpy() for name in ("start_s", "end_s", "nodes"))
+    start, end = start - origin, end - origin
+    first, last = start // SECONDS_A_DAY, end // SECONDS_A_DAY
+    whole = nodes * SECONDS_A_DAY
+    sums = np.zeros(days + 2, dtype=np.int64)
+    # What is left of its first day, and what its last day had; the days between are whole. Where both are one day, the
+    # whole day taken back before it began leaves just what lies between start and end.
+    np.add.at(sums, first, nodes * ((first + 1) * SECONDS_A_DAY - start))
+    np.add.at(sums, last, nodes * (end - last * SECONDS_A_DAY))
+    steps = np.zeros(days + 2, dtype=np.int64)
+    np.add.at(steps, first + 1, whole)
+    np.subtract.at(steps, last, whole)
+    return (sums + np.cumsum(steps))[:days]
+
+
+def _at_work(lives: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
+    """start_s, end_s, nodes, failed and cause of the runs whose time at risk is known."""
+    is_component = lives["basis"].first() == "component"
+    nodes = pl.col("nodes") if is_component else (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
+    return lives.select(
+        "start_s",
+        "cause",
+        end_s=pl.col("start_s") + pl.col("duration_s"),
+        nodes=nodes,
+        failed=(pl.col("event") == EVENT).fill_null(False),
+    ).filter(pl.col("end_s").is_not_null() & (pl.col("end_s") >= pl.col("start_s")) & (pl.col("nodes") > 0))
+
+
+def _causes(failed: pl.DataFrame, cause_is: str) -> list[tuple[str, str, pl.DataFrame]]:
+    """(by, cause, its failures) of the causes with the most failures, then of all others, then of those not told."""
+    counts = failed["cause"].drop_nulls().value_counts().sort("count", "cause", descending=[True, False])
+    if counts.height + (failed["cause"].null_count() > 0) < 2 or not counts.height:
+        return []
+    named = counts["cause"].head(MOST_CAUSES).to_list()
+    parts = [(cause_is, cause, failed.filter(pl.col("cause") == cause)) for cause in named]
+    parts += [
+        (cause_is, OTHER, failed.filter(pl.col("cause").is_not_null() & ~pl.col("cause").is_in(named))),
+        (cause_is, UNTOLD, failed.filter(pl.col("cause").is_null())),
+    ]
+    return [part for part in parts if part[2].height]
+
+
+def _in_windows(by_day: np.ndarray, ends: np.ndarray, window: int) -> np.ndarray:
+    running = np.concatenate([[0], np.cumsum(by_day)])
+    return running[ends + 1] - running[ends + 1 - window]
+
+
+def _name(calendar: bool, window: int) -> pl.Expr:
+    if calendar:
+        last = pl.from_epoch(pl.col("end_s") - 1, time_unit="s").dt.strftime("%Y-%m-%d")
+        return last if window == 1 else pl.format(f"{window} days to {{}}", last)
+    if window == 1:
+        return pl.format("day {}", pl.col("to_day") + 1)
+    return pl.format("days {} to {}", pl.col("from_day") + 1, pl.col("to_day") + 1)
+
+
+def _rates(rows: pl.DataFrame, shared: dict) -> pl.DataFrame:
+    failures, exposure = rows["failures"].to_numpy(), rows["exposure"].to_numpy().astype(float)
+    tail = (1 - CONFIDENCE) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(failures > 0, gammaincinv(failures, tail), 0.0)
+        per = 1000 * SECONDS_A_DAY / exposure
+        rates = {"failures_per_1000_node_days": failures * per, "ci_low": low * per}
+        rates["ci_high"] = gammainccinv(failures + 1, tail) * per
+    at_work = pl.col("exposure") > 0
+    none = pl.when(~at_work).then(pl.lit("no node was at work"))
+    return _frame(
+        # By NumPy, which rounds a quotient once; Polars multiplies by the reciprocal of a number.
+        rows.with_columns(node_days=pl.Series(exposure / SECONDS_A_DAY))
+        .with_columns(pl.Series(name, values) for name, values in rates.items())
+        .with_columns(pl.when(at_work).then(pl.col(name)).alias(name) for name in rates)
+        .with_columns(
+            reason=none.when(pl.col("failures") == 0).then(pl.lit("no failures: upper limit only")),
+            **{name: pl.lit(value, dtype=OVER_TIME_SCHEMA[name]) for name, value in shared.items()},
+        )
+    )
+
+
+def _frame(rows: pl.DataFrame | list[dict]) -> pl.DataFrame:
+    if not isinstance(rows, pl.DataFrame):
+        rows = pl.DataFrame([{name: row.get(name) for name in OVER_TIME_SCHEMA} for row in rows], OVER_TIME_SCHEMA)
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in OVER_TIME_SCHEMA.items())

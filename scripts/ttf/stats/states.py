@@ -1,0 +1,212 @@
+"""In which states jobs end, how they share out over sizes, and the summary row of a cluster.
+
+After Kokolis et al. (HPCA 2025), their figures 3 and 6, and the summary tables of Hu et al. (SC'21, NSDI'24). Shares of
+GPU time are quotients of exact integers.
+"""
+
+import polars as pl
+
+from ttf.infra import EVENT
+from ttf.jobs import gpu_seconds_milli, whole_gpus
+from ttf.stats.mttf import SECONDS_A_DAY
+
+# A status is text of the trace: no more of them than anybody reads.
+MOST_STATES = 20
+OTHER = "other"
+_MILLI_S_AN_HOUR = 3_600_000
+
+STATE_SCHEMA = {
+    "unit": pl.String,
+    "kind": pl.String,
+    "state": pl.String,
+    "count": pl.Int64,
+    "n": pl.Int64,
+    "count_share": pl.Float64,
+    "with_gpu": pl.Int64,
+    "n_with_gpu": pl.Int64,
+    "with_gpu_share": pl.Float64,
+    "gpu_hours": pl.Float64,
+    "gpu_hours_share": pl.Float64,
+    "infra_basis": pl.String,
+    "reason": pl.String,
+}
+MIX_SCHEMA = {
+    "gpus_low": pl.Int64,
+    "gpus_high": pl.Int64,
+    "jobs": pl.Int64,
+    "n": pl.Int64,
+    **dict.fromkeys(("jobs_share", "jobs_up_to_share", "jobs_at_least_share"), pl.Float64),
+    "gpu_hours": pl.Float64,
+    **dict.fromkeys(("gpu_hours_share", "gpu_hours_up_to_share", "gpu_hours_at_least_share"), pl.Float64),
+    "reason": pl.String,
+}
+SUMMARY_SCHEMA = {
+    "population": pl.String,
+    "jobs": pl.Int64,
+    "days": pl.Float64,
+    "jobs_per_day": pl.Float64,
+    "gpu_hours": pl.Float64,
+    "gpus_mean": pl.Float64,
+    "gpus_max": pl.Int64,
+    "gpus_sum": pl.Float64,
+    **{
+        f"{time}_{name}": dtype
+        for time in ("runtime", "queue")
+        for name, dtype in (
+            ("n", pl.Int64),
+            ("sum_s", pl.Int64),
+            ("mean_s", pl.Float64),
+            ("median_s", pl.Float64),
+            ("max_s", pl.Int64),
+        )
+    },
+    "reason": pl.String,
+}
+POPULATIONS = {
+    "all": pl.lit(True),
+    "gpu": (pl.col("gpu_milli") > 0).fill_null(False),
+    "no_gpu": ~(pl.col("gpu_milli") > 0).fill_null(False),
+}
+
+
+def states(jobs: pl.DataFrame, infra_lives: pl.DataFrame, of_attempts: bool) -> pl.DataFrame:
+    """Jobs, and attempts where the trace tells them apart, by the state they ended in: STATE_SCHEMA.
+
+    unit: `job` (its last state, GPU time as in outcomes.csv) or `attempt`. kind: `state`, a row per status word as
+    the trace writes it, the most frequent first, those beyond MOST_STATES together as `other`, those without a word
+    blank at the end; then one row of kind `infra`, laid over the states: what `ttf.infra` lays to infrastructure, on
+    the ground infra_basis (`proxy`: every failure). with_gpu: those of them that asked for a GPU.
+    """
+    of_jobs = jobs.select(
+        state="status_raw", gpu=(pl.col("gpu_milli") * pl.col("size")).fill_null(0), time=gpu_seconds_milli()
+    )
+    of_lives = infra_lives.select(
+        "state",
+        gpu="gpu_milli",
+        time=pl.col("gpu_milli").cast(pl.Int128) * pl.col("duration_s"),
+        infra=(pl.col("event") == EVENT).fill_null(False),
+    )
+    basis = infra_lives["basis"].first()
+    of_infra = of_lives.filter("infra")
+    if not of_attempts:
+        return _frame(_counted("job", of_jobs, of_infra, basis), STATE_SCHEMA)
+    rows = _counted("job", of_jobs, None, None) + _counted("attempt", of_lives, of_infra, basis)
+    return _frame(rows, STATE_SCHEMA)
+
+
+def _counted(unit: str, units: pl.DataFrame, infra: pl.DataFrame | None, basis: str | None) -> list[dict]:
+    n, n_with_gpu = units.height, int((units["gpu"] > 0).sum())
+    total = _sum(units)
+    words = units.group_by("state").agg(pl.len(), with_gpu=(pl.col("gpu") > 0).sum(), time=pl.col("time").sum())
+    words = words.sort("len", "state", descending=[True, False], nulls_last=True).to_dicts()
+    named = [word for word in words if word["state"] is not None]
+    shown, rest = named[:MOST_STATES], named[MOST_STATES:]
+    if rest:
+        together = {name: sum(word[name] for word in rest) for name in ("len", "with_gpu", "time")}
+        shown.append({"state": OTHER, "why": f"{len(rest)} more states"} | together)
+    shown += [word | {"why": "the trace does not say"} for word in words if word["state"] is None]
+    shown = [word | {"kind": "state"} for word in shown]
+    if infra is not None:
+        sums = {"len": infra.height, "with_gpu": int((infra["gpu"] > 0).sum()), "time": _sum(infra)}
+        shown.append({"kind": "infra", "state": None, "infra_basis": basis} | sums)
+    return [
+        {
+            "unit": unit,
+            "kind": word["kind"],
+            "state": word["state"],
+            "count": word["len"],
+            "n": n,
+            "count_share": _share(word["len"], n),
+            "with_gpu": word["with_gpu"],
+            "n_with_gpu": n_with_gpu,
+            "with_gpu_share": _share(word["with_gpu"], n_with_gpu),
+            "gpu_hours": word["time"] / _MILLI_S_AN_HOUR,
+            "gpu_hours_share": _share(word["time"], total),
+            "infra_basis": word.get("infra_basis"),
+            "reason": "; ".join(filter(None, [word.get("why"), None if total else "no GPU time was seen"])) or None,
+        }
+        for word in shown
+    ]
+
+
+def size_mix(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Jobs and GPU time by GPUs of the job, MIX_SCHEMA: 1, 2, 3 to 4, 5 to 8 ... GPUs, a share of one counting as 1.
+
+    Shares are of the jobs that asked for a GPU (n) and of all GPU time; *_up_to_share: of the sizes up to gpus_high,
+    *_at_least_share: of jobs of gpus_high GPUs or more, so that "256 GPUs or more" takes in those of 256. Every bucket
+    up to the largest has a row. Jobs that asked for none, or of which nothing is known, are in the row of 0 GPUs, and
+    in no share.
+    """
+    sized = jobs.select(gpus=whole_gpus().fill_null(0), time=gpu_seconds_milli())
+    sums = sized.group_by("gpus").agg(jobs=pl.len().cast(pl.Int64), time=pl.col("time").sum()).sort("gpus")
+    rows = sums.to_dicts()
+    without = next((row for row in rows if row["gpus"] <= 0), None)
+    rows = [row for row in rows if row["gpus"] > 0]
+    n, total = sum(row["jobs"] for row in rows), sum(row["time"] for row in rows)
+    found = []
+    if without:
+        found.append({"gpus_low": 0, "gpus_high": 0, "jobs": without["jobs"], "n": n, "reason": "no GPU: in no share"})
+    low, high = 1, 1
+    while rows and low <= rows[-1]["gpus"]:
+        parts = {
+            "": [row for row in rows if low <= row["gpus"] <= high],
+            "up_to_": [row for row in rows if row["gpus"] <= high],
+            "at_least_": [row for row in rows if row["gpus"] >= high],
+        }
+        mix = {"gpus_low": low, "gpus_high": high, "n": n, "jobs": sum(row["jobs"] for row in parts[""])}
+        mix["gpu_hours"] = sum(row["time"] for row in parts[""]) / _MILLI_S_AN_HOUR
+        for name, part in parts.items():
+            mix[f"jobs_{name}share"] = _share(sum(row["jobs"] for row in part), n)
+            mix[f"gpu_hours_{name}share"] = _share(sum(row["time"] for row in part), total)
+        found.append(mix | {"reason": None if total else "no GPU time was seen"})
+        low, high = high + 1, 2 * high
+    return _frame(found, MIX_SCHEMA)
+
+
+def cluster_summary(jobs: pl.DataFrame) -> pl.DataFrame:
+    """How many jobs, how long, how large: SUMMARY_SCHEMA, a row for all jobs, those with a GPU and those without.
+
+    days: from the first to the last submission, or start where none is known, of all jobs. runtime_*: of the jobs with
+    a known run time (*_n of them), queue_* of those with a known delay; sums are there so that clusters can be put
+    together. gpus_*: of the jobs that asked for a GPU; a mean of shares, a maximum of whole GPUs.
+    """
+    came = jobs.select(pl.coalesce("submit_s", "start_s")).to_series()
+    days = (came.max() - came.min()) / SECONDS_A_DAY if came.count() else None
+    rows = []
+    for population, chosen in POPULATIONS.items():
+        mine = jobs.filter(chosen)
+        row = {"population": population, "jobs": mine.height, "days": days}
+        row["jobs_per_day"] = mine.height / days if days else None
+        row["gpu_hours"] = _sum(mine.select(time=gpu_seconds_milli())) / _MILLI_S_AN_HOUR
+        asked = mine.filter(POPULATIONS["gpu"]).select(
+            milli=pl.col("gpu_milli").cast(pl.Int128) * pl.col("size"), gpus=whole_gpus()
+        )
+        if asked["milli"].count():
+            gpus = int(asked["milli"].sum())
+            row |= {"gpus_mean": gpus / (1000 * asked["milli"].count()), "gpus_sum": gpus / 1000}
+            row["gpus_max"] = asked["gpus"].max()
+        for time in ("runtime", "queue"):
+            known = mine[f"{time}_s"].drop_nulls()
+            row[f"{time}_n"] = known.len()
+            if known.len():
+                total = int(known.sum())
+                row |= {f"{time}_sum_s": total, f"{time}_mean_s": total / known.len()}
+                row |= {f"{time}_median_s": known.median(), f"{time}_max_s": known.max()}
+        lacking = [name for name in ("runtime", "queue") if not row[f"{name}_n"]]
+        words = {"runtime": "no run time is known", "queue": "no queueing delay is known"}
+        row["reason"] = "; ".join(words[name] for name in lacking) if mine.height else "no such job"
+        rows.append(row | {"reason": row["reason"] or None})
+    return _frame(rows, SUMMARY_SCHEMA)
+
+
+def _sum(units: pl.DataFrame) -> int:
+    return int(units["time"].sum() or 0)
+
+
+def _share(part: int, whole: int) -> float | None:
+    # Python divides integers of any size with one rounding.
+    return part / whole if whole else None
+
+
+def _frame(rows: list[dict], schema: dict) -> pl.DataFrame:
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)

@@ -1,0 +1,83 @@
+"""Contours of the expected ETTR: each point is on its contour, and what cannot be reached says so."""
+
+import json
+
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_inputs import DAY, HABITS, RATE, rates_of
+from ttf.charts.contour import contour_chart
+from ttf.charts.figure import Study
+from ttf.stats.contour import CONTOUR_SCHEMA, INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
+from ttf.stats.ettr import Plan, ettr_renewal
+from ttf.stats.plans import Habits, NodeRate
+from ttf.tables import read_csv, write_csv
+
+
+def ratio_at(row):
+    per_s = row["nodes"] * row["failures_per_1000_node_days"] / 1000 / DAY
+    names = ("checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s", "productive_s")
+    return float(ettr_renewal(Plan(per_s, *(row[name] for name in names))))
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    st.builds(
+        Habits,
+        st.just(3600),
+        st.integers(0, 900),
+        st.integers(0, 3600),
+        st.floats(0, 7200),
+        st.integers(3600, 60 * DAY),
+    )
+)
+def test_every_point_is_on_its_contour_and_what_has_none_is_below_it_without_failures(habit):
+    table = ettr_contour(RATE, habit, 1024)
+    for row in table.iter_rows(named=True):
+        if row["reason"] is None:
+            assert ratio_at(row) == pytest.approx(row["ettr"], rel=1e-9)
+        else:
+            assert row["reason"] == NEVER
+            assert ratio_at(row | {"failures_per_1000_node_days": 0.0}) < row["ettr"]
+
+
+def test_free_writes_in_closed_form():
+    # Long runs, no waits, no writes: dt lambda / (e^(lambda dt) - 1) = 1/2 at lambda dt = 1.2564...
+    table = ettr_contour(RATE, Habits(3600, 0, 0, 0, 3600 * DAY), 8)
+    row = table.filter(gpus=8, ettr=0.5, checkpoint_interval_s=3840.0).row(0, named=True)
+    assert row["failures_per_1000_node_days"] == pytest.approx(1.2564312086 / 3840 * DAY * 1000, rel=1e-6)
+
+
+def test_a_size_of_many_nodes_bears_so_many_times_less():
+    table = ettr_contour(RATE, HABITS[0], 1024)
+    assert dict(table.schema) == CONTOUR_SCHEMA
+    assert table.height == 2 * len(LEVELS) * len(INTERVALS_S)
+    small, large = (table.filter(gpus=gpus)["failures_per_1000_node_days"] for gpus in (1024, LARGE_GPUS))
+    assert (small.drop_nulls() * 128 / 12_500).to_list() == pytest.approx(large.drop_nulls().to_list())
+    assert ettr_contour(RATE, HABITS[0], LARGE_GPUS)["gpus"].unique().to_list() == [LARGE_GPUS]
+
+
+@pytest.mark.parametrize("synthetic", [True, False])
+def test_chart_and_table_of_any_rate(tmp_path, synthetic):
+    for rate in (RATE, NodeRate(0.0, 0.0, 1e-3, 8, "no failures"), NodeRate(1e-3, 5e-4, 2e-3, None)):
+        table = ettr_contour(rate, HABITS[0], 1024)
+        write_csv(table, tmp_path / "t.csv")
+        assert read_csv(tmp_path / "t.csv").equals(table)
+        drawn = contour_chart(table, rates_of(rate), HABITS[0], Study("job", synthetic))
+        spec = json.dumps(drawn.spec(validate=True))
+        assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
+        assert len(spec) < 20_000
+        assert "90 % effective time on 100,000 " + ("GPUs" if rate.node_gpus else "nodes") in drawn.title
+
+
+def test_nothing_is_drawn_without_the_size_of_a_node():
+    rate = NodeRate(None, None, None, None, "why")
+    table = ettr_contour(rate, HABITS[0], 1024)
+    assert table["reason"].unique().to_list() == [NO_NODES]
+    assert contour_chart(table, rates_of(RATE), HABITS[0], Study()).empty == NO_NODES
+    never = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
+    assert never["reason"].unique().to_list() == [NEVER]
+    assert contour_chart(never, rates_of(RATE), HABITS[0], Study()).empty == NEVER
+    assert never["failures_per_1000_node_days"].dtype == pl.Float64

@@ -1,0 +1,226 @@
+"""The failure rate over time: exposure split over days, rolling windows, causes, and what cannot be given."""
+
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from ttf.charts.figure import Study
+from ttf.charts.over_time import over_time_chart
+from ttf.infra import EVENT
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.sizes import of_over_time
+from ttf.stats.over_time import (
+    MOST_WINDOWS,
+    OVER_TIME_SCHEMA,
+    exposure_by_day,
+    failure_rate_over_time,
+    window_days,
+    with_domains,
+)
+from ttf.tables import read_csv, write_csv
+
+DAY = 86_400
+NOON = int(datetime(2023, 5, 1, 12, tzinfo=UTC).timestamp())
+LIVES = {
+    "unit_id": pl.String,
+    "life_id": pl.Int64,
+    "start_s": pl.Int64,
+    "duration_s": pl.Int64,
+    "gpu_count": pl.Int64,
+    "nodes": pl.Int64,
+    "event": pl.String,
+    "cause": pl.String,
+    "basis": pl.String,
+}
+
+
+def lives(*rows, basis="state"):
+    """Lives of (start, duration, GPUs, cause or None for no failure)."""
+    told = [
+        (f"j{i}", 0, start, length, gpus, gpus, EVENT if cause else None, cause, basis)
+        for i, (start, length, gpus, cause) in enumerate(rows)
+    ]
+    return pl.DataFrame(told, schema=LIVES, orient="row")
+
+
+def at(table, **wanted):
+    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
+
+
+def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():
+    # 16 GPUs are two nodes of eight: noon to six in the morning of the day after, 12 h and 6 h.
+    table = failure_rate_over_time(lives((NOON, 18 * 3600, 16, "NODE_FAIL")), "state", 8)
+    assert dict(table.schema) == OVER_TIME_SCHEMA
+    assert table["window"].to_list() == ["2023-05-01", "2023-05-02"]
+    assert table["node_days"].to_list() == [1.0, 0.5]
+    assert table["failures"].to_list() == [0, 1]
+    first, second = table.iter_rows(named=True)
+    assert (first["failures_per_1000_node_days"], first["ci_low"]) == (0, 0)
+    assert first["reason"] == "no failures: upper limit only"
+    assert first["ci_high"] == pytest.approx(1000 * stats.chi2.ppf(0.95, 2) / 2, rel=1e-12)
+    assert second["failures_per_1000_node_days"] == 2000
+    assert second["ci_low"] == pytest.approx(2000 * stats.chi2.ppf(0.05, 2) / 2, rel=1e-12)
+    assert second["ci_high"] == pytest.approx(2000 * stats.chi2.ppf(0.95, 4) / 2, rel=1e-12)
+
+
+def test_a_run_that_ends_at_midnight_fails_on_the_day_before():
+    midnight = NOON + DAY // 2
+    table = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x"), (midnight, 3600, 8, None)), "state", 8)
+    assert table["failures"].to_list() == [1, 0]
+    alone = failure_rate_over_time(lives((NOON, DAY // 2, 8, "x")), "state", 8)
+    assert alone["window"].to_list() == ["2023-05-01"]
+    # It lasted no time, at a midnight: it failed all the same.
+    table = failure_rate_over_time(lives((NOON, 60, 8, None), (midnight, 0, 8, "x")), "state", 8)
+    assert table["failures"].to_list() == [0, 1]
+    assert at(table, failures=1)["reason"] == "no node was at work"
+
+
+def test_who_counts():
+    runs = lives((NOON, DAY, 8, None), (NOON, DAY, 0, "x"), (None, DAY, 8, "x"), (NOON, None, 8, "x"))
+    table = failure_rate_over_time(runs, "state", 8)
+    assert table["failures"].sum() == 0
+    assert table["node_days"].sum() == 1
+
+
+def test_days_of_a_clock_of_its_own_begin_with_the_first_start():
+    table = failure_rate_over_time(lives((1000, DAY, 8, None), (1000 + DAY, DAY, 8, "x")), "state", 8)
+    assert table["window"].to_list() == ["day 1", "day 2"]
+    assert table["node_days"].to_list() == [1, 1]
+    weeks = failure_rate_over_time(lives((0, 30 * DAY, 8, None)), "state", 8)
+    assert weeks["window_days"].unique().to_list() == [7]
+    assert weeks["window"][0] == "days 1 to 7"
+    assert weeks.height == 24
+
+
+@pytest.mark.parametrize(("days", "window"), [(1, 1), (20, 1), (21, 7), (89, 7), (90, 30), (3000, 30)])
+def test_the_longest_window_that_fits_three_times(days, window):
+    assert window_days(days) == window
+
+
+def test_causes_add_up_to_all_and_the_rare_ones_are_one():
+    words = [*["a"] * 8, *["b"] * 7, *["c"] * 6, *["d"] * 5, *["e"] * 4, "f", "g"]
+    runs = lives(*((NOON + i * 3600, 7200, 8, word) for i, word in enumerate(words)))
+    untold = runs.tail(1).with_columns(cause=pl.lit(None, pl.String))
+    table = failure_rate_over_time(pl.concat([runs, untold]), "proxy", 8, "domain")
+    causes = table.filter(pl.col("by") == "domain")
+    assert causes["cause"].unique(maintain_order=True).to_list() == ["a", "b", "c", "d", "e", "other", "not told"]
+    counts = causes.group_by("to_day").agg(pl.col("failures").sum(), pl.col("failures_per_1000_node_days").sum())
+    both = table.filter(pl.col("by") == "all").join(counts, on="to_day")
+    assert both["failures"].to_list() == both["failures_right"].to_list()
+    assert both["failures_per_1000_node_days"].to_list() == pytest.approx(
+        both["failures_per_1000_node_days_right"].to_list()
+    )
+    alone = failure_rate_over_time(lives((NOON, 60, 8, "a"), (NOON, 60, 8, "a")), "state", 8)
+    assert alone["by"].unique().to_list() == ["all"]
+
+
+def test_components_count_their_own_nodes():
+    runs = lives((NOON, DAY, None, "hardware"), basis="component").with_columns(nodes=pl.lit(1))
+    table = failure_rate_over_time(runs, "component", None)
+    assert table["node_days"].to_list() == [0.5, 0.5]
+    assert table["failures"].to_list() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([], "the trace gives no times of starting"),
+        ([(None, 5, 8, "x")], "the trace gives no times of starting"),
+        ([(NOON, None, 8, "x")], "no run with a known start and time"),
+        ([(0, 1, 8, "x"), (NOON * 10, 1, 8, None)], "the times of the trace are 194,786"),
+    ],
+)
+def test_what_cannot_be_given_says_why(rows, reason):
+    table = failure_rate_over_time(lives(*rows), "state", 8)
+    assert table.height == 1
+    assert table["reason"][0].startswith(reason)
+    assert table["failures_per_1000_node_days"][0] is None
+    drawn = over_time_chart(table, Study())
+    assert drawn.empty.startswith(reason)
+    metrics = Metrics()
+    of_over_time(metrics, table)
+    assert metrics["sizes.over_time.reason"]["value"].startswith(reason)
+
+
+RUNS = st.lists(
+    st.tuples(st.integers(0, 6 * DAY), st.integers(0, 4 * DAY), st.integers(1, 40), st.booleans()),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(RUNS)
+def test_exposure_by_day_is_that_of_cutting_every_run_at_every_midnight(rows):
+    runs = pl.DataFrame(
+        [(start, start + length, nodes) for start, length, nodes, _ in rows],
+        schema={"start_s": pl.Int64, "end_s": pl.Int64, "nodes": pl.Int64},
+        orient="row",
+    )
+    days = 11
+    naive = [
+        sum(nodes * max(0, min(end, (day + 1) * DAY) - max(start, day * DAY)) for start, end, nodes in runs.iter_rows())
+        for day in range(days)
+    ]
+    assert exposure_by_day(runs, 0, days).tolist() == naive
+    assert sum(naive) == sum(length * nodes for _, length, nodes, _ in rows)
+
+
+@settings(deadline=None, max_examples=30)
+@given(RUNS, st.integers(0, 400_000))
+def test_windows_are_the_sums_of_their_days(rows, shift):
+    shifted = [
+        (NOON + shift + 4 * start, 8 * length, 8 * nodes, "x" if bad else None) for start, length, nodes, bad in rows
+    ]
+    table = failure_rate_over_time(lives(*shifted), "state", 8)
+    for row in table.filter(pl.col("by") == "all").iter_rows(named=True):
+        node_s = sum(
+            gpus // 8 * max(0, min(start + length, row["end_s"]) - max(start, row["start_s"]))
+            for start, length, gpus, _ in shifted
+        )
+        failed = [max(start, start + length - 1) for start, length, _, cause in shifted if cause]
+        assert row["failures"] == sum(row["start_s"] <= moment < row["end_s"] for moment in failed)
+        assert row["node_days"] == node_s / DAY
+        assert row["end_s"] - row["start_s"] == row["window_days"] * DAY
+
+
+def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_path):
+    rng = np.random.default_rng(3)
+    starts = np.sort(rng.integers(0, 3400 * DAY, 3000))
+    runs = lives(*((NOON + int(start), 5 * DAY, 8, "x" if i % 9 else "y") for i, start in enumerate(starts)))
+    table = failure_rate_over_time(runs, "state", 8)
+    assert table.filter(pl.col("by") == "all").height <= MOST_WINDOWS
+    write_csv(table, tmp_path / "t.csv")
+    assert read_csv(tmp_path / "t.csv").equals(table)
+    figure = over_time_chart(table, Study("job", True))
+    spec = json.dumps(figure.spec(validate=True))
+    assert len(spec) < 20_000
+    assert "daies" not in spec
+    assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
+
+
+def test_one_window_and_no_failure_have_titles_of_their_own():
+    one = over_time_chart(failure_rate_over_time(lives((NOON, 60, 8, "x")), "proxy", 8), Study())
+    assert one.title.startswith("Failures of any kind (a proxy) per 1000 node-days: 1,440,000 in the one window")
+    none = over_time_chart(failure_rate_over_time(lives((NOON, 60, 8, None)), "state", 8), Study())
+    assert none.title.endswith("none in any window")
+
+
+def test_domains_come_from_the_reasons_and_not_where_two_are_told():
+    reasons = pl.DataFrame(
+        {
+            "job_id": ["j0", "j1", "j1"],
+            "task": [None, None, None],
+            "attempt": [0, 0, 0],
+            "domain": ["user", "user", "hardware"],
+        },
+        schema_overrides={"task": pl.String},
+    )
+    told = with_domains(lives((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
+    assert told["cause"].to_list() == ["user", None, None]

@@ -1,0 +1,214 @@
+"""Jobs by state and by size, the summary row, and their charts."""
+
+import json
+
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.charts.figure import Study
+from ttf.charts.states import size_mix_chart, states_chart
+from ttf.infra import infra_lives
+from ttf.jobs import JOB_COLUMNS
+from ttf.numbers.metrics import Metrics
+from ttf.numbers.states import of_states
+from ttf.outcomes import outcome_table
+from ttf.stats.states import MIX_SCHEMA, MOST_STATES, STATE_SCHEMA, SUMMARY_SCHEMA, cluster_summary, size_mix, states
+from ttf.tables import read_csv, write_csv
+
+OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PENDING": "waiting"}
+RULES = {"states": ["NODE_FAIL"]}
+
+
+def jobs(*rows):
+    """Jobs of (state, GPUs or None, run time or None); submitted a day apart, each after 10 s in the queue."""
+    told = [
+        {
+            "trace": "micro",
+            "job_id": f"j{i}",
+            "status_raw": state,
+            "outcome": OUTCOMES.get(state, "cancelled"),
+            "gpu_milli": None if gpus is None else round(1000 * gpus),
+            "size": 1,
+            "submit_s": 86_400 * i,
+            "start_s": 86_400 * i + 10,
+            "end_s": None if time is None else 86_400 * i + 10 + time,
+            "queue_s": 10,
+            "runtime_s": time,
+            "nodes": 1,
+            "trace_end_s": 86_400 * len(rows),
+        }
+        for i, (state, gpus, time) in enumerate(rows)
+    ]
+    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in told], schema=JOB_COLUMNS)
+
+
+def found(frame, attempts=None, rules=RULES):
+    return states(frame, infra_lives(frame, attempts, rules), attempts is not None)
+
+
+def at(table, **wanted):
+    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
+
+
+MICRO = jobs(
+    ("COMPLETED", 1, 3600),
+    ("COMPLETED", 8, 3600),
+    ("FAILED", 0, 7200),
+    ("NODE_FAIL", 16, 3600),
+    ("PENDING", 4, None),
+    (None, 1, 3600),
+)
+
+
+def test_states_by_hand():
+    table = found(MICRO)
+    assert dict(table.schema) == STATE_SCHEMA
+    assert table["state"].to_list() == ["COMPLETED", "FAILED", "NODE_FAIL", "PENDING", None, None]
+    assert table["kind"].to_list() == ["state"] * 5 + ["infra"]
+    completed = at(table, state="COMPLETED")
+    assert (completed["count"], completed["n"], completed["count_share"]) == (2, 6, 2 / 6)
+    assert (completed["with_gpu"], completed["n_with_gpu"]) == (2, 5)
+    # 1 + 8 of 1 + 8 + 16 + 1 GPU hours.
+    assert (completed["gpu_hours"], completed["gpu_hours_share"]) == (9, 9 / 26)
+    assert table["reason"].to_list() == [None] * 4 + ["the trace does not say", None]
+    infra = at(table, kind="infra")
+    assert (infra["count"], infra["count_share"], infra["gpu_hours_share"]) == (1, 1 / 6, 16 / 26)
+    assert infra["infra_basis"] == "state"
+
+
+def test_without_rules_every_failure_is_the_proxy():
+    infra = at(found(MICRO, rules={}), kind="infra")
+    assert (infra["infra_basis"], infra["count"]) == ("proxy", 2)
+
+
+def test_attempts_count_by_their_own_states():
+    frame = jobs(("COMPLETED", 8, 3600))
+    attempts = pl.DataFrame(
+        {
+            "job_id": ["j0", "j0"],
+            "attempt": [0, 1],
+            "start_s": [0, 4000],
+            "end_s": [1800, 7600],
+            "runtime_s": [1800, 3600],
+            "outcome": ["failure", "success"],
+            "state": ["NODE_FAIL", "COMPLETED"],
+            "gpu_milli": [8000, 8000],
+            "nodes": [1, 1],
+        }
+    )
+    table = found(frame, attempts)
+    assert table["unit"].to_list() == ["job", "attempt", "attempt", "attempt"]
+    assert at(table, unit="job")["count_share"] == 1
+    failed = at(table, unit="attempt", state="NODE_FAIL")
+    assert (failed["count_share"], failed["gpu_hours"], failed["gpu_hours_share"]) == (0.5, 4, 1 / 3)
+    assert at(table, kind="infra") | {"count": 1, "gpu_hours_share": 1 / 3} == at(table, kind="infra")
+    assert "50 % of attempts, which hold 33 % of GPU time" in states_chart(table, Study()).title
+
+
+def test_of_many_states_the_frequent_ones():
+    words = [f"s{i:03}" for i in range(50)]
+    frame = jobs(*((word, 1, 60) for word in words), ("s049", 1, 60))
+    table = found(frame)
+    shown = table.filter(pl.col("kind") == "state")
+    assert shown.height == MOST_STATES + 1
+    assert shown["state"][0] == "s049"
+    assert shown["state"][-1] == "other"
+    assert shown["reason"][-1] == "30 more states"
+    assert shown["count"].sum() == 51
+    assert shown["gpu_hours_share"].sum() == pytest.approx(1)
+
+
+def test_sizes_by_hand():
+    mix = size_mix(
+        jobs(("A", 0, 60), ("A", 0.5, 3600), ("A", 1, 3600), ("A", 3, 3600), ("A", 256, 3600), ("A", None, 9))
+    )
+    assert dict(mix.schema) == MIX_SCHEMA
+    assert mix["gpus_high"].to_list() == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
+    none = at(mix, gpus_high=0)
+    assert (none["jobs"], none["jobs_share"], none["reason"]) == (2, None, "no GPU: in no share")
+    one = at(mix, gpus_high=1)
+    assert (one["jobs"], one["n"], one["jobs_share"], one["gpu_hours"]) == (2, 4, 0.5, 1.5)
+    assert one["gpu_hours_share"] == 1.5 / 260.5
+    eight = at(mix, gpus_high=8)
+    assert (eight["jobs"], eight["jobs_up_to_share"], eight["jobs_at_least_share"]) == (0, 0.75, 0.25)
+    # A job of just 256 GPUs is one of "256 or more".
+    most = at(mix, gpus_high=256)
+    assert (most["jobs_at_least_share"], most["gpu_hours_at_least_share"]) == (0.25, 256 / 260.5)
+    assert most["gpu_hours_up_to_share"] == 1
+
+
+SIZES = st.lists(
+    st.tuples(
+        st.sampled_from([None, 0, 0.25, 1, 2, 3, 5, 8, 9, 64, 100, 4096]), st.one_of(st.none(), st.integers(0, 9999))
+    ),
+    max_size=15,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(SIZES)
+def test_shares_are_those_of_counting(rows):
+    frame = jobs(*(("COMPLETED", *row) for row in rows))
+    mix = size_mix(frame)
+    sized = [(gpus, time or 0) for gpus, time in rows if gpus]
+    total = sum(gpus * time for gpus, time in sized)
+    assert mix["jobs"].sum() == len(rows)
+    for row in mix.filter(pl.col("gpus_high") > 0).iter_rows(named=True):
+        inside = [one for one in sized if row["gpus_low"] <= max(one[0], 1) <= row["gpus_high"]]
+        larger = [one for one in sized if max(one[0], 1) >= row["gpus_high"]]
+        assert row["jobs_share"] == len(inside) / len(sized)
+        assert row["jobs_at_least_share"] == len(larger) / len(sized)
+        if total:
+            assert row["gpu_hours_share"] == pytest.approx(sum(g * t for g, t in inside) / total)
+            assert row["gpu_hours_at_least_share"] == pytest.approx(sum(g * t for g, t in larger) / total)
+        else:
+            assert (row["gpu_hours_share"], row["reason"]) == (None, "no GPU time was seen")
+    by_state = found(frame)
+    assert by_state.filter(pl.col("kind") == "state")["count"].sum() == len(rows)
+    if rows:
+        assert by_state["gpu_hours"][0] == outcome_table(frame).filter(pl.col("jobs") > 0)["gpu_hours"].sum()
+
+
+def test_the_summary_row_by_hand():
+    table = cluster_summary(jobs(("COMPLETED", 0.5, 100), ("FAILED", 8, 300), ("PENDING", 16, None), ("FAILED", 0, 5)))
+    assert dict(table.schema) == SUMMARY_SCHEMA
+    gpu = at(table, population="gpu")
+    assert (gpu["jobs"], gpu["days"], gpu["jobs_per_day"]) == (3, 3, 1)
+    assert (gpu["gpus_mean"], gpu["gpus_max"], gpu["gpus_sum"]) == (24.5 / 3, 16, 24.5)
+    assert (gpu["runtime_n"], gpu["runtime_sum_s"], gpu["runtime_mean_s"]) == (2, 400, 200)
+    assert (gpu["runtime_median_s"], gpu["runtime_max_s"], gpu["queue_mean_s"]) == (200, 300, 10)
+    assert gpu["gpu_hours"] == (50 + 2400) / 3600
+    assert at(table, population="all")["jobs"] == 4
+    none = at(table, population="no_gpu")
+    assert (none["jobs"], none["gpus_mean"], none["runtime_median_s"]) == (1, None, 5)
+
+
+def test_nobody():
+    empty = jobs()
+    assert found(empty).filter(pl.col("kind") == "state").height == 0
+    assert size_mix(empty).height == 0
+    assert cluster_summary(empty)["reason"].to_list() == ["no such job"] * 3
+    assert states_chart(found(empty), Study()).empty == "the trace has no job"
+    assert size_mix_chart(size_mix(empty), Study("pod")).empty == "no pod asked for a GPU"
+    metrics = Metrics()
+    of_states(metrics, {"states": found(empty), "size_mix": size_mix(empty), "cluster_summary": cluster_summary(empty)})
+    assert "states.most.share" not in metrics
+
+
+HOSTILE = ["<script>alert(1)</script>", "V100\u202e001V\x00\x07", "long" * 2500, "long" * 2500 + "er", "", "laid"]
+
+
+def test_charts_of_hostile_words_are_drawn_and_tables_read_back(tmp_path):
+    frame = jobs(*((word, 2, 60) for word in HOSTILE), ("COMPLETED", 4, 60))
+    table, mix = found(frame), size_mix(frame)
+    for drawn in (states_chart(table, Study("job", True)), size_mix_chart(mix, Study("job"))):
+        spec = json.dumps(drawn.spec(validate=True))
+        svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+        assert "\x00" not in svg
+        assert "long" * 30 not in svg
+        assert len(spec) + len(svg) < 40_000
+    for name, one in (("mix", mix), ("summary", cluster_summary(frame))):
+        write_csv(one, tmp_path / f"{name}.csv")
+        assert read_csv(tmp_path / f"{name}.csv").equals(one)
