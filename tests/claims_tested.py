@@ -21,6 +21,14 @@ ELSEWHERE = {
             *(f"run-time-{kind}-p75" for kind in ("t4", "misc", "p100", "v100", "v100m32")),
         )
     },
+    "rsc": "test_claims_rsc.py",
+    "llama3-": "test_claims_rsc.py",
+    "acme-failures-": "test_claims_rsc.py",
+    "acme-both-": "test_claims_rsc.py",
+    "acme-summary-": "test_claims_rsc.py",
+    "helios-all-": "test_claims_rsc.py",
+    "helios-summary-": "test_claims_rsc.py",
+    "philly-summary-": "test_claims_rsc.py",
 }
 
 

@@ -38,11 +38,15 @@ EDITED_MODULES = {
     "scripts/ttf/given_csv.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/traces/philly_telemetry.py": set(),
     "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
-    "scripts/ttf/stats/ettr.py": {"recompute_ettr"} | FROM_PLANS,
+    "scripts/ttf/stats/ettr.py": {"recompute_ettr", "score_claims"} | FROM_PLANS,
     "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
     "scripts/ttf/charts/planner.py": FROM_PLANS,
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES | FROM_SIZES | FROM_LEMONS | {"recompute_ettr"},
+    "scripts/ttf/stats/mttf.py": FROM_LIVES
+    | FROM_SIZES
+    | FROM_STATES
+    | FROM_LEMONS
+    | {"recompute_ettr", "score_claims"},
     "scripts/ttf/stats/sizes.py": FROM_SIZES,
     "scripts/ttf/stats/over_time.py": FROM_SIZES,
     "scripts/ttf/stats/states.py": FROM_STATES,

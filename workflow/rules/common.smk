@@ -303,11 +303,14 @@ def tables_of_claims():
     asked = {}
     for claim in CLAIMS:
         table = claim.get("quantity", {}).get("table")
-        if table and claim["trace"] in config["study"]:
-            folder = f"results/{claim['trace']}"
+        traces = [claim["trace"], *claim.get("quantity", {}).get("also", [])]
+        if not table or not set(traces) <= set(config["study"]):
+            continue
+        for trace in traces:
+            folder = f"results/{trace}"
             path = f"{folder}/{table}.csv" if table.startswith("quality") else f"{folder}/tables/{table}.csv"
             if path in made:
-                asked.setdefault(claim["trace"], {})[table] = path
+                asked.setdefault(trace, {})[table] = path
     return asked
 
 

@@ -3,10 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 import polars as pl
 
 from ttf.replication.implied_n import implied_n
+from ttf.stats.ettr import Plan, daly_young_interval_s, ettr_combined, ettr_renewal, ettr_v1, ettr_v2
+from ttf.stats.mttf import SECONDS_A_DAY
 
 NOT_RUN, NOT_COMPUTABLE, SUSPECT = "not run", "not computable", "suspect in the source"
 REPRODUCED, DIFFERS = "reproduced", "differs"
@@ -42,6 +45,8 @@ IMPLIED_SCHEMA = {
 }
 # Of the clusters whose printed rates are checked against their printed times.
 GPUS_PER_NODE = 8
+FORMS = {"v1": ettr_v1, "v2": ettr_v2, "combined": ettr_combined, "renewal": ettr_renewal}
+_REST_OF_PLAN = ("restart_s", "queue_s", "productive_s")
 # Where a row of a table says how many it rests on, the first that it has.
 _COUNTS = ("n", "ended", "jobs", "rows_read")
 
@@ -109,32 +114,77 @@ def projected_mttf_h(gpus: int, failures_per_1000_node_days: float) -> float:
     return 24 * 1000 / (nodes * failures_per_1000_node_days)
 
 
+def printed_ettr(plan: Mapping) -> float:
+    """The effective training time that a formula gives of printed numbers: see the claims' schema.
+
+    Raises NotComputable where the approximation is not defined.
+    """
+    rate = -(-plan["gpus"] // GPUS_PER_NODE) * plan["failures_per_1000_node_days"] / 1000 / SECONDS_A_DAY
+    write_s, interval_s = plan["checkpoint_write_s"], plan["checkpoint_interval_s"]
+    if interval_s == "daly_young":
+        interval_s = float(daly_young_interval_s(rate, write_s))
+    found = float(FORMS[plan["form"]](Plan(rate, interval_s, write_s, *(plan[name] for name in _REST_OF_PLAN))))
+    if math.isnan(found):
+        raise NotComputable("the formula is not defined there: failures take all of the time")
+    return found
+
+
+def arithmetic(parts: Sequence[float], whole: float | None = None) -> float:
+    """The sum of printed numbers, exact in decimals, over `whole` if there is one."""
+    total = sum(Decimal(str(part)) for part in parts)
+    return float(total if whole is None else total / Decimal(str(whole)))
+
+
 def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
     """A row per claim in their order, with SCORECARD_SCHEMA.
 
     published, computed and tolerance are in the claim's unit; computed is blank unless the trace is in the study and
-    gives it. verdict: reproduced (|computed - published| <= tolerance), differs (the note says by how much), suspect in
-    the source (why, and what the data say), not computable (what is missing), not run (the trace is not in the study).
+    gives it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance, or on
+    the right side of a bound), differs (the note says by how much), suspect in the source (why, and what the data say),
+    not computable (what is missing), not run (the trace is not in the study).
     """
     rows = []
     for claim in claims:
         row = {name: claim.get(name) for name in SCORECARD_SCHEMA}
         if "missing" in claim:
             rows.append(row | {"verdict": NOT_COMPUTABLE, "note": claim["missing"]})
-        elif "projection" in claim["quantity"]:
-            rows.append(row | _verdict(claim, projected_mttf_h(**claim["quantity"]["projection"]), None))
-        elif claim["trace"] not in study:
-            rows.append(row | {"verdict": NOT_RUN, "note": f"{claim['trace']} is not in this study"})
+        elif "table" not in claim["quantity"]:
+            rows.append(row | _of_printed(claim))
+        elif absent := [trace for trace in traces_of(claim) if trace not in study]:
+            verb = "is" if len(absent) == 1 else "are"
+            rows.append(row | {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"})
         else:
-            rows.append(row | _judged(claim, tables(claim["trace"], claim["quantity"]["table"])))
+            rows.append(row | _judged(claim, tables))
     return pl.DataFrame(rows, schema=SCORECARD_SCHEMA)
 
 
-def _judged(claim: Mapping, table: pl.DataFrame | None) -> dict:
+def traces_of(claim: Mapping) -> list[str]:
+    """The traces whose tables a claim is asked of: its own, and those that are put together with it."""
+    return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
+
+
+def _of_printed(claim: Mapping) -> dict:
+    """The verdict on a claim of printed numbers alone."""
+    asked = claim["quantity"]
     try:
-        if table is None:
-            raise NotComputable(f"{claim['trace']} has no table {claim['quantity']['table']}")
-        computed, n = quantity(table, claim["quantity"])
+        if "projection" in asked:
+            return _verdict(claim, projected_mttf_h(**asked["projection"]), None)
+        if "arithmetic" in asked:
+            return _verdict(claim, arithmetic(**asked["arithmetic"]), None)
+        return _verdict(claim, printed_ettr(asked["ettr"]), None)
+    except NotComputable as why:
+        return {"verdict": NOT_COMPUTABLE, "note": str(why)}
+
+
+def _judged(claim: Mapping, tables: Tables) -> dict:
+    name = claim["quantity"]["table"]
+    try:
+        found = {trace: tables(trace, name) for trace in traces_of(claim)}
+        without = [trace for trace, table in found.items() if table is None]
+        if without:
+            verb = "has" if len(without) == 1 else "have"
+            raise NotComputable(f"{', '.join(without)} {verb} no table {name}")
+        computed, n = quantity(pl.concat(found.values()), claim["quantity"])
     except NotComputable as why:
         return {"verdict": NOT_COMPUTABLE, "note": str(why)}
     return _verdict(claim, computed, n)
@@ -144,6 +194,8 @@ def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
     gap = computed - claim["published"]
     # A tolerance is written in decimals, so the gap is compared up to the rounding of a double.
     agrees = abs(gap) <= claim["tolerance"] or math.isclose(abs(gap), claim["tolerance"], rel_tol=1e-9)
+    if "bound" in claim:
+        agrees = gap > 0 if claim["bound"] == "above" else gap < 0
     found = claim["why"] if agrees else f"by {gap:+.4g}; tolerance {claim['tolerance']:g}: {claim['why']}"
     if "suspect" in claim:
         said = "the data agree with it all the same" if agrees else f"what was computed differs {found}"

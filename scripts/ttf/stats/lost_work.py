@@ -40,6 +40,7 @@ LOSS_COLUMNS = {
     "second_order_gpu_hours": pl.Float64,
     "linked_preemptions": pl.Int64,
     "linked_gpu_hours": pl.Float64,
+    "first_and_linked_gpu_hours": pl.Float64,
     "reason": pl.String,
 }
 BY_GPUS_SCHEMA = {"gpus_low": pl.Int64, "gpus_high": pl.Int64, **LOSS_COLUMNS}
@@ -65,8 +66,9 @@ def lost_work(runs: pl.DataFrame, checkpoint_interval_s: int, link_window_s: int
     ended in an infra failure; infra_basis says how these are known (`ttf.infra`; `proxy`: every failure is taken for
     one). first_order_gpu_hours: lost by infra failures. second_order_gpu_hours: lost by all preemptions, whatever
     their cause: an upper bound, as accounting does not say for whom a run was preempted. linked_gpu_hours: of those
-    that `linked_preemptions` lays to a failed run. Runs without a known run time count, but have no GPU time:
-    failed_without_time and infra_without_time say how many these are.
+    that `linked_preemptions` lays to a failed run; first_and_linked_gpu_hours: these and the first order together.
+    Runs without a known run time count, but have no GPU time: failed_without_time and infra_without_time say how many
+    these are.
     What cannot be given is blank, with a reason.
     Raises ValueError when the interval or the window is negative.
     """
@@ -218,6 +220,7 @@ def _losses(row: dict, total: int, measured: pl.DataFrame, interval_s: int) -> d
         losses[f"{name}_hours"] = row[name] / _GPU_HOUR
         losses[f"{name}_hours_share"] = row[name] / total if total else None
     losses |= dict.fromkeys(("preemptions", "second_order_gpu_hours", "linked_preemptions", "linked_gpu_hours"))
+    losses["first_and_linked_gpu_hours"] = None
     if known:
         losses |= {
             "preemptions": row["preemptions"],
@@ -227,6 +230,7 @@ def _losses(row: dict, total: int, measured: pl.DataFrame, interval_s: int) -> d
         reasons.append(NO_PREEMPTION)
     if linkable:
         losses |= {"linked_preemptions": row["linked_preemptions"], "linked_gpu_hours": row["linked"] / _GPU_HOUR}
+        losses["first_and_linked_gpu_hours"] = (row["first_order"] + row["linked"]) / _GPU_HOUR
     elif known:
         reasons.append(NO_NODES)
     losses["reason"] = "; ".join(reasons) or None

@@ -1,0 +1,258 @@
+"""Claims about RSC, Llama 3, and Helios, Acme and Philly as a whole: each quantity on a dozen rows, worked out by hand.
+
+A cluster's table does not come from a trace of one format, so each table is made by its own function from the fewest
+rows that let every claim's row stand in it.
+"""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from claims_tested import ELSEWHERE
+from study.claims import load_claims
+from ttf.infra import infra_lives
+from ttf.jobs import JOB_COLUMNS
+from ttf.outcomes import outcome_table
+from ttf.replication.scorecard import scorecard, traces_of
+from ttf.runs import RUN_COLUMNS
+from ttf.stats.job_runs import measured_table
+from ttf.stats.lemons import EFFECT_SCHEMA, LEMON_SCHEMA, lemon_effect
+from ttf.stats.lost_work import lost_work
+from ttf.stats.plans import Habits, NodeRate
+from ttf.stats.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
+from ttf.stats.states import cluster_summary, size_mix, states
+
+CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
+BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
+MINE = [claim for claim in CLAIMS if claim["id"].startswith(BEGINNINGS) and "quantity" in claim]
+DAY = 86_400
+STATES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "CANCELLED": "cancelled"}
+
+# (state, GPUs, run time in hours), submitted 6 h apart with a wait of 0, 1, 2 ... min.
+JOBS = [
+    ("COMPLETED", 1, 1),
+    ("COMPLETED", 1, 3),
+    ("COMPLETED", 8, 2),
+    ("COMPLETED", 0, 5),
+    ("FAILED", 2, 4),
+    ("FAILED", 1, 1),
+    ("NODE_FAIL", 256, 2),
+    ("PREEMPTED", 4096, 1),
+    ("REQUEUED", 16, 1),
+    ("TIMEOUT", 4, 10),
+    ("OUT_OF_MEMORY", 1, 1),
+    ("CANCELLED", 512, 1),
+]
+GPU_HOURS = [gpus * hours for _, gpus, hours in JOBS]
+ALL_GPU_HOURS = 1 + 3 + 16 + 8 + 1 + 512 + 4096 + 16 + 40 + 1 + 512  # 5206
+
+
+def jobs() -> pl.DataFrame:
+    rows = [
+        {
+            "trace": "micro",
+            "job_id": f"j{i}",
+            "status_raw": state,
+            "outcome": STATES.get(state, "failure"),
+            "gpu_milli": 1000 * gpus,
+            "size": 1,
+            "submit_s": 21_600 * i,
+            "start_s": 21_600 * i + 60 * i,
+            "end_s": 21_600 * i + 60 * i + 3600 * hours,
+            "queue_s": 60 * i,
+            "runtime_s": 3600 * hours,
+            "nodes": 1,
+            "trace_end_s": 10**7,
+        }
+        for i, (state, gpus, hours) in enumerate(JOBS)
+    ]
+    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in rows], schema=JOB_COLUMNS)
+
+
+def attempts() -> pl.DataFrame:
+    """One attempt per job."""
+    frame = jobs()
+    return frame.select(
+        "job_id",
+        "start_s",
+        "end_s",
+        "runtime_s",
+        "outcome",
+        "gpu_milli",
+        "nodes",
+        attempt=pl.lit(0),
+        state="status_raw",
+    )
+
+
+def losses() -> pl.DataFrame:
+    """A node failure of 2 GPUs after an hour loses 30 min of each; it starts anew where 3 GPUs had run for an hour."""
+    hour = {"runtime_s": 3600, "outcome": "failure", "basis": "state"}
+    nothing = {"failed": False, "infra": False, "preempted": False, "timed_out": False}
+    rows = [
+        hour | nothing | {"job": 0, "attempt": 0, "start_s": 0, "end_s": 3600, "gpu_milli": 2000, "infra": True},
+        hour | nothing | {"job": 0, "attempt": 1, "start_s": 4000, "end_s": 7600, "gpu_milli": 2000},
+        hour | nothing | {"job": 1, "attempt": 0, "start_s": 300, "end_s": 3900, "gpu_milli": 3000, "preempted": True},
+    ]
+    rows = [row | {"node_list": ["n1"]} for row in rows]
+    runs = pl.DataFrame([{name: row.get(name) for name in RUN_COLUMNS} for row in rows], schema=RUN_COLUMNS)
+    return lost_work(runs, 3600, 300)
+
+
+def lemon_nodes() -> pl.DataFrame:
+    """Eight nodes, of which two are lemons."""
+    rows = [
+        {
+            "node": f"n{i}",
+            "fleet": "A",
+            "basis": "state",
+            "lemon": i < 2,
+            "failures": 5 if i < 2 else 1,
+            "exposure_s": DAY,
+        }
+        for i in range(8)
+    ]
+    return pl.DataFrame([{name: row.get(name) for name in LEMON_SCHEMA} for row in rows], schema=LEMON_SCHEMA)
+
+
+def job_runs() -> pl.DataFrame:
+    """Two runs of 4,096 GPUs."""
+    return pl.DataFrame(
+        {
+            "gpus": [4096, 4096],
+            "nodes": [512, 512],
+            "attempts": [2, 1],
+            "interruptions": [1, 0],
+            "runtime_s": [100_000, 90_000],
+            "queue_s": [0, 0],
+            "ettr": [0.97, 0.99],
+            "ettr_if_all_interrupted": [0.9, 0.98],
+        }
+    )
+
+
+def tables() -> dict[str, pl.DataFrame]:
+    frame = jobs()
+    # Runs of 1 node, 128 and 64: 4, 40 and 2 failures in 8, 50 and 30 days.
+    rows = [(1, 9, 4, 8 * DAY), (64, 5, 2, 30 * DAY), (128, 9, 40, 50 * DAY)]
+    sums = pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
+    rate = node_failure_rate(sums, "state", 8, "trace", 128)
+    lemons = lemon_nodes()
+    effect = lemon_effect(lemons, lemons, lemons)
+    assert dict(effect.schema) == EFFECT_SCHEMA
+    return {
+        "states": states(frame, infra_lives(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
+        "size_mix": size_mix(frame),
+        "cluster_summary": cluster_summary(frame),
+        "outcomes": outcome_table(frame),
+        "outcomes_gpu": outcome_table(frame.filter(pl.col("gpu_milli") > 0)),
+        "node_failure_rate": rate,
+        "mttf_by_gpus": mttf_by_gpus(sums, rate, 8),
+        "lost_work": losses(),
+        "lemon_effect": effect,
+        "ettr_measured": measured_table(job_runs(), NodeRate(1e-3, 1e-3, 1e-3, 8), Habits(3600, 0, 300, 0, DAY)),
+    }
+
+
+TABLES = tables()
+
+
+def worked_out() -> dict[str, float]:
+    answers: dict[str, float] = {}
+    # 42 failures in 64 x 30 + 128 x 50 = 8320 node-days.
+    answers |= {f"rsc{n}-node-failure-rate": 42_000 / 8320 for n in (1, 2)}
+    one = dict.fromkeys(("preempted", "requeued", "timeout", "out-of-memory", "node-fail", "infra-jobs"), 1 / 12)
+    answers |= {f"rsc1-{name}": share for name, share in (one | {"completed": 4 / 12, "failed": 2 / 12}).items()}
+    answers["rsc1-infra-gpu-time"] = 512 / ALL_GPU_HOURS
+    for n in (1, 2):
+        # 12 jobs in 11 x 6 h.
+        answers[f"rsc{n}-jobs-per-day"] = 12 / 2.75
+        # 11 asked for a GPU: four for one, three for 2, 4 and 8.
+        answers[f"rsc{n}-one-gpu-jobs"] = 4 / 11
+        answers[f"rsc{n}-one-node-jobs"] = 7 / 11
+        answers[f"rsc{n}-one-node-gpu-time"] = (6 + 16 + 8 + 40) / ALL_GPU_HOURS
+        answers[f"rsc{n}-large-gpu-time"] = (512 + 4096 + 512) / ALL_GPU_HOURS
+        answers[f"rsc{n}-lemons"] = 2
+    answers |= {"rsc1-4096-jobs": 1 / 11, "rsc1-4096-gpu-time": 4096 / ALL_GPU_HOURS}
+    # RSC-1 and RSC-2 are the same dozen twice.
+    answers |= {"rsc1-jobs": 24, "rsc1-gpu-hours": 2 * ALL_GPU_HOURS, "rsc1-lemon-share": 2 / 8}
+    answers |= {"rsc1-measured-mttf-8": 2, "rsc1-measured-mttf-1024": 24 * 50 / 40}
+    # 24000 / (nodes x 6.5): 1, 128, 512, 2048, 12500 and 16384 nodes.
+    for gpus, nodes in ((8, 1), (1024, 128), (4096, 512), (16384, 2048), (100_000, 12_500), (131_072, 16_384)):
+        answers[f"rsc1-mttf-{gpus}"] = 24_000 / (nodes * 6.5)
+    # One order lost 2 x 30 min, the other 3 x 30 min.
+    answers["rsc1-second-order"] = 1.5 / 2.5
+    answers["rsc1-measured-ettr-4096"] = 0.94
+    answers |= {"rsc1-lemon-arithmetic": 0.012, "rsc1-lemon-causes": 97.5}
+    # (1 - lambda (u0 + dt / 2)) / (1 + (u0 + q) / R + lambda q), lambda in failures a day, all times in days.
+    minute = 1 / 1440
+    for name, rate, interval, start, queue in (
+        ("rsc1-ettr-16000-60min", 2000 * 6.5e-3, 60, 5, 0),
+        ("rsc1-ettr-16000-5min", 2000 * 6.5e-3, 5, 5, 0),
+        ("rsc1-ettr-8000-30min", 1000 * 6.5e-3, 30, 5, 1),
+        ("rsc1-ettr-100000-7min", 12_500 * 6.5e-3, 7, 5, 0),
+        ("rsc2-ettr-100000-21min", 12_500 * 2.34e-3, 21, 5, 0),
+        ("rsc2-ettr-100000-2min", 12_500 * 2.34e-3, 2, 2, 0),
+    ):
+        kept = 1 - rate * (start + interval / 2) * minute
+        answers[name] = kept / (1 + (start + queue) * minute / 14 + rate * queue * minute)
+    # At the best interval (1 - lambda u0 - s) / (1 + s) with s = sqrt(lambda w / 2).
+    for name, rate, write in (("rsc1-ettr-12000-rate", 1.5, 5), ("rsc1-ettr-12000-write", 9.75, 1 / 6)):
+        s = (rate * write * minute / 2) ** 0.5
+        answers[name] = (1 - rate * 5 * minute - s) / (1 + s)
+    answers |= {"llama3-unplanned": 419, "llama3-interruptions": 466, "llama3-faulty-gpu": 148 / 419}
+    answers |= {"acme-failures-infra-count": 281, "acme-failures-framework-count": 404}
+    answers |= {"acme-failures-script-count": 1890, "acme-failures-infra-share": 281 / 2575}
+    answers |= {"acme-failures-infra-gpu-time": 82.06, "acme-failures-framework-gpu-time": 14.71}
+    # The four clusters of Helios are the dozen four times, and Seren and Kalos twice. 4 successes, one without a GPU;
+    # 7 failures; 1 cancelled.
+    answers |= {"helios-all-jobs": 48, "helios-all-gpu-jobs": 44, "helios-all-cpu-jobs": 4}
+    answers |= {"helios-all-success": 3 / 11, "helios-all-failure": 7 / 11, "helios-all-cancelled": 1 / 11}
+    times = {"success": 20, "failure": ALL_GPU_HOURS - 20 - 512, "cancelled": 512}
+    for outcome, hours in times.items():
+        answers[f"helios-all-{outcome}-gpu-time"] = answers[f"philly-summary-{outcome}-gpu-time"] = (
+            hours / ALL_GPU_HOURS
+        )
+    # Without the CPU job 27 h in 11 jobs; GPUs 4898 in all.
+    answers |= {"helios-all-mean-run-time": 27 * 3600 / 11, "helios-all-longest-run": 36_000}
+    answers |= {"helios-all-mean-gpus": 4898 / 11, "helios-all-most-gpus": 4096}
+    answers |= {f"helios-summary-{cluster}-cpu-jobs": 1 for cluster in ("venus", "earth", "saturn", "uranus")}
+    answers |= {"acme-summary-seren-jobs": 12, "acme-summary-kalos-jobs": 12}
+    answers |= {"acme-both-jobs": 24, "acme-both-gpu-jobs": 22}
+    answers |= {"philly-summary-jobs": 12, "philly-summary-mean-run-time": 32 * 300, "philly-summary-most-gpus": 4096}
+    answers |= {"philly-summary-median-run-time": 1.5 * 3600, "philly-summary-longest-run": 36_000}
+    answers |= {
+        "philly-summary-mean-wait": 330,
+        "philly-summary-median-wait": 330,
+        "philly-summary-mean-gpus": 4898 / 11,
+    }
+    answers |= {"philly-summary-success": 4 / 12, "philly-summary-cancelled": 1 / 12, "philly-summary-failure": 7 / 12}
+    return answers
+
+
+ANSWERS = worked_out()
+
+
+@pytest.mark.parametrize("claim", MINE, ids=lambda claim: claim["id"])
+def test_the_quantity_of_each_claim_on_a_dozen_jobs(claim):
+    (row,) = scorecard([claim], traces_of(claim), lambda _, name: TABLES[name]).iter_rows(named=True)
+    assert row["computed"] == pytest.approx(ANSWERS[claim["id"]], rel=1e-9), row
+
+
+def test_every_claim_of_this_file_is_worked_out():
+    assert {claim["id"] for claim in MINE} == set(ANSWERS)
+
+
+def test_verdicts_on_printed_numbers():
+    found = scorecard(MINE, [], lambda *_: None)
+    verdicts = dict(found.filter(pl.col("computed").is_not_null()).select("id", "verdict").iter_rows())
+    suspect = {id for id, verdict in verdicts.items() if verdict == "suspect in the source"}
+    assert suspect == {"rsc1-mttf-8", "rsc1-mttf-1024", "rsc1-mttf-4096", "rsc1-lemon-causes", "llama3-faulty-gpu"}
+    assert [id for id, verdict in verdicts.items() if verdict == "differs"] == ["rsc2-ettr-100000-21min"]
+    notes = dict(found.select("id", "note").iter_rows())
+    assert not [id for id in suspect if "agree" in notes[id]]
+    # What asks for a trace is not run, in one line each.
+    rest = found.filter(pl.col("computed").is_null())
+    assert set(rest["verdict"]) == {"not run"}
+    assert notes["rsc1-completed"] == "rsc1 is not in this study"
+    assert notes["helios-all-jobs"] == "helios_venus, helios_earth, helios_saturn, helios_uranus are not in this study"
