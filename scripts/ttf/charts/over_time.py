@@ -14,6 +14,8 @@ from ttf.stats.over_time import CONFIDENCE, EVERY
 # Windows of one line, which overlap: so many show its course.
 MOST_POINTS = 60
 MOST_POINTS_BY_CAUSE = 30
+# The highest window is so many times the middle one: the axis is one of square roots.
+STEEP = 8
 _WIDTH = 620
 
 
@@ -25,7 +27,10 @@ def over_time_chart(over_time: pl.DataFrame, study: Study) -> Figure:
         return nothing_to_draw(what, over_time["reason"][0] or "no node was at work")
     calendar = "day" not in (every["window"][0] or "").split(" ")[0]
     rows = [_row(row, calendar) for row in _thinned(every, MOST_POINTS).iter_rows(named=True)]
-    panels, datasets = [_rate(rows, calendar)], {"rate": rows}
+    middle = every["failures_per_1000_node_days"].median()
+    # A few windows far above the others would press these flat on a plain axis; a logarithmic one has no place for 0.
+    scale = alt.Scale(type="sqrt" if max(row["rate"] for row in rows) > STEEP * middle else "linear", zero=True)
+    panels, datasets = [_rate(rows, calendar, scale)], {"rate": rows}
     causes = over_time.filter((pl.col("by") != EVERY) & pl.col("ci_high").is_not_null())
     if causes.height:
         names = labels(causes["cause"].unique(maintain_order=True))
@@ -36,7 +41,7 @@ def over_time_chart(over_time: pl.DataFrame, study: Study) -> Figure:
         ]
         # Pages stay small: the day says which window it is.
         by_cause = [{name: row[name] for name in row if name not in ("window", "low", "high")} for row in by_cause]
-        panels.append(_by_cause(by_cause, list(names.values()), causes["by"][0], calendar))
+        panels.append(_by_cause(by_cause, list(names.values()), causes["by"][0], calendar, scale))
         datasets["causes"] = by_cause
     basis, days = every["basis"][0], every["window_days"][0]
     length = "1 day" if days == 1 else f"{days} days"
@@ -66,9 +71,11 @@ def over_time_chart(over_time: pl.DataFrame, study: Study) -> Figure:
 
 
 def _thinned(windows: pl.DataFrame, most: int) -> pl.DataFrame:
-    """At most about `most` of the windows, evenly, the last among them."""
+    """At most about `most` of the windows, evenly; the last among them, the lowest and the highest."""
     step = max(1, math.ceil(windows.height / most))
-    return windows.reverse().gather_every(step).reverse()
+    ranked = windows.sort("failures_per_1000_node_days", "to_day")
+    even = windows.reverse().gather_every(step)
+    return pl.concat([even, ranked.head(1), ranked.tail(1)]).unique("to_day").sort("to_day")
 
 
 def _row(row: dict, calendar: bool) -> dict:
@@ -97,9 +104,13 @@ _TOOLTIP = (
 )
 
 
-def _rate(rows: list[dict], calendar: bool) -> alt.LayerChart:
+def _titled(title: str, scale: alt.Scale) -> str:
+    return f"{title} (square root)" if scale.type == "sqrt" else title
+
+
+def _rate(rows: list[dict], calendar: bool, scale: alt.Scale) -> alt.LayerChart:
     base = chart_of("rate").encode(x=_x(calendar, "last day"))
-    y = alt.Y("rate:Q", title="Failures per 1000 node-days", scale=alt.Scale(zero=True))
+    y = alt.Y("rate:Q", title=_titled("Failures per 1000 node-days", scale), scale=scale)
     limits = [
         alt.Tooltip("low:Q", title="90 % from", format=",.4~g"),
         alt.Tooltip("high:Q", title="to", format=",.4~g"),
@@ -116,14 +127,14 @@ def _rate(rows: list[dict], calendar: bool) -> alt.LayerChart:
     return alt.layer(*layers).properties(width=_WIDTH, height=240)
 
 
-def _by_cause(rows: list[dict], names: list[str], by: str, calendar: bool) -> alt.Chart:
+def _by_cause(rows: list[dict], names: list[str], by: str, calendar: bool, scale: alt.Scale) -> alt.Chart:
     colours = [*CATEGORY_COLOURS, FAINT][: len(names)]
     return (
         chart_of("causes")
         .mark_line(strokeWidth=1.8, point={"size": 12} if len(rows) <= 2 * len(names) else False)
         .encode(
             x=_x(calendar, "last day"),
-            y=alt.Y("rate:Q", title=f"By {by}", scale=alt.Scale(zero=True)),
+            y=alt.Y("rate:Q", title=_titled(f"By {by}", scale), scale=scale),
             color=alt.Color(
                 "cause:N",
                 scale=alt.Scale(domain=names, range=colours),

@@ -45,6 +45,10 @@ def _of_sizes(metrics: Metrics, sizes: pl.DataFrame) -> None:
     for name, unit in (_COUNTS | dict.fromkeys(_HOURS, "GPU hours")).items():
         if sizes[name].count():
             metrics.put(f"lost_work.{name}", sizes[name].sum(), unit, source, runs)
+    both = sizes["first_and_linked_gpu_hours"].sum()
+    if both:
+        share = sizes["linked_gpu_hours"].sum() / both
+        metrics.put("lost_work.linked_share", share, "share", source, metrics["lost_work.infra_failures"]["value"])
     total = metrics["lost_work.gpu_hours"]["value"]
     for name in ("failed", "infra"):
         if total:
