@@ -6,6 +6,7 @@ ELSEWHERE = {
     "philly-window-": "test_claims_queueing.py",
     "philly-attempts-": "test_claims_queueing.py",
     "philly-trials-": "test_claims_queueing.py",
+    "philly-occupancy-": "test_claims_occupancy.py",
     "philly-gpu-use-": "test_claims_use.py",
     "philly-notebook-gpu-use-": "test_claims_use.py",
     "philly-notebook-dedicated-": "test_claims_use.py",

@@ -22,6 +22,7 @@ _TEXT = {
     *("job_gpus", "machine_minutes"),
     *("gpu_bucket", "which", "scope"),
     *("state", "cause", "population"),
+    *("load", "free_at_least"),
 }
 _TRUTH = {
     "reject",
@@ -59,6 +60,7 @@ _WHOLE = {
     *("zeros", "negative", "unknown", "longest_s", "out_of_order", "overtaken", "left_out", "retries"),
     *("count", "with_gpu", "n_with_gpu", "gpus_max", "from_day", "to_day", "window_days"),
     *("runtime_n", "runtime_sum_s", "runtime_max_s", "queue_n", "queue_sum_s", "queue_max_s"),
+    *("servers_by_use", "left_out", "spread", "started", "wait_s"),
 }
 
 

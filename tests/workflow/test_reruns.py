@@ -20,8 +20,9 @@ FROM_LOSSES = {"measure_losses", "summarise"} | REPORT_AND_PICTURES
 FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT_AND_PICTURES
 FROM_STATES = {"describe_states", "summarise"} | REPORT_AND_PICTURES
 FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS | FROM_STATES
+FROM_OCCUPANCY = {"reconstruct_occupancy", "summarise"} | REPORT_AND_PICTURES
 FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
-FROM_JOBS |= {"correlate", "describe_workload"}
+FROM_JOBS |= {"correlate", "describe_workload"} | FROM_OCCUPANCY
 FROM_TYPED = {"derive_runtimes", "derive_placements"} | FROM_JOBS
 FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
 
@@ -52,6 +53,7 @@ EDITED_MODULES = {
     "scripts/ttf/stats/states.py": FROM_STATES,
     "scripts/ttf/placements.py": FROM_TYPED,
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
+    "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes"} | FROM_SUMMARY,
     "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
@@ -59,7 +61,8 @@ EDITED_MODULES = {
     "scripts/ttf/stats/cox.py": FROM_HAZARDS,
     "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes"}
     | FROM_HAZARDS
-    | FROM_INFRA_LIVES,
+    | FROM_INFRA_LIVES
+    | FROM_OCCUPANCY,
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/taxonomy.py": set(),  # of which the sample, where nothing tells a reason, has no need
     "config/taxonomy.yaml": set(),

@@ -177,6 +177,7 @@ THEMES = {
     **dict.fromkeys(
         ["queueing", "delay", "long", "retries", "unsuccessful", "runtime_to_failure"], "Delays and retries"
     ),
+    "occupancy": "How full the cluster was",
     "scorecard": "Published findings",
 }
 

@@ -10,6 +10,7 @@ from ttf.numbers.lemons import of_lemons
 from ttf.numbers.lifetimes import of_verdict
 from ttf.numbers.lost_work import of_lost_work
 from ttf.numbers.metrics import Metrics
+from ttf.numbers.occupancy import of_occupancy
 from ttf.numbers.quality import of_drift
 from ttf.numbers.queueing import of_queueing
 from ttf.numbers.sizes import of_over_time, of_sizes
@@ -43,6 +44,7 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     "lemons": lambda metrics, tables: of_lemons(metrics, tables["lemon_nodes"], tables["lemon_effect"]),
     "utilisation": of_utilisation,
     "epochs": of_epochs,
+    "occupancy": of_occupancy,
     "philly_checks": lambda metrics, tables: of_philly_checks(
         metrics, tables["zone_evidence"], tables["listed_machines"]
     ),

@@ -9,6 +9,7 @@ from ttf.report.hazards import hazards
 from ttf.report.lemons import lemon_tables
 from ttf.report.lifetimes import lifetimes_tables
 from ttf.report.lost_work import lost_work_tables
+from ttf.report.occupancy import occupancy_tables
 from ttf.report.philly_checks import philly_checks
 from ttf.report.queueing import queueing_tables
 from ttf.report.sizes import sizes_tables
@@ -82,5 +83,6 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "lemons": lemon_tables,
     "utilisation": utilisation_tables,
     "epochs": epochs_tables,
+    "occupancy": occupancy_tables,
     "philly_checks": philly_checks,
 }

@@ -1,0 +1,181 @@
+"""GPUs held on servers, and how many are in use at any time, rebuilt from the placements of a trace.
+
+A sweep over the starts and ends of all placements: sorted by server and time, their running sum is what is in use of
+each server. All of it is whole numbers (seconds, milli-GPU), so that the order of the rows plays no part.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+GPU = 1000  # milli-GPU
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """Every part of an attempt that held GPUs of a server for a known time, as arrays of one length.
+
+    node: place in `nodes`, ascending; unit: number of the attempt; account: place in `accounts`, -1 for none;
+    start_s < end_s; gpu_milli > 0. known_milli: what each server holds, 0 where no table says. counts: placements that
+    hold a GPU, those of them without a known time (left out), and those whose GPUs are their attempt's, spread over its
+    servers.
+    """
+
+    nodes: list[str]
+    known_milli: np.ndarray
+    accounts: list[str]
+    node: np.ndarray
+    unit: np.ndarray
+    account: np.ndarray
+    start_s: np.ndarray
+    end_s: np.ndarray
+    gpu_milli: np.ndarray
+    counts: dict[str, int]
+
+
+def holdings(
+    placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None = None
+) -> Holdings:
+    """placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
+
+    A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody knows how long it
+    held its GPUs, and it is left out, as is one without a start or with an end before it. One whose GPUs are blank gets
+    its part of the attempt's GPUs (see `spread`); without `attempts` it holds none.
+    """
+    end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect().item()
+    names = ["job_id", "task", "attempt", "node", "start_s", "end_s", "gpu_milli", "outcome"]
+    parts = placements.select(names).with_columns(spread=pl.lit(False))
+    if attempts is not None:
+        parts = pl.concat([parts.filter(pl.col("gpu_milli").is_not_null()), spread(parts, attempts)])
+    running_to = pl.when(pl.col("outcome") == "running").then(pl.lit(end_of_trace, dtype=pl.Int64))
+    end_s = pl.coalesce("end_s", running_to)
+    parts = parts.filter(pl.col("gpu_milli") > 0).with_columns(end_s=end_s)
+    is_known = (pl.col("start_s") <= pl.col("end_s")).fill_null(False)
+    counts = (
+        parts.select(placements=pl.len(), left_out=(~is_known).sum(), spread=pl.col("spread").sum())
+        .collect(engine="streaming")
+        .row(0, named=True)
+    )
+    accounts = jobs.filter(pl.col("account").is_not_null()).select("job_id", "account")
+    accounts = accounts.unique("job_id", keep="first", maintain_order=True).collect()
+    account = pl.lit(None, dtype=pl.String)
+    held = parts.filter((pl.col("start_s") < pl.col("end_s")).fill_null(False))
+    if accounts.height:
+        held, account = held.join(accounts.lazy(), on="job_id", how="left", maintain_order="left"), pl.col("account")
+    # Of the machines that hold no GPU, none can be busy.
+    told = nodes.filter(pl.col("gpu_count") > 0).select("node", milli=pl.col("gpu_count") * GPU)
+    told = told.unique("node", keep="first", maintain_order=True)
+    seen = held.select(pl.col("node").unique()).collect(engine="streaming")["node"]
+    every = pl.concat([seen.drop_nulls(), told["node"]]).unique().sort()
+    names_of_accounts = accounts["account"].unique().sort()
+    frame = (
+        held.filter(pl.col("node").is_not_null())
+        .select(
+            node=pl.col("node").cast(pl.Enum(every)).to_physical().cast(pl.Int32),
+            account=account.cast(pl.Enum(names_of_accounts)).to_physical().cast(pl.Int32).fill_null(-1),
+            job=pl.col("job_id").cast(pl.Categorical).to_physical(),
+            task=pl.col("task").fill_null("").cast(pl.Categorical).to_physical(),
+            attempt="attempt",
+            start_s="start_s",
+            end_s="end_s",
+            gpu_milli="gpu_milli",
+        )
+        .collect(engine="streaming")
+        .sort("node")
+    )
+    known = pl.DataFrame({"node": every}).join(told, on="node", how="left", maintain_order="left")["milli"]
+    return Holdings(
+        every.to_list(),
+        known.fill_null(0).to_numpy(),
+        names_of_accounts.to_list(),
+        frame["node"].to_numpy(),
+        _numbered(frame.select("job", "task", "attempt")),
+        frame["account"].to_numpy(),
+        *(frame[name].to_numpy() for name in ("start_s", "end_s", "gpu_milli")),
+        counts,
+    )
+
+
+def spread(parts: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
+    """The parts whose GPUs are blank, with their attempt's GPUs in equal parts; of a rest the first ones have one more.
+
+    Whole GPUs stay whole. Slurm's accounting says how many GPUs a run had in all, and not on which of its nodes.
+    """
+    of_attempt = ["job_id", "attempt"]
+    total = attempts.filter(pl.col("gpu_milli") > 0).select(*of_attempt, total="gpu_milli")
+    total = total.unique(of_attempt, keep="first", maintain_order=True)
+    grain = pl.when(pl.col("total") % GPU == 0).then(GPU).otherwise(1)
+    grains = pl.col("total") // grain
+    place, of = pl.int_range(pl.len()).over(of_attempt), pl.len().cast(pl.Int64).over(of_attempt)
+    share = (grains // of + (place < grains % of).cast(pl.Int64)) * grain
+    return (
+        parts.filter(pl.col("gpu_milli").is_null())
+        .join(total, on=of_attempt, how="inner", maintain_order="left")
+        .with_columns(gpu_milli=share.cast(pl.Int64), spread=pl.lit(True))
+        .drop("total")
+    )
+
+
+def _numbered(keys: pl.DataFrame) -> np.ndarray:
+    """A number per distinct row, the same for the same."""
+    number = np.zeros(keys.height, np.int64)
+    for name in keys.columns:
+        _, code = np.unique(keys[name].to_numpy(), return_inverse=True)
+        number = number * (int(code.max(initial=0)) + 1) + code
+        if int(number.max(initial=0)) >= 2**40:
+            _, number = np.unique(number, return_inverse=True)
+    return np.unique(number, return_inverse=True)[1]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is in use of each group (a server, an account) after each moment that changes it, by group and time.
+
+    key: group x width + (time - first_s), ascending, each once; in_use_milli: from that moment to the group's next, 0
+    from a group's last on.
+    """
+
+    first_s: int
+    width: int
+    key: np.ndarray
+    in_use_milli: np.ndarray
+
+    def at(self, group: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+        """In use of each group at each time: of the second that begins then."""
+        if not self.key.size:
+            return np.zeros(time_s.size, np.int64)
+        time = np.clip(time_s - self.first_s, -1, self.width - 1)
+        place = np.searchsorted(self.key, group * self.width + time, side="right") - 1
+        is_of_group = (place >= 0) & (time >= 0) & (self.key[place] // self.width == group)
+        return np.where(is_of_group, self.in_use_milli[place], 0)
+
+    def highest(self, groups: int) -> np.ndarray:
+        """The most in use at once of each group, 0 of one that nothing is ever in use of."""
+        group = self.key // self.width
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        found = np.zeros(groups, np.int64)
+        if first.size:
+            found[group[first]] = np.maximum.reduceat(self.in_use_milli, first)
+        return found
+
+
+def sweep(held: Holdings, group: np.ndarray) -> Sweep:
+    """In use by group (of each holding; -1: in none)."""
+    inside = group >= 0 if group.size and group.min() < 0 else slice(None)
+    first_s = int(held.start_s.min(initial=2**62))
+    width = int(held.end_s.max(initial=first_s)) - first_s + 1
+    base, gpu = group[inside].astype(np.int64) * width, held.gpu_milli[inside]
+    key = np.concatenate([base + (held.start_s[inside] - first_s), base + (held.end_s[inside] - first_s)])
+    del base
+    key, change = added_up(key, np.concatenate([gpu, -gpu]))
+    return Sweep(first_s, width, key, np.cumsum(change, out=change))
+
+
+def added_up(key: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys, ascending, and the sum of the changes of each."""
+    order = np.argsort(key)
+    key, change = key[order], change[order]
+    del order
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    return key[first], np.add.reduceat(change, first) if first.size else change

@@ -1,0 +1,312 @@
+"""How full the servers of a cluster were, by load and over time. After Jeon et al. (ATC 2019).
+
+What is in use of each server (`ttf.stats.holdings.sweep`), sorted by time: the running sums of what each change does
+are counts over the cluster. All of it is whole numbers (seconds, milli-GPU), divided last.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ttf.jobs import whole_gpus
+from ttf.stats.exact import dot
+from ttf.stats.holdings import GPU, Holdings, Sweep, added_up
+
+BINS = 10
+# The load that Jeon et al. are quoted for.
+TWO_THIRDS = "60-70 %"
+# Free GPUs of a server that are asked about: what jobs ask for.
+LEVELS = (1, 2, 4, 8)
+# A server with more free GPUs counts as one with so many.
+MOST_FREE = 64
+# Lengths of a step of load_over_time, from a minute on; the shortest that gives at most MOST_STEPS.
+STEPS_S = (60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000)
+MOST_STEPS = 150
+NOTHING_HELD = "no placement held a GPU for a known time"
+
+BASIS_SCHEMA = {
+    "servers": pl.Int64,
+    "servers_by_use": pl.Int64,
+    "gpus": pl.Int64,
+    "placements": pl.Int64,
+    "left_out": pl.Int64,
+    "spread": pl.Int64,
+    "above_capacity_share": pl.Float64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "reason": pl.String,
+}
+OCCUPANCY_SCHEMA = {
+    "load": pl.String,
+    "time_s": pl.Int64,
+    "time_share": pl.Float64,
+    "n": pl.Int64,
+    "gpus_in_use_share": pl.Float64,
+    "servers_empty_share": pl.Float64,
+    "servers_partly_share": pl.Float64,
+    "servers_full_share": pl.Float64,
+    "free_gpus": pl.Float64,
+    "largest_free_gpus": pl.Float64,
+    "reason": pl.String,
+}
+FRAGMENTATION_SCHEMA = {
+    "load": pl.String,
+    "free_at_least": pl.String,
+    "time_s": pl.Int64,
+    "n": pl.Int64,
+    "free_gpus_share": pl.Float64,
+    "placeable_time_share": pl.Float64,
+    "reason": pl.String,
+}
+LOAD_SCHEMA = {
+    "start_s": pl.Int64,
+    "time_s": pl.Int64,
+    "gpus": pl.Int64,
+    "gpus_in_use_mean": pl.Float64,
+    "gpus_in_use_max": pl.Float64,
+    "gpus_in_use_share": pl.Float64,
+    "running_mean": pl.Float64,
+    "waiting_mean": pl.Float64,
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The servers of a cluster over time. times_s: the moments at which what is in use of any server changes.
+
+    Of each change, in the order of time: what is in use of its server before and after, at most what the server holds.
+    from_row: the first change of each of times_s. Before the first of them every server is empty.
+    """
+
+    capacity_milli: np.ndarray
+    times_s: np.ndarray
+    from_row: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    holds: np.ndarray
+
+    def gpus_in_use(self) -> np.ndarray:
+        """Milli-GPU in use from each of times_s on."""
+        return self._sums(self.after - self.before, 0)
+
+    def servers_empty(self) -> np.ndarray:
+        return self._sums(_less(self.after == 0, self.before == 0), self.capacity_milli.size)
+
+    def servers_full(self) -> np.ndarray:
+        return self._sums(_less(self.after == self.holds, self.before == self.holds), 0)
+
+    def servers_with(self, gpus: int) -> np.ndarray:
+        """Servers with so many free GPUs or more."""
+        now, was = (self.holds - in_use >= gpus * GPU for in_use in (self.after, self.before))
+        return self._sums(_less(now, was), int((self.capacity_milli >= gpus * GPU).sum()))
+
+    def free_in(self, gpus: int) -> np.ndarray:
+        """Free milli-GPU of the servers with so many free GPUs or more."""
+        enough = self.capacity_milli >= gpus * GPU
+        now, was = (
+            np.where(self.holds - in_use >= gpus * GPU, self.holds - in_use, 0) for in_use in (self.after, self.before)
+        )
+        return self._sums(now - was, int(self.capacity_milli[enough].sum()))
+
+    def free_in_empty(self) -> np.ndarray:
+        """Free milli-GPU of the servers of which nothing is in use."""
+        now, was = (np.where(in_use == 0, self.holds, 0) for in_use in (self.after, self.before))
+        return self._sums(now - was, int(self.capacity_milli.sum()))
+
+    def _sums(self, change: np.ndarray, at_first: int) -> np.ndarray:
+        if not change.size:
+            return np.zeros(0, np.int64)
+        return at_first + np.cumsum(np.add.reduceat(change, self.from_row), dtype=np.int64)
+
+
+def _less(now: np.ndarray, was: np.ndarray) -> np.ndarray:
+    return now.astype(np.int32) - was
+
+
+def capacities(held: Holdings, servers: Sweep) -> np.ndarray:
+    """Milli-GPU of each server: what a table says, else the most ever in use at once, rounded up to whole GPUs."""
+    seen = -(-servers.highest(len(held.nodes)) // GPU) * GPU
+    return np.where(held.known_milli > 0, held.known_milli, seen)
+
+
+def cluster(servers: Sweep, capacity_milli: np.ndarray) -> Cluster:
+    """The servers over time, from what is in use of each (`sweep` by node)."""
+    node, time = np.divmod(servers.key, servers.width)
+    size = np.int32 if capacity_milli.max(initial=0) < 2**31 else np.int64
+    holds = capacity_milli[node].astype(size)
+    del node
+    after = np.minimum(servers.in_use_milli, holds).astype(size)
+    before = np.zeros_like(after)
+    before[1:] = after[:-1]  # 0 at the end of a server, so that the next begins with 0
+    order = np.argsort(time)
+    time = time[order]
+    before, after, holds = before[order], after[order], holds[order]
+    del order
+    from_row = np.flatnonzero(np.diff(time, prepend=-1))
+    return Cluster(capacity_milli, time[from_row] + servers.first_s, from_row, before, after, holds)
+
+
+def basis(held: Holdings, servers: Sweep, capacity_milli: np.ndarray) -> pl.DataFrame:
+    """What the occupancy rests on, BASIS_SCHEMA, one row.
+
+    servers_by_use: those whose GPUs no table tells. gpus: whole ones of all servers, all the time, as nothing says when
+    a server came or went. above_capacity_share: of the GPU time, what exceeds what the servers hold; it is cut off.
+    """
+    row = {name: held.counts[name] for name in ("placements", "left_out", "spread")}
+    if not held.start_s.size:
+        row |= {"servers": len(held.nodes), "gpus": int(held.known_milli.sum()) // GPU, "reason": NOTHING_HELD}
+        return pl.DataFrame([{name: row.get(name) for name in BASIS_SCHEMA}], schema=BASIS_SCHEMA)
+    length = np.diff(servers.key, append=servers.key[-1])
+    # From the last moment of a server to the first of the next, nothing is in use.
+    above = np.maximum(servers.in_use_milli - capacity_milli[servers.key // servers.width], 0)
+    row |= {
+        "servers": int((capacity_milli > 0).sum()),
+        "servers_by_use": int((held.known_milli == 0).sum()),
+        "gpus": int(capacity_milli.sum()) // GPU,
+        "above_capacity_share": dot(above, length) / dot(servers.in_use_milli, length),
+        "start_s": servers.first_s,
+        "end_s": int(held.end_s.max()),
+    }
+    return pl.DataFrame([{name: row.get(name) for name in BASIS_SCHEMA}], schema=BASIS_SCHEMA)
+
+
+class _ByLoad:
+    """Sums over the time at each tenth of the load, and over all of it (the last)."""
+
+    def __init__(self, over: Cluster, in_use: np.ndarray):
+        total = int(over.capacity_milli.sum())
+        length = np.diff(over.times_s)
+        tenth = np.minimum(in_use[:-1] * BINS // max(total, 1), BINS - 1).astype(np.int8)
+        self.order = np.argsort(tenth, kind="stable")
+        self.length = length[self.order]
+        ends = np.cumsum(np.bincount(tenth, minlength=BINS))
+        self.slices = [slice(*ends_) for ends_ in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
+        self.names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS} %" for k in range(BINS)] + ["all"]
+        self.n = [part.stop - part.start for part in self.slices] + [length.size]
+        self.time_s = self.sums(np.ones(over.times_s.size, np.int64))
+
+    def sums(self, values: np.ndarray) -> list[int]:
+        """Of a value from each moment on: the sum of value x seconds."""
+        values = values[:-1][self.order].astype(np.int64)
+        sums = [dot(values[part], self.length[part]) for part in self.slices]
+        return [*sums, sum(sums)]
+
+
+def occupancy(over: Cluster) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(OCCUPANCY_SCHEMA, FRAGMENTATION_SCHEMA): time-weighted means by tenth of the load, and over all the time.
+
+    load: GPUs in use as a share of all; 10-20 % is from 10 to below 20 %. n: stretches without a change. A server is
+    empty, full (all of its GPUs in use) or partly used. largest_free_gpus: whole free GPUs of the server with the most,
+    at most MOST_FREE. Fragmentation, for free_at_least of LEVELS and `whole server` (nothing of it in use):
+    free_gpus_share is the share of the free GPUs that are in servers with so many free, placeable_time_share the share
+    of the time that there is such a server. A load that never was has a reason.
+    """
+    if over.times_s.size == 0:
+        return pl.DataFrame(schema=OCCUPANCY_SCHEMA), pl.DataFrame(schema=FRAGMENTATION_SCHEMA)
+    in_use = over.gpus_in_use()
+    by_load = _ByLoad(over, in_use)
+    total, servers = int(over.capacity_milli.sum()), over.capacity_milli.size
+    used, free = by_load.sums(in_use), by_load.sums(total - in_use)
+    empty_count = over.servers_empty()
+    empty, full = by_load.sums(empty_count), by_load.sums(over.servers_full())
+    largest = [0] * (BINS + 1)
+    placeable = {"whole server": by_load.sums(empty_count > 0)}
+    for gpus in range(1, min(int(over.capacity_milli.max()) // GPU, MOST_FREE) + 1):
+        there_is = by_load.sums(over.servers_with(gpus) > 0)
+        largest = [a + b for a, b in zip(largest, there_is, strict=True)]
+        placeable[str(gpus)] = there_is
+    free_in = {str(gpus): by_load.sums(over.free_in(gpus)) for gpus in LEVELS}
+    free_in["whole server"] = by_load.sums(over.free_in_empty())
+    rows, pieces = [], []
+    for k, (name, time_s, n) in enumerate(zip(by_load.names, by_load.time_s, by_load.n, strict=True)):
+        row = {"load": name, "time_s": time_s, "n": n, "time_share": time_s / by_load.time_s[-1]}
+        never = None if time_s else "the load was never there"
+        if time_s:
+            row |= {
+                "gpus_in_use_share": used[k] / (total * time_s),
+                "servers_empty_share": empty[k] / (servers * time_s),
+                "servers_partly_share": (servers * time_s - empty[k] - full[k]) / (servers * time_s),
+                "servers_full_share": full[k] / (servers * time_s),
+                "free_gpus": free[k] / (GPU * time_s),
+                "largest_free_gpus": largest[k] / time_s,
+            }
+        rows.append({column: row.get(column) for column in OCCUPANCY_SCHEMA} | {"reason": never})
+        for level in (*map(str, LEVELS), "whole server"):
+            piece = {"load": name, "free_at_least": level, "time_s": time_s, "n": n, "reason": never}
+            if time_s:
+                piece["placeable_time_share"] = placeable[level][k] / time_s if level in placeable else 0.0
+                piece["free_gpus_share"] = free_in[level][k] / free[k] if free[k] else None
+                piece["reason"] = None if free[k] else "no GPU is free"
+            pieces.append({column: piece.get(column) for column in FRAGMENTATION_SCHEMA})
+    return pl.DataFrame(rows, schema=OCCUPANCY_SCHEMA), pl.DataFrame(pieces, schema=FRAGMENTATION_SCHEMA)
+
+
+def load_over_time(over: Cluster, jobs: pl.DataFrame) -> pl.DataFrame:
+    """GPUs in use, and jobs that run and wait, in steps of equal length, LOAD_SCHEMA.
+
+    jobs: the common record; those with a GPU count. running: from the first start to the last end, or to the trace's
+    end; waiting: from the submission to the first start, or to the trace's end where the outcome is `waiting`. One
+    without these times counts in neither. A step ends where the next begins; the first and the last are cut to the time
+    between the first and the last moment that a GPU was held. Means are over the time of the step.
+    """
+    if over.times_s.size == 0:
+        return pl.DataFrame(schema=LOAD_SCHEMA)
+    first, last = int(over.times_s[0]), int(over.times_s[-1])
+    length = next((step for step in STEPS_S if (last - 1) // step - first // step < MOST_STEPS), None)
+    length = length or -(-(last - first) // (MOST_STEPS - 1))
+    starts = np.arange(first // length * length, last, length)
+    edges = np.clip(np.append(starts, starts[-1] + length), first, last)
+    in_use = over.gpus_in_use()
+    used = np.diff(_integral(over.times_s, in_use, edges))
+    running, waiting = (np.diff(_integral(*_number_of(*spans), edges)) for spans in _spans(jobs))
+    total = int(over.capacity_milli.sum())
+    rows = []
+    for k, (start, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        from_, to = np.searchsorted(over.times_s, start, "right") - 1, np.searchsorted(over.times_s, end)
+        mean = int(used[k]) / (end - start)
+        rows.append(
+            {
+                "start_s": start,
+                "time_s": end - start,
+                "gpus": total // GPU,
+                "gpus_in_use_mean": mean / GPU,
+                "gpus_in_use_max": int(in_use[from_:to].max()) / GPU,
+                "gpus_in_use_share": mean / total,
+                "running_mean": int(running[k]) / (end - start),
+                "waiting_mean": int(waiting[k]) / (end - start),
+            }
+        )
+    return pl.DataFrame(rows, schema=LOAD_SCHEMA)
+
+
+def _spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(starts, ends) of running and of waiting."""
+    chosen = jobs.filter(whole_gpus() > 0)
+    to_the_end = {
+        name: pl.when(pl.col("outcome") == name).then(pl.col("trace_end_s")) for name in ("running", "waiting")
+    }
+    both = []
+    for start, end, name in (("start_s", "end_s", "running"), ("submit_s", "start_s", "waiting")):
+        span = chosen.select(start=start, end=pl.coalesce(end, to_the_end[name])).drop_nulls()
+        span = span.filter(pl.col("start") < pl.col("end"))
+        both.append((span["start"].to_numpy(), span["end"].to_numpy()))
+    return both
+
+
+def _number_of(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(moments, how many spans cover the time from each on)."""
+    one = np.ones(starts.size, np.int64)
+    # Times are not negative.
+    time, change = added_up(np.concatenate([starts, ends]), np.concatenate([one, -one]))
+    return time, np.cumsum(change)
+
+
+def _integral(times: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Of a value from each of times on (0 before them): its sum over the seconds up to each edge."""
+    if not times.size:
+        return np.zeros(edges.size, np.int64)
+    running = np.concatenate([[0], np.cumsum(values[:-1] * np.diff(times))])
+    place = np.searchsorted(times, edges, side="right") - 1
+    found = running[place] + values[place] * (edges - times[place])
+    return np.where(place >= 0, found, 0)

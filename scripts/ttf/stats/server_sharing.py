@@ -1,0 +1,99 @@
+"""How much of their GPU time attempts on several GPUs spent on servers that they had to themselves."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ttf.jobs import GPU_BUCKETS
+from ttf.stats.exact import group_sums
+from ttf.stats.holdings import GPU, Holdings, Sweep, added_up
+
+# Placements looked at together: whole servers, so that memory does not grow with the trace.
+BLOCK_ROWS = 500_000
+
+SHARING_SCHEMA = {
+    "group": pl.String,
+    "attempts": pl.Int64,
+    "gpu_hours": pl.Float64,
+    "dedicated_share": pl.Float64,
+    "reason": pl.String,
+}
+
+
+def server_sharing(held: Holdings, servers: Sweep) -> pl.DataFrame:
+    """How much of the GPU time of attempts on several GPUs went by on servers without another, SHARING_SCHEMA.
+
+    An attempt has the GPUs of all its placements, rounded up. It has a server to itself while no other attempt holds a
+    GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
+    """
+    units = int(held.unit.max(initial=-1)) + 1
+    gpus = -(-group_sums(held.unit, held.gpu_milli, units) // GPU)
+    names = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
+    # 0: one GPU or less, 1: the first of `names`, ...
+    bucket = sum((gpus >= GPU_BUCKETS[name][0]).astype(np.int8) for name in names)
+    total, alone = np.zeros((2, len(names) + 1), np.int64)
+    for rows in _blocks(held.node):
+        of_part = bucket[held.unit[rows]]
+        milli_s = held.gpu_milli[rows] * (held.end_s[rows] - held.start_s[rows])
+        total += [int(milli_s[of_part == k].sum()) for k in range(len(names) + 1)]
+        alone += _alone(held, servers, rows, of_part, len(names) + 1)
+    attempts = np.bincount(bucket, minlength=len(names) + 1)
+    rows = [(name, int(attempts[k]), int(total[k]), int(alone[k])) for k, name in enumerate(names, start=1)]
+    rows.append(("all", *(sum(row[k] for row in rows) for k in (1, 2, 3))))
+    return pl.DataFrame(
+        [
+            {
+                "group": name,
+                "attempts": count,
+                "gpu_hours": whole / (GPU * 3600),
+                "dedicated_share": part / whole if whole else None,
+                "reason": None if whole else "no attempt of this size",
+            }
+            for name, count, whole, part in rows
+        ],
+        schema=SHARING_SCHEMA,
+    )
+
+
+def _blocks(node: np.ndarray) -> Iterator[slice]:
+    """Rows of about BLOCK_ROWS, whole servers; node ascends."""
+    first = 0
+    while first < node.size:
+        last = node[min(first + BLOCK_ROWS, node.size) - 1]
+        end = int(np.searchsorted(node, last, side="right"))
+        yield slice(first, end)
+        first = end
+
+
+def _alone(held: Holdings, servers: Sweep, rows: slice, bucket: np.ndarray, buckets: int) -> np.ndarray:
+    """Milli-GPU seconds of each bucket on servers where one attempt alone holds GPUs; rows: of whole servers."""
+    parts = (
+        pl.DataFrame({"node": held.node[rows], "unit": held.unit[rows], "bucket": bucket})
+        .with_columns(start=held.start_s[rows] - servers.first_s, end=held.end_s[rows] - servers.first_s)
+        .sort("node", "unit", "start")
+    )
+    node, unit, start, end, bucket = (parts[name].to_numpy() for name in ("node", "unit", "start", "end", "bucket"))
+    is_other = np.ones(node.size, bool)
+    is_other[1:] = (node[1:] != node[:-1]) | (unit[1:] != unit[:-1])
+    # Parts of one attempt on one server, side by side or one inside the other, are one stay.
+    offset = np.cumsum(is_other) * servers.width
+    latest = np.maximum.accumulate(offset + end)
+    is_new = is_other
+    is_new[1:] |= (offset + start)[1:] > latest[:-1]
+    first = np.flatnonzero(is_new)
+    end = (latest - offset)[np.append(first[1:], is_new.size) - 1]
+    base = node[first].astype(np.int64) * servers.width
+    # How many attempts and, in the low bits, the sum of their buckets: of one alone, its own.
+    code = bucket[first].astype(np.int64) + (1 << 32)
+    key, change = added_up(np.concatenate([base + start[first], base + end]), np.concatenate([code, -code]))
+    there = np.cumsum(change)
+    is_alone = there >> 32 == 1
+    # GPU time of the servers up to each of their moments, among which are all those of the stays.
+    low, high = (
+        int(np.searchsorted(servers.key, group * servers.width)) for group in (int(node[0]), int(node[-1]) + 1)
+    )
+    moments, in_use = servers.key[low:high], servers.in_use_milli[low:high]
+    running = np.concatenate([[0], np.cumsum(in_use[:-1] * np.diff(moments))])
+    found = np.diff(running[np.searchsorted(moments, key)], append=0)
+    return np.array([int(found[is_alone & (there & 0xFF == k)].sum()) for k in range(buckets)])

@@ -1,0 +1,50 @@
+"""Placements, jobs and nodes of a few rows, and every table of occupancy that they give."""
+
+import polars as pl
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
+from ttf.placements import PLACEMENT_COLUMNS
+from ttf.stats.delay_causes import delay_causes
+from ttf.stats.holdings import holdings, sweep
+from ttf.stats.occupancy import basis, capacities, cluster, load_over_time, occupancy
+from ttf.stats.server_sharing import server_sharing
+
+PLACED = ("job_id", "node", "start_s", "end_s", "gpu_milli")
+
+
+def placed(rows, names=PLACED, **more) -> pl.DataFrame:
+    frame = pl.DataFrame(rows, schema={name: PLACEMENT_COLUMNS[name] for name in names}, orient="row")
+    usual = {"attempt": pl.lit(0, pl.Int64), "outcome": pl.lit("success")} | more
+    frame = frame.with_columns(**{name: value for name, value in usual.items() if name not in names})
+    blank = [pl.lit(None, dtype).alias(name) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns]
+    return frame.with_columns(blank)
+
+
+def jobs_of(rows, end=10_000) -> pl.DataFrame:
+    """rows: (job_id, account, submit_s, start_s, end_s, gpu_milli)."""
+    names = ("job_id", "account", "submit_s", "start_s", "end_s", "gpu_milli")
+    frame = pl.DataFrame(rows, schema={name: JOB_COLUMNS[name] for name in names}, orient="row")
+    frame = frame.with_columns(size=pl.lit(1, pl.Int64), outcome=pl.lit("success"), trace_end_s=pl.lit(end, pl.Int64))
+    blank = [pl.lit(None, dtype).alias(name) for name, dtype in JOB_COLUMNS.items() if name not in frame.columns]
+    return frame.with_columns(blank)
+
+
+def nodes_of(**counts) -> pl.DataFrame:
+    frame = pl.DataFrame({"node": list(counts), "gpu_count": list(counts.values())}, schema_overrides=NODE_COLUMNS)
+    blank = [pl.lit(None, dtype).alias(name) for name, dtype in NODE_COLUMNS.items() if name not in frame.columns]
+    return frame.with_columns(blank)
+
+
+def found(placements, jobs=None, nodes=None, attempts=None) -> dict:
+    jobs = jobs_of([]) if jobs is None else jobs
+    nodes = nodes_of() if nodes is None else nodes
+    held = holdings(placements.lazy(), jobs.lazy(), nodes, None if attempts is None else attempts.lazy())
+    servers = sweep(held, held.node)
+    capacity = capacities(held, servers)
+    over = cluster(servers, capacity)
+    tables = dict(zip(("occupancy", "fragmentation"), occupancy(over), strict=True))
+    return tables | {
+        "occupancy_basis": basis(held, servers, capacity),
+        "load_over_time": load_over_time(over, jobs),
+        "server_sharing": server_sharing(held, servers),
+        "delay_causes": delay_causes(jobs, held, over),
+    }
