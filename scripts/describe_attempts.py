@@ -14,8 +14,8 @@ def main(snakemake):
     jobs = pl.read_parquet(snakemake.input.jobs)
     attempts = pl.read_parquet(snakemake.input.attempts)
     output, window = snakemake.output, snakemake.params.window
-    waits = queueing.waits(jobs, attempts)
-    tries = retries.tries(jobs, attempts)
+    placed = queueing.placed(jobs, attempts)
+    waits, tries = queueing.waits(placed), retries.tries(placed)
     tables = {
         "delays": queueing.delays(waits, queueing.busiest(jobs)),
         "delay_by_nodes": queueing.delay_by_nodes(waits),

@@ -70,9 +70,10 @@ def tables() -> dict[str, pl.DataFrame]:
             for k, (start, end) in enumerate(job["spans"])
         ]
     )
-    tried = retries.tries(jobs, attempts)
+    placed = queueing.placed(jobs, attempts)
+    tried = retries.tries(placed)
     return {
-        "delays": queueing.delays(queueing.waits(jobs, attempts), queueing.busiest(jobs)),
+        "delays": queueing.delays(queueing.waits(placed), queueing.busiest(jobs)),
         "outcomes_window": retries.outcomes_window(jobs, tried, WINDOW),
         "runtime_to_failure": retries.runtime_to_failure(tried),
         "failed_attempts": retries.failed_attempts(jobs, tried),

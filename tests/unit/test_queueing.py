@@ -30,8 +30,9 @@ from ttf.stats.queueing import (
     delay_by_nodes,
     delays,
     out_of_order,
-    waits,
+    placed,
 )
+from ttf.stats.queueing import waits as waits_of
 from ttf.stats.retries import (
     FAILED_SCHEMA,
     RETRY_SCHEMA,
@@ -41,8 +42,8 @@ from ttf.stats.retries import (
     outcomes_window,
     retries,
     runtime_to_failure,
-    tries,
 )
+from ttf.stats.retries import tries as tries_of
 from ttf.tables import read_csv, write_csv
 
 ATTEMPT = {
@@ -85,6 +86,14 @@ def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
         conform(pl.DataFrame(jobs, schema=schema), JOB_COLUMNS),
         pl.DataFrame(attempts, schema=ATTEMPT, orient="row"),
     )
+
+
+def waits(jobs, attempts):
+    return waits_of(placed(jobs, attempts))
+
+
+def tries(jobs, attempts):
+    return tries_of(placed(jobs, attempts))
 
 
 def row(table, **where):
@@ -134,9 +143,12 @@ def test_delays_of_first_and_later_attempts_by_hand():
 
 def test_a_first_attempt_that_the_dump_does_not_have_leaves_the_delay_unknown():
     # sacct without -D shows the last run only, and Restarts says that there were others.
-    table = delays(waits(*made({"attempts": 3, "submit": 0, "tries": [(500, 600)]})), ["a"])
-    assert set(table["unknown"]) == {1}
-    assert set(table["n"]) == {0}
+    several = made(
+        {"attempts": 3, "tries": [(500, 600)]},
+        {"attempts": 2, "tries": [(7, 9), (10, 12)]},
+        {"attempts": 4, "tries": [(7, 9), (11, 12)]},
+    )
+    assert waits(*several)["delay_s"].to_list() == [None, 7, 1, None, 2]
 
 
 def test_the_step_and_what_is_beside_it():

@@ -73,23 +73,50 @@ def bucket_of() -> pl.Expr:
     return pl.coalesce(*chosen, pl.lit(-1, dtype=pl.Int16))
 
 
-def waits(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """One row per attempt, by job and in sequence: job (the row in `jobs`), account, bucket, nodes, is_first, delay_s.
+def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """The attempts in order of jobs and in sequence, with `job`, the row of theirs in `jobs`, and what that says.
 
-    The delay of a first attempt is its start less the job's submission; of a later one, its start less the end of the
-    attempt before. It is negative where the clocks say so, and null where one of the two times is not known, or where
-    the job had attempts before that the trace does not have. bucket: `bucket_of` the job, for all of its attempts.
+    Columns: job, start_s, end_s, runtime_s, outcome, gpu_milli, nodes of the attempt; account, user, submit_s,
+    attempts, bucket (`bucket_of`), job_gpu_milli (of all its instances) of the job.
     """
-    of_jobs = jobs.with_row_index("job").select("job", "job_id", "account", "submit_s", "attempts", bucket=bucket_of())
-    tries = (
-        attempts.select("job_id", "attempt", "start_s", "end_s", "nodes")
-        .join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
-        .sort("job", "attempt")
-        .with_columns(is_first=(pl.col("job") != pl.col("job").shift(1)).fill_null(True))
+    of_jobs = jobs.with_row_index("job").select("job", "job_id")
+    told = jobs.select(
+        "account",
+        "user",
+        "submit_s",
+        "attempts",
+        bucket=bucket_of(),
+        job_gpu_milli=pl.col("gpu_milli") * pl.col("size"),
     )
-    known = pl.col("attempts") <= pl.len().over("job")
-    since = pl.when("is_first").then(pl.when(known).then("submit_s")).otherwise(pl.col("end_s").shift(1))
-    return tries.select("job", "account", "bucket", "nodes", "is_first", delay_s=pl.col("start_s") - since)
+    tries = (
+        attempts.select("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+        .join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
+        .drop("job_id")
+    )
+    in_order = (pl.col("job") > pl.col("job").shift(1)) | (
+        (pl.col("job") == pl.col("job").shift(1)) & (pl.col("attempt") > pl.col("attempt").shift(1))
+    )
+    # They mostly are already, and looking is cheaper than sorting.
+    if not tries.select(in_order.fill_null(True).all()).item():
+        tries = tries.sort("job", "attempt")
+    return tries.drop("attempt").hstack(told[tries["job"]])
+
+
+def waits(tries: pl.DataFrame) -> pl.DataFrame:
+    """One row per attempt, by job and in sequence: account, bucket, nodes, is_first, delay_s.
+
+    tries: of `placed`. The delay of a first attempt is its start less the job's submission; of a later one, its start
+    less the end of the attempt before. It is negative where the clocks say so, and null where one of the two times is
+    not known, or where the job had attempts before that the trace does not have.
+    """
+    is_new = (pl.col("job") != pl.col("job").shift(1)).fill_null(True)
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    # How many rows the job has from this, its first one, on.
+    following = pl.when(is_new).then(number).shift(-1, fill_value=pl.len()).backward_fill() - number
+    since = pl.when(is_new).then(pl.when(pl.col("attempts") <= following).then("submit_s")).otherwise(
+        pl.col("end_s").shift(1)
+    )  # fmt: skip
+    return tries.select("account", "bucket", "nodes", is_first=is_new, delay_s=pl.col("start_s") - since)
 
 
 def busiest(jobs: pl.DataFrame) -> list[str]:
@@ -220,13 +247,18 @@ def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
     wait for a time or another job). One sort and a running maximum: O(n log n).
     """
     every = jobs.select("account", "submit_s", "start_s", bucket=bucket_of())
-    timely = (pl.col("start_s") >= pl.col("submit_s")).fill_null(False)
+    # By submission, once for both scopes; starts as ranks, so that account and start fit one number.
+    in_time = every.filter((pl.col("start_s") >= pl.col("submit_s")).fill_null(False)).sort("submit_s")
+    names = in_time["account"].drop_nulls().unique().sort()
+    kind = pl.Int16 if names.len() < 2**15 else pl.Int64
+    place_of = {"old": names, "new": range(names.len()), "default": None, "return_dtype": kind}
+    in_time = in_time.with_columns(
+        pl.col("account").replace_strict(**place_of), pl.col("start_s").rank("dense").cast(pl.Int64)
+    )
     rows = []
     for scope in SCOPES:
-        known = every.filter(timely & pl.col("account").is_not_null() if scope == ACCOUNT else timely)
-        group = np.zeros(known.height, dtype=np.int64)
-        if scope == ACCOUNT:
-            group = known["account"].rank("dense").cast(pl.Int64).to_numpy()
+        known = in_time.filter(pl.col("account").is_not_null()) if scope == ACCOUNT else in_time
+        group = known["account"].to_numpy() if scope == ACCOUNT else np.zeros(known.height, dtype=np.int64)
         ahead, passed = _overtaking(group, known["submit_s"].to_numpy(), known["start_s"].to_numpy())
         flagged = known.select("bucket", ahead=pl.Series(ahead), passed=pl.Series(passed))
         for place, name in enumerate(BUCKETS, start=-1):
@@ -248,15 +280,16 @@ def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
 def _overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each job: whether one of its group submitted before it started after it, and the other way round.
 
-    group: whole numbers from 0 or 1 on. Equal submissions and equal starts overtake nobody.
+    group: whole numbers from 0 on; submit: ascending; start: ranks, from 0 to the number of jobs of the trace. Equal
+    submissions and equal starts overtake nobody.
     """
     n = group.size
     if n == 0:
         return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
-    # Starts as ranks, so that group and start fit one number: those of a later group are all larger.
-    rank = np.unique(start, return_inverse=True)[1].astype(np.int64) + group * n
-    order = np.lexsort((submit, group))
-    key, moment, owner = rank[order], submit[order], group[order]
+    order = np.argsort(group, kind="stable")
+    owner, moment = group[order].astype(np.int64), submit[order]
+    # The keys of a later group are all larger.
+    key = owner * (int(start.max()) + 1) + start[order]
     is_new = np.empty(n, dtype=bool)
     is_new[0] = True
     is_new[1:] = (moment[1:] != moment[:-1]) | (owner[1:] != owner[:-1])

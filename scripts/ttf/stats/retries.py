@@ -80,34 +80,25 @@ WINDOW_SCHEMA = {
 }
 
 
-def tries(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+def tries(placed: pl.DataFrame) -> pl.DataFrame:
     """One row per attempt that started, by job and in sequence.
 
-    Columns: job, user, submit_s, bucket, runtime_s, gpu_milli, outcome, failed, by_proxy.
-    job: the row in `jobs`. failed: the attempt ended in failure; one without an outcome of its own (Philly gives only
-    the last one of a job an outcome) counts as failed, as it was tried again, and is by_proxy. gpu_milli: of the
-    attempt, else of its job, else 0. outcome: `failure` for such an attempt too.
+    placed: of `ttf.stats.queueing.placed`. Columns: job, user, submit_s, bucket, runtime_s, gpu_milli, outcome, failed,
+    by_proxy. failed: the attempt ended in failure; one without an outcome of its own (Philly gives only the last one of
+    a job an outcome) counts as failed, as it was tried again, and is by_proxy. gpu_milli: of the attempt, else of its
+    job, else 0. outcome: `failure` for such an attempt too.
     """
-    of_jobs = jobs.with_row_index("job").select(
-        "job", "job_id", "user", "submit_s", of_job=pl.col("gpu_milli") * pl.col("size"), bucket=bucket_of()
-    )
     by_proxy = pl.col("outcome").is_null()
-    return (
-        attempts.filter(pl.col("start_s").is_not_null())
-        .select("job_id", "attempt", "runtime_s", "gpu_milli", "outcome")
-        .join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
-        .sort("job", "attempt")
-        .select(
-            "job",
-            "user",
-            "submit_s",
-            "bucket",
-            "runtime_s",
-            gpu_milli=pl.coalesce("gpu_milli", "of_job", pl.lit(0, dtype=pl.Int64)),
-            outcome=pl.col("outcome").fill_null("failure"),
-            failed=by_proxy | (pl.col("outcome") == "failure"),
-            by_proxy=by_proxy,
-        )
+    return placed.filter(pl.col("start_s").is_not_null()).select(
+        "job",
+        "user",
+        "submit_s",
+        "bucket",
+        "runtime_s",
+        gpu_milli=pl.coalesce("gpu_milli", "job_gpu_milli", pl.lit(0, dtype=pl.Int64)),
+        outcome=pl.col("outcome").fill_null("failure"),
+        failed=by_proxy | (pl.col("outcome") == "failure"),
+        by_proxy=by_proxy,
     )
 
 
