@@ -10,6 +10,7 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sacct_story import EXPECTED, FIXTURES, study
 from ttf.charts.figure import Study
 from ttf.charts.queueing import CHARTS
 from ttf.jobs import JOB_COLUMNS, conform
@@ -381,6 +382,24 @@ def test_failed_attempts_of_one_job_and_of_one_user():
     assert row(table, group_by="user", at_least=10)["groups_share"] == 0
     nobody = failed_attempts(FIVE[0].head(0), tries(FIVE[0].head(0), FIVE[1].head(0)))
     assert set(nobody["reason"]) == {"no attempt failed"}
+
+
+def test_on_the_accounting_of_a_real_slurm(tmp_path):
+    _, jobs, attempts = study(FIXTURES / "real_readme.txt", folder=tmp_path / "raw")
+    tables = tables_of(jobs, attempts)
+    states = [state for _, states, *_ in EXPECTED.values() for state in states]
+    failed = states.count("FAILED") + states.count("TIMEOUT") + states.count("NODE_FAIL")
+    whole = row(tables["runtime_to_failure"], gpu_bucket="all")
+    assert (whole["basis"], whole["trials"]) == ("recorded", failed)
+    tried_again = [name for name, (outcome, runs, *_) in EXPECTED.items() if len(runs) > 1 and outcome != "running"]
+    assert row(tables["retries"], group_by="all")["retries"] == len(tried_again) == 2
+    counts = {
+        which: row(tables["delays"], group_by="all", gpu_bucket="all", which=which, zeros_kept=True)
+        for which in ("first", "later")
+    }
+    started = [runs for _, runs, *_ in EXPECTED.values() if runs]
+    assert counts["first"]["n"] + counts["first"]["negative"] == len(started)
+    assert counts["later"]["n"] == len(states) - len(started)
 
 
 # Outcomes in a window ---------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from ttf.stats.retries import PROXY
 
 # A row is drawn, and a number named in a title, only if so many delays, jobs or attempts stand behind it.
 FEWEST = 10
+FEWEST_NAMED = 30
 MOST_ACCOUNTS = 12
 MOST_NODES = 12
 KINDS = {FIRST: "first attempt", LATER: "later attempt"}
@@ -142,8 +143,8 @@ def long_delays_by_account(table: pl.DataFrame, study: Study) -> Figure:
     sizes = known.filter(
         (pl.col("gpu_bucket") != ALL) & pl.col("group").is_in(told.implode()) & (pl.col("n") >= FEWEST)
     )
-    whole = known.filter((pl.col("gpu_bucket") == ALL) & (pl.col("n") >= FEWEST))
-    if not sizes.height or not whole.height:
+    whole = known.filter((pl.col("gpu_bucket") == ALL) & (pl.col("n") >= FEWEST_NAMED))
+    if not sizes.height:
         return nothing_to_draw(what, f"no account has {FEWEST} delays of {study.units} of one size")
     rows = [
         {"account": names[row["group"]], "gpus": gpus_of(row["gpu_bucket"]), "share": 1 - row["within_600_s_share"]}
@@ -217,7 +218,8 @@ def delay_by_nodes(table: pl.DataFrame, study: Study) -> Figure:
         label = f"{row['gpu_bucket']} GPUs on {count(row['nodes'], 'node')}"
         order.append(label)
         rows.append(_placed(row, times, label, "first attempt"))
-    low, high = (min(rows, key=lambda row: row["p90_s"]), max(rows, key=lambda row: row["p90_s"]))
+    named = [row for row in rows if row["n"] >= FEWEST_NAMED] or rows
+    low, high = (min(named, key=lambda row: row["p90_s"]), max(named, key=lambda row: row["p90_s"]))
     title = f"Nine of ten {study.units} of {low['label']} waited at most {duration(low['p90_s'])}"
     if low is not high:
         title += f", of {high['label']} {duration(high['p90_s'])}"
@@ -271,7 +273,7 @@ def by_gpus(table: pl.DataFrame, estimate: str, study: Study) -> Figure:
         + base.mark_point(filled=True, size=60, color=colour).encode(y=alt.Y("value:Q"))
         + base.mark_text(fontSize=10, color=FAINT, dy=-8).encode(y=alt.Y("high:Q"), text="note:N")
     )
-    told = [row for row in rows if row["n"] >= FEWEST] or rows
+    told = [row for row in rows if row["n"] >= FEWEST_NAMED] or rows
     first, last = told[0], told[-1]
 
     def worded(row: dict) -> str:
