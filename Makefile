@@ -5,10 +5,16 @@ BIN := $(VENV)/bin
 CORES ?= all
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
 
-.PHONY: report snakemake-report verify explain test test-tools bench lint format lock clean
+.PHONY: report publish archive gallery snakemake-report verify explain test test-tools bench lint format lock clean
 
 report: $(VENV)/requirements.lock  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
+
+publish: $(VENV)/requirements.lock  ## results/site/, for any host of static files
+	@$(SNAKEMAKE) -- published
+
+archive: $(VENV)/requirements.lock  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
+	@$(SNAKEMAKE) -- archived
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
@@ -18,6 +24,9 @@ verify: $(VENV)/requirements.lock  ## are the results what the manifest says: no
 
 explain: $(VENV)/requirements.lock  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
 	@$(BIN)/python scripts/explain_product.py $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
+
+gallery: $(VENV)/requirements-test.lock  ## pictures of the page for the README, in docs/gallery/; after `make report`
+	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
 
 test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile

@@ -222,7 +222,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, lemons, infra_failures, "
-    "sizes, ettr."
+    "sizes, ettr, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -534,6 +534,15 @@ FULL = {
         "simulations": 2,
         "run_key": ["user"],
         "run_at_least_s": 0,
+    },
+    "publish": {
+        "title": "Our cluster",
+        "description": "One year.",
+        "creators": [{"name": "Doe, Jane", "affiliation": "A lab", "orcid": "0000-0002-1825-0097"}],
+        "license": "CC-BY-4.0",
+        "keywords": ["reliability"],
+        "url": "https://example.org",
+        "date": "2025-01-31",
     },
 }
 

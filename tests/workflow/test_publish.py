@@ -1,7 +1,14 @@
 """What leaves the study: Snakemake's own report, the site for a static host, the archive for a repository."""
 
+import hashlib
 import json
 import re
+import shutil
+import tarfile
+
+import jsonschema
+import pytest
+from study_runs import ROOT, SMALL, Checkout
 
 
 def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
@@ -17,3 +24,189 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     assert {"Data quality", "Outcomes", "Survival and mean time to failure", "Published findings"} <= categories.keys()
     assert str(study.folder) not in page
     assert 'href=\\"../results/report/index.html\\"' in page
+
+
+@pytest.fixture(scope="module")
+def published(finished_study, tmp_path_factory):
+    """A copy of the finished study, with the site and the archive made from it."""
+    copy = Checkout(tmp_path_factory.mktemp("published") / "checkout")
+    shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
+    for name in ("CITATION.cff", "LICENSE", "requirements.lock", "pyproject.toml"):
+        shutil.copy2(ROOT / name, copy.folder / name)
+    copy.snakemake("--", "published", "archived", **SMALL, publish={"date": "2025-01-31"})
+    return copy
+
+
+def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
+    site = published.folder / "results/site"
+    index = (site / "files.html").read_text()
+    linked = set(re.findall(r'href="([^"]+)"', index))
+    files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
+    assert files - linked == {".nojekyll", ".snakemake_timestamp", "files.html"}
+    assert linked <= files
+    assert 'href="files.html"' in (site / "index.html").read_text()
+    charts = {path.name.split(".")[0] for path in site.glob("sample/figures/*.svg")}
+    for kind in ("vl.json", "png"):
+        assert charts == {path.name.split(".")[0] for path in site.glob(f"sample/figures/*.{kind}")}
+    tables = published.folder.glob("results/sample/tables/*.csv")
+    assert {path.name for path in tables} == {path.name for path in site.glob("sample/tables/*.csv")}
+    assert not list(site.rglob("*.parquet"))
+    assert "Synthetic" in index
+    assert "Synthetic" in (site / "README.md").read_text()
+    assert not [
+        path for path in site.rglob("*") if path.is_file() and str(published.folder) in path.read_text("latin-1")
+    ]
+
+
+def test_the_site_works_in_a_browser_without_a_network(published):
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        pytest.skip("chromium is not installed: make test-tools")
+    from playwright.sync_api import sync_playwright
+
+    failed = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_context(offline=True, viewport={"width": 390, "height": 800}).new_page()
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        page.goto((published.folder / "results/site/files.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.get_by_text("The report", exact=True).first.click()
+        page.get_by_text("All tables and charts of this page as files").click()
+        assert page.title().startswith("Files: ")
+        browser.close()
+    assert failed == []
+
+
+def contents_of_archive(study) -> dict[str, bytes]:
+    """Path below the one folder -> content."""
+    with tarfile.open(study.folder / "results/archive/time-to-failure-results.tar.xz") as tar:
+        members = tar.getmembers()
+        assert {member.name.split("/")[0] for member in members} == {"time-to-failure-results"}
+        return {member.name.split("/", 1)[1]: tar.extractfile(member).read() for member in members}
+
+
+def test_the_archive_is_the_same_bytes_again(published):
+    archive = published.folder / "results/archive/time-to-failure-results.tar.xz"
+    before = archive.read_bytes()
+    published.snakemake("--forcerun", "archive_results", "--", "archived", **SMALL, publish={"date": "2025-01-31"})
+    assert archive.read_bytes() == before
+
+
+def test_the_archive_holds_results_workflow_and_environment(published):
+    files = contents_of_archive(published)
+    assert {"LICENSE", "CITATION.cff", "environment.yml", "requirements.lock", "workflow/Snakefile"} <= files.keys()
+    assert {"results/config.yaml", "results/report/index.html", "results/sample/metrics.json"} <= files.keys()
+    for name in ("results/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/survival.svg"):
+        assert files[name] == (published.folder / name).read_bytes()
+    assert not [name for name, content in files.items() if str(published.folder).encode() in content]
+
+
+def test_the_crate_has_what_the_specification_requires(published):
+    """RO-Crate 1.1 (structure, metadata, root and data entities, workflows) and Workflow RO-Crate 1.0, each MUST."""
+    files = contents_of_archive(published)
+    crate = json.loads(files["ro-crate-metadata.json"].decode("utf-8"))
+    assert crate.keys() == {"@context", "@graph"}
+    assert crate["@context"][0] == "https://w3id.org/ro/crate/1.1/context"
+    graph = {entity["@id"]: entity for entity in crate["@graph"]}
+    assert len(graph) == len(crate["@graph"])
+    assert all(entity["@type"] for entity in graph.values())
+    # Flattened: what is in an entity is text or a reference, and references lead somewhere.
+    for entity in graph.values():
+        for value in (item for held in entity.values() for item in (held if isinstance(held, list) else [held])):
+            assert isinstance(value, str) or value.keys() == {"@id"}
+            assert isinstance(value, str) or value["@id"] in graph or value["@id"].startswith("https://")
+            assert value != ""
+
+    descriptor, root = graph["ro-crate-metadata.json"], graph["./"]
+    assert (descriptor["@type"], descriptor["about"]) == ("CreativeWork", {"@id": "./"})
+    profiles = [entity["@id"] for entity in descriptor["conformsTo"]]
+    assert profiles == ["https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/workflow-ro-crate/1.0"]
+    assert root["@type"] == "Dataset"
+    assert root["name"] and root["description"]
+    assert root["datePublished"] == "2025-01-31"
+    license_ = graph[root["license"]["@id"]]
+    assert license_["name"] and license_["description"]
+
+    parts = {entity["@id"] for entity in root["hasPart"]}
+    assert parts == files.keys() - {"ro-crate-metadata.json"}
+    for name in parts:
+        entity = graph[name]
+        assert "File" in entity["@type"]
+        assert entity["contentSize"] == str(len(files[name]))
+        assert entity["sha256"] == hashlib.sha256(files[name]).hexdigest()
+        assert re.fullmatch(r"[a-z]+/[a-z0-9.+-]+", entity["encodingFormat"])
+        assert "SoftwareSourceCode" not in entity["@type"] or entity["name"]
+
+    workflow = graph[root["mainEntity"]["@id"]]
+    assert {"File", "SoftwareSourceCode", "ComputationalWorkflow"} <= set(workflow["@type"])
+    assert workflow["@id"] in parts and workflow["name"]
+    language = graph[workflow["programmingLanguage"]["@id"]]
+    assert language["@type"] == "ComputerLanguage"
+    assert language["name"] and language["url"] and language["version"]
+    assert all(graph[entity["@id"]]["name"] for entity in [root["author"]])
+    assert graph["#trace-sample"]["description"].startswith("Synthetic")
+
+
+# The fields of a deposit at Zenodo that are written here, and what they may hold.
+DEPOSIT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["title", "upload_type", "description", "creators", "access_right", "license", "publication_date"],
+    "properties": {
+        "title": {"type": "string", "minLength": 3},
+        "upload_type": {"const": "dataset"},
+        "description": {"type": "string", "minLength": 1},
+        "creators": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "affiliation": {"type": "string"},
+                    "orcid": {"type": "string"},
+                },
+            },
+        },
+        "access_right": {"const": "open"},
+        "license": {"type": "string", "pattern": "^[A-Za-z0-9.+-]+$"},
+        "keywords": {"type": "array", "uniqueItems": True, "items": {"type": "string", "minLength": 1}},
+        "language": {"type": "string", "pattern": "^[a-z]{3}$"},
+        "publication_date": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"},
+        "version": {"type": "string"},
+        "references": {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
+        "related_identifiers": {
+            "type": "array",
+            "uniqueItems": True,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["identifier", "relation"],
+                "properties": {
+                    "identifier": {"type": "string"},
+                    "relation": {"enum": ["cites", "isDerivedFrom", "isCompiledBy"]},
+                    "resource_type": {"enum": ["dataset", "software"]},
+                    "scheme": {"enum": ["doi", "url"]},
+                },
+            },
+        },
+    },
+}
+
+
+def test_the_deposit_has_fields_that_zenodo_knows(published):
+    fields = json.loads(contents_of_archive(published)[".zenodo.json"])
+    jsonschema.validate(fields, DEPOSIT)
+    assert "Synthetic" in fields["description"]
+
+
+def test_the_run_report_goes_along_where_it_was_made(published):
+    report = published.folder / "logs/snakemake-report.html"
+    report.write_text('<a href="../results/report/index.html">')
+    try:
+        assert published.planned("published", **SMALL, publish={"date": "2025-01-31"}) == {"publish_site", "published"}
+    finally:
+        report.unlink()

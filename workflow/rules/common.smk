@@ -298,6 +298,11 @@ def paths_in(nested):
     return {nested} if isinstance(nested, str) else {path for part in nested for path in paths_in(part)}
 
 
+def files_to_publish(*endings):
+    """The products with these endings: no table with a row per job or attempt, which are Parquet."""
+    return sorted(path for path in paths_in([study_products(), rules.write_manifest.output]) if path.endswith(endings))
+
+
 def tables_of_claims():
     """Trace of the study -> table that a published finding is asked of -> its path, for those that the study has."""
     made = paths_in(products())

@@ -1,0 +1,39 @@
+"""Rule archive_results: results, workflow, configuration and environment in one file that says what it is."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import os
+    from pathlib import Path
+
+    from snakemake import __version__ as snakemake_version
+    from ttf.publish.about import checked_date, describe
+    from ttf.publish.archive import tar_of
+    from ttf.publish.crate import METADATA, crate
+    from ttf.publish.files import Published, published, words_of_charts
+    from ttf.publish.site import readme_of
+    from ttf.publish.zenodo import deposit
+
+    files, params = snakemake.input, snakemake.params
+    date = checked_date(params.date)
+    root = Path(snakemake.scriptdir).parent
+    about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    charts = words_of_charts(Path(index) for index in files.indexes)
+    packed = [published(path, path.as_posix(), charts) for path in map(Path, [files.page, *files.products])]
+    packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}) for path in files.sources]
+    packed.append(
+        Published("results/README.md", readme_of(about, archive=True).encode(), "README", "What the results are")
+    )
+    zenodo = deposit(about, date).encode()
+    packed.append(Published(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
+    packed.sort(key=lambda file: file.path)
+    metadata = crate(packed, about, date, snakemake_version)
+    packed.append(Published(METADATA, metadata.encode(), "", ""))
+
+    target = Path(snakemake.output.archive)
+    target.write_bytes(tar_of(packed, target.name.removesuffix(".tar.xz"), date))
+    return f"{len(packed)} files, {target.stat().st_size / 1e6:.1f} MB, in {target}"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,46 @@
+"""Rule publish_site: results/site/, ready for any host of static files."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from pathlib import Path
+
+    from ttf.publish import site
+    from ttf.publish.about import describe
+    from ttf.publish.files import Published, published, words_of_charts
+    from ttf.publish.png import png_of
+
+    files, params = snakemake.input, snakemake.params
+    about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    charts = words_of_charts(Path(index) for index in files.indexes)
+    shown = []
+    for path in map(Path, files.products):
+        file = published(path, path.relative_to("results").as_posix(), charts)
+        shown.append(file)
+        if path.suffix == ".svg":
+            drawn = png_of(file.content.decode("utf-8"))
+            shown.append(Published(file.path.removesuffix(".svg") + ".png", drawn, file.name, file.what))
+    shown.append(
+        Published("README.md", site.readme_of(about).encode(), "README", "What lies here, and where it is from")
+    )
+    run_report = [Path(path) for path in files.run_report]
+    page = site.with_links(Path(files.page).read_text(encoding="utf-8"), about, bool(run_report))
+    shown.append(Published("index.html", page.encode(), "The report", "One page that needs no network"))
+    for path in run_report:
+        text = site.on_the_site(path.read_text(encoding="utf-8"))
+        what = "How the study was run: rules, their code and their run times"
+        shown.append(Published(site.RUN_REPORT, text.encode(), "Snakemake's report", what))
+    shown.sort(key=lambda file: file.path)
+
+    folder = Path(snakemake.output.site)
+    hidden = Published(".nojekyll", b"", "", "")  # tells GitHub Pages to serve the files as they are
+    index = Published("files.html", site.index_of(shown, about).encode(), "", "")
+    for file in (*shown, index, hidden):
+        (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file.path).write_bytes(file.content)
+    size = sum(len(file.content) for file in shown)
+    return f"{len(shown) + 1} files, {size / 1e6:.1f} MB, in {folder}"
+
+
+run_rule(main, snakemake)

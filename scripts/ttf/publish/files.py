@@ -1,0 +1,89 @@
+"""The files that are published, and what each of them is."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MEDIA_TYPES = {
+    ".bib": "application/x-bibtex",
+    ".cff": "application/yaml",
+    ".css": "text/css",
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".png": "image/png",
+    ".py": "text/x-python",
+    ".qmd": "text/markdown",
+    ".sh": "application/x-sh",
+    ".svg": "image/svg+xml",
+    ".toml": "application/toml",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+_ONCE = {
+    "config.yaml": "The configuration that the study was run with",
+    "ettr_reference.csv": "Published statements on effective training time, computed again",
+    "implied_n.csv": "The number of points that a published correlation implies",
+    "index.html": "The report: one page that needs no network",
+    "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
+    "metrics.json": "Every number of the text of the report: value, unit, n, source",
+    "scorecard.csv": "Published findings beside what the traces of this study give",
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A file: its place in what is published, its content, what it is called and what it is."""
+
+    path: str
+    content: bytes
+    name: str
+    what: str
+
+    @property
+    def media_type(self) -> str:
+        return MEDIA_TYPES.get(Path(self.path).suffix, "text/plain")
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
+    """Folder/name of each chart -> its title, caption and text alternative, from the indexes beside the charts."""
+    return {
+        f"{index.parent}/{name}": about
+        for index in indexes
+        for name, about in json.loads(index.read_text(encoding="utf-8")).items()
+    }
+
+
+def published(source: Path, path: str, charts: Mapping[str, Mapping]) -> Published:
+    """The file at `source`, to lie at `path`. A chart is called by its title, a table described by rows and columns."""
+    content = source.read_bytes()
+    name = Path(path).name
+    stem = name.split(".")[0]
+    about = charts.get(f"{source.parent}/{stem}")
+    if about and not about["empty"]:
+        return Published(path, content, about["title"], about["caption"])
+    if about:
+        return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {about['empty']}.")
+    what = _ONCE.get(name, "")
+    if name.endswith(".csv"):
+        what = ". ".join(filter(None, (what, columns_of(content))))
+    return Published(path, content, stem.replace("_", " "), what)
+
+
+def columns_of(content: bytes) -> str:
+    """In words: 12 rows of event, stratum, n. Read as text: no value of a table may change how many there are."""
+    header, _, rows = content.decode("utf-8", "replace").partition("\n")
+    # A line break inside quotes is none: an odd number of quotes before it says so.
+    count, quotes = 0, 0
+    for line in rows.splitlines() if '"' in rows else ():
+        quotes += line.count('"')
+        count += quotes % 2 == 0
+    count = count if '"' in rows else rows.count("\n")
+    return f"{count:,} {'row' if count == 1 else 'rows'} of {', '.join(header.strip().split(','))}"

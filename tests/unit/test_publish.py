@@ -1,0 +1,258 @@
+"""What the site and the archive say of the results, and that the same results give the same bytes."""
+
+import io
+import json
+import re
+import struct
+import subprocess
+import tarfile
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+from study.publication import published_on, sources_of_study
+from ttf.errors import StudyError
+from ttf.publish import site
+from ttf.publish.about import Creator, checked_date, describe
+from ttf.publish.archive import tar_of
+from ttf.publish.crate import crate
+from ttf.publish.files import Published, columns_of, published, words_of_charts
+from ttf.publish.png import png_of
+from ttf.publish.zenodo import deposit
+
+ROOT = Path(__file__).parents[2]
+CITATION = """
+title: A study
+version: 1.2.0
+license: MIT
+abstract: >-
+  What it
+  does.
+authors:
+  - {family-names: Doe, given-names: Jane, orcid: "https://orcid.org/0000-0002-1825-0097", affiliation: A lab}
+  - {name: A group}
+keywords: [reliability]
+repository-code: https://example.org/code
+"""
+HOSTILE = "<script>window.broken=1</script>\"'&`[a](javascript:b)| \u202egnp"
+TRACES = {
+    "mine": {
+        "title": HOSTILE,
+        "source": "https://example.org/data, folder a; parts at https://example.org/<table>.gz",
+        "licence": "CC BY 4.0",
+        "citation": "Doe et al., DOI 10.1145/3458817.3476223.",
+        "synthetic": False,
+    },
+    "sample": {"synthetic": True},
+}
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><rect width="30" height="10" fill="#d55e00"/></svg>'
+)
+
+
+def about(**settings):
+    return describe(CITATION, settings, TRACES)
+
+
+class Seen(HTMLParser):
+    """The elements, links and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.links, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.links += [value for key, value in attrs if key in ("href", "src")]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+# Words ----------------------------------------------------------------------------------------------------
+
+
+def test_citation_gives_what_the_configuration_leaves_out():
+    found = about()
+    assert found.title == "A study. Results: mine, sample (synthetic)"
+    assert (found.description, found.version, found.license) == ("What it does.", "1.2.0", "MIT")
+    assert found.creators == [
+        Creator("Doe, Jane", True, "A lab", "0000-0002-1825-0097"),
+        Creator("A group", person=False),
+    ]
+    given = about(title="T", creators=[{"name": "Roe, R."}, {"name": "Us"}], license="CC-BY-4.0", keywords=["k"])
+    assert (given.title, given.license, given.keywords) == ("T", "CC-BY-4.0", ["k"])
+    assert given.creators == [Creator("Roe, R."), Creator("Us", person=False)]
+
+
+def test_addresses_and_dois_are_found_whole():
+    assert about().sources() == ["https://example.org/data"]
+    assert about().dois() == ["10.1145/3458817.3476223"]
+
+
+def test_the_day_of_publication_is_never_today(tmp_path):
+    cff = tmp_path / "CITATION.cff"
+    cff.write_text("title: A\n")
+    assert published_on({}, tmp_path, {}) == ""
+    with pytest.raises(StudyError, match="publish: "):
+        checked_date("")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    dates = {"GIT_COMMITTER_DATE": "2024-03-01T23:30:00-0500", "GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z"}
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run(
+        [*git, "commit", "-q", "--allow-empty", "-m", "a"], check=True, env=dates | {"PATH": "/usr/bin:/bin"}
+    )
+    assert published_on({}, tmp_path, {}) == "2024-03-02"  # in UTC
+    cff.write_text("date-released: 2024-05-06\n")
+    assert published_on({}, tmp_path, {}) == "2024-05-06"
+    assert published_on({}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "1970-01-02"
+    assert published_on({"date": "2025-01-31"}, tmp_path, {"SOURCE_DATE_EPOCH": "86400"}) == "2025-01-31"
+
+
+def test_sources_leave_out_what_a_run_leaves(tmp_path):
+    for name in ("Snakefile", "scripts/a.py", "scripts/__pycache__/a.pyc", "results/a.csv", ".git/config"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [str(path.relative_to(tmp_path)) for path in sources_of_study(tmp_path)]
+    assert found == ["Snakefile", "scripts/a.py"]
+
+
+def test_a_checkout_below_a_folder_of_caches_is_not_left_out(tmp_path):
+    root = tmp_path / "__pycache__"
+    root.mkdir()
+    (root / "Snakefile").touch()
+    assert sources_of_study(root) == [root / "Snakefile"]
+
+
+# Files ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n", "0 rows of a, b"),
+        ("a\n1\n", "1 row of a"),
+        ('a,b\n1,"x\ny"\n2,"say ""hi"""\n', "2 rows of a, b"),
+    ],
+)
+def test_tables_are_described_by_rows_and_columns(text, words):
+    assert columns_of(text.encode()) == words
+
+
+def test_a_chart_is_called_by_its_title(tmp_path):
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    entry = {"title": "T", "caption": "C", "alt": "A", "empty": None}
+    (folder / "w.index.json").write_text(json.dumps({"a": entry, "b": entry | {"empty": "nobody failed"}}))
+    for name in ("a", "b"):
+        (folder / f"{name}.svg").write_text(SVG)
+    charts = words_of_charts([folder / "w.index.json"])
+    drawn = published(folder / "a.svg", "mine/figures/a.svg", charts)
+    assert (drawn.name, drawn.what, drawn.media_type) == ("T", "C", "image/svg+xml")
+    assert published(folder / "b.svg", "b.svg", charts).what == "Nothing to draw: nobody failed."
+
+
+def test_png_is_twice_as_large_and_the_same_each_time():
+    png = png_of(SVG)
+    assert png == png_of(SVG)
+    assert struct.unpack(">II", png[16:24]) == (60, 40)
+    at, chunks = 8, []
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        name, data = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(name + data)
+        chunks.append(name)
+        at += 12 + length
+    assert chunks.count(b"IDAT") == 1
+    assert (chunks[0], chunks[-1]) == (b"IHDR", b"IEND")
+
+
+# Site -----------------------------------------------------------------------------------------------------
+
+
+def test_hostile_text_is_text_in_the_index():
+    files = [
+        Published("mine/figures/a.svg", b"x", HOSTILE, HOSTILE),
+        Published("mine/tables/t.csv", b"", "t", HOSTILE),
+        Published("scorecard.csv", b"", "scorecard", ""),
+    ]
+    seen = Seen(site.index_of(files, about(title=HOSTILE, description=HOSTILE)))
+    assert "script" not in seen.tags
+    assert "img" not in seen.tags
+    assert seen.text.count(HOSTILE) == 7  # title, heading, description, trace, chart twice, table
+    assert sorted(seen.links) == ["index.html", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    assert "Synthetic" not in seen.text
+    assert "<script" not in site.readme_of(about())
+
+
+def test_the_page_gets_a_description_and_links_after_its_last_line():
+    page = "<head><title>T</title></head><body><script>'</body>'</script><p>a</p></body></html>"
+    done = site.with_links(page, about(description=HOSTILE), run_report=True)
+    seen = Seen(done)
+    assert seen.links == ["files.html", "snakemake-report.html"]
+    assert seen.tags.count("script") == 1
+    assert done.startswith("<head><title>T</title>\n  <meta name=")
+    assert done.index("<nav") > done.index("<p>a</p>")
+    assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html"]
+
+
+def test_sizes_in_words():
+    assert [site.size_in_words(size) for size in (0, 999, 1000, 2_246_810)] == ["0 B", "999 B", "1.0 kB", "2.2 MB"]
+
+
+# Archive --------------------------------------------------------------------------------------------------
+
+
+def test_the_archive_depends_on_content_alone():
+    files = [Published("b/c.csv", b"1", "", ""), Published("a.md", b"23", "", "")]
+    packed = tar_of(files, "study", "2025-01-31")
+    assert packed == tar_of(reversed(files), "study", "2025-01-31")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        members = tar.getmembers()
+    assert [member.name for member in members] == ["study/a.md", "study/b/c.csv"]
+    assert {(m.mtime, m.uid, m.gid, m.uname, m.mode) for m in members} == {(1738281600, 0, 0, "", 0o644)}
+
+
+def test_crate_names_creators_citations_and_hostile_traces():
+    files = [Published("workflow/Snakefile", b"", "Snakefile", ""), Published("results/a b%.csv", b"1", "a", "")]
+    graph = {entity["@id"]: entity for entity in json.loads(crate(files, about(), "2025-01-31", "9.1"))["@graph"]}
+    root = graph["./"]
+    assert root["hasPart"] == [{"@id": "workflow/Snakefile"}, {"@id": "results/a%20b%25.csv"}]
+    assert root["creator"] == [{"@id": "https://orcid.org/0000-0002-1825-0097"}, {"@id": "#creator-2"}]
+    assert [graph[entity["@id"]]["@type"] for entity in root["creator"]] == ["Person", "Organization"]
+    assert graph["#trace-mine"]["name"] == f"mine: {HOSTILE}"
+    assert graph["#trace-sample"]["description"].startswith("Synthetic")
+    assert graph[root["citation"]["@id"]]["name"].startswith("Doe et al.")
+    assert graph["workflow/Snakefile"]["url"] == "https://example.org/code"
+
+
+def test_deposit_links_data_papers_and_code():
+    fields = json.loads(deposit(about(), "2025-01-31"))
+    assert "<script" not in fields["description"]
+    assert [(entry["relation"], entry["identifier"]) for entry in fields["related_identifiers"]] == [
+        ("cites", "10.1145/3458817.3476223"),
+        ("isDerivedFrom", "https://example.org/data"),
+        ("isCompiledBy", "https://example.org/code"),
+    ]
+    assert fields["creators"][0] == {"name": "Doe, Jane", "affiliation": "A lab", "orcid": "0000-0002-1825-0097"}
+
+
+# Actions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["test.yml", "publish.yml"])
+def test_actions_are_official_pinned_and_may_do_little(file):
+    text = (ROOT / ".github/workflows" / file).read_text()
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {}
+    for job in workflow["jobs"].values():
+        assert set(job["permissions"]) <= ({"pages", "id-token"} if "environment" in job else {"contents"})
+        for step in job["steps"]:
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v0"))
+            # What somebody typed reaches a shell through the environment alone.
+            assert "${{" not in step.get("run", "")
+            for target in re.findall(r"\bmake ([a-z-]+)", step.get("run", "")):
+                assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)

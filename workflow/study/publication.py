@@ -1,0 +1,52 @@
+"""What the archive takes from the checkout: the day of publication and the files of the workflow."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+# What it takes to run the study again.
+SOURCES = (
+    *("Snakefile", "Makefile", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"),
+    *("environment.yml", "requirements.lock", "requirements-test.lock", "requirements-uv.lock"),
+    *("workflow", "scripts", "config", "profiles", "report", "setup"),
+)
+
+
+def published_on(settings: Mapping, root: Path, environment: Mapping[str, str] = os.environ) -> str:
+    """The day of publication, YYYY-MM-DD; nothing where none is known. Never today: the same study, the same archive.
+
+    The setting `publish.date`, SOURCE_DATE_EPOCH, `date-released` of CITATION.cff, the day of the last commit.
+    """
+    if settings.get("date"):
+        return settings["date"]
+    if environment.get("SOURCE_DATE_EPOCH", "").isdecimal():
+        return datetime.fromtimestamp(int(environment["SOURCE_DATE_EPOCH"]), UTC).date().isoformat()
+    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    return str(cited.get("date-released") or _day_of_commit(root))
+
+
+def _day_of_commit(root: Path) -> str:
+    if not (root / ".git").exists():  # a folder above the checkout may be another repository's
+        return ""
+    asked = ["git", "-C", str(root), "log", "-1", "--format=%cd", "--date=format-local:%Y-%m-%d"]
+    try:
+        done = subprocess.run(
+            asked, capture_output=True, text=True, check=False, env={**os.environ, "TZ": "UTC", "LC_ALL": "C"}
+        )
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
+
+
+def sources_of_study(root: Path) -> list[Path]:
+    """The files of the workflow, its configuration and its environment, those that are there, in order."""
+    found = []
+    for name in SOURCES:
+        path = root / name
+        found += [path] if path.is_file() else sorted(path.rglob("*"))
+    left = {"__pycache__", ".snakemake"}
+    return [path for path in found if path.is_file() and not left & set(path.relative_to(root).parts)]
