@@ -18,7 +18,8 @@ def refused(study: Checkout, config: dict, *target: str) -> str:
     done = study.snakemake(*target, check=False, **config)
     assert done.returncode == 1
     message = done.stderr + done.stdout
-    assert "Traceback" not in message
+    for scaffolding in ("Traceback", "RuleException", "CalledProcessError", "WorkflowError", "jobid"):
+        assert scaffolding not in message
     return message
 
 

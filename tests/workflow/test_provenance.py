@@ -82,10 +82,19 @@ def test_an_edited_product_is_known_as_such_after_another_run(study):
     with (study.folder / product).open("a") as file:
         file.write("# by hand\n")
     (study.folder / "results/manifest.json").unlink()
-    study.snakemake(**SMALL)
+    told = study.snakemake(**SMALL).stderr.splitlines()[1:]  # the first names the profile
+    assert told[0] == "1 job to run; the log of each is in logs/."
+    assert re.fullmatch(r"    1/1 +\d+\.\d s write_manifest: \d+ products, 1 of them edited.*", told[1])
+    assert sum(line.startswith("- ") for line in told) >= 4, "findings"
+    assert re.fullmatch(r"The report: results/report/index\.html \(\d+ s\)", told[-1])
     assert manifest_of(study)["products"][product]["edited"]
     code, said = run(study, "verify_results")
     assert (code, said) == (1, f"{product}: edited since describe_tables made it. Delete it and run `make report`.\n")
+
+
+def test_nothing_to_do_is_said_and_the_report_named(finished_study):
+    told = finished_study.snakemake(**SMALL).stderr.splitlines()[1:]
+    assert told == ["Nothing to do: every product is up to date.", "The report: results/report/index.html"]
 
 
 CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_pai2020"]

@@ -14,9 +14,11 @@ rule write_manifest:
         "logs/write_manifest.log",
     benchmark:
         "benchmarks/write_manifest.tsv"
+    # Where the whole graph is known: a job sent elsewhere knows itself alone.
+    localrule: True
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: 4
     params:
         study=config["study"],
         # Asked of the graph once it is whole, so that a new rule needs no mention here.

@@ -78,7 +78,7 @@ class Progress(logging.Handler):
             # A target without products, such as `all`, is no job to anybody.
             targets = {"default", "all", "ingested", "analysed", "total"}
             self._total = sum(count for rule, count in record.stats.items() if rule not in targets)
-            self._say(f"{self._total} jobs to run; the log of each is in logs/.")
+            self._say(f"{self._total} job{'' if self._total == 1 else 's'} to run; the log of each is in logs/.")
         elif event == "job_info":
             self._jobs[record.jobid] = {
                 "stage": stage(record.rule_name, record.wildcards),
