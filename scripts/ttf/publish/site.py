@@ -18,8 +18,8 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem
 td, p { overflow-wrap: anywhere; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem 0.35rem 0; border-bottom: 1px solid #8886; }
-td:first-child { width: 30%; }
-td:last-child, th:last-child { text-align: right; white-space: nowrap; padding-right: 0; }
+td:first-child { width: 40%; }
+.size { white-space: nowrap; opacity: 0.75; }
 .synthetic { border-left: 0.3rem solid #d55e00; padding: 0.3rem 0.8rem; }
 .what { opacity: 0.75; font-size: 0.85rem; }
 """
@@ -109,7 +109,7 @@ def _section(folder: str, files: list[Published], about: Publication) -> str:
         in_figures = PurePosixPath(file.path).parent.name == "figures"
         charts.setdefault(file.path.split(".")[0] if in_figures else file.path, []).append(file)
     rows = "".join(_row(same) for same in charts.values())
-    return f"{text}<table>\n<tr><th>File</th><th>What it is</th><th>Size</th></tr>\n{rows}</table>\n"
+    return f"{text}<table>\n<tr><th>File and size</th><th>What it is</th></tr>\n{rows}</table>\n"
 
 
 def _about_trace(entry: Mapping) -> str:
@@ -125,12 +125,15 @@ def _about_trace(entry: Mapping) -> str:
 def _row(files: list[Published]) -> str:
     """One row for a file, or for the formats of one chart."""
     first = files[0]
-    links = [f'<a href="{quote(file.path)}">{escape(PurePosixPath(file.path).name)}</a>' for file in files]
-    sizes = [size_in_words(len(file.content)) for file in files]
+    links = [
+        f'<a href="{quote(file.path)}">{escape(PurePosixPath(file.path).name)}</a> '
+        f'<span class="size">{size_in_words(len(file.content))}</span>'
+        for file in files
+    ]
     what = escape(first.name)
     if first.what:
         what += f'<br><span class="what">{escape(first.what)}</span>'
-    return f"<tr><td>{'<br>'.join(links)}</td><td>{what}</td><td>{'<br>'.join(sizes)}</td></tr>\n"
+    return f"<tr><td>{'<br>'.join(links)}</td><td>{what}</td></tr>\n"
 
 
 def size_in_words(size: int) -> str:
