@@ -156,4 +156,5 @@ def write_all(folder: Path) -> dict:
         write(folder / name)
         registry[f"made_{name}"] = {"format": name, "folder": f"{folder.name}/{name}", "note": "Made up for a test."}
     registry["made_philly"]["loss_log"] = f"{folder.name}/philly/losses.csv"
+    registry["made_philly"]["window"] = {"from": "2017-10-03T12:00:00-07:00", "to": "2017-10-04T00:00:00-07:00"}
     return registry
