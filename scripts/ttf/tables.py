@@ -19,6 +19,7 @@ _TEXT = {
     *("assumption", "rate", "mitigation"),
     *("node", "fleet", "picked_on", "measured_on"),
     *("zone", "role", "gpu_type", "weighted_by", "status"),
+    *("question", "study_set", "study_measure", "asked_set", "asked_measure", "split_value", "change"),
     *("job_gpus", "machine_minutes"),
     *("gpu_bucket", "which", "scope"),
     *("state", "cause", "population"),
@@ -34,6 +35,7 @@ _TRUTH = {
     "lemon",
     "misleads",
     "dedicated",
+    "rate_reject",
     "zeros_kept",
 }
 _WHOLE = {
@@ -54,7 +56,7 @@ _WHOLE = {
     *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),
     *("failures_without", "exposure_without_s"),
     *("clock_hours", "first_submit_s", "instances", "instances_ended", "instances_failed", "over_half"),
-    *("with_start", "with_end", "measured_s"),
+    *("with_start", "with_end", "measured_s", "study_n", "asked_n", "rate_failures"),
     *("servers", "held_gpu_minutes", "held_gpu_minutes_in_span", "out_of_range"),
     *("jobs_logged", "epochs", "needing_all", "timed_jobs"),
     *("zeros", "negative", "unknown", "longest_s", "out_of_order", "overtaken", "left_out", "retries"),

@@ -13,7 +13,7 @@ REPORT = {"write_report_source", "render_report"}
 REPORT_AND_PICTURES = REPORT | {"render_figures_sample"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT_AND_PICTURES
 FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT_AND_PICTURES
-FROM_LIVES = {"fit_mttf", "judge_lifetimes"} | FROM_HAZARDS | FROM_SUMMARY
+FROM_LIVES = {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_HAZARDS | FROM_SUMMARY
 FROM_PLANS = {"plan_ettr", "summarise"} | REPORT_AND_PICTURES
 FROM_SIZES = {"measure_sizes"} | FROM_PLANS
 FROM_LOSSES = {"measure_losses", "summarise"} | REPORT_AND_PICTURES
@@ -38,7 +38,7 @@ EDITED_MODULES = {
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/given_csv.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
     "scripts/ttf/traces/philly_telemetry.py": set(),
-    "scripts/ttf/stats/correlation.py": {"correlate"} | FROM_SUMMARY,
+    "scripts/ttf/stats/correlation.py": {"correlate", "ask_again"} | FROM_SUMMARY,
     "scripts/ttf/stats/ettr.py": {"recompute_ettr", "score_claims"} | FROM_PLANS,
     "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
     "scripts/ttf/charts/planner.py": FROM_PLANS,
@@ -55,11 +55,11 @@ EDITED_MODULES = {
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
     "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
-    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes"} | FROM_SUMMARY,
+    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
     "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/stats/cox.py": FROM_HAZARDS,
-    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes"}
+    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes", "ask_again"}
     | FROM_HAZARDS
     | FROM_INFRA_LIVES
     | FROM_OCCUPANCY,
@@ -67,6 +67,8 @@ EDITED_MODULES = {
     "scripts/ttf/taxonomy.py": set(),  # of which the sample, where nothing tells a reason, has no need
     "config/taxonomy.yaml": set(),
     "scripts/ttf/report/source.py": REPORT,
+    "scripts/ttf/replication/study1.py": {"ask_again", "summarise"} | REPORT_AND_PICTURES,
+    "scripts/ttf/stats/population.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
     "config/claims.yaml": {"score_claims"} | REPORT,
     "scripts/ttf/report/render.py": {"render_report"},
@@ -94,11 +96,11 @@ def with_config(**changes) -> dict:
 CHANGED_KEYS = {
     "correlation.cutoffs_s": (
         with_config(correlation={"cutoffs_s": [3600]}),
-        {"correlate", "write_config"} | FROM_SUMMARY,
+        {"correlate", "ask_again", "write_config"} | FROM_SUMMARY,
     ),
     "correlation.significance": (
         with_config(correlation={"significance": 0.01}),
-        {"correlate", "write_config"} | FROM_SUMMARY,
+        {"correlate", "ask_again", "write_config"} | FROM_SUMMARY,
     ),
     "lost_work.trial_minutes": (
         with_config(lost_work={"trial_minutes": [2]}),

@@ -269,6 +269,33 @@ rule measure_sizes:
         "../../scripts/measure_sizes.py"
 
 
+rule ask_again:
+    """The questions of study 1 by its own recipe, and beside them asked well: jobs, real failures, censoring."""
+    input:
+        jobs="results/{trace}/jobs.parquet",
+        correlations="results/{trace}/tables/correlations.csv",
+        runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
+        mttf="results/{trace}/tables/mttf.csv",
+        code=code_of("ask_again"),
+    output:
+        **analysis("study1", traces=JOB_TRACES, tables=["study1"], charts=["study1_asked_twice"]),
+    log:
+        "logs/{trace}/ask_again.log",
+    benchmark:
+        "benchmarks/{trace}/ask_again.tsv"
+    wildcard_constraints:
+        trace=any_of(JOB_TRACES),
+    conda:
+        "../../environment.yml"
+    threads: 1
+    params:
+        significance=lookup("correlation/significance", within=config),
+        unit=lambda wildcards: format_of(wildcards)["unit"],
+        synthetic=lambda wildcards: wildcards.trace in GENERATED,
+    script:
+        "../../scripts/ask_again.py"
+
+
 rule summarise:
     """Every number that the report's prose uses, with its unit, n and source table."""
     input:

@@ -15,6 +15,7 @@ from ttf.numbers.quality import of_drift
 from ttf.numbers.queueing import of_queueing
 from ttf.numbers.sizes import of_over_time, of_sizes
 from ttf.numbers.states import of_states
+from ttf.numbers.study1 import of_study1
 from ttf.numbers.taxonomy import of_taxonomy
 from ttf.numbers.use import of_epochs, of_utilisation
 from ttf.numbers.workload import of_workload
@@ -40,6 +41,7 @@ NUMBERS: dict[str, Callable[[Metrics, Mapping[str, pl.DataFrame]], None]] = {
     ),
     "workload": of_workload,
     "queueing": of_queueing,
+    "study1": lambda metrics, tables: of_study1(metrics, tables["study1"]),
     "lost_work": of_lost_work,
     "lemons": lambda metrics, tables: of_lemons(metrics, tables["lemon_nodes"], tables["lemon_effect"]),
     "utilisation": of_utilisation,

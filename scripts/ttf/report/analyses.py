@@ -14,6 +14,7 @@ from ttf.report.philly_checks import philly_checks
 from ttf.report.queueing import queueing_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.states import states_tables
+from ttf.report.study1 import study1_tables
 from ttf.report.tables import html_table
 from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
@@ -79,6 +80,7 @@ ANALYSES: dict[str, Callable[[Trace, Identifier], dict[str, str]]] = {
     "taxonomy": taxonomy_tables,
     "workload": _workload,
     "queueing": queueing_tables,
+    "study1": study1_tables,
     "lost_work": lost_work_tables,
     "lemons": lemon_tables,
     "utilisation": utilisation_tables,

@@ -1,0 +1,114 @@
+"""Study 1: the correlations as it asked for them, and beside each the same asked of jobs."""
+
+import altair as alt
+import polars as pl
+
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.text import FEATURE_NAMES, capital
+from ttf.charts.theme import ACCENT, FAINT
+from ttf.replication.study1 import SIGNIFICANT_TWICE
+
+_STUDY = "as the study asked: r of group means"
+
+
+def asked_twice(table: pl.DataFrame, study: Study, significance: float) -> Figure:
+    """Both correlations of each feature with run time, of successes and of failures, from study1.csv."""
+    what = "The correlations of study 1, asked twice"
+    known = table.filter(
+        (pl.col("question") == "correlation")
+        & (pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null())
+    )
+    if not known.height:
+        return nothing_to_draw(what, f"no correlation of {study.units} can be computed")
+    asked = f"asked well: rank correlation over {study.units}"
+    rows: dict[str, list[dict]] = {}
+    for row in known.iter_rows(named=True):
+        for kind, name in ((_STUDY, "study"), (asked, "asked")):
+            if row[f"{name}_estimate"] is not None:
+                rows.setdefault(row["outcome"], []).append(
+                    {
+                        "feature": FEATURE_NAMES[row["feature"]],
+                        "kind": kind,
+                        "estimate": row[f"{name}_estimate"],
+                        "low": row[f"{name}_ci_low"],
+                        "high": row[f"{name}_ci_high"],
+                        "n": row[f"{name}_n"],
+                    }
+                )
+    features = [FEATURE_NAMES[name] for name in known["feature"].unique(maintain_order=True)]
+    panels = [_panel(outcome, features, asked, study) for outcome in rows]
+    told = known.filter(pl.col("verdict") != "not computable")
+    title = f"{what}: none can be compared"
+    if told.height:
+        title = _title(told["verdict"].value_counts(), told.height)
+    return figure(
+        alt.hconcat(*panels, spacing=16),
+        rows,
+        study,
+        title=title,
+        subtitle="Correlation of run time with each request, with its 95 % interval. Dashed: none.",
+        caption=(
+            "As the study asked: one point per distinct request, the unweighted mean run time of everything with it, "
+            "and failed is all that did not succeed. Asked well: every "
+            f"{study.unit} one point, failures alone, by ranks; the intervals take {study.units} for independent. "
+            f"Significant: p below {significance:g}, adjusted (Holm) where asked well."
+        ),
+        alt_text=f"Pairs of points with intervals by request and outcome. {title}.",
+    )
+
+
+def _title(verdicts: pl.DataFrame, told: int) -> str:
+    """How many correlations are significant by the recipe, how many of those still, how many only when asked well."""
+    counts = dict(verdicts.iter_rows())
+    still, flips, found = (
+        sum(counts.get(name, 0) for name in names) for names in (SIGNIFICANT_TWICE, ("flips",), ("found",))
+    )
+    was = still + counts.get("lost", 0)
+    if was:
+        title = (
+            f"Of {told} correlations {was} {_are(was)} significant by study 1's recipe, {still} still when asked well"
+        )
+    else:
+        title = f"Of {told} correlations none is significant by study 1's recipe"
+    if flips:
+        title += f", {flips} with the other sign"
+    if found:
+        title += f"; {found} {_are(found)} so only when asked well"
+    return title
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.LayerChart:
+    y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
+    colour = alt.Color(
+        "kind:N",
+        scale=alt.Scale(domain=[_STUDY, asked], range=["#E69F00", ACCENT]),
+        legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420),
+    )
+    offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
+    base = chart_of(outcome).encode(
+        y=y,
+        yOffset=offset,
+        color=colour,
+        tooltip=[
+            alt.Tooltip("feature:N"),
+            alt.Tooltip("kind:N", title="how"),
+            alt.Tooltip("estimate:Q", format=".3f"),
+            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
+            alt.Tooltip("high:Q", title="95 % to", format=".3f"),
+            alt.Tooltip("n:Q", title="points", format=","),
+        ],
+    )
+    title = f"{capital(outcome)}: correlation with run time"
+    x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title)
+    nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
+    marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q") + base.mark_circle(size=55, opacity=1).encode(
+        x="estimate:Q"
+    )
+    return (nought + marks).properties(width=255, height=alt.Step(17))
+
+
+CHARTS = {"study1_asked_twice": asked_twice}
