@@ -64,9 +64,11 @@ def yaml_error(path, content):
 # What is shipped ------------------------------------------------------------------------------------------
 
 
-def test_the_defaults_alone_run_the_sample():
+def test_the_defaults_alone_run_the_samples():
     result = resolved()
-    assert result == DEFAULTS[1] | {"registry": {"sample": TRACES["sample"]}}
+    samples = ("sample", "sample_philly", "sample_slurm")
+    assert result == DEFAULTS[1] | {"registry": {name: TRACES[name] for name in samples}}
+    assert all("Synthetic" in TRACES[name]["title"] and "Synthetic" in TRACES[name]["note"] for name in samples)
     assert result["registry"]["sample"]["generate"] == {"tasks": 20000, "seed": 2020}
 
 
@@ -457,7 +459,7 @@ def test_folder_and_generate_together_are_laid_to_the_file_that_added_the_second
 def test_a_problem_in_the_shipped_registry_names_its_file():
     message = r"^config/traces.yaml: sample.formt: .* did you mean format\? [^\n]*$"  # format is not also missing
     with pytest.raises(ConfigError, match=message):
-        resolve([DEFAULTS], {"sample": {"formt": "openb", "folder": "x"}})
+        resolve([DEFAULTS], TRACES | {"sample": {"formt": "openb", "folder": "x"}})
 
 
 def test_a_value_from_the_command_line_is_named_so():

@@ -12,7 +12,7 @@ from study_runs import ROOT, SMALL, Checkout
 
 
 def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
-    study.snakemake("--report", "logs/snakemake-report.html")
+    study.snakemake("--report", "logs/snakemake-report.html", **SMALL)
     page = (study.folder / "logs/snakemake-report.html").read_text()
     results = json.loads(re.search(r"var results = (\{.*?\});?\n", page)[1])
     categories = json.loads(re.search(r"var categories = (\{.*?\});?\n", page)[1])
