@@ -64,7 +64,8 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     for column, (quantity, unit) in QUANTITIES.items():
         known = loads[column].is_not_null().to_numpy()
         values = loads[column].drop_nulls().to_numpy()
-        order = np.argsort(values, kind="stable")
+        # Equal values may come in any order: only whole weights are summed.
+        order = loads[column].drop_nulls().arg_sort().to_numpy()
         ascending, weights = values[order], lives[known][order]
         of_kind, of_node = kind[known][order], nodes[known][order]
         for group_by, group, mine in [
@@ -83,7 +84,7 @@ def _weighted(ascending: np.ndarray, weights: np.ndarray, nodes: np.ndarray) -> 
     percents = weighted_percentiles(ascending, weights, PERCENTS)
     return {
         "n": ascending.size,
-        "nodes": np.unique(nodes[nodes > 0]).size,
+        "nodes": int(np.count_nonzero(np.bincount(nodes)[1:])),
         "measured_s": seconds,
         "mean": dot(ascending, weights) / (seconds * MILLI),
         **{f"p{percent}": value / MILLI for percent, value in zip(PERCENTS, percents, strict=True)},
