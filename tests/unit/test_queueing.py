@@ -460,10 +460,9 @@ def tables_of(jobs, attempts, window=None):
 def told(tables):
     metrics = Metrics()
     of_queueing(metrics, tables)
-    text = (
-        environment(Path(__file__).parents[2] / "report")
-        .get_template("sections/queueing.qmd")
-        .render(
+    jinja = environment(Path(__file__).parents[2] / "report")
+    text = "".join(
+        jinja.get_template(f"sections/{section}.qmd").render(
             id="t1",
             unit="job",
             m=Numbers(metrics),
@@ -472,6 +471,7 @@ def told(tables):
             has_table=lambda name: True,
             has_chart=lambda name: True,
         )
+        for section in ("outcomes_window", "run_time_to_failure", "queueing")
     )
     assert not re.search(r"^(@|\(@)", text, re.MULTILINE)
     return " ".join(text.split())
@@ -512,7 +512,7 @@ def test_every_chart_can_be_drawn_and_every_table_written(frames, tmp_path):
 def test_the_section_in_words():
     text = told(tables_of(*made(*plenty()), window=(0, 6000)))
     assert "**The trace gives attempts no outcome. By proxy," in text
-    assert "### Run time to failure (by proxy)" in text
+    assert "### Run time of failed attempts (by proxy)" in text
     assert "of the delays of later attempts lie within 170 to 200 s, where spans of the same width beside it" in text
     assert "of the delays of first attempts lie" not in text
     assert "In the window from 1970&#45;01&#45;01 00&#58;00 UTC to" in text

@@ -15,6 +15,7 @@ from ttf.report import words
 from ttf.report.analyses import ANALYSES
 from ttf.report.blocks import Numbers, chart_block, div
 from ttf.report.tables import html_table
+from ttf.report.themes import themes_of
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata
 from ttf.tables import read_csv
 
@@ -94,6 +95,7 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) 
 
     return jinja.get_template("trace.qmd").render(
         trace=trace,
+        themes=themes_of(trace),
         id=trace.id,
         unit=trace.about["unit"],
         m=metrics,
