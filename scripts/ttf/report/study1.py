@@ -19,7 +19,7 @@ LONGEST_CHANGE = 400
 
 
 def study1_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """The study's questions, each answered twice, and what changes."""
+    """The study's questions, each answered twice, and what changes; those with no answer either way stay in the CSV."""
     table = trace.table("study1")
     types = table.filter(pl.col("question") == "mean_run_time").sort("study_n", descending=True, maintain_order=True)
     largest = types["value"].unique(maintain_order=True).head(MOST_TYPES)
@@ -36,15 +36,16 @@ def study1_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
             "change": row["change"],
         }
         for row in shown.iter_rows(named=True)
+        if row["study_estimate"] is not None or row["asked_estimate"] is not None
     ]
     if not rows:
         return {}
     columns = {
         "feature": ("Of", None),
         "outcome": ("Outcome", None),
-        "study": ("As the study asked", str),
+        "study": ("As the study asked", None),
         "study_n": ("n", words.count),
-        "asked": ("Asked well", str),
+        "asked": ("Asked well", None),
         "asked_n": ("n", words.count),
         "change": ("What changes", None),
     }
