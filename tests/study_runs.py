@@ -76,7 +76,9 @@ class Checkout:
 
 def environment() -> dict[str, str]:
     """The environment of a rule, without what a test runner put into it; a page by Quarto would be another page."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "POLARS", "PYTHON"))}
+    # COLUMNS: pytest-xdist tells its workers how wide the terminal is, and lines would break elsewhere.
+    ours = ("PYTEST", "POLARS", "PYTHON", "COLUMNS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -90,6 +92,9 @@ def check_out(folder: Path) -> Checkout:
             shutil.copy2(source, folder / name)
     return Checkout(folder)
 
+
+# What the page is made of, without the pictures that stand beside it.
+PAGE = "results/report/index.html"
 
 SMALL = {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000}}}}
 

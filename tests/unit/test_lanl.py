@@ -1,6 +1,6 @@
 """LANL: a node has one life per at-risk period."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -62,6 +62,8 @@ def test_columns_of_a_life(raw):
         "machine_type": "cluster",
         "cpu_type": "2",
         "hardware": True,
+        # Two days before the outage, in universal time: seven hours later than at the site.
+        "start_s": int(datetime(2001, 1, 1, 7, tzinfo=UTC).timestamp()),
         "repair_s": 2 * HOUR,
     }
     assert lives.height == 1  # nothing is left between the repair and the end of the data

@@ -6,7 +6,7 @@ import tarfile
 
 import polars as pl
 import pytest
-from study_runs import Checkout, check_out, pods, write_pods
+from study_runs import PAGE, Checkout, check_out, pods, write_pods
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_rows_that_break_a_rule_are_put_aside_and_counted(checkout):
     lines[20] = "pod-20,1,2"
     lines[30] = lines[31]
     config = write_pods(checkout, lines)
-    checkout.snakemake(**config)
+    checkout.snakemake("--", "ingested", **config)
     quality = checkout.folder / "results/mine/quality"
     assert pl.read_csv(quality / "row_account.csv").rows() == [("pods", 400, 397, 3)]
     rows = pl.read_parquet(quality / "quarantine.parquet").select("line", "reason", "text").rows()
@@ -105,8 +105,6 @@ def test_rows_that_break_a_rule_are_put_aside_and_counted(checkout):
         (22, "wrong_column_count", lines[20]),
         (33, "duplicate_key", lines[31]),
     ]
-    page = (checkout.folder / "results/report/index.html").read_text()
-    assert "unknown_value" in page
 
 
 def test_missing_table_folder_and_format(folder_with_workflow):
@@ -145,7 +143,7 @@ def test_degenerate_traces_give_a_report_with_reasons(checkout):
     registry = {}
     for trace, lines in DEGENERATE.items():
         registry |= write_pods(checkout, lines, trace)["registry"]
-    checkout.snakemake(study=list(DEGENERATE), registry=registry)
+    checkout.snakemake("--", PAGE, study=list(DEGENERATE), registry=registry)
     page = (checkout.folder / "results/report/index.html").read_text()
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert "<pre" not in text, "prose became a block of code"

@@ -5,14 +5,14 @@ import re
 import polars as pl
 import pytest
 from made_traces import JOBS, WRITERS, write_all
-from study_runs import check_out
+from study_runs import PAGE, check_out
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     study = check_out(tmp_path_factory.mktemp("formats") / "checkout")
     registry = write_all(study.folder / "raw")
-    return study, study.snakemake(study=list(registry), registry=registry)
+    return study, study.snakemake("--", PAGE, study=list(registry), registry=registry)
 
 
 def test_one_page_without_a_warning_or_a_number_that_is_none(run):

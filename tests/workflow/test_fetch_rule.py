@@ -101,7 +101,7 @@ def test_files_fetched_by_hand_are_used_as_they_are(checkout, site, config):
 def test_a_failed_download_is_one_message_and_a_rerun_goes_on(checkout, site, config, habit, says):
     site.habits[f"/{PODS}"] = [habit]
     said = ingested(checkout, config, check=False)
-    assert "error in mine: fetch\n" in said
+    assert f"error in mine {PODS}: fetch\n" in said
     assert f"data/mine/{PODS}: the download failed." in said
     assert f"{site.url}/{PODS}: " in said
     assert says in said

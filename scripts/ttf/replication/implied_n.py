@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 # A p-value that n would have to exceed this for is one of no study.
 LARGEST_N = 10**12
@@ -34,7 +34,7 @@ def p_value(r: float, n: int | float) -> float:
     """The two-sided p-value of Pearson's r over n points, of t = r sqrt((n - 2) / (1 - r^2)) with n - 2 degrees."""
     if n <= 2 or abs(r) >= 1:
         raise ValueError(f"no p-value for r = {r} over {n} points")
-    return float(2 * student.sf(abs(r) * np.sqrt((n - 2) / (1 - r * r)), n - 2))
+    return float(2 * stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / (1 - r * r))))
 
 
 def implied_n(r: str, p: str) -> tuple[int | None, int | None, int | None]:

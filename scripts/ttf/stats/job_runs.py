@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from ttf.errors import StudyError
 from ttf.stats.ettr import Plan, ettr_renewal
@@ -145,7 +145,7 @@ def _mean(values: np.ndarray) -> dict[str, float]:
     mean = float(values.mean())
     if values.size < 2:
         return {"ettr_mean": mean}
-    margin = float(student.ppf((1 + CONFIDENCE) / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    margin = float(stdtrit(values.size - 1, (1 + CONFIDENCE) / 2) * values.std(ddof=1) / np.sqrt(values.size))
     return {"ettr_mean": mean, "ci_low": max(mean - margin, 0.0), "ci_high": min(mean + margin, 1.0)}
 
 

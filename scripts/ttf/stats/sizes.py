@@ -9,9 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
-import statsmodels.api as sm
 from scipy.special import ndtr, ndtri, xlogy
-from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
 
@@ -266,6 +264,10 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
     shared |= {"confidence": confidence, "expected_slope": EXPECTED_SLOPE}
     why = _no_slope(sums)
     if not why:
+        # Here, as its import takes a second, which few small traces need.
+        import statsmodels.api as sm
+        from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
         log_nodes = np.log(sums["nodes"].to_numpy())
         design = np.column_stack([np.ones(sums.height), log_nodes - log_nodes.mean()])
         failures, offset = sums["failures"].to_numpy(), np.log(sums["exposure_s"].to_numpy())
