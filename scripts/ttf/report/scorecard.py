@@ -12,48 +12,88 @@ from ttf.report.blocks import div
 from ttf.report.tables import html_table
 
 LONGEST_NOTE = 220
+# Rows of a table of findings; results/scorecard.csv has all of them.
+MOST_ROWS = 40
+# Verdicts of what was computed, as the end of a sentence: one, several; those to look at first.
+_SAID = {
+    cards.DIFFERS: ("differs", "differ"),
+    cards.SUSPECT: ("has a source that is itself in doubt", "have a source that is itself in doubt"),
+    cards.REPRODUCED: ("is reproduced", "are reproduced"),
+}
 
 
 def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path) -> str:
     """The .qmd of the section, from results/scorecard.csv and results/implied_n.csv."""
     scored = pl.read_csv(scorecard, schema=cards.SCORECARD_SCHEMA)
     pairs = pl.read_csv(implied, schema=cards.IMPLIED_SCHEMA).filter(pl.col("n_found").is_not_null())
-    html = _tables(scored, pairs)
+    html, rows = _tables(scored, pairs)
     counts = Counter(scored["verdict"])
-    absent = Counter(scored.filter(pl.col("verdict") == cards.NOT_RUN)["trace"])
+
+    def cut(name: str) -> str:
+        """What a caption says of rows that are not shown."""
+        return f" The first {MOST_ROWS} of {words.count(rows[name])}." if rows[name] > MOST_ROWS else ""
+
     return jinja.get_template("sections/scorecard.qmd").render(
         claims=scored.height,
-        counts={verdict: counts[verdict] for verdict in cards.VERDICTS},
+        compared=[
+            f"{words.count(counts[verdict])} {one if counts[verdict] == 1 else many}"
+            for verdict, (one, many) in _SAID.items()
+            if counts[verdict]
+        ],
         computed=scored["computed"].count(),
-        absent=absent,
+        absent=Counter(scored.filter(pl.col("verdict") == cards.NOT_RUN)["trace"]),
+        cut=cut,
         table=lambda name, caption: div(f"tbl-scorecard-{name}", html[name], caption) if name in html else "",
         has_table=lambda name: name in html,
     )
 
 
-def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> dict[str, str]:
-    tables = {}
+def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], dict[str, int]]:
+    """The HTML tables of the section by name, and how many rows those of findings would have."""
+    tables, rows = {}, {}
+    by_source = scored.group_by("source", maintain_order=True).agg(
+        pl.len().alias("findings"), *((pl.col("verdict") == verdict).sum().alias(verdict) for verdict in cards.VERDICTS)
+    )
+    columns = {"source": ("Source", None), "findings": ("Findings", words.count)}
+    columns |= {
+        verdict: (verdict.removesuffix(" in the source").capitalize(), words.count)
+        for verdict in (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
+    }
+    tables["sources"] = html_table(by_source, columns, "table-sources", longest=LONGEST_NOTE)
     computed = scored.filter(pl.col("computed").is_not_null())
-    if computed.height:
-        columns = {
-            "statement": ("Finding", None),
-            "trace": ("Trace", None),
-            "published_words": ("Published", str),
-            "computed_words": ("Computed", str),
-            "n": ("n", words.count),
-            "unit": ("Unit", None),
-            "evidence": ("Evidence", None),
-            "verdict": ("Verdict", None),
-            "note": ("Note", None),
-        }
-        computed = computed.with_columns(
-            published_words=_numbers(computed["published"]), computed_words=_numbers(computed["computed"])
-        )
-        tables["computed"] = html_table(computed, columns, "table-scorecard", group="source", longest=LONGEST_NOTE)
+    computed = computed.with_columns(
+        published_words=_numbers(computed["published"]), computed_words=_numbers(computed["computed"])
+    )
+    columns = {
+        "statement": ("Finding", None),
+        "trace": ("Trace", None),
+        "published_words": ("Published", str),
+        "computed_words": ("Computed", str),
+        "n": ("n", words.count),
+        "unit": ("Unit", None),
+        "evidence": ("Evidence", None),
+        "verdict": ("Verdict", None),
+        "note": ("Note", None),
+    }
+    agrees = pl.col("verdict") == cards.REPRODUCED
+    for name, chosen in (
+        ("differs", computed.filter(~agrees).sort(pl.col("verdict") != cards.DIFFERS, maintain_order=True)),
+        ("reproduced", computed.filter(agrees)),
+    ):
+        rows[name] = chosen.height
+        if chosen.height:
+            shown = {column: told for column, told in columns.items() if name == "differs" or column != "verdict"}
+            tables[name] = html_table(
+                chosen.head(MOST_ROWS), shown, f"table-{name}", group="source", longest=LONGEST_NOTE
+            )
     blank = scored.filter(pl.col("verdict") == cards.NOT_COMPUTABLE)
-    if blank.height:
-        columns = {"statement": ("Finding", None), "trace": ("Trace", None), "note": ("What is missing", None)}
-        tables["missing"] = html_table(blank, columns, "table-missing", group="source", longest=LONGEST_NOTE)
+    missing = blank.group_by("source", "trace", "note", maintain_order=True).agg(pl.len().alias("findings"))
+    rows["missing"] = missing.height
+    if missing.height:
+        columns = {"trace": ("Trace", None), "findings": ("Findings", words.count), "note": ("What is missing", None)}
+        tables["missing"] = html_table(
+            missing.head(MOST_ROWS), columns, "table-missing", group="source", longest=LONGEST_NOTE
+        )
     if pairs.height:
         columns = {
             "statement": ("Correlation", None),
@@ -70,7 +110,7 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> dict[str, str]:
             )
         )
         tables["implied"] = html_table(pairs, columns, "table-implied", group="source", longest=LONGEST_NOTE)
-    return tables
+    return tables, rows
 
 
 def _numbers(values: pl.Series) -> pl.Series:
