@@ -24,6 +24,7 @@ def main(snakemake):
         of_jobs.of_jobs(metrics, jobs, pl.read_parquet(snakemake.input.nodes))
         of_jobs.of_agreement(metrics, tables["agreement"])
         of_jobs.of_outcomes(metrics, tables["outcomes"])
+        of_jobs.of_median_run_times(metrics, jobs)
         of_jobs.of_failure_share(metrics, tables["failure_share"])
         of_jobs.of_run_times(metrics, tables["runtime_by_group"])
         of_jobs.of_correlations(metrics, tables["correlations"])

@@ -22,7 +22,7 @@ def main(snakemake):
         Trace(name, number, params.about[name], results / name) for number, name in enumerate(params.study, start=1)
     ]
     for trace, path in zip(traces, snakemake.output.traces, strict=True):
-        text = trace_source(jinja, trace, params.cutoffs_s)
+        text = trace_source(jinja, trace, params.cutoffs_s, len(traces))
         Path(path).write_text(text, encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))

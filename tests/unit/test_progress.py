@@ -123,17 +123,20 @@ title: x
 
 # Findings {#sec-findings}
 
+::: {.findings}
+
 **One &lt;trace&gt;** (synthetic sample)
 
-- **22.5 % of 18 tasks failed**
-  (95 % interval 1.9 % to 23.1 %). Failures hold 0.6 %.
+- **22.5 % of 18 tasks failed** (95 % interval 1.9 % to 23.1 %; @sec-t1-outcomes). Failures hold 0.6 %.
 - **The mean is 12.6 days** (see @sec-t1-ettr). Every failure counts.
 
 **Two**
 
 - **None failed**; see @sec-t2. And more.
 - Second.
-- Third.
+- Third (@sec-t2-b).
+
+:::
 
 {{< include _one.qmd >}}
 

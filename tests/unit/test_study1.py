@@ -15,9 +15,10 @@ from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.study1 import of_study1
-from ttf.replication.study1 import STUDY1_SCHEMA, _compared, ask_again, median_interval, rate_ratio
+from ttf.replication.study1 import STUDY1_SCHEMA, _compared, ask_again, rate_ratio
 from ttf.stats.correlation import correlations
 from ttf.stats.features import FEATURES
+from ttf.stats.median import median_interval
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.run_times import runtime_by_group
 from ttf.tables import read_csv, write_csv

@@ -10,7 +10,10 @@ from ttf.report.trace import Trace
 
 SECTIONS = Path(__file__).parents[2] / "report" / "sections"
 # Of the whole study, or put into another section.
-NOT_OF_A_TRACE = {"findings", "comparison", "ettr_reference", "scorecard", "methods", "availability", "philly_checks"}
+NOT_OF_A_TRACE = {
+    *("findings", "findings_in_a_line", "comparison", "ettr_reference", "scorecard", "methods", "availability"),
+    *("reproducibility", "philly_checks"),
+}
 
 
 def trace(gives="jobs", analyses=()):

@@ -194,6 +194,6 @@ def findings(source: str, most: int = 6, width: int | None = None) -> list[str]:
 
 def _plain(text: str) -> str:
     """The first sentence of a piece of Markdown without its marks."""
-    text = re.sub(r"\s*\(see @[^)]*\)|;? see @[\w-]+|\*\*", "", text)
+    text = re.sub(r"\s*\((?:see )?@[\w-]+\)|[;,]?(?: see)? @[\w-]+|\*\*", "", text)
     text = " ".join(html.unescape(text).split())
     return re.split(r"(?<=[.!?]) (?=[A-Z])", text)[0]

@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.jobs import OUTCOMES, observed_s
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics
+from ttf.stats.median import median_interval
 from ttf.stats.shares import wilson_interval
 
 
@@ -71,6 +72,14 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
         metrics.put("outcomes.failure_share", jobs["failure"] / ended, "share", source, ended)
         metrics.put("outcomes.failure_share_low", float(low[0]), "share", source, ended)
         metrics.put("outcomes.failure_share_high", float(high[0]), "share", source, ended)
+
+
+def of_median_run_times(metrics: Metrics, jobs: pl.DataFrame) -> None:
+    """The interval of the median run time of successes and of failures."""
+    for outcome in ("success", "failure"):
+        times = jobs.filter(pl.col("outcome") == outcome)["runtime_s"].drop_nulls().sort()
+        for end, value in zip(("low", "high"), median_interval(times.to_numpy()), strict=True):
+            metrics.put(f"outcomes.{outcome}.runtime_median_{end}_s", value, "s", "jobs.parquet", times.len())
 
 
 def of_failure_share(metrics: Metrics, shares: pl.DataFrame) -> None:

@@ -6,8 +6,6 @@ well: jobs and not group means, real failures only, rank correlations with adjus
 of run time, in which jobs that did not fail count with the time they ran (right-censoring).
 """
 
-import math
-
 import numpy as np
 import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
@@ -16,6 +14,7 @@ from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, duration, significant
 from ttf.jobs import observed_s
 from ttf.stats.features import FEATURES, Feature
 from ttf.stats.holm import holm
+from ttf.stats.median import median_interval
 from ttf.stats.p_value import never_zero
 
 # Its five features are the GPU type and these.
@@ -315,21 +314,6 @@ def _median(jobs: pl.DataFrame, mean: dict, units: str) -> dict:
     ratio = mean["runtime_mean_s"] / middle
     said = f"Half of these {units} took at most {duration(middle)}; the mean is {significant(ratio)} times as long"
     return row | {"change": said + (", made by the few that ran long." if ratio >= TWICE else ".")}
-
-
-def median_interval(ascending: np.ndarray) -> tuple[float | None, float | None]:
-    """The distribution-free 95 % interval of a median: the l-th smallest and the l-th largest of n values.
-
-    l is the largest for which at most 2.5 % of the binomial of n and 1/2 lie below it; with fewer than 6 values there
-    is none.
-    """
-    n = ascending.size
-    first = max(0, math.floor(n / 2 - 3 * math.sqrt(n)))
-    tries = np.arange(first, n // 2 + 1)
-    enough = tries[bdtr(tries, n, 0.5) <= (1 - CONFIDENCE) / 2] if n else tries[:0]
-    if not enough.size:
-        return None, None
-    return float(ascending[enough[-1]]), float(ascending[n - 1 - enough[-1]])
 
 
 def _time_to_failure(mttf: pl.DataFrame, mean: dict) -> dict:

@@ -6,6 +6,7 @@ which Quarto and Pandoc both render.
 
 import json
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import jinja2
@@ -30,6 +31,8 @@ FEATURE_WORDS = {
     "cpu_usage": "measured CPU use",
     "memory_usage": "measured memory use",
 }
+# Traces whose findings stand in full on top of the page; of more, a line each on top and the rest in their chapters.
+MOST_IN_FULL = 3
 # Parts of a trace in the table of its rows: the newest.
 MOST_PARTS = 20
 FEATURE_UNITS = {
@@ -71,8 +74,8 @@ def environment(templates: Path) -> jinja2.Environment:
     return jinja
 
 
-def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) -> str:
-    """The .qmd of one trace."""
+def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int], traces: int = 1) -> str:
+    """The .qmd of one trace of a study of so many."""
     figures = {}
     for index in ("index.json", *(f"{name}.index.json" for name in trace.analyses)):
         figures |= json.loads((trace.folder / "figures" / index).read_text(encoding="utf-8"))
@@ -96,6 +99,7 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int]) 
     return jinja.get_template("trace.qmd").render(
         trace=trace,
         themes=themes_of(trace),
+        findings_here=traces > MOST_IN_FULL,
         id=trace.id,
         unit=trace.about["unit"],
         m=metrics,
@@ -124,11 +128,20 @@ def report_source(
     """The .qmd of the page, which includes one per trace; `sections` of the whole study: comparison, scorecard."""
     return jinja.get_template("report.qmd").render(
         traces=traces,
+        most_in_full=MOST_IN_FULL,
+        versions=_versions(),
         significance=words.number(significance, 2),
         comparison=sections.get("comparison", ""),
         ettr_reference=sections["ettr_reference"],
         scorecard=sections["scorecard"],
     )
+
+
+def _versions() -> str:
+    """The packages that the numbers and the charts come from; the manifest has them all."""
+    names = ("Snakemake", "Polars", "NumPy", "SciPy", "Altair", "Great Tables")
+    *most, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
+    return f"{', '.join(most)} and {last}"
 
 
 def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:

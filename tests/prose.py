@@ -1,0 +1,24 @@
+"""What must not stand in the prose of a report, whatever the trace."""
+
+import re
+
+_MANY = "jobs|tasks|pods|attempts|failures|nodes|GPUs|users|machines|rows|lives|runs|days|hours|columns|checks"
+# A pattern, and what it would be a sign of.
+_SLIPS = {
+    r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b": "a number that is none",
+    rf"(?<![\w,.–-])1 (?:{_MANY})\b(?!-)": "one of many",
+    r"\bof (?:those )?0\b(?! (?:s|%|GPU))": "a part of nothing",
+    r"  +,| ,(?! )|\(\s*\)|\(;|\( |,\s*\.|\.\.(?!\.)|;\s*\.": "a clause left out",
+    r"(?<!\w)[.:;,] [a-z]\w* <<|<%|%>|<<|>>": "a template",
+    r"\b(\w+) \1\b(?<!that that)(?<!had had)": "a word twice",
+}
+
+
+def slips(text: str) -> list[str]:
+    """Each slip in a piece of prose (Markdown or plain text), with what is around it."""
+    flat = " ".join(text.split())
+    return [
+        f"{what}: ...{flat[max(found.start() - 40, 0) : found.end() + 40]}..."
+        for pattern, what in _SLIPS.items()
+        for found in re.finditer(pattern, flat)
+    ]
