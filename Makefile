@@ -5,10 +5,13 @@ BIN := $(VENV)/bin
 CORES ?= all
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
 
-.PHONY: report publish archive gallery snakemake-report verify explain test test-tools bench lint format lock clean
+.PHONY: report pdf publish archive gallery snakemake-report verify explain test test-tools bench lint format lock clean
 
 report: $(VENV)/requirements.lock  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
+
+pdf: $(VENV)/requirements.lock  ## the report on paper, results/report/report.pdf
+	@$(SNAKEMAKE) -- pdf
 
 publish: $(VENV)/requirements.lock  ## results/site/, for any host of static files
 	@$(SNAKEMAKE) -- published

@@ -2,10 +2,49 @@
 -- @sec- into links. A reference to nothing is an error. Runs before --citeproc, which would take them for citations.
 local words = {fig = "Figure", tbl = "Table", sec = "Section"}
 local found, counts, sections = {}, {fig = 0, tbl = 0}, {}
+local pdf = FORMAT:match("typst")
+
+-- In a PDF raw HTML is nothing: its tables are read, as Quarto reads them.
+local function read_tables(raw)
+  if not pdf or raw.format ~= "html" then return nil end
+  local tables = pandoc.Blocks({})
+  for html in raw.text:gmatch("<table.->.-</table>") do
+    for _, block in ipairs(pandoc.read(html, "html").blocks) do
+      if block.t == "Table" then
+        block.classes:insert("typst:no-figure")  -- the figure is that of the div around it
+        tables:insert(block)
+      end
+    end
+  end
+  return tables
+end
+
+-- A figure of Typst, of the kinds that Quarto gives, so that pdf.typ holds for both.
+local function typst_figure(div, kind, caption)
+  local head = string.format('#figure(kind: "quarto-float-%s", supplement: [%s], [', kind, words[kind])
+  local blocks = pandoc.Blocks({pandoc.RawBlock("typst", head)})
+  blocks:extend(div.content)
+  blocks:insert(pandoc.RawBlock("typst", "], caption: ["))
+  blocks:extend(caption)
+  blocks:insert(pandoc.RawBlock("typst", string.format("]) <%s>", div.identifier)))
+  return blocks
+end
+
+local function typst_callout(div)
+  if not pdf then return nil end
+  for _, class in ipairs(div.classes) do
+    if class:match("^callout") then
+      local blocks = pandoc.Blocks({pandoc.RawBlock("typst", "#boxed[")})
+      blocks:extend(div.content)
+      blocks:insert(pandoc.RawBlock("typst", "]"))
+      return blocks
+    end
+  end
+end
 
 local function number_divs(div)
   local kind = div.identifier:match("^(%a+)%-")
-  if kind ~= "fig" and kind ~= "tbl" then return nil end
+  if kind ~= "fig" and kind ~= "tbl" then return typst_callout(div) end
   counts[kind] = counts[kind] + 1
   local name = words[kind] .. " " .. counts[kind]
   found[div.identifier] = name
@@ -13,6 +52,10 @@ local function number_divs(div)
   for place = #div.content, 1, -1 do
     local block = div.content[place]
     if block.t == "Para" then
+      if pdf then
+        div.content:remove(place)
+        return typst_figure(div, kind, {block})
+      end
       block.content:insert(1, pandoc.Str(name .. ": "))
       local caption = pandoc.Div({block}, pandoc.Attr("", {"caption"}))
       div.content:remove(place)
@@ -40,4 +83,4 @@ local function link(cite)
   return pandoc.Link(found[id], "#" .. id)
 end
 
-return {{Div = number_divs, Header = number_sections}, {Cite = link}}
+return {{RawBlock = read_tables}, {Div = number_divs, Header = number_sections}, {Cite = link}}

@@ -35,6 +35,8 @@ def main(snakemake):
     Path(snakemake.output.header).write_text(header, encoding="utf-8")
     shutil.copyfile(templates / "footer.html", snakemake.output.footer)
     shutil.copyfile(templates / "references.bib", snakemake.output.bibliography)
+    shutil.copyfile(templates / "pdf.typ", snakemake.output.printed)
+    shutil.copyfile(templates / "tables.lua", snakemake.output.tables)
 
 
 run_rule(main, snakemake)

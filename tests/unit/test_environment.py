@@ -8,8 +8,13 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-# conda-forge's name where it differs; None: not needed in a conda environment, where Quarto brings Pandoc.
-CONDA_NAMES = {"snakemake": "snakemake-minimal", "great-tables": "great_tables", "pypandoc-binary": None}
+# conda-forge's name where it differs; None: not needed in a conda environment, where Quarto brings Pandoc and Typst.
+CONDA_NAMES = {
+    "snakemake": "snakemake-minimal",
+    "great-tables": "great_tables",
+    "pypandoc-binary": None,
+    "typst": None,
+}
 
 
 def pins(lock: str) -> dict[str, str]:

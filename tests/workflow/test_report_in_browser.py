@@ -6,7 +6,9 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from qmd_lint import faults, whole
 from study_runs import pods, write_pods
+from ttf.report.render import render_pdf
 from ttf.stats.ettr import Plan, ettr_renewal, expected_interruptions, expected_wall_s, optimal_interval_s
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -82,6 +84,19 @@ def test_page_is_drawn_offline(finished_study, width):
         assert "Pandoc" in page.inner_text(".made-by") or "Quarto" in page.inner_text(".made-by")
 
 
+def source_is_right_and_prints(study):
+    """Nothing in the .qmd that Quarto would warn of, and a PDF of it without Quarto."""
+    source, pdf = study.folder / "results/report/source", study.folder / "printed.pdf"
+    assert faults(whole(source / "report.qmd")) == []
+    charts = (study.folder / "results").glob("*/figures/*.svg")
+    render_pdf(source, charts, pdf, study.folder / "report/pandoc.lua")
+    assert pdf.read_bytes().startswith(b"%PDF-")
+
+
+def test_source_is_right_for_quarto_and_prints(finished_study):
+    source_is_right_and_prints(finished_study)
+
+
 def test_numbers_on_the_page_are_those_of_the_tables(finished_study):
     metrics = json.loads((finished_study.folder / "results/sample/metrics.json").read_text())
     with opened(finished_study.folder / "results/report/index.html") as (page, _, _):
@@ -143,3 +158,4 @@ def test_hostile_text_from_a_trace_is_shown_as_text(checkout):
         assert "[link](javascript:window.broken=1)" in text
         assert "root:" not in text
         assert page.evaluate("document.querySelectorAll('a[href^=\"javascript\"]').length") == 0
+    source_is_right_and_prints(checkout)

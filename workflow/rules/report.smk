@@ -36,7 +36,9 @@ rule bundle_vega:
 
 
 TEMPLATES = sorted(
-    seen_from_here(path) for path in (ROOT / "report").rglob("*") if path.suffix in (".qmd", ".html", ".bib")
+    seen_from_here(path)
+    for path in (ROOT / "report").rglob("*")
+    if path.suffix in (".qmd", ".html", ".bib", ".typ") or path.name == "tables.lua"
 )
 
 
@@ -58,6 +60,8 @@ rule write_report_source:
         header="results/report/source/header.html",
         footer="results/report/source/footer.html",
         bibliography="results/report/source/references.bib",
+        printed="results/report/source/pdf.typ",
+        tables="results/report/source/tables.lua",
     log:
         "logs/write_report_source.log",
     benchmark:
@@ -102,3 +106,33 @@ rule render_report:
         "../../environment.yml"
     script:
         "../../scripts/render_report.py"
+
+
+rule render_pdf:
+    """The report as a PDF with the charts as they are published: by Quarto where it is on the PATH, else by Pandoc and Typst."""
+    input:
+        report="results/report/source/report.qmd",
+        traces=of_every_trace("results/report/source/_{trace}.qmd"),
+        bibliography="results/report/source/references.bib",
+        printed="results/report/source/pdf.typ",
+        tables="results/report/source/tables.lua",
+        charts=[svg for svgs in PICTURES.values() for svg in svgs],
+        filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
+        code=code_of("render_pdf"),
+    output:
+        pdf="results/report/report.pdf",
+    log:
+        "logs/render_pdf.log",
+    benchmark:
+        "benchmarks/render_pdf.tsv"
+    conda:
+        "../../environment.yml"
+    script:
+        "../../scripts/render_pdf.py"
+
+
+rule pdf:
+    """The PDF, for `make pdf`."""
+    input:
+        rules.render_pdf.output,
+    localrule: True

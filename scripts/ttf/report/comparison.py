@@ -31,7 +31,8 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
         if figures[name]["empty"]:
             return ""
         spec = json.loads((folder / "figures" / f"{name}.vl.json").read_text(encoding="utf-8"))
-        return chart_block(f"comparison-{name.replace('_', '-')}", spec, figures[name])
+        picture = f"figures/comparison/{name}.svg"
+        return chart_block(f"comparison-{name.replace('_', '-')}", spec, figures[name], picture)
 
     def table_of(name: str, caption: str) -> str:
         return div(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption) if name in html else ""

@@ -1,59 +1,126 @@
-"""The page from its .qmd source: by Quarto where it can be had, else by Pandoc."""
+"""The page and the PDF from their .qmd source: by Quarto where it can be had, else by Pandoc (and Typst)."""
 
+import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
+from contextlib import contextmanager
 from pathlib import Path
+
+import yaml
 
 from ttf.errors import StudyError
 
 _INCLUDE = re.compile(r"^\{\{< include (\S+) >\}\}$", re.MULTILINE)
-_LEFT_ON_THE_PAGE = re.compile(r"\?@(?:fig|tbl|sec)-[\w-]+")
+_FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _RENDERER = re.compile(r'(<span class="renderer">)[^<]*(</span>)')
+# What Quarto says of a fault in the source, and exits with 0; what it leaves where a reference stood.
+_FAULT = re.compile(
+    r"^.*(?:Unable to resolve|not found|Validation of YAML|[Dd]uplicate|string was found in the document).*$",
+    re.MULTILINE,
+)
+_LEFT_THERE = re.compile(r"\?@(?:fig|tbl|sec)-[\w-]+|\?(?:meta|var):[\w.-]+|quarto-unresolved-ref")
+# Of the YAML under format: typst, what Pandoc's own template of Typst takes.
+_OF_PANDOC = ("papersize", "margin", "fontsize", "section-numbering")
+# The PDF bears a date only if it is given one.
+_NO_DATE = {"SOURCE_DATE_EPOCH": "0"}
+_FONT_FAMILY = re.compile(r'font-family="[^"]*"')
+_FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
+# The font of the PDF is that much narrower than the one the charts are drawn for, and small where that is not.
+_FONT, _LARGER = "Libertinus Serif", 1.15
 
 
 def render(source: Path, page: Path, lua_filter: Path, style: Path) -> str:
     """Render the folder `source` (report.qmd and what it needs) to the one file `page`; return the renderer's name.
 
-    Raises StudyError where the renderer fails or leaves a reference unresolved; `page` is written whole or not at all.
+    Raises StudyError where the renderer fails or leaves a reference unresolved; `page` is written whole or not
+    at all.
     """
     quarto = shutil.which("quarto")
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        for file in source.iterdir():
-            if file.is_file():
-                shutil.copyfile(file, work / file.name)
+    with _copy_of(source) as work:
         renderer = f"Quarto {_version(quarto, '--version')}" if quarto else _pandoc_name()
         footer = work / "footer.html"
         footer.write_text(
             _RENDERER.sub(lambda match: match[1] + renderer + match[2], footer.read_text(encoding="utf-8")),
             encoding="utf-8",
         )
-        made = _by_quarto(quarto, work) if quarto else _by_pandoc(work, lua_filter.resolve(), style.resolve())
-        half = page.with_suffix(".half")
-        shutil.copyfile(made, half)
-        half.replace(page)
+        if quarto:
+            made = _by_quarto(quarto, work, "html", "index.html")
+        else:
+            made = _by_pandoc(work, lua_filter.resolve(), style.resolve())
+        _put(made, page)
     return renderer
 
 
-def _by_quarto(quarto: str, work: Path) -> Path:
+def render_pdf(source: Path, charts: Iterable[Path], pdf: Path, lua_filter: Path) -> str:
+    """Render the folder `source` to a PDF with the SVG files `charts`, results/<trace>/figures/<name>.svg.
+
+    The same bytes every time: no date, no fonts but those Typst carries. Raises as `render` does.
+    """
+    quarto = shutil.which("quarto")
+    with _copy_of(source) as work:
+        for chart in charts:
+            copy = work / "figures" / chart.parents[1].name / chart.name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(in_font_of_pdf(chart.read_text(encoding="utf-8")), encoding="utf-8")
+        if quarto:
+            renderer = f"Quarto {_version(quarto, '--version')}"
+            made = _by_quarto(quarto, work, "typst", "report.pdf")
+        else:
+            renderer = f"{_pandoc_name()} and Typst"
+            made = _by_typst(work, lua_filter.resolve())
+        _put(made, pdf)
+    return renderer
+
+
+def in_font_of_pdf(svg: str) -> str:
+    """A chart with its texts in the font of the PDF: whichever fonts a machine has, the bytes are the same."""
+    svg = _FONT_FAMILY.sub(f'font-family="{_FONT}"', svg)
+    return _FONT_SIZE.sub(lambda match: f'font-size="{float(match[1]) * _LARGER:.4g}px"', svg)
+
+
+@contextmanager
+def _copy_of(source: Path):
+    """The files of the folder in a folder that may be written to."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        for file in source.iterdir():
+            if file.is_file():
+                shutil.copyfile(file, work / file.name)
+        yield work
+
+
+def _put(made: Path, product: Path) -> None:
+    half = product.with_suffix(".half")
+    shutil.copyfile(made, half)
+    half.replace(product)
+
+
+def _by_quarto(quarto: str, work: Path, to: str, output: str) -> Path:
     # Flags go after the file: the other order renders nothing and exits with 0.
-    done = _run([quarto, "render", "report.qmd", "--to", "html", "--output", "index.html"], work)
-    # Quarto warns of a reference to nothing, leaves ?@fig-... on the page, and exits with 0.
-    page = work / "index.html"
-    unresolved = [line for line in done.splitlines() if "Unable to resolve" in line or "not found" in line]
-    unresolved += _LEFT_ON_THE_PAGE.findall(page.read_text(encoding="utf-8"))
-    if unresolved:
-        raise StudyError("the report refers to something that is not in it:\n" + "\n".join(unresolved))
-    return page
+    faults = _FAULT.findall(_run([quarto, "render", "report.qmd", "--to", to, "--output", output], work))
+    # A PDF cannot be searched for what is left of a reference, the Typst it was made from can.
+    text = work / ("report.typ" if to == "typst" else output)
+    if text.exists():
+        faults += _LEFT_THERE.findall(text.read_text(encoding="utf-8"))
+    if faults:
+        raise StudyError("the report refers to something that is not in it:\n" + "\n".join(faults))
+    return work / output
 
 
-def _by_pandoc(work: Path, lua_filter: Path, style: Path) -> Path:
+def _whole(work: Path) -> str:
+    """report.qmd with its includes, which Pandoc knows nothing of."""
     text = _INCLUDE.sub(
         lambda match: (work / match[1]).read_text(encoding="utf-8"), (work / "report.qmd").read_text(encoding="utf-8")
     )
     (work / "whole.qmd").write_text(text, encoding="utf-8")
+    return text
+
+
+def _by_pandoc(work: Path, lua_filter: Path, style: Path) -> Path:
+    _whole(work)
     shutil.copyfile(style, work / "pandoc.css")
     command = [_pandoc(), "whole.qmd", "-f", "markdown", "-t", "html5", "-s", "-o", "index.html"]
     command += ["--toc", "--toc-depth=2", "--number-sections", "--mathml", "--embed-resources"]
@@ -63,8 +130,37 @@ def _by_pandoc(work: Path, lua_filter: Path, style: Path) -> Path:
     return work / "index.html"
 
 
+def _by_typst(work: Path, lua_filter: Path) -> Path:
+    import typst
+
+    about = yaml.safe_load(_FRONT_MATTER.match(_whole(work))[1])["format"]["typst"]
+    settings = {key: about[key] for key in _OF_PANDOC if key in about}
+    (work / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    command = [_pandoc(), "whole.qmd", "-f", "markdown", "-t", "typst", "-s", "-o", "report.typ"]
+    command += ["--metadata-file=settings.yaml", f"--lua-filter={lua_filter}"]
+    command += [f"--lua-filter={name}" for name in about.get("filters", [])]
+    command += ["--citeproc", f"--include-in-header={about['include-in-header']}", "--fail-if-warnings"]
+    _run(command, work)
+    try:
+        typst.compile(
+            work / "report.typ",
+            output=work / "report.pdf",
+            root=work,
+            ignore_system_fonts=True,
+            timestamp=0,
+            # No packages, so no network.
+            package_path=work / "none",
+            package_cache_path=work / "none",
+        )
+    except typst.TypstError as error:
+        raise StudyError(f"Typst could not render the report:\n{error}") from None
+    return work / "report.pdf"
+
+
 def _run(command: list[str], work: Path) -> str:
-    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=work, capture_output=True, text=True, check=False, env={**os.environ, **_NO_DATE}
+    )
     if done.returncode:
         raise StudyError(f"{Path(command[0]).name} could not render the report:\n{done.stderr.strip()}")
     return done.stderr

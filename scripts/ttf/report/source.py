@@ -70,6 +70,7 @@ def environment(templates: Path) -> jinja2.Environment:
         "duration": words.duration,
         "plural": words.plural,
         "p_value": words.p_value,
+        "typst_strings": words.typst_strings,
     }
     return jinja
 
@@ -87,7 +88,7 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int], 
         if about["empty"]:
             return ""
         spec = json.loads((trace.folder / "figures" / f"{name}.vl.json").read_text(encoding="utf-8"))
-        return chart_block(f"{trace.id}-{name.replace('_', '-')}", spec, about)
+        return chart_block(f"{trace.id}-{name.replace('_', '-')}", spec, about, f"figures/{trace.name}/{name}.svg")
 
     def table(name: str, caption: str) -> str:
         html = tables.get(name)

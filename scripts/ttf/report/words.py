@@ -33,6 +33,17 @@ def attribute(text: object) -> str:
     return html.escape(" ".join(str(text).split()), quote=True).replace("{", "&#123;").replace("`", "&#96;")
 
 
+def typst_string(text: object) -> str:
+    """Any text as a string of Typst, quotes included; all that could mean something to it or to Quarto is escaped."""
+    flat = " ".join(str(text).split())
+    return '"' + re.sub(r"[^A-Za-z0-9 ,.;:%()=_/-]", lambda match: f"\\u{{{ord(match[0]):x}}}", flat) + '"'
+
+
+def typst_strings(texts: list) -> str:
+    """Texts as an array of Typst."""
+    return "(" + "".join(f"{typst_string(text)}, " for text in texts) + ")"
+
+
 def count(value: float) -> str:
     """A count with thousands separated: 1,261,050."""
     return f"{value:,.0f}"
