@@ -7,6 +7,8 @@ def main(snakemake):
     import shutil
     from pathlib import Path
 
+    from ttf.charts.theme import dark_style
+    from ttf.report.blocks import Charts
     from ttf.report.comparison import comparison_section
     from ttf.report.ettr import reference_section
     from ttf.report.scorecard import scorecard_section
@@ -21,18 +23,20 @@ def main(snakemake):
     traces = [
         Trace(name, number, params.about[name], results / name) for number, name in enumerate(params.study, start=1)
     ]
+    charts = Charts()
     for trace, path in zip(traces, snakemake.output.traces, strict=True):
-        text = trace_source(jinja, trace, params.cutoffs_s, len(traces))
+        text = trace_source(jinja, trace, params.cutoffs_s, charts, params.drawn_by[trace.name], len(traces))
         Path(path).write_text(text, encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))
     if snakemake.input.comparison:
         about = {trace.name: trace.about for trace in traces}
-        sections["comparison"] = comparison_section(jinja, about, results / "comparison")
+        sections["comparison"] = comparison_section(jinja, about, results / "comparison", charts)
     text = report_source(jinja, traces, params.significance, sections)
     Path(snakemake.output.report).write_text(text, encoding="utf-8")
-    header = (templates / "header.html").read_text(encoding="utf-8") + table_style() + "\n"
+    header = (templates / "header.html").read_text(encoding="utf-8") + table_style() + "\n" + dark_style()
     Path(snakemake.output.header).write_text(header, encoding="utf-8")
+    Path(snakemake.output.charts).write_text(charts.script(), encoding="utf-8")
     shutil.copyfile(templates / "footer.html", snakemake.output.footer)
     shutil.copyfile(templates / "references.bib", snakemake.output.bibliography)
     shutil.copyfile(templates / "pdf.typ", snakemake.output.printed)

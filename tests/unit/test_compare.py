@@ -21,6 +21,7 @@ from ttf.compare import Subject
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
 from ttf.report import source
+from ttf.report.blocks import Charts
 from ttf.report.comparison import comparison_section, read_table
 from ttf.stats.shares import wilson_interval
 from ttf.tables import write_csv
@@ -464,7 +465,7 @@ HOSTILE = (
 
 def section(folder: Path, about: dict) -> str:
     jinja = source.environment(ROOT / "report")
-    return comparison_section(jinja, about, folder)
+    return comparison_section(jinja, about, folder, Charts())
 
 
 def test_the_section_shows_every_chart_and_table(compared):

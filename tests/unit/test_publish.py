@@ -199,6 +199,11 @@ def test_the_page_gets_a_description_and_links_after_its_last_line():
     assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html"]
 
 
+def test_links_to_files_hold_where_the_page_stands_beside_the_folders():
+    page = '<head><title>T</title></head><body><a class="file" href="../t/tables/a.csv">a</a></body></html>'
+    assert Seen(site.with_links(page, about(), run_report=False)).links == ["t/tables/a.csv", "files.html"]
+
+
 def test_sizes_in_words():
     assert [site.size_in_words(size) for size in (0, 999, 1000, 2_246_810)] == ["0 B", "999 B", "1.0 kB", "2.2 MB"]
 

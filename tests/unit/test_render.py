@@ -32,6 +32,7 @@ def source(tmp_path):
     for name in ("header.html", "footer.html", "references.bib", "pdf.typ", "tables.lua"):
         (folder / name).write_bytes((REPORT / name).read_bytes())
     (folder / "vega.js").write_text("var vegaEmbed = 1;")
+    (folder / "charts.js").write_text("var packedCharts = 1;")
 
     settings = yaml.safe_load(FRONT_MATTER)["format"]
 
@@ -164,7 +165,7 @@ A table.
 
 def test_pdf_has_charts_tables_and_numbers_and_the_same_bytes(printed, tmp_path):
     text = "# One {#sec-one}\n\nSee @fig-b, @tbl-b, @sec-one and @kaplan1958.\n\n"
-    text += chart_block("b", {}, {"caption": "A caption.", "alt": "Bars."}, "figures/a/share.svg") + "\n"
+    text += chart_block("b", {"caption": "A caption.", "alt": "Bars."}, "figures/a/share.svg") + "\n"
     text += TABLE % html.escape(HOSTILE)
     text += "\n::: {.callout-warning}\nSynthetic.\n:::\n"
     pdf, typ = printed(text, chart(tmp_path, "a"))
@@ -181,7 +182,7 @@ def test_pdf_has_charts_tables_and_numbers_and_the_same_bytes(printed, tmp_path)
 
 def test_text_of_a_trace_means_nothing_to_typst(printed, tmp_path):
     about = {"caption": HOSTILE, "alt": HOSTILE}
-    block = chart_block("b", {}, about, "figures/a/share.svg")
+    block = chart_block("b", about, "figures/a/share.svg")
     _, typ = printed(f"{words.markdown(HOSTILE)}\n\n{block}\n{TABLE % html.escape(HOSTILE)}", chart(tmp_path, "a"))
     assert typ.count("\\#read") == 3  # in the text, the caption and the cell; the alternative has no # at all
     assert "#panic" not in typ.replace("\\#panic", "")
@@ -191,5 +192,5 @@ def test_no_pdf_where_a_reference_or_a_chart_is_missing(printed, tmp_path):
     with pytest.raises(StudyError, match="fig-absent"):
         printed("See @fig-absent.")
     with pytest.raises(StudyError, match="share"):
-        printed(chart_block("b", {}, {"caption": "A.", "alt": "B."}, "figures/a/share.svg"))
+        printed(chart_block("b", {"caption": "A.", "alt": "B."}, "figures/a/share.svg"))
     assert not list(tmp_path.glob("report.*"))

@@ -1,4 +1,6 @@
 # Before any job: the configuration is checked, the raw files are found, and the modules of each script are listed.
+import re
+
 import yaml
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
@@ -219,6 +221,14 @@ def analysis(name, traces, tables, charts=(), frames=()):
 def analyses_of(trace):
     """The names of the analyses that a trace has, in the order of the rule files."""
     return [name for name, about in ANALYSES.items() if trace in about["traces"]]
+
+
+def rule_of(output):
+    """The name of the rule that writes this output; Snakemake has written what a wildcard may be behind its name."""
+    written = {
+        re.sub(r"\{(\w+),[^}]*\}", r"{\1}", str(path)): rule.name for rule in workflow.rules for path in rule.output
+    }
+    return written[output]
 
 
 def tables_of_summary(wildcards):

@@ -42,6 +42,15 @@ TEMPLATES = sorted(
 )
 
 
+def drawers(_):
+    """Trace -> index of charts -> the rule that drew them; asked when all rules are known."""
+    return {
+        trace: {"index.json": "draw_charts" if trace in JOB_TRACES else f"draw_charts_{entry['format']}"}
+        | {f"{name}.index.json": rule_of(ANALYSES[name]["outputs"]["index"]) for name in analyses_of(trace)}
+        for trace, entry in REGISTRY.items()
+    }
+
+
 rule write_report_source:
     """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
     input:
@@ -62,6 +71,7 @@ rule write_report_source:
         bibliography="results/report/source/references.bib",
         printed="results/report/source/pdf.typ",
         tables="results/report/source/tables.lua",
+        charts="results/report/source/charts.js",
     log:
         "logs/write_report_source.log",
     benchmark:
@@ -78,6 +88,7 @@ rule write_report_source:
             | {key: FORMATS[entry["format"]][key] for key in ("unit", "gives")}
             for trace, entry in REGISTRY.items()
         },
+        drawn_by=drawers,
         cutoffs_s=lookup("correlation/cutoffs_s", within=config),
         significance=lookup("correlation/significance", within=config),
     script:
@@ -93,6 +104,7 @@ rule render_report:
         footer="results/report/source/footer.html",
         bibliography="results/report/source/references.bib",
         vega="results/report/source/vega.js",
+        charts="results/report/source/charts.js",
         filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
         style=local(seen_from_here(ROOT / "report" / "pandoc.css")),
         code=code_of("render_report"),

@@ -22,9 +22,9 @@ from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, ORDER_COLOURS
 from ttf.stats.survival import thin
 
 MOST_STRATA = 6
-MOST_STEPS = 200  # of one curve
-MOST_ROWS = 1_600  # of all curves together
-TOOLTIPS = 60  # of one curve
+MOST_STEPS = 160  # of one curve: a step every four pixels
+MOST_ROWS = 600  # of all curves together
+TOOLTIPS = 50  # of one curve
 
 _ROUND_TIMES = {365 * DAY_S: "1 year", DAY_S: "1 day", HOUR_S: "1 hour", MINUTE_S: "1 minute"}
 
@@ -58,7 +58,9 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
         & pl.col("survival").is_not_null()
     )
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
-    rows = _rows(thin(chosen, min(MOST_STEPS, MOST_ROWS // drawn.height)), legend)
+    steps = min(MOST_STEPS, MOST_ROWS // drawn.height)
+    thinned = thin(chosen, steps)
+    rows = _rows(thinned, legend)
     n, events = drawn["n"].sum(), drawn["events"].sum()
     lives = "life" if n == 1 else "lives"
     caption = (
@@ -66,6 +68,8 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
         "Lives that ended otherwise or go on are censored: the curve is what would be seen if "
         f"{study.units} stopped for no other reason. The axis begins at 1 s; times of 0 s stand there."
     )
+    if thinned.height < chosen.height:
+        caption += f" At most {steps} steps of a curve are drawn, each an exact one."
     left_out = mine.filter(~pl.col("stratum").is_in(kept.implode()))
     if left_out.height:
         strata = "1 stratum" if left_out.height == 1 else f"{left_out.height:,} strata"

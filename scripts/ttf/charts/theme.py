@@ -21,6 +21,24 @@ INK = "#222222"
 FAINT = "#666666"
 ACCENT = "#0072B2"
 
+# What stands for a colour of the charts on a dark page, whose background is DARK_PAGE: the drawing stays the same, so
+# that paper and files are light. Colours that are not here do for both.
+DARK_PAGE = "#16181C"
+ON_DARK = {
+    INK: "#E8E6E3",
+    FAINT: "#A9ADB3",
+    "black": "#F2F2F2",
+    "#000000": "#F2F2F2",
+    "white": DARK_PAGE,
+    "#E6E6E6": "#2E3238",  # grid
+    "#DDDDDD": "#3A3F46",  # frames of plots
+    "#888888": "#7F858D",  # axes
+    "#888": "#7F858D",
+    "#D9D9D9": "#5F656E",
+    ACCENT: "#2E8BC9",
+    **dict(zip(ORDER_COLOURS, ("#A276CF", "#8C8FE0", "#5FA3D0", "#35B5AE", "#5FD38D", "#E0D23A"), strict=True)),
+}
+
 FONT = '"DejaVu Sans", Verdana, sans-serif'
 
 
@@ -77,3 +95,26 @@ def time_to_failure() -> alt.theme.ThemeConfig:
             "view": {"stroke": "#DDDDDD"},
         }
     }
+
+
+def page_config() -> dict:
+    """The look for charts that stand in the page, on whose background they are drawn."""
+    return time_to_failure()["config"] | {"background": None}
+
+
+def dark_style() -> str:
+    """CSS for a dark page: by the reader's system, or by Quarto's switch. Never on paper."""
+
+    def rules(page: str) -> str:
+        return "\n".join(
+            f'  {page} .chart svg [{paint}="{light}"] {{ {paint}: {dark}; }}'
+            for light, dark in ON_DARK.items()
+            for paint in ("fill", "stroke")
+        )
+
+    return (
+        "<style>\n"
+        f"@media screen and (prefers-color-scheme: dark) {{\n{rules('body:not(.quarto-light)')}\n}}\n"
+        f"@media screen {{\n{rules('body.quarto-dark')}\n}}\n"
+        "</style>\n"
+    )

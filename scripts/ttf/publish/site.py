@@ -31,6 +31,8 @@ def with_links(page: str, about: Publication, run_report: bool) -> str:
     links = '<a href="files.html">All tables and charts of this page as files</a>'
     if run_report:
         links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
+    # The site has the page beside the folders of the traces, not in a folder of its own. A "<" of a trace is escaped.
+    page = page.replace('<a class="file" href="../', '<a class="file" href="')
     before, title, after = page.partition("</title>")
     start, body_end, rest = after.rpartition("</body>")
     return f'{before}{title}{head}{start}<nav class="published"><p>{links}</p></nav>\n{body_end}{rest}'

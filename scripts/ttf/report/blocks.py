@@ -1,8 +1,16 @@
 """What sections of the report are made of: numbers to name, and figures and tables as fenced divs of .qmd."""
 
 import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from ttf.charts.theme import page_config
 from ttf.report import words
+from ttf.report.chart_tables import tables_of
+from ttf.report.packing import as_script, packed
+
+_SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z]|n )")
 
 
 class Numbers(dict):
@@ -21,19 +29,82 @@ class Numbers(dict):
         return super().__getitem__(key)["n"]
 
 
-def chart_block(identifier: str, spec: dict, about: dict, picture: str) -> str:
-    """A chart with its caption: drawn from its Vega-Lite `spec` on the page, the file `picture` in the PDF.
+class Charts:
+    """The charts of the page: gives the place of each as .qmd, and keeps what is drawn there for `script`."""
 
-    `about` is its entry in index.json. A renderer leaves out the raw block that is not for its format.
+    def __init__(self) -> None:
+        self.linear: dict[str, dict] = {}
+        self.logarithmic: dict[str, dict] = {}
+
+    def place(self, identifier: str, folder: Path, name: str, figures: Mapping[str, Mapping], rule: str) -> str:
+        """A chart of `folder` (of one trace) with its files and its caption; nothing where it is empty.
+
+        figures: name -> its entry in index.json; rule: by which it was drawn. A chart whose name with `_log` is that of
+        another has both of them in its place, with a switch; then that other has no place of its own.
+        """
+        ways = [way for way in (name, f"{name}_log") if way in figures and not figures[way]["empty"]]
+        first = name.removesuffix("_log")
+        if not ways or (name != first and not figures.get(first, {"empty": True})["empty"]):
+            return ""
+        specs = [json.loads((folder / "figures" / f"{way}.vl.json").read_text(encoding="utf-8")) for way in ways]
+        about = dict(figures[ways[0]])
+        place = f"chart-{identifier}"
+        self.linear[place] = specs[0]
+        switch = ""
+        if len(ways) > 1:
+            self.logarithmic[place] = specs[1]
+            switch = f'<div class="switch" role="group" aria-label="Axes" data-chart="{place}"></div>\n'
+            about["caption"] += _what_else(about["caption"], figures[ways[1]]["caption"])
+        pictures = [f"figures/{folder.name}/{way}.svg" for way in ways]
+        return chart_block(identifier, about, *pictures, above=switch, below=_files(folder.name, ways, rule))
+
+    def script(self) -> str:
+        """JavaScript with everything that is drawn, and the look that all charts share."""
+        small = packed(self.linear, {"logarithmic": self.logarithmic})
+        return as_script("packedCharts", small) + as_script("chartLook", page_config())
+
+
+def chart_block(identifier: str, about: Mapping, *pictures: str, above: str = "", below: str = "") -> str:
+    """The place of a chart with its caption: on the page for its Vega-Lite, in the PDF the files `pictures`.
+
+    `about` is its entry in index.json; above, below: HTML. A renderer leaves out the raw block of another format.
     """
-    # A "<" can stand only inside a string of the JSON: escaped, nothing in it can end the script or mean a shortcode.
-    text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"), sort_keys=True).replace("<", "\\u003c")
     html = (
         f'<div class="chart" id="chart-{identifier}" role="img" aria-label="{words.attribute(about["alt"])}"></div>\n'
-        f'<script>charts.push(["chart-{identifier}", {text}])</script>'
     )
-    typst = f"#chart({words.typst_string(picture)}, {words.typst_string(about['alt'])})"
-    return div(f"fig-{identifier}", html, words.markdown(about["caption"]), typst)
+    typst = "".join(f"#chart({words.typst_string(file)}, {words.typst_string(about['alt'])})" for file in pictures)
+    return div(f"fig-{identifier}", above + html + below, words.markdown(about["caption"]), typst)
+
+
+def _what_else(linear: str, logarithmic: str) -> str:
+    """What the caption of the logarithmic chart says that the linear one does not."""
+    said = set(_SENTENCE_END.split(linear))
+    more = [sentence for sentence in _SENTENCE_END.split(logarithmic) if sentence not in said]
+    return f" On logarithmic axes: {' '.join(more)}" if more else ""
+
+
+def _files(trace: str, ways: Sequence[str], rule: str) -> str:
+    """Where the numbers of a chart are, the chart as a file, and how it came about."""
+
+    def link(path: str, text: str) -> str:
+        # The site has the page beside the folders of the traces: it shortens the links of this class.
+        return f'<a class="file" href="../{trace}/{path}">{text}</a>'
+
+    # Those of several traces stand in the folder of the comparison itself.
+    where = "" if trace == "comparison" else "tables/"
+    data = ", ".join(link(f"{where}{table}.csv", f"{table}.csv") for table in tables_of(ways[0]))
+    charts = []
+    for way in ways:
+        kind = "" if len(ways) == 1 else " (logarithmic)" if way.endswith("_log") else " (linear)"
+        charts += [link(f"figures/{way}.vl.json", f"Vega-Lite{kind}"), link(f"figures/{way}.svg", f"SVG{kind}")]
+    script = "draw_charts" if rule.startswith("draw_charts") else rule
+    how = (
+        f"Rule <code>{rule}</code>, script <code>scripts/{script}.py</code>. "
+        f"<code>make explain FILE=results/{trace}/figures/{ways[0]}.vl.json</code> names every step back to the raw "
+        "files, with the parameters and the SHA-256 of each file."
+    )
+    links = f"Data: {data} · {' · '.join(charts)}"
+    return f'<div class="files">{links} · <details><summary>how it was made</summary>{how}</details></div>'
 
 
 def div(identifier: str, html: str, caption: str, typst: str = "") -> str:

@@ -9,14 +9,14 @@ import polars as pl
 
 from ttf import compare
 from ttf.report import words
-from ttf.report.blocks import Numbers, chart_block, div
+from ttf.report.blocks import Charts, Numbers, div
 from ttf.report.tables import html_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 
 
-def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], folder: Path) -> str:
-    """The .qmd of the section, from what rule compare_traces left in `folder`.
+def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], folder: Path, charts: Charts) -> str:
+    """The .qmd of the section, from what rule compare_traces left in `folder`; its charts go to `charts`.
 
     about: of each trace of the study, in order, what the registry and formats.yaml say: unit, gives, synthetic, and
     title where there is one.
@@ -28,11 +28,7 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
     html = tables_of(tables, about, labels, metrics)
 
     def chart_of(name: str) -> str:
-        if figures[name]["empty"]:
-            return ""
-        spec = json.loads((folder / "figures" / f"{name}.vl.json").read_text(encoding="utf-8"))
-        picture = f"figures/comparison/{name}.svg"
-        return chart_block(f"comparison-{name.replace('_', '-')}", spec, figures[name], picture)
+        return charts.place(f"comparison-{name.replace('_', '-')}", folder, name, figures, "compare_traces")
 
     def table_of(name: str, caption: str) -> str:
         return div(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption) if name in html else ""

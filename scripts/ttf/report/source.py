@@ -14,7 +14,7 @@ import polars as pl
 
 from ttf.report import words
 from ttf.report.analyses import ANALYSES
-from ttf.report.blocks import Numbers, chart_block, div
+from ttf.report.blocks import Charts, Numbers, div
 from ttf.report.tables import html_table
 from ttf.report.themes import themes_of
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata
@@ -75,20 +75,28 @@ def environment(templates: Path) -> jinja2.Environment:
     return jinja
 
 
-def trace_source(jinja: jinja2.Environment, trace: Trace, cutoffs_s: list[int], traces: int = 1) -> str:
-    """The .qmd of one trace of a study of so many."""
-    figures = {}
+def trace_source(
+    jinja: jinja2.Environment,
+    trace: Trace,
+    cutoffs_s: list[int],
+    charts: Charts,
+    rules: Mapping[str, str],
+    traces: int = 1,
+) -> str:
+    """The .qmd of one trace of a study of so many.
+
+    rules: index of charts -> the rule that drew them; the charts go to `charts`.
+    """
+    figures, drawn_by = {}, {}
     for index in ("index.json", *(f"{name}.index.json" for name in trace.analyses)):
-        figures |= json.loads((trace.folder / "figures" / index).read_text(encoding="utf-8"))
+        found = json.loads((trace.folder / "figures" / index).read_text(encoding="utf-8"))
+        figures |= found
+        drawn_by |= dict.fromkeys(found, rules[index])
     tables = _tables(trace)
     metrics = trace.metrics
 
     def chart(name: str) -> str:
-        about = figures[name]
-        if about["empty"]:
-            return ""
-        spec = json.loads((trace.folder / "figures" / f"{name}.vl.json").read_text(encoding="utf-8"))
-        return chart_block(f"{trace.id}-{name.replace('_', '-')}", spec, about, f"figures/{trace.name}/{name}.svg")
+        return charts.place(f"{trace.id}-{name.replace('_', '-')}", trace.folder, name, figures, drawn_by[name])
 
     def table(name: str, caption: str) -> str:
         html = tables.get(name)

@@ -1,0 +1,58 @@
+"""The charts of the page take little room and come back as they were."""
+
+import json
+import re
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from ttf.report.chart_tables import tables_of
+from ttf.report.packing import as_script, packed, unpacked
+
+# What the rows of charts hold; a blank value comes back as one that is not there.
+values = st.one_of(st.integers(-(2**50), 2**50), st.booleans(), st.text(max_size=8), st.just("aaaaaaaa"))
+rows = st.lists(st.dictionaries(st.sampled_from(["a", "b", "c"]), values, max_size=3), max_size=12)
+nodes = st.recursive(
+    st.one_of(st.none(), values),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["x", "y"]), inner, max_size=2),
+    max_leaves=6,
+)
+specs = st.builds(lambda mark, data: {"layer": mark, "datasets": {"rows": data}}, nodes, rows)
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from("pq"), specs, max_size=2), st.dictionaries(st.just("p"), specs, max_size=1))
+def test_what_is_packed_comes_back(charts, logarithmic):
+    small = json.loads(json.dumps(packed(charts, {"logarithmic": logarithmic})))
+    assert unpacked(small["charts"], small["shared"]) == charts
+    assert unpacked(small["logarithmic"], small["shared"]) == logarithmic
+
+
+def test_the_look_is_the_pages_and_numbers_are_as_long_as_can_be_seen():
+    spec = {"$schema": "v6", "config": {"axis": {}}, "mark": "line", "datasets": {"d": [{"x": 1 / 3, "n": 1234567}]}}
+    small = packed({"p": spec}, {})
+    back = unpacked(small["charts"]["p"], small["shared"])
+    assert back == {"mark": "line", "datasets": {"d": [{"x": 0.33333, "n": 1234567}]}}
+
+
+def test_what_charts_say_alike_stands_there_once():
+    axis = {"title": "Time since the start of the run", "values": list(range(40))}
+    charts = {f"p{n}": {"mark": "line", "encoding": {"x": axis, "size": n}} for n in range(50)}
+    text = json.dumps(packed(charts, {}))
+    assert text.count("Time since") == 1
+    assert len(text) < 0.3 * len(json.dumps(charts))
+
+
+def test_text_of_a_trace_cannot_end_the_script():
+    hostile = "</script><script>broken=1</script>\u2028{{< include /etc/passwd >}}<!--"
+    script = as_script("charts", packed({"p": {"datasets": {"d": [{"s": hostile}]}}}, {}))
+    assert "<" not in script
+    assert "\u2028" not in script
+    small = json.loads(re.fullmatch(r"var charts = (.*);\n", script)[1])
+    assert unpacked(small["charts"]["p"], small["shared"])["datasets"]["d"] == [{"s": hostile}]
+
+
+def test_the_tables_of_a_chart_are_named():
+    assert tables_of("survival_by_gpu_count") == ["survival", "survival_summary"]
+    assert tables_of("runtime_by_size_log") == ["runtime_by_group", "correlations"]
+    assert tables_of("runtime_by_gpus") == ["percentiles"]
+    assert tables_of("what_if") == ["what_if"]
