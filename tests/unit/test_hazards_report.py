@@ -152,15 +152,15 @@ def test_what_the_section_tells(tmp_path):
     assert incidence.group_by("event", "stratum_by", "stratum").len()["len"].max() <= 50
     failures = (CASES["ordinary"]["event"] == "failure").sum()
     assert f"A Cox regression of 400 lives with {failures} failures on all covariates together" in text
-    assert "9 pods of 400 had started before the first end" in text
+    assert "9 of 400 pods had started before the first end" in text
     late = trace.table("mttf_delayed_entry").row(0, named=True)
     plain = trace.table("mttf").row(0, named=True)
     entries = int(CASES["ordinary"]["entry_s"].sum())
     assert late["exposure_s"] == plain["exposure_s"] - entries and late["events"] == plain["events"]
     assert metrics["delayed_entry.late"]["value"] == 9
-    assert "By gpu&#95;type: 2 strata" in text
+    assert "By GPU type: 2 strata" in text
     nothing, _ = section(*run(tmp_path / "no", CASES["no failures"]))
-    assert "There is no hazard ratio to tell: fewer than 10 events&#58; no fit." in nothing
+    assert "No hazard ratio can be told (fewer than 10 events&#58; no fit)." in nothing
 
 
 def test_causes_compete_as_what_excludes_what(tmp_path):

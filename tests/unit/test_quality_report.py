@@ -62,7 +62,7 @@ def test_nothing_wrong():
     assert "Every row of 1 raw table with 3 columns was checked" in text
     assert "No row breaks a rule." in text
     assert "1 of 2 stored columns holds no value at all." in text
-    assert "2 of 2 checks found nothing." in text
+    assert "2 of 2 checks found nothing wrong." in text
     assert shown == ["statistics"]
 
 

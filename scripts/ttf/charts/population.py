@@ -146,13 +146,19 @@ def machine_load(table: pl.DataFrame, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw(what, "the trace does not measure its machines")
     overall = {row["quantity"]: row for row in known.filter(pl.col("group_by") == "all").iter_rows(named=True)}
+    # Above 100 % the trace has added up the GPUs of a machine: that is told in GPUs, of which nobody takes 299 % amiss.
+    summed = "gpu" in overall and overall["gpu"]["p95"] > 100
+    titles = LOADS | ({"gpu": "GPUs kept busy"} if summed else {})
     names = labels(known["group"])
     kinds = known.filter(pl.col("group_by") == "gpu_type")["group"].unique(maintain_order=True).head(MOST_KINDS)
     order = ["all", *kinds]
     rows = {
         quantity: [
-            {"kind": names[row["group"]], "mean": row["mean"], "n": row["n"], "nodes": row["nodes"]}
-            | {f"p{percent}": row[f"p{percent}"] for percent in (25, 50, 75, 90)}
+            {"kind": names[row["group"]], "n": row["n"], "nodes": row["nodes"]}
+            | {
+                name: row[name] / (100 if summed and quantity == "gpu" else 1)
+                for name in ("mean", "p25", "p50", "p75", "p90")
+            }
             for row in known.filter((pl.col("quantity") == quantity) & pl.col("group").is_in(order)).iter_rows(
                 named=True
             )
@@ -177,17 +183,18 @@ def machine_load(table: pl.DataFrame, study: Study) -> Figure:
         )
         marks = (
             base.mark_bar(height=10, opacity=0.35, color=ACCENT).encode(
-                x=alt.X("p25:Q", title=LOADS[quantity], scale=alt.Scale(zero=True)), x2="p75:Q"
+                x=alt.X("p25:Q", title=titles[quantity], scale=alt.Scale(zero=True)), x2="p75:Q"
             )
             + base.mark_tick(thickness=3, size=16, color=ACCENT).encode(x="p50:Q")
             + base.mark_point(shape="circle", filled=True, size=45, color=ACCENT).encode(x="p90:Q")
             + base.mark_point(shape="diamond", filled=False, size=45, color="#222222").encode(x="mean:Q")
         )
         panels.append(marks.properties(width=200, height=alt.Step(24)))
-    said = [f"{name} {significant(overall[name]['mean'])} %" for name in ("cpu", "gpu") if name in overall]
-    title = "Machines on average, by the time measured: " + " and ".join(said).replace("cpu", "CPU use").replace(
-        "gpu", "GPU use"
-    )
+    means = {name: significant(overall[name]["mean"] / (100 if summed and name == "gpu" else 1)) for name in overall}
+    said = [f"CPU use {means['cpu']} %"] if "cpu" in means else []
+    if "gpu" in means:
+        said.append(f"as much GPU use as {means['gpu']} whole GPUs" if summed else f"GPU use {means['gpu']} %")
+    title = f"Machines on average, by the time measured: {' and '.join(said)}"
     if not said:
         title = what
     n = max(row["n"] for row in overall.values())
@@ -199,8 +206,12 @@ def machine_load(table: pl.DataFrame, study: Study) -> Figure:
         subtitle="By GPU type. Bar: the middle half. Line: median. Circle: 90th percentile. Diamond: mean.",
         caption=(
             f"n = {count(n, 'row')}, each the mean over one instance's life, weighed by how long that was; a machine "
-            "with several instances at a time is measured several times over. Whether the use of GPUs is of one GPU or "
-            "of the machine's together, the trace does not say."
+            "with several instances at a time is measured several times over. "
+            + (
+                "Of GPUs the trace has above 100 %, so their use is taken as added up over a machine: 100 % are one."
+                if summed
+                else "Whether the use of GPUs is of one GPU or of the machine's together, the trace does not say."
+            )
         ),
         alt_text=f"Ranges of {count(len(rows), 'quantity')} by GPU type. {title}.",
     )
