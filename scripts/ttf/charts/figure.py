@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
+from ttf.charts.picking import Picks, with_picking
 from ttf.charts.text import plural, wrapped
 from ttf.charts.theme import FAINT
 
@@ -42,7 +43,7 @@ class Figure:
     """A chart, its title (the finding), caption (n and method) and text for who cannot see it.
 
     datasets: the rows behind the chart, by the names it knows them by. empty: why there is nothing to draw, or
-    None.
+    None. picks: where its GPU types are, if it tells them apart.
     """
 
     chart: alt.TopLevelMixin
@@ -51,6 +52,7 @@ class Figure:
     caption: str
     alt: str
     empty: str | None = None
+    picks: Picks | None = None
 
     def spec(self, validate: bool = False) -> dict:
         """The whole Vega-Lite specification, with its data.
@@ -58,7 +60,8 @@ class Figure:
         The data come in here, not in the chart, because Altair copies and checks a chart's data value by value.
         Checking the chart itself takes a third of the time that drawing it does, so only the tests ask for it.
         """
-        return self.chart.to_dict(validate=validate) | {"datasets": self.datasets}
+        spec = self.chart.to_dict(validate=validate) | {"datasets": self.datasets}
+        return with_picking(spec, self.picks) if self.picks else spec
 
 
 def figure(
@@ -70,6 +73,7 @@ def figure(
     subtitle: str,
     caption: str,
     alt_text: str,
+    picks: Picks | None = None,
 ) -> Figure:
     """The chart under its title. Trace text in the words has to be a label (`ttf.charts.text.labels`)."""
     lines = wrapped(subtitle, SUBTITLE_CHARACTERS)
@@ -78,7 +82,7 @@ def figure(
         caption += " The trace is a synthetic sample."
     heading = alt.TitleParams(text=wrapped(title, TITLE_CHARACTERS), subtitle=lines)
     drawn = {name: [_drawn(row) for row in rows] for name, rows in datasets.items()}
-    return Figure(chart.properties(title=heading, description=alt_text), drawn, title, caption, alt_text)
+    return Figure(chart.properties(title=heading, description=alt_text), drawn, title, caption, alt_text, picks=picks)
 
 
 def nothing_to_draw(what: str, reason: str) -> Figure:

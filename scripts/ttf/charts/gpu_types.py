@@ -4,6 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, on_log_time, time_axis, time_domain
+from ttf.charts.picking import Picks
 from ttf.charts.text import count, duration, labels
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
 
@@ -87,6 +88,7 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
         subtitle=f"Mean (circle) and median (diamond) run time of {study.units} by GPU type and outcome.",
         caption=caption,
         alt_text=f"Points on a logarithmic time axis, two rows for each of {count(len(names), 'GPU type')}. {title}.",
+        picks=Picks("types", "type", {name: name for name in names.values()}),
     )
 
 

@@ -4,6 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw
+from ttf.charts.picking import Picks
 from ttf.charts.text import HOUR_S, capital, count, hours, in_words, labels
 from ttf.charts.theme import ACCENT, FAINT
 
@@ -55,6 +56,7 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Points with intervals on a logarithmic axis in hours, one for each of "
         f"{count(len(drawn), 'stratum').replace('stratums', 'strata')}. {title}.",
+        picks=Picks("strata", "stratum", {name: name for name in names.values()}) if stratum_by == "gpu_type" else None,
     )
 
 

@@ -16,6 +16,7 @@ from ttf.charts.figure import (
     time_axis,
     time_domain,
 )
+from ttf.charts.picking import Picks
 from ttf.charts.steps import step_curves
 from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, ORDER_COLOURS
@@ -87,6 +88,7 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
         caption=caption,
         alt_text=f"Falling step curve{'s' if drawn.height > 1 else ''} of the share without failure on a logarithmic "
         f"time axis{by}. {title}.",
+        picks=Picks("steps", "s", {names[of]: legend[of] for of in legend}) if stratum_by == "gpu_type" else None,
     )
 
 
