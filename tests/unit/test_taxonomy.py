@@ -772,7 +772,7 @@ def prose(**columns) -> str:
                 "Of 4 failed attempts, 3 (75.0 %) have",
                 "The commonest is *Semantic error* (user program): 2 attempts, 50.0 %",
                 "2 attempts (50.0 %) failed for a reason that would most likely come again",
-                "the records for 3, the exit",
+                "What told the reason: the reason in the records for 3 attempts.",
             ],
             ["GPU time", "TIMEOUT"],
         ),
