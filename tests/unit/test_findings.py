@@ -130,6 +130,11 @@ def test_findings_in_words():
     assert "**No failure was seen** in " in findings("no failures")
     assert "; 1 failure without a written end is left out." in findings("failures without an end")
     assert "**No job of this trace has ended**" in findings("all waiting")
+    for case, said in (
+        ("one failure", "The one job that ended failed"),
+        ("no successes", "All 20 jobs that ended failed"),
+    ):
+        assert f"**{said}** (95 %" in told("findings_in_a_line", made(CASES[case]))
     ordinary = findings("ordinary")
     # Of 20 failures the median lies between the 6th and the 15th: 50 + (1 + 3 n)² s.
     assert "(95 % interval 5.10 min to 31.6 min), half of the successes" in ordinary
