@@ -4,9 +4,11 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
+    import shutil
+    import tempfile
     from pathlib import Path
 
-    from ttf.publish import site
+    from ttf.publish import site, website
     from ttf.publish.about import describe
     from ttf.publish.files import Published, published, words_of_charts
     from ttf.publish.png import png_of
@@ -25,7 +27,8 @@ def main(snakemake):
         Published("README.md", site.readme_of(about).encode(), "README", "What lies here, and where it is from")
     )
     run_report = [Path(path) for path in files.run_report]
-    page = site.with_links(Path(files.page).read_text(encoding="utf-8"), about, bool(run_report))
+    quarto = shutil.which("quarto")
+    page = site.with_links(Path(files.page).read_text(encoding="utf-8"), about, bool(run_report), bool(quarto))
     shown.append(Published("index.html", page.encode(), "The report", "One page that needs no network"))
     for path in run_report:
         text = site.on_the_site(path.read_text(encoding="utf-8"))
@@ -39,8 +42,14 @@ def main(snakemake):
     for file in (*shown, index, hidden):
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / file.path).write_bytes(file.content)
+    if quarto:
+        with tempfile.TemporaryDirectory() as work:
+            project = Path(work) / "project"
+            shutil.copytree(files.pages, project)
+            shutil.copytree(website.rendered(quarto, project), folder / "pages")
     size = sum(len(file.content) for file in shown)
-    return f"{len(shown) + 1} files, {size / 1e6:.1f} MB, in {folder}"
+    pages = "with" if quarto else "without Quarto, so without"
+    return f"{len(shown) + 1} files, {size / 1e6:.1f} MB, in {folder}, {pages} a page for each trace and theme"
 
 
 run_rule(main, snakemake)

@@ -4,10 +4,13 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 import tarfile
 
 import jsonschema
+import pypandoc
 import pytest
+from qmd_lint import faults_of_site
 from study_runs import ROOT, SMALL, Checkout
 
 
@@ -24,6 +27,17 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     assert {"Data quality", "Outcomes", "Survival and mean time to failure", "Published findings"} <= categories.keys()
     assert str(study.folder) not in page
     assert 'href=\\"../results/report/index.html\\"' in page
+
+
+def test_pages_of_the_site_are_right_for_quarto(published, tmp_path):
+    project = published.folder / "results/report/site-source"
+    pages = {str(path.relative_to(project)): path.read_text() for path in project.rglob("*.qmd")}
+    assert {"index.qmd", "scorecard.qmd", "methods.qmd", "sample/index.qmd"} <= pages.keys()
+    assert faults_of_site(pages) == []
+    for path in pages:
+        command = [pypandoc.get_pandoc_path(), path.rpartition("/")[2], "-f", "markdown", "-t", "html"]
+        command += [f"--lua-filter={ROOT / 'report/pandoc.lua'}", "--citeproc", "--fail-if-warnings"]
+        subprocess.run([*command, "-o", tmp_path / "page.html"], cwd=(project / path).parent, check=True)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,41 @@ ABOUT_TRACES = {
 }
 
 
+rule write_site_source:
+    """The report as a Quarto website, a page for each trace and theme: `quarto render` in its folder makes the site."""
+    input:
+        report="results/report/source/report.qmd",
+        traces=of_every_trace("results/report/source/_{trace}.qmd"),
+        header="results/report/source/header.html",
+        footer="results/report/source/footer.html",
+        bibliography="results/report/source/references.bib",
+        vega="results/report/source/vega.js",
+        charts="results/report/source/charts.js",
+        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        code=code_of("write_site_source"),
+    output:
+        project=directory("results/report/site-source"),
+    log:
+        "logs/write_site_source.log",
+    benchmark:
+        "benchmarks/write_site_source.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        settings=lookup("publish", within=config),
+        traces=ABOUT_TRACES,
+    script:
+        "../../scripts/write_site_source.py"
+
+
 rule publish_site:
-    """The page, every table and chart as a file and an index of them; with Snakemake's own report where it was made."""
+    """The page, every table and chart as a file and an index of them; with Snakemake's own report where it was made.
+
+    Where Quarto is on the PATH also a page for each trace and theme, with search, under pages/.
+    """
     input:
         page="results/report/index.html",
+        pages=rules.write_site_source.output.project,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         # It holds run times: with it, the site is another one after every run.

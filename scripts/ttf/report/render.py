@@ -17,11 +17,11 @@ _INCLUDE = re.compile(r"^\{\{< include (\S+) >\}\}$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _RENDERER = re.compile(r'(<span class="renderer">)[^<]*(</span>)')
 # What Quarto says of a fault in the source, and exits with 0; what it leaves where a reference stood.
-_FAULT = re.compile(
+FAULT = re.compile(
     r"^.*(?:Unable to resolve|not found|Validation of YAML|[Dd]uplicate|string was found in the document).*$",
     re.MULTILINE,
 )
-_LEFT_THERE = re.compile(r"\?@(?:fig|tbl|sec)-[\w-]+|\?(?:meta|var):[\w.-]+|quarto-unresolved-ref")
+LEFT_THERE = re.compile(r"\?@(?:fig|tbl|sec)-[\w-]+|\?(?:meta|var):[\w.-]+|quarto-unresolved-ref")
 # Of the YAML under format: typst, what Pandoc's own template of Typst takes.
 _OF_PANDOC = ("papersize", "margin", "fontsize", "section-numbering")
 # The PDF bears a date only if it is given one.
@@ -100,11 +100,11 @@ def _put(made: Path, product: Path) -> None:
 
 def _by_quarto(quarto: str, work: Path, to: str, output: str) -> Path:
     # Flags go after the file: the other order renders nothing and exits with 0.
-    faults = _FAULT.findall(_run([quarto, "render", "report.qmd", "--to", to, "--output", output], work))
+    faults = FAULT.findall(_run([quarto, "render", "report.qmd", "--to", to, "--output", output], work))
     # A PDF cannot be searched for what is left of a reference, the Typst it was made from can.
     text = work / ("report.typ" if to == "typst" else output)
     if text.exists():
-        faults += _LEFT_THERE.findall(text.read_text(encoding="utf-8"))
+        faults += LEFT_THERE.findall(text.read_text(encoding="utf-8"))
     if faults:
         raise StudyError("the report refers to something that is not in it:\n" + "\n".join(faults))
     return work / output
