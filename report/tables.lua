@@ -1,13 +1,10 @@
--- For the PDF, where Typst divides a line among columns by what stands in them: the sides on which cells stand, which
--- Great Tables says by a class, and the widths of columns of sentences, which else are squeezed by columns of numbers.
-local sides = {gt_right = pandoc.AlignRight, gt_center = pandoc.AlignCenter, gt_left = pandoc.AlignLeft}
+-- For the PDF, where Typst divides a line among columns by what stands in them: the sides on which cells stand, texts
+-- (class l) at the left, and the widths of columns of sentences, which else are squeezed by columns of numbers.
 -- Characters of a line, see `table-size` in pdf.typ; longer texts than `short` may be broken.
 local line, short = 135, 24
 
 local function side_of(cell)
-  for class, side in pairs(sides) do
-    if cell.classes:includes(class) then return side end
-  end
+  return cell.classes:includes("l") and pandoc.AlignLeft or pandoc.AlignRight
 end
 
 function Table(tbl)
@@ -18,7 +15,7 @@ function Table(tbl)
       if #row.cells == columns then
         for at, cell in ipairs(row.cells) do
           longest[at] = math.max(longest[at] or 3, utf8.len(pandoc.utils.stringify(cell.contents)) or 3)
-          if is_body then tbl.colspecs[at][1] = side_of(cell) or tbl.colspecs[at][1] end
+          if is_body then tbl.colspecs[at][1] = side_of(cell) end
         end
       end
     end

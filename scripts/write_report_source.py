@@ -13,7 +13,6 @@ def main(snakemake):
     from ttf.report.ettr import reference_section
     from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
-    from ttf.report.tables import table_style
     from ttf.report.trace import Trace
 
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
@@ -34,8 +33,8 @@ def main(snakemake):
         sections["comparison"] = comparison_section(jinja, about, results / "comparison", charts)
     text = report_source(jinja, traces, params.significance, sections)
     Path(snakemake.output.report).write_text(text, encoding="utf-8")
-    header = (templates / "header.html").read_text(encoding="utf-8") + table_style() + "\n" + dark_style()
-    Path(snakemake.output.header).write_text(header, encoding="utf-8")
+    header = [(templates / name).read_text(encoding="utf-8") for name in ("header.html", "tables.html")]
+    Path(snakemake.output.header).write_text("".join([*header, dark_style()]), encoding="utf-8")
     Path(snakemake.output.charts).write_text(charts.script(), encoding="utf-8")
     shutil.copyfile(templates / "footer.html", snakemake.output.footer)
     shutil.copyfile(templates / "references.bib", snakemake.output.bibliography)

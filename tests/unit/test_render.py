@@ -153,8 +153,8 @@ TABLE = """::: {#tbl-b}
 
 ```{=html}
 <div><style>td { color: red; }</style><table><thead><tr>
-<th class="gt_left">Name</th><th class="gt_right">Jobs</th></tr></thead>
-<tbody><tr><td class="gt_left">%s</td><td class="gt_right">12</td></tr></tbody></table></div>
+<th class="l">Name</th><th>Jobs</th></tr></thead>
+<tbody><tr><td class="l">%s</td><td>12</td></tr></tbody></table></div>
 ```
 
 A table.

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from ttf.charts.theme import page_config
 from ttf.report import words
@@ -105,6 +106,13 @@ def _files(trace: str, ways: Sequence[str], rule: str) -> str:
     )
     links = f"Data: {data} · {' · '.join(charts)}"
     return f'<div class="files">{links} · <details><summary>how it was made</summary>{how}</details></div>'
+
+
+def table_block(identifier: str, html: str, caption: str, file: str) -> str:
+    """A table of `html_table` with its caption and a link to the file it shows, a path under results/."""
+    kind, name = file.rpartition(".")[2].upper(), file.rpartition("/")[2]
+    link = f'<div class="files">{kind}: <a class="file" href="../{quote(file)}">{words.attribute(name)}</a></div>'
+    return div(identifier, f"{html}\n{link}", caption)
 
 
 def div(identifier: str, html: str, caption: str, typst: str = "") -> str:

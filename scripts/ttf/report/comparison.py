@@ -9,7 +9,7 @@ import polars as pl
 
 from ttf import compare
 from ttf.report import words
-from ttf.report.blocks import Charts, Numbers, div
+from ttf.report.blocks import Charts, Numbers, table_block
 from ttf.report.tables import html_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
@@ -31,7 +31,10 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
         return charts.place(f"comparison-{name.replace('_', '-')}", folder, name, figures, "compare_traces")
 
     def table_of(name: str, caption: str) -> str:
-        return div(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption) if name in html else ""
+        if name not in html:
+            return ""
+        file = f"comparison/{name}.csv" if name in tables else "comparison/metrics.json"
+        return table_block(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption, file)
 
     return jinja.get_template("sections/comparison.qmd").render(
         m=metrics,

@@ -7,7 +7,7 @@ import jinja2
 import polars as pl
 
 from ttf.report import words
-from ttf.report.blocks import div
+from ttf.report.blocks import table_block
 from ttf.report.tables import html_table
 from ttf.report.trace import Trace
 from ttf.stats.ettr_reference import REFERENCE_SCHEMA
@@ -157,5 +157,5 @@ def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
     return jinja.get_template("sections/ettr_reference.qmd").render(
         statements=table.height,
         reproduced=int(table["reproduced"].sum()),
-        table=div("tbl-ettr-reference", html, caption),
+        table=table_block("tbl-ettr-reference", html, caption, reference.name),
     )

@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.replication import scorecard as cards
 from ttf.report import words
-from ttf.report.blocks import div
+from ttf.report.blocks import table_block
 from ttf.report.tables import html_table
 
 LONGEST_NOTE = 220
@@ -20,6 +20,7 @@ _SAID = {
     cards.SUSPECT: ("has a source that is itself in doubt", "have a source that is itself in doubt"),
     cards.REPRODUCED: ("is reproduced", "are reproduced"),
 }
+_FILES = {"implied": "implied_n.csv"}
 
 
 def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path) -> str:
@@ -43,7 +44,11 @@ def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path)
         computed=scored["computed"].count(),
         absent=Counter(scored.filter(pl.col("verdict") == cards.NOT_RUN)["trace"]),
         cut=cut,
-        table=lambda name, caption: div(f"tbl-scorecard-{name}", html[name], caption) if name in html else "",
+        table=lambda name, caption: (
+            table_block(f"tbl-scorecard-{name}", html[name], caption, _FILES.get(name, scorecard.name))
+            if name in html
+            else ""
+        ),
         has_table=lambda name: name in html,
     )
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from ttf.report import words
 from ttf.report.analyses import ANALYSES
-from ttf.report.blocks import Charts, Numbers, div
+from ttf.report.blocks import Charts, Numbers, table_block
 from ttf.report.tables import html_table
 from ttf.report.themes import themes_of
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata
@@ -100,7 +100,7 @@ def trace_source(
 
     def table(name: str, caption: str) -> str:
         html = tables.get(name)
-        return div(f"tbl-{trace.id}-{name}", html, caption) if html else ""
+        return table_block(f"tbl-{trace.id}-{name}", html, caption, trace.file_of(name)) if html else ""
 
     def value_of(feature: str, value: str) -> str:
         return words.label(value + FEATURE_UNITS.get(feature, ""))

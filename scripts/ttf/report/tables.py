@@ -9,8 +9,16 @@ from great_tables import GT
 from ttf.report import words
 
 BLANK = "–"
-_CLASS = "great-table"
-_STYLE = re.compile(r"<style>.*?</style>\n?", re.DOTALL)
+# A text from here on asks for a column that is wide enough to read it in.
+LONG_TEXT = 40
+# A number with so much beside it (an interval, a p-value) may be broken, though not within the interval.
+LONG_NUMBER = 20
+_INTERVAL = re.compile(r"\[[^]]*\]|\([^)]*\)|[p±] [=<>]?")
+_TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
+_TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")
+_COLSPAN = re.compile(r'colspan="(\d+)"')
+# A line per row.
+_WITHIN_ROW = re.compile(r"\s*\n\s*(?=<t[hd]\b|</tr>)")
 Column = tuple[str, Callable[[object], str] | None]
 
 
@@ -42,19 +50,32 @@ def html_table(
         .cols_align("left", columns=texts)
         .cols_align("right", columns=numbers)
     )
-    # Its style, which is that of every table, stands once in the page's header: see `table_style`.
-    html = _STYLE.sub("", table.as_raw_html(inline_css=False), count=1)
-    return html.replace(f'<div id="{identifier}" style=', f'<div id="{identifier}" class="{_CLASS}" style=', 1)
+    return f'<div id="{identifier}" class="great-table">{_lean(table.as_raw_html(inline_css=False))}</div>'
 
 
-def table_style() -> str:
-    """The <style> of every `html_table`, for the head of the page."""
-    table = GT(pl.DataFrame({"a": [""]}), id=_CLASS).tab_options(
-        table_font_size="0.9em", table_width="100%", data_row_padding="4px"
-    )
-    style = _STYLE.search(table.as_raw_html(inline_css=False))[0].replace(f"#{_CLASS} ", f".{_CLASS} ")
-    numbers = f".{_CLASS} td.gt_right {{ font-variant-numeric: tabular-nums; white-space: nowrap; }}\n"
-    return style.replace("</style>", f"{numbers}</style>")
+def _lean(html: str) -> str:
+    """The <table> alone, without the classes and ids that each cell repeats: report/tables.html has its style.
+
+    A group of rows is a <tbody>, which its heading heads. Texts (class l) stand at the left, long ones (class t) are
+    not squeezed; all else is a number, which is not broken unless much stands beside it (class w). Great Tables escapes cells and headings, so that every tag here is its own.
+    """
+    table = _TAG.sub(_lean_tag, _TABLE.search(html)[0])
+    lines = "\n".join(line.strip() for line in _WITHIN_ROW.sub("", table).splitlines() if line.strip())
+    return lines.replace("<tbody>\n</tbody>\n", "", 1)
+
+
+def _lean_tag(match: re.Match) -> str:
+    name, attributes, text = match.groups()
+    if name == "th" and "gt_group_heading" in attributes:
+        return f'<th colspan="{_COLSPAN.search(attributes)[1]}" scope="rowgroup">{text}'
+    if name == "tr" and "gt_group_heading_row" in attributes:
+        return f"</tbody>\n<tbody>\n<tr>{text}"
+    kept = ' scope="col"' if name == "th" else ""
+    if name in ("th", "td") and "gt_left" in attributes:
+        kept += ' class="l t"' if name == "td" and len(text) > LONG_TEXT else ' class="l"'
+    elif name == "td" and len(text) > LONG_NUMBER:
+        kept = ' class="w"'
+    return f"<{name}{kept}>{text}"
 
 
 def _cell(value: object, worded: Callable[[object], str] | None, longest: int) -> str:
@@ -62,4 +83,5 @@ def _cell(value: object, worded: Callable[[object], str] | None, longest: int) -
         return BLANK
     # Great Tables escapes what HTML would read; a line break would let a cell leave its line of the raw block.
     text = words.shorten(str(value), longest) if worded is None else worded(value)
-    return " ".join(text.splitlines())
+    flat = " ".join(text.splitlines())
+    return flat if worded is None else _INTERVAL.sub(lambda match: match[0].replace(" ", "\u00a0"), flat)
