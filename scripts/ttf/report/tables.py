@@ -57,7 +57,8 @@ def _lean(html: str) -> str:
     """The <table> alone, without the classes and ids that each cell repeats: report/tables.html has its style.
 
     A group of rows is a <tbody>, which its heading heads. Texts (class l) stand at the left, long ones (class t) are
-    not squeezed; all else is a number, which is not broken unless much stands beside it (class w). Great Tables escapes cells and headings, so that every tag here is its own.
+    not squeezed; all else is a number, which is not broken unless much stands beside it (class w). Great Tables escapes
+    cells and headings, so that every tag here is its own.
     """
     table = _TAG.sub(_lean_tag, _TABLE.search(html)[0])
     lines = "\n".join(line.strip() for line in _WITHIN_ROW.sub("", table).splitlines() if line.strip())
