@@ -1,10 +1,16 @@
 """The page in a real browser, offline: nothing asked of a network, no script error, every chart drawn, hostile
 text inert."""
 
+import importlib.util
 import json
+import math
+import re
 import shutil
 from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 
+import polars as pl
 import pytest
 from qmd_lint import faults, whole
 from study_runs import pods, write_pods
@@ -37,7 +43,7 @@ def _stays(url: str) -> bool:
 
 
 @contextmanager
-def opened(page_file, width=1300):
+def opened(page_file, width=1300, colours="light"):
     """The page in Chromium without a network; gives (page, errors, requests that left the page)."""
     from playwright.sync_api import sync_playwright
 
@@ -46,7 +52,10 @@ def opened(page_file, width=1300):
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
         )
-        page = browser.new_context(offline=True, viewport={"width": width, "height": 900}).new_page()
+        page = browser.new_context(
+            offline=True, viewport={"width": width, "height": 900}, color_scheme=colours
+        ).new_page()
+        page.on("dialog", lambda dialog: errors.append(dialog.message) or dialog.dismiss())
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: message.type == "error" and errors.append(message.text))
         page.on(
@@ -67,9 +76,27 @@ def marks_of_charts(page) -> dict[str, int]:
     )
 
 
-@pytest.mark.parametrize("width", [1300, 390], ids=["desktop", "phone"])
-def test_page_is_drawn_offline(finished_study, width):
-    with opened(finished_study.folder / "results/report/index.html", width) as (page, errors, left):
+# Rules of axe-core on what can differ from row to row are asked of a few rows; a chart is one picture.
+LESS_TO_CHECK = """document.querySelectorAll('svg.marks').forEach((svg) => svg.replaceChildren());
+    document.querySelectorAll('.great-table tbody tr:nth-child(n+4)').forEach((row) => row.remove())"""
+
+
+def violations(page, rules=None) -> list[str]:
+    """What axe-core finds against the accessibility of the page, which loses rows by it."""
+    package = Path(importlib.util.find_spec("axe_playwright_python").origin).parent
+    page.evaluate((package / "axe.min.js").read_text(encoding="utf-8"))
+    page.evaluate(LESS_TO_CHECK)
+    found = page.evaluate("rules => axe.run(document, rules ? {runOnly: rules} : {})", rules)["violations"]
+    return [f"{found['id']}: {node['html'][:200]}" for found in found for node in found["nodes"]]
+
+
+@pytest.mark.parametrize(
+    ("width", "colours", "rules"),
+    [(1300, "light", None), (390, "dark", ["color-contrast", "scrollable-region-focusable", "target-size"])],
+    ids=["desktop", "phone-dark"],
+)
+def test_page_is_drawn_offline(finished_study, tmp_path, width, colours, rules):
+    with opened(finished_study.folder / "results/report/index.html", width, colours) as (page, errors, left):
         assert errors == []
         assert left == []
         marks = marks_of_charts(page)
@@ -82,6 +109,71 @@ def test_page_is_drawn_offline(finished_study, width):
         assert "{{" not in text
         assert page.evaluate(LINKS_TO_NOTHING) == []
         assert "Pandoc" in page.inner_text(".made-by") or "Quarto" in page.inner_text(".made-by")
+        page.screenshot(path=tmp_path / "page.png")
+        assert violations(page, rules) == []
+        assert errors == []
+
+
+def test_files_the_page_links_to_exist_and_can_be_reached_by_the_keyboard(finished_study):
+    report = finished_study.folder / "results/report"
+    with opened(report / "index.html") as (page, _, _):
+        links = page.evaluate("[...document.querySelectorAll('a[href]')].map((link) => link.getAttribute('href'))")
+        tables = page.evaluate("document.querySelectorAll('.great-table').length")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip-link"
+        page.keyboard.press("Enter")
+        assert page.evaluate("location.hash") == page.locator(".skip-link").get_attribute("href")
+        page.keyboard.press("Tab")
+        focused = "document.activeElement.matches('a[href], button, summary, input, [tabindex]')"
+        assert page.evaluate(focused)
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+    files = [link for link in links if not re.match(r"[a-z]+:|#", link)]
+    assert len(files) >= tables > 20
+    assert [file for file in files if not (report / file).is_file()] == []
+
+
+def test_print_shows_the_whole_tables(finished_study, tmp_path):
+    with opened(finished_study.folder / "results/report/index.html", 760) as (page, errors, left):
+        page.emulate_media(media="print")
+        clipped = (
+            "[...document.querySelectorAll('.great-table')].filter((box) => box.scrollWidth > box.clientWidth + 1)"
+        )
+        assert page.evaluate(f"{clipped}.map((box) => box.id)") == []
+        assert not page.locator("nav#TOC").is_visible()
+        page.pdf(path=tmp_path / "page.pdf")
+        assert (tmp_path / "page.pdf").stat().st_size > 100_000
+        assert errors == left == []
+
+
+def test_tables_are_sorted_by_their_headings(finished_study):
+    with opened(finished_study.folder / "results/report/index.html", 390) as (page, errors, _):
+        table = page.locator("#tbl-t1-mttf table")
+        heading = table.locator("thead th").nth(4)  # mean time to failure, in minutes to years
+        rows = "table => [...table.tBodies].map((body) => [...body.rows].map((row) => row.cells[0].textContent))"
+        before = table.evaluate(rows)
+        groups = [group[0] for group in before]
+        truth = pl.read_csv(finished_study.folder / "results/sample/tables/mttf.csv", infer_schema_length=None).filter(
+            (pl.col("confidence") == 0.95) & (pl.col("event") == "failure")
+        )
+        orders = {}
+        for order in ("ascending", "descending", None):
+            heading.locator("button").press("Enter")
+            assert heading.get_attribute("aria-sort") == order
+            orders[order] = table.evaluate(rows)
+            assert [group[0] for group in orders[order]] == groups
+        assert orders[None] == before
+        for order in ("ascending", "descending"):
+            for group, *shown in orders[order]:
+                times = dict(truth.filter(pl.col("stratum_by") == group).select("stratum", "mttf_s").iter_rows())
+                values = [round(times[stratum], -1) for stratum in shown if times[stratum] is not None]
+                # Three digits are shown: times that look the same stay as they were.
+                wrong = [
+                    pair
+                    for pair in pairwise(values)
+                    if (pair[0] - pair[1]) * (1 if order == "ascending" else -1) > 0.01 * pair[0]
+                ]
+                assert wrong == [], group
+        assert errors == []
 
 
 def source_is_right_and_prints(study):
@@ -139,6 +231,21 @@ def test_planner_answers_its_sliders_as_python_does(finished_study):
     assert "16,384 GPUs on" in shown
 
 
+def test_planner_agrees_with_the_table(finished_study):
+    """At the sizes and the interval of tables/ettr.csv, with the rate that was estimated."""
+    table = pl.read_csv(finished_study.folder / "results/sample/tables/ettr.csv", infer_schema_length=None)
+    table = table.filter((pl.col("rate") == "estimate") & pl.col("ettr_renewal").is_not_null())
+    interval = pl.col("checkpoint_interval_s")
+    with opened(finished_study.folder / "results/report/index.html") as (page, errors, _):
+        start = planned(page)
+        rows = table.filter((interval - start["interval_s"]).abs() < 0.5).select("gpus", "ettr_renewal").rows()
+        assert len(rows) > 3
+        for gpus, expected in rows:
+            page.evaluate(f"views['{PLANNER}'].signal('log_size', {math.log2(gpus)!r}).runAsync()")
+            assert planned(page)["ettr"] == pytest.approx(expected, abs=1e-6), gpus
+        assert errors == []
+
+
 def test_hostile_text_from_a_trace_is_shown_as_text(checkout):
     lines = [line.replace("V100", HOSTILE[n % len(HOSTILE)].replace(",", ";")) for n, line in enumerate(pods(400))]
     config = write_pods(checkout, lines)
@@ -159,3 +266,6 @@ def test_hostile_text_from_a_trace_is_shown_as_text(checkout):
         assert "root:" not in text
         assert page.evaluate("document.querySelectorAll('a[href^=\"javascript\"]').length") == 0
     source_is_right_and_prints(checkout)
+        assert page.locator("img").count() == 0
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
