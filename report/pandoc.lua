@@ -83,13 +83,12 @@ local function link(cite)
   return pandoc.Link(found[id], "#" .. id)
 end
 
--- The landmark that assistive programs go to, and the link to what comes after the list of contents.
+-- The landmark that assistive programs go to, which ends after the footnotes (render.py), and the link to what comes after the list of contents.
 local function main(doc)
   if pdf then return nil end
   local before = ((doc.meta.format or {}).html or {})["include-before-body"]
   doc.meta["include-before"] = before and before.text
   doc.blocks:insert(1, pandoc.RawBlock("html", "<main>"))
-  doc.blocks:insert(pandoc.RawBlock("html", "</main>"))
   return doc
 end
 

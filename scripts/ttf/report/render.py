@@ -122,6 +122,8 @@ def _whole(work: Path) -> str:
 def _by_pandoc(work: Path, lua_filter: Path, style: Path) -> Path:
     _whole(work)
     shutil.copyfile(style, work / "pandoc.css")
+    footer = work / "footer.html"
+    footer.write_text(f"</main>\n{footer.read_text(encoding='utf-8')}", encoding="utf-8")
     command = [_pandoc(), "whole.qmd", "-f", "markdown", "-t", "html5", "-s", "-o", "index.html"]
     command += ["--toc", "--toc-depth=2", "--number-sections", "--mathml", "--embed-resources"]
     command += [f"--lua-filter={lua_filter}", "--citeproc", "--css=pandoc.css"]
