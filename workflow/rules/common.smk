@@ -263,6 +263,15 @@ def clock_of(wildcards):
     return times.get("zone") or format_of(wildcards).get("zone", "UTC")
 
 
+def drawers(_):
+    """Trace -> index of charts -> the rule that drew them; asked when all rules are known."""
+    return {
+        trace: {"index.json": "draw_charts" if trace in JOB_TRACES else f"draw_charts_{entry['format']}"}
+        | {f"{name}.index.json": rule_of(ANALYSES[name]["outputs"]["index"]) for name in analyses_of(trace)}
+        for trace, entry in REGISTRY.items()
+    }
+
+
 def settings_of(section, *keys):
     """These keys of a section of the configuration, those that have a value."""
     return {key: config[section][key] for key in keys if key in config[section]}

@@ -42,15 +42,6 @@ TEMPLATES = sorted(
 )
 
 
-def drawers(_):
-    """Trace -> index of charts -> the rule that drew them; asked when all rules are known."""
-    return {
-        trace: {"index.json": "draw_charts" if trace in JOB_TRACES else f"draw_charts_{entry['format']}"}
-        | {f"{name}.index.json": rule_of(ANALYSES[name]["outputs"]["index"]) for name in analyses_of(trace)}
-        for trace, entry in REGISTRY.items()
-    }
-
-
 rule write_report_source:
     """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
     input:
