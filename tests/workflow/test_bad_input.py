@@ -132,7 +132,6 @@ DEGENERATE = {
     "no_failures": pods(30, phases=("Succeeded", "Running")),
     "long_without_failure": [f"pod-{n},4000,8192,1,500,,LS,Succeeded,0,{90_000 + n},1" for n in range(20)],
     "no_successes": pods(30, phases=("Failed", "Running")),
-    "one_row": pods(1),
     "one_failure": pods(1, phases=("Failed",)),
     "all_waiting": [line.rsplit(",", 1)[0] + "," for line in pods(5, phases=("Pending",))],
     "constant": [line.replace("250", "500").replace("1000,V", "500,V") for line in pods(60)],

@@ -207,22 +207,22 @@ def test_only_one_run_at_a_time(study):
     study.snakemake(**SMALL)
 
 
-@pytest.mark.parametrize("moment", ["results/sample/raw", "results/sample/tables/correlations.csv"])
-def test_killed_run_goes_on_to_the_same_bytes(checkout: Checkout, finished_study, moment):
+def test_a_run_killed_twice_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
     checkout.snakemake("--dry-run", **SMALL)
-    run = subprocess.Popen(
-        [sys.executable, "-m", "snakemake", "--configfile", "my.yaml"],
-        cwd=checkout.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env=environment(),
-    )
-    deadline = time.monotonic() + 120
-    while not (checkout.folder / moment).exists() and run.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    assert not (checkout.folder / "results/report/index.html").exists(), "the run ended before it could be killed"
+    for moment in ("results/sample/raw", "results/sample/tables/correlations.csv"):
+        run = subprocess.Popen(
+            [sys.executable, "-m", "snakemake", "--configfile", "my.yaml"],
+            cwd=checkout.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env=environment(),
+        )
+        deadline = time.monotonic() + 120
+        while not (checkout.folder / moment).exists() and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        assert not (checkout.folder / "results/report/index.html").exists(), "the run ended before it could be killed"
     checkout.snakemake(**SMALL)
     assert checkout.hashes() == finished_study.hashes()
