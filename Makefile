@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CORES ?= all
 SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
 
-.PHONY: report pdf publish archive gallery snakemake-report verify explain test test-tools bench lint format lock clean
+.PHONY: report pdf publish archive gallery snakemake-report verify explain test test-tools bench bench-growth lint format lock clean
 
 report: $(VENV)/requirements.lock  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
@@ -37,9 +37,11 @@ test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipp
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: $(VENV)/requirements-test.lock  ## time and memory against a plain pandas script, lifelines and SciPy
+bench: $(VENV)/requirements-test.lock  ## time and memory beside pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
 	@$(BIN)/python bench/run.py
-	@$(BIN)/python bench/lifetimes.py
+
+bench-growth: $(VENV)/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk
+	@$(BIN)/python bench/run.py growth
 
 lint: $(VENV)/requirements-test.lock
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/snakemake --lint

@@ -1,108 +1,67 @@
-"""Time and peak memory of reading a Slurm dump and a Philly job log, against plain pandas and json in the same run.
+"""Reading a Slurm dump and a Philly job log, against plain pandas and plain Python on the same file.
 
-Both sides are whole processes that end with the same: one row per job of the Slurm dump, typed attempts of the job log.
-The study's also checks every row and stores the typed table. Called by run.py; alone: formats.py FILE makes that file.
+Both sides are whole processes. The study's checks every row, stores the typed table and derives jobs (of Philly also
+attempts) by the functions that its rules call. Alone, formats.py FILE makes that file.
 """
 
-import os
-import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import philly_telemetry
 import sacct_million
+from clock import ROOT, in_turn, machine
 
-ROOT = Path(__file__).parents[1]
 RECORDS = 1_000_000
-
+PHILLY_MINUTES = 80_000
 STUDY = """
-import sys
+import importlib, sys
 from pathlib import Path
 import polars as pl
 from ttf.ingest import ingest
 from ttf.schemas import schemas_and_readers
-schemas, readers = schemas_and_readers("{reader}", {{}}, Path(sys.argv[1]) / "workflow/schemas/tables/{format}.yaml")
-folder = Path(sys.argv[2]) / "raw"
+root, file, format_, reader, table = sys.argv[1:]
+schemas, readers = schemas_and_readers(reader, {}, Path(root) / "workflow/schemas/tables" / f"{format_}.yaml")
+folder = Path(file).parent / "typed"
 folder.mkdir(exist_ok=True)
-ingest({{"{table}": [Path(sys.argv[2]) / "{file}"]}}, schemas, folder, 0, readers)
+ingest({table: [Path(file)]}, schemas, folder, 0, readers)
+raw = {table: pl.scan_parquet(folder / f"{table}.parquet")}
+format_ = importlib.import_module(f"ttf.traces.{format_}")
+print(format_.jobs(raw).height, format_.attempts(raw).height)
 """
-JOBS = """
-from ttf.traces import sacct
-print(sacct.jobs({"record": pl.scan_parquet(folder / "record.parquet")}).height)
-"""
-# What a notebook would do: types, the first word of the state, GPUs out of the TRES string, a row per job.
-PANDAS_SACCT = """
-import sys
-import pandas as pd
-frame = pd.read_csv(f"{sys.argv[2]}/dump.txt", sep="|", dtype=str)
-for name in ("Submit", "Start", "End"):
-    frame[name] = pd.to_datetime(pd.to_numeric(frame[name], errors="coerce"), unit="s")
-frame["State"] = frame["State"].str.split().str[0]
-for name in ("ReqTRES", "AllocTRES"):
-    frame[f"{name}_gpus"] = pd.to_numeric(frame[name].str.extract(r"gres/gpu=(\\d+)")[0])
-    frame[f"{name}_cpus"] = pd.to_numeric(frame[name].str.extract(r"cpu=(\\d+)")[0])
-frame["runtime"] = (frame["End"] - frame["Start"]).dt.total_seconds()
-jobs = frame.sort_values("Submit").groupby("JobIDRaw", sort=False).agg(
-    user=("User", "first"), account=("Account", "first"), submit=("Submit", "min"), start=("Start", "min"),
-    end=("End", "max"), runtime=("runtime", "sum"), state=("State", "last"), gpus=("ReqTRES_gpus", "last"),
-    cpus=("ReqTRES_cpus", "last"), nodes=("NNodes", "last"), attempts=("State", "size"))
-print(len(jobs))
-"""
-# What is timed -> (file, the study's code, the peer's code).
+# Name -> (file, how many jobs or records it has, arguments of the study's side, the peer).
 FORMATS = {
-    f"Slurm dump of {RECORDS:,} records → jobs": (
-        "dump.txt",
-        STUDY.format(format="sacct", reader="sacct_reader", table="record", file="dump.txt") + JOBS,
-        PANDAS_SACCT,
-    ),
-    f"Philly job log of {philly_telemetry.JOBS:,} jobs → typed attempts": (
-        "cluster_job_log",
-        STUDY.format(format="philly", reader="philly_raw", table="job_log", file="cluster_job_log"),
-        philly_telemetry.PANDAS,
-    ),
+    "slurm": ("dump.txt", RECORDS, ("sacct", "sacct_reader", "record"), "pandas_sacct.py"),
+    "philly": ("cluster_job_log", philly_telemetry.JOBS, ("philly", "philly_raw", "job_log"), "philly_notebook.py"),
 }
 
 
-def compare(measured: Callable[[list[str], Path], tuple[float, float]], rounds: int, folder: Path) -> list[tuple]:
-    """Rows (what, MB, our s, their s, our GB, their GB): medians of `rounds` in turn, after one that is not counted."""
+def compare(folder: Path, rounds: int) -> dict:
+    """The costs of both sides by format, the size of the file, and the machine."""
     folder.mkdir(parents=True, exist_ok=True)
-    os.environ["PYTHONPATH"] = str(ROOT / "scripts")
-    rows = []
-    for what, (name, *codes) in FORMATS.items():
-        if not (folder / name).exists():
+    found = {}
+    for name, (file, rows, arguments, peer) in FORMATS.items():
+        path = folder / file
+        if not path.exists():
             # In a process of its own: what this one holds in memory would count as its children's.
-            subprocess.run([sys.executable, __file__, str(folder / name)], check=True)
-        figures: tuple[list, list] = ([], [])
-        for turn in range(rounds + 1):
-            for code, found in zip(codes, figures, strict=True):
-                figure = measured([sys.executable, "-c", code, str(ROOT), str(folder)], folder)
-                print(f"{what}: {figure[0]:.1f} s, {figure[1]:.2f} GB", file=sys.stderr)
-                found += [figure] if turn else []
-        ours, theirs = ([statistics.median(values) for values in zip(*found, strict=True)] for found in figures)
-        rows.append((what, (folder / name).stat().st_size / 1e6, ours[0], theirs[0], ours[1], theirs[1]))
-    return rows
-
-
-def as_markdown(rows: list[tuple]) -> str:
-    lines = [
-        "| what | MB | study, s | pandas, s | ratio | study, GB | pandas, GB | ratio |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for what, megabytes, ours, theirs, our_memory, their_memory in rows:
-        lines.append(
-            f"| {what} | {megabytes:.0f} | {ours:.1f} | {theirs:.1f} | {ours / theirs:.2f} "
-            f"| {our_memory:.2f} | {their_memory:.2f} | {our_memory / their_memory:.2f} |"
-        )
-    return "\n".join(lines)
+            subprocess.run([sys.executable, __file__, str(path)], check=True)
+        commands = {
+            "study": [sys.executable, "-c", STUDY, str(ROOT), str(path), *arguments],
+            "peer": [sys.executable, str(ROOT / "bench" / "peers" / peer), str(path)],
+        }
+        costs = in_turn(commands, folder, rounds)
+        found[name] = {"rows": rows, "megabytes": path.stat().st_size / 1e6} | {
+            side: asdict(cost) for side, cost in costs.items()
+        }
+    return found | {"machine": machine("pandas", "polars")}
 
 
 def make(path: Path) -> None:
     if path.name == "dump.txt":
         path.write_text(sacct_million.dump(RECORDS))
     else:
-        philly_telemetry.make_log(path, 80_000)
+        philly_telemetry.make_log(path, PHILLY_MINUTES)
 
 
 if __name__ == "__main__":

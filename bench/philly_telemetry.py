@@ -1,4 +1,4 @@
-"""Time and peak memory of ingest, jobs and nodes of a Philly trace of full size; and of the job log beside pandas.
+"""Time and peak memory of ingest, jobs and nodes of a Philly trace of full size.
 
 Makes a synthetic trace in the published layout: 117,325 jobs, and telemetry of 550 machines x 80,000 minutes (44
 million rows, 3 GB, for each of the tables asked for). Each step is a process of its own.
@@ -47,21 +47,6 @@ root, folder, *tables = sys.argv[1:]
 raw = {table: pl.scan_parquet(Path(folder) / "raw" / f"{table}.parquet") for table in tables}
 frame = philly.{function}(raw)
 print(frame.height, frame.select(pl.all().count()).row(0, named=True))
-"""
-PANDAS = """
-import json, sys
-import pandas as pd
-rows = []
-for job in json.load(open(f"{sys.argv[2]}/cluster_job_log")):
-    for number, attempt in enumerate(job["attempts"]):
-        gpus = sum(len(part["gpus"]) for part in attempt["detail"])
-        rows.append((job["jobid"], job["status"], job["vc"], job["user"], job["submitted_time"], number,
-                     attempt["start_time"], attempt["end_time"], gpus, len(attempt["detail"])))
-names = "job status vc user submit attempt start end gpus nodes"
-frame = pd.DataFrame(rows, columns=names.split())
-for name in ("submit", "start", "end"):
-    frame[name] = pd.to_datetime(frame[name], errors="coerce")
-print(len(frame))
 """
 
 
@@ -164,7 +149,6 @@ def main() -> None:
             make = (make_log, ()) if table == "job_log" else (make_telemetry, (table,))
             make[0](path, *make[1], arguments.minutes)
         print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB", flush=True)
-    measured("job log: json and pandas", PANDAS, folder, [])
     measured("job log: ingest", INGEST, folder, ["job_log"])
     for table in arguments.tables:
         measured(f"{table}: ingest", INGEST, folder, [table])

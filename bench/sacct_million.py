@@ -1,24 +1,6 @@
-"""How long a dump of `sacct` takes: a million made-up records, read, checked, and turned into jobs and attempts.
-
-usage: python bench/sacct_million.py [RECORDS]; works in a folder of its own that it removes.
-"""
-
-import sys
-import tempfile
-import time
-from itertools import pairwise
-from pathlib import Path
+"""A dump of `sacct` of any number of made-up records, some of them of one job that was requeued or preempted."""
 
 import numpy as np
-import polars as pl
-import yaml
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from ttf.ingest import ingest  # noqa: E402
-from ttf.raw_tables import table_schemas  # noqa: E402
-from ttf.traces import sacct, sacct_reader  # noqa: E402
 
 HEADER = (
     "JobIDRaw|JobID|Cluster|User|Account|Partition|QOS|State|ExitCode|DerivedExitCode|Submit|Eligible|Start|End|"
@@ -55,26 +37,3 @@ def dump(records: int, seed: int = 1) -> str:
             f"{tres},node={nodes[n]}|None|SchedMain,StartRecieved"
         )
     return "\n".join(lines) + "\n"
-
-
-def main(records: int) -> None:
-    schema = yaml.safe_load((ROOT / "workflow/schemas/tables/sacct.yaml").read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        file = folder / "dump.txt"
-        file.write_text(dump(records))
-        print(f"{records:,} records, {file.stat().st_size / 1e6:.0f} MB")
-        times = [time.perf_counter()]
-        ingest({"record": [file]}, table_schemas(schema), folder, 0.0, sacct_reader.READERS)
-        times.append(time.perf_counter())
-        raw = {"record": pl.scan_parquet(folder / "record.parquet")}
-        jobs = sacct.jobs(raw)
-        times.append(time.perf_counter())
-        attempts = sacct.attempts(raw)
-        times.append(time.perf_counter())
-    took = [later - earlier for earlier, later in pairwise(times)]
-    print(f"ingest {took[0]:.1f} s; {jobs.height:,} jobs {took[1]:.1f} s; {attempts.height:,} attempts {took[2]:.1f} s")
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

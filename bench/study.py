@@ -1,0 +1,61 @@
+"""The study as a command, for the benchmarks: Snakemake in a folder of its own, on all cores."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from clock import ENVIRONMENT, ROOT, tell
+
+FULL_SIZE = 1_261_050
+MAKE = """
+import sys
+from pathlib import Path
+from ttf.sample.pai2020 import write_sample
+folder, tasks, seed = sys.argv[1:]
+write_sample(Path(folder), int(tasks), int(seed))
+"""
+REQUIRED = ("pai_job_table.csv", "pai_task_table.csv", "pai_instance_table.csv")
+
+
+def make_tables(folder: Path, tasks: int, seed: int = 2020) -> Path:
+    """A synthetic PAI trace of so many tasks in `folder`, unless it is there. Returns the folder."""
+    if not folder.exists():
+        tell(f"making a sample of {tasks:,} tasks")
+        # In a process of its own: what this one holds in memory would count as that of the processes it starts.
+        subprocess.run([sys.executable, "-c", MAKE, str(folder), str(tasks), str(seed)], check=True, env=ENVIRONMENT)
+    return folder
+
+
+def required_tables(tables: Path, folder: Path) -> Path:
+    """A folder with the three tables that jobs are made from, which lie in `tables`."""
+    folder.mkdir(exist_ok=True)
+    for name in REQUIRED:
+        link = folder / name
+        link.unlink(missing_ok=True)
+        link.symlink_to((tables / name).resolve())
+    return folder
+
+
+def snakemake(folder: Path, target: str, tables: Path | Sequence[Path]) -> list[str]:
+    """The command of a study in `folder` up to one product; tables in several folders are a trace in parts."""
+    config = folder / f"{Path(target).stem}.json"
+    where = str(tables) if isinstance(tables, Path) else [str(part) for part in tables]
+    config.write_text(json.dumps({"study": ["bench"], "registry": {"bench": {"format": "pai2020", "folder": where}}}))
+    return [*command(), "--configfile", str(config), "--", target]
+
+
+def command(checkout: Path = ROOT) -> list[str]:
+    """Snakemake with the workflow and the default profile of a checkout, on all cores."""
+    return [
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(checkout / "Snakefile")),
+        *("--workflow-profile", str(checkout / "profiles" / "default"), "--cores", "all"),
+    ]
+
+
+def forget_products(folder: Path) -> None:
+    """Remove what a study leaves in its folder, but for the raw tables."""
+    for name in ("results", ".snakemake", "logs", "benchmarks"):
+        shutil.rmtree(folder / name, ignore_errors=True)

@@ -1,0 +1,111 @@
+"""The benchmark: its peers come to what the study comes to, and README.md says what was measured."""
+
+import json
+import runpy
+import statistics
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import readme
+import yaml
+from ttf.ingest import ingest
+from ttf.raw_tables import table_schemas
+from ttf.schemas import schemas_and_readers
+from ttf.traces import pai2020, philly
+
+ROOT = Path(__file__).parents[2]
+PEERS = ROOT / "bench" / "peers"
+
+
+def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
+    """The lines that a peer prints, run as the benchmark runs it."""
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    runpy.run_path(str(PEERS / f"{name}.py"), run_name="__main__")
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.fixture(scope="module")
+def pai(tmp_path_factory):
+    """(folder of raw tables, jobs of the study) of a small synthetic trace."""
+    from ttf.sample.pai2020 import TABLES, write_sample
+
+    folder = tmp_path_factory.mktemp("bench_pai")
+    write_sample(folder, 2_000, seed=5)
+    known = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/pai2020.yaml").read_text()))
+    names = ("job", "task", "instance")
+    files = {name: [folder / f"{table}.csv"] for table in TABLES for name in names if table == f"pai_{name}_table"}
+    (folder / "raw").mkdir()
+    ingest(files, known, folder / "raw", 0.0)
+    return folder, pai2020.jobs({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})
+
+
+def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):
+    folder, ours = pai
+    run_peer(monkeypatch, capsys, "duckdb_jobs", folder, tmp_path / "jobs.parquet")
+    same = ["user", "status", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib", "nodes", "start_s", "end_s", "runtime_s"]
+    theirs = pl.read_parquet(tmp_path / "jobs.parquet").filter(pl.col("runtime_s") >= 0)
+    # Where the instances tell start and end; elsewhere the study asks the task table, and the peer does not.
+    by_instances = ours.filter(pl.col("runtime_from") == "instance").rename({"status_raw": "status"})
+    both = by_instances.select("job_id", "task", *same, "size").join(
+        theirs.select(job_id="job_name", task="task_name", **{f"their_{name}": name for name in [*same, "size"]}),
+        on=["job_id", "task"],
+        how="full",
+        coalesce=True,
+    )
+    assert both.height > 1_000
+    nodes = pl.col("nodes").fill_null(0)  # a task of which no machine is written has a blank here, and 0 there
+    both = both.with_columns(nodes=nodes)
+    different = both.filter(
+        pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"their_{name}")) for name in [*same, "size"])
+    )
+    assert different.is_empty(), different
+
+
+def test_the_pandas_notebook_finds_the_same_means_where_it_looks_at_the_same_tasks(pai, monkeypatch, capsys):
+    folder, ours = pai
+    lines = run_peer(monkeypatch, capsys, "pandas_notebook", folder)
+    found = {tuple(line.split()[:2]): [float(number) for number in line.split()[2:]] for line in lines}
+    succeeded = ours.filter((pl.col("outcome") == "success") & (pl.col("runtime_from") == "instance"))
+    means = succeeded.drop_nulls("gpu_type").group_by("gpu_type").agg(pl.col("runtime_s").mean())["runtime_s"]
+    assert found["success", "gpu_type"] == [len(means), pytest.approx(statistics.fmean(means), abs=1e-3)]
+
+
+def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypatch, capsys):
+    from philly_telemetry import make_log
+
+    monkeypatch.setattr("philly_telemetry.JOBS", 400)
+    make_log(tmp_path / "cluster_job_log", 1_000)
+    lines = run_peer(monkeypatch, capsys, "philly_notebook", tmp_path / "cluster_job_log")
+    schemas, readers = schemas_and_readers("philly_raw", {}, ROOT / "workflow/schemas/tables/philly.yaml")
+    ingest({"job_log": [tmp_path / "cluster_job_log"]}, schemas, tmp_path, 0.0, readers)
+    raw = {"job_log": pl.scan_parquet(tmp_path / "job_log.parquet")}
+    assert lines[-1] == f"400 {philly.attempts(raw).height}"
+
+
+def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, capsys):
+    from sacct_million import dump
+    from ttf.traces import sacct
+
+    (tmp_path / "dump.txt").write_text(dump(500))
+    lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
+    schemas, readers = schemas_and_readers("sacct_reader", {}, ROOT / "workflow/schemas/tables/sacct.yaml")
+    ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
+    assert lines[-1] == str(sacct.jobs({"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
+
+
+def test_the_readme_says_what_was_measured():
+    measured = json.loads(readme.MEASURED.read_text(encoding="utf-8"))
+    assert readme.section(measured) in readme.README.read_text(encoding="utf-8"), "python bench/readme.py"
+    if "growth" in measured:
+        assert readme.CHART.read_text(encoding="utf-8") == readme.growth_chart(measured["growth"])
+
+
+def test_a_missed_goal_is_said():
+    cost = {"seconds": 9.0, "cpu_seconds": 9.0, "gigabytes": 2.0}
+    sides = dict.fromkeys(("jobs", "study", "pandas", "duckdb"), cost)
+    text = readme.goals({"full_size": {"sizes": [{"tasks": 10} | sides]}})
+    assert "| raw CSV → jobs.parquet at full size, of pandas' time | 0.2 | 1.00 | **no** |" in text
+    assert "| the same, of DuckDB's time | 2 | 1.00 | yes |" in text
+    assert "| largest process of the whole study, GB | 1.5 | 2.00 | **no** |" in text
