@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from ttf.stats.order import last_of_each, numbered, order_by, sorted_pairs
+
 GPU = 1000  # milli-GPU
 
 
@@ -16,10 +18,10 @@ GPU = 1000  # milli-GPU
 class Holdings:
     """Every part of an attempt that held GPUs of a server for a known time, as arrays of one length.
 
-    node: place in `nodes`, ascending; unit: number of the attempt; account: place in `accounts`, -1 for none;
-    start_s < end_s; gpu_milli > 0. known_milli: what each server holds, 0 where no table says. counts: placements that
-    hold a GPU, those of them without a known time (left out), and those whose GPUs are their attempt's, spread over its
-    servers.
+    Sorted by node and start. node: place in `nodes`; unit: number of the attempt; account: place in `accounts`, -1 for
+    none; start_s < end_s; gpu_milli > 0. known_milli: what each server holds, 0 where no table says. counts: placements
+    that hold a GPU, those of them without a known time (left out), and those whose GPUs are their attempt's, spread
+    over its servers.
     """
 
     nodes: list[str]
@@ -82,17 +84,17 @@ def holdings(
             gpu_milli="gpu_milli",
         )
         .collect(engine="streaming")
-        .sort("node")
     )
+    order = order_by(frame["node"].to_numpy(), frame["start_s"].to_numpy())
+    unit = numbered(*(frame[name].to_numpy() for name in ("job", "task", "attempt")))
     known = pl.DataFrame({"node": every}).join(told, on="node", how="left", maintain_order="left")["milli"]
     return Holdings(
         every.to_list(),
         known.fill_null(0).to_numpy(),
         names_of_accounts.to_list(),
-        frame["node"].to_numpy(),
-        _numbered(frame.select("job", "task", "attempt")),
-        frame["account"].to_numpy(),
-        *(frame[name].to_numpy() for name in ("start_s", "end_s", "gpu_milli")),
+        frame["node"].to_numpy()[order],
+        unit[order],
+        *(frame[name].to_numpy()[order] for name in ("account", "start_s", "end_s", "gpu_milli")),
         counts,
     )
 
@@ -115,17 +117,6 @@ def spread(parts: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(gpu_milli=share.cast(pl.Int64), spread=pl.lit(True))
         .drop("total")
     )
-
-
-def _numbered(keys: pl.DataFrame) -> np.ndarray:
-    """A number per distinct row, the same for the same."""
-    number = np.zeros(keys.height, np.int64)
-    for name in keys.columns:
-        _, code = np.unique(keys[name].to_numpy(), return_inverse=True)
-        number = number * (int(code.max(initial=0)) + 1) + code
-        if int(number.max(initial=0)) >= 2**40:
-            _, number = np.unique(number, return_inverse=True)
-    return np.unique(number, return_inverse=True)[1]
 
 
 @dataclass(frozen=True)
@@ -168,14 +159,11 @@ def sweep(held: Holdings, group: np.ndarray) -> Sweep:
     base, gpu = group[inside].astype(np.int64) * width, held.gpu_milli[inside]
     key = np.concatenate([base + (held.start_s[inside] - first_s), base + (held.end_s[inside] - first_s)])
     del base
-    key, change = added_up(key, np.concatenate([gpu, -gpu]))
-    return Sweep(first_s, width, key, np.cumsum(change, out=change))
+    return Sweep(first_s, width, *running(key, np.concatenate([gpu, -gpu])))
 
 
-def added_up(key: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys, ascending, and the sum of the changes of each."""
-    order = np.argsort(key)
-    key, change = key[order], change[order]
-    del order
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    return key[first], np.add.reduceat(change, first) if first.size else change
+def running(key: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys (Int64, not negative), ascending, and the sum of all changes up to each."""
+    key, change = sorted_pairs(key, change)
+    last = last_of_each(key)
+    return key[last], np.cumsum(change, out=change)[last]

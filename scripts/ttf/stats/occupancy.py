@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from ttf.jobs import whole_gpus
-from ttf.stats.exact import dot
-from ttf.stats.holdings import GPU, Holdings, Sweep, added_up
+from ttf.stats.exact import dot, group_sums
+from ttf.stats.holdings import GPU, Holdings, Sweep, running
+from ttf.stats.order import first_of_each, order_by
 
 BINS = 10
 # The load that Jeon et al. are quoted for.
@@ -117,11 +118,13 @@ class Cluster:
     def _sums(self, change: np.ndarray, at_first: int) -> np.ndarray:
         if not change.size:
             return np.zeros(0, np.int64)
-        return at_first + np.cumsum(np.add.reduceat(change, self.from_row), dtype=np.int64)
+        sums = np.add.reduceat(change, self.from_row, dtype=np.int64)
+        sums[0] += at_first
+        return np.cumsum(sums, out=sums)
 
 
 def _less(now: np.ndarray, was: np.ndarray) -> np.ndarray:
-    return now.astype(np.int32) - was
+    return now.view(np.int8) - was.view(np.int8)
 
 
 def capacities(held: Holdings, servers: Sweep) -> np.ndarray:
@@ -132,19 +135,20 @@ def capacities(held: Holdings, servers: Sweep) -> np.ndarray:
 
 def cluster(servers: Sweep, capacity_milli: np.ndarray) -> Cluster:
     """The servers over time, from what is in use of each (`sweep` by node)."""
-    node, time = np.divmod(servers.key, servers.width)
+    node = servers.key // servers.width
     size = np.int32 if capacity_milli.max(initial=0) < 2**31 else np.int64
-    holds = capacity_milli[node].astype(size)
+    holds = capacity_milli.astype(size)[node]
+    time = servers.key - node * servers.width
     del node
     after = np.minimum(servers.in_use_milli, holds).astype(size)
     before = np.zeros_like(after)
     before[1:] = after[:-1]  # 0 at the end of a server, so that the next begins with 0
-    order = np.argsort(time)
+    order = order_by(time)
     time = time[order]
-    before, after, holds = before[order], after[order], holds[order]
-    del order
-    from_row = np.flatnonzero(np.diff(time, prepend=-1))
-    return Cluster(capacity_milli, time[from_row] + servers.first_s, from_row, before, after, holds)
+    from_row = first_of_each(time)
+    times_s = time[from_row] + servers.first_s
+    del time
+    return Cluster(capacity_milli, times_s, from_row, before[order], after[order], holds[order])
 
 
 def basis(held: Holdings, servers: Sweep, capacity_milli: np.ndarray) -> pl.DataFrame:
@@ -176,20 +180,23 @@ class _ByLoad:
 
     def __init__(self, over: Cluster, in_use: np.ndarray):
         total = int(over.capacity_milli.sum())
-        length = np.diff(over.times_s)
-        tenth = np.minimum(in_use[:-1] * BINS // max(total, 1), BINS - 1).astype(np.int8)
-        self.order = np.argsort(tenth, kind="stable")
-        self.length = length[self.order]
-        ends = np.cumsum(np.bincount(tenth, minlength=BINS))
-        self.slices = [slice(*ends_) for ends_ in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
+        self.length = np.diff(over.times_s)
+        self.tenth = np.minimum(in_use[:-1] * BINS // max(total, 1), BINS - 1)
+        counts = np.bincount(self.tenth, minlength=BINS).tolist()
         self.names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS} %" for k in range(BINS)] + ["all"]
-        self.n = [part.stop - part.start for part in self.slices] + [length.size]
-        self.time_s = self.sums(np.ones(over.times_s.size, np.int64))
+        self.n = [*counts, sum(counts)]
+        self.time_s = [*group_sums(self.tenth, self.length, BINS).tolist(), int(self.length.sum())]
+
+    def times(self, level: np.ndarray, levels: int) -> np.ndarray:
+        """Of a level (0 to levels) from each moment on: the seconds at each level or above it, load x level."""
+        cell = self.tenth * (levels + 1) + level[:-1]
+        seconds = group_sums(cell, self.length, BINS * (levels + 1)).reshape(BINS, levels + 1)
+        seconds = np.vstack([seconds, seconds.sum(axis=0)])
+        return np.cumsum(seconds[:, ::-1], axis=1)[:, ::-1]
 
     def sums(self, values: np.ndarray) -> list[int]:
         """Of a value from each moment on: the sum of value x seconds."""
-        values = values[:-1][self.order].astype(np.int64)
-        sums = [dot(values[part], self.length[part]) for part in self.slices]
+        sums = group_sums(self.tenth, values[:-1] * self.length, BINS).tolist()
         return [*sums, sum(sums)]
 
 
@@ -207,15 +214,18 @@ def occupancy(over: Cluster) -> tuple[pl.DataFrame, pl.DataFrame]:
     in_use = over.gpus_in_use()
     by_load = _ByLoad(over, in_use)
     total, servers = int(over.capacity_milli.sum()), over.capacity_milli.size
-    used, free = by_load.sums(in_use), by_load.sums(total - in_use)
+    used = by_load.sums(in_use)
+    free = [total * time_s - of_it for time_s, of_it in zip(by_load.time_s, used, strict=True)]
     empty_count = over.servers_empty()
     empty, full = by_load.sums(empty_count), by_load.sums(over.servers_full())
-    largest = [0] * (BINS + 1)
-    placeable = {"whole server": by_load.sums(empty_count > 0)}
-    for gpus in range(1, min(int(over.capacity_milli.max()) // GPU, MOST_FREE) + 1):
-        there_is = by_load.sums(over.servers_with(gpus) > 0)
-        largest = [a + b for a, b in zip(largest, there_is, strict=True)]
-        placeable[str(gpus)] = there_is
+    levels = min(int(over.capacity_milli.max()) // GPU, MOST_FREE)
+    largest_free = np.zeros(over.times_s.size, np.int64)
+    for gpus in range(1, levels + 1):
+        largest_free += over.servers_with(gpus) > 0
+    at_least = by_load.times(largest_free, levels)
+    largest = at_least[:, 1:].sum(axis=1).tolist()
+    placeable = {str(gpus): at_least[:, gpus].tolist() for gpus in range(1, levels + 1)}
+    placeable["whole server"] = by_load.times((empty_count > 0).astype(np.int8), 1)[:, 1].tolist()
     free_in = {str(gpus): by_load.sums(over.free_in(gpus)) for gpus in LEVELS}
     free_in["whole server"] = by_load.sums(over.free_in_empty())
     rows, pieces = [], []
@@ -259,7 +269,7 @@ def load_over_time(over: Cluster, jobs: pl.DataFrame) -> pl.DataFrame:
     edges = np.clip(np.append(starts, starts[-1] + length), first, last)
     in_use = over.gpus_in_use()
     used = np.diff(_integral(over.times_s, in_use, edges))
-    running, waiting = (np.diff(_integral(*_number_of(*spans), edges)) for spans in _spans(jobs))
+    run, wait = (np.diff(_integral(*_number_of(*spans), edges)) for spans in _spans(jobs))
     total = int(over.capacity_milli.sum())
     rows = []
     for k, (start, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
@@ -273,8 +283,8 @@ def load_over_time(over: Cluster, jobs: pl.DataFrame) -> pl.DataFrame:
                 "gpus_in_use_mean": mean / GPU,
                 "gpus_in_use_max": int(in_use[from_:to].max()) / GPU,
                 "gpus_in_use_share": mean / total,
-                "running_mean": int(running[k]) / (end - start),
-                "waiting_mean": int(waiting[k]) / (end - start),
+                "running_mean": int(run[k]) / (end - start),
+                "waiting_mean": int(wait[k]) / (end - start),
             }
         )
     return pl.DataFrame(rows, schema=LOAD_SCHEMA)
@@ -298,15 +308,14 @@ def _number_of(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.nda
     """(moments, how many spans cover the time from each on)."""
     one = np.ones(starts.size, np.int64)
     # Times are not negative.
-    time, change = added_up(np.concatenate([starts, ends]), np.concatenate([one, -one]))
-    return time, np.cumsum(change)
+    return running(np.concatenate([starts, ends]), np.concatenate([one, -one]))
 
 
 def _integral(times: np.ndarray, values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Of a value from each of times on (0 before them): its sum over the seconds up to each edge."""
     if not times.size:
         return np.zeros(edges.size, np.int64)
-    running = np.concatenate([[0], np.cumsum(values[:-1] * np.diff(times))])
+    until = np.concatenate([[0], np.cumsum(values[:-1] * np.diff(times))])
     place = np.searchsorted(times, edges, side="right") - 1
-    found = running[place] + values[place] * (edges - times[place])
+    found = until[place] + values[place] * (edges - times[place])
     return np.where(place >= 0, found, 0)

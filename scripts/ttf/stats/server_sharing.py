@@ -7,7 +7,8 @@ import polars as pl
 
 from ttf.jobs import GPU_BUCKETS
 from ttf.stats.exact import group_sums
-from ttf.stats.holdings import GPU, Holdings, Sweep, added_up
+from ttf.stats.holdings import GPU, Holdings, Sweep
+from ttf.stats.order import last_of_each, order_by, sorted_pairs
 
 # Placements looked at together: whole servers, so that memory does not grow with the trace.
 BLOCK_ROWS = 500_000
@@ -68,12 +69,11 @@ def _blocks(node: np.ndarray) -> Iterator[slice]:
 
 def _alone(held: Holdings, servers: Sweep, rows: slice, bucket: np.ndarray, buckets: int) -> np.ndarray:
     """Milli-GPU seconds of each bucket on servers where one attempt alone holds GPUs; rows: of whole servers."""
-    parts = (
-        pl.DataFrame({"node": held.node[rows], "unit": held.unit[rows], "bucket": bucket})
-        .with_columns(start=held.start_s[rows] - servers.first_s, end=held.end_s[rows] - servers.first_s)
-        .sort("node", "unit", "start")
-    )
-    node, unit, start, end, bucket = (parts[name].to_numpy() for name in ("node", "unit", "start", "end", "bucket"))
+    node, unit = held.node[rows], held.unit[rows]
+    # The parts of an attempt on a server stand by start already.
+    order = order_by(node, unit)
+    node, unit, bucket = node[order], unit[order], bucket[order]
+    start, end = (seconds[rows][order] - servers.first_s for seconds in (held.start_s, held.end_s))
     is_other = np.ones(node.size, bool)
     is_other[1:] = (node[1:] != node[:-1]) | (unit[1:] != unit[:-1])
     # Parts of one attempt on one server, side by side or one inside the other, are one stay.
@@ -84,16 +84,19 @@ def _alone(held: Holdings, servers: Sweep, rows: slice, bucket: np.ndarray, buck
     first = np.flatnonzero(is_new)
     end = (latest - offset)[np.append(first[1:], is_new.size) - 1]
     base = node[first].astype(np.int64) * servers.width
-    # How many attempts and, in the low bits, the sum of their buckets: of one alone, its own.
-    code = bucket[first].astype(np.int64) + (1 << 32)
-    key, change = added_up(np.concatenate([base + start[first], base + end]), np.concatenate([code, -code]))
-    there = np.cumsum(change)
-    is_alone = there >> 32 == 1
+    # Of an attempt that comes its bucket; of one that goes, as many below 0, and one more.
+    comes = bucket[first].astype(np.int64)
+    key, change = sorted_pairs(np.concatenate([base + start[first], base + end]), np.concatenate([comes, ~comes]))
+    last = last_of_each(key)
+    key = key[last]
+    there = np.cumsum(np.where(change < 0, -1, 1))[last]
+    # The sum of the buckets of those that are there: of one alone, its own.
+    of_those = np.cumsum(change + (change < 0))[last]
     # GPU time of the servers up to each of their moments, among which are all those of the stays.
     low, high = (
         int(np.searchsorted(servers.key, group * servers.width)) for group in (int(node[0]), int(node[-1]) + 1)
     )
     moments, in_use = servers.key[low:high], servers.in_use_milli[low:high]
-    running = np.concatenate([[0], np.cumsum(in_use[:-1] * np.diff(moments))])
-    found = np.diff(running[np.searchsorted(moments, key)], append=0)
-    return np.array([int(found[is_alone & (there & 0xFF == k)].sum()) for k in range(buckets)])
+    until = np.concatenate([[0], np.cumsum(in_use[:-1] * np.diff(moments))])
+    found = np.diff(until[np.searchsorted(moments, key)], append=0)
+    return group_sums(of_those[there == 1], found[there == 1], buckets)

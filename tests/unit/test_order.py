@@ -1,0 +1,52 @@
+"""Sorting and numbering of whole numbers: against NumPy's own, where they are packed into one integer and where not."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ttf.stats.order import first_of_each, last_of_each, numbered, order_by, sorted_pairs
+
+# Narrow ones are packed, wide ones do not fit 63 bits together.
+SPANS = [(-5, 5), (-(2**61), 2**61)]
+
+
+def columns_of(span, count):
+    row = st.tuples(*[st.integers(*span)] * count)
+    return st.lists(row, max_size=30).map(lambda rows: np.array(rows, np.int64).reshape(-1, count).T)
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_order_is_that_of_a_stable_sort(span):
+    @given(columns_of(span, 3))
+    def check(columns):
+        assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
+
+    check()
+
+
+@pytest.mark.parametrize("span", [(0, 5), (0, 2**61)])
+def test_pairs_are_sorted_by_both(span):
+    @given(columns_of(span, 2), st.sampled_from([1, -1, -3]))
+    def check(columns, factor):
+        key, value = sorted_pairs(columns[0], columns[1] * factor)
+        assert list(zip(key, value, strict=True)) == sorted(zip(columns[0], columns[1] * factor, strict=True))
+
+    check()
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_numbers_are_those_of_the_distinct_rows(span):
+    @given(columns_of(span, 2))
+    def check(columns):
+        expected = np.unique(columns, axis=1, return_inverse=True)[1]
+        assert numbered(*columns).tolist() == expected.ravel().tolist()
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("values", "first", "last"), [([], [], []), ([3], [0], [0]), ([1, 1, 4, 4, 4], [0, 2], [1, 4])]
+)
+def test_ends_of_runs(values, first, last):
+    assert first_of_each(np.array(values)).tolist() == first
+    assert last_of_each(np.array(values)).tolist() == last
