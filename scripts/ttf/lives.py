@@ -1,5 +1,7 @@
 """Lives: exposure of one unit, and the event that ended it. Survival rules read lives and nothing else."""
 
+from pathlib import Path
+
 import polars as pl
 
 from ttf.jobs import observed_s
@@ -63,6 +65,12 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
         )
         .cast(LIFE_COLUMNS)
     )
+
+
+def read_lives(path: str | Path, *columns: str) -> pl.DataFrame:
+    """Of the lives in a Parquet file those of the columns that it has, in the order given."""
+    names = pl.read_parquet_schema(path)
+    return pl.read_parquet(path, columns=[name for name in dict.fromkeys(columns) if name in names])
 
 
 def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:

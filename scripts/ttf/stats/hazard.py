@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.stats.strata import NO_LIFE, Times, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
 from ttf.stats.survival import STRATUM_SCHEMA, Z_95
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
@@ -35,18 +35,20 @@ def cumulative_hazard(lives: pl.DataFrame, event: str, strata: Sequence[str]) ->
     event.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
-    curves = [pl.DataFrame(schema=HAZARD_SCHEMA)]
-    for stratum_by in strata:
-        for stratum, times in times_by_stratum(lives, event, stratum_by):
-            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
-            labels = [pl.lit(text, dtype=pl.String).alias(name) for name, text in names.items()]
-            curves.append(
-                _curve(times).with_columns(labels).select(pl.col(n).cast(t) for n, t in HAZARD_SCHEMA.items())
-            )
-    return pl.concat(curves)
+    curves = [
+        ({"event": event, "stratum_by": stratum_by, "stratum": stratum}, _curve(times))
+        for stratum_by in strata
+        for stratum, times in times_by_stratum(lives, event, stratum_by)
+    ]
+    if not curves:
+        return pl.DataFrame(schema=HAZARD_SCHEMA)
+    seen = pl.col("cumulative_hazard") > 0
+    reason = pl.when(~seen).then(pl.lit(NO_EVENT_YET)).when(pl.col("cumulative_hazard").is_null()).then(pl.lit(NO_LIFE))
+    table = stacked(curves).with_columns(pl.when(seen).then(pl.col("ci_low", "ci_high")), reason=reason)
+    return table.select(pl.col(name).cast(kind) for name, kind in HAZARD_SCHEMA.items())
 
 
-def _curve(times: Times) -> pl.DataFrame:
+def _curve(times: Times) -> dict[str, np.ndarray]:
     times = times.from_zero()
     at_risk = times.at_risk(times.seconds)
     columns = {
@@ -56,17 +58,13 @@ def _curve(times: Times) -> pl.DataFrame:
         "censored": times.ended - times.events,
     }
     if times.lives == 0:
-        blank = pl.lit(None, dtype=pl.Float64)
-        names = ("cumulative_hazard", "variance", "ci_low", "ci_high")
-        return pl.DataFrame(columns).with_columns(reason=pl.lit(NO_LIFE), **dict.fromkeys(names, blank))
+        return columns | dict.fromkeys(("cumulative_hazard", "variance", "ci_low", "ci_high"), np.full(1, np.nan))
     hazard = np.cumsum(times.events / at_risk)
     variance = np.cumsum(times.events / at_risk / at_risk)
-    seen = hazard > 0
-    spread = np.exp(Z_95 * np.sqrt(variance) / np.where(seen, hazard, 1))
-    return pl.DataFrame(
-        columns
-        | {"cumulative_hazard": hazard, "variance": variance, "ci_low": hazard / spread, "ci_high": hazard * spread}
-    ).with_columns(
-        pl.when(pl.col("cumulative_hazard") > 0).then(pl.col("ci_low", "ci_high")),
-        reason=pl.when(pl.col("cumulative_hazard") == 0).then(pl.lit(NO_EVENT_YET)),
-    )
+    spread = np.exp(Z_95 * np.sqrt(variance) / np.where(hazard > 0, hazard, 1))
+    return columns | {
+        "cumulative_hazard": hazard,
+        "variance": variance,
+        "ci_low": hazard / spread,
+        "ci_high": hazard * spread,
+    }

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.hazard import NO_EVENT_YET
-from ttf.stats.strata import NO_LIFE, Times, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
 from ttf.stats.survival import STRATUM_SCHEMA, Z_95
 
 UNKNOWN_CAUSE = "unknown cause"
@@ -44,18 +44,28 @@ def cumulative_incidence(lives: pl.DataFrame, events: Sequence[str], strata: Seq
     is 1.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
-    curves = [pl.DataFrame(schema=INCIDENCE_SCHEMA)]
+    curves = []
     for stratum_by in strata:
         competing = [times_by_stratum(lives, event, stratum_by) for event in events]
         for of_stratum in zip(*competing, strict=True):
             stratum = of_stratum[0][0]
             all_times = [times.from_zero() for _, times in of_stratum]
             for event, curve in zip(events, _curves(all_times), strict=True):
-                names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
-                labels = [pl.lit(text, dtype=pl.String).alias(name) for name, text in names.items()]
-                columns = [pl.col(name).cast(kind) for name, kind in INCIDENCE_SCHEMA.items()]
-                curves.append(curve.with_columns(labels).select(columns))
-    return pl.concat(curves)
+                curves.append(({"event": event, "stratum_by": stratum_by, "stratum": stratum}, curve))
+    if not curves:
+        return pl.DataFrame(schema=INCIDENCE_SCHEMA)
+    incidence = pl.col("incidence")
+    inside = (incidence > 0) & (incidence < ONE)
+    reason = (
+        pl.when(incidence == 0)
+        .then(pl.lit(NO_EVENT_YET))
+        .when(incidence.is_null())
+        .then(pl.lit(NO_LIFE))
+        .when(~inside)
+        .then(pl.lit(EVERYBODY))
+    )
+    table = stacked(curves).with_columns(pl.when(inside).then(pl.col("ci_low", "ci_high")), reason=reason)
+    return table.select(pl.col(name).cast(kind) for name, kind in INCIDENCE_SCHEMA.items())
 
 
 def exclusive_causes(lives: pl.DataFrame, causes: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
@@ -91,17 +101,15 @@ def _name(causes: list[str], accompanied: set[str]) -> str:
     return f"{words[0]} only" if causes[0] in accompanied else words[0]
 
 
-def _curves(competing: list[Times]) -> list[pl.DataFrame]:
+def _curves(competing: list[Times]) -> list[dict[str, np.ndarray]]:
     """The curve of each of some events of the same lives."""
     first = competing[0]
     events = sum(times.events for times in competing)
     at_risk = first.at_risk(first.seconds)
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.lives == 0:
-        blank = pl.lit(None, dtype=pl.Float64)
-        blanks = dict.fromkeys(("incidence", "se", "ci_low", "ci_high"), blank)
-        counts = {"events": first.events, "other_events": first.events}
-        return [pl.DataFrame(shared | counts).with_columns(reason=pl.lit(NO_LIFE), **blanks)] * len(competing)
+        blanks = dict.fromkeys(("incidence", "se", "ci_low", "ci_high"), np.full(1, np.nan))
+        return [shared | {"events": first.events, "other_events": first.events} | blanks] * len(competing)
     survivors = at_risk - events
     survival = np.cumprod(survivors / at_risk)
     before = np.concatenate(([1.0], survival[:-1]))
@@ -119,7 +127,7 @@ def _curve(
     weight: np.ndarray,
     at_risk: np.ndarray,
     greenwood: np.ndarray,
-) -> pl.DataFrame:
+) -> dict[str, np.ndarray]:
     """weight: the share still going on just before each age over those at risk there."""
     incidence = np.cumsum(weight * hits)
     # The sums over ages s up to t of (I(t) - I(s))^2 greenwood, of weight^2 hits (n - hits) / n, and of
@@ -134,21 +142,11 @@ def _curve(
     base = np.where(inside, incidence, 0.5)
     # A spread beyond e^30 is an interval from 0 to 1 already.
     spread = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
-    return pl.DataFrame(
-        shared
-        | {
-            "events": hits,
-            "other_events": others,
-            "incidence": np.minimum(incidence, 1),
-            "se": se,
-            "ci_low": base**spread,
-            "ci_high": base ** (1 / spread),
-            "inside": inside,
-        }
-    ).with_columns(
-        pl.when("inside").then(pl.col("ci_low", "ci_high")),
-        reason=pl.when(pl.col("incidence") == 0)
-        .then(pl.lit(NO_EVENT_YET))
-        .when(~pl.col("inside"))
-        .then(pl.lit(EVERYBODY)),
-    )
+    return shared | {
+        "events": hits,
+        "other_events": others,
+        "incidence": np.minimum(incidence, 1),
+        "se": se,
+        "ci_low": base**spread,
+        "ci_high": base ** (1 / spread),
+    }

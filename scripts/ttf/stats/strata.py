@@ -1,10 +1,12 @@
 """Lives by stratum, counted up per distinct duration: the one form that every survival estimator reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+
+from ttf.stats.order import last_of_each, sorted_pairs
 
 NO_LIFE = "no life with a known duration"
 
@@ -95,30 +97,37 @@ def times_by_stratum(
     a duration comes with empty times. Labels are the raw values as text. Errors: see `with_stratum`.
     """
     members = with_stratum(lives, stratum_by)
-    entries = {}
-    if delayed_entry:
-        late = under_watch(members.filter(pl.col("duration_s").is_not_null())).filter(pl.col("entry_s") > 0)
-        entries = dict(late.sort("entry_s").group_by("stratum").agg("entry_s").iter_rows())
-    counted = (
-        (under_watch(members) if delayed_entry else members)
-        .lazy()
-        .filter(pl.col("duration_s").is_not_null())
-        .select(
-            "stratum",
-            pl.col("duration_s").cast(pl.Int64),
-            hit=(pl.col("event") == event).fill_null(False),
-        )
-        .group_by("stratum", "duration_s")
-        .agg(ended=pl.len().cast(pl.Int64), events=pl.col("hit").sum().cast(pl.Int64))
-        .sort("stratum", "duration_s")
-        .collect(engine="in-memory")
-    )
-    columns = [counted[name].to_numpy() for name in ("duration_s", "ended", "events")]
-    rows = dict(counted.group_by("stratum", maintain_order=True).len().iter_rows())
-    start = 0
     strata = strata_in_order(members, stratum_by)
-    for stratum, label in zip(strata, strata.cast(pl.String), strict=True):
-        stop = start + rows.get(stratum, 0)
-        watch = [np.array(entries[stratum], dtype=np.int64)] if stratum in entries else []
-        yield label, Times(*(column[start:stop] for column in columns), *watch)
-        start = stop
+    code = pl.col("stratum").replace_strict(strata, range(strata.len()), return_dtype=pl.Int64)
+    chosen = under_watch(members) if delayed_entry else members
+    known = chosen.filter(pl.col("duration_s").is_not_null()).select(
+        code=code if strata.len() > 1 else pl.lit(0, dtype=pl.Int64),
+        seconds=pl.col("duration_s").cast(pl.Int64),
+        hit=(pl.col("event") == event).fill_null(False).cast(pl.Int8),
+        late=pl.col("entry_s").cast(pl.Int64) if delayed_entry else pl.lit(0, dtype=pl.Int64),
+    )
+    stratum, seconds, hit, late = (known[name].to_numpy() for name in known.columns)
+    # A stratum's durations lie in a stretch of its own, and so do its entries.
+    width = int(seconds.max(initial=0)) + 1
+    offset = stratum * width
+    key, hit = sorted_pairs(offset + seconds, hit)
+    last = last_of_each(key)
+    key, ended, events = key[last], np.diff(last, prepend=-1), np.diff(np.cumsum(hit)[last], prepend=0)
+    entries = np.sort((offset + late)[late > 0])
+    edges = np.arange(strata.len() + 1) * width
+    rows, entered = np.searchsorted(key, edges), np.searchsorted(entries, edges)
+    for place, label in enumerate(strata.cast(pl.String)):
+        of, came = slice(*rows[place : place + 2]), slice(*entered[place : place + 2])
+        yield label, Times(key[of] - edges[place], ended[of], events[of], entries[came] - edges[place])
+
+
+def stacked(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:
+    """Curves, each of (labels, columns), one below the other: the labels on each of its rows; blank where NaN.
+
+    At least one curve; all have the same labels and columns, the columns of one curve are of one length.
+    """
+    labels = pl.DataFrame([names for names, _ in curves])
+    columns = {name: np.concatenate([of[name] for _, of in curves]) for name in curves[0][1]}
+    rows = [next(iter(of.values())).size for _, of in curves]
+    frame = labels[np.repeat(np.arange(len(curves)), rows)].hstack(pl.DataFrame(columns))
+    return frame.with_columns(pl.selectors.float().fill_nan(None))

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from ttf.stats.strata import NO_LIFE, Times, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
 
 Z_95 = float(ndtri(0.975))
 # Products of many factors reach an exact half only up to rounding. With a million lives a step of the curve
@@ -56,7 +56,7 @@ def kaplan_meier(lives_of_one_stratum: pl.DataFrame, event: str) -> pl.DataFrame
     Raises ValueError when a duration is negative.
     """
     ((_, times),) = times_by_stratum(lives_of_one_stratum, event, "all")
-    return _as_curve(_steps(times))
+    return _with_reasons(stacked([({}, _steps(times))])).select(*CURVE_SCHEMA)
 
 
 def survival_tables(
@@ -78,19 +78,17 @@ def survival_tables(
     later, and the reason says so.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
-    curves = [pl.DataFrame(schema=STRATUM_SCHEMA | CURVE_SCHEMA)]
-    summaries = []
+    curves, summaries = [], []
     for stratum_by in strata:
         for stratum, times in times_by_stratum(lives, event, stratum_by, delayed_entry):
             names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             steps = _steps(times)
-            labels = [pl.lit(text, dtype=pl.String).alias(name) for name, text in names.items()]
-            curves.append(_as_curve(steps).select(*labels, *CURVE_SCHEMA))
+            curves.append((names, steps))
             summaries.append(names | _summary(steps, times))
+    columns = STRATUM_SCHEMA | CURVE_SCHEMA
+    table = _with_reasons(stacked(curves)).select(*columns) if curves else pl.DataFrame(schema=columns)
     schema = DELAYED_SCHEMA if delayed_entry else SUMMARY_SCHEMA
-    return pl.concat(curves), pl.DataFrame(
-        [{name: row.get(name) for name in schema} for row in summaries], schema=schema
-    )
+    return table, pl.DataFrame([{name: row.get(name) for name in schema} for row in summaries], schema=schema)
 
 
 def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
@@ -152,12 +150,10 @@ def _steps(times: Times) -> dict[str, np.ndarray]:
     return steps | {"survival": survival, "ci_low": low, "ci_high": high}
 
 
-def _as_curve(steps: dict[str, np.ndarray]) -> pl.DataFrame:
-    undefined = pl.col("survival").is_null(), pl.col("ci_low").is_null()
-    return (
-        pl.DataFrame(steps, schema={name: kind for name, kind in CURVE_SCHEMA.items() if name in steps})
-        .with_columns(pl.col("survival", "ci_low", "ci_high").fill_nan(None))
-        .with_columns(reason=pl.when(undefined[0]).then(pl.lit(NO_LIFE)).when(undefined[1]).then(pl.lit(ALL_DEAD)))
+def _with_reasons(steps: pl.DataFrame) -> pl.DataFrame:
+    survival, ci_low = pl.col("survival"), pl.col("ci_low")
+    return steps.with_columns(
+        reason=pl.when(survival.is_null()).then(pl.lit(NO_LIFE)).when(ci_low.is_null()).then(pl.lit(ALL_DEAD))
     )
 
 
