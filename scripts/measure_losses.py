@@ -2,6 +2,11 @@
 
 from ttf.entry import run_rule
 
+OF_JOBS = (
+    *("user", "account", "recurrence_group", "outcome", "gpu_milli", "size"),
+    *("submit_s", "start_s", "end_s", "runtime_s", "trace_end_s"),
+)
+
 
 def main(snakemake):
     import polars as pl
@@ -10,24 +15,28 @@ def main(snakemake):
     from ttf.charts.saving import save_charts
     from ttf.runs import runs, with_reasons
     from ttf.stats.lost_work import lost_work, lost_work_by_month
-    from ttf.stats.owners import concentration, failures_by_owner
+    from ttf.stats.owners import concentration, failures_by_owner, owner_counts
     from ttf.stats.repeats import repeats
     from ttf.stats.what_if import what_if
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
-    inputs = {name: pl.read_parquet(path) for name, path in snakemake.input.items() if name != "code"}
-    jobs, attempts = inputs["jobs"], inputs.get("attempts")
-    if "reasons" in inputs:
-        jobs, attempts = with_reasons(jobs, attempts, inputs["reasons"])
-    of_jobs = runs(jobs, attempts, inputs["infra_lives"])
+    given = dict(snakemake.input.items())
+    attempts = pl.read_parquet(given["attempts"]) if "attempts" in given else None
+    # Nothing but attempts and reasons is found by the names of jobs.
+    names = ["job_id", "task"] if {"attempts", "reasons"} & given.keys() else []
+    jobs = read_columns(given["jobs"], [*OF_JOBS, *names])
+    if "reasons" in given:
+        jobs, attempts = with_reasons(jobs, attempts, pl.read_parquet(given["reasons"]))
+    of_jobs = runs(jobs, attempts, read_columns(given["infra_lives"], ["event", "state", "basis"]))
+    owners = owner_counts(jobs, of_jobs)
     settings = snakemake.params.settings
     cost = (settings["checkpoint_interval_s"], settings["preemption_window_s"])
     begin_s = jobs.select(pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())).item()
     tables = {
         "lost_work": lost_work(of_jobs, *cost),
         "lost_work_by_month": lost_work_by_month(of_jobs, begin_s, jobs["trace_end_s"].max(), *cost),
-        "failures_by_owner": failures_by_owner(jobs, of_jobs, settings["owners"]),
-        "failure_concentration": concentration(jobs, of_jobs),
+        "failures_by_owner": failures_by_owner(owners, settings["owners"]),
+        "failure_concentration": concentration(owners),
         "repeats": repeats(jobs, of_jobs),
         "what_if": what_if(of_jobs, [60 * minutes for minutes in settings["trial_minutes"]]),
     }

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.infra import TIME_LIMITS
-from ttf.jobs import observed_s
+from ttf.jobs import conform, observed_s
 
 RUN_COLUMNS = {
     "job": pl.Int64,
@@ -51,15 +51,17 @@ def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.Data
         timed_out=pl.col("state").is_in(TIME_LIMITS).fill_null(False),
         preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
     )
-    tries = tries.hstack(told)
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in RUN_COLUMNS.items() if name not in tries.columns]
-    return (
-        tries.with_columns(missing)
-        # An end without a start or a run time is no run.
-        .filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
-        .sort("job", "attempt")
-        .select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
-    )
+    # An end without a start or a run time is no run.
+    tries = tries.hstack(told).filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
+    return conform(in_sequence(tries), RUN_COLUMNS).select(list(RUN_COLUMNS))
+
+
+def in_sequence(tries: pl.DataFrame) -> pl.DataFrame:
+    """The tries by `job`, and those at one job by `attempt`."""
+    job, attempt = pl.col("job"), pl.col("attempt")
+    in_order = (job > job.shift(1)) | ((job == job.shift(1)) & (attempt > attempt.shift(1)))
+    # They mostly are already, and looking is cheaper than sorting.
+    return tries if tries.select(in_order.fill_null(True).all()).item() else tries.sort("job", "attempt")
 
 
 def with_reasons(
@@ -92,7 +94,11 @@ def _of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     return (
         jobs.with_row_index("job")
         .filter(pl.col("outcome") != "waiting")
-        .with_columns(
+        .select(
+            "job",
+            "start_s",
+            "outcome",
+            *(name for name in ("deterministic",) if name in jobs.columns),
             attempt=pl.lit(0, dtype=pl.Int64),
             end_s=pl.coalesce("end_s", pl.when(running).then("trace_end_s")),
             runtime_s=observed_s(),

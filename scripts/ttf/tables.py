@@ -1,5 +1,6 @@
 """Writing and reading the tables of the results contract: one way, so that the same numbers give the same bytes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -91,6 +92,15 @@ def stream_parquet(frame: pl.LazyFrame, path: str | Path) -> None:
     frame.sink_parquet(
         path, compression="lz4", statistics=False, row_group_size=ROWS_A_GROUP, maintain_order=True, engine="streaming"
     )
+
+
+def read_columns(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
+    """These columns of a Parquet file, in this order; one that the file does not have is left out.
+
+    A trace's format decides which extras its tables have: `recurrence_group` or measured use, for one.
+    """
+    there = pl.read_parquet_schema(path)
+    return pl.read_parquet(path, columns=[name for name in columns if name in there])
 
 
 def read_csv(path: str | Path) -> pl.DataFrame:

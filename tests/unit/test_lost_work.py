@@ -33,7 +33,7 @@ from ttf.stats.lost_work import (
     lost_work,
     lost_work_by_month,
 )
-from ttf.stats.owners import concentration
+from ttf.stats.owners import concentration, owner_counts
 from ttf.stats.repeats import repeats
 from ttf.stats.what_if import what_if
 from ttf.taxonomy import classify, every_attempt
@@ -407,7 +407,7 @@ def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: 
     tables = {
         "lost_work": lost_work(of_runs, HOUR, 300),
         "lost_work_by_month": lost_work_by_month(of_runs, 0, 10**8, HOUR, 300),
-        "failure_concentration": concentration(jobs, of_runs),
+        "failure_concentration": concentration(owner_counts(jobs, of_runs)),
         "repeats": repeats(jobs, of_runs),
         "what_if": what_if(of_runs, [60]),
     }

@@ -11,7 +11,7 @@ from ttf.charts.figure import Study
 from ttf.charts.lost_work import concentration_chart
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import RUN_COLUMNS
-from ttf.stats.owners import CONCENTRATION_SCHEMA, OWNER_SCHEMA, concentration, failures_by_owner
+from ttf.stats.owners import CONCENTRATION_SCHEMA, OWNER_SCHEMA, concentration, failures_by_owner, owner_counts
 from ttf.stats.repeats import (
     NO_FAILURE,
     NOTHING_BEFORE,
@@ -69,7 +69,7 @@ OF_OWNERS = [
 
 def test_failures_by_owner_by_hand() -> None:
     jobs = jobs_of(OF_OWNERS)
-    table = failures_by_owner(jobs, runs_of(jobs), 10)
+    table = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 10)
     assert dict(table.schema) == OWNER_SCHEMA
     columns = ("owner_by", "owner", "ended", "failures", "failure_share", "failed_gpu_hours", "failed_gpu_hours_share")
     assert table.select(columns).rows() == [
@@ -79,14 +79,14 @@ def test_failures_by_owner_by_hand() -> None:
     ]
     assert (table["ci_low"][0], table["ci_high"][0]) == pytest.approx(proportion_confint(2, 3, method="wilson"))
     assert table["reason"].to_list() == [None, None, "no job of this owner ended"]
-    assert failures_by_owner(jobs, runs_of(jobs), 1)["owner"].to_list() == ["ana"]
+    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 1)["owner"].to_list() == ["ana"]
 
 
 def test_the_runs_that_failed_count_also_where_the_job_succeeded() -> None:
     jobs = jobs_of([job("ana", "success", 0, 7200)])
     first = runs_of(jobs).with_columns(failed=pl.lit(True), outcome=pl.lit("failure"))
     second = runs_of(jobs).with_columns(attempt=pl.lit(1, dtype=pl.Int64))
-    (row,) = failures_by_owner(jobs, pl.concat([first, second]), 10).to_dicts()
+    (row,) = failures_by_owner(owner_counts(jobs, pl.concat([first, second])), 10).to_dicts()
     assert (row["failures"], row["failed_runs"], row["failed_gpu_hours"]) == (0, 1, 2.0)
 
 
@@ -94,7 +94,7 @@ def test_concentration_by_hand() -> None:
     rows = [job(f"u{n:02d}", "success") for n in range(20) for _ in range(20 - n)]
     rows += [job("u00", "failure")] * 2 + [job("u19", "failure")] * 6
     jobs = jobs_of(rows)
-    table = concentration(jobs, runs_of(jobs))
+    table = concentration(owner_counts(jobs, runs_of(jobs)))
     assert dict(table.schema) == CONCENTRATION_SCHEMA
     at = {(row["ranked_by"], row["top_share"]): row for row in table.to_dicts()}
     assert at["ended", 0.01]["owners_in_top"] == at["ended", 0.05]["owners_in_top"] == 1
@@ -107,11 +107,11 @@ def test_concentration_by_hand() -> None:
 
 def test_owners_nobody_names_and_failures_nobody_had() -> None:
     jobs = jobs_of([job(None, "failure")])
-    assert failures_by_owner(jobs, runs_of(jobs), 5).schema == pl.Schema(OWNER_SCHEMA)
-    assert concentration(jobs, runs_of(jobs)).is_empty()
+    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5).schema == pl.Schema(OWNER_SCHEMA)
+    assert concentration(owner_counts(jobs, runs_of(jobs))).is_empty()
     jobs = jobs_of([job("ana", "success")])
-    assert set(concentration(jobs, runs_of(jobs))["reason"]) == {"no job failed"}
-    assert failures_by_owner(jobs, runs_of(jobs), 5)["reason"].to_list() == ["no failed run has GPU time"]
+    assert set(concentration(owner_counts(jobs, runs_of(jobs)))["reason"]) == {"no job failed"}
+    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5)["reason"].to_list() == ["no failed run has GPU time"]
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_owners_nobody_names_and_failures_nobody_had() -> None:
 )
 def test_chart_of_concentration_says_why_it_is_empty(rows: list, reason: str) -> None:
     jobs = jobs_of(rows)
-    assert concentration_chart(concentration(jobs, runs_of(jobs)), Study()).empty == reason
+    assert concentration_chart(concentration(owner_counts(jobs, runs_of(jobs))), Study()).empty == reason
 
 
 def test_chart_of_concentration() -> None:
     jobs = jobs_of(OF_OWNERS)
-    drawn = concentration_chart(concentration(jobs, runs_of(jobs)), Study("pod"))
+    drawn = concentration_chart(concentration(owner_counts(jobs, runs_of(jobs))), Study("pod"))
     drawn.spec(validate=True)
     assert drawn.title.startswith("The user with the most pods (of 2) had 60 % of the pods that ended and 67 %")
     assert HOSTILE not in str(drawn.datasets)
@@ -195,10 +195,10 @@ def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
 
 ENDED = st.fixed_dictionaries(
     {
-        "group": st.sampled_from("ab"),
+        "group": st.sampled_from((0, 3)),
         "failed": st.booleans(),
-        "start_s": st.none() | st.integers(0, 30),
-        "end_s": st.none() | st.integers(0, 40),
+        "start_s": st.none() | st.integers(-3, 30),
+        "end_s": st.none() | st.integers(-3, 40),
     }
 )
 
@@ -216,7 +216,7 @@ def test_the_job_before_is_the_last_that_had_ended(rows: list, random) -> None:
                 last = max(r["end_s"] for r in ends)
                 expected.append((row["group"], row["failed"], any(r["failed"] for r in ends if r["end_s"] == last)))
     random.shuffle(rows)
-    schema = {"group": pl.String, "failed": pl.Boolean, "start_s": pl.Int64, "end_s": pl.Int64}
+    schema = {"group": pl.Int64, "failed": pl.Boolean, "start_s": pl.Int64, "end_s": pl.Int64}
     assert sorted(previous_outcome(pl.DataFrame(rows, schema=schema)).rows()) == sorted(expected)
 
 
@@ -254,3 +254,9 @@ def test_the_interval_of_alike_jobs_covers_and_wilson_on_jobs_does_not() -> None
     # Four standard errors of a binomial share of 95 %.
     assert covered / 400 >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
     assert naive / 400 < 0.8
+
+
+def test_groups_over_a_time_too_long_for_one_number_are_refused() -> None:
+    ended = pl.DataFrame({"group": [0, 2**40], "failed": [True, False], "start_s": [0, 5], "end_s": [1, 2**30]})
+    with pytest.raises(OverflowError):
+        previous_outcome(ended)

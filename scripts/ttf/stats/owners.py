@@ -1,6 +1,6 @@
 """Failures per user and per account, and how far they come from a few."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -41,16 +41,45 @@ CONCENTRATION_SCHEMA = {
 }
 
 
-def failures_by_owner(jobs: pl.DataFrame, runs: pl.DataFrame, most: int) -> pl.DataFrame:
+def owner_counts(jobs: pl.DataFrame, runs: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s).
+
+    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs. ended: jobs with success or failure. Owners by
+    name; jobs without one are left out.
+    """
+    failed = runs.filter("failed").select("job", gpu=gpu_time())
+    found = {}
+    for owner_by in OWNERS:
+        if not jobs[owner_by].count():
+            continue
+        cost = (
+            failed.select("gpu", owner=jobs[owner_by].gather(failed["job"]))
+            .group_by("owner")
+            .agg(failed_runs=pl.len().cast(pl.Int64), failed_gpu=pl.col("gpu").sum())
+        )
+        found[owner_by] = (
+            jobs.filter(pl.col(owner_by).is_not_null())
+            .group_by(owner=owner_by)
+            .agg(
+                ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
+                failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
+            )
+            .join(cost, on="owner", how="left")
+            .with_columns(pl.col("failed_runs", "failed_gpu").fill_null(0))
+            .sort("owner")
+        )
+    return found
+
+
+def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataFrame:
     """The `most` users and the `most` accounts with the most GPU time in failed runs (OWNER_SCHEMA), most first.
 
-    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs. ended: jobs with success or failure;
-    failure_share: failures among them, with Wilson's interval at 95 %. failed_gpu_hours: of all runs that failed, also
-    of jobs that then succeeded; its share is of that of all owners. Where GPU time is equal, more failures come first,
-    then the name. Jobs without an owner are left out. What cannot be computed is blank, with a reason.
+    owners: `owner_counts`. failure_share: failures among the ended jobs, with Wilson's interval at 95 %.
+    failed_gpu_hours: of all runs that failed, also of jobs that then succeeded; its share is of that of all owners.
+    Where GPU time is equal, more failures come first, then the name. What cannot be computed is blank, with a reason.
     """
     parts = [pl.DataFrame(schema=OWNER_SCHEMA)]
-    for owner_by, counts in _counts(jobs, runs):
+    for owner_by, counts in owners.items():
         total = sum(counts["failed_gpu"].to_list())
         top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
         low, high = wilson_interval(top["failures"].to_numpy(), top["ended"].to_numpy())
@@ -73,15 +102,16 @@ def failures_by_owner(jobs: pl.DataFrame, runs: pl.DataFrame, most: int) -> pl.D
     return pl.concat(parts)
 
 
-def concentration(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Which share of the failures comes from a few owners (CONCENTRATION_SCHEMA): a row per TOP_PERCENT of them.
 
-    ranked_by `ended`: the owners with the most ended jobs, whose share of failures is to be held against their share of
-    jobs; `failures`: those with the most failures, a choice that selects on what is counted. top_share: a fraction;
-    owners_in_top: so many of the owners with an ended job, rounded up. Equal owners by name.
+    owners: `owner_counts`. ranked_by `ended`: the owners with the most ended jobs, whose share of failures is to be
+    held against their share of jobs; `failures`: those with the most failures, a choice that selects on what is
+    counted. top_share: a fraction; owners_in_top: so many of the owners with an ended job, rounded up. Equal owners by
+    name.
     """
     rows = []
-    for owner_by, counts in _counts(jobs, runs):
+    for owner_by, counts in owners.items():
         counts = counts.filter(pl.col("ended") > 0)
         if not counts.height:
             continue
@@ -109,27 +139,6 @@ def concentration(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
                     }
                 )
     return pl.DataFrame(rows, schema=CONCENTRATION_SCHEMA, orient="row")
-
-
-def _counts(jobs: pl.DataFrame, runs: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s)."""
-    failed = runs.filter("failed").group_by("job").agg(failed_runs=pl.len(), failed_gpu=gpu_time().sum())
-    known = jobs.with_row_index("job").with_columns(pl.col("job").cast(pl.Int64))
-    known = known.join(failed, on="job", how="left", maintain_order="left")
-    for owner_by in OWNERS:
-        counts = (
-            known.filter(pl.col(owner_by).is_not_null())
-            .group_by(owner=owner_by)
-            .agg(
-                ended=pl.col("outcome").is_in(["success", "failure"]).sum(),
-                failures=(pl.col("outcome") == "failure").sum(),
-                failed_runs=pl.col("failed_runs").sum(),
-                failed_gpu=pl.col("failed_gpu").sum(),
-            )
-            .sort("owner")
-        )
-        if counts.height:
-            yield owner_by, counts
 
 
 def _hours(milli_s: pl.Series) -> pl.Series:

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from ttf.jobs import GPU_BUCKETS, whole_gpus
+from ttf.runs import in_sequence
 from ttf.stats.exact import parts_of, percentile, total
 
 MOST_ACCOUNTS = 20
@@ -93,13 +94,8 @@ def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
         .join(of_jobs, on="job_id", how="left", maintain_order="left", validate="m:1")
         .drop("job_id")
     )
-    in_order = (pl.col("job") > pl.col("job").shift(1)) | (
-        (pl.col("job") == pl.col("job").shift(1)) & (pl.col("attempt") > pl.col("attempt").shift(1))
-    )
-    # They mostly are already, and looking is cheaper than sorting.
-    if not tries.select(in_order.fill_null(True).all()).item():
-        tries = tries.sort("job", "attempt")
-    return tries.drop("attempt").hstack(told[tries["job"]])
+    tries = in_sequence(tries).drop("attempt")
+    return tries.hstack(told[tries["job"]])
 
 
 def waits(tries: pl.DataFrame) -> pl.DataFrame:

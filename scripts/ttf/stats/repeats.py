@@ -1,7 +1,9 @@
 """How failures repeat: the next job of a group after a failure and after a success, and the time to a first failure."""
 
+import numpy as np
 import polars as pl
 
+from ttf.stats.exact import INT64_LIMIT, dot
 from ttf.stats.shares import wilson_interval
 from ttf.stats.survival import survival_tables
 
@@ -48,13 +50,15 @@ def repeats(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     the first start to the end of the first failed run.
     n: jobs (times: groups or jobs); events: those of them that count. What cannot be computed is blank, with a reason.
     """
-    ended = jobs.filter(pl.col("outcome").is_in(["success", "failure"])).with_columns(
-        failed=pl.col("outcome") == "failure"
-    )
     rows = []
     for group_by in GROUPS:
         if group_by in jobs.columns and jobs[group_by].count():
-            rows += _of_groups(ended.filter(pl.col(group_by).is_not_null()).rename({group_by: "group"}), group_by)
+            ended = pl.col("outcome").is_in(["success", "failure"]) & pl.col(group_by).is_not_null()
+            # Which number a group has does not matter: it is counted by, never shown.
+            group = pl.col(group_by).cast(pl.Categorical).to_physical().cast(pl.Int64)
+            failed = pl.col("outcome") == "failure"
+            of_groups = jobs.select("start_s", "end_s", group=group, failed=failed, ended=ended).filter("ended")
+            rows += _of_groups(of_groups, group_by)
     times = _of_runs(runs)
     if times.height:
         rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(times)})
@@ -65,43 +69,52 @@ def repeats(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
 def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
     """The jobs with a job before them, as group, failed, before (whether that one failed): the rule of `repeats`.
 
-    ended: group, failed, start_s, end_s (null: such a job comes before no other, and none before it).
+    ended: group (Int64, not negative), failed, start_s, end_s (null: such a job comes before no other, and none before
+    it). By starts.
+    Raises OverflowError where groups and seconds together do not fit 63 bits.
     """
-    ends = (
-        ended.drop_nulls(["end_s"]).group_by("group", "end_s").agg(before=pl.col("failed").any()).sort("end_s", "group")
+    first_s, last_s, groups = (
+        ended.select(pl.min_horizontal("start_s", "end_s").min()).item() or 0,
+        ended.select(pl.max_horizontal("start_s", "end_s").max()).item() or 0,
+        (ended["group"].max() or 0) + 1,
     )
-    starts = ended.drop_nulls("start_s").select("group", "failed", "start_s").sort("start_s")
-    return (
-        starts.join_asof(
-            ends,
-            left_on="start_s",
-            right_on="end_s",
-            by="group",
-            strategy="backward",
-            allow_exact_matches=False,
-            check_sortedness=False,
-        )
-        .drop_nulls("before")
-        .select("group", "failed", "before")
-    )
+    width = last_s - first_s + 1
+    if 2 * width * groups >= INT64_LIMIT:
+        raise OverflowError("too many groups over too long a time")
+
+    # Group, second and failure in one number: the last of several ends in one second is a failure if any of them is.
+    def moments(time: str) -> np.ndarray:
+        packed = 2 * (pl.col("group") * width + pl.col(time) - first_s) + pl.col("failed")
+        return np.sort(ended.select(packed.drop_nulls()).to_series().to_numpy())
+
+    starts, ends = moments("start_s"), moments("end_s")
+    place = np.searchsorted(ends, starts & ~1) - 1
+    before = ends[place] if ends.size else np.zeros_like(starts)
+    group = starts // (2 * width)
+    known = (place >= 0) & (before // (2 * width) == group)
+    columns = {"group": group, "failed": starts % 2 == 1, "before": before % 2 == 1}
+    return pl.DataFrame({name: column[known] for name, column in columns.items()})
 
 
 def share_over_groups(members: pl.DataFrame) -> dict:
     """The share of members that hit, with its interval: n, groups, events, estimate, ci_low, ci_high, reason.
 
-    members: group, hit (Boolean). The variance of hits / n between groups, of which sizes are random too (Cochran 1977,
-    section 2.11), gives the effective number of members n_eff = p (1 - p) / variance, at most n; a share of 0 or 1,
-    where it is 0, has as many as groups. The interval is Wilson's with p n_eff of n_eff.
+    members: group (Int64, not negative), hit (Boolean). The variance of hits / n between groups, of which sizes are
+    random too (Cochran 1977, section 2.11), gives the effective number of members n_eff = p (1 - p) / variance, at
+    most n; a share of 0 or 1, where it is 0, has as many as groups. The interval is Wilson's with p n_eff of n_eff.
     """
-    by_group = members.group_by("group").agg(n=pl.len().cast(pl.Int128), hits=pl.col("hit").sum().cast(pl.Int128))
-    n, hits, groups = members.height, int(members["hit"].sum()), by_group.height
+    group = members["group"].to_numpy()
+    n_of = np.bincount(group)
+    hits_of = np.bincount(group[members["hit"].to_numpy()], minlength=n_of.size)
+    n, hits, groups = members.height, int(hits_of.sum()), int(np.count_nonzero(n_of))
     row = {"n": n, "groups": groups, "events": hits}
     if n == 0:
         return row | {"reason": NOTHING_BEFORE}
     row |= {"estimate": hits / n}
     if groups == 1:
         return row | {"reason": ONE_GROUP}
-    squares = by_group.select(((pl.col("hits") * n - pl.col("n") * hits) ** 2).sum()).item()
+    # The sum of (hits_g n - n_g hits)^2, in whole numbers.
+    squares = n * n * dot(hits_of, hits_of) - 2 * n * hits * dot(hits_of, n_of) + hits * hits * dot(n_of, n_of)
     if hits in (0, n):
         effective = float(groups)
     else:
@@ -131,30 +144,26 @@ def _of_groups(ended: pl.DataFrame, group_by: str) -> list[dict]:
         "failure_after_success": known.filter(~pl.col("before")).select("group", hit="failed"),
     }
     rows += [{"measure": name, "unit": "share"} | share_over_groups(members) for name, members in parts.items()]
-    lives = (
-        ended.group_by("group")
-        .agg(
-            begin_s=pl.col("start_s").min(),
-            failed_s=pl.col("end_s").filter("failed").min(),
-            seen_s=pl.col("end_s").max(),
-        )
-        .drop_nulls(["begin_s", "seen_s"])
-    )
-    rows.append({"groups": groups} | _first_failure(lives))
+    rows.append({"groups": groups} | _first_failure(_times(ended, "group")))
     return [{"group_by": group_by} | row for row in rows]
 
 
 def _of_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """Jobs of several runs, from the first start to the end of the first run that failed."""
+    # A job's runs stand together.
+    job = pl.col("job")
+    return _times(runs.filter(job.eq_missing(job.shift(1)) | job.eq_missing(job.shift(-1))), "job")
+
+
+def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
+    """begin_s, failed_s, seen_s of each group: first start, end of the first failure, last end."""
     return (
-        runs.group_by("job")
+        ended.group_by(group_by)
         .agg(
-            runs=pl.len(),
             begin_s=pl.col("start_s").min(),
             failed_s=pl.col("end_s").filter("failed").min(),
             seen_s=pl.col("end_s").max(),
         )
-        .filter(pl.col("runs") > 1)
         .drop_nulls(["begin_s", "seen_s"])
     )
 
