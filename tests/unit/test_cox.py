@@ -61,6 +61,16 @@ def test_estimates_are_those_of_statsmodels(seed, longest):
     assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
 
 
+def test_every_life_with_a_covariate_of_its_own():
+    seconds, failed, _, type_ = simulated(n=300)
+    columns = [np.random.default_rng(7).normal(size=300), type_ == 1]
+    found = fit(Lives(seconds, failed, columns))
+    design = np.column_stack(columns).astype(float)
+    reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(method="newton", tol=1e-12)
+    assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
+    assert np.sqrt(np.diag(found.covariance)) == pytest.approx(reference.bse, abs=1e-9)
+
+
 def proportionality_written_out(seconds, failed, columns, coefficients, group):
     """The score test of coefficients that change with the rank of the event: no ties, one event after the other."""
     x = np.column_stack(columns).astype(float)

@@ -1,13 +1,17 @@
 """What multiplies the hazard: Cox regression by partial likelihood, on every life and not on a sample of them.
 
-statsmodels' PHReg takes 22 s for a million lives and three covariates; this takes about a second, and the tests compare
-the two. Of the likelihood's sums over risk sets, those of vectors are cumulative sums over lives sorted by age; that of
-matrices is one weighted product, as every life counts with the baseline hazard of the time it was at risk.
+statsmodels' PHReg takes 22 s for a million lives and three covariates; this takes about half a second, and the tests
+compare the two. Of the likelihood's sums over risk sets, those of vectors are cumulative sums by age; that of matrices
+is one weighted product, as every life counts with the baseline hazard of the time it was at risk. Lives alike in their
+covariates go together.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
+
+from ttf.stats.order import first_of_each, numbered, sorted_pairs
 
 MOST_STEPS = 30
 MOST_HALVINGS = 12
@@ -33,31 +37,49 @@ class Fit:
 
 
 class Lives:
-    """Lives sorted by age, and where in that order each event and its risk set stand.
+    """Lives by age and by what is alike in their covariates, and where among them each event and its risk set stand.
 
     seconds: Int64 durations, failed: whether the life ended by the event; both of n lives, in any order. columns: the
     covariates, each an array of n numbers or truths. Raises NoFit where nothing failed.
+
+    Lives alike in every column have one hazard: sums over lives are sums over these groups (columns: of each, `group`:
+    of each event) and, for the risk sets, over the lives of a group that are there at the same events (rows: their
+    `row_group`, how many lives, and the events' ages that they see).
     """
 
     def __init__(self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray]) -> None:
-        order = np.argsort(seconds, kind="stable")
-        seconds, failed = seconds[order], failed[order]
-        self.columns = [column[order] for column in columns]
-        self.events = np.flatnonzero(failed)
-        if not self.events.size:
+        if not failed.any():
             raise NoFit("no events: every life is censored")
-        ages, self.starts, ties = np.unique(seconds[self.events], return_index=True, return_counts=True)
+        group = numbered(*map(_codes, columns))
+        example = np.zeros(int(group.max()) + 1, np.int64)
+        example[group] = np.arange(group.size)
+        self.columns = [column[example] for column in columns]
+        self.groups = example.size
+        seconds, code = sorted_pairs(seconds, 2 * group + failed)
+        failed, group = code % 2 == 1, code // 2
+        self.group = group[failed]
+        ages, self.starts, ties = np.unique(seconds[failed], return_index=True, return_counts=True)
         self.tie = np.repeat(np.arange(ages.size), ties)
         # Efron: of d lives that end at one age, the second left a risk set of which the first had gone by 1 / d, ...
-        self.gone = (np.arange(self.events.size) - self.starts[self.tie]) / ties[self.tie]
-        self.first_at_risk = np.searchsorted(seconds, ages)
-        self.ages_seen = np.searchsorted(ages, seconds, side="right")
+        self.gone = (np.arange(self.group.size) - self.starts[self.tie]) / ties[self.tie]
+        row = np.sort(np.searchsorted(ages, seconds, side="right") * self.groups + group)
+        first = first_of_each(row)
+        self.lives = np.diff(first, append=row.size)
+        self.ages_seen, self.row_group = np.divmod(row[first], self.groups)
+        self.first_at_risk = np.searchsorted(self.ages_seen, np.arange(1, ages.size + 1))
         # The rank of an event among all events, equal ones at the middle of theirs, from -1/2 to 1/2.
         rank = self.starts[self.tie] + (ties[self.tie] - 1) / 2
-        self.rank = rank / max(self.events.size - 1, 1) - 0.5
+        self.rank = rank / max(self.group.size - 1, 1) - 0.5
 
     def at(self, coefficients: np.ndarray) -> "State":
         return State(self, coefficients)
+
+
+def _codes(column: np.ndarray) -> np.ndarray:
+    """A whole number for each distinct value."""
+    if column.dtype == np.bool_:
+        return column.astype(np.int64)
+    return np.searchsorted(pl.Series(column).unique().sort().to_numpy(), column)
 
 
 class State:
@@ -65,7 +87,7 @@ class State:
 
     def __init__(self, lives: Lives, coefficients: np.ndarray) -> None:
         self.lives = lives
-        predictor = np.zeros(lives.ages_seen.size)
+        predictor = np.zeros(lives.groups)
         for column, coefficient in zip(lives.columns, coefficients, strict=True):
             predictor += coefficient * column
         highest = float(predictor.max())
@@ -73,29 +95,31 @@ class State:
         # Relative to the highest, no hazard overflows.
         self.hazard = np.exp(predictor - highest)
         self.at_risk = self._over_risk_sets(self.hazard)
-        self.loglik = float((predictor[lives.events] - highest - np.log(self.at_risk)).sum())
+        self.loglik = float(((predictor - highest)[lives.group] - np.log(self.at_risk)).sum())
         # The mean of each column over the risk set of each event, weighted by hazard.
         self.means = [self._over_risk_sets(self.hazard * column) / self.at_risk for column in lives.columns]
-        self.residuals = [column[lives.events] - mean for column, mean in zip(lives.columns, self.means, strict=True)]
 
     def _over_risk_sets(self, values: np.ndarray) -> np.ndarray:
-        """The sum of `values` over the risk set of each event."""
+        """The sum over the risk set of each event of a value that lives of one group share."""
         lives = self.lives
-        still_there = np.cumsum(values[::-1])[::-1][lives.first_at_risk]
-        ending = np.add.reduceat(values[lives.events], lives.starts)
+        of_rows = lives.lives * values[lives.row_group]
+        still_there = np.cumsum(of_rows[::-1])[::-1][lives.first_at_risk]
+        ending = np.add.reduceat(values[lives.group], lives.starts)
         return still_there[lives.tie] - lives.gone * ending[lives.tie]
 
     def score(self, weight: np.ndarray | float = 1.0) -> np.ndarray:
         """The sum of the events' (Schoenfeld) residuals, each times its weight."""
-        return np.array([(weight * residual).sum() for residual in self.residuals])
+        each = zip(self.lives.columns, self.means, strict=True)
+        return np.array([(weight * (column[self.lives.group] - mean)).sum() for column, mean in each])
 
     def information(self, weight: np.ndarray | float = 1.0) -> np.ndarray:
         """The sum over events of the covariance of the columns in the risk set, each times its weight."""
         lives = self.lives
         share = weight / self.at_risk
         by_age = np.concatenate(([0.0], np.cumsum(np.add.reduceat(share, lives.starts))))
-        passed = by_age[lives.ages_seen]
-        passed[lives.events] -= np.add.reduceat(share * lives.gone, lives.starts)[lives.tie]
+        passed = np.bincount(lives.row_group, lives.lives * by_age[lives.ages_seen], lives.groups)
+        not_passed = np.add.reduceat(share * lives.gone, lives.starts)[lives.tie]
+        passed -= np.bincount(lives.group, not_passed, lives.groups)
         passed *= self.hazard
         size = len(lives.columns)
         matrix = np.empty((size, size))
