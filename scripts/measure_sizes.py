@@ -2,6 +2,8 @@
 
 from ttf.entry import run_rule
 
+OF_LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes")
+
 
 def main(snakemake):
     import polars as pl
@@ -15,10 +17,10 @@ def main(snakemake):
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.over_time import failure_rate_over_time, with_domains
     from ttf.stats.survival import survival_tables
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
-    lives = pl.read_parquet(snakemake.input.lives)
+    lives = read_columns(snakemake.input.lives, [*OF_LIVES, *params.strata])
     basis = lives["basis"].first()
     if params.gives == "jobs":
         nodes = pl.read_parquet(snakemake.input.nodes)
@@ -38,7 +40,8 @@ def main(snakemake):
     told, cause_is = lives, "cause"
     if basis == "proxy" and "reasons" in dict(snakemake.input.items()):
         # Nothing lays a failure to a cause but the words and codes that the taxonomy reads.
-        told, cause_is = with_domains(lives, pl.read_parquet(snakemake.input.reasons)), "domain"
+        named = lives.hstack(read_columns(snakemake.input.lives, ["unit_id", "life_id"]))
+        told, cause_is = with_domains(named, pl.read_parquet(snakemake.input.reasons)), "domain"
     over_time = failure_rate_over_time(told, basis, gpus_a_node, cause_is)
     write_csv(over_time, output.failure_rate_over_time)
     strata = strata_in(lives, params.strata)

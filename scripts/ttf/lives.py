@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.jobs import observed_s
+from ttf.tables import read_columns
 
 # What ends a job; each competes with the others.
 ENDS = ("failure", "success", "cancelled")
@@ -69,8 +70,7 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
 
 def read_lives(path: str | Path, *columns: str) -> pl.DataFrame:
     """Of the lives in a Parquet file those of the columns that it has, in the order given."""
-    names = pl.read_parquet_schema(path)
-    return pl.read_parquet(path, columns=[name for name in dict.fromkeys(columns) if name in names])
+    return read_columns(path, columns)
 
 
 def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:

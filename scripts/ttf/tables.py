@@ -1,6 +1,6 @@
 """Writing and reading the tables of the results contract: one way, so that the same numbers give the same bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -100,7 +100,7 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
     A trace's format decides which extras its tables have: `recurrence_group` or measured use, for one.
     """
     there = pl.read_parquet_schema(path)
-    return pl.read_parquet(path, columns=[name for name in columns if name in there])
+    return pl.read_parquet(path, columns=[name for name in dict.fromkeys(columns) if name in there])
 
 
 def read_csv(path: str | Path) -> pl.DataFrame:
@@ -109,6 +109,21 @@ def read_csv(path: str | Path) -> pl.DataFrame:
     # The statistic of a test is a number; that of drift.csv is what was compared, such as a median.
     text = _TEXT | {"statistic"} if "effect_name" in names else _TEXT
     return pl.read_csv(path, schema={name: _dtype(name, text) for name in names})
+
+
+class Tables(dict):
+    """The tables of the contract by the names that they have among a rule's inputs; each is read when it is asked for.
+
+    files: the inputs, which may be other things too.
+    """
+
+    def __init__(self, files: Mapping) -> None:
+        super().__init__()
+        self.files = {name: path for name, path in files.items() if str(path).endswith(".csv")}
+
+    def __missing__(self, name: str) -> pl.DataFrame:
+        self[name] = read_csv(self.files[name])
+        return self[name]
 
 
 def _dtype(name: str, text: set[str]) -> type[pl.DataType]:

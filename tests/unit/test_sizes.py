@@ -6,6 +6,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.api as sm
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from ttf.stats.sizes import (
     mttf_by_gpus,
     node_failure_rate,
     node_gpus,
+    poisson_line,
     projected_mttf_s,
     size_law,
     sums_by_nodes,
@@ -385,3 +387,16 @@ def test_the_chart_without_failures_and_without_jobs():
     none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None)
     empty = mttf_by_gpus_chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
     assert empty.empty == "no life has a GPU"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_line_is_the_one_of_a_generalised_linear_model(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes, exposure_s = np.arange(1, 30) ** 2, rng.integers(1, 10**9, 29)
+    failures = rng.poisson(1e-7 * exposure_s * nodes**0.8)
+    design = sm.add_constant(np.log(nodes))
+    fit = sm.GLM(failures, design, family=sm.families.Poisson(), offset=np.log(exposure_s)).fit()
+    line = poisson_line(failures, nodes, exposure_s)
+    assert line.converged
+    assert (line.slope, line.slope_se) == pytest.approx((fit.params[1], fit.bse[1]), rel=1e-10)
+    assert line.fitted == pytest.approx(fit.fittedvalues, rel=1e-10)

@@ -1,6 +1,7 @@
 """Tables of the results contract: the same numbers give the same bytes, and are read as they were written."""
 
 import math
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,7 +11,7 @@ from ttf.agreement import runtime_agreement
 from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.outcomes import OUTCOME_COLUMNS
 from ttf.stats import correlation, lifetimes, mttf, run_times, shares, survival
-from ttf.tables import read_csv, write_csv, write_parquet
+from ttf.tables import Tables, read_columns, read_csv, write_csv, write_parquet
 
 ACCOUNT = {"table": pl.String} | dict.fromkeys(("rows_read", "rows_kept", "rows_quarantined"), pl.Int64)
 # Survival's times are whole in memory and floats in the files of other rules: one name, one type when read.
@@ -82,3 +83,16 @@ def test_parquet_does_not_depend_on_the_pieces(tmp_path):
     write_parquet(frame, tmp_path / "whole")
     write_parquet(pl.concat([frame.head(3), frame.tail(7)], rechunk=False), tmp_path / "pieces")
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
+
+
+def test_columns_that_a_file_does_not_have_are_left_out(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_parquet(tmp_path / "some.parquet")
+    assert read_columns(tmp_path / "some.parquet", ["c", "x", "a", "c"]).rows(named=True) == [{"c": 3, "a": 1}]
+
+
+def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+    write_csv(pl.DataFrame({"n": [1]}), tmp_path / "a.csv")
+    tables = Tables({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv", "jobs": tmp_path / "jobs.parquet"})
+    assert tables["a"] is tables["a"] and tables["a"]["n"].to_list() == [1]
+    with pytest.raises(KeyError):
+        tables["jobs"]

@@ -4,8 +4,8 @@ After Kokolis et al. (HPCA 2025): a job of N nodes fails N times as often as a n
 failures per node-day its mean time to failure is 1 / (N r_f). Whether the data agree is what `size_law` tests.
 """
 
-import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,8 @@ FEWEST_FAILURES = 30
 FEWEST_FITTED = 5
 CONFIDENCES = (0.9, 0.95)
 EXPECTED_SLOPE = -1.0
+# A fit has converged when its deviance moves by no more.
+MOST_STEPS, STILL = 100, 1e-8
 
 SUMS_SCHEMA = {"nodes": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64, "exposure_s": pl.Int64}
 BY_GPUS_SCHEMA = {
@@ -264,24 +266,14 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
     shared |= {"confidence": confidence, "expected_slope": EXPECTED_SLOPE}
     why = _no_slope(sums)
     if not why:
-        # Here, as its import takes a second, which few small traces need.
-        import statsmodels.api as sm
-        from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
-
-        log_nodes = np.log(sums["nodes"].to_numpy())
-        design = np.column_stack([np.ones(sums.height), log_nodes - log_nodes.mean()])
-        failures, offset = sums["failures"].to_numpy(), np.log(sums["exposure_s"].to_numpy())
-        # Sizes that the line goes through, as it does through any two, are no separation and leave no residual.
-        with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-            warnings.simplefilter("ignore", PerfectSeparationWarning)
-            fit = sm.GLM(failures, design, family=sm.families.Poisson(), offset=offset).fit()
-        shared["converged"] = bool(fit.converged)
+        fit = poisson_line(*(sums[name].to_numpy() for name in ("failures", "nodes", "exposure_s")))
+        shared["converged"] = fit.converged
         why = None if fit.converged else "the Poisson regression did not converge"
     if why:
         rows = [shared | {"model": model, "reason": why} for model in ("poisson", "quasi_poisson")]
         return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
-    shared |= _goodness(failures, fit.fittedvalues)
-    slope, error, dispersion = -float(fit.params[1]), float(fit.bse[1]), shared["dispersion"]
+    shared |= _goodness(sums["failures"].to_numpy(), fit.fitted)
+    slope, error, dispersion = -fit.slope, fit.slope_se, shared["dispersion"]
     rows = [shared | {"model": "poisson"} | _line(slope, error, confidence)]
     if dispersion is None:
         rows.append(shared | {"model": "quasi_poisson", "reason": "too few failures to tell their dispersion"})
@@ -289,6 +281,42 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
         widened = error * max(dispersion, 1.0) ** 0.5
         rows.append(shared | {"model": "quasi_poisson"} | _line(slope, widened, confidence))
     return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
+
+
+@dataclass(frozen=True)
+class PoissonLine:
+    """The regression of failure rates on log nodes. fitted: the failures expected at each size."""
+
+    slope: float
+    slope_se: float
+    fitted: np.ndarray
+    converged: bool
+
+
+def poisson_line(failures: np.ndarray, nodes: np.ndarray, exposure_s: np.ndarray) -> PoissonLine:
+    """Log failures per second as a line in log nodes, by maximum likelihood: iteratively reweighted least squares.
+
+    Arrays of one length, a size each: exposure above 0, some failures, nodes that are not all alike.
+    """
+    # As statsmodels' GLM does it, whose import takes a second; the tests compare the two.
+    log_nodes, offset = np.log(nodes), np.log(exposure_s)
+    design = np.column_stack([np.ones(nodes.size), log_nodes - log_nodes.mean()])
+    fitted = (failures + failures.mean()) / 2
+    deviance = _deviance(failures, fitted)
+    converged = False
+    for _ in range(MOST_STEPS):
+        root = np.sqrt(fitted)
+        inverse = np.linalg.pinv(design * root[:, None])
+        line = inverse @ (root * (np.log(fitted) + failures / fitted - 1 - offset))
+        fitted, before = np.exp(design @ line + offset), deviance
+        deviance = _deviance(failures, fitted)
+        if converged := bool(abs(deviance - before) <= STILL):
+            break
+    return PoissonLine(float(line[1]), float(np.sqrt(inverse[1] @ inverse[1])), fitted, converged)
+
+
+def _deviance(failures: np.ndarray, fitted: np.ndarray) -> float:
+    return 2 * float(np.sum(xlogy(failures, failures / fitted) - (failures - fitted)))
 
 
 def _line(slope: float, error: float, confidence: float) -> dict[str, float]:
@@ -317,8 +345,7 @@ def _goodness(failures: np.ndarray, fitted: np.ndarray) -> dict[str, float | int
     if df < 1:
         return {"deviance": None, "df": None, "dispersion": None}
     o, e = np.array(seen), np.array(expected)
-    deviance = 2 * float(np.sum(xlogy(o, o / e) - (o - e)))
-    return {"deviance": deviance, "df": df, "dispersion": float(np.sum((o - e) ** 2 / e)) / df}
+    return {"deviance": _deviance(o, e), "df": df, "dispersion": float(np.sum((o - e) ** 2 / e)) / df}
 
 
 def _no_slope(sums: pl.DataFrame) -> str | None:
