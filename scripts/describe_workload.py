@@ -2,6 +2,12 @@
 
 from ttf.entry import run_rule
 
+OF_JOBS = (
+    *("task", "user", "account", "recurrence_group", "outcome", "gpu_type"),
+    *("submit_s", "start_s", "queue_s", "runtime_s", "wall_s", "trace_end_s"),
+    *("gpu_milli", "cpu_milli", "mem_mib", "size", "gpu_used_milli", "cpu_used_milli", "mem_used_mib"),
+)
+
 
 def main(snakemake):
     from pathlib import Path
@@ -15,9 +21,9 @@ def main(snakemake):
     from ttf.stats.machine_load import machine_load
     from ttf.stats.submissions import submissions
     from ttf.stats.waits import wait_share
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
-    jobs = pl.read_parquet(snakemake.input.jobs)
+    jobs = read_columns(snakemake.input.jobs, OF_JOBS)
     nodes = pl.read_parquet(snakemake.input.nodes)
     output, params = snakemake.output, snakemake.params
     raw = {}

@@ -4,7 +4,6 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
-    import polars as pl
     from ttf.charts.contour import contour_chart
     from ttf.charts.ettr import ettr_by_gpus
     from ttf.charts.figure import Study
@@ -13,11 +12,12 @@ def main(snakemake):
     from ttf.stats.contour import ettr_contour
     from ttf.stats.job_runs import queue_of
     from ttf.stats.plans import Habits, assumptions, mitigation_table, node_rate, plan_tables
-    from ttf.tables import read_csv, write_csv
+    from ttf.tables import read_columns, read_csv, write_csv
 
     params, output = snakemake.params, snakemake.output
     asked = params.ettr
-    jobs = pl.read_parquet(snakemake.input.jobs) if "jobs" in dict(snakemake.input.items()) else None
+    given = dict(snakemake.input.items())
+    jobs = read_columns(given["jobs"], ["queue_s", "gpu_milli"]) if "jobs" in given else None
     rates = read_csv(snakemake.input.rate)
     rate, queue = node_rate(rates), queue_of(jobs, asked.get("queue_s"))
     habits = [

@@ -2,6 +2,11 @@
 
 from ttf.entry import run_rule
 
+OF_JOBS = (
+    *("user", "outcome", "gpu_milli", "runtime_from", "negative_queue"),
+    *("submit_s", "start_s", "queue_s", "runtime_s", "trace_end_s"),
+)
+
 
 def main(snakemake):
     import json
@@ -13,14 +18,14 @@ def main(snakemake):
     from ttf.numbers.analyses import NUMBERS
     from ttf.numbers.metrics import Metrics
     from ttf.numbers.quality import of_quality
-    from ttf.tables import read_csv
+    from ttf.tables import Tables, read_columns
 
-    tables = {name: read_csv(path) for name, path in snakemake.input.items() if str(path).endswith(".csv")}
+    tables = Tables(dict(snakemake.input.items()))
     metrics = Metrics()
     of_jobs.of_rows(metrics, tables["account"])
     of_quality(metrics, tables["anomalies"], tables["statistics"], tables["validation"])
     if "jobs" in dict(snakemake.input.items()):
-        jobs = pl.read_parquet(snakemake.input.jobs)
+        jobs = read_columns(snakemake.input.jobs, OF_JOBS)
         of_jobs.of_jobs(metrics, jobs, pl.read_parquet(snakemake.input.nodes))
         of_jobs.of_agreement(metrics, tables["agreement"])
         of_jobs.of_outcomes(metrics, tables["outcomes"])

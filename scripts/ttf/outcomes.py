@@ -26,7 +26,7 @@ OUTCOME_COLUMNS = {
 }
 
 
-def split_outcomes(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
     """The jobs by outcome: every job is in one of success, failure, unresolved, cancelled."""
     return {name: jobs.filter(pl.col("outcome").is_in(outcomes)) for name, outcomes in SPLIT.items()}
 
