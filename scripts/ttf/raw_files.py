@@ -6,6 +6,7 @@ goes on behind an archive names a file in it: `traces.tar.gz/log.csv`.
 
 import gzip
 import lzma
+import os
 import stat
 import tarfile
 import zipfile
@@ -16,7 +17,9 @@ from pathlib import Path, PurePosixPath
 from ttf.errors import StudyError
 
 # Large enough that a block's fixed costs vanish, small enough that the allocator reuses its memory.
-BLOCK_BYTES = 8 * 1024 * 1024
+BLOCK_BYTES = 16 * 1024 * 1024
+# A plain file is looked into so far for the end of a line, so that a piece of it is a block as it stands.
+NEAR_BYTES = 1 << 16
 # Longer than any line of a table: a file without line ends is not read into memory whole to find that out.
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 # No table of any trace comes near it; a small archive made to fill a disk does, and a server that never stops.
@@ -59,8 +62,9 @@ def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[byte
         if not cut or size < block_bytes:
             pieces.append(chunk)
             continue
-        block = b"".join((*pieces, memoryview(chunk)[:cut]))
-        pieces, size = [chunk[cut:]], after_last_line
+        rest = chunk[cut:]
+        block = b"".join((*pieces, memoryview(chunk)[:cut])) if pieces or rest else chunk
+        pieces, size = [rest] if rest else [], after_last_line
         checked = checked or is_a_table(path, block)
         yield _with_plain_line_ends(block)
     rest = b"".join(pieces)
@@ -172,9 +176,24 @@ def _unpacked(path: Path, ending: str, size: int) -> Iterator[bytes]:
     if ending == ".zst":
         yield from _unpacked_zstd(path)
         return
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(ending, open)
-    with opener(path, "rb") as stream:
+    if not ending:
+        yield from _plain(path, size)
+        return
+    with {".gz": gzip.open, ".xz": lzma.open}[ending](path, "rb") as stream:
         while chunk := stream.read(size):
+            yield chunk
+
+
+def _plain(path: Path, size: int) -> Iterator[bytes]:
+    """A plain file in pieces that end with a line, unless the line's end is far off."""
+    start = 0
+    with path.open("rb") as file:
+        while True:
+            after = os.pread(file.fileno(), NEAR_BYTES, start + size)
+            chunk = os.pread(file.fileno(), size + after.find(b"\n") + 1, start)
+            if not chunk:
+                return
+            start += len(chunk)
             yield chunk
 
 

@@ -1,7 +1,8 @@
 """Raw tables against their schema: every row is either typed and kept, or put aside with the rule it broke.
 
 A table's schema (workflow/schemas/tables/<format>.yaml) names the columns in file order, their types and the rules of a
-row. Checks run on whole blocks; single lines are looked at only in blocks where something is wrong.
+row. A block in which nothing is wrong, as nearly all are, is read at once, its numbers as numbers; any other goes the
+careful way, column by column as text and where need be line by line. Both ways give the same rows.
 """
 
 import csv
@@ -9,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 
@@ -27,12 +29,15 @@ ASIDE_SCHEMA = {
 LONGEST_TEXT_SHOWN = 500
 LONGEST_TEXT_IN_A_MESSAGE = 160
 FIRST_LINES = 5
+BROKEN = "breaks a rule"
 # The largest values of a stored column, unless its schema says otherwise: far beyond any trace (a time in milliseconds
 # is caught), and small enough that a sum over a column stays within 64 bits.
 LATEST_SECOND = 10**11
 LARGEST_NUMBER = 10**9
 
 _BOM = b"\xef\xbb\xbf"
+# From this size on a block's marks are worth picking out.
+_LARGE_BLOCK = 1 << 20
 # Stands in for the delimiter once quotes have been taken off: a character that no table of text holds.
 _UNQUOTED_DELIMITER = b"\x1f"
 
@@ -82,6 +87,11 @@ class Column:
             0 if self.is_whole and self.minimum is None else self.minimum,
             largest if self.maximum is None else self.maximum,
         )
+
+    @property
+    def is_plain_number(self) -> bool:
+        """Whether its text is a number or blank, with no words for no value and nothing to be told of a format."""
+        return self.type not in ("text", "time") and set(self.blank) <= {""}
 
     @property
     def is_read(self) -> bool:
@@ -197,6 +207,9 @@ def read_block(
     block: bytes, columns: tuple[Column, ...], schema: TableSchema
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """The rows of one block, kept and put aside, with line numbers from 0; and the number of its lines."""
+    kept = sound_rows(block, columns, schema)
+    if kept is not None:
+        return kept, pl.DataFrame(schema=ASIDE_SCHEMA), kept.height
     numbers, text, delimiter, broken, lines = _whole_lines(block, columns, schema)
     frame = _parse(text, columns, delimiter).with_columns(line=numbers)
     kept, failed = check_rows(frame, columns, schema)
@@ -207,6 +220,54 @@ def read_block(
         failed = failed.with_columns(table=pl.lit(schema.name), text=pl.Series(texts))
         aside = pl.concat([aside, failed.select(*ASIDE_SCHEMA)]).sort("line")
     return kept, aside, lines
+
+
+def sound_rows(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -> pl.DataFrame | None:
+    """The rows of a block all of whose lines are rows that keep every rule, as read_block gives them.
+
+    None where that is not so, or not plain to see.
+    """
+    delimiter = schema.delimiter.encode()
+    marks = _marks(block, delimiter)
+    lines = _lines_of_whole_rows(marks, delimiter, len(columns))
+    # Polars reads past blanks before a number; as text they make it none.
+    has_blanks = b" " in marks or b"\t" in marks
+    types, views, checked = _sound_plan(columns, schema, with_numbers=not has_blanks)
+    is_in_doubt = (
+        not lines
+        or b"\r" in marks
+        or (schema.quoted and b'"' in marks)
+        or _is_mistakable(block)
+        or not _is_utf8(block)
+        # A header row has a word where a number stands; where none does, it must be looked for.
+        or (pl.Float64 not in types.values() and _has_header(block, columns, schema, delimiter))
+    )
+    if is_in_doubt:
+        return None
+    rows = pl.scan_csv(block, has_header=False, schema=types, separator=schema.delimiter, quote_char=None, glob=False)
+    try:
+        rows = rows.select(views).select(checked).collect(engine="streaming")
+    except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):  # a number that is none, or far too large
+        return None
+    if rows[BROKEN].any():
+        return None
+    return rows.drop(BROKEN).insert_column(0, pl.int_range(lines, dtype=pl.Int64, eager=True).alias("line"))
+
+
+@lru_cache(maxsize=8)
+def _sound_plan(
+    columns: tuple[Column, ...], schema: TableSchema, with_numbers: bool
+) -> tuple[dict[str, type[pl.DataType]], list[pl.Expr], list[pl.Expr]]:
+    """What columns are read as, their views (see _views), and what is made of these: what is stored, and BROKEN."""
+    read = [column for column in columns if column.is_read]
+    numbers = [column for column in read if with_numbers and column.is_plain_number]
+    types = dict.fromkeys((column.name for column in columns), pl.String)
+    types |= dict.fromkeys((column.name for column in numbers), pl.Float64)
+    return (
+        types,
+        _views(read, numbers),
+        [*_stored_columns(columns, schema), _is_broken(_rules_of_rows(columns, schema))],
+    )
 
 
 def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
@@ -308,16 +369,15 @@ def _whole_lines(
     Then the other lines, put aside, and the number of lines in the block.
     """
     delimiter = schema.delimiter.encode()
-    separators = block.translate(None, bytes(set(range(256)) - set(delimiter + b"\n")))
-    lines = separators.count(b"\n")
+    lines = block.count(b"\n")
     fields = len(columns)
-    header = b"" if schema.header else delimiter.join(column.name.encode() for column in columns)
-    has_header = bool(header) and header + b"\n" in block
+    has_header = _has_header(block, columns, schema, delimiter)
     has_quotes = schema.quoted and b'"' in block
-    in_utf8 = block.isascii() or _is_utf8(block)
-    if in_utf8 and not has_header and not has_quotes and separators == (delimiter * (fields - 1) + b"\n") * lines:
+    in_utf8 = _is_utf8(block)
+    if in_utf8 and not has_header and not has_quotes and _lines_of_whole_rows(block, delimiter, fields) == lines:
         return pl.int_range(lines, dtype=pl.Int64, eager=True).alias("line"), block, delimiter, [], lines
 
+    header = _header_row(columns, delimiter)
     good, good_numbers, broken = [], [], []
     for number, line in enumerate(block.split(b"\n")[:-1]):
         if not line.strip():
@@ -354,7 +414,47 @@ def _unquoted(line: bytes, delimiter: str) -> list[bytes]:
     return [value.replace("\x1f", " ").replace("\n", " ").encode() for value in rows[0]] if len(rows) == 1 else []
 
 
+def _marks(block: bytes, delimiter: bytes) -> bytes:
+    """All bytes of a block that may have a meaning of their own, in their order, and perhaps others.
+
+    They are the delimiter and whatever is no larger than a comma: line ends, blanks, quotes.
+    """
+    if len(block) < _LARGE_BLOCK:
+        return block
+    import numpy as np  # a tenth of a second, so not for small tables
+
+    text = pl.Series(np.frombuffer(block, np.uint8))
+    is_mark = text <= ord(",")
+    if delimiter > b",":
+        is_mark |= text == ord(delimiter)
+    return text.filter(is_mark).to_numpy().tobytes()
+
+
+def _lines_of_whole_rows(marks: bytes, delimiter: bytes, fields: int) -> int:
+    """How many lines there are, if every one has so many fields, else 0."""
+    separators = marks.translate(None, bytes({*range(256)} - {*delimiter, *b"\n"}))
+    row = delimiter * (fields - 1) + b"\n"
+    lines = len(separators) // len(row)
+    return lines if separators == row * lines else 0
+
+
+def _header_row(columns: tuple[Column, ...], delimiter: bytes) -> bytes:
+    return delimiter.join(column.name.encode() for column in columns)
+
+
+def _has_header(block: bytes, columns: tuple[Column, ...], schema: TableSchema, delimiter: bytes) -> bool:
+    """Whether there may be a header row, of a table that has none."""
+    return not schema.header and _header_row(columns, delimiter) + b"\n" in block
+
+
+def _is_mistakable(text: bytes) -> bool:
+    """Whether Polars may take a text for a compressed file, as it does where one begins with "x^"."""
+    return text[:1] == b"x"
+
+
 def _is_utf8(text: bytes) -> bool:
+    if text.isascii():
+        return True
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:
@@ -368,9 +468,8 @@ def _parse(text: bytes, columns: tuple[Column, ...], delimiter: bytes) -> pl.Dat
     schema = {column.name: pl.String for column in columns}
     if not text:
         return pl.DataFrame(schema={columns[place].name: pl.String for place in read})
-    # Polars takes text that begins like a compressed file ("x^" will do) for one: a line of blanks goes first.
-    is_mistakable = text[:1] == b"x"
-    if is_mistakable:
+    is_mistakable = _is_mistakable(text)
+    if is_mistakable:  # a line of blanks goes first
         text = delimiter * (len(columns) - 1) + b"\n" + text
     frame = pl.read_csv(
         text,
@@ -393,28 +492,51 @@ def check_rows(
     `frame` has `line` and the columns under their raw names. The typed rows have the columns of `schema.stored`; the
     others have row (their place in the frame), line, reason, column.
     """
-    # Each column under up to three names, as our name for one may be the file's for another.
-    read = [column for column in columns if column.is_read]
-    numeric = [column for column in read if column.type != "text"]
-    views = frame.select(
-        "line",
-        *(_raw(column).alias(f"raw {column.as_}") for column in read),
-        *(_parsed(column).alias(f"parsed {column.as_}") for column in numeric),
-    )
-    rules = [rule for column in read for rule in _rules(column)] + _order_rules(columns, schema)
-    broken = views.select(pl.any_horizontal(condition for _, _, condition in rules).alias("broken"))["broken"]
+    views = frame.select("line", *_views([column for column in columns if column.is_read]))
+    rules = _rules_of_rows(columns, schema)
+    stored = _stored_columns(columns, schema)
+    broken = views.select(_is_broken(rules)).to_series()
+    reason = pl.coalesce(pl.when(condition).then(pl.lit(code)) for code, _, condition in rules)
+    column = pl.coalesce(pl.when(condition).then(pl.lit(name)) for _, name, condition in rules)
+    if not broken.any():
+        nothing = views.clear().select(pl.lit(0).alias("row"), "line", reason=reason, column=column)
+        return views.select("line", *stored), nothing
+    failed = views.with_row_index("row").filter(broken).select("row", "line", reason=reason, column=column)
+    return views.filter(~broken).select("line", *stored), failed
+
+
+def _views(read: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl.Expr]:
+    """Each column read under up to two names, its text and its number, of which ours may be the file's for another.
+
+    numbers: those that are numbers already.
+    """
+    return [
+        *((pl.col(column.name) if column in numbers else _raw(column)).alias(f"raw {column.as_}") for column in read),
+        *(
+            (pl.col(column.name) if column in numbers else _parsed(column)).alias(f"parsed {column.as_}")
+            for column in read
+            if column.type != "text"
+        ),
+    ]
+
+
+def _stored_columns(columns: tuple[Column, ...], schema: TableSchema) -> list[pl.Expr]:
+    """What is kept of a row, null where the file does not have the column."""
     there = {column.as_ for column in columns}
-    stored = [pl.col("line")] + [
+    return [
         _stored(column) if column.as_ in there else pl.lit(None, column.dtype).alias(column.as_)
         for column in schema.columns
         if column.keep
     ]
-    reason = pl.coalesce(pl.when(condition).then(pl.lit(code)) for code, _, condition in rules)
-    column = pl.coalesce(pl.when(condition).then(pl.lit(name)) for _, name, condition in rules)
-    if not broken.any():
-        return views.select(stored), views.clear().select(pl.lit(0).alias("row"), "line", reason=reason, column=column)
-    failed = views.with_row_index("row").filter(broken).select("row", "line", reason=reason, column=column)
-    return views.filter(~broken).select(stored), failed
+
+
+def _rules_of_rows(columns: tuple[Column, ...], schema: TableSchema) -> list[tuple[str, str, pl.Expr]]:
+    """(reason, column, condition that breaks the rule) of all columns that are read; a condition is never null."""
+    return [rule for column in columns if column.is_read for rule in _rules(column)] + _order_rules(columns, schema)
+
+
+def _is_broken(rules: Sequence[tuple[str, str, pl.Expr]]) -> pl.Expr:
+    return pl.any_horizontal(condition for _, _, condition in rules).alias(BROKEN)
 
 
 def _raw(column: Column) -> pl.Expr:

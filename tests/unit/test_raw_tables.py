@@ -5,11 +5,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from ttf import raw_files
+from ttf import raw_files, raw_tables
 from ttf.errors import StudyError
-from ttf.raw_tables import ASIDE_SCHEMA, raw_lines, read_table, table_schemas
+from ttf.raw_tables import ASIDE_SCHEMA, raw_lines, read_block, read_table, sound_rows, table_schemas
 
 JOB = "j{n},i{n},u1,Terminated,100.0,200.0\n"
 TASK = "j1,worker,2.0,Terminated,100.0,200.0,600.0,29.296875,50.0,T4"
@@ -400,3 +401,84 @@ def test_any_bytes_at_all(schemas, tmp_path_factory, text, table_, with_header):
         return
     rows = sum(bool(line.strip()) for line in text.split(b"\n"))
     assert sum(kept.height + aside.height for kept, aside in blocks) == rows
+
+
+# The quick way and the careful one give the same rows.
+
+TABLES = [("pai2020", name) for name in ("job", "sensor", "group_tag")] + [("openb", "pods"), ("told", "rows")]
+TOLD = {
+    "header": True,
+    "tables": {
+        "rows": {
+            "delimiter": "|",
+            "quoted": True,
+            "columns": [
+                {"name": "id", "type": "text", "required": True, "blank": ["-"]},
+                {"name": "at", "type": "time", "formats": ["%Y-%m-%d", "epoch"]},
+                {"name": "n", "type": "number", "scale": 10, "minimum": -1, "blank": [""]},
+                {"name": "m", "type": "count", "blank": ["none"], "keep": False},
+                {"name": "k", "type": "text"},
+            ],
+        }
+    },
+}
+ODD = [
+    *HOSTILE,
+    "-",
+    "none",
+    "2020-02-30",
+    "2020-02-03",
+    " ",
+    "5 ",
+    "\t5",
+    "a b",
+    "|",
+    ",",
+    '"a|b"',
+    "9" * 30,
+    "é",
+    "inf",
+]
+
+
+@given(data=st.data(), large=st.sampled_from([1, 1 << 20]), damaged=st.integers(0, 2))
+@settings(max_examples=300, deadline=None)
+def test_the_quick_way_gives_what_the_careful_one_gives(schemas, data, large, damaged):
+    format_, name = data.draw(st.sampled_from(TABLES))
+    schema = (table_schemas(TOLD) if format_ == "told" else schemas[format_])[name]
+    rows = [
+        [str(n) if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns]
+        for n in range(4)
+    ]
+    for _ in range(damaged):
+        row = data.draw(st.sampled_from(rows))
+        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.sampled_from(ODD) | st.text(letters, max_size=3))
+    text = "".join(schema.delimiter.join(row) + "\n" for row in rows)
+    text += data.draw(st.sampled_from(["", "", "\n", schema.delimiter.join(c.name for c in schema.columns) + "\n"]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(raw_tables, "_LARGE_BLOCK", large)
+        quick = read_block(text.encode(), schema.columns, schema)
+        patch.setattr(raw_tables, "sound_rows", lambda *_: None)
+        careful = read_block(text.encode(), schema.columns, schema)
+    assert quick[0].equals(careful[0])
+    assert quick[1].equals(careful[1])
+    assert quick[2] == careful[2]
+    assert quick[0].schema == careful[0].schema == schema.stored
+
+
+@pytest.mark.parametrize(("format_", "name"), TABLES[:4])
+def test_a_sound_block_goes_the_quick_way(schemas, format_, name):
+    schema = schemas[format_][name]
+    row = schema.delimiter.join(
+        "1" if column.type != "text" else (column.values or ("w",))[0] for column in schema.columns
+    )
+    assert sound_rows(f"{row}\n{row}\n".encode(), schema.columns, schema).height == 2
+    assert sound_rows(f"{row}\n{row},\n".encode(), schema.columns, schema) is None
+
+
+def test_headerless_columns_of_numbers_have_words_for_names():
+    """So that a header row among the rows breaks the quick way, which does not look for one."""
+    for file in (Path(__file__).resolve().parents[2] / "workflow/schemas/tables").glob("*.yaml"):
+        for schema in table_schemas(yaml.safe_load(file.read_text())).values():
+            if not schema.header:
+                assert not any(NUMBER.fullmatch(column.name) for column in schema.columns if column.type != "text")
