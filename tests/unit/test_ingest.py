@@ -99,6 +99,26 @@ def test_instances_without_a_task(ingested, tmp_path, small_blocks):
     assert kept(tmp_path, "instance")["line"].to_list() == [2, 5]
 
 
+def test_keys_are_told_apart_where_their_hashes_are_not(ingested, monkeypatch):
+    monkeypatch.setattr(ingest_module, "_hash", lambda *_: pl.lit(0, pl.UInt64))
+    _, quarantine = ingested("pai2020", job=job(1) + job(2) + job(1) + job(3))
+    assert [row[1:4] for row in quarantined(quarantine)] == [(3, "duplicate_key", "job_name")]
+
+
+def test_keys_in_parts(ingested, monkeypatch):
+    """More keys than are held at once."""
+    tables = {
+        "job": "".join(job(n) for n in [*range(30), 4, 17]),
+        "task": "".join(task(n) for n in [*range(20), 11]),
+        "instance": "".join(instance(n) for n in range(25)),
+    }
+    at_once = ingested("pai2020", **tables)
+    monkeypatch.setattr(ingest_module, "MOST_KEYS", 3)
+    in_parts = ingested("pai2020", **tables)
+    assert at_once[0].rows() == [("job", 32, 30, 2), ("task", 21, 20, 1), ("instance", 25, 20, 5)]
+    assert [one.equals(other) for one, other in zip(at_once, in_parts, strict=True)] == [True, True]
+
+
 def test_the_share_that_is_allowed(ingested):
     rows = "".join(job(n) for n in range(99))
     account, _ = ingested("pai2020", 0.01, job=rows + "broken\n")
