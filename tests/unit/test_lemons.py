@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 from scipy import stats
 from ttf.charts.figure import Study
-from ttf.charts.lemons import lemon_funnel, lemon_signals
+from ttf.charts.lemons import lemon_funnel, lemon_signals, poisson_quantile
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.stats.lemons import (
     EFFECT_SCHEMA,
     LEMON_SCHEMA,
+    benjamini_hochberg,
     compared_by_exposure,
     compared_by_trials,
     halves_of,
@@ -76,6 +77,17 @@ def test_tail_of_the_poisson_binomial_is_scipys():
 def test_tail_of_equal_chances_is_the_binomials_to_the_last_digits():
     found = poisson_binomial_tail([[0.01] * 300, [0.25] * 4, [0.5]], [60, 4, 0])
     np.testing.assert_allclose(found, [stats.binom.sf(59, 300, 0.01), 0.25**4, 1], rtol=1e-12)
+
+
+def test_false_discoveries_are_controlled_as_by_scipy():
+    p_values = np.random.default_rng(3).uniform(size=200).round(2) ** 2
+    assert benjamini_hochberg(p_values).tolist() == stats.false_discovery_control(p_values).tolist()
+
+
+@pytest.mark.parametrize("mean", [0.01, 0.7, 3.0, 250.0])
+def test_quantiles_of_the_poisson_are_scipys(mean):
+    for share in (0.05, 0.5, 0.95, 0.99999):
+        assert poisson_quantile(share, mean) == stats.poisson.ppf(share, mean)
 
 
 def test_trials_in_closed_form():

@@ -50,3 +50,7 @@ def test_numbers_are_those_of_the_distinct_rows(span):
 def test_ends_of_runs(values, first, last):
     assert first_of_each(np.array(values)).tolist() == first
     assert last_of_each(np.array(values)).tolist() == last
+
+
+def test_runs_of_rows_are_equal_in_all_columns():
+    assert first_of_each(np.array([1, 1, 1, 2, 2]), np.array([5, 5, 6, 6, 6])).tolist() == [0, 2, 3]

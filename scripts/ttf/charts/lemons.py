@@ -4,7 +4,7 @@ import math
 
 import altair as alt
 import polars as pl
-from scipy import stats
+from scipy.special import pdtr, pdtrik
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw
 from ttf.charts.text import capital, count, labels, percent, significant
@@ -175,7 +175,14 @@ def _limit(domain: list[float], cut: float) -> list[dict]:
     """The smallest count with a Poisson tail of at most `cut`, over the number expected, along a logarithmic axis."""
     low, high = (math.log10(end) for end in domain)
     places = [10 ** (low + (high - low) * step / 120) for step in range(121)]
-    return [{"expected": mean, "ratio": float(stats.poisson.isf(cut, mean) + 1) / mean} for mean in places]
+    return [{"expected": mean, "ratio": (poisson_quantile(1 - cut, mean) + 1) / mean} for mean in places]
+
+
+def poisson_quantile(share: float, mean: float) -> int:
+    """The smallest count that a Poisson variable does not exceed with probability `share`; without scipy.stats."""
+    count = math.ceil(pdtrik(share, mean))
+    # The count before, if rounding alone led past it.
+    return count - 1 if count and pdtr(count - 1, mean) >= share else count
 
 
 def _label(lemons: list[dict], domain: list[float], top: float) -> None:

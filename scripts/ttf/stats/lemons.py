@@ -23,10 +23,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy.special import betainc, betaincinv
 
 from ttf.infra import EVENT
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
+from ttf.stats.order import first_of_each, numbered, order_by
 
 LEMON_SCHEMA = {
     "node": pl.String,
@@ -79,8 +80,6 @@ WHOLE, FIRST, SECOND = "whole window", "first half", "second half"
 NO_FLEET = "no GPU"
 # Nodes whose tails are worked out together.
 _BLOCK = 256
-# Placements read at a time.
-_BLOCK_ROWS = 1_000_000
 
 
 def basis_of(lives: pl.DataFrame) -> str:
@@ -108,54 +107,95 @@ def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, in
     """
     low, high = window
     is_proxy = basis_of(lives) == "proxy"
-    frame = placements
-    attempt_failed = pl.col("event") == EVENT
+    frame, failed = placements, pl.lit(None, pl.Boolean)
+    is_single, is_own = (pl.col("nodes") == 1).fill_null(False), pl.col("own_outcome")
     if is_proxy:
-        attempt_failed = pl.col("outcome") == "failure"
+        failed = (pl.col("outcome") == "failure").fill_null(False)
         if placements.select((pl.col("attempt") > 0).any()).collect().item():
             # An attempt that was tried again and of which nobody tells how it ended: it did not succeed.
             last = placements.group_by("job_id", "task").agg(last_attempt=pl.col("attempt").max())
             frame = placements.join(last, on=["job_id", "task"], nulls_equal=True, how="left", maintain_order="left")
-            attempt_failed |= pl.col("outcome").is_null() & (pl.col("attempt") < pl.col("last_attempt"))
-    of_lives = lives.lazy().select(
-        "unit_id", "event", "gpu_type", attempt="life_id", user=pl.coalesce("user", "account", pl.lit(""))
-    )
-    is_single = (pl.col("nodes") == 1).fill_null(False)
-    failed = attempt_failed.fill_null(False)
-    is_own = pl.col("own_outcome")
-    if not is_proxy:
+            failed |= (pl.col("outcome").is_null() & (pl.col("attempt") < pl.col("last_attempt"))).fill_null(False)
+    else:
         # The attempts on several nodes of which one is named as the one that failed.
         is_named = (pl.col("nodes") > 1) & pl.col("infra_failure")
         named = placements.filter(is_named).select("job_id", "attempt", is_named=True).unique().collect().lazy()
         frame = placements.join(named, on=["job_id", "attempt"], how="left", maintain_order="left")
         is_own = is_single | pl.col("is_named").fill_null(False)
-    told = failed if is_proxy else pl.when(is_single).then(failed).otherwise(pl.col("infra_failure").fill_null(False))
     is_running = (pl.col("outcome") == "running").fill_null(False) & pl.col("end_s").is_null()
-    blocks = []
-    for first in range(0, max(placements.select(pl.len()).collect().item(), 1), _BLOCK_ROWS):
-        # Names become numbers block by block: of millions of placements the texts would not fit.
-        block = (
-            frame.slice(first, _BLOCK_ROWS)
-            .filter((pl.col("start_s") < high) & ((pl.coalesce("end_s", "start_s") >= low) | is_running))
-            .with_columns(unit_id=pl.concat_str("job_id", "task", separator="/", ignore_nulls=True))
-            .join(of_lives, on=["unit_id", "attempt"], how="left", maintain_order="left")
-            .select(
-                pl.col("node").cast(pl.Categorical),
-                pl.col("gpu_type").fill_null(NO_FLEET).cast(pl.Categorical),
-                pl.col("user").fill_null("").cast(pl.Categorical),
-                "start_s",
-                "end_s",
-                until_s=pl.coalesce(
-                    pl.col("start_s") + pl.col("runtime_s"), pl.when(is_running).then(high), pl.col("start_s")
-                ),
-                single=is_single,
-                failed=told & is_own,
-                shared=failed & ~is_own,
-                known=(failed | (pl.col("outcome") == "success").fill_null(False)) & is_own,
-            )
+    runs = (
+        frame.filter((pl.col("start_s") < high) & ((pl.coalesce("end_s", "start_s") >= low) | is_running))
+        .select(
+            # Of millions of placements the texts would not fit.
+            pl.col("job_id", "task", "node").cast(pl.Categorical),
+            "attempt",
+            "start_s",
+            "end_s",
+            until_s=pl.coalesce(
+                pl.col("start_s") + pl.col("runtime_s"), pl.when(is_running).then(high), pl.col("start_s")
+            ),
+            single=is_single,
+            is_own=is_own,
+            failed=failed,
+            is_named=pl.col("infra_failure").fill_null(False),
+            succeeded=(pl.col("outcome") == "success").fill_null(False),
         )
-        blocks.append(block.collect(engine="in-memory"))
-    return pl.concat(blocks, rechunk=True)
+        .collect(engine="streaming")
+    )
+    runs = runs.drop("job_id", "task", "attempt").hstack(_of_lives(runs.select("job_id", "task", "attempt"), lives))
+    told = failed = pl.col("failed")
+    if not is_proxy:
+        failed = pl.col("attempt_failed")
+        told = pl.when("single").then(failed).otherwise("is_named")
+    return runs.select(
+        "node",
+        "gpu_type",
+        "user",
+        "start_s",
+        "end_s",
+        "until_s",
+        "single",
+        failed=told & pl.col("is_own"),
+        shared=failed & ~pl.col("is_own"),
+        known=(failed | pl.col("succeeded")) & pl.col("is_own"),
+    )
+
+
+def _of_lives(attempts: pl.DataFrame, lives: pl.DataFrame) -> pl.DataFrame:
+    """What the lives tell of each of some attempts (job_id, task, attempt): attempt_failed, gpu_type, user."""
+    number = numbered(*(_codes(attempts[name]) for name in attempts.columns))
+    example = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
+    example[number] = np.arange(number.size)
+    of_lives = lives.lazy().select(
+        "unit_id",
+        attempt="life_id",
+        attempt_failed=pl.col("event") == EVENT,
+        gpu_type=pl.col("gpu_type").cast(pl.Categorical),
+        user=pl.coalesce("user", "account").cast(pl.Categorical),
+    )
+    unit_id = pl.concat_str(pl.col("job_id", "task").cast(pl.String), separator="/", ignore_nulls=True)
+    found = (
+        attempts[example]
+        .lazy()
+        .select("attempt", unit_id=unit_id)
+        .with_row_index()
+        .join(of_lives, on=["unit_id", "attempt"], how="left", maintain_order="left")
+        .unique("index", keep="first", maintain_order=True)
+        .select(
+            pl.col("attempt_failed").fill_null(False),
+            pl.col("gpu_type").fill_null(NO_FLEET),
+            pl.col("user").fill_null(""),
+        )
+        .collect(engine="in-memory")
+    )
+    return found[number]
+
+
+def _codes(names: pl.Series) -> np.ndarray:
+    """Whole numbers as they are; of texts a number for each, -1 for blank."""
+    if names.dtype == pl.String:
+        names = names.cast(pl.Categorical)
+    return names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def within(runs: pl.DataFrame, basis: str, window: tuple[int, int]) -> pl.DataFrame:
@@ -267,16 +307,21 @@ def trials_of(runs: pl.DataFrame) -> pl.DataFrame:
 
     runs: node, fleet, user, day, start_s, failed, is_trial. Of equal starts the first row counts.
     """
-    first = (
-        runs.filter("is_trial")
-        .sort("start_s", maintain_order=True)
-        .unique(["node", "user", "day"], keep="first", maintain_order=True)
-        .with_columns(
-            failed_on=pl.col("day").filter(pl.col("failed")).min().over("node", "user"),
-        )
-        .filter((pl.col("day") <= pl.col("failed_on")).fill_null(True))
-    )
-    return first.select("node", "failed", stratum=pl.struct("fleet", "user", "day").rank("dense"))
+    trials = np.flatnonzero(runs["is_trial"].to_numpy())
+    trials = trials[order_by(runs["start_s"].to_numpy()[trials])]
+    keys = [_codes(runs[name])[trials] for name in ("node", "user", "day")]
+    order = order_by(*keys)
+    first = order[first_of_each(*(key[order] for key in keys))]
+    node, user, day = (key[first] for key in keys)
+    trials = trials[first]
+    # By user on a node, the days in order: how many had a failure before this one.
+    failed = runs["failed"].to_numpy()[trials]
+    failures = np.cumsum(failed) - failed
+    start = first_of_each(node, user)
+    kept = failures == np.repeat(failures[start], np.diff(start, append=trials.size))
+    trials = trials[kept]
+    stratum = numbered(_codes(runs["fleet"])[trials], user[kept], day[kept])
+    return runs[trials].select("node", "failed", stratum=pl.Series(stratum))
 
 
 def compared_by_trials(trials: pl.DataFrame) -> pl.DataFrame:
@@ -331,11 +376,11 @@ def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = k / (n - k) * rest
         tail = (1 - CONFIDENCE) / 2
-        low = np.where(k > 0, stats.beta.ppf(tail, k, n - k + 1), 0.0)
-        high = np.where(k < n, stats.beta.ppf(1 - tail, k + 1, n - k), np.nan)
+        low = np.where(k > 0, betaincinv(k, n - k + 1, tail), 0.0)
+        high = np.where(k < n, betaincinv(k + 1, n - k, 1 - tail), np.nan)
         found = {
             "expected": n * e,
-            "p_value": np.where(k > 0, stats.binom.sf(k - 1, n, e), 1.0),
+            "p_value": np.where(k > 0, betainc(k, n - k + 1, e), 1.0),
             "rate_ratio": np.where(k < n, ratio, np.nan),
             "ci_low": low / (1 - low) * rest,
             "ci_high": high / (1 - high) * rest,
@@ -362,16 +407,26 @@ def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[i
         padded = np.zeros((len(rows), len(chances[rows[-1]])))
         for place, row in enumerate(rows):
             padded[place, : len(chances[row])] = chances[row]
-        # reached[i, j]: the chance of j failures so far, j = k and more being one state that is not left again.
+        # reached[i, j]: the chance of j failures so far, counted so that k of the row stand in the last place, a state
+        # of k and more that is not left again.
         reached = np.zeros((len(rows), k.max() + 1))
-        reached[:, 0] = 1
-        is_below = np.arange(k.max() + 1) < k[:, None]
+        reached[np.arange(len(rows)), k.max() - k] = 1
         for p in padded.T:
-            moved = reached * is_below * p[:, None]
-            reached -= moved
-            reached[:, 1:] += moved[:, :-1]
-        tails[rows] = reached[np.arange(len(rows)), k]
+            moved = reached[:, :-1] * p[:, None]
+            reached[:, :-1] -= moved
+            reached[:, 1:] += moved
+        tails[rows] = reached[:, -1]
     return tails
+
+
+def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
+    """The p-values (one at least) adjusted for the rate of false discoveries among them (1995)."""
+    # Not scipy.stats, whose import takes as long as all the tests here; the tests compare the two.
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * (order.size / np.arange(1, order.size + 1))
+    adjusted = np.empty(order.size)
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return np.minimum(adjusted, 1)
 
 
 def halves_of(window: tuple[int, int]) -> list[tuple[int, int]]:
@@ -454,7 +509,7 @@ def _judged(tested: pl.DataFrame, false_discovery: float, window: tuple[int, int
     p_values = tested["p_value"].drop_nulls().to_numpy()
     q_values = np.full(tested.height, np.nan)
     if p_values.size:
-        q_values[tested["p_value"].is_not_null().to_numpy()] = stats.false_discovery_control(p_values)
+        q_values[tested["p_value"].is_not_null().to_numpy()] = benjamini_hochberg(p_values)
     per_1000 = 1000 * SECONDS_A_DAY
     fleet_rate = pl.col("failures").sum().over("fleet") * per_1000 / pl.col("exposure_s").sum().over("fleet")
     low, high = window or (None, None)

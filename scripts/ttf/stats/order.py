@@ -45,9 +45,13 @@ def sorted_pairs(key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.nda
     return packed, value
 
 
-def first_of_each(ascending: np.ndarray) -> np.ndarray:
-    """The place of the first of each run of equal values."""
-    return np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: ascending.size])
+def first_of_each(*columns: np.ndarray) -> np.ndarray:
+    """The place of the first of each run of rows that are equal in all columns."""
+    is_new = np.zeros(columns[0].size, bool)
+    is_new[:1] = True
+    for column in columns:
+        is_new[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(is_new)
 
 
 def last_of_each(ascending: np.ndarray) -> np.ndarray:
