@@ -1,8 +1,11 @@
 """The common job record: what every format's raw tables are turned into, and everything after reads."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import polars as pl
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 OUTCOMES = ("success", "failure", "cancelled", "running", "waiting")
 
@@ -42,24 +45,24 @@ NODE_COLUMNS = {
 GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
 
 
-def conform(frame: pl.DataFrame, columns: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+def conform(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
     """The frame with `columns` first, in order and type (blank where the format has none), its extras after them."""
-    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in columns.items() if name not in frame.columns]
-    extras = [name for name in frame.columns if name not in columns]
+    given = frame.collect_schema().names()
+    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in columns.items() if name not in given]
+    extras = [name for name in given if name not in columns]
     return frame.with_columns(missing).select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
 
 
-def with_parts(jobs: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
+def with_parts(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
     """The jobs with `part`, the part of the trace that each one's (first) row stands in, in place of `file`.
 
     jobs: with `file`, the place of that row's file among its table's files, of which each part has one. parts: the
     parts' names in their order; of a trace without parts there are none, and no column `part`.
     """
-    rest = jobs.drop("file")
     if not parts:
-        return rest
-    names = pl.DataFrame({"file": range(len(parts)), "part": parts}, schema={"file": pl.Int32, "part": pl.String})
-    return rest.hstack(jobs.select("file").join(names, on="file", how="left", maintain_order="left").select("part"))
+        return jobs.drop("file")
+    part = pl.col("file").replace_strict(list(range(len(parts))), list(parts), default=None, return_dtype=pl.String)
+    return jobs.with_columns(part=part).drop("file")
 
 
 def nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:

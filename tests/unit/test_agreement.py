@@ -8,7 +8,7 @@ SCHEMA = dict(zip(NAMES, (pl.String, pl.String, *[pl.Int64] * 4), strict=True))
 
 
 def agreement(*rows):
-    return runtime_agreement(pl.DataFrame(rows, schema=SCHEMA, orient="row")).rows(named=True)
+    return runtime_agreement(pl.LazyFrame(rows, schema=SCHEMA, orient="row")).rows(named=True)
 
 
 def both(start, end, task_start, task_end):
@@ -48,7 +48,7 @@ def test_nothing_to_compare():
         agreement(),
         agreement(("failure", "instance", 1, 2, 1, 2)),
         agreement(("waiting", None, None, None, None, None)),
-        runtime_agreement(pl.DataFrame({"outcome": ["success"]})).rows(named=True),
+        runtime_agreement(pl.LazyFrame({"outcome": ["success"]})).rows(named=True),
     ):
         assert [(row["time"], row["n"], row["equal"], row["equal_share"]) for row in rows] == [
             (time, 0, 0, None) for time in ("start", "end", "runtime")

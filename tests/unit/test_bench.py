@@ -10,10 +10,11 @@ import polars as pl
 import pytest
 import readme
 import yaml
+from pai_products import jobs_of
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.schemas import schemas_and_readers
-from ttf.traces import pai2020, philly
+from ttf.traces import philly
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "bench" / "peers"
@@ -38,7 +39,7 @@ def pai(tmp_path_factory):
     files = {name: [folder / f"{table}.csv"] for table in TABLES for name in names if table == f"pai_{name}_table"}
     (folder / "raw").mkdir()
     ingest(files, known, folder / "raw", 0.0)
-    return folder, pai2020.jobs({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})
+    return folder, jobs_of({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})
 
 
 def test_duckdb_finds_the_same_jobs(pai, tmp_path, monkeypatch, capsys):

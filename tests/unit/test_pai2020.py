@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pai_products import jobs_of
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
 from ttf.outcomes import outcome_table
@@ -37,7 +38,7 @@ def derive(ingested, tmp_path):
             or "a,worker,x,w,i,Running,,,\n",
         } | others
         ingested("pai2020", **tables)
-        return pai2020.jobs({name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables})
+        return jobs_of({name: pl.scan_parquet(tmp_path / "raw" / f"{name}.parquet") for name in tables})
 
     return run
 
@@ -261,7 +262,7 @@ def test_against_a_reading_by_hand(tasks):
             *("job_name", "task_name", "start_s", "end_s", "machine"),
         ),
     }
-    jobs = pai2020.jobs(raw)
+    jobs = jobs_of(raw)
     for row, (status, task_start, task_end, instances) in zip(jobs.iter_rows(named=True), tasks, strict=True):
         start = min((s for s, _ in instances if s), default=None)
         end = max((e for _, e in instances if e), default=None)

@@ -167,7 +167,8 @@ def test_pieces_are_the_same_for_other_blocks(tmp_path, monkeypatch):
         (tmp_path / name).write_text(header + "".join(cut))
         parts[name] = {"record": tmp_path / name}
     compare(tmp_path, parts, SACCT, sacct_reader.READERS)
-    jobs = with_parts(sacct.jobs({"record": pl.scan_parquet(tmp_path / "merged/record.parquet")}), list(parts))
+    jobs = sacct.jobs({"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
+    jobs = with_parts(jobs.lazy(), list(parts)).collect()
     assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 
 
@@ -273,7 +274,7 @@ def test_each_part_is_compared_with_those_before_it():
     )
     frame = frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blanks.items())
     names = ["b", "a", "none", "c"]
-    drift = drift_table(by_window(with_parts(frame, names), "part", names))
+    drift = drift_table(by_window(with_parts(frame.lazy(), names).collect(), "part", names))
     assert set(drift.select("window", "against").iter_rows()) == {
         ("part 2: a", "part 1: b"), ("part 4: c", "part 2: a"), ("part 4: c", "all before")
     }  # fmt: skip

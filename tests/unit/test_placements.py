@@ -2,10 +2,12 @@
 
 import polars as pl
 import pytest
+from pai_products import jobs_of, placements_of
 from sacct_story import FIXTURES, study
+from ttf import partitions
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.tables import stream_parquet
-from ttf.traces import pai2020, sacct
+from ttf.traces import sacct
 
 SACCT = "JobIDRaw|User|State|Submit|Start|End|NNodes|NodeList|AllocTRES|FailedNode\n"
 
@@ -37,9 +39,9 @@ INSTANCES = [
 
 @pytest.mark.parametrize("rows_a_block", [1, 2, 100])
 def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_block):
-    monkeypatch.setattr(pai2020, "BLOCK_ROWS", rows_a_block)
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", rows_a_block)
     # A time that runs backwards is put aside in ingest: the last instance is not among the rows.
-    found = pai2020.placements(pai(TASKS, INSTANCES)).collect()
+    found = placements_of(pai(TASKS, INSTANCES))
     assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
     assert found.drop("infra_failure").rows() == [
         ("a", "worker", 0, 1, "m1", 110, 150, 40, 500, "failure", 2, True),
@@ -53,16 +55,16 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
 
 def test_pai_agrees_with_its_jobs_on_how_many_machines(pai):
     tables = pai(TASKS, INSTANCES)
-    of_jobs = pai2020.jobs(tables).select("job_id", "nodes").rows()
-    assert sorted(pai2020.placements(tables).collect().select("job_id", "nodes").unique().rows()) == sorted(of_jobs)
+    of_jobs = jobs_of(tables).select("job_id", "nodes").rows()
+    assert sorted(placements_of(tables).select("job_id", "nodes").unique().rows()) == sorted(of_jobs)
 
 
 def test_the_file_is_the_same_whatever_the_blocks(pai, monkeypatch, tmp_path):
     tables = pai(TASKS, INSTANCES)
     written = []
     for rows in (1, 3, 100):
-        monkeypatch.setattr(pai2020, "BLOCK_ROWS", rows)
-        stream_parquet(pai2020.placements(tables), tmp_path / "placements.parquet")
+        monkeypatch.setattr(partitions, "BLOCK_ROWS", rows)
+        stream_parquet(placements_of(tables).lazy(), tmp_path / "placements.parquet")
         written.append((tmp_path / "placements.parquet").read_bytes())
     assert len(set(written)) == 1
 

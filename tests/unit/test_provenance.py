@@ -302,12 +302,15 @@ def test_jobs_behind_products():
             params={"most": 3},
             input=Input(given),
             output=[output],
+            temp_output={output} if "shares" in output else set(),
         )
 
     graph = [
         of_graph("last", "results/c", made="results/b"),
         of_graph("other", "results/d", made="results/a"),
-        of_graph("middle", "results/b", made=["results/a", "text.qmd"], code="scripts/ttf/m.py"),
+        of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code="scripts/ttf/m.py"),
+        # Of how the work was divided nothing is said.
+        of_graph("share", "results/shares/1", made="results/a"),
         of_graph("first", "results/a", raw="raw.csv", code=["scripts/ttf/m.py", "scripts/ttf/k.py"]),
     ]
     found = jobs_behind(["results/c"], graph, Path("/checkout"))

@@ -73,7 +73,7 @@ def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, sc
 
 
 def test_the_agreement_table(tmp_path):
-    table = runtime_agreement(pl.DataFrame({"outcome": ["success"]}))
+    table = runtime_agreement(pl.LazyFrame({"outcome": ["success"]}))
     write_csv(table, tmp_path / "t.csv")
     assert read_csv(tmp_path / "t.csv").equals(table)
 

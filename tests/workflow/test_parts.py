@@ -3,7 +3,7 @@
 import re
 
 import polars as pl
-from study_runs import Checkout
+from study_runs import SMALL, Checkout
 
 TARGETS = ("results/mine/tables/drift.csv", "results/mine/quality/suggested_schema.yaml")
 CONFIG = {
@@ -75,3 +75,18 @@ def test_a_new_file_is_read_alone(checkout):
     assert newest.select("n_before", "n_after").row(0) == (201, 100)
     jobs = pl.read_parquet(checkout.folder / "results/mine/jobs.parquet")
     assert jobs["part"].unique(maintain_order=True).to_list() == ["week1.csv", "week2.csv", "week3.csv"]
+
+
+def test_shares_of_the_work_give_the_same(checkout):
+    targets = ("results/config.yaml", "results/sample/jobs.parquet", "results/sample/placements.parquet")
+    checkout.snakemake("--", *targets, **SMALL)
+    alone = checkout.hashes()
+    for product in targets:
+        (checkout.folder / product).unlink()
+    shared = SMALL | {"scatter": {"jobs": 3, "above_mb": 0, "partition_rows": 1500}}
+    done = checkout.snakemake("--", *targets, **shared)
+    assert "share 3 of 3" in done.stderr
+    assert checkout.hashes() == alone
+    # What was passed on is gone, and is not asked for again.
+    assert not (checkout.folder / "results/sample/shares").exists()
+    assert checkout.planned("--", *targets, **shared) == set()

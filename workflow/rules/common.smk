@@ -8,6 +8,7 @@ from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
 from study.raw_tables import on_disk, parts_of, raw_tables, sample_files
+from study.shares import shares_of
 from study.window import window_of
 
 ROOT = WORKFLOW.parent
@@ -67,6 +68,12 @@ LIFE_TRACES = traces_with("gives", "lives")
 LIFE_FORMATS = sorted({REGISTRY[trace]["format"] for trace in LIFE_TRACES})
 ATTEMPT_TRACES = traces_with("attempts", True)
 PLACEMENT_TRACES = traces_with("placements", True)
+# Trace -> the shares of the work on its large tables, of the traces whose work is shared.
+SHARES = {
+    trace: range(number)
+    for trace in traces_with("large", True)
+    if (number := shares_of(REGISTRY[trace], RAW_TABLES[trace], config["scatter"])) > 1
+}
 
 
 def any_of(names):
@@ -127,6 +134,11 @@ def reader_of(wildcards):
 def raw_files_of(wildcards):
     """Table -> the files on the disk that it is read from; several tables may be in one archive."""
     return {table: [on_disk(file) for file in files] for table, files in RAW_TABLES[wildcards.trace].items()}
+
+
+def shares_of_work(wildcards):
+    """What each share found, to be put together; nothing where one process does it all."""
+    return collect(rules.derive_share.output, trace=wildcards.trace, share=SHARES.get(wildcards.trace, []))
 
 
 def products_of_parts(wildcards, name):

@@ -1,10 +1,38 @@
 # Typed raw tables -> jobs with run times -> jobs by outcome, and lives.
 
 
+rule derive_share:
+    """A share of the jobs of a large trace: what its other tables say of each task, and its tasks of each instance."""
+    input:
+        raw="results/{trace}/raw",
+        code=code_with_format("derive_share"),
+    output:
+        temp(directory("results/{trace}/shares/{share}")),
+    log:
+        "logs/{trace}/derive_share/{share}.log",
+    benchmark:
+        "benchmarks/{trace}/derive_share/{share}.tsv"
+    wildcard_constraints:
+        trace=any_of(SHARES),
+        share="[0-9]+",
+    conda:
+        "../../environment.yml"
+    threads: 2
+    resources:
+        partition_rows=config["scatter"]["partition_rows"],
+        shares=lambda wildcards: len(SHARES[wildcards.trace]),
+    params:
+        format=lookup("registry/{trace}/format", within=config),
+        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+    script:
+        "../../scripts/derive_share.py"
+
+
 rule derive_runtimes:
     """The common job record: start, end, run time, queueing delay, outcome and requests of every job."""
     input:
         raw="results/{trace}/raw",
+        shares=shares_of_work,
         code=code_with_format("derive_runtimes"),
     output:
         jobs="results/{trace}/jobs.parquet",
@@ -19,6 +47,9 @@ rule derive_runtimes:
     conda:
         "../../environment.yml"
     threads: 8
+    resources:
+        # No parameter: how the rows are divided is no part of what they say.
+        partition_rows=config["scatter"]["partition_rows"],
     params:
         format=lookup("registry/{trace}/format", within=config),
         entry=lambda wildcards: reading_of(wildcards),
@@ -56,6 +87,7 @@ rule derive_placements:
     """Every part of an attempt on one machine, where the format says which machines it was on."""
     input:
         raw="results/{trace}/raw",
+        shares=shares_of_work,
         code=code_with_format("derive_placements"),
     output:
         placements="results/{trace}/placements.parquet",
@@ -68,6 +100,9 @@ rule derive_placements:
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        # No parameter: how the rows are divided is no part of what they say.
+        partition_rows=config["scatter"]["partition_rows"],
     params:
         format=lookup("registry/{trace}/format", within=config),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),

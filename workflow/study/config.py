@@ -195,7 +195,8 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
 
 
 def dump(resolved: dict) -> str:
-    """The resolved configuration as YAML text, the same bytes for the same configuration."""
+    """The resolved configuration as YAML text, the same bytes for all that give the same results."""
+    resolved = {key: value for key, value in resolved.items() if key != "scatter"}
     return yaml.dump(resolved, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 

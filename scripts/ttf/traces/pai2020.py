@@ -5,51 +5,123 @@ smallest instance start above 0, end the largest instance end above 0. Where the
 table's own times stand in, and the column runtime_from says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.partitions import Partitions, beside, check_keys, one_by_one
 from ttf.placements import as_placements
 
 NODE_TABLE = "machine_spec"
 OUTCOMES = {"Terminated": "success", "Failed": "failure", "Running": "running", "Waiting": "waiting"}
 TASK = ["job_name", "task_name"]
-# Instances made into placements at a time.
-BLOCK_ROWS = 500_000
+MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
-def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
+def jobs(raw: dict[str, pl.LazyFrame], of_tasks: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """One row per (job, task), in file order, with the columns of the common job record and these extras:
 
     runtime_from: `instance`, `task`, or blank where no end was written; task_start_s, task_end_s: the task table's own
     times; negative_queue: an instance started before its task (the queueing delay is blank then); recurrence_group,
     workload: from the group tags; gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
 
-    size is the number of instance rows, or inst_num for a task that has none.
+    of_tasks: the results of `task_totals`. size is the number of instance rows, or inst_num for a task that has none.
     """
-    tasks = raw["task"].rename({"start_s": "task_start_s", "end_s": "task_end_s"})
-    users = raw["job"].select("job_name", "user", "inst_id")
-    frame = (
-        tasks.join(_instances(raw["instance"]), on=TASK, how="left", maintain_order="left")
-        .join(users, on="job_name", how="left", maintain_order="left")
-        .with_columns(trace_end_s=pl.lit(_trace_end(raw), dtype=pl.Int64))
-    )
+    end_s = _trace_end(raw)
+    return beside(raw["task"], pl.lit(True), of_tasks, lambda tasks: _job_record(tasks, end_s))
+
+
+def task_totals(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
+    """Per task what the other tables say of it, partition by partition, for `jobs`.
+
+    Columns: row, its place in the task table; user; of its instances their number (instances), the earliest start and
+    latest end (instance_start_s, instance_end_s) and on how many machines they were seen (nodes, blank for none); the
+    mean use by its sensor rows and its job's tags, where the trace has these tables.
+    Raises SharedKeyError where two tasks of a partition have the same key.
+    """
+    split, key = partitions.split, partitions.key(*TASK)
+    parts = [
+        split("task", raw["task"].with_row_index("row"), "job_name", "row", "job_name", key),
+        split("user", _users(raw, partitions), "job_name", pl.all()),
+        split("instance", raw["instance"], "job_name", key, "start_s", "end_s", _machine()),
+    ]
     if "sensor" in raw:
-        frame = frame.join(_measured(raw["sensor"]), on=TASK, how="left", maintain_order="left")
-    if "group_tag" in raw:
-        tags = raw["group_tag"].select("inst_id", recurrence_group="group", workload="workload")
-        frame = frame.join(tags, on="inst_id", how="left", maintain_order="left")
-    measured = [name for name in ("gpu_used_milli", "cpu_used_milli", "mem_used_mib") if "sensor" in raw]
-    tagged = [name for name in ("recurrence_group", "workload") if "group_tag" in raw]
+        parts.append(split("sensor", raw["sensor"], "job_name", key, *MEASURED))
+    for tasks, users, instances, *sensors in zip(*parts, strict=True):
+        of_tasks = tasks.join(users, on="job_name", how="left").join(_instances(instances), on="key", how="left")
+        for sensor in sensors:
+            of_tasks = of_tasks.join(_measured(sensor), on="key", how="left")
+        of_tasks = of_tasks.drop("job_name").sort("row").collect(engine="streaming")
+        check_keys(of_tasks)
+        yield of_tasks.drop("key")
+
+
+def placements(raw: dict[str, pl.LazyFrame], of_instances: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
+
+    A task is one attempt: attempt is 0, placement the instance's line in its file. outcome is that of the instance;
+    where its status is blank, of the task. gpu_milli is what the task asked for per instance. An end before the start
+    leaves the run time blank. infra_failure is blank: nothing in the trace tells causes apart.
+
+    of_instances: the results of `instance_tasks`.
+    """
+
+    def of_rows(parts: pl.LazyFrame) -> pl.LazyFrame:
+        is_own = pl.col("status").is_not_null()
+        return as_placements(
+            parts.with_columns(is_own=is_own, status=pl.coalesce("status", "task_status")).select(
+                job_id="job_name",
+                task="task_name",
+                attempt=pl.lit(0, dtype=pl.Int64),
+                placement="line",
+                node="machine",
+                start_s="start_s",
+                end_s="end_s",
+                gpu_milli="gpu_milli",
+                outcome=outcome_of("status", OUTCOMES),
+                nodes="nodes",
+                own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
+            )
+        )
+
+    return beside(raw["instance"], pl.col("machine").is_not_null(), of_instances, of_rows)
+
+
+def instance_tasks(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
+    """Per instance that a machine is written of what its task says of it, partition by partition, for `placements`.
+
+    Columns: row, its place in the instance table; gpu_milli and task_status of its task; nodes, on how many machines
+    the task's instances were seen. Raises SharedKeyError as `task_totals` does.
+    """
+    split, key = partitions.split, partitions.key(*TASK)
+    seen = raw["instance"].with_row_index("row").filter(pl.col("machine").is_not_null())
+    parts = [
+        split("task", raw["task"], "job_name", key, "gpu_milli", pl.col("status").alias("task_status")),
+        split("instance", seen, "job_name", "row", key, _machine()),
+    ]
+    for tasks, instances in zip(*parts, strict=True):
+        of_tasks = tasks.collect(engine="streaming")
+        check_keys(of_tasks)
+        machines = instances.group_by("key").agg(nodes=pl.col("machine").n_unique().cast(pl.Int64))
+        of_tasks = of_tasks.lazy().join(machines, on="key")
+        of_instances = instances.select("row", "key").join(of_tasks, on="key", how="left").drop("key")
+        yield of_instances.sort("row").collect(engine="streaming")
+
+
+def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
+    """The columns of `jobs` from rows of the task table with the columns of `task_totals` beside them."""
+    given = tasks.collect_schema().names()
+    extras = [name for name in (*MEASURED, "recurrence_group", "workload") if name in given]
+    tasks = tasks.rename({"start_s": "task_start_s", "end_s": "task_end_s"})
 
     # A Waiting task has not started, whatever a stray instance row says.
     started = pl.col("status") != "Waiting"
     by_instances = started & (pl.col("instance_end_s") >= pl.col("instance_start_s")).fill_null(False)
     by_task = started & (pl.col("task_end_s") >= pl.col("task_start_s")).fill_null(False)
     queue_s = pl.when(started).then(pl.col("instance_start_s") - pl.col("task_start_s"))
-    frame = frame.with_columns(
+    times = tasks.with_columns(
         start_s=pl.when(by_instances)
         .then("instance_start_s")
         .when(by_task)
@@ -61,9 +133,8 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
         queue_s=queue_s,
     )
     return conform(
-        frame.select(
-            *measured,
-            *tagged,
+        times.select(
+            *extras,
             job_id="job_name",
             task="task_name",
             user="user",
@@ -81,86 +152,55 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             size=pl.coalesce("instances", "inst_num"),
             nodes=pl.when(started).then("nodes"),
             attempts=pl.when(started).then(pl.lit(1, dtype=pl.Int64)),
-            trace_end_s="trace_end_s",
+            trace_end_s=pl.lit(end_s, dtype=pl.Int64),
             runtime_from="runtime_from",
             task_start_s="task_start_s",
             task_end_s="task_end_s",
             file="file",
             negative_queue=(pl.col("queue_s") < 0).fill_null(False),
-        )
-        # Whole numbers only, and joins that keep the order of tasks: streaming gives the same rows in half the memory.
-        .collect(engine="streaming"),
+        ),
         JOB_COLUMNS,
     )
 
 
-def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
-    """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
-
-    A task is one attempt: attempt is 0, placement the instance's line in its file. outcome is that of the instance;
-    where its status is blank, of the task. gpu_milli is what the task asked for per instance. An end before the start
-    leaves the run time blank. infra_failure is blank: nothing in the trace tells causes apart.
-    """
-    instance = raw["instance"]
-    seen = pl.col("machine").is_not_null()
-    machines = instance.filter(seen).group_by(TASK).agg(nodes=_machines())
-    status = outcome_of("status", OUTCOMES)
-    tasks = raw["task"].select(*TASK, "gpu_milli", task_outcome=status).join(machines, on=TASK)
-    of_tasks = tasks.collect(engine="streaming").lazy()
-    is_own = pl.col("status").is_not_null()
-
-    def block(first: int) -> pl.LazyFrame:
-        parts = instance.slice(first, BLOCK_ROWS).filter(seen)
-        return as_placements(
-            parts.join(of_tasks, on=TASK, how="left", maintain_order="left").select(
-                job_id="job_name",
-                task="task_name",
-                attempt=pl.lit(0, dtype=pl.Int64),
-                placement="line",
-                node="machine",
-                start_s="start_s",
-                end_s="end_s",
-                gpu_milli="gpu_milli",
-                outcome=pl.when(is_own).then(status).otherwise("task_outcome"),
-                nodes="nodes",
-                own_outcome=is_own | (pl.col("nodes") == 1),
-            )
-        )
-
-    def blocks(*_unused) -> Iterator[pl.DataFrame]:
-        rows = instance.select(pl.len()).collect().item()
-        for first in range(0, rows, BLOCK_ROWS):
-            yield block(first).collect(engine="in-memory")
-
-    # A join that keeps the order of 7.5 million instances as a whole would hold them twice.
-    return register_io_source(blocks, schema=block(0).collect_schema())
+def _users(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFrame:
+    """Per job of this share its user and, where the trace has group tags, those of the job's inst_id."""
+    users = raw["job"].select("job_name", "user", "inst_id")
+    if "group_tag" not in raw:
+        return users.drop("inst_id")
+    tags = raw["group_tag"].select("inst_id", recurrence_group="group", workload="workload")
+    users = users.filter(partitions.is_of_share("job_name"))
+    whole = replace(partitions, share=0, shares=1)
+    parts = (whole.split(name, rows, "inst_id", pl.all()) for name, rows in (("tagged", users), ("tag", tags)))
+    tagged = [users.join(tags, on="inst_id", how="left").drop("inst_id") for users, tags in zip(*parts, strict=True)]
+    return tagged[0] if len(tagged) == 1 else one_by_one(tagged)
 
 
 def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     """Per task: its instance rows, earliest start, latest end, and the machines it was seen on (0 seen: blank)."""
+    machines = pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)
     return (
-        instance.group_by(TASK)
+        instance.group_by("key")
         .agg(
             instances=pl.len().cast(pl.Int64),
             instance_start_s=pl.col("start_s").min(),
             instance_end_s=pl.col("end_s").max(),
-            machines=_machines(),
+            machines=machines,
         )
-        .with_columns(nodes=pl.when(pl.col("machines") > 0).then("machines"))
+        .select(pl.exclude("machines"), nodes=pl.when(pl.col("machines") > 0).then("machines"))
     )
 
 
-def _machines() -> pl.Expr:
-    """How many machines a task's instances are written of."""
-    return pl.col("machine").cast(pl.Categorical).to_physical().drop_nulls().n_unique().cast(pl.Int64)
+def _machine() -> pl.Expr:
+    """The machine as a number, the same one as long as the process lives."""
+    return pl.col("machine").cast(pl.Categorical).to_physical()
 
 
 def _measured(sensor: pl.LazyFrame) -> pl.LazyFrame:
     """Per task: mean measured use over its sensor rows, from exact sums, rounded to the small unit."""
-    columns = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
-    return sensor.group_by(TASK).agg(
+    return sensor.group_by("key").agg(
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
-        for name in columns
+        for name in MEASURED
     )
 
 

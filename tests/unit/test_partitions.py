@@ -1,0 +1,134 @@
+"""Partitions and shares: the same rows in the same order as of one piece, the folder empty again, no two keys alike."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pai_products import jobs_of, placements_of
+from polars.testing import assert_frame_equal
+from ttf import partitions
+from ttf.errors import StudyError
+from ttf.partitions import Partitions, beside, partitions_of, results_of, spill_beside
+from ttf.traces import pai2020
+
+moment = st.none() | st.integers(1, 50)
+JOBS = st.integers(0, 8).map("j{}".format)
+TASKS = st.lists(
+    st.tuples(JOBS, st.sampled_from(["ps", "worker"]), st.sampled_from(sorted(pai2020.OUTCOMES)), moment, moment),
+    unique_by=lambda task: task[:2],
+    min_size=1,
+    max_size=12,
+)
+TIMES = {"start_s": pl.Int64, "end_s": pl.Int64}
+NAMES = {"job_name": pl.String, "task_name": pl.String}
+USE = dict.fromkeys(("gpu_used_milli", "cpu_used_milli", "mem_used_mib"), pl.Int64)
+
+
+@st.composite
+def raw_tables(draw):
+    """The tables of a trace in which every row belongs to a task, in any order, some tasks without any."""
+    tasks = draw(TASKS)
+    owner = st.sampled_from([task[:2] for task in tasks])
+    instance = st.tuples(
+        owner, moment, moment, st.sampled_from(["m0", "m1", "m2", None]), st.sampled_from(["Failed", None])
+    )
+    instances = draw(st.lists(instance, max_size=40))
+    sensors = draw(st.lists(st.tuples(owner, *[st.none() | st.integers(0, 10**6)] * 3), max_size=20))
+    jobs = draw(st.lists(st.tuples(JOBS, st.sampled_from(["i0", "i1", "i2", None])), unique_by=lambda job: job[0]))
+
+    def table(rows, schema):
+        return pl.LazyFrame(rows, schema=schema, orient="row")
+
+    asked = dict.fromkeys(("gpu_milli", "cpu_milli", "mem_mib", "inst_num"), pl.Int64)
+    return {
+        "job": table(
+            [(job, f"u{job}", inst, 1, 2) for job, inst in jobs],
+            {"job_name": pl.String, "user": pl.String, "inst_id": pl.String} | TIMES,
+        ),
+        "task": table(
+            [(*task, 500, 600, 700, 1, "T4", 0) for task in tasks],
+            NAMES | {"status": pl.String} | TIMES | asked | {"gpu_type": pl.String, "file": pl.Int32},
+        ),
+        "instance": table(
+            [(*owner, *rest, line) for line, (owner, *rest) in enumerate(instances, 1)],
+            NAMES | TIMES | {"machine": pl.String, "status": pl.String, "line": pl.Int64},
+        ),
+        "sensor": table([(*owner, *rest) for owner, *rest in sensors], NAMES | USE),
+        "group_tag": table(
+            [("i0", "g0", "bert"), ("i2", "g2", None)],
+            dict.fromkeys(("inst_id", "group", "workload"), pl.String),
+        ),
+    }
+
+
+@given(raw_tables(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([1, 3, 1000]))
+@settings(max_examples=40, deadline=None)
+def test_any_partitions_give_the_same(raw, each, shares, rows_a_block):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partitions, "BLOCK_ROWS", rows_a_block)
+        for made in (jobs_of, placements_of):
+            assert_frame_equal(made(raw, each * shares, shares), made(raw))
+
+
+def test_the_number_of_partitions_follows_from_the_rows(tmp_path):
+    tables = [pl.LazyFrame({"a": range(rows)}) for rows in (3, 21, 0)]
+
+    def number(rows_each, shares=1):
+        return partitions_of(tables, rows_each, tmp_path, 0, shares).number
+
+    assert [number(100), number(21), number(20), number(7), number(1)] == [1, 1, 2, 3, 21]
+    # As many in each share.
+    assert [number(100, 4), number(6, 4), number(5, 4)] == [4, 4, 8]
+
+
+def test_nothing_stays_on_the_disk(tmp_path):
+    raw = {"row": pl.LazyFrame({"name": [f"n{number}" for number in range(50)]}).with_row_index("row")}
+
+    def fails(tables, parts):
+        for rows in parts.split("row", tables["row"], "name", "row"):
+            yield rows.collect()
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), spill_beside(tmp_path / "product") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        results_of(fails, raw, Partitions(folder, 3))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_two_tasks_with_the_same_key_are_told_apart_by_another(monkeypatch, number):
+    """A hash of 64 bits that two names share must not give one the times of the other."""
+    seeds = []
+
+    def poor_key(self, *columns):
+        seeds.append(self.seed)
+        return (pl.lit(7, pl.UInt64) if self.seed < 2 else right_key(self, *columns)).alias("key")
+
+    count = range(60)
+    tasks = {"job_name": [f"j{n}" for n in count], "task_name": ["t"] * 60, "status": ["Failed"] * 60}
+    raw = {
+        "task": pl.LazyFrame(tasks | {"gpu_milli": list(count)}),
+        "instance": pl.LazyFrame(
+            tasks | {"machine": [f"m{n}" for n in count], "line": list(count)} | dict.fromkeys(TIMES, [5] * 60)
+        ),
+    }
+    right_key = Partitions.key
+    monkeypatch.setattr(Partitions, "key", poor_key)
+    assert placements_of(raw, number)["gpu_milli"].to_list() == list(count)
+    assert seeds == [0, 1, 2]
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 3], [0, 1, 1, 2, 3], [0, 1, 2, 3, 4]])
+def test_results_of_other_rows_are_refused(rows):
+    """Such as of a share that was left out, or made twice."""
+    result = pl.LazyFrame({"row": rows}, schema={"row": pl.get_index_type()})
+    with pytest.raises(StudyError, match="do not fit together"):
+        beside(pl.LazyFrame({"a": range(4)}), pl.lit(True), [result], lambda rows: rows).collect()
+
+
+def test_the_seeds_of_a_key_differ(tmp_path):
+    names = pl.DataFrame({"a": ["x", "y"], "b": ["y", "x"]})
+    keys = [names.select(Partitions(Path(tmp_path), seed=seed).key("a", "b"))["key"].to_list() for seed in (0, 1)]
+    assert len({*keys[0], *keys[1]}) == 4

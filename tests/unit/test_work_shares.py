@@ -1,0 +1,36 @@
+"""Whose work is shared: by the size of the raw files, the same before and after they are there."""
+
+from pathlib import Path
+
+from study.shares import BYTES_A_JOB, shares_of
+
+SCATTER = {"jobs": 16, "above_mb": 1}
+
+
+def test_large_files_are_shared(tmp_path):
+    files = {"task": [str(tmp_path / "task.csv")], "instance": [str(tmp_path / "instance.csv")]}
+    entry = {"folder": str(tmp_path)}
+    for size, shares in ((500_000, 1), (500_001, 16)):
+        for (path,) in files.values():
+            Path(path).write_bytes(bytes(size))
+        assert shares_of(entry, files, SCATTER) == shares
+        assert shares_of(entry, files, SCATTER | {"jobs": 1}) == 1
+    assert shares_of(entry, files, SCATTER | {"above_mb": 0}) == 16
+
+
+def test_a_download_counts_before_it_is_there(tmp_path):
+    path = tmp_path / "both.tar.gz"
+    files = {"task": [f"{path}/task.csv"], "instance": [f"{path}/instance.csv"]}
+    entry = {"folder": str(tmp_path), "download": {table: {"bytes": 1_000_001} for table in files}}
+    assert shares_of(entry, files, SCATTER) == 16
+    assert shares_of(entry, files, SCATTER | {"above_mb": 2}) == 1  # two tables in one archive
+    path.write_bytes(b"")
+    assert shares_of(entry, files, SCATTER) == 1
+
+
+def test_a_synthetic_trace_counts_by_its_jobs(tmp_path):
+    entry = {"generate": {"tasks": 2_000_000 // BYTES_A_JOB, "seed": 1}}
+    path = tmp_path / "task.csv"
+    assert shares_of(entry, {"task": [str(path)]}, SCATTER) == 16
+    path.write_bytes(b"")
+    assert shares_of(entry, {"task": [str(path)]}, SCATTER) == 16
