@@ -38,6 +38,7 @@ owned = jobs.with_columns(
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
 of_jobs = runs(owned, None, infra_lives(owned, None, {}))
+of_owners = owners.owner_counts(owned, of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     shares.failure_share(jobs),
@@ -52,8 +53,8 @@ tables = [
     verdict.lifetime_verdict(models, curves),
     lost_work.lost_work(of_jobs, 3600, 300),
     lost_work.lost_work_by_month(of_jobs, 0, 10**8, 3600, 300),
-    owners.failures_by_owner(owned, of_jobs, 20),
-    owners.concentration(owned, of_jobs),
+    owners.failures_by_owner(of_owners, 20),
+    owners.concentration(of_owners),
     repeats.repeats(owned, of_jobs),
     what_if.what_if(of_jobs, [60, 600]),
 ]
