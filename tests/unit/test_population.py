@@ -238,6 +238,21 @@ def test_load_weighs_by_the_length_of_a_life():
     assert machine_load({}).height == 0
 
 
+@pytest.mark.parametrize("furthest", [3_000, 10**12])
+def test_load_is_that_of_each_value_repeated_for_every_second(furthest):
+    rng = np.random.default_rng(3)
+    rows = [(f"m{rng.integers(1, 3)}", 0, int(rng.integers(1, 9)), int(rng.integers(0, 3_000))) for _ in range(40)]
+    rows.append(("m2", 0, 1, furthest))
+    table = load_of(*rows)
+    for group, mine in (("all", rows), ("T4", [one for one in rows if one[0] == "m1"])):
+        seconds = np.sort(np.repeat([one[3] for one in mine], [one[2] for one in mine]))
+        found = row(table, quantity="cpu", group=group)
+        assert (found["n"], found["measured_s"], found["nodes"]) == (len(mine), seconds.size, 1 + (group == "all"))
+        assert found["mean"] == seconds.sum() / (1000 * seconds.size)
+        for percent in (25, 50, 95):
+            assert found[f"p{percent}"] == np.quantile(seconds, percent / 100, method="inverted_cdf") / 1000
+
+
 def test_load_without_the_list_of_machines_has_no_types():
     metric = pl.LazyFrame({"machine": ["m"], "start_s": [0], "end_s": [5], **{name: [10**14] for name in QUANTITIES}})
     table = machine_load({"machine_metric": metric})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from ttf.stats.exact import dot
+from ttf.stats.exact import dot, group_sums, total
 from ttf.stats.population import weighted_percentiles
 
 PERCENTS = (25, 50, 75, 90, 95)
@@ -48,44 +48,63 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     """
     if "machine_metric" not in raw:
         return pl.DataFrame(schema=LOAD_SCHEMA)
-    life = pl.col("end_s") - pl.col("start_s")
-    rows = raw["machine_metric"].with_columns(life_s=life).filter(pl.col("life_s") > 0)
-    if "machine_spec" in raw:
-        kinds = raw["machine_spec"].select(machine="node", gpu_type="gpu_type")
-        rows = rows.join(kinds, on="machine", how="left", maintain_order="left")
-    else:
-        rows = rows.with_columns(gpu_type=pl.lit(None, dtype=pl.String))
-    loads = rows.with_columns(node=pl.col("machine").rank("dense")).collect()
-    types = loads["gpu_type"].drop_nulls().unique().sort().to_list()
-    kinds = loads["gpu_type"].replace_strict(types, range(len(types)), default=-1, return_dtype=pl.Int64)
-    kind = kinds.fill_null(-1).to_numpy()
-    lives, nodes = loads["life_s"].to_numpy(), loads["node"].fill_null(0).to_numpy()
+    metric = raw["machine_metric"]
+    about = metric.select("machine", life_s=pl.col("end_s") - pl.col("start_s")).collect()
+    machines = about.select(node=pl.col("machine").drop_nulls().unique())
+    types, type_of = _types(machines, raw.get("machine_spec"))
+    # A machine as its place in `machines`; the last place is that of rows without one.
+    node = about["machine"].cast(pl.Enum(machines["node"])).to_physical().fill_null(machines.height).to_numpy()
+    life = about["life_s"].fill_null(0).to_numpy()
+    rows = np.flatnonzero(life > 0)
+    rows = rows[np.argsort(type_of[node[rows]], kind="stable")]
+    life, node = life[rows], node[rows]
+    ends = np.searchsorted(type_of[node], np.arange(len(types) + 1))
+    groups = [("all", "all", slice(None))]
+    groups += [("gpu_type", name, slice(*ends[place : place + 2])) for place, name in enumerate(types)]
     found = []
     for column, (quantity, unit) in QUANTITIES.items():
-        known = loads[column].is_not_null().to_numpy()
-        values = loads[column].drop_nulls().to_numpy()
-        # Equal values may come in any order: only whole weights are summed.
-        order = loads[column].drop_nulls().arg_sort().to_numpy()
-        ascending, weights = values[order], lives[known][order]
-        of_kind, of_node = kind[known][order], nodes[known][order]
-        for group_by, group, mine in [
-            ("all", "all", np.ones(ascending.size, dtype=bool)),
-            *(("gpu_type", name, of_kind == place) for place, name in enumerate(types)),
-        ]:
-            named = {"quantity": quantity, "unit": unit, "group_by": group_by, "group": group}
-            found.append(named | _weighted(ascending[mine], weights[mine], of_node[mine]))
+        values = metric.select(column).collect().to_series()
+        known = values.is_not_null().to_numpy()[rows]
+        levels, place = _levels(values.fill_null(0).to_numpy()[rows])
+        for group_by, group, part in groups:
+            there = known[part]
+            mine = (levels, place[part][there], life[part][there], node[part][there], machines.height)
+            found.append({"quantity": quantity, "unit": unit, "group_by": group_by, "group": group} | _weighted(*mine))
     return pl.DataFrame(found, schema=LOAD_SCHEMA)
 
 
-def _weighted(ascending: np.ndarray, weights: np.ndarray, nodes: np.ndarray) -> dict:
-    if not ascending.size:
+def _types(machines: pl.DataFrame, spec: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
+    """(GPU types by name, the place of each machine's among them); -1 where it is not known, as for no machine."""
+    if spec is None:
+        return [], np.full(machines.height + 1, -1, dtype=np.int16)
+    told = spec.select("node", "gpu_type").unique("node", keep="first", maintain_order=True).collect()
+    types = machines.join(told, on="node", how="left", maintain_order="left")["gpu_type"]
+    names = types.drop_nulls().unique().sort().to_list()
+    places = types.replace_strict(names, range(len(names)), default=-1, return_dtype=pl.Int16).fill_null(-1)
+    return names, np.append(places.to_numpy(), np.int16(-1))
+
+
+def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(values in ascending order, each of which some may have, and none but these; the place of each value)."""
+    low = int(values.min(initial=0))
+    room = int(values.max(initial=0)) - low + 1
+    if room <= 4 * values.size:
+        # Counted through without a sort.
+        return np.arange(low, low + room), values - low
+    return np.unique(values, return_inverse=True)
+
+
+def _weighted(levels: np.ndarray, place: np.ndarray, lives: np.ndarray, nodes: np.ndarray, machines: int) -> dict:
+    """Of some rows: the place of the value in `levels`, seconds of life, machine; `machines` is none of them."""
+    if not place.size:
         return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a life above 0 s"}
-    seconds = int(weights.sum())
-    percents = weighted_percentiles(ascending, weights, PERCENTS)
+    weights = group_sums(place, lives, levels.size)
+    seconds = total(weights)
+    percents = weighted_percentiles(levels, weights, PERCENTS)
     return {
-        "n": ascending.size,
-        "nodes": int(np.count_nonzero(np.bincount(nodes)[1:])),
+        "n": place.size,
+        "nodes": int(np.count_nonzero(np.bincount(nodes, minlength=machines)[:machines])),
         "measured_s": seconds,
-        "mean": dot(ascending, weights) / (seconds * MILLI),
+        "mean": dot(levels, weights) / (seconds * MILLI),
         **{f"p{percent}": value / MILLI for percent, value in zip(PERCENTS, percents, strict=True)},
     }
