@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from ttf.stats.correlation import CORRELATION_SCHEMA, SMALLEST_P, correlations
+from ttf.stats.correlation import CORRELATION_SCHEMA, SMALLEST_P, correlations, groups_and_correlations
 from ttf.stats.run_times import runtime_by_group
 
 SCHEMA = {
@@ -290,3 +290,9 @@ def test_refused_inputs() -> None:
         correlations(simulated(5), [0])
     with pytest.raises(ValueError, match="negative"):
         correlations(jobs_of([-1, 2, 3], [1, 2, 3]), [None])
+
+
+def test_one_pass_gives_both_tables() -> None:
+    jobs, cutoffs = simulated(), [None, 3600]
+    groups, table = groups_and_correlations(jobs, cutoffs)
+    assert groups.equals(runtime_by_group(jobs, cutoffs)) and table.equals(correlations(jobs, cutoffs))

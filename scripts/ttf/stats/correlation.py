@@ -14,7 +14,7 @@ from ttf.stats.exact import correlation_parts, dot, doubled_ranks, group_sums
 from ttf.stats.features import Feature, features_of
 from ttf.stats.holm import holm
 from ttf.stats.p_value import SMALLEST_P, TINY_P
-from ttf.stats.run_times import Sample, samples
+from ttf.stats.run_times import GROUP_SCHEMA, Sample, groups_of, samples
 
 Z_95 = float(ndtri(0.975))
 
@@ -75,21 +75,30 @@ def correlations(
     """
     chosen = features_of(jobs) if features is None else features
     numeric = [feature for feature in chosen if feature.is_numeric]
-    rows: list[dict] = []
-    for sample in samples(jobs, cutoffs, numeric):
-        for unit, method, estimate in _estimates(sample):
-            rows.append(
-                {
-                    "outcome_set": sample.outcome_set,
-                    "feature": sample.feature.name,
-                    "cutoff_s": sample.cutoff_s,
-                    "unit": unit,
-                    "method": method,
-                    **vars(estimate),
-                    "p_adjusted": None,
-                    "reject": None,
-                }
-            )
+    return _table([row for sample in samples(jobs, cutoffs, numeric) for row in _rows(sample)], significance)
+
+
+def groups_and_correlations(
+    jobs: pl.DataFrame, cutoffs: Sequence[int | None], significance: float = 0.05
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`ttf.stats.run_times.runtime_by_group` and `correlations` of all features in one pass over their samples."""
+    groups, rows = [pl.DataFrame(schema=GROUP_SCHEMA)], []
+    for sample in samples(jobs, cutoffs):
+        groups.append(groups_of(sample))
+        if sample.feature.is_numeric:
+            rows += _rows(sample)
+    return pl.concat(groups), _table(rows, significance)
+
+
+def _rows(sample: Sample) -> list[dict]:
+    about = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
+    return [
+        about | {"unit": unit, "method": method, **vars(estimate), "p_adjusted": None, "reject": None}
+        for unit, method, estimate in _estimates(sample)
+    ]
+
+
+def _table(rows: list[dict], significance: float) -> pl.DataFrame:
     _adjust(rows, significance)
     return pl.DataFrame(rows, schema=CORRELATION_SCHEMA)
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from ttf.stats.exact import doubled_ranks, group_sums
 from ttf.stats.features import Feature, features_of
+from ttf.stats.order import numbered
 
 # `not_success` is study 1's second set: whatever is not a success and has a run time.
 OUTCOME_SETS = {
@@ -44,12 +45,19 @@ class Coded:
         series = jobs.select(column).to_series()
         values = series.drop_nulls().unique().sort()
         keys = values.to_frame().select(feature.group_key()).to_series()
-        return cls(feature, _codes(series), values, keys.unique().sort(), _codes(keys))
+        distinct = keys.unique().sort()
+        # 16 bits are sorted fastest.
+        kind = np.int16 if distinct.len() < 2**15 else np.int64
+        return cls(feature, _codes(series, values), values, distinct, _codes(keys, distinct).astype(kind))
 
 
-def _codes(series: pl.Series) -> np.ndarray:
-    # Dense ranks count the distinct values from 1; a null becomes -1.
-    return (series.rank("dense").cast(pl.Int64).fill_null(0) - 1).to_numpy()
+def _codes(series: pl.Series, values: pl.Series) -> np.ndarray:
+    """The place of each value among the distinct ones, which ascend; -1 for null."""
+    if series.dtype == pl.String:
+        return series.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    codes = np.full(series.len(), -1, dtype=np.int64)
+    codes[series.is_not_null().to_numpy()] = numbered(series.drop_nulls().to_numpy())
+    return codes
 
 
 @dataclass(frozen=True)
@@ -146,11 +154,12 @@ def runtime_by_group(
     The mean is the exact integer sum over the jobs, divided once; the median of an even number of jobs is
     the middle of the two middle run times.
     """
-    parts = [_groups_of(sample) for sample in samples(jobs, cutoffs, features)]
+    parts = [groups_of(sample) for sample in samples(jobs, cutoffs, features)]
     return pl.concat([pl.DataFrame(schema=GROUP_SCHEMA), *parts])
 
 
-def _groups_of(sample: Sample) -> pl.DataFrame:
+def groups_of(sample: Sample) -> pl.DataFrame:
+    """The rows of `runtime_by_group` of one sample."""
     counts = sample.group_counts
     present = np.flatnonzero(counts)
     counts = counts[present]
