@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 import vl_convert
-from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
 from ttf.charts.catalogue import BUILDERS, TABLES
 from ttf.charts.figure import Study, time_domain
 from ttf.charts.groups import points

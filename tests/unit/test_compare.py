@@ -14,7 +14,6 @@ import vl_convert
 from scipy.stats import chi2
 from study_runs import pods, write_pods
 from ttf import compare
-from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
 from ttf.charts.compare import BUILDERS
 from ttf.charts.theme import PAGE_WIDTH
 from ttf.compare import Subject

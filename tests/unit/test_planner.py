@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 import vl_convert
 from plan_inputs import DAY, HABITS, RATE, SIZES, rates_of
-from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
 from ttf.charts.ettr import ettr_by_gpus, ettr_measured
 from ttf.charts.figure import Study
 from ttf.charts.planner import planner

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
-from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
 from ttf.charts.figure import Figure, Study
 from ttf.charts.probability import MOST_POINTS, MOST_STRATA, probability_plots
 from ttf.stats.lifetimes import lifetime_models

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_effectsize, proportions_ztest
-from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
 from ttf.charts.drift import drift_chart
 from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS, conform

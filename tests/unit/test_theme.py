@@ -1,7 +1,13 @@
 """The look of the charts: to be read on a white and on a dark page."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from ttf.charts.theme import CATEGORY_COLOURS, DARK_PAGE, INK, ON_DARK, ORDER_COLOURS, OUTCOME_COLOURS, dark_style
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 def luminance(colour: str) -> float:
@@ -34,3 +40,9 @@ def test_colours_stay_apart_on_a_dark_page():
 def test_paper_is_light():
     style = dark_style()
     assert style.count("@media") == style.count("@media screen") == 2
+
+
+def test_the_report_is_written_without_altair():
+    # It takes as long to import as all else that the rule does.
+    asked = "import sys, ttf.report.source; sys.exit('altair' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], cwd=SCRIPTS).returncode == 0

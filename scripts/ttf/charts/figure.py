@@ -8,7 +8,9 @@ import altair as alt
 
 from ttf.charts.picking import Picks, with_picking
 from ttf.charts.text import plural, wrapped
-from ttf.charts.theme import FAINT
+from ttf.charts.theme import FAINT, time_to_failure
+
+alt.theme.register("time_to_failure", enable=True)(time_to_failure)
 
 TITLE_CHARACTERS = 84
 SUBTITLE_CHARACTERS = 104

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ttf.charts import theme  # noqa: F401  (registers the look of the charts)
 from ttf.charts.figure import Figure
 
 

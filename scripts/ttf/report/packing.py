@@ -61,8 +61,8 @@ def as_script(name: str, value: object) -> str:
     return f"var {name} = {text};\n"
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+# json.dumps would make one for each of some hundred thousand values.
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 
 def _light(spec: dict) -> dict:
@@ -80,16 +80,17 @@ def _columns(rows: list[dict]) -> dict:
 
 def _column(values: list) -> list | dict:
     """The shortest of three: as it is, by runs of the same value, or by places in the list of its values."""
+    # In JSON 1, 1.0 and true are three things.
+    texts = [_json(value) for value in values]
     runs: list = []
-    for value in values:
-        # In JSON 1, 1.0 and true are three things.
-        if runs and _json(runs[-2]) == _json(value):
+    for text, value, before in zip(texts, values, [None, *texts], strict=False):
+        if text == before:
             runs[-1] += 1
         else:
             runs += [value, 1]
-    distinct = {_json(value): value for value in values}
+    distinct = dict(zip(texts, values, strict=True))
     place = {text: at for at, text in enumerate(distinct)}
-    among = {AMONG: list(distinct.values()), "at": [place[_json(value)] for value in values]}
+    among = {AMONG: list(distinct.values()), "at": [place[text] for text in texts]}
     return min([values, {RUNS: runs}, among], key=lambda way: len(_json(way)))
 
 

@@ -29,7 +29,7 @@ _NO_DATE = {"SOURCE_DATE_EPOCH": "0"}
 _FONT_FAMILY = re.compile(r'font-family="[^"]*"')
 _FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
 # The font of the PDF is that much narrower than the one the charts are drawn for, and small where that is not.
-_FONT, _LARGER = "Libertinus Serif", 1.15
+_FONT, _LARGER = "Libertinus Serif", 1.08
 
 
 def render(source: Path, page: Path, lua_filter: Path, style: Path) -> str:
