@@ -1,6 +1,7 @@
 """Measure the study against what people use now, and write what was measured into bench/measured.json and README.md.
 
-usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all but growth, which takes 32 GB of disk.
+usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all but growth, which takes 32 GB of
+disk, and many_traces, which takes half an hour.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import formats
 import full_size
 import growth
 import lifetimes
+import many_traces
 import readme
 import reruns
 from readme import MEASURED
@@ -22,8 +24,10 @@ SECTIONS = {
     "formats": lambda folder, rounds: formats.compare(folder, rounds),
     "lifetimes": lambda _, rounds: lifetimes.compare(rounds),
     "reruns": lambda folder, _: reruns.compare(folder),
+    "many_traces": lambda folder, _: many_traces.compare(folder),
     "growth": lambda folder, _: growth.compare(folder),
 }
+LONG = ("growth", "many_traces")
 
 
 def main() -> None:
@@ -34,7 +38,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        for section in arguments.sections or [name for name in SECTIONS if name != "growth"]:
+        for section in arguments.sections or [name for name in SECTIONS if name not in LONG]:
             found = SECTIONS[section](folder / section, arguments.rounds)
             # Written after each, so that an hour of measuring is not lost to the last minute.
             measured = json.loads(MEASURED.read_text(encoding="utf-8"))

@@ -31,7 +31,7 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
             "../../environment.yml"
         params:
             format=sample_format,
-            generate=lookup("registry/{trace}/generate", within=config),
+            generate=lambda wildcards: REGISTRY[wildcards.trace]["generate"],
         script:
             "../../scripts/make_sample.py"
 

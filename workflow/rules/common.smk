@@ -1,5 +1,6 @@
 # Before any job: the configuration is checked, the raw files are found, and the modules of each script are listed.
 import re
+from functools import cache
 
 import yaml
 
@@ -81,6 +82,7 @@ def any_of(names):
     return "|".join(names) or "(?!)"
 
 
+@cache
 def seen_from_here(path):
     """A file of the checkout as a path from where the command is typed, or in full if it lies elsewhere."""
     path, here = Path(path), Path.cwd()
@@ -235,12 +237,12 @@ def analyses_of(trace):
     return [name for name, about in ANALYSES.items() if trace in about["traces"]]
 
 
-def rule_of(output):
-    """The name of the rule that writes this output; Snakemake has written what a wildcard may be behind its name."""
-    written = {
+@cache
+def rules_by_output():
+    """Output -> the name of its rule; Snakemake has written what a wildcard may be behind its name."""
+    return {
         re.sub(r"\{(\w+),[^}]*\}", r"{\1}", str(path)): rule.name for rule in workflow.rules for path in rule.output
     }
-    return written[output]
 
 
 def tables_of_summary(wildcards):
@@ -279,7 +281,7 @@ def drawers(_):
     """Trace -> index of charts -> the rule that drew them; asked when all rules are known."""
     return {
         trace: {"index.json": "draw_charts" if trace in JOB_TRACES else f"draw_charts_{entry['format']}"}
-        | {f"{name}.index.json": rule_of(ANALYSES[name]["outputs"]["index"]) for name in analyses_of(trace)}
+        | {f"{name}.index.json": rules_by_output()[ANALYSES[name]["outputs"]["index"]] for name in analyses_of(trace)}
         for trace, entry in REGISTRY.items()
     }
 
@@ -321,7 +323,8 @@ def products():
 def study_products():
     """Everything a study gives; a product that somebody deleted comes back, also where the report has no need of it."""
     of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
-    return [rule.output for rule in of_the_study] + products()
+    # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
+    return [str(path) for rule in of_the_study for path in rule.output] + products()
 
 
 def paths_in(nested):

@@ -51,7 +51,7 @@ rule derive_runtimes:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        format=lookup("registry/{trace}/format", within=config),
+        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         entry=lambda wildcards: reading_of(wildcards),
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
@@ -76,7 +76,7 @@ rule derive_attempts:
         "../../environment.yml"
     threads: 8
     params:
-        format=lookup("registry/{trace}/format", within=config),
+        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         entry=lambda wildcards: reading_of(wildcards),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
@@ -104,7 +104,7 @@ rule derive_placements:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        format=lookup("registry/{trace}/format", within=config),
+        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_placements.py"
@@ -149,7 +149,7 @@ rule derive_lives:
         "../../environment.yml"
     threads: 1
     params:
-        format=lookup("registry/{trace}/format", within=config),
+        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         gives=lambda wildcards: format_of(wildcards)["gives"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:

@@ -1,4 +1,5 @@
 # What the terminal shows of a run; before anything else, so that it is told from the first line.
+import gc
 import sys
 from pathlib import Path
 
@@ -6,6 +7,9 @@ WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path.insert(0, str(WORKFLOW))
 
 from study.progress import follow
+
+# A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
+gc.set_threshold(100_000)
 
 
 def page_asked_for():
