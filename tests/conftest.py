@@ -1,12 +1,12 @@
 """Fixtures: a copy of the checkout, and a finished study of a small sample."""
 
+import fcntl
 import os
-import shutil
 from pathlib import Path
 
 import hypothesis
 import pytest
-from study_runs import SHARED_DATA, SMALL, Checkout, check_out
+from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
 hypothesis.settings.register_profile("repeatable", derandomize=True)
@@ -21,19 +21,33 @@ def checkout(tmp_path) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory) -> Checkout:
-    """The study of a small sample, run to the report. Not to be changed: see `study`."""
-    done = check_out(tmp_path_factory.mktemp("finished") / "checkout")
-    done.snakemake(**SMALL)
-    return done
+def finished_study(tmp_path_factory, worker_id) -> Checkout:
+    """The study of a small sample, run to the report, once for all of pytest's workers.
+
+    Not to be changed: see `study`.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "finished_study"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            building = check_out(tmp_path_factory.mktemp("building") / "checkout")
+            building.snakemake(**SMALL)
+            building.folder.rename(folder)
+    # One of this worker's own: even a dry run writes a log.
+    return copied(Checkout(folder), tmp_path_factory.mktemp("finished"))
 
 
 @pytest.fixture
 def study(finished_study, tmp_path) -> Checkout:
-    """A copy of the finished study, with its dates, to edit and run again."""
-    copy = tmp_path / "checkout"
-    shutil.copytree(finished_study.folder, copy, symlinks=True)
-    return Checkout(copy)
+    """A copy of the finished study to edit and run again."""
+    return copied(finished_study, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def study_of_module(finished_study, tmp_path_factory) -> Checkout:
+    """A copy of the finished study for all tests of a file, each of which leaves it as it was."""
+    return copied(finished_study, tmp_path_factory.mktemp("module"))
 
 
 @pytest.fixture(scope="session")

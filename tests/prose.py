@@ -1,7 +1,11 @@
 """What must not stand in the prose of a report, whatever the trace."""
 
+import html
 import re
 
+# Of a page: what is no prose, and the tags that end a piece of it.
+_NO_PROSE = re.compile(r"<(script|style|table|pre)\b.*?</\1>", re.DOTALL)
+_INLINE = re.compile(r"</?(?:a|abbr|b|cite|code|em|i|q|span|strong|sub|sup)\b[^>]*>")
 _MANY = "jobs|tasks|pods|attempts|failures|nodes|GPUs|users|machines|rows|lives|runs|days|hours|columns|checks"
 # A pattern, and what it would be a sign of.
 _SLIPS = {
@@ -22,3 +26,9 @@ def slips(text: str) -> list[str]:
         for pattern, what in _SLIPS.items()
         for found in re.finditer(pattern, flat)
     ]
+
+
+def prose_of(page: str) -> str:
+    """The sentences and headings of an HTML page, `§` between them; no tables, which repeat words and have blanks."""
+    pieces = re.sub(r"<[^>]+>", " § ", _INLINE.sub("", _NO_PROSE.sub(" § ", page)))
+    return html.unescape(pieces)

@@ -6,10 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from warm_snakemake import WarmSnakemake
 
 ROOT = Path(__file__).parents[1]
 CHECKOUT = (
@@ -24,6 +27,7 @@ CHECKOUT = (
     "README.md",
 )
 SHARED_DATA = ROOT.parent / "shared" / "data"
+WARM = WarmSnakemake()
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,19 @@ class Checkout:
 
     folder: Path
 
-    def snakemake(self, *arguments: str, check: bool = True, **config) -> subprocess.CompletedProcess:
-        """Run snakemake here; `config` is written to a file of the user's and given by --configfile."""
+    def snakemake(
+        self, *arguments: str, check: bool = True, one_process: bool = False, **config
+    ) -> subprocess.CompletedProcess:
+        """Run snakemake here; `config` is written to a file of the user's and given by --configfile.
+
+        `one_process`, in half the time: for a test of what a study makes, not of how it runs.
+        """
         if config:
             (self.folder / "my.yaml").write_text(yaml.safe_dump(config))
             arguments = ("--configfile", "my.yaml", *arguments)
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", *arguments],
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment(),
-        )
+        if one_process:
+            arguments = ("--cores", "1", *arguments)
+        done = WARM.run([*arguments], self.folder, environment(), one_process)
         if check:
             assert done.returncode == 0, done.stdout + done.stderr
         return done
@@ -67,6 +71,20 @@ class Checkout:
             if path.is_file()
         }
 
+    @contextmanager
+    def appended(self, *files: str) -> Iterator[None]:
+        """Each file longer by an empty line, for a while."""
+        paths = [self.folder / file for file in files]
+        before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
+        for path, (content, _) in zip(paths, before, strict=True):
+            path.write_bytes(content + b"\n")
+        try:
+            yield
+        finally:
+            for path, (content, time_ns) in zip(paths, before, strict=True):
+                path.write_bytes(content)
+                os.utime(path, ns=(time_ns, time_ns))
+
     def edit(self, file: str, old: str, new: str) -> None:
         path = self.folder / file
         text = path.read_text()
@@ -87,10 +105,16 @@ def check_out(folder: Path) -> Checkout:
     for name in CHECKOUT:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".snakemake"))
+            # With the bytecode of this test run: each first run in a copy would compile some hundred modules.
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("*.pyc.*", ".snakemake"))
         else:
             shutil.copy2(source, folder / name)
     return Checkout(folder)
+
+
+def copied(study: Checkout, folder: Path) -> Checkout:
+    """A copy of the study in the folder, with the dates of its files."""
+    return Checkout(Path(shutil.copytree(study.folder, folder / "checkout", symlinks=True)))
 
 
 # What the page is made of, without the pictures that stand beside it.

@@ -13,7 +13,7 @@ def results(tmp_path_factory, shared_data):
     folders = {name: {"folder": str(shared_data / name)} for name in ("openb", "titan", "lanl", "eagle")}
     folders["openb"]["windows"] = {"by": "month"}
     sample = {"sample": {"generate": {"tasks": 2000}}}
-    study.snakemake("--", PAGE, study=["sample", *folders], registry=sample | folders)
+    study.snakemake("--", PAGE, one_process=True, study=["sample", *folders], registry=sample | folders)
     return study.folder / "results"
 
 

@@ -16,7 +16,8 @@ def results(tmp_path_factory, shared_data):
     study = check_out(tmp_path_factory.mktemp("lemons") / "checkout")
     table = "results/lanl/tables/lemon_nodes.csv"
     lanl = {"lanl": {"folder": str(shared_data / "lanl")}}
-    study.snakemake("--", table, "results/lanl/tables/lemon_effect.csv", study=["lanl"], registry=lanl)
+    targets = ("--", table, "results/lanl/tables/lemon_effect.csv")
+    study.snakemake(*targets, one_process=True, study=["lanl"], registry=lanl)
     return study.folder / "results/lanl"
 
 

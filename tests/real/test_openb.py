@@ -25,7 +25,7 @@ def openb(tmp_path_factory, shared_data):
     """The folder of the finished study of the real openb trace."""
     study = check_out(tmp_path_factory.mktemp("openb") / "checkout")
     registry = {"openb": {"format": "openb", "folder": str(shared_data / "openb")}}
-    study.snakemake(study=["openb"], registry=registry)
+    study.snakemake(one_process=True, study=["openb"], registry=registry)
     return study.folder / "results" / "openb"
 
 

@@ -6,6 +6,7 @@ import tarfile
 
 import polars as pl
 import pytest
+from prose import prose_of, slips
 from study_runs import PAGE, Checkout, check_out, pods, write_pods
 
 
@@ -142,7 +143,7 @@ def test_degenerate_traces_give_a_report_with_reasons(checkout):
     registry = {}
     for trace, lines in DEGENERATE.items():
         registry |= write_pods(checkout, lines, trace)["registry"]
-    checkout.snakemake("--", PAGE, study=list(DEGENERATE), registry=registry)
+    checkout.snakemake("--", PAGE, one_process=True, study=list(DEGENERATE), registry=registry)
     page = (checkout.folder / "results/report/index.html").read_text()
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert text.count("<pre") == 1, "prose became a block of code beside that of the commands"
@@ -151,6 +152,7 @@ def test_degenerate_traces_give_a_report_with_reasons(checkout):
             cells = {cell.lower() for line in file.read_text().splitlines() for cell in line.split(",")}
             assert not cells & {"nan", "inf", "-inf"}, file
     assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
+    assert slips(prose_of(page)) == []
     mttf = pl.read_csv(checkout.folder / "results/no_failures/tables/mttf.csv")
     assert mttf["mttf_s"].null_count() == mttf.height
     assert mttf["ci_low_s"].null_count() == 0

@@ -5,6 +5,7 @@ import re
 import polars as pl
 import pytest
 from made_traces import JOBS, WRITERS, write_all
+from prose import prose_of, slips
 from study_runs import PAGE, check_out
 
 
@@ -12,7 +13,7 @@ from study_runs import PAGE, check_out
 def run(tmp_path_factory):
     study = check_out(tmp_path_factory.mktemp("formats") / "checkout")
     registry = write_all(study.folder / "raw")
-    return study, study.snakemake("--", PAGE, study=list(registry), registry=registry)
+    return study, study.snakemake("--", PAGE, one_process=True, study=list(registry), registry=registry)
 
 
 def test_one_page_without_a_warning_or_a_number_that_is_none(run):
@@ -22,6 +23,7 @@ def test_one_page_without_a_warning_or_a_number_that_is_none(run):
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert text.count("<pre") == 1, "prose became a block of code beside that of the commands"
     assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
+    assert slips(prose_of(page)) == []
     for name in WRITERS:
         assert f"made_{name}" in text
 

@@ -141,29 +141,29 @@ def test_second_run_has_nothing_to_do(finished_study):
 
 
 @pytest.mark.parametrize("file", EDITED_MODULES)
-def test_edited_file_reruns_what_uses_it(study, file):
-    with (study.folder / file).open("a") as text:
-        text.write("\n")
-    assert study.planned(**SMALL) == and_manifest(EDITED_MODULES[file])
+def test_edited_file_reruns_what_uses_it(study_of_module, file):
+    with study_of_module.appended(file):
+        assert study_of_module.planned(**SMALL) == and_manifest(EDITED_MODULES[file])
 
 
-def test_edited_files_that_the_study_does_not_use_rerun_nothing(study):
-    for file in EDITED_FOR_NOTHING:
-        with (study.folder / file).open("a") as text:
-            text.write("\n")
-    assert study.planned(**SMALL) == set()
+def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module):
+    with study_of_module.appended(*EDITED_FOR_NOTHING):
+        assert study_of_module.planned(**SMALL) == set()
 
 
 @pytest.mark.parametrize("key", CHANGED_KEYS)
-def test_changed_key_reruns_what_reads_it(study, key):
+def test_changed_key_reruns_what_reads_it(study_of_module, key):
     config, rules = CHANGED_KEYS[key]
-    assert study.planned(**config) == and_manifest(rules)
+    assert study_of_module.planned(**config) == and_manifest(rules)
 
 
-def test_edited_raw_file_reruns_its_trace(study):
-    with (study.folder / "data/sample/pai_sensor_table.csv").open("ab") as table:
-        table.write(b"\n")
-    assert study.planned(**SMALL) == and_manifest(FROM_RAW)
+def test_edited_raw_file_reruns_its_trace(study_of_module):
+    with study_of_module.appended("data/sample/pai_sensor_table.csv"):
+        assert study_of_module.planned(**SMALL) == and_manifest(FROM_RAW)
+
+
+def test_edits_taken_back_rerun_nothing(study_of_module):
+    assert study_of_module.planned(**SMALL) == set()
 
 
 def test_touched_file_reruns_nothing(study):
