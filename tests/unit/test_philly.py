@@ -524,7 +524,7 @@ a_job = fields(
 
 
 @given(log=st.lists(a_job | a_job | a_job | anything, min_size=1, max_size=5), in_ascii=st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_any_records(tmp_path_factory, log, in_ascii):
     """Rows read = kept + put aside, and a record's fate does not depend on how the log was read, nor on the others."""
     folder = tmp_path_factory.getbasetemp() / "any_records"

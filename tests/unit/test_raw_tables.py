@@ -360,7 +360,7 @@ def verdict(line):
     mark=st.booleans(),
     last_end=st.booleans(),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @example(lines=[(b"x^,,,Failed,,", b"\n")] * 2, block_bytes=1, mark=False, last_end=True)
 def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_bytes, mark, last_end):
     first = JOB.format(n=0).encode()  # so that the file as a whole is a table
