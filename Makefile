@@ -32,7 +32,7 @@ gallery: $(VENV)/requirements-test.lock  ## pictures of the page for the README,
 	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
 
 test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
-	@$(BIN)/python -m pytest -n logical --dist loadfile
+	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder
 
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
