@@ -8,12 +8,12 @@ def main(snakemake):
     from pathlib import Path
 
     import polars as pl
-    from ttf.lives import lives_of_jobs
-    from ttf.tables import write_parquet
+    from ttf.lives import READ_OF_JOBS, lives_of_jobs
+    from ttf.tables import read_columns, write_parquet
 
     source = Path(snakemake.input[0])
     if snakemake.params.gives == "jobs":
-        lives = lives_of_jobs(pl.read_parquet(source))
+        lives = lives_of_jobs(read_columns(source, READ_OF_JOBS))
     else:
         # The format is one of a closed list: the registry's schema admits no other.
         format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")

@@ -2,18 +2,20 @@
 
 from ttf.entry import run_rule
 
+JOBS = ["status_raw", "outcome", "gpu_milli", "size", "runtime_s", "queue_s", "submit_s", "start_s", "trace_end_s"]
+LIVES = ["state", "gpu_milli", "duration_s", "event", "basis"]
+
 
 def main(snakemake):
-    import polars as pl
     from ttf.charts.figure import Study
     from ttf.charts.saving import save_charts
     from ttf.charts.states import size_mix_chart, states_chart
     from ttf.stats.states import cluster_summary, size_mix, states
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
     output, params = snakemake.output, snakemake.params
-    jobs = pl.read_parquet(snakemake.input.jobs)
-    by_state = states(jobs, pl.read_parquet(snakemake.input.lives), params.attempts)
+    jobs = read_columns(snakemake.input.jobs, JOBS)
+    by_state = states(jobs, read_columns(snakemake.input.lives, LIVES), params.attempts)
     mix = size_mix(jobs)
     write_csv(by_state, output.states)
     write_csv(mix, output.size_mix)

@@ -8,7 +8,7 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.hazards import hazard_ratio_chart, incidence_chart
     from ttf.charts.saving import save_charts
-    from ttf.lives import by_cause, ends_in, read_lives, strata_in
+    from ttf.lives import by_cause, ends_in, strata_in
     from ttf.stats.hazard import cumulative_hazard
     from ttf.stats.hazard_ratios import hazard_ratios
     from ttf.stats.incidence import cumulative_incidence, exclusive_causes
@@ -16,11 +16,12 @@ def main(snakemake):
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.strata import since_watched
     from ttf.stats.survival import survival_tables, thin
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
-    told_apart = [*params.strata, *params.causes, *params.covariates]
-    lives = read_lives(snakemake.input.lives, "entry_s", "duration_s", "event", "gpu_milli", "nodes", *told_apart)
+    told_apart = (*params.strata, *params.causes, *params.covariates)
+    read = ("entry_s", "duration_s", "event", "gpu_milli", "nodes", *told_apart)
+    lives = read_columns(snakemake.input.lives, read)
     strata = strata_in(lives, params.strata)
     # Failure of any kind first, then each cause a trace tells apart.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in params.causes}

@@ -8,13 +8,12 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.lemons import lemon_funnel, lemon_signals
     from ttf.charts.saving import save_charts
-    from ttf.lives import read_lives
     from ttf.stats import lemons
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
     given, params, output = dict(snakemake.input.items()), snakemake.params, snakemake.output
     columns = ("unit_id", "life_id", "event", "basis", "user", "account", "gpu_type", "duration_s", params.fleet_by)
-    lives, rate = read_lives(given["lives"], *columns), params.false_discovery
+    lives, rate = read_columns(given["lives"], columns), params.false_discovery
     if "placements" in given:
         placements, basis = pl.scan_parquet(given["placements"]), lemons.basis_of(lives)
         window = lemons.last_window(placements, params.window_days)

@@ -5,15 +5,15 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     import polars as pl
-    from ttf.lives import by_cause, read_lives, strata_in
+    from ttf.lives import by_cause, strata_in
     from ttf.stats.lifetimes import lifetime_models
     from ttf.stats.mttf import failures_without_end, mean_time_to_failure
     from ttf.stats.survival import survival_tables, thin
-    from ttf.tables import write_csv, write_parquet
+    from ttf.tables import read_columns, write_csv, write_parquet
 
     told_apart = [*snakemake.params.strata, *snakemake.params.causes]
     read = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *told_apart)
-    lives = read_lives(snakemake.input.lives, *read)
+    lives = read_columns(snakemake.input.lives, read)
     strata = strata_in(lives, snakemake.params.strata)
     # Failure of any kind first, then each cause a trace tells apart.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in snakemake.params.causes}

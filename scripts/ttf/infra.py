@@ -15,7 +15,7 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
-from ttf.lives import LIFE_COLUMNS, lives_of_jobs
+from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, lives_of_jobs
 
 INFRA_COLUMNS = LIFE_COLUMNS | {
     "user": pl.String,
@@ -27,6 +27,11 @@ INFRA_COLUMNS = LIFE_COLUMNS | {
     "basis": pl.String,
 }
 EVENT = "infra_failure"
+# What `infra_lives` reads of jobs, the last four where the format has them.
+INFRA_READ_OF_JOBS = (
+    *(*READ_OF_JOBS, "user", "submit_s", "status_raw"),
+    *("exit_code", "slurm_reason", "reason", "node_list"),
+)
 # Slurm's words for a run that its time limit or its deadline ended.
 TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 # A failed check counts from so long before the end of a run to so long after it, both ends included

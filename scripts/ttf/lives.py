@@ -1,11 +1,8 @@
 """Lives: exposure of one unit, and the event that ended it. Survival rules read lives and nothing else."""
 
-from pathlib import Path
-
 import polars as pl
 
 from ttf.jobs import observed_s
-from ttf.tables import read_columns
 
 # What ends a job; each competes with the others.
 ENDS = ("failure", "success", "cancelled")
@@ -24,6 +21,12 @@ LIFE_COLUMNS = {
     "gpu_type": pl.String,
     "duration_max_s": pl.Int64,
 }
+
+# What `lives_of_jobs` reads of jobs.
+READ_OF_JOBS = (
+    *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "trace_end_s"),
+    *("gpu_type", "gpu_milli", "size", "nodes"),
+)
 
 
 def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
@@ -66,11 +69,6 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
         )
         .cast(LIFE_COLUMNS)
     )
-
-
-def read_lives(path: str | Path, *columns: str) -> pl.DataFrame:
-    """Of the lives in a Parquet file those of the columns that it has, in the order given."""
-    return read_columns(path, columns)
 
 
 def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:
