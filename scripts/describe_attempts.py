@@ -2,19 +2,21 @@
 
 from ttf.entry import run_rule
 
+OF_JOBS = ("job_id", "user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "start_s")
+OF_ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+
 
 def main(snakemake):
-    import polars as pl
     from ttf.charts.figure import Study
     from ttf.charts.queueing import CHARTS
     from ttf.charts.saving import save_charts
     from ttf.stats import queueing, retries
-    from ttf.tables import write_csv
+    from ttf.tables import read_columns, write_csv
 
-    jobs = pl.read_parquet(snakemake.input.jobs)
-    attempts = pl.read_parquet(snakemake.input.attempts)
+    jobs = read_columns(snakemake.input.jobs, OF_JOBS)
     output, window = snakemake.output, snakemake.params.window
-    placed = queueing.placed(jobs, attempts)
+    placed = queueing.placed(jobs, read_columns(snakemake.input.attempts, OF_ATTEMPTS))
+    jobs = jobs.drop("job_id")
     waits, tries = queueing.waits(placed), retries.tries(placed)
     tables = {
         "delays": queueing.delays(waits, queueing.busiest(jobs)),
