@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_seconds_milli, whole_gpus
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, gpu_seconds_milli, whole_gpus
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import wilson_interval
@@ -211,8 +211,8 @@ def _gpu_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
 
 def _bucket(gpus: pl.Expr) -> pl.Expr:
     """The first number of GPUs of the bucket that a number of GPUs falls into; null for none and for unknown."""
-    lows = [low for low, _ in GPU_BUCKETS.values()]
-    return pl.coalesce(pl.when(gpus >= low).then(pl.lit(low, dtype=pl.Int64)) for low in reversed(lows))
+    lows = {place: low for place, (low, _) in enumerate(GPU_BUCKETS.values())}
+    return gpu_bucket(gpus).replace_strict(lows, return_dtype=pl.Int64)
 
 
 def _all_and_buckets() -> list[tuple[str, tuple[int | None, int | None]]]:

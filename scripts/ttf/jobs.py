@@ -95,6 +95,12 @@ def whole_gpus() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
 
 
+def gpu_bucket(gpus: pl.Expr) -> pl.Expr:
+    """The place in GPU_BUCKETS of a whole number of GPUs (Int16); null for none and for unknown."""
+    later = [(gpus >= low).cast(pl.Int16) for low, _ in list(GPU_BUCKETS.values())[1:]]
+    return pl.when(gpus >= 1).then(pl.sum_horizontal(later)).cast(pl.Int16)
+
+
 def gpus_of(bucket: str) -> str:
     """A bucket of GPU_BUCKETS in words: 1 GPU, 2-4 GPUs, more than 8 GPUs."""
     return "1 GPU" if bucket == "1" else f"{bucket.replace('>', 'more than ')} GPUs"

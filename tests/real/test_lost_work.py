@@ -13,7 +13,7 @@ from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.runs import runs
 from ttf.stats.lost_work import lost_work, lost_work_by_month
-from ttf.stats.owners import concentration, failures_by_owner
+from ttf.stats.owners import concentration, failures_by_owner, owner_counts
 from ttf.stats.repeats import repeats
 from ttf.stats.what_if import TRIAL, what_if
 from ttf.traces import openb, table
@@ -146,11 +146,12 @@ def test_eagle_by_owner_and_repeats(of_eagle, rows):
     ended, failures = Counter(row["user"] for row in rows), Counter()
     for row in rows:
         failures[row["user"]] += row["state"] == "TIMEOUT"
-    ours = failures_by_owner(jobs, of_runs, 100).filter(pl.col("owner_by") == "user")
+    owners = owner_counts(jobs, of_runs)
+    ours = failures_by_owner(owners, 100).filter(pl.col("owner_by") == "user")
     assert {row[0]: row[1:] for row in ours.select("owner", "ended", "failures").iter_rows()} == {
         user: (ended[user], failures[user]) for user in ended
     }
-    tenth = concentration(jobs, of_runs).filter(
+    tenth = concentration(owners).filter(
         (pl.col("owner_by") == "user") & (pl.col("ranked_by") == "ended") & (pl.col("top_share") == 0.1)
     )
     top = sorted(ended, key=lambda user: (-ended[user], user))[: -(-len(ended) // 10)]

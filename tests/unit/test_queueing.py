@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sacct_story import EXPECTED, FIXTURES, study
 from ttf.charts.figure import Study
 from ttf.charts.queueing import CHARTS
-from ttf.jobs import JOB_COLUMNS, conform
+from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.queueing import of_queueing
 from ttf.report.blocks import Numbers
@@ -532,3 +532,13 @@ def test_titles_name_the_proxy_only_where_there_is_one():
     assert CHARTS["runtime_to_failure"](tables_of(*recorded), Study("job")).title.startswith(
         "Run time to failure: half"
     )
+
+
+def test_a_number_of_gpus_is_in_the_bucket_whose_ends_hold_it() -> None:
+    gpus = pl.DataFrame({"gpus": [None, 0, *range(1, 12), 6330]})
+    found = gpus.select("gpus", place=gpu_bucket(pl.col("gpus")))
+    for number, place in found.iter_rows():
+        inside = [
+            p for p, (low, high) in enumerate(GPU_BUCKETS.values()) if number and low <= number <= (high or 10**9)
+        ]
+        assert [place] == (inside or [None])

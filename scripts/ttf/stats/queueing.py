@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ttf.jobs import GPU_BUCKETS, whole_gpus
+from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.runs import in_sequence
 from ttf.stats.exact import parts_of, percentile, total
 
@@ -66,12 +66,7 @@ ORDER_SCHEMA = {
 
 def bucket_of() -> pl.Expr:
     """The place in GPU_BUCKETS of a job's whole GPUs; -1 where it has none or nothing is known of them."""
-    gpus = whole_gpus()
-    chosen = [
-        pl.when(gpus.is_between(low, high) if high else gpus >= low).then(pl.lit(place, dtype=pl.Int16))
-        for place, (low, high) in enumerate(GPU_BUCKETS.values())
-    ]
-    return pl.coalesce(*chosen, pl.lit(-1, dtype=pl.Int16))
+    return gpu_bucket(whole_gpus()).fill_null(-1)
 
 
 def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:

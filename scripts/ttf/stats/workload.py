@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from ttf.jobs import GPU_BUCKETS, whole_gpus
+from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.stats.exact import parts_of, percentile, total
 
 PERCENTS = (25, 50, 75, 80, 90, 95, 99)
@@ -97,14 +97,9 @@ def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
 def _groups(jobs: pl.DataFrame) -> dict[str, pl.Series]:
     """Each way to tell jobs apart: a label per job, null where the job is in no group."""
     accounts = jobs["account"].drop_nulls().value_counts().sort("count", "account", descending=[True, False])
-    gpus = whole_gpus()
-    bucket = [
-        pl.when(gpus.is_between(low, high) if high else gpus >= low).then(pl.lit(name))
-        for name, (low, high) in GPU_BUCKETS.items()
-    ]
     labels = jobs.select(
         "gpu_type",
-        gpus=pl.coalesce(bucket),
+        gpus=gpu_bucket(whole_gpus()).replace_strict(dict(enumerate(GPU_BUCKETS)), return_dtype=pl.String),
         gpu_request=pl.when(pl.col("gpu_milli") >= 1000)
         .then(pl.lit("whole GPUs"))
         .when(pl.col("gpu_milli") > 0)
