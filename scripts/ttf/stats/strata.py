@@ -96,7 +96,8 @@ def times_by_stratum(
     negative): a life is at risk from that age on, and one never at risk is left out. A stratum whose lives all lack
     a duration comes with empty times. Labels are the raw values as text. Errors: see `with_stratum`.
     """
-    members = with_stratum(lives, stratum_by)
+    of_use = dict.fromkeys(("duration_s", "event", "entry_s", stratum_by))
+    members = with_stratum(lives.select(name for name in of_use if name in lives.columns), stratum_by)
     strata = strata_in_order(members, stratum_by)
     code = pl.col("stratum").replace_strict(strata, range(strata.len()), return_dtype=pl.Int64)
     chosen = under_watch(members) if delayed_entry else members
