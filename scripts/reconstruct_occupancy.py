@@ -22,7 +22,7 @@ def main(snakemake):
     attempts = pl.scan_parquet(given["attempts"]) if "attempts" in given else None
     nodes = pl.read_parquet(given["nodes"])
     held = holdings(pl.scan_parquet(given["placements"]), jobs, nodes, attempts)
-    servers = sweep(held, held.node)
+    servers = sweep(held, held.node, held.blocks())
     capacity = occupancy.capacities(held, servers)
     tables = {
         "occupancy_basis": occupancy.basis(held, servers, capacity),

@@ -38,7 +38,7 @@ def found(placements, jobs=None, nodes=None, attempts=None) -> dict:
     jobs = jobs_of([]) if jobs is None else jobs
     nodes = nodes_of() if nodes is None else nodes
     held = holdings(placements.lazy(), jobs.lazy(), nodes, None if attempts is None else attempts.lazy())
-    servers = sweep(held, held.node)
+    servers = sweep(held, held.node, held.blocks())
     capacity = capacities(held, servers)
     over = cluster(servers, capacity)
     tables = dict(zip(("occupancy", "fragmentation"), occupancy(over), strict=True))

@@ -12,7 +12,7 @@ from ttf.charts.occupancy import CHARTS
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.occupancy import of_occupancy
 from ttf.sample import philly
-from ttf.stats import server_sharing as sharing
+from ttf.stats import holdings
 from ttf.stats.delay_causes import CAUSES
 from ttf.stats.holdings import spread
 from ttf.tables import read_csv, write_csv
@@ -393,7 +393,7 @@ def test_order_of_rows_and_blocks_play_no_part(monkeypatch):
     )
     jobs = jobs_of([(f"j{k}", f"u{k % 7}", 10 * k, 10 * k + k % 300, 10 * k + 500, 1000) for k in range(900)])
     one = found(placed(frame, PLACED), jobs)
-    monkeypatch.setattr(sharing, "BLOCK_ROWS", 70)
+    monkeypatch.setattr(holdings, "BLOCK_ROWS", 70)
     other = found(placed(frame.sample(fraction=1, shuffle=True, seed=1), PLACED), jobs)
     for name, table in one.items():
         assert table.equals(other[name]), name

@@ -1,7 +1,5 @@
 """How much of their GPU time attempts on several GPUs spent on servers that they had to themselves."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 
@@ -9,9 +7,6 @@ from ttf.jobs import GPU_BUCKETS
 from ttf.stats.exact import group_sums
 from ttf.stats.holdings import GPU, Holdings, Sweep
 from ttf.stats.order import last_of_each, order_by, sorted_pairs
-
-# Placements looked at together: whole servers, so that memory does not grow with the trace.
-BLOCK_ROWS = 500_000
 
 SHARING_SCHEMA = {
     "group": pl.String,
@@ -34,7 +29,7 @@ def server_sharing(held: Holdings, servers: Sweep) -> pl.DataFrame:
     # 0: one GPU or less, 1: the first of `names`, ...
     bucket = sum((gpus >= GPU_BUCKETS[name][0]).astype(np.int8) for name in names)
     total, alone = np.zeros((2, len(names) + 1), np.int64)
-    for rows in _blocks(held.node):
+    for rows in held.blocks():
         of_part = bucket[held.unit[rows]]
         milli_s = held.gpu_milli[rows] * (held.end_s[rows] - held.start_s[rows])
         total += [int(milli_s[of_part == k].sum()) for k in range(len(names) + 1)]
@@ -55,16 +50,6 @@ def server_sharing(held: Holdings, servers: Sweep) -> pl.DataFrame:
         ],
         schema=SHARING_SCHEMA,
     )
-
-
-def _blocks(node: np.ndarray) -> Iterator[slice]:
-    """Rows of about BLOCK_ROWS, whole servers; node ascends."""
-    first = 0
-    while first < node.size:
-        last = node[min(first + BLOCK_ROWS, node.size) - 1]
-        end = int(np.searchsorted(node, last, side="right"))
-        yield slice(first, end)
-        first = end
 
 
 def _alone(held: Holdings, servers: Sweep, rows: slice, bucket: np.ndarray, buckets: int) -> np.ndarray:
