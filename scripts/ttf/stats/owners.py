@@ -58,8 +58,9 @@ def owner_counts(jobs: pl.DataFrame, runs: pl.DataFrame) -> dict[str, pl.DataFra
             .agg(failed_runs=pl.len().cast(pl.Int64), failed_gpu=pl.col("gpu").sum())
         )
         found[owner_by] = (
-            jobs.filter(pl.col(owner_by).is_not_null())
-            .group_by(owner=owner_by)
+            jobs.select("outcome", owner=owner_by)
+            .drop_nulls("owner")
+            .group_by("owner")
             .agg(
                 ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
                 failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),

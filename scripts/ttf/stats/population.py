@@ -91,7 +91,8 @@ def roles(jobs: pl.DataFrame) -> pl.DataFrame:
     failures of all roles.
     """
     found = (
-        jobs.filter(pl.col("task").is_not_null())
+        jobs.select("task", "outcome")
+        .filter(pl.col("task").is_not_null())
         .group_by(role="task")
         .agg(
             jobs=pl.len().cast(pl.Int64),
@@ -130,8 +131,8 @@ def activity(jobs: pl.DataFrame) -> pl.DataFrame:
     n: jobs with a known user; the shares are of theirs.
     """
     owners = (
-        jobs.filter(pl.col("user").is_not_null())
-        .select("user", gpu=gpu_seconds_milli())
+        jobs.select("user", gpu=gpu_seconds_milli())
+        .filter(pl.col("user").is_not_null())
         .group_by("user")
         .agg(jobs=pl.len().cast(pl.Int64), gpu_hours=pl.col("gpu").sum())
         .sort("user")
@@ -172,11 +173,11 @@ def gangs(jobs: pl.DataFrame) -> pl.DataFrame:
     n: jobs with a known size. A job of two instances or more is a gang: they run side by side. instances_failed_share:
     instances of failed jobs among those of jobs that ended in success or failure.
     """
-    known = jobs.filter(pl.col("size").is_not_null()).select(
+    known = jobs.select(
         pl.col("size").cast(pl.Int128),
         ended=pl.col("outcome").is_in(["success", "failure"]),
         failed=pl.col("outcome") == "failure",
-    )
+    ).drop_nulls("size")
     every = int(known["size"].sum())
     rows = []
     for at_least in AT_LEAST:
@@ -212,7 +213,7 @@ def request_percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
     """
     rows = []
     for resource, (column, unit, per) in REQUESTS.items():
-        known = jobs.filter(pl.col(column) > 0).select(value=column, weight="size")
+        known = jobs.select(value=column, weight="size").filter(pl.col("value") > 0)
         for weighted_by, weight in (("jobs", pl.lit(1, dtype=pl.Int64)), ("instances", pl.col("weight").fill_null(1))):
             counted = known.select("value", weight=weight).group_by("value").agg(pl.col("weight").sum()).sort("value")
             rows.append({"resource": resource, "unit": unit, "weighted_by": weighted_by} | _of(counted, per))

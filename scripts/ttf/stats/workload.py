@@ -128,7 +128,7 @@ def gpu_requests(jobs: pl.DataFrame) -> pl.DataFrame:
 
     REQUEST_SCHEMA; n: the group's jobs that asked for a GPU.
     """
-    asked = jobs.filter(pl.col("gpu_milli") > 0)
+    asked = jobs.select("gpu_type", "gpu_milli").filter(pl.col("gpu_milli") > 0)
     bucket = [
         pl.when((pl.col("gpu_milli") >= low) & (pl.col("gpu_milli") < high if high else True)).then(pl.lit(name))
         for name, (low, high) in REQUEST_BUCKETS.items()
