@@ -6,6 +6,9 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
+    from ttf.memory import keep_freed_memory
+
+    keep_freed_memory()  # before Polars is imported
     from ttf.ingest import anomalies, ingest
     from ttf.quality.suggestions import suggest, suggestion_words
     from ttf.schemas import schemas_and_readers

@@ -1,0 +1,20 @@
+"""How the two allocators of a process, the C library's and that of Polars, deal with memory that is given back."""
+
+import ctypes
+import os
+
+# Parameters of glibc's mallopt, from malloc.h.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+
+
+def keep_freed_memory() -> None:
+    """Let freed memory be used again rather than be given back to the system and asked for anew; call before Polars.
+
+    For a process that reads one large block after another: the system clears every page that it gives out. The C
+    library is asked only if it is glibc. What a user sets for the allocator of Polars (jemalloc) stands.
+    """
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:3000,muzzy_decay_ms:-1")
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_MMAP_THRESHOLD, 1 << 25)  # the largest that glibc allows
+        library.mallopt(_TRIM_THRESHOLD, 1 << 30)
