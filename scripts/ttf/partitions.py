@@ -6,6 +6,7 @@ partitions, and of shares of them, gives the same rows.
 """
 
 import operator
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -89,9 +90,14 @@ def check_keys(rows: pl.DataFrame) -> None:
 
 @contextmanager
 def spill_beside(product: str | Path) -> Iterator[Path]:
-    """A folder for what is spilled, on the disk of the product; it is gone afterwards, whatever happens."""
-    with tempfile.TemporaryDirectory(prefix=".spill-", dir=Path(product).parent) as folder:
-        yield Path(folder)
+    """A folder for what is spilled, on the disk of the product; it goes afterwards, as does what a killed run left."""
+    folder = Path(product).with_name(f".spill-{Path(product).name}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def results_of(make: Make, raw: Tables, partitions: Partitions) -> list[pl.LazyFrame]:

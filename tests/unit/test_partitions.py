@@ -91,7 +91,9 @@ def test_nothing_stays_on_the_disk(tmp_path):
             yield rows.collect()
         raise RuntimeError
 
+    (tmp_path / ".spill-product/left").mkdir(parents=True)  # by a run that was killed
     with pytest.raises(RuntimeError), spill_beside(tmp_path / "product") as folder:
+        assert list(folder.iterdir()) == []
         assert list(tmp_path.iterdir()) == [folder]
         results_of(fails, raw, Partitions(folder, 3))
     assert list(tmp_path.iterdir()) == []
