@@ -29,6 +29,8 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
             trace=any_of([trace for trace in GENERATED if REGISTRY[trace]["format"] == sample_format]),
         conda:
             "../../environment.yml"
+        resources:
+            **asks_for("make_sample"),
         params:
             format=sample_format,
             generate=lambda wildcards: REGISTRY[wildcards.trace]["generate"],
@@ -52,6 +54,8 @@ rule fetch:
         file="[^/]+",
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("fetch"),
     params:
         download=lambda wildcards: TO_FETCH[wildcards.trace, wildcards.file],
     script:

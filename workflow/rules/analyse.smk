@@ -16,9 +16,13 @@ rule correlate:
         "benchmarks/{trace}/correlate.tsv"
     wildcard_constraints:
         trace=any_of(JOB_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("correlate"),
     params:
         cutoffs_s=lookup("correlation/cutoffs_s", within=config),
         significance=lookup("correlation/significance", within=config),
@@ -70,9 +74,13 @@ rule describe_workload:
         "benchmarks/{trace}/describe_workload.tsv"
     wildcard_constraints:
         trace=any_of(JOB_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("describe_workload"),
     params:
         zone=clock_of,
         tables=lambda wildcards: sorted({"job", "machine_metric", "machine_spec"} & set(RAW_TABLES[wildcards.trace])),
@@ -98,9 +106,13 @@ rule fit_mttf:
         "logs/{trace}/fit_mttf.log",
     benchmark:
         "benchmarks/{trace}/fit_mttf.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("fit_mttf"),
     params:
         max_steps=lookup("survival/max_steps", within=config),
         strata=lambda wildcards: strata_of(format_of(wildcards)),
@@ -126,9 +138,13 @@ rule judge_lifetimes:
         "logs/{trace}/judge_lifetimes.log",
     benchmark:
         "benchmarks/{trace}/judge_lifetimes.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("judge_lifetimes"),
     params:
         stratum_by=lambda wildcards: strata_of(format_of(wildcards))[0],
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -189,8 +205,12 @@ rule draw_charts:
         "benchmarks/{trace}/draw_charts.tsv"
     wildcard_constraints:
         trace=any_of(JOB_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("draw_charts"),
     params:
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -216,8 +236,12 @@ for life_format in LIFE_FORMATS:
             "benchmarks/{trace}/draw_charts.tsv"
         wildcard_constraints:
             trace=any_of(traces_with_format(life_format)),
+        group:
+            "analyses"
         conda:
             "../../environment.yml"
+        resources:
+            **asks_for("draw_charts"),
         params:
             unit=FORMATS[life_format]["unit"],
             synthetic=False,
@@ -255,9 +279,13 @@ rule measure_sizes:
         "logs/{trace}/measure_sizes.log",
     benchmark:
         "benchmarks/{trace}/measure_sizes.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("measure_sizes"),
     params:
         gives=lambda wildcards: format_of(wildcards)["gives"],
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -285,9 +313,13 @@ rule ask_again:
         "benchmarks/{trace}/ask_again.tsv"
     wildcard_constraints:
         trace=any_of(JOB_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("ask_again"),
     params:
         significance=lookup("correlation/significance", within=config),
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -313,8 +345,12 @@ rule summarise:
         "logs/{trace}/summarise.log",
     benchmark:
         "benchmarks/{trace}/summarise.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("summarise"),
     params:
         analyses=lambda wildcards: analyses_of(wildcards.trace),
     script:

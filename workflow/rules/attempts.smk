@@ -35,9 +35,13 @@ rule describe_attempts:
         "benchmarks/{trace}/describe_attempts.tsv"
     wildcard_constraints:
         trace=any_of(ATTEMPT_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("describe_attempts"),
     params:
         window=lambda wildcards: window_of(REGISTRY[wildcards.trace]),
         unit=lambda wildcards: format_of(wildcards)["unit"],

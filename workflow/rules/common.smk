@@ -9,11 +9,13 @@ from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
 from study.raw_tables import on_disk, parts_of, raw_tables, sample_files
+from study.resources import gigabytes, megabytes, minutes
 from study.shares import shares_of
 from study.window import window_of
 
 ROOT = WORKFLOW.parent
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
+MEASURED = yaml.safe_load((WORKFLOW / "resources.yaml").read_text(encoding="utf-8"))
 
 try:
     resolved = resolve(
@@ -146,6 +148,24 @@ def shares_of_work(wildcards):
 def products_of_parts(wildcards, name):
     """One product of every part of the trace, in the order of the parts."""
     return [f"results/{wildcards.trace}/parts/{part}/{name}" for part in PARTS[wildcards.trace]]
+
+
+def raw_of(wildcards):
+    """(format, gigabytes) of the raw tables that a job goes back to: of its part, its trace, or all traces of the study."""
+    about = dict(wildcards.items())
+    if "part" in about:
+        return REGISTRY[about["trace"]]["format"], gigabytes(PARTS[about["trace"]][about["part"]].values())
+    traces = [about["trace"]] if "trace" in about else REGISTRY
+    format = REGISTRY[about["trace"]]["format"] if "trace" in about else None
+    return format, gigabytes(file for trace in traces for files in RAW_TABLES[trace].values() for file in files)
+
+
+def asks_for(rule):
+    """The memory and the time that a job of the rule asks for where it is sent elsewhere, more of it with each attempt."""
+    return {
+        "mem_mb": lambda wildcards, attempt: megabytes(MEASURED, rule, *raw_of(wildcards), attempt),
+        "runtime": lambda wildcards, attempt: minutes(MEASURED, raw_of(wildcards)[1], attempt),
+    }
 
 
 def strata_of(format):

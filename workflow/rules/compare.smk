@@ -27,9 +27,13 @@ if COMPARISON:
             "logs/compare_traces.log",
         benchmark:
             "benchmarks/compare_traces.tsv"
+        group:
+            "report"
         conda:
             "../../environment.yml"
         threads: 2
+        resources:
+            **asks_for("compare_traces"),
         params:
             about={
                 trace: {

@@ -15,10 +15,13 @@ rule derive_share:
     wildcard_constraints:
         trace=any_of(SHARES),
         share="[0-9]+",
+    group:
+        "parts"
     conda:
         "../../environment.yml"
     threads: 2
     resources:
+        **asks_for("derive_share"),
         partition_rows=config["scatter"]["partition_rows"],
         shares=lambda wildcards: len(SHARES[wildcards.trace]),
     params:
@@ -48,6 +51,7 @@ rule derive_runtimes:
         "../../environment.yml"
     threads: 8
     resources:
+        **asks_for("derive_runtimes"),
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
@@ -75,6 +79,8 @@ rule derive_attempts:
     conda:
         "../../environment.yml"
     threads: 8
+    resources:
+        **asks_for("derive_attempts"),
     params:
         format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         entry=lambda wildcards: reading_of(wildcards),
@@ -101,6 +107,7 @@ rule derive_placements:
         "../../environment.yml"
     threads: 1
     resources:
+        **asks_for("derive_placements"),
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
@@ -127,9 +134,13 @@ rule split_outcomes:
         "logs/{trace}/split_outcomes.log",
     benchmark:
         "benchmarks/{trace}/split_outcomes.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("split_outcomes"),
     script:
         "../../scripts/split_outcomes.py"
 
@@ -145,9 +156,13 @@ rule derive_lives:
         "logs/{trace}/derive_lives.log",
     benchmark:
         "benchmarks/{trace}/derive_lives.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("derive_lives"),
     params:
         format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         gives=lambda wildcards: format_of(wildcards)["gives"],
@@ -167,9 +182,13 @@ rule derive_infra_lives:
         "logs/{trace}/derive_infra_lives.log",
     benchmark:
         "benchmarks/{trace}/derive_infra_lives.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("derive_infra_lives"),
     params:
         rules=lambda wildcards: infra_failures_of(
             REGISTRY[wildcards.trace], config["infra_failures"], format_of(wildcards)

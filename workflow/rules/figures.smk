@@ -45,8 +45,12 @@ for folder, specs in SPECS.items():
             f"logs/{folder}/render_figures.log",
         benchmark:
             f"benchmarks/{folder}/render_figures.tsv"
+        group:
+            "report" if folder == "comparison" else "analyses"
         conda:
             "../../environment.yml"
+        resources:
+            **asks_for("render_figures"),
         params:
             of=folder,
         script:

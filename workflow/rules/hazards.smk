@@ -24,9 +24,13 @@ rule estimate_hazards:
         "logs/{trace}/estimate_hazards.log",
     benchmark:
         "benchmarks/{trace}/estimate_hazards.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("estimate_hazards"),
     params:
         max_steps=lookup("survival/max_steps", within=config),
         strata=lambda wildcards: strata_of(format_of(wildcards)),

@@ -21,6 +21,8 @@ rule ingest:
     conda:
         "../../environment.yml"
     threads: 8
+    resources:
+        **asks_for("ingest"),
     params:
         files=lambda wildcards: RAW_TABLES[wildcards.trace],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
@@ -47,10 +49,14 @@ rule ingest_part:
     wildcard_constraints:
         trace=any_of(PARTS),
         part="[^/]+",
+    group:
+        "parts"
     conda:
         "../../environment.yml"
     # Parts are read side by side; a single one has the machine to itself.
     threads: lambda wildcards: max(1, 8 // len(PARTS[wildcards.trace]))
+    resources:
+        **asks_for("ingest_part"),
     params:
         files=lambda wildcards: PARTS[wildcards.trace][wildcards.part],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
@@ -85,6 +91,8 @@ rule merge_parts:
     conda:
         "../../environment.yml"
     threads: 8
+    resources:
+        **asks_for("merge_parts"),
     params:
         parts=lambda wildcards: PARTS[wildcards.trace],
         reader=lambda wildcards: format_of(wildcards).get("reader"),

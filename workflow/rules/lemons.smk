@@ -30,9 +30,13 @@ rule find_lemon_nodes:
         "benchmarks/{trace}/find_lemon_nodes.tsv"
     wildcard_constraints:
         trace=any_of(LEMON_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("find_lemon_nodes"),
     params:
         window_days=lookup("lemons/window_days", within=config),
         false_discovery=lookup("lemons/false_discovery", within=config),

@@ -38,9 +38,13 @@ rule measure_losses:
         "benchmarks/{trace}/measure_losses.tsv"
     wildcard_constraints:
         trace=any_of(JOB_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("measure_losses"),
     params:
         settings=lookup("lost_work", within=config),
         unit=lambda wildcards: format_of(wildcards)["unit"],

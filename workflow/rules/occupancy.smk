@@ -36,9 +36,13 @@ rule reconstruct_occupancy:
         "benchmarks/{trace}/reconstruct_occupancy.tsv"
     wildcard_constraints:
         trace=any_of(PLACEMENT_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("reconstruct_occupancy"),
     params:
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,

@@ -31,6 +31,8 @@ rule write_site_source:
         "benchmarks/write_site_source.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("write_site_source"),
     params:
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
@@ -60,6 +62,8 @@ rule publish_site:
         "benchmarks/publish_site.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("publish_site"),
     params:
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
@@ -84,6 +88,8 @@ rule archive_results:
         "benchmarks/archive_results.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("archive_results"),
     params:
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,

@@ -41,9 +41,13 @@ rule describe_tables:
         "benchmarks/{trace}/describe_tables.tsv"
     # Nothing but the summary waits for it: it runs beside the charts, on one core.
     priority: -10
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("describe_tables"),
     params:
         files=lambda wildcards: RAW_TABLES[wildcards.trace],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
@@ -73,9 +77,13 @@ rule measure_drift:
         "benchmarks/{trace}/measure_drift.tsv"
     wildcard_constraints:
         trace=any_of(WINDOWS),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("measure_drift"),
     params:
         windows=lambda wildcards: WINDOWS[wildcards.trace],
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
@@ -99,8 +107,12 @@ rule check_philly:
         "benchmarks/{trace}/check_philly.tsv"
     wildcard_constraints:
         trace=any_of(traces_with_format("philly")),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("check_philly"),
     script:
         "../../scripts/check_philly.py"

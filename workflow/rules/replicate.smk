@@ -21,8 +21,12 @@ rule score_claims:
         "logs/score_claims.log",
     benchmark:
         "benchmarks/score_claims.tsv"
+    group:
+        "report"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("score_claims"),
     params:
         study=config["study"],
         tables=lambda _: tables_of_claims(),

@@ -11,8 +11,12 @@ rule write_config:
         "logs/write_config.log",
     benchmark:
         "benchmarks/write_config.tsv"
+    group:
+        "report"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("write_config"),
     params:
         text=dump(resolved),
     script:
@@ -29,8 +33,12 @@ rule bundle_vega:
         "logs/bundle_vega.log",
     benchmark:
         "benchmarks/bundle_vega.tsv"
+    group:
+        "report"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("bundle_vega"),
     script:
         "../../scripts/bundle_vega.py"
 
@@ -67,8 +75,12 @@ rule write_report_source:
         "logs/write_report_source.log",
     benchmark:
         "benchmarks/write_report_source.tsv"
+    group:
+        "report"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("write_report_source"),
     params:
         study=config["study"],
         about={
@@ -105,8 +117,12 @@ rule render_report:
         "logs/render_report.log",
     benchmark:
         "benchmarks/render_report.tsv"
+    group:
+        "report"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("render_report"),
     script:
         "../../scripts/render_report.py"
 
@@ -130,6 +146,8 @@ rule render_pdf:
         "benchmarks/render_pdf.tsv"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("render_pdf"),
     script:
         "../../scripts/render_pdf.py"
 

@@ -20,9 +20,13 @@ rule describe_states:
         "benchmarks/{trace}/describe_states.tsv"
     wildcard_constraints:
         trace=any_of(JOB_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("describe_states"),
     params:
         attempts=lambda wildcards: wildcards.trace in ATTEMPT_TRACES,
         unit=lambda wildcards: format_of(wildcards)["unit"],

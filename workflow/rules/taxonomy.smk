@@ -41,9 +41,13 @@ rule classify_failures:
         "benchmarks/{trace}/classify_failures.tsv"
     wildcard_constraints:
         trace=any_of(REASON_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("classify_failures"),
     params:
         taxonomy=TAXONOMY,
         unit=lambda wildcards: format_of(wildcards)["unit"],

@@ -23,8 +23,12 @@ rule plan_ettr:
         "logs/{trace}/plan_ettr.log",
     benchmark:
         "benchmarks/{trace}/plan_ettr.tsv"
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("plan_ettr"),
     params:
         ettr=settings_of("ettr", *PLAN_SETTINGS),
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -48,9 +52,13 @@ rule measure_ettr:
         "benchmarks/{trace}/measure_ettr.tsv"
     wildcard_constraints:
         trace=any_of(ATTEMPT_TRACES),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("measure_ettr"),
     params:
         ettr=settings_of("ettr", *RUN_SETTINGS),
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -69,7 +77,11 @@ rule recompute_ettr:
         "logs/recompute_ettr.log",
     benchmark:
         "benchmarks/recompute_ettr.tsv"
+    group:
+        "report"
     conda:
         "../../environment.yml"
+    resources:
+        **asks_for("recompute_ettr"),
     script:
         "../../scripts/recompute_ettr.py"

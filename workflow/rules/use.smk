@@ -21,9 +21,13 @@ rule measure_use:
         "benchmarks/{trace}/measure_use.tsv"
     wildcard_constraints:
         trace=any_of(ANALYSES["utilisation"]["traces"]),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("measure_use"),
     params:
         tables=lambda wildcards: ["job_log", *(name for name in TELEMETRY if name in RAW_TABLES[wildcards.trace])],
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -46,9 +50,13 @@ rule measure_epochs:
         "benchmarks/{trace}/measure_epochs.tsv"
     wildcard_constraints:
         trace=any_of(LOSS_LOGS),
+    group:
+        "analyses"
     conda:
         "../../environment.yml"
     threads: 1
+    resources:
+        **asks_for("measure_epochs"),
     params:
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,

@@ -1,0 +1,88 @@
+"""What jobs ask for, and what a finished study says of it."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+import yaml
+from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used
+
+ROOT = Path(__file__).parents[2]
+MEASURED = {
+    "snakemake_mb": 300,
+    "minutes": {"base": 3, "per_gb": 1},
+    "other": {"base_mb": 500},
+    "rules": {"fit": {"base_mb": 200, "mb_per_gb": {"pai2020": 100, "philly": 400}}, "draw": {"base_mb": 150}},
+}
+HEADER = "s\th:m:s\tmax_rss\tmax_vms\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "trace_format", "raw_gb", "attempt", "asked"),
+    [
+        ("fit", "pai2020", 0, 1, 500),
+        ("fit", "pai2020", 2.5, 1, 750),
+        ("fit", "titan", 1, 1, 900),
+        ("fit", "pai2020", 2.5, 3, 2250),
+        ("draw", "pai2020", 10, 1, 450),
+        ("new", "pai2020", 10, 1, 800),
+    ],
+)
+def test_memory_grows_with_the_raw_tables_and_with_each_attempt(rule, trace_format, raw_gb, attempt, asked):
+    assert megabytes(MEASURED, rule, trace_format, raw_gb, attempt) == asked
+
+
+def test_time_grows_with_the_raw_tables_and_with_each_attempt():
+    assert [minutes(MEASURED, raw_gb, attempt) for raw_gb, attempt in [(0, 1), (0.1, 1), (2, 2)]] == [3, 4, 10]
+
+
+def test_a_packed_table_counts_unpacked_and_a_missing_one_not(tmp_path):
+    for name, size in [("a.csv", 1000), ("b.csv.gz", 500), ("c.tar.gz", 250)]:
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert gigabytes([f"{tmp_path}/a.csv"]) == 1e-6
+    inside = [f"{tmp_path}/c.tar.gz/one.csv", f"{tmp_path}/c.tar.gz/two.csv"]
+    assert gigabytes([f"{tmp_path}/b.csv.gz", *inside, f"{tmp_path}/none.csv"]) == pytest.approx(6e-6)
+
+
+def test_a_benchmark_is_of_a_rule_and_a_trace(tmp_path):
+    assert rule_of_benchmark(tmp_path / "mine/fit.tsv", tmp_path) == ("mine", "fit")
+    assert rule_of_benchmark(tmp_path / "mine/ingest_part/a.b.tsv", tmp_path) == ("mine", "ingest_part")
+    assert rule_of_benchmark(tmp_path / "draw.tsv", tmp_path) == (None, "draw")
+    file = tmp_path / "fit.tsv"
+    file.write_text(HEADER + "60.0\t0:01:00\t100.0\t1\n90.0\t0:01:30\t-\t-\n")
+    assert used(file) == (pytest.approx(104.8576), 1.5)
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A finished study of one trace of 2 MB."""
+    results, benchmarks = tmp_path / "results", tmp_path / "benchmarks" / "mine"
+    results.mkdir()
+    benchmarks.mkdir(parents=True)
+    (tmp_path / "raw.csv").write_bytes(b"x" * 2_000_000)
+    (results / "config.yaml").write_text("registry: {mine: {format: pai2020}}\n")
+    job = {"rule": "ingest", "wildcards": {"trace": "mine"}, "inputs": {"raw.csv": "0"}}
+    (results / "manifest.json").write_text(yaml.safe_dump({"raw": {"raw.csv": {}}, "jobs": {"mine/ingest": job}}))
+    (benchmarks / "fit.tsv").write_text(HEADER + "2.0\t0:00:02\t150.0\t1\n")
+    (benchmarks / "draw.tsv").write_text(HEADER + "200.0\t0:03:20\t200.0\t1\n")
+    return tmp_path
+
+
+def test_a_job_that_used_more_than_it_asks_for_is_named(finished):
+    check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
+    draw = finished / "benchmarks" / "mine" / "draw.tsv"
+    assert check["problems"](list(check["jobs_of"](finished)), MEASURED) == [
+        f"{draw}: used 210 MB and asks for 150 MB",
+    ]
+    table = check["table_of"](list(check["jobs_of"](finished)), {})
+    assert table == {"rules": {"draw": {"base_mb": 270}, "fit": {"base_mb": 200}}}
+
+
+def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
+    measured = yaml.safe_load((ROOT / "workflow" / "resources.yaml").read_text())["rules"]
+    for file in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        rules = file.read_text().split("\nrule ")[1:]
+        for text in rules:
+            name = text.partition(":")[0]
+            assert "script:" not in text or "localrule: True" in text or f'asks_for("{name}")' in text, name
+    assert set(measured) >= {"ingest", "derive_runtimes", "correlate", "fit_mttf", "render_report"}

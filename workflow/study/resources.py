@@ -1,0 +1,58 @@
+"""What a job asks of the machine it is sent to: memory and time, by what was measured (workflow/resources.yaml).
+
+On one machine nothing is held back by it: it counts where jobs are sent elsewhere, or a limit is given.
+"""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from study.raw_tables import ARCHIVES, PACKINGS, on_disk
+
+_UNPACKED = 8  # how much larger a table is than its packed file
+
+
+def gigabytes(paths: Iterable[str]) -> float:
+    """The size of raw tables in 10^9 bytes, unpacked; a file that is still to be made or downloaded counts as none."""
+    size = 0
+    for path in {on_disk(path) for path in paths}:
+        file = Path(path)
+        packed = file.name.lower().endswith((*PACKINGS[1:], *ARCHIVES))
+        size += file.stat().st_size * (_UNPACKED if packed else 1) if file.is_file() else 0
+    return size / 1e9
+
+
+def megabytes(measured: dict, rule: str, trace_format: str | None, raw_gb: float, attempt: int) -> int:
+    """The memory to ask for, in MB of 10^6 bytes: Snakemake itself and the script; with each attempt as much again.
+
+    `measured` is resources.yaml. A rule that is not in it asks for `other`, a format for the most of any.
+    """
+    of_rule = measured["rules"].get(rule, measured["other"])
+    slopes = of_rule.get("mb_per_gb", {})
+    slope = slopes.get(trace_format, max(slopes.values(), default=0))
+    return math.ceil((measured["snakemake_mb"] + of_rule["base_mb"] + slope * raw_gb) * attempt)
+
+
+def minutes(measured: dict, raw_gb: float, attempt: int) -> int:
+    """The time to ask for, in minutes: far more than any rule was seen to take, as machines differ."""
+    return math.ceil((measured["minutes"]["base"] + measured["minutes"]["per_gb"] * raw_gb) * attempt)
+
+
+def used(benchmark: Path) -> tuple[float, float]:
+    """(MB, minutes) of a benchmark file of Snakemake's, of the repeat that used most."""
+    header, *rows = [line.split("\t") for line in benchmark.read_text(encoding="utf-8").splitlines()]
+    rows = [dict(zip(header, row, strict=True)) for row in rows]
+    # A job of a few milliseconds has no figure. Snakemake counts memory in MiB.
+    rss = [float(row["max_rss"]) * 1.048576 for row in rows if row["max_rss"] not in ("-", "NA")]
+    return max(rss, default=0.0), max(float(row["s"]) for row in rows) / 60
+
+
+def rule_of_benchmark(benchmark: Path, folder: Path) -> tuple[str | None, str]:
+    """(trace, rule) of benchmarks/TRACE/RULE.tsv, benchmarks/TRACE/RULE/PART.tsv or benchmarks/RULE.tsv."""
+    trace, _, rest = str(benchmark.relative_to(folder).with_suffix("")).rpartition("/")[0].partition("/")
+    return (trace or None), (rest or benchmark.stem)
+
+
+def rounded_up(megabytes: float) -> int:
+    """The next 10 MB, a quarter more than was measured."""
+    return math.ceil(megabytes * 1.25 / 10) * 10
