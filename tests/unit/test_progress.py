@@ -100,8 +100,58 @@ def test_a_traceback_is_left_in_the_log(tmp_path):
         'Traceback (most recent call last):\n  File "x.py", line 1, in f\n    g()\n    ~^^\nValueError: one\ntwo\n'
     )
     assert failure([log], 0) == f"ValueError: one\ntwo\nThe traceback is in {log}"
-    assert "killed" in failure([tmp_path / "none.log"], 0)
-    assert "killed" in failure([log], time.time() + 60), "the log of a former run"
+    assert failure([tmp_path / "none.log"], 0) == ""
+    assert failure([log], time.time() + 60) == "", "the log of a former run"
+
+
+def test_a_job_that_left_no_word_was_killed(run):
+    run.start()
+    run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
+    assert "error in mine: fit\nIt ended without a word. Was it killed" in run.said
+
+
+SLURM_LOG = """Building DAG of jobs...
+slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), being killed
+srun: Job step aborted: Waiting up to 7 seconds for job step to finish.
+slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), being killed
+"""
+
+
+def test_a_job_killed_by_slurm_is_told_in_slurms_words(run, tmp_path):
+    run.start()
+    kept = tmp_path / "slurm_logs" / "8.log"
+    kept.parent.mkdir()
+    kept.write_text(SLURM_LOG)
+    run.tell(
+        LogEvent.JOB_ERROR,
+        jobid=4,
+        rule_name="fit",
+        rule_msg="SLURM-job '8' failed, SLURM status is: 'FAILED'. Reason: Unknown.For further error details see the",
+        log=[str(run.log), str(kept)],
+    )
+    run.tell(message="Trying to restart job 4.")
+    assert (
+        "\nerror in mine: fit\nSLURM-job '8' failed, SLURM status is: 'FAILED'. Reason: Unknown.\n"
+        "slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), being killed\n"
+        "The whole log of the job is "
+    ) in run.said
+    assert run.said.endswith("It is tried again, with more memory and time.\n\n")
+
+
+def test_of_a_group_the_job_that_failed_is_told(run, tmp_path):
+    run.start()
+    other = tmp_path / "draw.log"
+    run.tell(LogEvent.JOB_INFO, jobid=5, rule_name="draw", wildcards={"trace": "mine"}, log=[str(other)])
+    run.log.write_text("mine: fit: no lives.\n")
+    other.write_text("mine: draw: 3 charts\n")
+    kept = tmp_path / "slurm_logs" / "9.log"
+    kept.parent.mkdir()
+    kept.write_text("Error in rule fit, jobid: 0:\n")
+    jobs = [{"jobid": 4, "rule_name": "fit"}, {"jobid": 5, "rule_name": "draw"}]
+    run.tell(LogEvent.GROUP_ERROR, groupid="analyses", aux_logs=[str(kept)], job_error_info=jobs)
+    run.tell(LogEvent.JOB_ERROR, jobid=5, rule_name="draw", indent=True)
+    assert run.said.endswith("\nerror in mine: fit\nmine: fit: no lives.\n\n")
+    assert "draw" not in run.said
 
 
 def test_a_long_line_is_set_in():

@@ -5,6 +5,7 @@ Snakemake's own account of the run stays in .snakemake/log, and comes to the ter
 
 import html
 import logging
+import os
 import re
 import shutil
 import sys
@@ -16,6 +17,7 @@ from typing import Any, TextIO
 
 _INDENT = 17
 _LONGEST_ERROR = 12  # lines
+_KILLED = "It ended without a word. Was it killed, for want of memory? Fewer jobs at a time: make report CORES=1"
 _CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
 
 
@@ -89,10 +91,20 @@ class Progress(logging.Handler):
         elif event == "job_finished" and self._jobs.get(record.job_id, {}).get("logs"):
             self._done += 1
             self._finished(self._jobs[record.job_id])
-        elif event == "job_error":
+        elif event == "job_error" and not getattr(record, "indent", False):
+            # The jobs of a group are set in, and told with it.
             self._failed = True
-            job = self._jobs.get(record.jobid, {"stage": record.rule_name, "logs": [], "started": 0})
-            self._say(f"\nerror in {job['stage']}\n{failure(job['logs'], job['started'])}\n")
+            self._stumbled([record.jobid], record.rule_name, elsewhere(record.__dict__))
+        elif event == "group_error":
+            self._failed = True
+            told = elsewhere(record.__dict__)
+            names = {job["jobid"]: job["rule_name"] for job in record.job_error_info}
+            failed = [
+                jobid for jobid, name in names.items() if re.search(rf"^Error in rule {name}\b", told, re.MULTILINE)
+            ]
+            self._stumbled(failed or names, record.groupid, told)
+        elif str(record.msg).startswith("Trying to restart job"):
+            self._say("It is tried again, with more memory and time.\n")
         elif "Nothing to be done" in str(record.msg):
             page = self._report()
             self._say("Nothing to do: every product is up to date." + (f"\nThe report: {page}" if page else ""))
@@ -104,6 +116,18 @@ class Progress(logging.Handler):
         words = next((text.strip() for log in job["logs"] if (text := _read(log, job["started"]))), job["stage"])
         count = f"{self._done:>{len(str(self._total))}}/{self._total}"
         self._say(line(count, time.monotonic() - job["start"], words))
+
+    def _stumbled(self, jobids: Iterable[int], name: str, told: str) -> None:
+        """Why these jobs failed, each by its log; those that left no word together, by what was told elsewhere."""
+        silent = []
+        for job in (self._jobs.get(jobid, {"stage": name, "logs": [], "started": 0}) for jobid in jobids):
+            words = failure(job["logs"], job["started"])
+            if words:
+                self._say(f"\nerror in {job['stage']}\n{words}\n")
+            else:
+                silent.append(job["stage"])
+        if silent:
+            self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(told) or _KILLED}\n")
 
     def succeeded(self) -> None:
         """The end of a good run: what was found, and where the report is."""
@@ -146,7 +170,7 @@ def line(count: str, seconds: float, words: str, width: int | None = None) -> st
 
 
 def failure(logs: list[Path], started: float) -> str:
-    """Why a job failed: the message in its log; of a traceback the error alone, with the path of the log."""
+    """Why a job failed: the message in its log; of a traceback the error alone, with the log's path; "" if none."""
     for log in logs:
         text = _read(log, started).strip()
         if text and not text.startswith("Traceback (most recent call last)"):
@@ -155,7 +179,23 @@ def failure(logs: list[Path], started: float) -> str:
             # The lines of calls are set in; what follows the last of them is the error itself.
             *_, error = re.split(r"^  .*\n", text, flags=re.MULTILINE)
             return "\n".join([*error.splitlines()[:_LONGEST_ERROR], f"The traceback is in {log}"])
-    return "It ended without a word. Was it killed, for want of memory? Fewer jobs at a time: make report CORES=1"
+    return ""
+
+
+def elsewhere(record: dict[str, Any]) -> str:
+    """What is told of a job that ran elsewhere: the words of who ran it, and the log kept there; "" of others."""
+    words = str(record.get("rule_msg") or "").partition("For further error details")[0].strip()
+    logs = [path for path in record.get("aux_logs") or record.get("log") or [] if path and "slurm_logs" in str(path)]
+    kept = [f"{_read(Path(path), 0)}\nThe whole log of the job is {os.path.relpath(path)}" for path in logs[-1:]]
+    return "\n".join([words, *kept]).strip()
+
+
+def scheduler_words(told: str, most: int = 6) -> str:
+    """Why a scheduler says that a job ended: its own lines of what was told, each once, and where the log is."""
+    lines = re.findall(r"^(?:SLURM-job .*|(?:slurmstepd|srun)\S* error: .*|The whole log .*)$", told, re.MULTILINE)
+    of_log = [line for line in dict.fromkeys(lines) if line.startswith("The whole log")]
+    said = [line for line in dict.fromkeys(lines) if line not in of_log]
+    return "\n".join([*said[:most], *of_log])
 
 
 def _read(log: Path, started: float) -> str:
