@@ -1,60 +1,70 @@
 # Two commands do all the set-up: `make report` and `make test`.
 PYTHON ?= python3
-VENV := .venv
+# PROFILE=slurm, or a folder with a profile of your own: the jobs go to a cluster (docs/cluster.md).
+CLUSTER := .venv-cluster
+VENV := $(if $(PROFILE),$(CLUSTER),.venv)
+ENVIRONMENT := $(VENV)/$(if $(PROFILE),requirements-cluster,requirements).lock
 BIN := $(VENV)/bin
-CORES ?= all
-SNAKEMAKE = $(BIN)/snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
+CORES ?= $(if $(PROFILE),,all)
+SNAKEMAKE = $(BIN)/snakemake $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE))) \
+  $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
 
-.PHONY: report pdf publish archive gallery snakemake-report verify explain test test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive gallery snakemake-report verify explain check-resources test test-slurm test-tools bench bench-growth lint format lock clean
 
-report: $(VENV)/requirements.lock  ## run the study and render results/report/index.html; TRACE=name runs that trace
+report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
 
-pdf: $(VENV)/requirements.lock  ## the report on paper, results/report/report.pdf
+pdf: $(ENVIRONMENT)  ## the report on paper, results/report/report.pdf
 	@$(SNAKEMAKE) -- pdf
 
-publish: $(VENV)/requirements.lock  ## results/site/, for any host of static files
+publish: $(ENVIRONMENT)  ## results/site/, for any host of static files
 	@$(SNAKEMAKE) -- published
 
-archive: $(VENV)/requirements.lock  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
+archive: $(ENVIRONMENT)  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
 	@$(SNAKEMAKE) -- archived
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
 
-verify: $(VENV)/requirements.lock  ## are the results what the manifest says: nothing edited, missing or out of date?
+verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, missing or out of date?
 	@$(BIN)/python scripts/verify_results.py
 
-explain: $(VENV)/requirements.lock  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
+explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
 	@$(BIN)/python scripts/explain_product.py $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
 
-gallery: $(VENV)/requirements-test.lock  ## pictures of the page for the README, in docs/gallery/; after `make report`
+check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
+	@$(BIN)/python scripts/check_resources.py
+
+gallery: .venv/requirements-test.lock  ## pictures of the page for the README, in docs/gallery/; after `make report`
 	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
 
-test: $(VENV)/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
+test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder
+
+test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two nodes on this machine (root), and an object store; not part of `make test`
+	@$(CLUSTER)/bin/python -m pytest tests/slurm
 
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: $(VENV)/requirements-test.lock  ## time and memory beside pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
+bench: .venv/requirements-test.lock  ## time and memory beside pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
 	@$(BIN)/python bench/run.py
 
-bench-growth: $(VENV)/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk
+bench-growth: .venv/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk
 	@$(BIN)/python bench/run.py growth
 
-lint: $(VENV)/requirements-test.lock
+lint: .venv/requirements-test.lock
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/snakefmt --check Snakefile workflow && $(BIN)/snakemake --lint
 
-format: $(VENV)/requirements-test.lock
+format: .venv/requirements-test.lock
 	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format . && $(BIN)/snakefmt Snakefile workflow
 
-lock: $(VENV)/requirements.lock  ## resolve pyproject.toml anew into both lock files
+lock: $(ENVIRONMENT)  ## resolve pyproject.toml anew into the lock files
 	@bash setup/lock.sh $(BIN)
 
 clean:  ## remove products, logs and the environment; raw tables under data/ stay
-	rm -rf results/* logs benchmarks .snakemake $(VENV)
+	rm -rf results/* logs benchmarks .snakemake .venv $(CLUSTER)
 
 # The environment is made once and again only when the content of the lock changes, whatever its date.
-$(VENV)/requirements%lock: requirements%lock
-	@bash setup/install.sh $(PYTHON) $(VENV) $<
+.venv/requirements%lock $(CLUSTER)/requirements%lock: requirements%lock
+	@bash setup/install.sh $(PYTHON) $(@D) $<

@@ -1,0 +1,100 @@
+"""The study by sbatch gives the bytes of the local run, also when nodes, jobs, memory and the controller fail it."""
+
+import subprocess
+import sys
+
+import yaml
+from one_machine_slurm import until
+from study_runs import PODS_HEADER, SMALL, Checkout, check_out, environment, pods
+
+# What a site writes into its profile, but with looks in quick succession.
+SITE = (
+    *("--workflow-profile", "profiles/slurm", "--cores", "2", "--resources", "mem_mb=7000"),
+    *("--default-resources", "slurm_account=default", "slurm_partition=main", "disk_mb=1000"),
+    *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--latency-wait", "5"),
+)
+PARTS = 16
+CORRELATIONS = "results/sample/tables/correlations.csv"
+
+
+def in_parts(checkout: Checkout) -> dict:
+    """Write a trace of pods in parts, a folder each; the configuration that names them."""
+    lines = pods(PARTS * 60)
+    for part in range(PARTS):
+        folder = checkout.folder / "raw" / f"part{part:02}"
+        folder.mkdir(parents=True)
+        table = "\n".join([PODS_HEADER, *lines[part::PARTS]])
+        (folder / "openb_pod_list_default.csv").write_text(f"{table}\n")
+    folders = [f"raw/part{part:02}" for part in range(PARTS)]
+    return {"study": ["mine"], "registry": {"mine": {"format": "openb", "folder": folders}}}
+
+
+def start(checkout: Checkout, *arguments: str, **config) -> subprocess.Popen:
+    (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
+    return subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--configfile", "my.yaml", *SITE, *arguments],
+        cwd=checkout.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+    )
+
+
+def test_the_sample_study(slurm, checkout, finished_study):
+    before = slurm.last_job()
+    checkout.snakemake(*SITE, **SMALL)
+    assert checkout.hashes() == finished_study.hashes()
+    states = slurm.states(before)
+    assert set(states) == {"COMPLETED"}
+    assert len(states) <= 10, "a job of a second goes with others"
+
+
+def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_anew(slurm, checkout, tmp_path):
+    config = in_parts(checkout)
+    before = slurm.last_job()
+    run = start(checkout, **config)
+    until(lambda: len(slurm.jobs("RUNNING", before)) > 1 or run.poll() is not None)
+    slurm("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
+    cancelled = slurm.jobs("RUNNING", before)[-1]
+    slurm("scancel", str(cancelled))
+    slurm.stop_controller()
+    slurm.start_controller()
+    drained = slurm.last_job()
+    until(lambda: slurm.jobs("RUNNING", drained) or run.poll() is not None)
+    slurm("scontrol", "update", "nodename=n1", "state=resume")
+    said, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, said
+    assert "CANCELLED" in said
+    assert "It is tried again" in said
+    assert slurm.states(before).count("CANCELLED") == 1
+
+    local = check_out(tmp_path / "local")
+    local.snakemake(**in_parts(local))
+    assert checkout.hashes() == local.hashes()
+
+
+def test_a_job_over_its_memory_is_told_of_and_tried_again_with_more(slurm, study, finished_study):
+    (study.folder / CORRELATIONS).unlink()
+    too_little = ("--set-resources", "correlate:mem_mb=240*attempt**2")
+    stopped = study.snakemake(*SITE, *too_little, "--retries", "0", "--", CORRELATIONS, check=False, **SMALL)
+    said = stopped.stdout + stopped.stderr
+    assert stopped.returncode == 1
+    assert "error in sample: correlate" in said
+    assert "exceeded memory limit" in said
+    assert "A rerun continues from here" in said
+    again = study.snakemake(*SITE, *too_little, "--", CORRELATIONS, **SMALL)
+    assert "It is tried again, with more memory and time." in again.stdout + again.stderr
+    study.snakemake(**SMALL)
+    assert study.hashes() == finished_study.hashes()
+
+
+def test_a_message_of_the_study_is_told_as_on_one_machine(slurm, checkout):
+    config = in_parts(checkout)
+    (checkout.folder / "raw" / "part03" / "openb_pod_list_default.csv").write_text("<html>Not here</html>\n")
+    run = start(checkout, "--retries", "0", "--", "results/mine/parts/part03/raw", **config)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 1
+    assert "error in mine part03: ingest_part" in said
+    assert "openb_pod_list_default.csv" in said.split("error in")[1]
+    assert "Traceback" not in said
