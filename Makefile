@@ -41,7 +41,7 @@ gallery: .venv/requirements-test.lock  ## pictures of the page for the README, i
 test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder
 
-test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two nodes on this machine (root), and an object store; not part of `make test`
+test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two nodes on this machine (root); not part of `make test`
 	@$(CLUSTER)/bin/python -m pytest tests/slurm
 
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)

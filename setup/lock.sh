@@ -8,9 +8,6 @@ common=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url 
 common+=(--fork-strategy fewest)
 "$uv" pip compile "${common[@]}" pyproject.toml -o requirements.lock
 "$uv" pip compile "${common[@]}" pyproject.toml --extra test -c requirements.lock -o requirements-test.lock
-# The same versions on a cluster, but of the one package that the client of object stores does not know yet.
-shared=$(sed -nE '/^python-dateutil==/d; s/^([a-z0-9-]+==[^ ;]+).*/\1/p' requirements-test.lock)
-cluster=(-c <(echo "$shared"))
-"$uv" pip compile "${common[@]}" pyproject.toml --extra cluster "${cluster[@]}" -o requirements-cluster.lock
-"$uv" pip compile "${common[@]}" pyproject.toml --extra cluster --extra cluster-test -c requirements-cluster.lock -o requirements-cluster-test.lock
+"$uv" pip compile "${common[@]}" pyproject.toml --extra cluster -c requirements.lock -o requirements-cluster.lock
+"$uv" pip compile "${common[@]}" pyproject.toml --extra cluster --extra cluster-test -c requirements-test.lock -o requirements-cluster-test.lock
 echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock
