@@ -7,7 +7,7 @@ ENVIRONMENT := $(VENV)/$(if $(PROFILE),requirements-cluster,requirements).lock
 BIN := $(VENV)/bin
 CORES ?= $(if $(PROFILE),,all)
 SNAKEMAKE = $(BIN)/snakemake $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE))) \
-  $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]')
+  $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]' $(if $(PROFILE),'scatter={jobs: 16}'))
 
 .PHONY: report pdf publish archive gallery snakemake-report verify explain check-resources test test-slurm test-tools bench bench-growth lint format lock clean
 

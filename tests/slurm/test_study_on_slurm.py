@@ -41,13 +41,15 @@ def start(checkout: Checkout, *arguments: str, **config) -> subprocess.Popen:
     )
 
 
-def test_the_sample_study(slurm, checkout, finished_study):
+def test_the_sample_study_in_16_shares(slurm, checkout, finished_study):
     before = slurm.last_job()
-    checkout.snakemake(*SITE, **SMALL)
+    checkout.snakemake(*SITE, **SMALL, scatter={"above_mb": 0})
+    shares = checkout.folder / "benchmarks" / "sample" / "derive_share"
+    assert len(list(shares.iterdir())) == 16, "as the profile says"
     assert checkout.hashes() == finished_study.hashes()
     states = slurm.states(before)
     assert set(states) == {"COMPLETED"}
-    assert len(states) <= 10, "a job of a second goes with others"
+    assert len(states) <= 14, "a job of a second goes with others"
 
 
 def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_anew(slurm, checkout, tmp_path):
