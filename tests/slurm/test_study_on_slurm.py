@@ -41,9 +41,17 @@ def start(checkout: Checkout, *arguments: str, **config) -> subprocess.Popen:
     )
 
 
+def by_sbatch(checkout: Checkout, *arguments: str, **config) -> tuple[int, str]:
+    """The exit code of a run, and what it said."""
+    run = start(checkout, *arguments, **config)
+    said, _ = run.communicate(timeout=400)
+    return run.returncode, said
+
+
 def test_the_sample_study_in_16_shares(slurm, checkout, finished_study):
     before = slurm.last_job()
-    checkout.snakemake(*SITE, **SMALL, scatter={"above_mb": 0})
+    code, said = by_sbatch(checkout, **SMALL, scatter={"above_mb": 0})
+    assert code == 0, said
     shares = checkout.folder / "benchmarks" / "sample" / "derive_share"
     assert len(list(shares.iterdir())) == 16, "as the profile says"
     assert checkout.hashes() == finished_study.hashes()
@@ -72,31 +80,30 @@ def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_a
     assert slurm.states(before).count("CANCELLED") == 1
 
     local = check_out(tmp_path / "local")
-    local.snakemake(**in_parts(local))
+    local.snakemake(one_process=True, **in_parts(local))
     assert checkout.hashes() == local.hashes()
 
 
 def test_a_job_over_its_memory_is_told_of_and_tried_again_with_more(slurm, study, finished_study):
     (study.folder / CORRELATIONS).unlink()
     too_little = ("--set-resources", "correlate:mem_mb=240*attempt**2")
-    stopped = study.snakemake(*SITE, *too_little, "--retries", "0", "--", CORRELATIONS, check=False, **SMALL)
-    said = stopped.stdout + stopped.stderr
-    assert stopped.returncode == 1
+    code, said = by_sbatch(study, *too_little, "--retries", "0", "--", CORRELATIONS, **SMALL)
+    assert code == 1
     assert "error in sample: correlate" in said
     assert "exceeded memory limit" in said
     assert "A rerun continues from here" in said
-    again = study.snakemake(*SITE, *too_little, "--", CORRELATIONS, **SMALL)
-    assert "It is tried again, with more memory and time." in again.stdout + again.stderr
-    study.snakemake(**SMALL)
+    code, said = by_sbatch(study, *too_little, "--", CORRELATIONS, **SMALL)
+    assert code == 0, said
+    assert "It is tried again, with more memory and time." in said
+    study.snakemake(one_process=True, **SMALL)
     assert study.hashes() == finished_study.hashes()
 
 
 def test_a_message_of_the_study_is_told_as_on_one_machine(slurm, checkout):
     config = in_parts(checkout)
     (checkout.folder / "raw" / "part03" / "openb_pod_list_default.csv").write_text("<html>Not here</html>\n")
-    run = start(checkout, "--retries", "0", "--", "results/mine/parts/part03/raw", **config)
-    said, _ = run.communicate(timeout=120)
-    assert run.returncode == 1
+    code, said = by_sbatch(checkout, "--retries", "0", "--", "results/mine/parts/part03/raw", **config)
+    assert code == 1
     assert "error in mine part03: ingest_part" in said
     assert "openb_pod_list_default.csv" in said.split("error in")[1]
     assert "Traceback" not in said
