@@ -78,7 +78,8 @@ class Slurm:
     folder: Path
 
     def __call__(self, *command: str) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
         return done.stdout
 
     def jobs(self, state: str, after: int = 0) -> list[int]:

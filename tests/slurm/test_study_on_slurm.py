@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import yaml
 from one_machine_slurm import until
@@ -29,9 +31,11 @@ def in_parts(checkout: Checkout) -> dict:
     return {"study": ["mine"], "registry": {"mine": {"format": "openb", "folder": folders}}}
 
 
-def start(checkout: Checkout, *arguments: str, **config) -> subprocess.Popen:
+@contextmanager
+def start(checkout: Checkout, *arguments: str, **config) -> Iterator[subprocess.Popen]:
+    """A run under way, which ends with the test."""
     (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
-    return subprocess.Popen(
+    run = subprocess.Popen(
         [sys.executable, "-m", "snakemake", "--configfile", "my.yaml", *SITE, *arguments],
         cwd=checkout.folder,
         stdout=subprocess.PIPE,
@@ -39,12 +43,18 @@ def start(checkout: Checkout, *arguments: str, **config) -> subprocess.Popen:
         text=True,
         env=environment(),
     )
+    try:
+        yield run
+    finally:
+        run.kill()
+        run.wait()
+        run.stdout.close()
 
 
 def by_sbatch(checkout: Checkout, *arguments: str, **config) -> tuple[int, str]:
     """The exit code of a run, and what it said."""
-    run = start(checkout, *arguments, **config)
-    said, _ = run.communicate(timeout=400)
+    with start(checkout, *arguments, **config) as run:
+        said, _ = run.communicate(timeout=400)
     return run.returncode, said
 
 
@@ -63,17 +73,16 @@ def test_the_sample_study_in_16_shares(slurm, checkout, finished_study):
 def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_anew(slurm, checkout, tmp_path):
     config = in_parts(checkout)
     before = slurm.last_job()
-    run = start(checkout, **config)
-    until(lambda: len(slurm.jobs("RUNNING", before)) > 1 or run.poll() is not None)
-    slurm("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
-    cancelled = slurm.jobs("RUNNING", before)[-1]
-    slurm("scancel", str(cancelled))
-    slurm.stop_controller()
-    slurm.start_controller()
-    drained = slurm.last_job()
-    until(lambda: slurm.jobs("RUNNING", drained) or run.poll() is not None)
-    slurm("scontrol", "update", "nodename=n1", "state=resume")
-    said, _ = run.communicate(timeout=300)
+    with start(checkout, **config) as run:
+        until(lambda: len(slurm.jobs("RUNNING", before)) > 1 or run.poll() is not None)
+        slurm("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
+        slurm("scancel", str(slurm.jobs("RUNNING", before)[-1]))
+        last = slurm.last_job()
+        until(lambda: slurm.jobs("RUNNING", last) or run.poll() is not None)
+        slurm("scontrol", "update", "nodename=n1", "state=resume")
+        slurm.stop_controller()
+        slurm.start_controller()
+        said, _ = run.communicate(timeout=400)
     assert run.returncode == 0, said
     assert "CANCELLED" in said
     assert "It is tried again" in said
