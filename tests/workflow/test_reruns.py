@@ -180,7 +180,8 @@ def test_rerun_after_an_edit_gives_the_bytes_of_a_clean_run(study, finished_stud
 
 
 def test_one_core_and_two_give_the_same_bytes(checkout, finished_study):
-    checkout.snakemake("--cores", "1", **SMALL)
+    """Whether each job has a process of its own or comes after others in the same makes no difference either."""
+    checkout.snakemake(one_process=True, **SMALL)
     assert checkout.hashes() == finished_study.hashes()
 
 
