@@ -10,29 +10,16 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+import hostile_trace
 import polars as pl
 import pytest
+from hostile_trace import HOSTILE
 from qmd_lint import faults, whole
-from study_runs import pods, write_pods
 from ttf.report.render import render_pdf
 from ttf.stats.ettr import Plan, ettr_renewal, expected_interruptions, expected_wall_s, optimal_interval_s
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
-
-HOSTILE = [
-    "<script>window.broken=1</script>",
-    "<img src=x onerror=window.broken=1>",
-    "</script><script>window.broken=1</script>",
-    "\"'>&lt;b&gt;",
-    "{{< include /etc/passwd >}}",
-    "[link](javascript:window.broken=1)",
-    "$x^2$ `code` **bold** @fig-t1-survival",
-    "🔥‮gnp.exe",
-    "datum.x); window.broken=1; (",
-    "A" * 10_000,
-]
-
 
 LINKS_TO_NOTHING = """[...document.querySelectorAll('a[href^="#"]')].map((link) => link.hash.slice(1))
     .filter((id) => id && !document.getElementById(decodeURIComponent(id)))"""
@@ -44,7 +31,7 @@ def _stays(url: str) -> bool:
 
 @contextmanager
 def opened(page_file, width=1300, colours="light"):
-    """The page in Chromium without a network; gives (page, errors, requests that left the page)."""
+    """The page in Chromium without a network; gives (page, errors and warnings, requests that left the page)."""
     from playwright.sync_api import sync_playwright
 
     errors, left = [], []
@@ -57,7 +44,7 @@ def opened(page_file, width=1300, colours="light"):
         ).new_page()
         page.on("dialog", lambda dialog: errors.append(dialog.message) or dialog.dismiss())
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+        page.on("console", lambda message: message.type in ("error", "warning") and errors.append(message.text))
         page.on(
             "request", lambda request: request.url.startswith(("file:", "data:", "blob:")) or left.append(request.url)
         )
@@ -74,6 +61,12 @@ def marks_of_charts(page) -> dict[str, int]:
         """Object.fromEntries([...document.querySelectorAll('.chart')].map((chart) => [chart.id,
            chart.querySelectorAll('svg [aria-roledescription$="mark container"] > *').length]))"""
     )
+
+
+def too_wide(page, what: str) -> list[str]:
+    """The boxes of this class that have to be scrolled sideways."""
+    wide = "[...document.querySelectorAll(what)].filter((box) => box.scrollWidth > box.clientWidth + 1)"
+    return page.evaluate(f"(what) => {wide}.map((box) => box.id)", what)
 
 
 # Rules of axe-core on what can differ from row to row are asked of a few rows; a chart is one picture.
@@ -103,6 +96,8 @@ def test_page_is_drawn_offline(finished_study, tmp_path, width, colours, rules):
         assert len(marks) >= 18
         assert [chart for chart, count in marks.items() if count == 0] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        # Every chart fits; on a desktop so does every table.
+        assert too_wide(page, ".chart" if width < 760 else ".chart, .great-table") == []
         assert "synthetic sample" in page.inner_text("body").lower()
         text = page.inner_text("body")
         assert "@fig" not in text
@@ -254,26 +249,38 @@ def test_planner_agrees_with_the_table(finished_study):
     assert planned == pytest.approx([row[-1] for row in rows], abs=1e-6)
 
 
+# Rows of all charts as they are drawn, and what they say.
+TEXTS_OF_CHARTS = """charts.flatMap(([id, spec]) => Object.values(unpacked(spec).datasets))
+    .flat().flatMap(Object.values).filter((value) => typeof value === 'string')"""
+# Tables of the page that name users and accounts, GPU types, nodes and reasons, and how many of HOSTILE at the least.
+NAMED_IN = {"owners": 8, "percentiles": 5, "lemons": 1, "unmatched": 1}
+
+
 def test_hostile_text_from_a_trace_is_shown_as_text(checkout, tmp_path):
-    lines = [line.replace("V100", HOSTILE[n % len(HOSTILE)].replace(",", ";")) for n, line in enumerate(pods(400))]
-    config = write_pods(checkout, lines)
-    config["registry"]["mine"] |= {
-        "title": HOSTILE[0],
-        "note": HOSTILE[2],
-        "source": HOSTILE[5],
-        "citation": HOSTILE[6],
-    }
-    checkout.snakemake(one_process=True, **config)
+    hostile_trace.write(checkout.folder / "raw/dumps")
+    about = {"title": HOSTILE[0], "note": HOSTILE[2], "source": HOSTILE[5], "citation": HOSTILE[6]}
+    own = {"format": "sacct", "folder": "raw/dumps", "health_events": "raw/health_events.csv"}
+    checkout.snakemake(one_process=True, study=["mine"], registry={"mine": own | about})
+    owners = pl.read_csv(checkout.folder / "results/mine/tables/failures_by_owner.csv", infer_schema_length=None)
+    assert set(HOSTILE) <= set(owners["owner"])
     with opened(checkout.folder / "results/report/index.html") as (page, errors, left):
-        assert errors == []
-        assert left == []
+        assert errors == left == []
         assert page.evaluate("window.broken") is None
         text = page.inner_text("body")
-        assert "<script>window.broken=1</script>" in text
         assert "[link](javascript:window.broken=1)" in text
         assert "root:" not in text
+        for table, least in NAMED_IN.items():
+            shown = " ".join(page.locator(f"#tbl-t1-{table} tbody").all_text_contents())
+            assert sum(name[:20] in shown for name in HOSTILE) >= least, (table, shown)
         assert page.evaluate("document.querySelectorAll('a[href^=\"javascript\"]').length") == 0
         assert page.locator("img").count() == 0
+        # Whatever a name is like, an axis, a tooltip and a cell show a line of it.
+        assert max(map(len, page.evaluate(TEXTS_OF_CHARTS))) < 250
+        assert max(map(len, page.locator("svg.marks text:not(:has(tspan)), svg.marks tspan").all_text_contents())) < 150
+        assert max(map(len, page.locator(".great-table :is(td, th)").all_text_contents())) < 450
+        page.locator("#chart-t1-mttf-by-gpu-type g.mark-symbol path").first.hover()
+        assert 0 < len(page.locator("#vg-tooltip-element").inner_text()) < 400
+        assert errors == []
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert faults(whole(checkout.folder / "results/report/source/report.qmd")) == []

@@ -46,11 +46,11 @@ def lost_work_chart(by_gpus: pl.DataFrame, study: Study) -> Figure:
     panels, datasets = [], {}
     if any(row["hours"] for row in lost):
         panels.append(_stacked("lost", "Lost since the last checkpoint", parts, CATEGORY_COLOURS, order))
-        datasets["lost"] = lost
+        datasets["lost"] = _placed(lost, parts)
     if any(row["hours"] for row in failed):
         of_runs = [_PROXIED] if proxy else [_INFRA, _OTHER]
         panels.append(_stacked("failed", "Whole GPU time of failed runs", of_runs, _FAILED_COLOURS, order))
-        datasets["failed"] = failed
+        datasets["failed"] = _placed(failed, of_runs)
     interval = duration(shown["checkpoint_interval_s"][0])
     runs, failures = by_gpus["runs"].sum(), by_gpus["infra_failures"].sum() - by_gpus["infra_without_time"].sum()
     caption = (
@@ -77,6 +77,11 @@ def lost_work_chart(by_gpus: pl.DataFrame, study: Study) -> Figure:
     )
 
 
+def _placed(rows: list[dict], parts: list[str]) -> list[dict]:
+    """The rows with the place of their part in a stack, from the bottom."""
+    return [row | {"place": parts.index(row["part"])} for row in rows]
+
+
 def _stacked(dataset: str, heading: str, parts: list[str], colours: tuple, order: list[str]) -> alt.Chart:
     scale = alt.Scale(domain=parts, range=list(colours[: len(parts)]))
     legend = alt.Legend(title=None, orient="bottom", direction="vertical", labelLimit=330) if len(parts) > 1 else None
@@ -87,7 +92,7 @@ def _stacked(dataset: str, heading: str, parts: list[str], colours: tuple, order
             x=alt.X("gpus:O", sort=order, title="GPUs of the run", axis=alt.Axis(labelAngle=-40)),
             y=alt.Y("hours:Q", title="GPU hours", axis=alt.Axis(format=_HOURS, tickCount=5)),
             color=alt.Color("part:N", scale=scale, legend=legend),
-            order=alt.Order("part:N", sort="descending" if parts[0] == _INFRA else "ascending"),
+            order="place:Q",
             tooltip=[
                 alt.Tooltip("gpus:N", title="GPUs"),
                 alt.Tooltip("part:N"),

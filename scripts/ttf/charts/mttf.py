@@ -8,6 +8,8 @@ from ttf.charts.picking import Picks
 from ttf.charts.text import HOUR_S, capital, count, hours, in_words, labels
 from ttf.charts.theme import ACCENT, FAINT
 
+# More sizes than these stand one below the other, as other strata do: side by side, a phone has no room for them.
+MOST_ACROSS = 10
 MOST_STRATA = 20
 # A mean from fewer failures is too uncertain to be called the lowest or highest.
 ENOUGH_FAILURES = 10
@@ -44,9 +46,10 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         lives = "life" if unknown == 1 else "lives"
         caption += f" The whole trace includes {unknown:,} {lives} without a known {in_words(stratum_by)}."
     title = _title(drawn, names, stratum_by)
-    draw = _across if stratum_by == "gpu_count" else _down
+    in_order = stratum_by == "gpu_count" and len(rows) <= MOST_ACROSS
+    draw = _across if in_order else _down
     subtitle = "Run time per failure; thick: 90 %, thin: 95 % interval" + ("; dashed: whole trace" if overall else "")
-    subtitle += "; numbers below: failures." if stratum_by == "gpu_count" else "."
+    subtitle += "; numbers below: failures." if in_order else "."
     return figure(
         draw(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
@@ -150,7 +153,7 @@ def _down(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerC
     stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     layers, base = _layers(rows, overall, "x", stratum)
     notes = base.mark_text(align="left", fontSize=10.5, color=FAINT).encode(x=alt.value(488), text="note:N")
-    return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30))
+    return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30 if len(rows) <= MOST_ACROSS else 20))
 
 
 def _across(rows: list[dict], overall: list[float], _stratum_by: str) -> alt.LayerChart:

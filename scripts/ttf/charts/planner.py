@@ -164,7 +164,7 @@ def _time(seconds: str) -> str:
     return f"({worded}format({seconds} / 86400, ',.3~r') + ' days')"
 
 
-def _answer(unit: str, in_nodes: bool) -> alt.LayerChart:
+def _answer(unit: str, in_nodes: bool) -> alt.HConcatChart:
     """Four numbers, and beside them in words what they are for."""
     endless = "!isFinite(wall_s) || wall_s > 3e9"
     tiles = [
@@ -184,17 +184,20 @@ def _answer(unit: str, in_nodes: bool) -> alt.LayerChart:
     one = unit.removesuffix("s")
     lines = [
         f"log_size_words + (size == 1 ? ' {one}' : ' {unit}'){on} + ', ' + work_days_words + ' of work'",
-        f"log_rate_words + ' failures per 1000 node-days: one every ' + {_time('1 / rate')}",
-        "'A checkpoint after ' + log_interval_words + ' of work takes ' + write_s_words",
+        "log_rate_words + ' failures per 1000 node-days,'",
+        f"'so one every ' + {_time('1 / rate')}",
+        "'A checkpoint every ' + log_interval_words + ' takes ' + write_s_words",
         "'Start-up ' + start_min_words + ', wait in the queue ' + queue_min_words",
-        "best_s > 0 ? 'At the best interval ' + format(100 * ettr_at_best, '.1f') + ' % would be effective.' : "
-        "'Writing is free: the shorter the interval, the better.'",
-        f"lost_share > {APPROXIMATION_LIMIT} ? 'The usual approximation fails here; this is exact.' : ''",
+        "best_s > 0 ? 'At the best interval ' + format(100 * ettr_at_best, '.1f') + ' % is effective' : "
+        "'Writing is free: the shorter, the better'",
+        f"lost_share > {APPROXIMATION_LIMIT} ? 'The usual approximation fails here' : ''",
     ]
-    layers += [
-        _text(line, _PANEL + _BETWEEN, 8 + 19 * number, fontSize=12, color=INK) for number, line in enumerate(lines)
+    said = [_text(line, 0, 6 + 16 * number, fontSize=12, color=INK) for number, line in enumerate(lines)]
+    panels = [
+        alt.layer(*texts).properties(width=_PANEL, height=104, view=alt.ViewConfig(stroke=None))
+        for texts in (layers, said)
     ]
-    return alt.layer(*layers).properties(width=2 * _PANEL + _BETWEEN, height=104, view=alt.ViewConfig(stroke=None))
+    return alt.hconcat(*panels, spacing=_BETWEEN)
 
 
 def _text(expression: str, x: float, y: float, **style: object) -> alt.Chart:

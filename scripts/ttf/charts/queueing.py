@@ -167,7 +167,7 @@ def long_delays_by_account(table: pl.DataFrame, study: Study) -> Figure:
                 scale=alt.Scale(domain=present, range=[SIZE_COLOURS[name] for name in present]),
                 legend=alt.Legend(title=None, orient="bottom"),
             ),
-            shape=alt.Shape("gpus:N", scale=alt.Scale(domain=present), legend=None),
+            shape=alt.Shape("gpus:N", scale=alt.Scale(domain=present)),
             tooltip=[
                 alt.Tooltip("account:N"),
                 alt.Tooltip("gpus:N", title="size"),

@@ -106,23 +106,24 @@ def runtime_by_measured_use(groups: pl.DataFrame, correlations: pl.DataFrame, st
     present = _present(ready)
     frame = _Frame.around(ready.rows, study)
     datasets, panels = {}, []
-    for outcome in present:
-        for feature in features:
+    for feature in features:
+        for outcome in present:
             mine = [row for row in by_feature[feature] if row["outcome_set"] == outcome]
             text = {"outcome": outcome, "note": note(correlations, feature, outcome, None, log)}
             datasets[f"{outcome}_{feature}"] = [*map(_drawn, mine), text]
-            # Axes only at the left and at the bottom: they are the same in all panels of a row or column.
-            left, bottom = feature == features[0], outcome == present[-1]
+            heading = alt.TitleParams(capital(outcome), fontSize=12, offset=4, anchor="middle", frame="group")
             panel = _panel(
                 f"{outcome}_{feature}",
-                _x(feature, by_feature[feature], log, bottom),
-                frame.y(f"{capital(outcome)}: mean run time", left),
+                _x(feature, by_feature[feature], log),
+                # The panels of a row have one run time axis, at the left.
+                frame.y("Mean run time", labelled=outcome == present[0]),
                 frame.size(),
                 _tooltip(feature, ready),
             )
-            panels.append(panel.properties(width=_width(len(features), 20), height=_HEIGHT))
+            panel = panel.properties(width=_width(len(present), 20), height=_HEIGHT)
+            panels.append(panel.properties(title=heading) if feature == features[0] else panel)
     # Legends alike are drawn once.
-    chart = alt.concat(*panels, columns=len(features), spacing={"row": _GAP, "column": 20}).resolve_scale(
+    chart = alt.concat(*panels, columns=len(present), spacing={"row": 2 * _GAP, "column": 20}).resolve_scale(
         x="independent", y="independent", size="shared", color="shared"
     )
     title = trend_of_use(correlations, features, study, log)
@@ -189,11 +190,11 @@ class _Frame:
         return alt.Size("jobs:Q", scale=scale, legend=legend)
 
 
-def _x(feature: str, rows: Sequence[dict], log: bool, labelled: bool = True) -> alt.X:
+def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
     values = [row["value"] for row in rows]
     # On two lines, because a panel is narrow.
-    title = feature_title(feature).replace(" (", "\n(").split("\n") if labelled else None
-    shown = {"title": title, "labels": labelled, "format": ",.6~g", "labelOverlap": True}
+    title = feature_title(feature).replace(" (", "\n(").split("\n")
+    shown = {"title": title, "format": ",.6~g", "labelOverlap": True}
     if log:
         domain = log_domain(values)
         axis = alt.Axis(values=log_ticks(domain), **shown)

@@ -130,12 +130,13 @@ def request_use(table: pl.DataFrame, study: Study) -> Figure:
         {
             "resource": RESOURCES[row["resource"]],
             "kind": kind,
+            "place": place,
             "share": row[column],
             "n": row["n"],
             "note": f"n = {row['n']:,}",
         }
         for row in known.iter_rows(named=True)
-        for kind, column in kinds.items()
+        for place, (kind, column) in enumerate(kinds.items())
     ]
     base = chart_of("shares").encode(y=alt.Y("resource:N", title=None, sort=list(RESOURCES.values())))
     bars = base.mark_bar(height=16).encode(
@@ -145,7 +146,7 @@ def request_use(table: pl.DataFrame, study: Study) -> Figure:
             scale=alt.Scale(domain=list(kinds), range=[ACCENT, "#E69F00"]),
             legend=alt.Legend(title=None, orient="bottom"),
         ),
-        order=alt.Order("kind:N"),
+        order=alt.Order("place:Q"),
         tooltip=[
             alt.Tooltip("resource:N"),
             alt.Tooltip("kind:N", title="what"),

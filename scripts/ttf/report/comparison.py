@@ -10,7 +10,7 @@ import polars as pl
 from ttf import compare
 from ttf.report import words
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 
@@ -91,9 +91,7 @@ def tables_of(
             "trace": ("Trace", None),
             "ended": ("Ended", words.count),
             "failures": ("Failures", words.count),
-            "failure_share": ("Failure share", words.share),
-            "ci_low": ("from", words.share),
-            "ci_high": ("to", words.share),
+            "failure_share": Interval("Failure share", words.share, "ci_low", "ci_high"),
         }
         html["failure_share"] = html_table(shares, columns, _id("failure-share"), group="jobs_of")
     mttf = named["mttf"].filter((pl.col("confidence") == 0.95) & (pl.col("n") > 0))
@@ -105,9 +103,7 @@ def tables_of(
             "events": ("Failures", words.count),
             "without_end": ("without an end", words.count),
             "exposure_s": ("Time at risk", words.duration),
-            "mttf_s": ("Mean time to failure", words.duration),
-            "ci_low_s": ("from", words.duration),
-            "ci_high_s": ("to", words.duration),
+            "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
             "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
         }
         html["mttf"] = html_table(_by_gpus(mttf), columns, _id("mttf"), group="jobs_of")

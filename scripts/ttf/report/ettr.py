@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.report import words
 from ttf.report.blocks import table_block
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 from ttf.stats.ettr_reference import REFERENCE_SCHEMA
 from ttf.stats.plans import RATE_UNIT
@@ -110,9 +110,7 @@ def measured(trace: Trace, identifier: Identifier) -> dict[str, str]:
         "runs": ("Runs", words.count),
         "attempts": ("Attempts", words.count),
         "interruptions": ("Interruptions", words.count),
-        "ettr_mean": ("Measured", words.share),
-        "ci_low": ("from", words.share),
-        "ci_high": ("to", words.share),
+        "ettr_mean": Interval("Measured", words.share, "ci_low", "ci_high"),
         "ettr_if_all_interrupted_mean": ("All interrupted", words.share),
         "expected_ettr": ("Expected", words.share),
     }

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import Column, html_table
+from ttf.report.tables import Column, Interval, html_table
 from ttf.report.trace import Trace, largest_strata
 
 MOST_PAIRS = 15
@@ -97,9 +97,7 @@ def _cox(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
         "reference": ("against", None),
         "n": ("n", words.count),
         "events": ("Failures", words.count),
-        "hazard_ratio": ("Hazard ratio", words.number),
-        "ci_low": ("from", words.number),
-        "ci_high": ("to", words.number),
+        "hazard_ratio": Interval("Hazard ratio", words.number, "ci_low", "ci_high"),
         "p_adjusted": ("p, adjusted", _p),
         "proportionality_p": ("p, proportional", _p),
         "reason": ("Remark", None),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 
 MOST_NODES = 15
@@ -28,9 +28,7 @@ def lemon_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, st
             "out_count": ("Outages", words.count),
             "counted": ("Counted", words.count),
             "expected": ("Expected", words.number),
-            "rate_ratio": ("Ratio", words.number),
-            "ci_low": ("from", words.number),
-            "ci_high": ("to", words.number),
+            "rate_ratio": Interval("Ratio", words.number, "ci_low", "ci_high"),
             "q_value": ("q", words.number),
         }
         told = {name: about for name, about in columns.items() if shown[name].count()}
@@ -43,9 +41,9 @@ def lemon_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, st
             "failures": ("Failures", words.count),
             "mttf_s": ("Node time per failure", words.duration),
             "failures_without": ("without lemons", words.count),
-            "mttf_without_s": ("Node time per failure", words.duration),
-            "ci_low_without_s": ("from", words.duration),
-            "ci_high_without_s": ("to", words.duration),
+            "mttf_without_s": Interval(
+                "Node time per failure", words.duration, "ci_low_without_s", "ci_high_without_s"
+            ),
             "mttf_ratio": ("Ratio", words.number),
         }
         tables["lemon-effect"] = html_table(effect, columns, identifier("lemon-effect"))

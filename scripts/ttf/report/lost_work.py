@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 from ttf.stats.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 
@@ -60,9 +60,7 @@ def lost_work_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
             "owner": ("Owner", None),
             "ended": ("Ended", words.count),
             "failures": ("Failures", words.count),
-            "failure_share": ("Share", words.share),
-            "ci_low": ("from", words.share),
-            "ci_high": ("to", words.share),
+            "failure_share": Interval("Share", words.share, "ci_low", "ci_high"),
             "failed_gpu_hours": ("GPU hours of failed runs", words.number),
             "failed_gpu_hours_share": ("Share of them", words.share),
         }
@@ -74,9 +72,7 @@ def lost_work_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
             "measure": ("What", None),
             "n": ("n", words.count),
             "groups": ("Groups", words.count),
-            "estimate": ("Estimate", str),
-            "ci_low": ("from", str),
-            "ci_high": ("to", str),
+            "estimate": Interval("Estimate", str, "ci_low", "ci_high"),
         }
         tables["repeats"] = html_table(_in_words(repeats), columns, identifier("repeats"), group="group")
     what_if = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())

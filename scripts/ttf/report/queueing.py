@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 from ttf.stats.queueing import ALL
 
@@ -55,13 +55,9 @@ def queueing_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
         columns = {
             "group": ("GPUs", None),
             "n": ("n", words.count),
-            "retries_mean": ("Retries, mean", words.number),
-            "retries_ci_low": ("from", words.number),
-            "retries_ci_high": ("to", words.number),
+            "retries_mean": Interval("Retries, mean", words.number, "retries_ci_low", "retries_ci_high"),
             "retried_share": ("Tried again", words.share),
-            "unsuccessful_share": ("Unsuccessful", words.share),
-            "ci_low": ("from", words.share),
-            "ci_high": ("to", words.share),
+            "unsuccessful_share": Interval("Unsuccessful", words.share, "ci_low", "ci_high"),
         }
         tables["retries"] = html_table(retries, columns, identifier("retries"))
     rtf = trace.table("runtime_to_failure").filter(pl.col("n") > 0)
@@ -86,9 +82,7 @@ def queueing_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
             "at_least": ("At least", words.count),
             "groups": ("Number", words.count),
             "n": ("of", words.count),
-            "groups_share": ("Share", words.share),
-            "ci_low": ("from", words.share),
-            "ci_high": ("to", words.share),
+            "groups_share": Interval("Share", words.share, "ci_low", "ci_high"),
             "trials_share": ("Their share of the failed attempts", words.share),
         }
         named = failed.with_columns(pl.col("group_by").replace_strict(_GROUPS))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 
 
@@ -22,12 +22,8 @@ def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, st
         "gpus": ("GPUs", None),
         "jobs": ("Runs" if trace.has_jobs else "Lives", words.count),
         "failures": ("Failures", words.count),
-        "mttf_s": ("Measured", words.duration),
-        "ci_low_s": ("from", words.duration),
-        "ci_high_s": ("to", words.duration),
-        "projected_mttf_s": ("Projected", words.duration),
-        "projected_low_s": ("from", words.duration),
-        "projected_high_s": ("to", words.duration),
+        "mttf_s": Interval("Measured", words.duration, "ci_low_s", "ci_high_s"),
+        "projected_mttf_s": Interval("Projected", words.duration, "projected_low_s", "projected_high_s"),
     }
     frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
     return {"sizes": html_table(frame, columns, identifier("sizes"))}

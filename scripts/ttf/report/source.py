@@ -15,7 +15,7 @@ import polars as pl
 from ttf.report import words
 from ttf.report.analyses import ANALYSES
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.themes import themes_of
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata
 from ttf.tables import read_csv
@@ -224,9 +224,7 @@ def _tables(trace: Trace) -> dict[str, str]:
             "event": ("Cause", None),
             "n": ("n", words.count),
             "events": ("Failures", words.count),
-            "mttf_s": ("Mean time to failure", words.duration),
-            "ci_low_s": ("from", words.duration),
-            "ci_high_s": ("to", words.duration),
+            "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
         }
         tables["causes"] = html_table(causes, columns, identifier("causes"))
     mttf = mttf.filter(pl.col("event") == "failure")
@@ -236,9 +234,7 @@ def _tables(trace: Trace) -> dict[str, str]:
             "n": ("n", words.count),
             "events": ("Failures", words.count),
             "exposure_s": ("Time at risk", words.duration),
-            "mttf_s": ("Mean time to failure", words.duration),
-            "ci_low_s": ("from", words.duration),
-            "ci_high_s": ("to", words.duration),
+            "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
             "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
         }
         tables["mttf"] = html_table(largest_strata(mttf), columns, identifier("mttf"), group="stratum_by")

@@ -1,12 +1,14 @@
-"""Tables of the report, as Great Tables: cells are text that words.py has made, labels name the units."""
+"""Tables of the report, as Great Tables: cells are text that words.py has made, headings name the units."""
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import polars as pl
 from great_tables import GT
 
 from ttf.report import words
+from ttf.report.words import NO_BREAK
 
 BLANK = "–"
 # A text from here on asks for a column that is wide enough to read it in.
@@ -19,7 +21,19 @@ _TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")
 _COLSPAN = re.compile(r'colspan="(\d+)"')
 # A line per row.
 _WITHIN_ROW = re.compile(r"\s*\n\s*(?=<t[hd]\b|</tr>)")
-Column = tuple[str, Callable[[object], str] | None]
+Words = Callable[[object], str]
+
+
+class Interval(NamedTuple):
+    """A column whose cells also tell the interval of the estimate: the columns of its ends."""
+
+    heading: str
+    worded: Words
+    low: str
+    high: str
+
+
+Column = tuple[str, Words | None] | Interval
 
 
 def html_table(
@@ -32,25 +46,63 @@ def html_table(
     """The HTML of a table: `columns` maps a column to its heading and the function that words its cells.
 
     A column without a function holds text from a trace or from us: it is shortened and shown literally, at the left;
-    numbers stand at the right; a null is a dash. `group` names a column whose values head groups of rows. A
-    text is cut after `longest` characters.
+    numbers stand at the right; a null is a dash. What all cells of a column measure in stands in its heading. The first
+    column heads the rows; `group` names a column whose values head groups of rows. A text is cut after `longest`
+    characters.
     """
-    names = [*columns] if group is None else [*columns, group]
-    cells = frame.select(
-        pl.Series(
-            name, [_cell(value, columns.get(name, ("", None))[1], longest) for value in frame[name]], dtype=pl.String
-        )
-        for name in names
-    )
-    texts = [name for name, (_, worded) in columns.items() if worded is None]
-    numbers = [name for name in columns if name not in texts]
+    headings, cells = {}, {}
+    for name, column in columns.items():
+        headings[name], cells[name] = _column(frame, name, column, longest)
+    if group is not None:
+        cells[group] = [_text(value, longest) for value in frame[group]]
+    first, *others = columns
+    texts = [name for name in others if columns[name][1] is None]
+    numbers = [name for name in others if name not in texts]
     table = (
-        GT(cells, id=identifier, groupname_col=group)
-        .cols_label({name: heading for name, (heading, _) in columns.items()})
+        GT(
+            pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)),
+            id=identifier,
+            rowname_col=first,
+            groupname_col=group,
+        )
+        .tab_stubhead(headings[first])
+        .cols_label({name: headings[name] for name in others})
         .cols_align("left", columns=texts)
         .cols_align("right", columns=numbers)
     )
     return f'<div id="{identifier}" class="great-table">{_lean(table.as_raw_html(inline_css=False))}</div>'
+
+
+def _column(frame: pl.DataFrame, name: str, column: Column, longest: int) -> tuple[str, list[str]]:
+    """The heading and the cells of a column."""
+    heading, worded, *ends = column
+    if worded is None:
+        return heading, [_text(value, longest) for value in frame[name]]
+    rows = frame.select(name, *ends).rows()
+    known = [value for row in rows for value in row if value is not None]
+    if worded is words.duration and (unit := words.unit_of(known)):
+        worded = words.in_unit(unit)
+    told = [tuple(None if value is None else worded(value) for value in row) for row in rows]
+    units = {_unit(text) for row in told for text in row if text is not None}
+    if worded is not str and len(units) == 1 and (unit := units.pop()):
+        heading = f"{heading} ({unit})"
+        told = [tuple(text and text.removesuffix(f"{NO_BREAK}{unit}") for text in row) for row in told]
+    return heading, [_number(words.interval(*row) if ends else row[0]) for row in told]
+
+
+def _unit(text: str) -> str:
+    return text.rpartition(NO_BREAK)[2] if NO_BREAK in text else ""
+
+
+def _text(value: object, longest: int) -> str:
+    # Great Tables escapes what HTML would read; a line break would let a cell leave its line of the raw block.
+    return BLANK if value is None else " ".join(words.shorten(str(value), longest).splitlines())
+
+
+def _number(text: str | None) -> str:
+    if text is None:
+        return BLANK
+    return _INTERVAL.sub(lambda match: match[0].replace(" ", NO_BREAK), " ".join(text.splitlines()))
 
 
 def _lean(html: str) -> str:
@@ -71,18 +123,9 @@ def _lean_tag(match: re.Match) -> str:
         return f'<th colspan="{_COLSPAN.search(attributes)[1]}" scope="rowgroup">{text}'
     if name == "tr" and "gt_group_heading_row" in attributes:
         return f"</tbody>\n<tbody>\n<tr>{text}"
-    kept = ' scope="col"' if name == "th" else ""
+    kept = "" if name != "th" else ' scope="row"' if "gt_stub" in attributes else ' scope="col"'
     if name in ("th", "td") and "gt_left" in attributes:
-        kept += ' class="l t"' if name == "td" and len(text) > LONG_TEXT else ' class="l"'
+        kept += ' class="l t"' if "gt_row" in attributes and len(text) > LONG_TEXT else ' class="l"'
     elif name == "td" and len(text) > LONG_NUMBER:
         kept = ' class="w"'
     return f"<{name}{kept}>{text}"
-
-
-def _cell(value: object, worded: Callable[[object], str] | None, longest: int) -> str:
-    if value is None:
-        return BLANK
-    # Great Tables escapes what HTML would read; a line break would let a cell leave its line of the raw block.
-    text = words.shorten(str(value), longest) if worded is None else worded(value)
-    flat = " ".join(text.splitlines())
-    return flat if worded is None else _INTERVAL.sub(lambda match: match[0].replace(" ", "\u00a0"), flat)

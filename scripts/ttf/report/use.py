@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 
 _USE = {
@@ -57,9 +57,7 @@ def epochs_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
         "jobs_logged": ("Jobs logged", words.count),
         "n": ("with a loss", words.count),
         "needing_all": ("Lowest in the last epoch", words.count),
-        "needing_all_share": ("Share", words.share),
-        "ci_low": ("from", words.share),
-        "ci_high": ("to", words.share),
+        "needing_all_share": Interval("Share", words.share, "ci_low", "ci_high"),
         "timed_jobs": ("Jobs timed", words.count),
         "after_near_share_mean": ("Time on the last 0.1 %, mean", words.share),
         "after_near_gpu_time_share": ("of all their GPU time", words.share),

@@ -3,8 +3,10 @@
 import html
 import math
 import re
+from collections import Counter
+from collections.abc import Callable
 
-_NO_BREAK = "\u00a0"  # between a number and its unit
+NO_BREAK = "\u00a0"  # between a number and its unit
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 LONGEST_LABEL = 60
 
@@ -66,8 +68,11 @@ def share(value: float) -> str:
     """A share in per cent: 22.9 %. Below a tenth of a per cent, two significant digits."""
     percent = 100 * value
     if 0 < percent < 0.1:
-        return f"{number(percent, 2)}{_NO_BREAK}%"
-    return f"{percent:.1f}{_NO_BREAK}%"
+        return f"{number(percent, 2)}{NO_BREAK}%"
+    return f"{percent:.1f}{NO_BREAK}%"
+
+
+_UNITS = {"s": 1, "min": 60, "h": 3_600, "days": 86_400, "years": 31_557_600}
 
 
 def duration(seconds: float) -> str:
@@ -75,10 +80,39 @@ def duration(seconds: float) -> str:
 
     Hours go to two days, days to two years, so that neighbouring values in a table mostly share a unit.
     """
-    for unit, size, until in (("s", 1, 60), ("min", 60, 3_600), ("h", 3_600, 172_800), ("days", 86_400, 63_115_200)):
+    for unit, until in (("s", 60), ("min", 3_600), ("h", 172_800), ("days", 63_115_200)):
         if abs(seconds) < until:
-            return f"{number(seconds / size)}{_NO_BREAK}{unit}"
-    return f"{number(seconds / 31_557_600)}{_NO_BREAK}years"
+            return in_unit(unit)(seconds)
+    return in_unit("years")(seconds)
+
+
+def in_unit(unit: str) -> Callable[[float], str]:
+    """What tells times in one unit."""
+    return lambda seconds: f"{number(seconds / _UNITS[unit])}{NO_BREAK}{unit}"
+
+
+def unit_of(times_s: list[float]) -> str | None:
+    """The unit in which all these times read well, from 0.1 to 10,000; None where there is none, or no time."""
+    sizes = [abs(seconds) for seconds in times_s if seconds]
+    if not sizes:
+        return None
+    told = Counter(duration(seconds).partition(NO_BREAK)[2] for seconds in sizes)
+    fitting = [unit for unit, size in _UNITS.items() if min(sizes) >= 0.1 * size and max(sizes) < 10_000 * size]
+    return max(fitting, key=lambda unit: told[unit], default=None)
+
+
+def interval(value: str | None, low: str | None, high: str | None) -> str | None:
+    """An estimate with its interval: 12.3 h (10.1 to 14.9); ≥ 10.1 h, if only that is known; or None."""
+    if value is None:
+        return None if low is None else f"≥{NO_BREAK}{low}"
+    if low is None and high is None:
+        return value
+    if low is None or high is None:
+        return f"{value} (up to {high})" if low is None else f"{value} (from {low})"
+    units = {text.partition(NO_BREAK)[2] for text in (value, low, high)}
+    if len(units) == 1:
+        low, high = (text.partition(NO_BREAK)[0] for text in (low, high))
+    return f"{value} ({low} to {high})"
 
 
 def p_value(value: float) -> str:

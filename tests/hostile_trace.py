@@ -1,0 +1,68 @@
+"""A dump of Slurm's accounting whose every name was written by somebody who means harm, or by nobody with care."""
+
+import csv
+
+from ttf.sample.sacct import write_sample
+from ttf.traces.hostlist import expand
+
+HOSTILE = [
+    "<script>window.broken=1</script>",
+    "<img src=x onerror=window.broken=1>",
+    "</script><script>window.broken=1</script>",
+    "\"'>&lt;b&gt;",
+    "{{< include /etc/passwd >}}",
+    "[link](javascript:window.broken=1)",
+    "$x^2$ `code` **bold** @fig-t1-survival",
+    "🔥‮gnp.exe",
+    "datum.x); window.broken=1; (",
+    "A" * 10_000,
+]
+# What a list of nodes, or the resources of a job, can hold of them: there these mean something else.
+_OF_NODES = str.maketrans("[],", "() ")
+_OF_GPUS = str.maketrans("=,", ": ")
+
+
+def node(name: str) -> str:
+    """n007 by another name, each its own."""
+    return HOSTILE[int(name[1:]) % len(HOSTILE)].translate(_OF_NODES) + name
+
+
+def gpu_type(number: int) -> str:
+    return HOSTILE[number % len(HOSTILE)].translate(_OF_GPUS)
+
+
+def write(folder) -> None:
+    """Two dumps and the health events: users, accounts, GPU types, nodes, reasons and codes of checks are HOSTILE."""
+    folder.mkdir(parents=True)
+    write_sample(folder, jobs=300)
+    for dump in folder.glob("*.txt"):
+        header, *lines = dump.read_text().splitlines()
+        columns = header.split("|")
+        rows = [_hostile(dict(zip(columns, line.split("|"), strict=True))) for line in lines]
+        dump.write_text("\n".join([header, *("|".join(row.values()) for row in rows)]) + "\n")
+    events = folder / "health_events.csv"
+    with events.open(newline="") as file:
+        header, *checks = csv.reader(file)
+    with events.open("w", newline="") as file:
+        told = [[node(name), time, HOSTILE[at % len(HOSTILE)], how] for at, (name, time, _, how) in enumerate(checks)]
+        csv.writer(file).writerows([header, *told])
+    # Any .csv or .txt here would be taken for a dump.
+    events.rename(folder.parent / "health_events.csv")
+
+
+def _hostile(row: dict[str, str]) -> dict[str, str]:
+    job = int(row["JobIDRaw"].split(".")[0])
+    named = row | {
+        "Account": HOSTILE[job // 3 % len(HOSTILE)],
+        "ReqTRES": row["ReqTRES"].replace("a100", gpu_type(job)),
+        "AllocTRES": row["AllocTRES"].replace("a100", gpu_type(job)),
+    }
+    if row["User"]:
+        named["User"] = HOSTILE[int(row["User"][4:]) % len(HOSTILE)]
+    if row["State"] in ("FAILED", "NODE_FAIL") and row["Reason"]:
+        named["Reason"] = HOSTILE[job % len(HOSTILE)]
+    if row["NodeList"] != "None assigned":
+        named["NodeList"] = ",".join(node(name) for name in expand(row["NodeList"]))
+    if row["FailedNode"] != "None":
+        named["FailedNode"] = node(row["FailedNode"])
+    return named
