@@ -20,7 +20,7 @@ def main(snakemake):
     root = Path(snakemake.scriptdir).parent
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     charts = words_of_charts(Path(index) for index in files.indexes)
-    packed = [published(path, path.as_posix(), charts) for path in map(Path, [files.page, *files.products])]
+    packed = [published(path, path.as_posix(), charts) for path in map(Path, [files.page, files.pdf, *files.products])]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}) for path in files.sources]
     packed.append(
         Published("results/README.md", readme_of(about, archive=True).encode(), "README", "What the results are")

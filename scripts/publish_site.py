@@ -30,6 +30,8 @@ def main(snakemake):
     quarto = shutil.which("quarto")
     page = site.with_links(Path(files.page).read_text(encoding="utf-8"), about, bool(run_report), bool(quarto))
     shown.append(Published("index.html", page.encode(), "The report", "One page that needs no network"))
+    pdf = Path(files.pdf)
+    shown.append(published(pdf, pdf.name, {}))
     for path in run_report:
         text = site.on_the_site(path.read_text(encoding="utf-8"))
         what = "How the study was run: rules, their code and their run times"

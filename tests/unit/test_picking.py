@@ -9,7 +9,7 @@ ROWS = [{"x": 1, "type": "A"}, {"x": 2, "type": "<b>'"}]
 
 def drawn(chart: alt.TopLevelMixin) -> dict:
     words = dict.fromkeys(("title", "subtitle", "caption", "alt_text"), "words")
-    picks = Picks("types", "type", {"A": "A", "<b>'": "<b>'"})
+    picks = Picks(("types",), "type", {"A": "A", "<b>'": "<b>'"})
     return figure(chart, {"types": ROWS, "whole": [{"x": 3}]}, Study(), picks=picks, **words).spec(validate=True)
 
 

@@ -192,16 +192,17 @@ def test_the_page_gets_a_description_and_links_after_its_last_line():
     page = "<head><title>T</title></head><body><script>'</body>'</script><p>a</p></body></html>"
     done = site.with_links(page, about(description=HOSTILE), run_report=True)
     seen = Seen(done)
-    assert seen.links == ["files.html", "snakemake-report.html"]
+    assert seen.links == ["files.html", "report.pdf", "snakemake-report.html"]
     assert seen.tags.count("script") == 1
     assert done.startswith("<head><title>T</title>\n  <meta name=")
     assert done.index("<nav") > done.index("<p>a</p>")
-    assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html"]
+    assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html", "report.pdf"]
 
 
 def test_links_to_files_hold_where_the_page_stands_beside_the_folders():
     page = '<head><title>T</title></head><body><a class="file" href="../t/tables/a.csv">a</a></body></html>'
-    assert Seen(site.with_links(page, about(), run_report=False)).links == ["t/tables/a.csv", "files.html"]
+    seen = Seen(site.with_links(page, about(), run_report=False))
+    assert seen.links == ["t/tables/a.csv", "files.html", "report.pdf"]
 
 
 def test_sizes_in_words():

@@ -341,8 +341,13 @@ def products():
 
 
 def study_products():
-    """Everything a study gives; a product that somebody deleted comes back, also where the report has no need of it."""
+    """Everything a study gives; a product that somebody deleted comes back, also where the report has no need of it.
+
+    The PDF is made when it is asked for; one that is there is kept as new as the page, and is in the manifest.
+    """
     of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
+    if Path(str(rules.render_pdf.output.pdf)).exists():
+        of_the_study += (rules.render_pdf,)
     # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
     return [str(path) for rule in of_the_study for path in rule.output] + products()
 

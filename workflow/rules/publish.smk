@@ -41,12 +41,13 @@ rule write_site_source:
 
 
 rule publish_site:
-    """The page, every table and chart as a file and an index of them; with Snakemake's own report where it was made.
+    """The page, the PDF, every table and chart as a file and an index of them; with Snakemake's own report where it was made.
 
     Where Quarto is on the PATH also a page for each trace and theme, with search, under pages/.
     """
     input:
         page="results/report/index.html",
+        pdf=rules.render_pdf.output.pdf,
         pages=rules.write_site_source.output.project,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
@@ -75,6 +76,7 @@ rule archive_results:
     """One file for a repository of research data: results, workflow, configuration, environment, and what describes them."""
     input:
         page="results/report/index.html",
+        pdf=rules.render_pdf.output.pdf,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],

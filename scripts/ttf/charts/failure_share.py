@@ -4,6 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.picking import Picks
 from ttf.charts.text import (
     FEATURE_NAMES,
     FEATURE_UNITS,
@@ -58,6 +59,7 @@ def failure_share(shares: pl.DataFrame, outcomes: pl.DataFrame, study: Study) ->
     if single:
         caption += f" Left out, with one value only: {listed([FEATURE_NAMES[name] for name in single])}."
     title = _title(features, overall, study)
+    types = [row["value"] for panel in features if panel.feature == "gpu_type" for row in panel.rows]
     return figure(
         chart,
         {panel.feature: panel.rows for panel in features} | {"all": [{"share": overall}]},
@@ -66,6 +68,7 @@ def failure_share(shares: pl.DataFrame, outcomes: pl.DataFrame, study: Study) ->
         subtitle=f"Share of ended {study.units} that failed, with its 95 % interval; dashed: all ended {study.units}.",
         caption=caption,
         alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[p.feature] for p in features])}. {title}.",
+        picks=Picks(("gpu_type",), "value", {name: name for name in types}) if types else None,
     )
 
 

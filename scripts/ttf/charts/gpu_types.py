@@ -88,7 +88,7 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
         subtitle=f"Mean (circle) and median (diamond) run time of {study.units} by GPU type and outcome.",
         caption=caption,
         alt_text=f"Points on a logarithmic time axis, two rows for each of {count(len(names), 'GPU type')}. {title}.",
-        picks=Picks("types", "type", {name: name for name in names.values()}),
+        picks=Picks(("types",), "type", {name: name for name in names.values()}),
     )
 
 

@@ -4,12 +4,12 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
-from ttf.charts.text import capital, count, duration, gpus_label, listed, percent, plural, significant
+from ttf.charts.text import capital, count, duration, gpu_hours, gpus_label, listed, percent, plural, significant
 from ttf.charts.theme import CATEGORY_COLOURS, FAINT, INK, OUTCOME_COLOURS
 from ttf.runs import PROXY
 from ttf.stats.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 
-_FIRST, _SECOND = "by failures", "by preemptions, whatever their cause (upper bound)"
+_FIRST, _SECOND = "by failures", "by preemptions (upper bound)"
 _INFRA, _OTHER = "runs that ended in an infra failure", "other failed runs"
 _PROXIED = "failed runs"
 _HOURS = ",.6~g"
@@ -112,7 +112,7 @@ def _lost_title(shown: pl.DataFrame, proxy: bool) -> str:
         return f"{took}; no work was lost to infra failures"
     most = shown.sort("first_order_gpu_hours", descending=True, maintain_order=True).row(0, named=True)
     label = gpus_label(most["gpus_low"], most["gpus_high"])
-    lost_words = f"{significant(lost)} GPU hours"
+    lost_words = gpu_hours(lost)
     lost_words = f"by proxy, {lost_words} were lost" if proxy else f"infra failures lost {lost_words}"
     return (
         f"{took}; {lost_words} since checkpoints, "
@@ -276,7 +276,7 @@ def _what_if_title(best: dict, known: pl.DataFrame) -> str:
     if best["hours"] <= 0:
         return "None of the what-ifs would have saved GPU time: the trials would have cost more than they caught"
     share = known.filter(pl.col("net_gpu_hours") == known["net_gpu_hours"].max())["net_share"][0]
-    saved = f"{significant(best['hours'])} GPU hours, {percent(share)} of all"
+    saved = f"{gpu_hours(best['hours'])}, {percent(share)} of all"
     return f"“{capital(best['scenario'])}” would have saved {saved}"
 
 

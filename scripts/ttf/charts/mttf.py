@@ -46,6 +46,7 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         lives = "life" if unknown == 1 else "lives"
         caption += f" The whole trace includes {unknown:,} {lives} without a known {in_words(stratum_by)}."
     title = _title(drawn, names, stratum_by)
+    picks = Picks(("strata",), "stratum", {name: name for name in names.values()})
     in_order = stratum_by == "gpu_count" and len(rows) <= MOST_ACROSS
     draw = _across if in_order else _down
     subtitle = "Run time per failure; thick: 90 %, thin: 95 % interval" + ("; dashed: whole trace" if overall else "")
@@ -59,7 +60,7 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Points with intervals on a logarithmic axis in hours, one for each of "
         f"{count(len(drawn), 'stratum').replace('stratums', 'strata')}. {title}.",
-        picks=Picks("strata", "stratum", {name: name for name in names.values()}) if stratum_by == "gpu_type" else None,
+        picks=picks if stratum_by == "gpu_type" else None,
     )
 
 

@@ -14,7 +14,7 @@ from ttf.charts.figure import (
     time_axis,
     time_domain,
 )
-from ttf.charts.text import capital, count, duration, listed, percent
+from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 
 _DID = {"success": "succeeded", "cancelled": "were cancelled", "running": "are running", "waiting": "are waiting"}
@@ -70,7 +70,7 @@ def outcome_shares(outcomes: pl.DataFrame, study: Study) -> Figure:
     caption = f"n = {count(total, study.unit)}"
     if has_time:
         caption += (
-            f", {outcomes['gpu_hours'].sum():,.0f} GPU hours. GPU time is GPUs asked for times the time a "
+            f", {gpu_hours(outcomes['gpu_hours'].sum(), 4)}. GPU time is GPUs asked for times the time a "
             f"{study.unit} was seen to run (a running {study.unit}: so far)."
         )
         started = outcomes.filter(pl.col("outcome") != "waiting")

@@ -14,10 +14,10 @@ _POINTS = {"point", "circle", "square", "tick"}
 class Picks:
     """Where a chart has its GPU types.
 
-    dataset, field: the rows and what holds the type in each; values: label of a type -> what stands in the field.
+    datasets, field: the rows and what holds the type in each; values: label of a type -> what stands in the field.
     """
 
-    dataset: str
+    datasets: tuple[str, ...]
     field: str
     values: Mapping[str, str]
 
@@ -39,7 +39,7 @@ def _faded(view: dict, picks: Picks, data: str | None) -> dict:
         for name in ("layer", "concat", "hconcat", "vconcat")
         if name in view
     }
-    if "mark" not in view or data != picks.dataset:
+    if "mark" not in view or data not in picks.datasets:
         return view | parts
     mark = view["mark"] if isinstance(view["mark"], dict) else {"type": view["mark"]}
     opacity = mark.get("opacity", 0.7 if mark["type"] in _POINTS else 1)

@@ -21,7 +21,7 @@ LARGEST_LOG2 = 17
 PUBLISHED_PER_1000 = 6.5
 BEST = "#009E73"
 _STEPS = 6
-_PANEL, _HEIGHT, _TILE = 285, 230, 150
+_PANEL, _HEIGHT, _TILE = 285, 230, 140
 # From the left panel's right side to the right panel's left side, its axis between them.
 _BETWEEN = 66
 _MINUTES = (1, 5, 15, 60, 240, 1440)
@@ -178,7 +178,7 @@ def _answer(unit: str, in_nodes: bool) -> alt.HConcatChart:
         x, y = number % 2 * _TILE, 14 + number // 2 * 58
         layers += [
             _text(value, x, y, fontSize=24, fontWeight="bold", color=ACCENT),
-            _text(f"'{label}'", x, y + 24, fontSize=12, color=FAINT),
+            _text(f"'{label}'", x, y + 24, fontSize=11, color=FAINT),
         ]
     on = "" if in_nodes else " + ' on ' + format(nodes, ',') + (nodes == 1 ? ' node' : ' nodes')"
     one = unit.removesuffix("s")

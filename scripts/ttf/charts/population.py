@@ -4,6 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
 from ttf.stats.submissions import WEEKDAYS
@@ -214,6 +215,7 @@ def machine_load(table: pl.DataFrame, study: Study) -> Figure:
             )
         ),
         alt_text=f"Ranges of {count(len(rows), 'quantity')} by GPU type. {title}.",
+        picks=Picks(tuple(rows), "kind", {names[kind]: names[kind] for kind in kinds}),
     )
 
 

@@ -88,7 +88,7 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
         caption=caption,
         alt_text=f"Falling step curve{'s' if drawn.height > 1 else ''} of the share without failure on a logarithmic "
         f"time axis{by}. {title}.",
-        picks=Picks("steps", "s", {names[of]: legend[of] for of in legend}) if stratum_by == "gpu_type" else None,
+        picks=Picks(("steps",), "s", {names[of]: legend[of] for of in legend}) if stratum_by == "gpu_type" else None,
     )
 
 

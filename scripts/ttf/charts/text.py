@@ -70,6 +70,12 @@ def hours(seconds: float) -> str:
     return f"{significant(seconds / HOUR_S)} h"
 
 
+def gpu_hours(hours: float, digits: int = 3) -> str:
+    """1 GPU hour, 12.3 GPU hours."""
+    number = significant(hours, digits)
+    return f"{number} GPU hour{'' if number == '1' else 's'}"
+
+
 def count(number: int, noun: str) -> str:
     """1 pod, 2 pods."""
     return f"{number:,} {noun if number == 1 else plural(noun)}"

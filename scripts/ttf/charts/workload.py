@@ -89,7 +89,7 @@ def time_ranges(table: pl.DataFrame, quantity: str, group_by: str, study: Study)
         subtitle="Bar: the middle half. Line: median. Filled circle: 90th percentile; open circle: 95th.",
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis, a row for each of {count(len(rows), 'kind')}. {title}.",
-        picks=Picks("ranges", "group", {name: name for name in names.values()}) if group_by == "gpu_type" else None,
+        picks=Picks(("ranges",), "group", {name: name for name in names.values()}) if group_by == "gpu_type" else None,
     )
 
 

@@ -14,6 +14,7 @@ MEDIA_TYPES = {
     ".html": "text/html",
     ".json": "application/json",
     ".md": "text/markdown",
+    ".pdf": "application/pdf",
     ".png": "image/png",
     ".py": "text/x-python",
     ".qmd": "text/markdown",
@@ -30,6 +31,7 @@ _ONCE = {
     "index.html": "The report: one page that needs no network",
     "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
     "metrics.json": "Every number of the text of the report: value, unit, n, source",
+    "report.pdf": "The report on paper",
     "scorecard.csv": "Published findings beside what the traces of this study give",
 }
 

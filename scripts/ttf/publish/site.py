@@ -29,6 +29,7 @@ def with_links(page: str, about: Publication, run_report: bool, pages: bool = Fa
     """The page of the study with a description for search engines, and links to what lies beside it on the site."""
     head = f'\n  <meta name="description" content="{escape(about.description)}">'
     links = '<a href="files.html">All tables and charts of this page as files</a>'
+    links += ' · <a href="report.pdf">The report as a PDF</a>'
     if run_report:
         links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
     # The site has the page beside the folders of the traces, not in a folder of its own. A "<" of a trace is escaped.
@@ -76,6 +77,7 @@ def readme_of(about: Publication, archive: bool = False) -> str:
         "| where | what |",
         "|---|---|",
         f"| `{'report/' if archive else ''}index.html` | the report, one page that needs no network |",
+        f"| `{'report/' if archive else ''}report.pdf` | the same on paper |",
         *([] if archive else ["| `files.html` | every file here with its size and what it is |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
         f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if archive else ', PNG'} |",

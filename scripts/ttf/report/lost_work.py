@@ -40,12 +40,14 @@ def lost_work_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
         "linked_gpu_hours": ("of it linked", words.number),
     }
     by_gpus = trace.table("lost_work")
-    if by_gpus.height:
+    # Where nothing failed, the text says so in a sentence.
+    cost = by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item() or 0
+    if cost:
         labels = [gpus_label(low, high) for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()]
         named = by_gpus.with_columns(gpus=pl.Series(labels, dtype=pl.String))
         tables["lost-work"] = html_table(named, {"gpus": ("GPUs", str)} | _present(named, losses), identifier("lost"))
     by_month = trace.table("lost_work_by_month").tail(MOST_MONTHS)
-    if by_month.height:
+    if cost and by_month.height:
         complete = by_month["complete"].to_list()
         names = [
             "no end written" if whole is None else name if whole else f"{name} (in part)"
@@ -55,7 +57,7 @@ def lost_work_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
         columns = {"window": ("Month", None)} | _present(named, losses)
         tables["lost-work-by-month"] = html_table(named, columns, identifier("months"))
     owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
-    if owners.height:
+    if owners["failures"].sum():
         columns = {
             "owner": ("Owner", None),
             "ended": ("Ended", words.count),
