@@ -7,7 +7,7 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 - A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import polars as pl
@@ -46,14 +46,22 @@ ATTEMPT_COLUMNS = {
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600
-# Raw columns that attempts do without: half of what a long dump holds in memory.
+# Columns that attempts do without, and jobs: half of what a long dump holds in memory.
 _OF_JOBS_ONLY = ["job_id_shown", "account", "partition", "qos", "derived_exit_code", "flags"]
-_OF_JOBS_ONLY += ["eligible_s", "planned", "timelimit_min"]
+_OF_JOBS_ONLY += ["eligible_s", "planned_s", "timelimit_s", "cancelled_by"]
+_OF_ATTEMPTS_ONLY = ["node_list", "failed_node"]
+# Texts that are handed on as they stand, of which a dump has few: a number in memory stands for each.
+_FEW_TEXTS = ["account", "partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"]
+_FEW_TEXTS += ["failed_node"]
 _PLACE = ["file", "line"]
 # Columns of a record that an earlier look at it cannot add to.
-_OF_THIS_LOOK = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "state_raw"]
-_OF_THIS_LOOK += ["elapsed_s", "elapsed", "suspended_s", "suspended", "is_over", "is_waiting", "started", "progress"]
+_OF_THIS_LOOK = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "cancelled_by"]
+_OF_THIS_LOOK += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
 _KEY = ["cluster", "job_id_raw"]
+# Columns of which others are made.
+_TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "suspended", "planned", "timelimit_min", "cpus", "mem"]
+_TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_requested_milli", "cpu_allocated_milli"]
+_TAKEN_APART += ["mem_requested_mib", "mem_allocated_mib"]
 
 
 def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) -> pl.DataFrame:
@@ -72,9 +80,9 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
     its times is in an hour that the clocks of the zone in `entry` (times: {zone}) showed twice, and may be an hour
     later (a dump in epoch seconds has none such, and needs no zone).
     """
-    records = _records(raw["record"]).drop("node_list")
+    records = _records(raw["record"], without=_OF_ATTEMPTS_ONLY)
     last_seen = records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
-    by_job = records.group_by("job", maintain_order=True)
+    records = records.lazy()
     last = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
     of_runs = (
         records.filter("started")
@@ -91,7 +99,7 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
             gpu_allocated_milli=pl.col("gpu_allocated_milli").last(),
         )
     )
-    of_records = by_job.agg(
+    of_records = records.group_by("job", maintain_order=True).agg(
         *(pl.col(name).first() for name in _PLACE),
         submit_s=pl.col("submit_s").min(),
         eligible_s=pl.col("eligible_s").min(),
@@ -136,16 +144,16 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
             file="file",
             job_id_shown="job_id_shown",
             cluster="cluster",
-            partition="partition",
-            qos="qos",
-            exit_code="exit_code",
-            derived_exit_code="derived_exit_code",
-            slurm_reason="slurm_reason",
-            flags="flags",
-            cancelled_by=cancelled_by(pl.col("state_raw")),
+            partition=_text("partition"),
+            qos=_text("qos"),
+            exit_code=_text("exit_code"),
+            derived_exit_code=_text("derived_exit_code"),
+            slurm_reason=_text("slurm_reason"),
+            flags=_text("flags"),
+            cancelled_by="cancelled_by",
             eligible_s="eligible_s",
-            planned_s=_clock_s("planned"),
-            timelimit_s=pl.col("timelimit_min").cast(pl.Int64, strict=False) * 60,
+            planned_s="planned_s",
+            timelimit_s="timelimit_s",
             wall_s=pl.col("end_s") - pl.col("start_s"),
             suspended_s="suspended_s",
             gpu_allocated_milli="gpu_allocated_milli",
@@ -154,7 +162,7 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
             dst_ambiguous=_ambiguous(entry, "submit_s", "start_s", "end_s"),
         ),
         JOB_COLUMNS,
-    )
+    ).collect()
 
 
 def attempts(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) -> pl.DataFrame:
@@ -167,7 +175,7 @@ def attempts(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})
     Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
     Raises StudyError where all node lists together would not fit into memory.
     """
-    records = _records(raw["record"].drop(*_OF_JOBS_ONLY))
+    records = _records(raw["record"], without=_OF_JOBS_ONLY)
     order = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _PLACE))
     last = pl.col("job_id", "job", "state", "gpu_allocated_milli", "gpu_requested_milli", "nodes", "nodes_text").last()
     runs = (
@@ -202,9 +210,7 @@ def attempts(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})
             "node_list",
             "node_list_reason",
             "suspended_s",
-            "exit_code",
-            "slurm_reason",
-            "failed_node",
+            _text("exit_code", "slurm_reason", "failed_node"),
             _ambiguous(entry, "start_s", "end_s").alias("dst_ambiguous"),
         ),
         ATTEMPT_COLUMNS,
@@ -252,16 +258,23 @@ def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
     )
 
 
-def _records(raw: pl.LazyFrame) -> pl.DataFrame:
+def _text(*columns: str) -> pl.Expr:
+    """What _FEW_TEXTS of the records say, in letters."""
+    return pl.col(*columns).cast(pl.String)
+
+
+def _records(raw: pl.LazyFrame, without: Sequence[str]) -> pl.DataFrame:
     """The records of jobs, by job and time, each with its job and its run.
 
     Steps (123.batch) are folded into their job, whose record has it all. A record that several dumps hold, as a job on
     the border of two months, counts once, as it was last seen. Columns beside the raw ones: state; start_s and end_s of
     a run (blank if it has not started; the last moment seen if it still runs); started; runtime_s; suspended_s; job
-    (a number, rising), job_id; run (a number, rising), is_new_run; the resources in numbers.
+    (a number, rising), job_id; run (a number, rising), is_new_run; the resources in numbers. The columns in `without`
+    are left out.
     """
-    records = _typed(raw.filter(~pl.col("job_id_raw").str.contains(".", literal=True)).collect())
-    records = _once_each(records)
+    typed = _typed(raw.filter(~pl.col("job_id_raw").str.contains(".", literal=True)))
+    # Block by block: what a text is taken apart into is never there of all records.
+    records = _once_each(typed.drop(without).collect(engine="streaming"))
     previous = pl.col("state", "user", "end_s", "started").shift(1).name.prefix("previous_")
     records = records.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
     goes_on = (
@@ -276,7 +289,7 @@ def _records(raw: pl.LazyFrame) -> pl.DataFrame:
     is_same_run &= pl.col("previous_state") == "RESIZING"
     since = pl.when(is_same_run).then(pl.max_horizontal("start_s", "previous_end_s")).otherwise("start_s")
     records = records.with_columns(
-        job=(~pl.col("goes_on")).cum_sum().cast(pl.Int64),
+        job=(~pl.col("goes_on")).cum_sum().cast(pl.Int64).set_sorted(),
         is_new_run=pl.col("started") & ~is_same_run,
         runtime_s=(pl.col("end_s") - since - pl.col("suspended_s")).clip(lower_bound=0),
     )
@@ -291,32 +304,27 @@ def _records(raw: pl.LazyFrame) -> pl.DataFrame:
     ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
 
 
-def _typed(records: pl.DataFrame) -> pl.DataFrame:
+def _typed(records: pl.LazyFrame) -> pl.LazyFrame:
     """The records with their states, times and resources as the schema of the raw table leaves them to be read."""
-    requested, allocated = tres(records["tres_requested"]), tres(records["tres_allocated"])
-    # Which columns the dump has: a blank says nothing where all are blank.
-    tells_nodes = bool(records["node_list"].count() or records["tres_allocated"].count())
+    # Which columns the dump has: a blank says nothing where all are blank. One dump names the cluster, another not.
+    cluster = pl.col("cluster").drop_nulls()
+    said = pl.col("node_list").count() + pl.col("tres_allocated").count()
+    told, clusters, name = records.select(said, cluster.n_unique(), cluster.first().alias("name")).collect().row(0)
     outcome = outcome_of("state", OUTCOMES)
-    elapsed_s = pl.coalesce("elapsed_s", _clock_s("elapsed"))
     has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
-    has_no_node &= pl.lit(tells_nodes) | pl.col("state").is_in(ENDED_UNSTARTED)
+    has_no_node &= pl.lit(told > 0) | pl.col("state").is_in(ENDED_UNSTARTED)
     return (
-        records.hstack(
-            [
-                requested["gpu_milli"].alias("gpu_requested_milli"),
-                allocated["gpu_milli"].alias("gpu_allocated_milli"),
-                requested["gpu_type"].alias("gpu_type_requested"),
-                allocated["gpu_type"].alias("gpu_type_allocated"),
-                requested["cpu_milli"].alias("cpu_requested_milli"),
-                allocated["cpu_milli"].alias("cpu_allocated_milli"),
-                requested["mem_mib"].alias("mem_requested_mib"),
-                allocated["mem_mib"].alias("mem_allocated_mib"),
-            ]
-        )
-        .with_columns(
+        records.with_columns(
+            *_resources(records, "tres_requested", "requested"),
+            *_resources(records, "tres_allocated", "allocated"),
+            pl.col(_FEW_TEXTS).cast(pl.Categorical),
+            cluster=pl.lit(name, pl.String) if clusters == 1 else "cluster",
             state=state_word(pl.col("state_raw")),
+            cancelled_by=cancelled_by(pl.col("state_raw")),
             suspended_s=_clock_s("suspended").fill_null(0),
-            elapsed_s=elapsed_s,
+            elapsed_s=pl.coalesce("elapsed_s", _clock_s("elapsed")),
+            planned_s=_clock_s("planned"),
+            timelimit_s=pl.col("timelimit_min").cast(pl.Int64, strict=False) * 60,
             nodes=_count("nodes"),
             cpus=_count("cpus"),
         )
@@ -338,24 +346,21 @@ def _typed(records: pl.DataFrame) -> pl.DataFrame:
             cpu_milli=pl.coalesce("cpu_requested_milli", "cpu_allocated_milli", pl.col("cpus") * 1000),
             mem_mib=pl.coalesce("mem_requested_mib", "mem_allocated_mib", _memory_asked_mib()),
         )
-        .with_columns(
-            start_s=pl.when("started").then("start_s"),
-            # One dump names the cluster, another does not.
-            cluster=pl.when(pl.col("cluster").drop_nulls().n_unique() == 1)
-            .then(pl.col("cluster").drop_nulls().first())
-            .otherwise("cluster"),
-        )
-        .drop(
-            "cpu_requested_milli",
-            "cpu_allocated_milli",
-            "mem_requested_mib",
-            "mem_allocated_mib",
-            "cpus",
-            "mem",
-            "tres_requested",
-            "tres_allocated",
-        )
+        .with_columns(start_s=pl.when("started").then("start_s"))
+        .drop(_TAKEN_APART)
     )
+
+
+def _resources(records: pl.LazyFrame, column: str, which: str) -> list[pl.Expr]:
+    """The resources in the texts of a column, each distinct one read once: gpu_{which}_milli and so on."""
+    texts = records.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series()
+    names = {"gpu_milli": f"gpu_{which}_milli", "gpu_type": f"gpu_type_{which}"}
+    names |= {"cpu_milli": f"cpu_{which}_milli", "mem_mib": f"mem_{which}_mib"}
+    found = tres(texts)
+    return [
+        pl.col(column).replace_strict(texts, found[name], default=None, return_dtype=found[name].dtype).alias(called)
+        for name, called in names.items()
+    ]
 
 
 def _once_each(records: pl.DataFrame) -> pl.DataFrame:
