@@ -84,3 +84,15 @@ def test_the_table_comes_back(tmp_path):
     table = checked({}, {"task_name": "ps"})
     write_csv(table, tmp_path / "validation.csv")
     assert read_csv(tmp_path / "validation.csv").equals(table)
+
+
+def test_a_key_whose_column_is_missing_is_told_not_raised():
+    frame = pl.DataFrame([{"file": 0} | TASK]).drop("task_name")
+    told = validate({"task": frame.lazy()}, SCHEMAS).filter(pl.col("check") == "rows_distinct")
+    assert told["reason"].null_count() == 0
+
+
+def test_keys_with_one_number_are_told_apart_by_their_texts(monkeypatch):
+    monkeypatch.setattr(pl.Expr, "hash", lambda self, *seeds: self.is_null().cast(pl.UInt64))
+    sound = checked({}, {"task_name": "ps"})
+    assert (sound["rows_failed"] == 0).all()
