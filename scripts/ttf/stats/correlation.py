@@ -8,11 +8,11 @@ from itertools import groupby
 import numpy as np
 import polars as pl
 from scipy.special import betainc, betaincc, ndtri
-from scipy.stats import kendalltau
 
 from ttf.stats.exact import correlation_parts, dot, doubled_ranks, group_sums
 from ttf.stats.features import Feature, features_of
 from ttf.stats.holm import holm
+from ttf.stats.kendall import kendall
 from ttf.stats.p_value import SMALLEST_P, TINY_P
 from ttf.stats.run_times import GROUP_SCHEMA, Sample, groups_of, samples
 
@@ -166,8 +166,7 @@ class _GroupMeans:
         if blank := self.blank():
             return blank
         n = len(self.values)
-        result = kendalltau(np.arange(n), np.array(self.mean_ranks()))
-        tau, p = float(result.statistic), float(result.pvalue)
+        tau, p = kendall(np.array(self.mean_ranks()))
         if 1 - abs(tau) < 1e-12:
             # Rounding in tau-b's square roots; with untied values one swap changes tau by far more.
             reason = PERFECT_KENDALL if p >= SMALLEST_P else f"{PERFECT_KENDALL}; {TINY_P}"
