@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 CONDA_NAMES = {
     "snakemake": "snakemake-minimal",
     "great-tables": "great_tables",
+    "tzdata": "python-tzdata",
     "pypandoc-binary": None,
     "typst": None,
 }
