@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
+from altair.utils.schemapi import disable_debug_mode
 
 from ttf.charts.picking import Picks, with_picking
 from ttf.charts.text import plural, wrapped
 from ttf.charts.theme import FAINT, time_to_failure
 
 alt.theme.register("time_to_failure", enable=True)(time_to_failure)
+# Or Altair checks each part of a chart as it is put together. The tests check charts as wholes (`Figure.spec`).
+disable_debug_mode()
 
 TITLE_CHARACTERS = 84
 SUBTITLE_CHARACTERS = 104
