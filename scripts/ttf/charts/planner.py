@@ -75,7 +75,9 @@ def planner(rates: pl.DataFrame, habit: Habits, run_gpus: int, study: Study) -> 
     else:
         start = f"{significant(per_1000)} failures per 1000 node-days of the trace ({BASES[rate['basis']]})"
     params = _sliders(habit, per_1000 or PUBLISHED_PER_1000, run_gpus, unit) + _derived(node_gpus)
-    chart = alt.vconcat(_answer(unit, in_nodes), _curves(unit, node_gpus), spacing=18).add_params(*params)
+    # Not `add_params`, which copies every panel for every parameter.
+    panels = [_answer(unit, in_nodes), _curves(unit, node_gpus)]
+    chart = alt.VConcatChart(vconcat=panels, spacing=18, params=[parameter.param for parameter in params])
     return figure(
         chart,
         {"answer": [{"one": 1}]},
