@@ -32,7 +32,7 @@ def main(page_file: Path, folder: Path) -> None:
             element = page.locator(selector).first
             element.evaluate("element => element.scrollIntoView()")
             shown = page if "h1" in selector else element
-            shown.screenshot(path=folder / f"{name}.png", animations="disabled")
+            shown.screenshot(path=folder / f"{name}.png", animations="disabled", timeout=120_000)
             print(f"{folder / name}.png, {(folder / f'{name}.png').stat().st_size / 1000:.0f} kB")
         browser.close()
 
