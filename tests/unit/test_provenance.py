@@ -78,8 +78,8 @@ def edit(file, text="by hand"):
     os.utime(file, ns=(later, later))
 
 
-def made():
-    return Manifest(manifest(JOBS, ["mine"], Memory(Path(".snakemake/sha256.json"))))
+def made(jobs=JOBS):
+    return Manifest(manifest(jobs, ["mine"], Memory(Path(".snakemake/sha256.json"))))
 
 
 def test_the_manifest(study):
@@ -202,6 +202,21 @@ def test_products_after(study):
         "results/mine/table.csv",
         "results/page.html",
     }
+
+
+def test_a_picture_goes_back_to_its_own_chart(study):
+    charts, pictures = (
+        [f"results/mine/figures/{name}.{ending}" for name in ("one", "two")] for ending in ("vl.json", "svg")
+    )
+    for file in (*charts, *pictures):
+        Path(file).parent.mkdir(exist_ok=True)
+        edit(file)
+        finished(file)
+    known = made([job("plot", charts, ["results/mine/raw"]), job("draw", pictures, [*charts, "raw.csv"]), *JOBS])
+    said = explain(known, pictures[1])
+    assert charts[1] in said
+    assert charts[0] not in said
+    assert "from raw.csv" in said
 
 
 def test_the_tree_of_a_product(study):

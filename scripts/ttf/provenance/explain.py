@@ -68,9 +68,9 @@ class _Tree:
     def product(self, file: str, depth: int = 0, words: str = "") -> None:
         """A product, the job that made it and what the job was given."""
         self._write(depth, words + self._named(file))
-        self._job(self._manifest.maker[file], depth + 1)
+        self._job(self._manifest.maker[file], depth + 1, file)
 
-    def _job(self, name: str, depth: int) -> None:
+    def _job(self, name: str, depth: int, file: str = "") -> None:
         job = self._manifest["jobs"][name]
         if name in self._told:
             self._write(depth, f"by {job['rule']} (see above)")
@@ -82,12 +82,12 @@ class _Tree:
         )
         if parameters:
             self._write(depth, f"with {parameters}")
-        self._inputs(job, depth + 1)
+        self._inputs(_behind(file, job["inputs"]), depth + 1)
 
-    def _inputs(self, job: dict[str, Any], depth: int) -> None:
+    def _inputs(self, inputs: list[str], depth: int) -> None:
         """What a job was given: products by the job that made them, raw files one by one, texts of the workflow."""
         by_maker: dict[str | None, list[str]] = {}
-        for file in job["inputs"]:
+        for file in inputs:
             if file not in self._manifest["code"]:
                 by_maker.setdefault(self._manifest.maker.get(file), []).append(file)
         for maker, files in by_maker.items():
@@ -98,7 +98,7 @@ class _Tree:
                 self._write(depth, f"from {self._named(made[0]) if len(made) == 1 else ', '.join(made)}")
             if maker is not None:
                 self._job(maker, depth + 1)
-        texts = [file for file in job["inputs"] if file in self._manifest["code"]]
+        texts = [file for file in inputs if file in self._manifest["code"]]
         if texts:
             more = "" if len(texts) <= _MOST_TEXTS else f" and {len(texts) - _MOST_TEXTS} more"
             self._write(depth, f"from {', '.join(texts[:_MOST_TEXTS])}{more} of the workflow")
@@ -126,6 +126,14 @@ class _Tree:
             break_long_words=False,
             break_on_hyphens=False,
         )
+
+
+def _behind(file: str, inputs: list[str]) -> list[str]:
+    """What a product was made of: of all charts that one job draws as pictures, a picture shows its own alone."""
+    chart = f"{file.rpartition('.')[0]}.vl.json"
+    return (
+        [given for given in inputs if given == chart or not given.endswith(".vl.json")] if chart in inputs else inputs
+    )
 
 
 def _short(value: Any) -> str:
