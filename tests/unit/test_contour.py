@@ -40,7 +40,8 @@ def test_every_point_is_on_its_contour_and_what_has_none_is_below_it_without_fai
             assert ratio_at(row) == pytest.approx(row["ettr"], rel=1e-9)
         else:
             assert row["reason"] == NEVER
-            assert ratio_at(row | {"failures_per_1000_node_days": 0.0}) < row["ettr"]
+            # As large as that only on the edge itself, where no failure may happen at all.
+            assert ratio_at(row | {"failures_per_1000_node_days": 0.0}) <= row["ettr"]
 
 
 def test_free_writes_in_closed_form():
