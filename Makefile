@@ -1,15 +1,16 @@
 # Two commands do all the set-up: `make report` and `make test`.
 PYTHON ?= python3
 # PROFILE=slurm, or a folder with a profile of your own: the jobs go to a cluster (docs/cluster.md).
-CLUSTER := .venv-cluster
+CLUSTER := .venv-$(if $(filter kubernetes,$(notdir $(PROFILE:/=))),kubernetes,cluster)
+STORE := .venv-kubernetes
 VENV := $(if $(PROFILE),$(CLUSTER),.venv)
-ENVIRONMENT := $(VENV)/$(if $(PROFILE),requirements-cluster,requirements).lock
+ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),requirements).lock
 BIN := $(VENV)/bin
 CORES ?= $(if $(PROFILE),,all)
 SNAKEMAKE = $(BIN)/snakemake $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE))) \
   $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]' $(if $(PROFILE),'scatter={jobs: 16}'))
 
-.PHONY: report pdf publish archive gallery snakemake-report verify explain check-resources test test-slurm test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive gallery snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
@@ -45,6 +46,9 @@ test: .venv/requirements-test.lock  ## every test; the browser tests are skipped
 test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two nodes on this machine (root); not part of `make test`
 	@$(CLUSTER)/bin/python -m pytest tests/slurm
 
+test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its products in an S3 store on loopback; not part of `make test`
+	@$(STORE)/bin/python -m pytest tests/store
+
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
@@ -64,8 +68,8 @@ lock: $(ENVIRONMENT)  ## resolve pyproject.toml anew into the lock files
 	@bash setup/lock.sh $(BIN)
 
 clean:  ## remove products, logs and the environment; raw tables under data/ stay
-	rm -rf results/* logs benchmarks .snakemake .venv $(CLUSTER)
+	rm -rf results/* logs benchmarks .snakemake .venv .venv-cluster $(STORE)
 
 # The environment is made once and again only when the content of the lock changes, whatever its date.
-.venv/requirements%lock $(CLUSTER)/requirements%lock: requirements%lock
+.venv/requirements%lock .venv-cluster/requirements%lock $(STORE)/requirements%lock: requirements%lock
 	@bash setup/install.sh $(PYTHON) $(@D) $<

@@ -13,6 +13,7 @@ def main(snakemake):
     from ttf.quality.suggested_schema import schema_text, suggested_schema
     from ttf.quality.suggestions import suggest
     from ttf.quality.validation import validate
+    from ttf.raw_files import tables_in
     from ttf.raw_tables import table_schemas
     from ttf.tables import write_csv
 
@@ -24,7 +25,7 @@ def main(snakemake):
     else:
         text = Path(snakemake.input.schema).read_text(encoding="utf-8")
     schemas = table_schemas(yaml.safe_load(text))
-    files = {table: [Path(path) for path in paths] for table, paths in snakemake.params.files.items()}
+    files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.input.raw)
     tables = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in files}
     checks = validate(tables, schemas)

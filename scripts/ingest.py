@@ -11,11 +11,12 @@ def main(snakemake):
     keep_freed_memory()  # before Polars is imported
     from ttf.ingest import anomalies, ingest
     from ttf.quality.suggestions import suggest, suggestion_words
+    from ttf.raw_files import tables_in
     from ttf.schemas import schemas_and_readers
     from ttf.tables import write_csv, write_parquet
 
     schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
-    files = {table: [Path(path) for path in paths] for table, paths in snakemake.params.files.items()}
+    files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)
     account, quarantine = ingest(files, schemas, folder, snakemake.params.max_share, readers)

@@ -14,7 +14,7 @@ def main(snakemake):
     from ttf.tables import write_csv, write_parquet
 
     schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
-    files = {table: Path(path) for table, path in snakemake.params.files.items()}
+    files = {table: Path(snakemake.input[table]) / member for table, member in snakemake.params.members.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)
     account, quarantine = ingest_part(files, schemas, folder, snakemake.params.hopeless_share, readers)

@@ -13,16 +13,17 @@ def main(snakemake):
     from ttf.tables import read_csv, write_csv, write_parquet
 
     schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
+    raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
     found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [
         Part(
             name=name,
-            files={table: Path(path) for table, path in files.items()},
+            files={table: Path(next(raw_files[table])) / member for table, member in members.items()},
             folder=Path(raw),
             account=read_csv(account),
             quarantine=pl.read_parquet(quarantine),
         )
-        for (name, files), raw, account, quarantine in zip(snakemake.params.parts.items(), *found, strict=True)
+        for (name, members), raw, account, quarantine in zip(snakemake.params.parts.items(), *found, strict=True)
     ]
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

@@ -14,10 +14,11 @@ def main(snakemake):
     # libyaml's loader, where it is there, takes a seventh of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     claims = yaml.load(Path(snakemake.input.claims).read_text(encoding="utf-8"), Loader=loader)
-    study, paths = snakemake.params.study, snakemake.params.tables
+    study, given = snakemake.params.study, iter(snakemake.input.tables)
+    paths = {(trace, name): next(given) for trace, names in snakemake.params.tables.items() for name in names}
 
     def table(trace, name):
-        path = paths.get(trace, {}).get(name)
+        path = paths.get((trace, name))
         return None if path is None else read_csv(path)
 
     for claim in claims["claims"]:

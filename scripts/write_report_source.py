@@ -28,7 +28,7 @@ def main(snakemake):
         Path(path).write_text(text, encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))
-    if snakemake.input.comparison:
+    if len(traces) > 1:
         about = {trace.name: trace.about for trace in traces}
         sections["comparison"] = comparison_section(jinja, about, results / "comparison", charts)
     text = report_source(jinja, traces, params.significance, sections)

@@ -10,4 +10,6 @@ common+=(--fork-strategy fewest)
 "$uv" pip compile "${common[@]}" pyproject.toml --extra test -c requirements.lock -o requirements-test.lock
 "$uv" pip compile "${common[@]}" pyproject.toml --extra cluster -c requirements.lock -o requirements-cluster.lock
 "$uv" pip compile "${common[@]}" pyproject.toml --extra cluster --extra cluster-test -c requirements-test.lock -o requirements-cluster-test.lock
+"$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes -c requirements.lock -o requirements-kubernetes.lock
+"$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -c requirements-kubernetes.lock -o requirements-kubernetes-test.lock
 echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock

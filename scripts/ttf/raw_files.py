@@ -11,7 +11,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from ttf.errors import StudyError
@@ -42,6 +42,14 @@ _ARCHIVES = (*_TARS, ".zip")
 _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 _OR_FETCH_AGAIN = f"if not: f{_FETCH_AGAIN[1:]}"
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
+
+
+def tables_in(given: Mapping[str, Sequence[str]], members: Mapping[str, Sequence[str]]) -> dict[str, list[Path]]:
+    """Table -> the files it is read from: those that are given for it, or what `members` names in these archives."""
+    return {
+        table: [Path(path) / member for path, member in zip(given[table], names, strict=True)]
+        for table, names in members.items()
+    }
 
 
 def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[bytes]:

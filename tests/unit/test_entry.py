@@ -107,9 +107,9 @@ def ingest_job(job, tmp_path, text):
 
     quality = {name: str(tmp_path / f"{name}.csv") for name in ("account", "anomalies")}
     return job(
-        input=Input(nodes=str(tmp_path / "nodes.csv"), schema=str(schema)),
+        input=Input(nodes=[str(tmp_path / "nodes.csv")], schema=str(schema)),
         output=SimpleNamespace(raw=str(tmp_path / "raw"), quarantine=str(tmp_path / "quarantine.parquet"), **quality),
-        params=SimpleNamespace(files={"nodes": [str(tmp_path / "nodes.csv")]}, reader=None, entry={}, max_share=0.01),
+        params=SimpleNamespace(members={"nodes": [""]}, reader=None, entry={}, max_share=0.01),
     )
 
 

@@ -68,3 +68,10 @@ def test_a_job_on_a_cluster_finds_the_versions_of_the_lock(lock):
     assert {name: on_cluster.get(name) for name in locked} == locked
     assert "snakemake-executor-plugin-slurm" in on_cluster
     assert "snakemake-executor-plugin-slurm" not in pins("requirements-test.lock"), "it slows every start"
+
+
+@pytest.mark.parametrize("lock", ["requirements-kubernetes.lock", "requirements-kubernetes-test.lock"])
+def test_a_pod_finds_the_versions_of_the_lock(lock):
+    in_pod, locked = pins(lock), pins("requirements.lock")
+    assert {name: in_pod.get(name) for name in locked} == locked
+    assert {"snakemake-executor-plugin-kubernetes", "snakemake-storage-plugin-s3"} <= in_pod.keys()

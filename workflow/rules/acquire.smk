@@ -9,6 +9,10 @@ TO_FETCH = {
     for file, download in to_fetch(trace, entry, RAW_TABLES[trace]).items()
 }
 
+# Of all traces, the raw files that are the product of a rule.
+TO_MAKE = {file for files in SAMPLES.values() for file in sum(files.values(), [])}
+TO_MAKE |= {f"data/{trace}/{file}" for trace, file in TO_FETCH}
+
 
 # A trace of each format is made of files of its own.
 for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):

@@ -8,12 +8,15 @@ from study.config import ConfigError, dump, layers_of, load_yaml, resolve
 from study.helpers import helpers
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
-from study.raw_tables import on_disk, parts_of, raw_tables, sample_files
+from study.raw_tables import member_of, on_disk, parts_of, raw_tables, sample_files
 from study.resources import gigabytes, megabytes, minutes
 from study.shares import shares_of
 from study.window import window_of
 
 ROOT = WORKFLOW.parent
+# Where products lie in place of the disk (--default-storage-prefix); see docs/cluster.md.
+STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
+STORED = workflow.storage_settings.default_storage_provider is not None
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
 MEASURED = yaml.safe_load((WORKFLOW / "resources.yaml").read_text(encoding="utf-8"))
 
@@ -107,7 +110,7 @@ def sources_of_infra_lives(wildcards):
     if trace in LIFE_TRACES:
         return {"lives": "results/{trace}/lives.parquet"}
     of_attempts = {"attempts": "results/{trace}/attempts.parquet"} if trace in ATTEMPT_TRACES else {}
-    of_events = {"events": HEALTH_EVENTS[trace]} if trace in HEALTH_EVENTS else {}
+    of_events = {"events": source_file(HEALTH_EVENTS[trace])} if trace in HEALTH_EVENTS else {}
     return {"jobs": "results/{trace}/jobs.parquet"} | of_attempts | of_events
 
 
@@ -135,14 +138,41 @@ def reader_of(wildcards):
     return [f"ttf.traces.{reader}"] if reader else []
 
 
+def source_file(path):
+    """A raw file as an input: one that no rule makes or downloads lies on the disk, also where products do not."""
+    return path if path in TO_MAKE else local(path)
+
+
 def raw_files_of(wildcards):
-    """Table -> the files on the disk that it is read from; several tables may be in one archive."""
-    return {table: [on_disk(file) for file in files] for table, files in RAW_TABLES[wildcards.trace].items()}
+    """Table -> the files that it is read from; several tables may be in one archive."""
+    return {
+        table: [source_file(on_disk(file)) for file in files] for table, files in RAW_TABLES[wildcards.trace].items()
+    }
+
+
+def raw_files_of_part(wildcards):
+    """Table -> the file that it is read from, of a part of a trace."""
+    files = PARTS[wildcards.trace][wildcards.part]
+    return {table: source_file(on_disk(file)) for table, file in files.items()}
+
+
+def members_of(wildcards):
+    """Table -> what each of its files, in order, is in its archive; nothing where the file itself is the table."""
+    return {table: [member_of(file) for file in files] for table, files in RAW_TABLES[wildcards.trace].items()}
+
+
+def members_of_parts(wildcards):
+    """Part -> table -> what its file is in its archive, as above."""
+    return {
+        part: {table: member_of(file) for table, file in files.items()}
+        for part, files in PARTS[wildcards.trace].items()
+    }
 
 
 def shares_of_work(wildcards):
     """What each share found, to be put together; nothing where one process does it all."""
-    return collect(rules.derive_share.output, trace=wildcards.trace, share=SHARES.get(wildcards.trace, []))
+    of_shares = written(rules.derive_share.output)
+    return collect(of_shares, trace=wildcards.trace, share=SHARES.get(wildcards.trace, []))
 
 
 def products_of_parts(wildcards, name):
@@ -257,12 +287,19 @@ def analyses_of(trace):
     return [name for name, about in ANALYSES.items() if trace in about["traces"]]
 
 
+def written(outputs):
+    """The outputs of a rule as plain paths, as its file writes them.
+
+    Snakemake puts what a wildcard may be behind its name and, where products lie in a store, the place of their copy.
+    """
+    paths = [path.storage_object.query.removeprefix(STORE) if path.is_storage else str(path) for path in outputs]
+    return [re.sub(r"\{(\w+),[^}]*\}", r"{\1}", path) for path in paths]
+
+
 @cache
 def rules_by_output():
-    """Output -> the name of its rule; Snakemake has written what a wildcard may be behind its name."""
-    return {
-        re.sub(r"\{(\w+),[^}]*\}", r"{\1}", str(path)): rule.name for rule in workflow.rules for path in rule.output
-    }
+    """Output -> the name of its rule."""
+    return {path: rule.name for rule in workflow.rules for path in written(rule.output)}
 
 
 def tables_of_summary(wildcards):
@@ -321,20 +358,20 @@ def products():
     of_all += (rules.fit_mttf, rules.summarise)
     of_jobs = (rules.derive_runtimes, rules.split_outcomes, rules.correlate, rules.draw_charts)
     return (
-        [of_every_trace(rule.output) for rule in of_all]
-        + [collect(rule.output, trace=JOB_TRACES) for rule in of_jobs]
+        [of_every_trace(written(rule.output)) for rule in of_all]
+        + [collect(written(rule.output), trace=JOB_TRACES) for rule in of_jobs]
         + list(COMPARISON.values())
         + list(PICTURES.values())
-        + [collect(rules.merge_parts.output, trace=PARTS)]
-        + [collect(rules.derive_attempts.output, trace=ATTEMPT_TRACES)]
-        + [collect(rules.derive_placements.output, trace=PLACEMENT_TRACES)]
+        + [collect(written(rules.merge_parts.output), trace=PARTS)]
+        + [collect(written(rules.derive_attempts.output), trace=ATTEMPT_TRACES)]
+        + [collect(written(rules.derive_placements.output), trace=PLACEMENT_TRACES)]
         + [
             collect(output, trace=about["traces"])
             for about in ANALYSES.values()
             for output in about["outputs"].values()
         ]
         + [
-            collect(getattr(rules, f"draw_charts_{life_format}").output, trace=traces_with_format(life_format))
+            collect(written(getattr(rules, f"draw_charts_{life_format}").output), trace=traces_with_format(life_format))
             for life_format in LIFE_FORMATS
         ]
     )
@@ -349,7 +386,7 @@ def study_products():
     if Path(str(rules.render_pdf.output.pdf)).exists():
         of_the_study += (rules.render_pdf,)
     # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
-    return [str(path) for rule in of_the_study for path in rule.output] + products()
+    return [path for rule in of_the_study for path in written(rule.output)] + products()
 
 
 def paths_in(nested):
@@ -359,7 +396,14 @@ def paths_in(nested):
 
 def files_to_publish(*endings):
     """The products with these endings: no table with a row per job or attempt, which are Parquet."""
-    return sorted(path for path in paths_in([study_products(), rules.write_manifest.output]) if path.endswith(endings))
+    return sorted(
+        path for path in paths_in([study_products(), written(rules.write_manifest.output)]) if path.endswith(endings)
+    )
+
+
+def read_by_report(_):
+    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
+    return sorted(path for path in paths_in(products()) if path.endswith((".csv", ".json")))
 
 
 def tables_of_claims():

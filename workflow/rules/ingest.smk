@@ -4,7 +4,7 @@
 rule ingest:
     """Read and check every row; put aside the ones that break a rule; stop when they are too many."""
     input:
-        unpack(lambda wildcards: raw_files_of(wildcards)),
+        unpack(raw_files_of),
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
         code=lambda wildcards: code_of("ingest", *reader_of(wildcards)),
     output:
@@ -24,7 +24,7 @@ rule ingest:
     resources:
         **asks_for("ingest"),
     params:
-        files=lambda wildcards: RAW_TABLES[wildcards.trace],
+        members=members_of,
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: reading_of(wildcards),
         max_share=lookup("quarantine/max_share", within=config),
@@ -35,7 +35,7 @@ rule ingest:
 rule ingest_part:
     """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
     input:
-        unpack(lambda wildcards: PARTS[wildcards.trace][wildcards.part]),
+        unpack(raw_files_of_part),
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
         code=lambda wildcards: code_of("ingest_part", *reader_of(wildcards)),
     output:
@@ -58,7 +58,7 @@ rule ingest_part:
     resources:
         **asks_for("ingest_part"),
     params:
-        files=lambda wildcards: PARTS[wildcards.trace][wildcards.part],
+        members=lambda wildcards: members_of_parts(wildcards)[wildcards.part],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: reading_of(wildcards),
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
@@ -70,7 +70,7 @@ rule ingest_part:
 rule merge_parts:
     """Put the parts together, to the same bytes as reading all files at once; keys and owners are looked at here."""
     input:
-        unpack(lambda wildcards: raw_files_of(wildcards)),
+        unpack(raw_files_of),
         parts=lambda wildcards: products_of_parts(wildcards, "raw"),
         accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
         quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
@@ -94,7 +94,7 @@ rule merge_parts:
     resources:
         **asks_for("merge_parts"),
     params:
-        parts=lambda wildcards: PARTS[wildcards.trace],
+        parts=members_of_parts,
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: reading_of(wildcards),
         max_share=lookup("quarantine/max_share", within=config),

@@ -17,7 +17,9 @@ sys.modules.setdefault("pandas", None)
 def page_asked_for():
     """The report, if it is among what this run is for."""
     page = rules.render_report.output.page
-    return str(page) if any(page in job.output for job in workflow.dag.jobs) else None
+    if all(page not in job.output for job in workflow.dag.jobs):
+        return None
+    return page.storage_object.query if page.is_storage else str(page)
 
 
 PROGRESS = follow(workflow, page_asked_for)

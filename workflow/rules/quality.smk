@@ -18,7 +18,7 @@ except ConfigError as error:
 # Trace -> the schema of its raw tables: its format's, or the one of a person's own that its registry entry names; none
 # where it follows from the entry.
 SCHEMAS = {
-    trace: [] if path is None else str(path) if "schema" in REGISTRY[trace] else local(seen_from_here(path))
+    trace: [] if path is None else local(str(path) if "schema" in REGISTRY[trace] else seen_from_here(path))
     for trace, path in in_force.items()
 }
 
@@ -26,7 +26,7 @@ SCHEMAS = {
 rule describe_tables:
     """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
     input:
-        unpack(lambda wildcards: raw_files_of(wildcards)),
+        unpack(raw_files_of),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
@@ -49,7 +49,7 @@ rule describe_tables:
     resources:
         **asks_for("describe_tables"),
     params:
-        files=lambda wildcards: RAW_TABLES[wildcards.trace],
+        members=members_of,
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: mapping_of(wildcards),
     script:

@@ -29,6 +29,7 @@ rule score_claims:
         **asks_for("score_claims"),
     params:
         study=config["study"],
-        tables=lambda _: tables_of_claims(),
+        # In the order of the input.
+        tables=lambda _: {trace: list(tables) for trace, tables in tables_of_claims().items()},
     script:
         "../../scripts/score_claims.py"

@@ -53,10 +53,7 @@ TEMPLATES = sorted(
 rule write_report_source:
     """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
     input:
-        metrics=of_every_trace("results/{trace}/metrics.json"),
-        figures=of_every_trace("results/{trace}/figures/index.json"),
-        analyses=[collect(about["outputs"]["index"], trace=about["traces"]) for about in ANALYSES.values()],
-        comparison=list(COMPARISON.values()),
+        products=read_by_report,
         ettr_reference=rules.recompute_ettr.output.reference,
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,

@@ -22,7 +22,9 @@ rule classify_failures:
         ),
         unpack(
             lambda wildcards: {
-                key: REGISTRY[wildcards.trace][key] for key in ["log_tails"] if key in REGISTRY[wildcards.trace]
+                key: source_file(REGISTRY[wildcards.trace][key])
+                for key in ["log_tails"]
+                if key in REGISTRY[wildcards.trace]
             }
         ),
         jobs="results/{trace}/jobs.parquet",

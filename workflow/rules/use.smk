@@ -39,7 +39,7 @@ rule measure_use:
 rule measure_epochs:
     """By which of its epochs a job came to its lowest loss, and what it spent on the last 0.1 % of it."""
     input:
-        losses=lambda wildcards: LOSS_LOGS[wildcards.trace],
+        losses=lambda wildcards: source_file(LOSS_LOGS[wildcards.trace]),
         jobs="results/{trace}/jobs.parquet",
         code=code_of("measure_epochs"),
     output:

@@ -13,6 +13,7 @@ SOURCES = (
     *("Snakefile", "Makefile", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "pyproject.toml"),
     *("environment.yml", "requirements.lock", "requirements-test.lock", "requirements-uv.lock"),
     *("requirements-cluster.lock", "requirements-cluster-test.lock"),
+    *("requirements-kubernetes.lock", "requirements-kubernetes-test.lock"),
     *("workflow", "scripts", "config", "profiles", "report", "setup"),
 )
 

@@ -118,6 +118,11 @@ def on_disk(path: str) -> str:
     return path
 
 
+def member_of(path: str) -> str:
+    """What a path that goes on behind an archive names in it; nothing of another path."""
+    return path[len(on_disk(path)) + 1 :]
+
+
 def _downloads(trace: str, entry: dict) -> dict[str, str]:
     """Table -> the path it is downloaded to; none where the folder is not the workflow's own to write to."""
     if not _is_own_folder(trace, entry):
