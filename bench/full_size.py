@@ -1,18 +1,15 @@
 """A PAI trace of full size and of a tenth of it: the study, plain pandas and DuckDB on the same files."""
 
-import csv
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from clock import ROOT, in_turn, machine
-from study import FULL_SIZE, forget_products, make_tables, required_tables, snakemake
+from study import FULL_SIZE, forget_products, longest_jobs, make_tables, required_tables, snakemake
 
 PEERS = ROOT / "bench" / "peers"
 JOBS = "results/bench/jobs.parquet"
 REPORT = "results/report/index.html"
-# How many rules stand in the profile of the whole study.
-LONGEST = 12
 
 
 def compare(folder: Path, rounds: int, sizes: tuple[int, ...] = (FULL_SIZE // 10, FULL_SIZE)) -> dict:
@@ -33,7 +30,7 @@ def compare(folder: Path, rounds: int, sizes: tuple[int, ...] = (FULL_SIZE // 10
         rows.append({"tasks": tasks} | {name: asdict(cost) for name, cost in costs.items()})
     for tasks in sizes:  # not before: what this process reads would count as memory of those it starts
         check_against_duckdb(folder / f"{tasks}" / JOBS, folder / f"{tasks}" / "duckdb.parquet")
-    return {"sizes": rows, "profile": profile(place), "machine": machine("pandas", "duckdb", "polars")}
+    return {"sizes": rows, "profile": longest_jobs(place), "machine": machine("pandas", "duckdb", "polars")}
 
 
 def check_against_duckdb(ours: Path, theirs: Path) -> None:
@@ -46,18 +43,3 @@ def check_against_duckdb(ours: Path, theirs: Path) -> None:
     peer = pl.scan_parquet(theirs).select(pl.len(), pl.col("runtime_s").filter(pl.col("runtime_s") >= 0).sum())
     if counted != peer.collect().row(0):
         raise SystemExit(f"jobs and seconds of run time differ: {counted} here, {peer.collect().row(0)} in DuckDB")
-
-
-def profile(folder: Path) -> list[dict]:
-    """The rules of a finished study that took the most CPU time, as Snakemake's benchmark files say."""
-    rows = []
-    for file in sorted((folder / "benchmarks").rglob("*.tsv")):
-        with file.open(newline="") as lines:
-            for row in csv.DictReader(lines, delimiter="\t"):
-                seconds, cpu, memory = (_number(row[name]) for name in ("s", "cpu_time", "max_rss"))
-                rows.append({"rule": file.stem, "seconds": seconds, "cpu_seconds": cpu, "gigabytes": memory / 1024})
-    return sorted(rows, key=lambda row: -row["cpu_seconds"])[:LONGEST]
-
-
-def _number(text: str) -> float:
-    return float(text) if text not in ("-", "NA") else 0.0

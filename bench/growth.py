@@ -1,10 +1,9 @@
 """The way from raw CSV to jobs, and on to the report, at a tenth of the full size, at 1, 3 and 10 times.
 
-A trace larger than the full size comes in parts of that size, each made with a seed of its own. Every size is run once:
-tenfold is 32 GB of CSV, which is removed as soon as it has been run.
+A trace larger than the full size comes in parts of that size, each made with a seed of its own. Every size is run once.
+Tenfold is 32 GB of CSV, and as much again for its typed tables.
 """
 
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,29 +12,39 @@ from full_size import JOBS, REPORT
 from study import FULL_SIZE, forget_products, make_tables, required_tables, snakemake
 
 TIMES = (0.1, 1, 3, 10)
+# The whole study of a larger trace would fill most disks with the typed tables of sensors and machines.
+LARGEST_STUDY = 3
 SEED = 2020
 
 
-def compare(folder: Path, times: tuple[float, ...] = TIMES, largest_study: float = 10) -> dict:
-    """Costs by size, of jobs and, up to `largest_study` times the full size, of the whole study."""
+def compare(folder: Path, times: tuple[float, ...] = TIMES) -> dict:
+    """Costs by size: of jobs and, up to LARGEST_STUDY times the full size, of the whole study."""
     rows = []
     for factor in times:
-        place = folder / f"{factor:g}"
-        place.mkdir(parents=True, exist_ok=True)
-        tasks = round(FULL_SIZE * min(factor, 1))
-        parts = [make_tables(place / f"part{n:02}", tasks, SEED + n) for n in range(max(1, round(factor)))]
+        parts = _parts(folder, factor)
         required = [required_tables(part, part.with_name(f"{part.name}_required")) for part in parts]
-        row = {"times": factor, "tasks": tasks * len(parts), "megabytes": _megabytes(parts)}
-        forget_products(place)
-        row["jobs"] = asdict(cost_of(snakemake(place, JOBS, required), place))
-        tell(f"{factor:g} times, jobs: {row['jobs']}")
-        if factor <= largest_study:
-            forget_products(place)
-            row["study"] = asdict(cost_of(snakemake(place, REPORT, parts), place))
-            tell(f"{factor:g} times, study: {row['study']}")
+        row = {"times": factor, "tasks": round(FULL_SIZE * factor), "megabytes": _megabytes(parts)}
+        row["jobs"] = _cost(folder, snakemake(folder, JOBS, required), f"{factor:g} times, jobs")
+        if factor <= LARGEST_STUDY:
+            row["study"] = _cost(folder, snakemake(folder, REPORT, parts), f"{factor:g} times, study")
         rows.append(row)
-        shutil.rmtree(place)
     return {"sizes": rows, "machine": machine("polars", "snakemake")}
+
+
+def _parts(folder: Path, factor: float) -> list[Path]:
+    """The folders of the raw tables: one smaller than the full size, or so many of that size."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if factor < 1:
+        return [make_tables(folder / f"part_of_{factor:g}", round(FULL_SIZE * factor), SEED)]
+    return [make_tables(folder / f"part{number:02}", FULL_SIZE, SEED + number) for number in range(factor)]
+
+
+def _cost(folder: Path, command: list[str], what: str) -> dict:
+    forget_products(folder)
+    cost = cost_of(command, folder)
+    tell(f"{what}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB")
+    forget_products(folder)
+    return asdict(cost)
 
 
 def _megabytes(parts: list[Path]) -> float:

@@ -202,10 +202,16 @@ REPORTED_RUNS = {
 
 
 def many_traces(found: dict) -> str:
-    """A study of many small traces."""
-    steps = {"plan": "the plan (dry run)", "study": "the whole study", "again": "again, with nothing to do"}
+    """A study of many small traces, and what of it is the work of its jobs."""
+    run, jobs = found["run"], found["jobs"]
+    steps = {
+        "plan": f"the plan of {found['planned']} traces (dry run)",
+        "study": f"a whole study of {run} traces",
+        "again": "the same again, with nothing to do",
+    }
     rows = [(what, *_times(found[name])) for name, what in steps.items()]
-    intro = f"**{found['traces']} traces of {found['tasks']:,} tasks in one study.**"
+    rows.insert(2, (f"of which its {jobs['count']} jobs, one after another", *_times(jobs)))
+    intro = f"**Many traces**, each of {found['tasks']:,} tasks, in one study."
     return _part(intro, ("", "s", "CPU, s"), rows, found)
 
 

@@ -1,7 +1,6 @@
 """Measure the study against what people use now, and write what was measured into bench/measured.json and README.md.
 
-usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all but growth, which takes 32 GB of
-disk, and many_traces, which takes half an hour.
+usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all but growth, which takes 32 GB of disk.
 """
 
 import argparse
@@ -27,7 +26,6 @@ SECTIONS = {
     "many_traces": lambda folder, _: many_traces.compare(folder),
     "growth": lambda folder, _: growth.compare(folder),
 }
-LONG = ("growth", "many_traces")
 
 
 def main() -> None:
@@ -38,7 +36,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        for section in arguments.sections or [name for name in SECTIONS if name not in LONG]:
+        for section in arguments.sections or [name for name in SECTIONS if name != "growth"]:
             found = SECTIONS[section](folder / section, arguments.rounds)
             # Written after each, so that an hour of measuring is not lost to the last minute.
             measured = json.loads(MEASURED.read_text(encoding="utf-8"))

@@ -1,5 +1,6 @@
 """The study as a command, for the benchmarks: Snakemake in a folder of its own, on all cores."""
 
+import csv
 import json
 import shutil
 import subprocess
@@ -59,3 +60,27 @@ def forget_products(folder: Path) -> None:
     """Remove what a study leaves in its folder, but for the raw tables."""
     for name in ("results", ".snakemake", "logs", "benchmarks"):
         shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def longest_jobs(folder: Path, most: int = 12) -> list[dict]:
+    """The jobs of a finished study that took the most CPU time: rule, seconds, CPU seconds, GB."""
+    return sorted(_jobs(folder), key=lambda job: -job["cpu_seconds"])[:most]
+
+
+def cost_of_jobs(folder: Path) -> dict:
+    """How many jobs a finished study had, and the sums of their seconds and CPU seconds."""
+    jobs = _jobs(folder)
+    return {"count": len(jobs)} | {key: sum(job[key] for job in jobs) for key in ("seconds", "cpu_seconds")}
+
+
+def _jobs(folder: Path) -> list[dict]:
+    """A line per job, as Snakemake's benchmark files have it; a job too short to be measured has a dash there."""
+    found = []
+    for file in sorted((folder / "benchmarks").rglob("*.tsv")):
+        with file.open(newline="") as lines:
+            for row in csv.DictReader(lines, delimiter="\t"):
+                numbers = [float(row[name]) if row[name][0].isdigit() else 0.0 for name in ("s", "cpu_time", "max_rss")]
+                seconds, cpu_seconds, megabytes = numbers
+                job = {"rule": file.stem, "seconds": seconds, "cpu_seconds": cpu_seconds}
+                found.append(job | {"gigabytes": megabytes / 1024})
+    return found
