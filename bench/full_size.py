@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from clock import ROOT, in_turn, machine
-from study import FULL_SIZE, forget_products, longest_jobs, make_tables, required_tables, snakemake
+from runs import FULL_SIZE, forget_products, longest_jobs, make_tables, required_tables, snakemake
 
 PEERS = ROOT / "bench" / "peers"
 JOBS = "results/bench/jobs.parquet"

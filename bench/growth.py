@@ -1,7 +1,7 @@
 """The way from raw CSV to jobs, and on to the report, at a tenth of the full size, at 1, 3 and 10 times.
 
 A trace larger than the full size comes in parts of that size, each made with a seed of its own. Every size is run once.
-Tenfold is 32 GB of CSV, and as much again for its typed tables.
+Tenfold is 33 GB of CSV.
 """
 
 from dataclasses import asdict
@@ -9,10 +9,10 @@ from pathlib import Path
 
 from clock import cost_of, machine, tell
 from full_size import JOBS, REPORT
-from study import FULL_SIZE, forget_products, make_tables, required_tables, snakemake
+from runs import FULL_SIZE, forget_products, make_tables, required_tables, snakemake
 
 TIMES = (0.1, 1, 3, 10)
-# The whole study of a larger trace would fill most disks with the typed tables of sensors and machines.
+# Its analyses hold columns of the whole trace: 3 GB at this size, and more with a larger one.
 LARGEST_STUDY = 3
 SEED = 2020
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from clock import Cost, cost_of, machine, tell
-from study import command, cost_of_jobs, forget_products
+from runs import command, cost_of_jobs, forget_products
 
 # The smallest synthetic trace there is: what is left is the cost of a trace itself.
 TASKS = 1000

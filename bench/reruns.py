@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from clock import ROOT, Cost, cost_of, machine, tell
-from study import command, forget_products
+from runs import command, forget_products
 
 # Of a checkout: what is no part of the workflow.
 LEFT_OUT = {".venv", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}

@@ -7,10 +7,8 @@ the products are the same bytes. A part knows its own rows only, so whatever is 
 earlier row has or an owner that is not there, is looked at in the whole.
 """
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,6 +16,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ttf.errors import StudyError
+from ttf.partitions import number_of
 from ttf.raw_tables import ASIDE_SCHEMA, LINES, Reader, TableSchema, file_labels, first_places, printable
 
 QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | ASIDE_SCHEMA
@@ -285,7 +284,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[Place, tuple[str, str
     """Place -> (reason, key columns) of the rows whose key an earlier row has."""
     if not schema.key:
         return {}
-    rows = pl.scan_parquet(target).select("file", "line", *schema.key, hash=_hash(schema.key, 0))
+    rows = pl.scan_parquet(target).select("file", "line", *schema.key, hash=number_of(schema.key, 0))
     # Rows with one key have one hash, and hardly any others do: only theirs need be compared.
     doubtful = pl.concat(
         rows.filter(of_part).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
@@ -304,7 +303,7 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tup
         return {}
     owner, by = schema.belongs_to
     # Two hashes of 64 bits stand for a key: shorter than its texts, and no two of a trace's keys agree in both.
-    hashes = {"hash": _hash(by, 0), "hash_too": _hash(by, 1)}
+    hashes = {"hash": number_of(by, 0), "hash_too": number_of(by, len(by))}
     owners = pl.scan_parquet(folder / f"{owner}.parquet").select(**hashes)
     rows = pl.scan_parquet(target).select("file", "line", **hashes)
 
@@ -318,12 +317,6 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tup
         return {}
     places = pl.concat(matched("anti", [pl.col("file"), pl.col("line")]))
     return dict.fromkeys(places.sort("file", "line").iter_rows(), ("orphan", ", ".join(by)))
-
-
-def _hash(key: Sequence[str], seed: int) -> pl.Expr:
-    """64 bits that are the same for the same key; other ones for another seed."""
-    columns = (pl.col(column).hash(len(key) * seed + place) for place, column in enumerate(key))
-    return reduce(operator.xor, columns)
 
 
 def _by_hash(rows: pl.LazyFrame) -> list[pl.Expr]:

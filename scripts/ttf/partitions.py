@@ -24,6 +24,14 @@ from ttf.errors import StudyError
 BLOCK_ROWS = 1 << 19
 
 
+def number_of(columns: Sequence[str], seed: int) -> pl.Expr:
+    """64 bits that are the same for the same texts in these columns; other ones for another seed.
+
+    A column's own seed is `seed` and its place on: seeds that are to give unrelated numbers lie len(columns) apart.
+    """
+    return reduce(operator.xor, (pl.col(name).hash(seed + place) for place, name in enumerate(columns)))
+
+
 class SharedKeyError(Exception):
     """Two rows with different names have the same key."""
 
@@ -40,9 +48,7 @@ class Partitions:
 
     def key(self, *columns: str) -> pl.Expr:
         """`key`, a 64-bit number that stands for the texts of these columns in joins and groups, by the seed."""
-        first = 1 + self.seed * len(columns)
-        hashes = [pl.col(name).hash(first + place) for place, name in enumerate(columns)]
-        return reduce(operator.xor, hashes).alias("key")
+        return number_of(columns, 1 + self.seed * len(columns)).alias("key")
 
     def is_of_share(self, by: str) -> pl.Expr:
         """Whether a row is worked on here: decided by the text in this column, alike in every share."""

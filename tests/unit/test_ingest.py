@@ -100,7 +100,7 @@ def test_instances_without_a_task(ingested, tmp_path, small_blocks):
 
 
 def test_keys_are_told_apart_where_their_hashes_are_not(ingested, monkeypatch):
-    monkeypatch.setattr(ingest_module, "_hash", lambda *_: pl.lit(0, pl.UInt64))
+    monkeypatch.setattr(ingest_module, "number_of", lambda *_: pl.lit(0, pl.UInt64))
     _, quarantine = ingested("pai2020", job=job(1) + job(2) + job(1) + job(3))
     assert [row[1:4] for row in quarantined(quarantine)] == [(3, "duplicate_key", "job_name")]
 

@@ -10,6 +10,10 @@ from pathlib import Path
 
 from clock import ENVIRONMENT, ROOT, tell
 
+sys.path.insert(0, str(ROOT / "workflow"))
+
+from study.resources import rule_of_benchmark
+
 FULL_SIZE = 1_261_050
 MAKE = """
 import sys
@@ -81,6 +85,10 @@ def _jobs(folder: Path) -> list[dict]:
             for row in csv.DictReader(lines, delimiter="\t"):
                 numbers = [float(row[name]) if row[name][0].isdigit() else 0.0 for name in ("s", "cpu_time", "max_rss")]
                 seconds, cpu_seconds, megabytes = numbers
-                job = {"rule": file.stem, "seconds": seconds, "cpu_seconds": cpu_seconds}
+                job = {
+                    "rule": rule_of_benchmark(file, folder / "benchmarks")[1],
+                    "seconds": seconds,
+                    "cpu_seconds": cpu_seconds,
+                }
                 found.append(job | {"gigabytes": megabytes / 1024})
     return found
