@@ -254,8 +254,9 @@ def growth_chart(found: dict) -> str:
     """Time and memory by the number of tasks, both axes logarithmic, as SVG."""
     sys.path.insert(0, str(ROOT / "scripts"))
     import altair as alt
-    import ttf.charts.theme  # noqa: F401 registers the look of every chart
+    import ttf.charts.figure  # noqa: F401 registers the look of every chart
     import vl_convert
+    from ttf.charts.theme import CATEGORY_COLOURS
 
     points = [
         {"tasks": size["tasks"], "what": what, "value": size[name][key], "measure": measure}
@@ -265,15 +266,22 @@ def growth_chart(found: dict) -> str:
         for key, measure in (("seconds", "wall time, s"), ("gigabytes", "largest process, GB"))
     ]
 
+    colours = CATEGORY_COLOURS[:2]
+
     def axis(name: str, title: str, numbers: str) -> dict:
-        log = alt.Scale(type="log")
+        log = alt.Scale(type="log", nice=False, padding=12)
         return {"shorthand": f"{name}:Q", "scale": log, "title": title, "axis": alt.Axis(format=numbers, tickCount=5)}
 
     def panel(measure: str) -> alt.LayerChart:
         base = alt.Chart(alt.Data(values=[point for point in points if point["measure"] == measure])).encode(
             alt.X(**axis("tasks", "tasks", "~s")),
             alt.Y(**axis("value", measure, "~r")),
-            alt.Color("what:N", title=None, legend=alt.Legend(orient="top", direction="vertical")),
+            alt.Color(
+                "what:N",
+                title=None,
+                scale=alt.Scale(range=colours),
+                legend=alt.Legend(orient="top", direction="vertical"),
+            ),
         )
         return (base.mark_line() + base.mark_point(filled=True, size=50)).properties(width=300, height=240)
 
