@@ -66,6 +66,13 @@ def test_dumps_that_overlap_count_each_run_once(tmp_path):
     assert other.select(*JOB_COLUMNS).sort("job_id").equals(jobs.select(*JOB_COLUMNS).sort("job_id"))
 
 
+def test_a_later_look_that_cannot_be_read_leaves_what_the_one_before_told(told):
+    columns = [*COLUMNS, "Planned", "TimelimitRaw"]
+    text = "|".join(columns) + "\n" + "|".join([*map(str, record(1, "RUNNING", end="Unknown")), "{}", "{}"]) + "\n"
+    jobs, _ = told(files=[text.format("00:00:10", 5), text.format("long ago", "Partition_Limit")])
+    assert jobs.select("planned_s", "timelimit_s").rows() == [(10, 300)]
+
+
 def test_two_selections_of_columns_tell_the_same(tmp_path):
     one = study(FIXTURES / "real_readme.txt", folder=tmp_path / "one")[1].filter(pl.col("outcome") != "running")
     two = study(FIXTURES / "real_steps.txt", folder=tmp_path / "two")[1].filter(pl.col("outcome") != "running")
