@@ -1,0 +1,26 @@
+"""The badges of the README say what the project's own files say."""
+
+import runpy
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BADGES = runpy.run_path(str(ROOT / "docs" / "badges.py"))
+
+
+@pytest.mark.parametrize("name", BADGES["facts"]())
+def test_each_badge_is_up_to_date(name):
+    made = BADGES["badge"](*BADGES["facts"]()[name])
+    assert (ROOT / "docs" / "gallery" / f"{name}.svg").read_text(encoding="utf-8") == made, "make gallery"
+
+
+def test_the_readme_shows_each_badge():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"docs/gallery/{name}.svg" in readme for name in BADGES["facts"]())
+
+
+def test_a_badge_is_a_picture_whatever_it_says():
+    drawn = ElementTree.fromstring(BADGES["badge"]('<a & "b">', ">= 3"))
+    assert drawn.attrib["aria-label"] == '<a & "b">: >= 3'
