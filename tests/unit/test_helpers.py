@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import helpers
+from study.helpers import _digest, helpers, stamped, stamps
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {
@@ -70,7 +70,19 @@ def test_modules_named_beside_the_script(tree):
     assert closure(tree, "plain.py", "ttf.chosen") == {"ttf/__init__.py", "ttf/chosen.py", "ttf/a.py", "ttf/b.py"}
 
 
-def test_sorted_so_that_the_inputs_of_a_rule_do_not_change(tree):
+def test_a_stamp_is_another_once_the_file_holds_something_else(tree):
+    files = helpers(tree / "direct.py")
+    before = stamps(tree, files)
+    assert stamped(before) == ["ttf/__init__.py", "ttf/a.py", "ttf/b.py"]
+    (tree / "ttf/a.py").touch()
+    (tree / "ttf/b.py").write_text("x = 1\n")
+    for function in (stamps, _digest):
+        function.cache_clear()
+    changed = [new for new, old in zip(stamps(tree, files), before, strict=True) if new != old]
+    assert stamped(changed) == ["ttf/b.py"]
+
+
+def test_sorted_so_that_the_parameters_of_a_rule_do_not_change(tree):
     assert list(helpers(tree / "dotted.py")) == sorted(helpers(tree / "dotted.py"))
 
 

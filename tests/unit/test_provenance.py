@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from snakemake.iocontainers import Params
 from study.graph import jobs_behind
 from ttf.errors import StudyError
 from ttf.provenance import digests
@@ -302,11 +303,10 @@ def test_versions_of_what_the_project_names(tmp_path):
 
 
 def test_jobs_behind_products():
-    def of_graph(rule, output, script="../../scripts/a.py", **inputs):
+    def of_graph(rule, output, script="../../scripts/a.py", code=(), **inputs):
         given = [path for paths in inputs.values() for path in ([paths] if isinstance(paths, str) else paths)]
-
-        class Input(list):
-            get = inputs.get
+        params = Params([*code, 3])
+        params._add_name("most")
 
         class Job(SimpleNamespace):
             __hash__ = object.__hash__
@@ -314,19 +314,20 @@ def test_jobs_behind_products():
         return Job(
             rule=SimpleNamespace(name=rule, basedir="/checkout/workflow/rules", script=script),
             wildcards_dict={},
-            params={"most": 3},
-            input=Input(given),
+            params=params,
+            input=given,
             output=[output],
             temp_output={output} if "shares" in output else set(),
         )
 
+    stamp = "scripts/ttf/m.py 0a1b"
     graph = [
         of_graph("last", "results/c", made="results/b"),
         of_graph("other", "results/d", made="results/a"),
-        of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code="scripts/ttf/m.py"),
+        of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code=[stamp]),
         # Of how the work was divided nothing is said.
         of_graph("share", "results/shares/1", made="results/a"),
-        of_graph("first", "results/a", raw="raw.csv", code=["scripts/ttf/m.py", "scripts/ttf/k.py"]),
+        of_graph("first", "results/a", raw="raw.csv", code=[stamp, ["scripts/ttf/k.py 2c"]]),
     ]
     found = jobs_behind(["results/c"], graph, Path("/checkout"))
     assert [about["rule"] for about in found] == ["first", "middle", "last"]

@@ -1,6 +1,7 @@
 """A rerun does what is needed and nothing else; a killed run goes on to the same bytes."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from study_runs import SMALL, Checkout, environment
 
 REPORT = {"write_report_source", "render_report"}
-REPORT_AND_PICTURES = REPORT | {"render_figures_sample"}
+REPORT_AND_PICTURES = REPORT | {"render_figures_pai2020"}
 FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT_AND_PICTURES
 FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT_AND_PICTURES
 FROM_LIVES = {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_HAZARDS | FROM_SUMMARY
@@ -67,7 +68,7 @@ EDITED_MODULES = {
     "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
     "config/claims.yaml": {"score_claims"} | REPORT,
     "scripts/ttf/report/render.py": {"render_report"},
-    "scripts/render_figures.py": {"render_figures_sample"},
+    "scripts/render_figures.py": {"render_figures_pai2020"},
     "scripts/bundle_vega.py": {"bundle_vega", "render_report"},
     "report/sections/methods.qmd": REPORT,
     "report/pandoc.css": {"render_report"},
@@ -144,6 +145,13 @@ def test_second_run_has_nothing_to_do(finished_study):
 def test_edited_file_reruns_what_uses_it(study_of_module, file):
     with study_of_module.appended(file):
         assert study_of_module.planned(**SMALL) == and_manifest(EDITED_MODULES[file])
+
+
+def test_a_plan_tells_which_module_was_edited(study_of_module):
+    with study_of_module.appended("scripts/ttf/stats/cox.py"):
+        said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
+    reason = next(line for line in said.splitlines() if "Params have changed" in line)
+    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/stats/cox.py"] * 2, "as it was, and as it is"
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module):

@@ -21,8 +21,6 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
         """A synthetic trace in the layout of the format, from a seed: the same bytes every time."""
         name:
             f"make_sample_{sample_format}"
-        input:
-            code=code_of("make_sample", f"ttf.sample.{sample_format}"),
         output:
             **sample_files("{trace}", {"format": sample_format}, FORMATS),
         log:
@@ -36,6 +34,7 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
         resources:
             **asks_for("make_sample"),
         params:
+            *code_of("make_sample", f"ttf.sample.{sample_format}"),
             format=sample_format,
             generate=lambda wildcards: REGISTRY[wildcards.trace]["generate"],
         script:
@@ -44,8 +43,6 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
 
 rule fetch:
     """Download a raw table that is not there yet, and check it. Once there, it is a source file like any other."""
-    input:
-        code=code_of("fetch"),
     output:
         file="data/{trace}/{file}",
     log:
@@ -61,6 +58,7 @@ rule fetch:
     resources:
         **asks_for("fetch"),
     params:
+        *code_of("fetch"),
         download=lambda wildcards: TO_FETCH[wildcards.trace, wildcards.file],
     script:
         "../../scripts/fetch.py"

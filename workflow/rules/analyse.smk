@@ -5,7 +5,6 @@ rule correlate:
     """Failure share by feature value, mean run time by feature value, and their correlations."""
     input:
         jobs="results/{trace}/jobs.parquet",
-        code=code_of("correlate"),
     output:
         failure_share=in_report("results/{trace}/tables/failure_share.csv", "table"),
         runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
@@ -24,6 +23,7 @@ rule correlate:
     resources:
         **asks_for("correlate"),
     params:
+        *code_of("correlate"),
         cutoffs_s=lookup("correlation/cutoffs_s", within=config),
         significance=lookup("correlation/significance", within=config),
     script:
@@ -36,7 +36,6 @@ rule describe_workload:
         unpack(tables_beside_jobs),
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
-        code=code_of("describe_workload"),
     output:
         **analysis(
             "workload",
@@ -82,6 +81,7 @@ rule describe_workload:
     resources:
         **asks_for("describe_workload"),
     params:
+        *code_of("describe_workload"),
         zone=clock_of,
         tables=lambda wildcards: sorted({"job", "machine_metric", "machine_spec"} & set(RAW_TABLES[wildcards.trace])),
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -94,7 +94,6 @@ rule fit_mttf:
     """Survival curves, mean time to failure with exact intervals, and lifetime models, from lives alone."""
     input:
         lives="results/{trace}/lives.parquet",
-        code=code_of("fit_mttf"),
     output:
         survival="results/{trace}/tables/survival.csv",
         curves="results/{trace}/tables/survival.parquet",
@@ -114,6 +113,7 @@ rule fit_mttf:
     resources:
         **asks_for("fit_mttf"),
     params:
+        *code_of("fit_mttf"),
         max_steps=lookup("survival/max_steps", within=config),
         strata=lambda wildcards: strata_of(format_of(wildcards)),
         causes=lambda wildcards: format_of(wildcards).get("causes", []),
@@ -126,7 +126,6 @@ rule judge_lifetimes:
     input:
         curves="results/{trace}/tables/survival.parquet",
         models="results/{trace}/tables/lifetime_models.csv",
-        code=code_of("judge_lifetimes"),
     output:
         **analysis(
             "lifetimes",
@@ -146,6 +145,7 @@ rule judge_lifetimes:
     resources:
         **asks_for("judge_lifetimes"),
     params:
+        *code_of("judge_lifetimes"),
         stratum_by=lambda wildcards: strata_of(format_of(wildcards))[0],
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -195,7 +195,6 @@ rule draw_charts:
     """Every chart of the report, as Vega-Lite JSON, from the tables alone."""
     input:
         **TABLES_OF_CHARTS,
-        code=code_of("draw_charts"),
     output:
         index="results/{trace}/figures/index.json",
         specs=collect("results/{{trace}}/figures/{name}.vl.json", name=CHARTS),
@@ -212,6 +211,7 @@ rule draw_charts:
     resources:
         **asks_for("draw_charts"),
     params:
+        *code_of("draw_charts"),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
     script:
@@ -226,7 +226,6 @@ for life_format in LIFE_FORMATS:
             f"draw_charts_{life_format}"
         input:
             **TABLES_OF_LIVES,
-            code=code_of("draw_charts"),
         output:
             index="results/{trace}/figures/index.json",
             specs=collect("results/{{trace}}/figures/{name}.vl.json", name=charts_of_lives(life_format)),
@@ -243,6 +242,7 @@ for life_format in LIFE_FORMATS:
         resources:
             **asks_for("draw_charts"),
         params:
+            *code_of("draw_charts"),
             unit=FORMATS[life_format]["unit"],
             synthetic=False,
         script:
@@ -260,7 +260,6 @@ rule measure_sizes:
             )
         ),
         lives="results/{trace}/lives_infra.parquet",
-        code=code_of("measure_sizes"),
     output:
         **analysis(
             "sizes",
@@ -287,6 +286,7 @@ rule measure_sizes:
     resources:
         **asks_for("measure_sizes"),
     params:
+        *code_of("measure_sizes"),
         gives=lambda wildcards: format_of(wildcards)["gives"],
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -304,7 +304,6 @@ rule ask_again:
         correlations="results/{trace}/tables/correlations.csv",
         runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
         mttf="results/{trace}/tables/mttf.csv",
-        code=code_of("ask_again"),
     output:
         **analysis("study1", traces=JOB_TRACES, tables=["study1"], charts=["study1_asked_twice"]),
     log:
@@ -321,6 +320,7 @@ rule ask_again:
     resources:
         **asks_for("ask_again"),
     params:
+        *code_of("ask_again"),
         significance=lookup("correlation/significance", within=config),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -338,7 +338,6 @@ rule summarise:
         validation="results/{trace}/quality/validation.csv",
         without_end="results/{trace}/tables/failures_without_end.csv",
         models="results/{trace}/tables/lifetime_models.csv",
-        code=code_of("summarise"),
     output:
         metrics="results/{trace}/metrics.json",
     log:
@@ -352,6 +351,7 @@ rule summarise:
     resources:
         **asks_for("summarise"),
     params:
+        *code_of("summarise"),
         analyses=lambda wildcards: analyses_of(wildcards.trace),
     script:
         "../../scripts/summarise.py"

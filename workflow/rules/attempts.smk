@@ -6,7 +6,6 @@ rule describe_attempts:
     input:
         jobs="results/{trace}/jobs.parquet",
         attempts="results/{trace}/attempts.parquet",
-        code=code_of("describe_attempts"),
     output:
         **analysis(
             "queueing",
@@ -43,6 +42,7 @@ rule describe_attempts:
     resources:
         **asks_for("describe_attempts"),
     params:
+        *code_of("describe_attempts"),
         window=lambda wildcards: window_of(REGISTRY[wildcards.trace]),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,

@@ -1,11 +1,12 @@
 # Before any job: the configuration is checked, the raw files are found, and the modules of each script are listed.
+import os
 import re
 from functools import cache
 
 import yaml
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
-from study.helpers import helpers
+from study.helpers import helpers, stamps
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
 from study.raw_tables import member_of, on_disk, parts_of, raw_tables, sample_files
@@ -94,9 +95,22 @@ def seen_from_here(path):
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def code_of(script, *modules):
-    """The modules that a script imports, as inputs of its rule: an edited one reruns the rules that use it."""
-    return [local(seen_from_here(file)) for file in helpers(ROOT / "scripts" / f"{script}.py", *modules)]
+def code_of(script, *modules, by_trace=None):
+    """The modules that a script imports, each with what it holds, as parameters of its rule, of which Snakemake keeps
+    account: an edited one reruns the rules that use it. A file that is only newer reruns nothing.
+
+    Beside them the named modules, and those that `by_trace` names for the wildcards of a job.
+    """
+    entry = ROOT / "scripts" / f"{script}.py"
+    always = stamps(ROOT, helpers(entry, *modules))
+    if by_trace is None:
+        return always
+    return [
+        *always,
+        lambda wildcards: [
+            stamp for stamp in stamps(ROOT, helpers(entry, *modules, *by_trace(wildcards))) if stamp not in always
+        ],
+    ]
 
 
 def format_of(wildcards):
@@ -114,9 +128,9 @@ def sources_of_infra_lives(wildcards):
     return {"jobs": "results/{trace}/jobs.parquet"} | of_attempts | of_events
 
 
-def code_with_format(script):
-    """The modules of a script that also calls the trace's format module."""
-    return lambda wildcards: code_of(script, f"ttf.traces.{REGISTRY[wildcards.trace]['format']}")
+def format_module_of(wildcards):
+    """The module of the trace's format."""
+    return [f"ttf.traces.{REGISTRY[wildcards.trace]['format']}"]
 
 
 def mapping_of(wildcards):
@@ -185,8 +199,10 @@ def raw_of(wildcards):
     about = dict(wildcards.items())
     if "part" in about:
         return REGISTRY[about["trace"]]["format"], gigabytes(PARTS[about["trace"]][about["part"]].values())
-    traces = [about["trace"]] if "trace" in about else REGISTRY
-    format = REGISTRY[about["trace"]]["format"] if "trace" in about else None
+    # The pictures of the comparison are in a folder like a trace's.
+    of_one = about.get("trace") in REGISTRY
+    traces = [about["trace"]] if of_one else REGISTRY
+    format = REGISTRY[about["trace"]]["format"] if of_one else None
     return format, gigabytes(file for trace in traces for files in RAW_TABLES[trace].values() for file in files)
 
 
@@ -287,6 +303,17 @@ def analyses_of(trace):
     return [name for name, about in ANALYSES.items() if trace in about["traces"]]
 
 
+def charts_of(trace):
+    """The charts of a trace, those of its analyses after its own, each with its heading in Snakemake's own report."""
+    own = charts_of_lives(REGISTRY[trace]["format"]) if trace in LIFE_TRACES else CHARTS
+    of_analyses = (
+        (Path(spec).name.removesuffix(".vl.json"), theme_of(name))
+        for name in analyses_of(trace)
+        for spec in ANALYSES[name]["outputs"]["specs"]
+    )
+    return *((name, theme_of(name)) for name in own), *of_analyses
+
+
 def written(outputs):
     """The outputs of a rule as plain paths, as its file writes them.
 
@@ -352,33 +379,33 @@ def of_every_trace(pattern):
     return collect(pattern, trace=config["study"])
 
 
-def products():
-    """Every product of every trace but the report, so that one somebody deleted comes back."""
+def of_each(outputs, traces):
+    """The outputs of a rule, a list for each of these traces."""
+    return [[path.format(trace=trace) for path in outputs] for trace in traces]
+
+
+@cache
+def jobs_of_traces():
+    """The products of every job of every trace, those of a job in one list; all but the report."""
     of_all = (rules.ingest, rules.describe_tables, rules.derive_lives, rules.derive_infra_lives)
     of_all += (rules.fit_mttf, rules.summarise)
     of_jobs = (rules.derive_runtimes, rules.split_outcomes, rules.correlate, rules.draw_charts)
-    return (
-        [of_every_trace(written(rule.output)) for rule in of_all]
-        + [collect(written(rule.output), trace=JOB_TRACES) for rule in of_jobs]
-        + list(COMPARISON.values())
-        + list(PICTURES.values())
-        + [collect(written(rules.merge_parts.output), trace=PARTS)]
-        + [collect(written(rules.derive_attempts.output), trace=ATTEMPT_TRACES)]
-        + [collect(written(rules.derive_placements.output), trace=PLACEMENT_TRACES)]
-        + [
-            collect(output, trace=about["traces"])
-            for about in ANALYSES.values()
-            for output in about["outputs"].values()
-        ]
-        + [
-            collect(written(getattr(rules, f"draw_charts_{life_format}").output), trace=traces_with_format(life_format))
-            for life_format in LIFE_FORMATS
-        ]
-    )
+    traces_of_rules = [
+        *((rule, config["study"]) for rule in of_all),
+        *((rule, JOB_TRACES) for rule in of_jobs),
+        (rules.merge_parts, PARTS),
+        (rules.derive_attempts, ATTEMPT_TRACES),
+        (rules.derive_placements, PLACEMENT_TRACES),
+        *((getattr(rules, f"draw_charts_{format}"), traces_with_format(format)) for format in LIFE_FORMATS),
+    ]
+    of_rules = [of_each(written(rule.output), traces) for rule, traces in traces_of_rules]
+    of_analyses = [of_each(paths_in(about["outputs"].values()), about["traces"]) for about in ANALYSES.values()]
+    compared = [paths_in(COMPARISON.values())] if COMPARISON else []
+    return sum(of_rules + of_analyses, []) + compared + list(PICTURES.values())
 
 
-def study_products():
-    """Everything a study gives; a product that somebody deleted comes back, also where the report has no need of it.
+def jobs_of_study():
+    """The products of every job of the study, as above.
 
     The PDF is made when it is asked for; one that is there is kept as new as the page, and is in the manifest.
     """
@@ -386,29 +413,45 @@ def study_products():
     if Path(str(rules.render_pdf.output.pdf)).exists():
         of_the_study += (rules.render_pdf,)
     # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
-    return [path for rule in of_the_study for path in written(rule.output)] + products()
+    return [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 
 def paths_in(nested):
-    """The paths of lists of lists of paths."""
-    return {nested} if isinstance(nested, str) else {path for part in nested for path in paths_in(part)}
+    """The paths of lists of lists of paths, each once."""
+    if isinstance(nested, str):
+        return [nested]
+    return list(dict.fromkeys(path for part in nested for path in paths_in(part)))
+
+
+def one_of_each(jobs):
+    """A product of each job, which stands for all of them: Snakemake looks up each file that it is asked for."""
+    return list(dict.fromkeys(products[0] for products in jobs))
+
+
+def asked_of(jobs):
+    """What asks for all products of these jobs: one of each, and those beside it that somebody deleted."""
+    if STORED:
+        return paths_in(jobs)
+    deleted = [path for first, *others in jobs if os.path.exists(first) for path in others if not os.path.exists(path)]
+    return one_of_each(jobs) + deleted
 
 
 def files_to_publish(*endings):
     """The products with these endings: no table with a row per job or attempt, which are Parquet."""
     return sorted(
-        path for path in paths_in([study_products(), written(rules.write_manifest.output)]) if path.endswith(endings)
+        path for path in paths_in([*jobs_of_study(), written(rules.write_manifest.output)]) if path.endswith(endings)
     )
 
 
 def read_by_report(_):
     """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
-    return sorted(path for path in paths_in(products()) if path.endswith((".csv", ".json")))
+    return sorted(path for path in paths_in(jobs_of_traces()) if path.endswith((".csv", ".json")))
 
 
+@cache
 def tables_of_claims():
     """Trace of the study -> table that a published finding is asked of -> its path, for those that the study has."""
-    made = paths_in(products())
+    made = set(paths_in(jobs_of_traces()))
     asked = {}
     for claim in CLAIMS:
         table = claim.get("quantity", {}).get("table")

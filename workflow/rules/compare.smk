@@ -20,7 +20,6 @@ if COMPARISON:
         input:
             jobs=collect("results/{trace}/jobs.parquet", trace=JOB_TRACES),
             lives=of_every_trace("results/{trace}/lives.parquet"),
-            code=code_of("compare_traces", *sorted({f"ttf.traces.{REGISTRY[trace]['format']}" for trace in JOB_TRACES})),
         output:
             **COMPARISON,
         log:
@@ -35,6 +34,7 @@ if COMPARISON:
         resources:
             **asks_for("compare_traces"),
         params:
+            *code_of("compare_traces", *sorted({f"ttf.traces.{REGISTRY[trace]['format']}" for trace in JOB_TRACES})),
             about={
                 trace: {
                     "format": REGISTRY[trace]["format"],

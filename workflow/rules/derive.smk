@@ -5,7 +5,6 @@ rule derive_share:
     """A share of the jobs of a large trace: what its other tables say of each task, and its tasks of each instance."""
     input:
         raw="results/{trace}/raw",
-        code=code_with_format("derive_share"),
     output:
         temp(directory("results/{trace}/shares/{share}")),
     log:
@@ -25,6 +24,7 @@ rule derive_share:
         partition_rows=config["scatter"]["partition_rows"],
         shares=lambda wildcards: len(SHARES[wildcards.trace]),
     params:
+        *code_of("derive_share", by_trace=format_module_of),
         format=lookup("registry/{trace}/format", within=config),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
@@ -36,7 +36,6 @@ rule derive_runtimes:
     input:
         raw="results/{trace}/raw",
         shares=shares_of_work,
-        code=code_with_format("derive_runtimes"),
     output:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
@@ -55,6 +54,7 @@ rule derive_runtimes:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
+        *code_of("derive_runtimes", by_trace=format_module_of),
         format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         entry=lambda wildcards: reading_of(wildcards),
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
@@ -67,7 +67,6 @@ rule derive_attempts:
     """Every try at a job, in sequence, where the format tells them apart."""
     input:
         raw="results/{trace}/raw",
-        code=code_with_format("derive_attempts"),
     output:
         attempts="results/{trace}/attempts.parquet",
     log:
@@ -82,6 +81,7 @@ rule derive_attempts:
     resources:
         **asks_for("derive_attempts"),
     params:
+        *code_of("derive_attempts", by_trace=format_module_of),
         format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         entry=lambda wildcards: reading_of(wildcards),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
@@ -94,7 +94,6 @@ rule derive_placements:
     input:
         raw="results/{trace}/raw",
         shares=shares_of_work,
-        code=code_with_format("derive_placements"),
     output:
         placements="results/{trace}/placements.parquet",
     log:
@@ -111,6 +110,7 @@ rule derive_placements:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
+        *code_of("derive_placements", by_trace=format_module_of),
         format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
@@ -121,7 +121,6 @@ rule split_outcomes:
     """Every job into one of success, failure, unresolved (running or waiting) and cancelled; totals by outcome."""
     input:
         jobs="results/{trace}/jobs.parquet",
-        code=code_of("split_outcomes"),
     output:
         success="results/{trace}/success.parquet",
         failure="results/{trace}/failure.parquet",
@@ -141,6 +140,8 @@ rule split_outcomes:
     threads: 1
     resources:
         **asks_for("split_outcomes"),
+    params:
+        *code_of("split_outcomes"),
     script:
         "../../scripts/split_outcomes.py"
 
@@ -149,7 +150,6 @@ rule derive_lives:
     """Exposure with its duration and the event that ended it, censored where none did: of jobs, or of components."""
     input:
         branch(lambda wildcards: wildcards.trace in JOB_TRACES, "results/{trace}/jobs.parquet", "results/{trace}/raw"),
-        code=code_with_format("derive_lives"),
     output:
         lives="results/{trace}/lives.parquet",
     log:
@@ -164,6 +164,7 @@ rule derive_lives:
     resources:
         **asks_for("derive_lives"),
     params:
+        *code_of("derive_lives", by_trace=format_module_of),
         format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
         gives=lambda wildcards: format_of(wildcards)["gives"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
@@ -175,7 +176,6 @@ rule derive_infra_lives:
     """A life per attempt, ended where hardware or system software ended it: a requeued job hides no node failure."""
     input:
         unpack(sources_of_infra_lives),
-        code=code_of("derive_infra_lives"),
     output:
         lives="results/{trace}/lives_infra.parquet",
     log:
@@ -190,6 +190,7 @@ rule derive_infra_lives:
     resources:
         **asks_for("derive_infra_lives"),
     params:
+        *code_of("derive_infra_lives"),
         rules=lambda wildcards: infra_failures_of(
             REGISTRY[wildcards.trace], config["infra_failures"], format_of(wildcards)
         ),

@@ -1,57 +1,41 @@
 # The charts as pictures, all of a trace in one process: starting the converter takes longer than most charts.
+from collections import Counter
 
-
-def specs_of(trace):
-    """The charts of a trace as Vega-Lite, those of its analyses after those of the trace itself."""
-    life_format = REGISTRY[trace]["format"]
-    own = charts_of_lives(life_format) if trace in LIFE_TRACES else CHARTS
-    named = [f"results/{trace}/figures/{name}.vl.json" for name in own]
-    return named + [
-        spec.format(trace=trace) for name in analyses_of(trace) for spec in ANALYSES[name]["outputs"]["specs"]
-    ]
-
-
-# Folder of results -> its charts. Which a trace has depends on its format and files, so each has a rule of its own.
-SPECS = {trace: specs_of(trace) for trace in config["study"]}
+# Folder of results -> its charts, each with its heading in Snakemake's own report.
+DRAWN = {trace: charts_of(trace) for trace in config["study"]}
 if COMPARISON:
-    SPECS["comparison"] = COMPARISON["specs"]
+    DRAWN["comparison"] = tuple((name, "Comparison of the traces") for name in COMPARED)
 
+PICTURES = {folder: [f"results/{folder}/figures/{name}.svg" for name, _ in charts] for folder, charts in DRAWN.items()}
 
-def themes_of(folder):
-    """The heading of each chart of an analysis in Snakemake's own report, in the order of SPECS; none: that of its name."""
-    if folder == "comparison":
-        return ["Comparison of the traces"] * len(SPECS[folder])
-    of_analyses = {
-        spec.format(trace=folder): theme_of(name)
-        for name in analyses_of(folder)
-        for spec in ANALYSES[name]["outputs"]["specs"]
-    }
-    return [of_analyses.get(spec) for spec in SPECS[folder]]
+# Which charts a trace has depends on its format and its files, so those with the same have a rule of their own.
+DRAWN_ALIKE = {}
+for folder, charts in DRAWN.items():
+    DRAWN_ALIKE.setdefault((REGISTRY.get(folder, {}).get("format", folder), charts), []).append(folder)
+RULES_OF_FORMAT = Counter(drawn_format for drawn_format, _ in DRAWN_ALIKE)
 
-
-PICTURES = {folder: [spec.replace(".vl.json", ".svg") for spec in specs] for folder, specs in SPECS.items()}
-
-for folder, specs in SPECS.items():
+for (drawn_format, charts), folders in DRAWN_ALIKE.items():
 
     rule:
         name:
-            f"render_figures_{folder}"
+            f"render_figures_{drawn_format}" + (f"_{folders[0]}" if RULES_OF_FORMAT[drawn_format] > 1 else "")
         input:
-            specs=specs,
-            code=code_of("render_figures"),
+            specs=[f"results/{{trace}}/figures/{name}.vl.json" for name, _ in charts],
         output:
-            svgs=[in_report(svg, "chart", theme, folder) for svg, theme in zip(PICTURES[folder], themes_of(folder))],
+            svgs=[in_report(f"results/{{trace}}/figures/{name}.svg", "chart", theme) for name, theme in charts],
         log:
-            f"logs/{folder}/render_figures.log",
+            "logs/{trace}/render_figures.log",
         benchmark:
-            f"benchmarks/{folder}/render_figures.tsv"
+            "benchmarks/{trace}/render_figures.tsv"
+        wildcard_constraints:
+            trace=any_of(folders),
         group:
-            "report" if folder == "comparison" else "analyses"
+            "report" if drawn_format == "comparison" else "analyses"
         conda:
             "../../environment.yml"
         resources:
             **asks_for("render_figures"),
         params:
-            of=folder,
+            *code_of("render_figures"),
         script:
             "../../scripts/render_figures.py"

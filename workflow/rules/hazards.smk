@@ -5,7 +5,6 @@ rule estimate_hazards:
     """Cumulative hazard and incidence, log-rank tests, hazard ratios; survival and time to failure with delayed entry."""
     input:
         lives="results/{trace}/lives.parquet",
-        code=code_of("estimate_hazards"),
     output:
         **analysis(
             "hazards",
@@ -32,6 +31,7 @@ rule estimate_hazards:
     resources:
         **asks_for("estimate_hazards"),
     params:
+        *code_of("estimate_hazards"),
         max_steps=lookup("survival/max_steps", within=config),
         strata=lambda wildcards: strata_of(format_of(wildcards)),
         causes=lambda wildcards: format_of(wildcards).get("causes", []),

@@ -6,7 +6,6 @@ rule ingest:
     input:
         unpack(raw_files_of),
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
-        code=lambda wildcards: code_of("ingest", *reader_of(wildcards)),
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -24,6 +23,7 @@ rule ingest:
     resources:
         **asks_for("ingest"),
     params:
+        *code_of("ingest", by_trace=reader_of),
         members=members_of,
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: reading_of(wildcards),
@@ -37,7 +37,6 @@ rule ingest_part:
     input:
         unpack(raw_files_of_part),
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
-        code=lambda wildcards: code_of("ingest_part", *reader_of(wildcards)),
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
         account="results/{trace}/parts/{part}/row_account.csv",
@@ -58,6 +57,7 @@ rule ingest_part:
     resources:
         **asks_for("ingest_part"),
     params:
+        *code_of("ingest_part", by_trace=reader_of),
         members=lambda wildcards: members_of_parts(wildcards)[wildcards.part],
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: reading_of(wildcards),
@@ -75,7 +75,6 @@ rule merge_parts:
         accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
         quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
-        code=lambda wildcards: code_of("merge_parts", *reader_of(wildcards)),
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -94,6 +93,7 @@ rule merge_parts:
     resources:
         **asks_for("merge_parts"),
     params:
+        *code_of("merge_parts", by_trace=reader_of),
         parts=members_of_parts,
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: reading_of(wildcards),

@@ -16,7 +16,6 @@ rule find_lemon_nodes:
             )
         ),
         lives="results/{trace}/lives_infra.parquet",
-        code=code_of("find_lemon_nodes"),
     output:
         **analysis(
             "lemons",
@@ -38,6 +37,7 @@ rule find_lemon_nodes:
     resources:
         **asks_for("find_lemon_nodes"),
     params:
+        *code_of("find_lemon_nodes"),
         window_days=lookup("lemons/window_days", within=config),
         false_discovery=lookup("lemons/false_discovery", within=config),
         fleet_by=lambda wildcards: strata_of(format_of(wildcards))[0],

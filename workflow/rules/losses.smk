@@ -17,7 +17,6 @@ rule measure_losses:
         ),
         jobs="results/{trace}/jobs.parquet",
         infra_lives="results/{trace}/lives_infra.parquet",
-        code=code_of("measure_losses"),
     output:
         **analysis(
             "lost_work",
@@ -46,6 +45,7 @@ rule measure_losses:
     resources:
         **asks_for("measure_losses"),
     params:
+        *code_of("measure_losses"),
         settings=lookup("lost_work", within=config),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,

@@ -15,7 +15,6 @@ rule reconstruct_occupancy:
         placements="results/{trace}/placements.parquet",
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
-        code=code_of("reconstruct_occupancy"),
     output:
         **analysis(
             "occupancy",
@@ -44,6 +43,7 @@ rule reconstruct_occupancy:
     resources:
         **asks_for("reconstruct_occupancy"),
     params:
+        *code_of("reconstruct_occupancy"),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
     script:

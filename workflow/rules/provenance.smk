@@ -5,9 +5,8 @@ from study.graph import jobs_behind
 rule write_manifest:
     """The manifest: what each product was made of, by which rule and with which parameters, so that all can be checked."""
     input:
-        products=study_products(),
+        products=lambda _: one_of_each(jobs_of_study()),
         project=local(seen_from_here(ROOT / "pyproject.toml")),
-        code=code_of("write_manifest"),
     output:
         manifest="results/manifest.json",
     log:
@@ -20,6 +19,7 @@ rule write_manifest:
         "../../environment.yml"
     threads: 4
     params:
+        *code_of("write_manifest"),
         study=config["study"],
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
         jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT),

@@ -22,7 +22,6 @@ rule write_site_source:
         vega="results/report/source/vega.js",
         charts="results/report/source/charts.js",
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
-        code=code_of("write_site_source"),
     output:
         project=directory("results/report/site-source"),
     log:
@@ -34,6 +33,7 @@ rule write_site_source:
     resources:
         **asks_for("write_site_source"),
     params:
+        *code_of("write_site_source"),
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
     script:
@@ -54,7 +54,6 @@ rule publish_site:
         # It holds run times: with it, the site is another one after every run.
         run_report=[RUN_REPORT] if Path(RUN_REPORT).exists() else [],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
-        code=code_of("publish_site"),
     output:
         site=directory("results/site"),
     log:
@@ -66,6 +65,7 @@ rule publish_site:
     resources:
         **asks_for("publish_site"),
     params:
+        *code_of("publish_site"),
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
     script:
@@ -81,7 +81,6 @@ rule archive_results:
         indexes=lambda _: files_to_publish("index.json"),
         sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
-        code=code_of("archive_results"),
     output:
         archive="results/archive/time-to-failure-results.tar.xz",
     log:
@@ -93,6 +92,7 @@ rule archive_results:
     resources:
         **asks_for("archive_results"),
     params:
+        *code_of("archive_results"),
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
         date=lambda _: published_on(config["publish"], ROOT),

@@ -30,7 +30,6 @@ rule describe_tables:
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
         schema=lambda wildcards: SCHEMAS[wildcards.trace],
-        code=lambda wildcards: code_of("describe_tables", *reader_of(wildcards)),
     output:
         statistics="results/{trace}/quality/statistics.csv",
         validation="results/{trace}/quality/validation.csv",
@@ -49,6 +48,7 @@ rule describe_tables:
     resources:
         **asks_for("describe_tables"),
     params:
+        *code_of("describe_tables", by_trace=reader_of),
         members=members_of,
         reader=lambda wildcards: format_of(wildcards).get("reader"),
         entry=lambda wildcards: mapping_of(wildcards),
@@ -68,7 +68,6 @@ rule measure_drift:
             )
         ),
         jobs="results/{trace}/jobs.parquet",
-        code=code_of("measure_drift"),
     output:
         **analysis("drift", traces=WINDOWS, tables=["drift"], charts=["drift"]),
     log:
@@ -85,6 +84,7 @@ rule measure_drift:
     resources:
         **asks_for("measure_drift"),
     params:
+        *code_of("measure_drift"),
         windows=lambda wildcards: WINDOWS[wildcards.trace],
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         unit=lambda wildcards: format_of(wildcards)["unit"],
@@ -98,7 +98,6 @@ rule check_philly:
     input:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
-        code=code_of("check_philly"),
     output:
         **analysis("philly_checks", traces=traces_with_format("philly"), tables=["zone_evidence", "listed_machines"]),
     log:
@@ -114,5 +113,7 @@ rule check_philly:
     threads: 1
     resources:
         **asks_for("check_philly"),
+    params:
+        *code_of("check_philly"),
     script:
         "../../scripts/check_philly.py"

@@ -13,7 +13,6 @@ rule score_claims:
     input:
         tables=lambda _: [path for tables in tables_of_claims().values() for path in tables.values()],
         claims=local(seen_from_here(ROOT / "config" / "claims.yaml")),
-        code=code_of("score_claims"),
     output:
         scorecard=in_report("results/scorecard.csv", "table", trace="all"),
         implied="results/implied_n.csv",
@@ -28,6 +27,7 @@ rule score_claims:
     resources:
         **asks_for("score_claims"),
     params:
+        *code_of("score_claims"),
         study=config["study"],
         # In the order of the input.
         tables=lambda _: {trace: list(tables) for trace, tables in tables_of_claims().items()},

@@ -3,8 +3,6 @@
 
 rule write_config:
     """The configuration this study was run with: defaults, files and --config merged and checked."""
-    input:
-        code=code_of("write_config"),
     output:
         "results/config.yaml",
     log:
@@ -18,6 +16,7 @@ rule write_config:
     resources:
         **asks_for("write_config"),
     params:
+        *code_of("write_config"),
         text=dump(resolved),
     script:
         "../../scripts/write_config.py"
@@ -25,8 +24,6 @@ rule write_config:
 
 rule bundle_vega:
     """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
-    input:
-        code=code_of("bundle_vega"),
     output:
         vega="results/report/source/vega.js",
     log:
@@ -39,6 +36,8 @@ rule bundle_vega:
         "../../environment.yml"
     resources:
         **asks_for("bundle_vega"),
+    params:
+        *code_of("bundle_vega"),
     script:
         "../../scripts/bundle_vega.py"
 
@@ -58,7 +57,6 @@ rule write_report_source:
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
         templates=[local(path) for path in TEMPLATES],
-        code=code_of("write_report_source"),
     output:
         report="results/report/source/report.qmd",
         traces=of_every_trace("results/report/source/_{trace}.qmd"),
@@ -79,6 +77,7 @@ rule write_report_source:
     resources:
         **asks_for("write_report_source"),
     params:
+        *code_of("write_report_source"),
         study=config["study"],
         about={
             trace: {
@@ -107,7 +106,6 @@ rule render_report:
         charts="results/report/source/charts.js",
         filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
         style=local(seen_from_here(ROOT / "report" / "pandoc.css")),
-        code=code_of("render_report"),
     output:
         page="results/report/index.html",
     log:
@@ -120,6 +118,8 @@ rule render_report:
         "../../environment.yml"
     resources:
         **asks_for("render_report"),
+    params:
+        *code_of("render_report"),
     script:
         "../../scripts/render_report.py"
 
@@ -134,7 +134,6 @@ rule render_pdf:
         tables="results/report/source/tables.lua",
         charts=[svg for svgs in PICTURES.values() for svg in svgs],
         filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
-        code=code_of("render_pdf"),
     output:
         pdf="results/report/report.pdf",
     log:
@@ -145,6 +144,8 @@ rule render_pdf:
         "../../environment.yml"
     resources:
         **asks_for("render_pdf"),
+    params:
+        *code_of("render_pdf"),
     script:
         "../../scripts/render_pdf.py"
 

@@ -6,7 +6,6 @@ rule describe_states:
     input:
         jobs="results/{trace}/jobs.parquet",
         lives="results/{trace}/lives_infra.parquet",
-        code=code_of("describe_states"),
     output:
         **analysis(
             "states",
@@ -28,6 +27,7 @@ rule describe_states:
     resources:
         **asks_for("describe_states"),
     params:
+        *code_of("describe_states"),
         attempts=lambda wildcards: wildcards.trace in ATTEMPT_TRACES,
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,

@@ -28,7 +28,6 @@ rule classify_failures:
             }
         ),
         jobs="results/{trace}/jobs.parquet",
-        code=code_of("classify_failures"),
     output:
         **analysis(
             "taxonomy",
@@ -51,6 +50,7 @@ rule classify_failures:
     resources:
         **asks_for("classify_failures"),
     params:
+        *code_of("classify_failures"),
         taxonomy=TAXONOMY,
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,

@@ -11,7 +11,6 @@ rule plan_ettr:
         # Their waits; components have none.
         unpack(lambda wildcards: {"jobs": "results/{trace}/jobs.parquet"} if wildcards.trace in JOB_TRACES else {}),
         rate="results/{trace}/tables/node_failure_rate.csv",
-        code=code_of("plan_ettr"),
     output:
         **analysis(
             "ettr",
@@ -30,6 +29,7 @@ rule plan_ettr:
     resources:
         **asks_for("plan_ettr"),
     params:
+        *code_of("plan_ettr"),
         ettr=settings_of("ettr", *PLAN_SETTINGS),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -43,7 +43,6 @@ rule measure_ettr:
         jobs="results/{trace}/jobs.parquet",
         lives="results/{trace}/lives_infra.parquet",
         rate="results/{trace}/tables/node_failure_rate.csv",
-        code=code_of("measure_ettr"),
     output:
         **analysis("ettr_measured", traces=ATTEMPT_TRACES, tables=["ettr_measured"], charts=["ettr_measured"]),
     log:
@@ -60,6 +59,7 @@ rule measure_ettr:
     resources:
         **asks_for("measure_ettr"),
     params:
+        *code_of("measure_ettr"),
         ettr=settings_of("ettr", *RUN_SETTINGS),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -69,8 +69,6 @@ rule measure_ettr:
 
 rule recompute_ettr:
     """What the paper on which this rests states about effective training time, and what the formulas here give."""
-    input:
-        code=code_of("recompute_ettr"),
     output:
         reference="results/ettr_reference.csv",
     log:
@@ -83,5 +81,7 @@ rule recompute_ettr:
         "../../environment.yml"
     resources:
         **asks_for("recompute_ettr"),
+    params:
+        *code_of("recompute_ettr"),
     script:
         "../../scripts/recompute_ettr.py"

@@ -7,7 +7,6 @@ rule measure_use:
     """GPU use by job size, outcome and servers, and CPU and memory of the hosts, from telemetry by the minute."""
     input:
         raw="results/{trace}/raw",
-        code=code_of("measure_use"),
     output:
         **analysis(
             "utilisation",
@@ -29,6 +28,7 @@ rule measure_use:
     resources:
         **asks_for("measure_use"),
     params:
+        *code_of("measure_use"),
         tables=lambda wildcards: ["job_log", *(name for name in TELEMETRY if name in RAW_TABLES[wildcards.trace])],
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
@@ -41,7 +41,6 @@ rule measure_epochs:
     input:
         losses=lambda wildcards: source_file(LOSS_LOGS[wildcards.trace]),
         jobs="results/{trace}/jobs.parquet",
-        code=code_of("measure_epochs"),
     output:
         **analysis("epochs", traces=LOSS_LOGS, tables=["epochs", "epochs_summary"], charts=["epochs"]),
     log:
@@ -58,6 +57,7 @@ rule measure_epochs:
     resources:
         **asks_for("measure_epochs"),
     params:
+        *code_of("measure_epochs"),
         unit=lambda wildcards: format_of(wildcards)["unit"],
         synthetic=lambda wildcards: wildcards.trace in GENERATED,
     script:

@@ -1,17 +1,20 @@
 """What Snakemake's graph knows of every job, as plain values."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from study.helpers import stamped
 
 
 def jobs_behind(products: Iterable[str], jobs: Iterable[Any], root: Path) -> list[dict]:
     """The jobs that the products come from, directly or through another product, in the order of their first output.
 
     A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, `code` the
-    modules that its script imports, `script` the file under `root`. Paths stand as the rules write them. What is gone
-    when the study is done, and the jobs that made only that, is left out: it is how the work was divided.
+    modules that its script imports. These and `script` are named from `root`, other paths stand as the rules write
+    them. What is gone when the study is done, and the jobs that made only that, is left out: it is how the work was
+    divided.
     """
     jobs = list(jobs)
     gone = {str(path) for job in jobs for path in job.temp_output}
@@ -26,14 +29,19 @@ def jobs_behind(products: Iterable[str], jobs: Iterable[Any], root: Path) -> lis
 
 
 def _described(job: Any, root: Path, gone: set[str]) -> dict:
-    code = job.input.get("code", [])
-    code = [code] if isinstance(code, str) else [str(path) for path in code]
+    named = dict(job.params.items())
     return {
         "rule": job.rule.name,
         "wildcards": dict(job.wildcards_dict),
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
-        "parameters": dict(job.params.items()),
-        "inputs": sorted({str(path) for path in job.input} - set(code) - gone),
-        "code": sorted(code),
+        "parameters": named,
+        "inputs": sorted({str(path) for path in job.input} - gone),
+        # The parameters without a name, which stand before the others (code_of in workflow/rules/common.smk).
+        "code": sorted(stamped(_flat(job.params[: len(job.params) - len(named)]))),
         "outputs": [str(path) for path in job.output],
     }
+
+
+def _flat(stamps: list[str | list[str]]) -> Iterator[str]:
+    for stamp in stamps:
+        yield from [stamp] if isinstance(stamp, str) else stamp

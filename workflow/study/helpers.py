@@ -1,11 +1,13 @@
-"""Which modules of scripts/ttf an entry script imports, directly or through another: they are inputs of its rule.
+"""Which modules of scripts/ttf an entry script imports, directly or through another: they are parameters of its rule.
 
-Snakemake follows a script, not what it imports; without this an edited helper would rerun nothing.
+Snakemake follows a script, not what it imports; without this an edited helper would rerun nothing. As parameters and
+not as inputs: Snakemake looks up every input of every job, and would be three times as long about a plan.
 """
 
 import ast
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +29,22 @@ def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
             found.add(file)
             pending += _imported(file, root)
     return tuple(sorted(found))
+
+
+@cache
+def stamps(root: Path, files: tuple[Path, ...]) -> list[str]:
+    """Each file by its path under `root` and a digest of what it holds: another text once the file is another."""
+    return [f"{file.relative_to(root)} {_digest(file)}" for file in files]
+
+
+def stamped(stamps: Iterable[str]) -> list[str]:
+    """The paths of these stamps."""
+    return [stamp.rpartition(" ")[0] for stamp in stamps]
+
+
+@cache
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 # A statement that may import a module of ttf, or a relative import. Parsing just these takes a tenth of the time that

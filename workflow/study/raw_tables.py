@@ -112,6 +112,8 @@ def to_fetch(trace: str, entry: dict, files: dict[str, list[str]]) -> dict[str, 
 
 def on_disk(path: str) -> str:
     """The file to look for: a path that goes on behind an archive names a file in it (see ttf.raw_files)."""
+    if not any(f"{ending}/" in path.lower() for ending in ARCHIVES):
+        return path
     for above in Path(path).parents:
         if above.name.lower().endswith(ARCHIVES) and not above.is_dir():
             return path[: -len(str(Path(path).relative_to(above))) - 1]

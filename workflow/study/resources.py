@@ -4,6 +4,7 @@ On one machine nothing is held back by it: it counts where jobs are sent elsewhe
 """
 
 import math
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,12 +15,17 @@ _UNPACKED = 8  # how much larger a table is than its packed file
 
 def gigabytes(paths: Iterable[str]) -> float:
     """The size of raw tables in 10^9 bytes, unpacked; a file that is still to be made or downloaded counts as none."""
-    size = 0
-    for path in {on_disk(path) for path in paths}:
-        file = Path(path)
-        packed = file.name.lower().endswith((*PACKINGS[1:], *ARCHIVES))
-        size += file.stat().st_size * (_UNPACKED if packed else 1) if file.is_file() else 0
-    return size / 1e9
+    # Asked again for each job, as a file may have come meanwhile.
+    return sum(map(_unpacked, {on_disk(path) for path in paths})) / 1e9
+
+
+def _unpacked(path: str) -> int:
+    try:
+        about = Path(path).stat()
+    except OSError:
+        return 0
+    packed = path.lower().endswith((*PACKINGS[1:], *ARCHIVES))
+    return about.st_size * (_UNPACKED if packed else 1) if stat.S_ISREG(about.st_mode) else 0
 
 
 def megabytes(measured: dict, rule: str, trace_format: str | None, raw_gb: float, attempt: int) -> int:

@@ -24,7 +24,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
     digests of its inputs. A product that somebody wrote to after its rule had finished is `edited`.
     """
     made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
-    read = {file for job in jobs for path in [*job["inputs"], *job["code"], *_script(job)] for file in members(path)}
+    read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}
     digests = memory.digests(sorted(read | made_by.keys()))
     edited = {
         file for file, (_, output) in made_by.items() if touched(file, output) and memory.last(file) != digests[file]
@@ -55,7 +55,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
                 "script": job["script"],
                 "parameters": job["parameters"],
                 "inputs": digested(job["inputs"]),
-                "code": digested([*_script(job), *job["code"]]),
+                "code": digested(_code(job)),
                 "outputs": job["outputs"],
             }
             for job in jobs
@@ -75,8 +75,9 @@ def identity(job: dict[str, Any]) -> str:
     return "/".join([*job["wildcards"].values(), job["rule"]])
 
 
-def _script(job: dict[str, Any]) -> list[str]:
-    return [_seen_from_here(CHECKOUT / job["script"])] if job["script"] else []
+def _code(job: dict[str, Any]) -> list[str]:
+    """The script of a job, if it has one, and what that imports."""
+    return [_seen_from_here(CHECKOUT / name) for name in [job["script"], *job["code"]] if name]
 
 
 def _seen_from_here(path: Path) -> str:
