@@ -1,11 +1,12 @@
-"""Whole numbers in order. NumPy sorts one array of integers several times as fast as it finds an order of rows, so
+"""Whole numbers in order. An array of integers is sorted several times as fast as an order of rows is found, so what
 
-what is to be sorted together is packed into one integer wherever 63 bits hold it; else the rows are put in order.
+is to be sorted together is packed into one integer wherever 63 bits hold it; else the rows are put in order.
 """
 
 import numpy as np
+import polars as pl
 
-_ROOM = 2**63
+_BITS = 63
 
 
 def order_by(*columns: np.ndarray) -> np.ndarray:
@@ -13,36 +14,41 @@ def order_by(*columns: np.ndarray) -> np.ndarray:
     rows = columns[0].size
     if not rows:
         return np.zeros(0, np.int64)
-    key, room = np.zeros(rows, np.int64), rows
-    for column in columns:
-        low = int(column.min())
-        width = int(column.max()) - low + 1
-        room *= width
-        if room >= _ROOM:
-            return np.lexsort(columns[::-1])
-        key *= width
-        key += column - low
-    key *= rows
+    lows = [int(column.min()) for column in columns]
+    widths = [(int(column.max()) - low).bit_length() for column, low in zip(columns, lows, strict=True)]
+    of_place = (rows - 1).bit_length()
+    if sum(widths) + of_place > _BITS:
+        return np.lexsort(columns[::-1])
+    key = np.zeros(rows, np.int64)
+    for column, low, bits in zip(columns, lows, widths, strict=True):
+        key <<= bits
+        key += column
+        key -= low
+    key <<= of_place
     key += np.arange(rows)
-    key.sort()
-    key %= rows
-    return key
+    return _ascending(key) & ((1 << of_place) - 1)
 
 
 def sorted_pairs(key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of a key (Int64, not negative) and a whole number, sorted by both: two Int64 arrays of their length."""
     low = int(value.min(initial=0))
     bits = (int(value.max(initial=0)) - low).bit_length()
-    if (int(key.max(initial=0)) + 1) << bits >= _ROOM:
+    if int(key.max(initial=0)).bit_length() + bits > _BITS:
         order = np.lexsort((value, key))
         return key[order], value[order].astype(np.int64)
     packed = key << bits
-    packed += value - low
-    packed.sort()
+    packed += value
+    packed -= low
+    packed = _ascending(packed)
     value = packed & ((1 << bits) - 1)
     value += low
-    packed >>= bits
-    return packed, value
+    return packed >> bits, value
+
+
+def _ascending(values: np.ndarray) -> np.ndarray:
+    """The values in order, not to be written to."""
+    # Of Polars: the sort of NumPy takes four times as long on some processors with AVX-512.
+    return pl.Series(values).sort().to_numpy()
 
 
 def first_of_each(*columns: np.ndarray) -> np.ndarray:
