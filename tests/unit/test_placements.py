@@ -43,7 +43,8 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
     # A time that runs backwards is put aside in ingest: the last instance is not among the rows.
     found = placements_of(pai(TASKS, INSTANCES))
     assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
-    assert found.drop("infra_failure").rows() == [
+    assert found["attempt_id"].to_list() == [0, 1, 0, 0]
+    assert found.drop("infra_failure", "attempt_id").rows() == [
         ("a", "worker", 0, 1, "m1", 110, 150, 40, 500, "failure", 2, True),
         ("b", "ps", 0, 2, "m1", 100, 180, 80, None, "success", 1, True),
         ("a", "worker", 0, 3, "m2", 110, 160, 50, 500, "success", 2, True),
@@ -104,4 +105,5 @@ def test_placements_of_a_real_slurm_add_up_to_its_runs(tmp_path):
     found = sacct.placements({"record": pl.scan_parquet(tmp_path / "record.parquet")}).collect()
     assert found.height == attempts["node_list"].list.len().sum()
     by_run = found.group_by("job_id", "attempt", maintain_order=True).agg("node")
+    assert found.group_by("attempt_id", maintain_order=True).agg("node")["node"].equals(by_run["node"])
     assert by_run["node"].to_list() == attempts.drop_nulls("node_list")["node_list"].to_list()

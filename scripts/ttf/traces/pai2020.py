@@ -61,9 +61,10 @@ def task_totals(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterato
 def placements(raw: dict[str, pl.LazyFrame], of_instances: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
 
-    A task is one attempt: attempt is 0, placement the instance's line in its file. outcome is that of the instance;
-    where its status is blank, of the task. gpu_milli is what the task asked for per instance. An end before the start
-    leaves the run time blank. infra_failure is blank: nothing in the trace tells causes apart.
+    A task is one attempt: attempt is 0, attempt_id the task's place in its table, placement the instance's line in its
+    file. outcome is that of the instance; where its status is blank, of the task. gpu_milli is what the task asked for
+    per instance. An end before the start leaves the run time blank. infra_failure is blank: nothing in the trace tells
+    causes apart.
 
     of_instances: the results of `instance_tasks`.
     """
@@ -83,6 +84,7 @@ def placements(raw: dict[str, pl.LazyFrame], of_instances: Sequence[pl.LazyFrame
                 outcome=outcome_of("status", OUTCOMES),
                 nodes="nodes",
                 own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
+                attempt_id="attempt_id",
             )
         )
 
@@ -92,13 +94,21 @@ def placements(raw: dict[str, pl.LazyFrame], of_instances: Sequence[pl.LazyFrame
 def instance_tasks(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
     """Per instance that a machine is written of what its task says of it, partition by partition, for `placements`.
 
-    Columns: row, its place in the instance table; gpu_milli and task_status of its task; nodes, on how many machines
-    the task's instances were seen. Raises SharedKeyError as `task_totals` does.
+    Columns: row, its place in the instance table; attempt_id, gpu_milli and task_status of its task; nodes, on how
+    many machines the task's instances were seen. Raises SharedKeyError as `task_totals` does.
     """
     split, key = partitions.split, partitions.key(*TASK)
     seen = raw["instance"].with_row_index("row").filter(pl.col("machine").is_not_null())
     parts = [
-        split("task", raw["task"], "job_name", key, "gpu_milli", pl.col("status").alias("task_status")),
+        split(
+            "task",
+            raw["task"].with_row_index("attempt_id"),
+            "job_name",
+            key,
+            "attempt_id",
+            "gpu_milli",
+            pl.col("status").alias("task_status"),
+        ),
         split("instance", seen, "job_name", "row", key, _machine()),
     ]
     for tasks, instances in zip(*parts, strict=True):

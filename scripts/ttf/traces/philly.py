@@ -160,6 +160,7 @@ def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
             gpu_milli="gpu_milli",
             outcome=pl.when("is_last").then("outcome"),
             nodes="nodes",
+            attempt_id=pl.struct("row", "attempt").rle_id(),
         )
     )
 

@@ -230,7 +230,7 @@ def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
     not say what lay where. Of a run on several nodes that infrastructure ended, infra_failure is true for the node that
     the record names as failed and false for the others; blank for all where it names none of them.
     """
-    runs = attempts(raw).drop_nulls("node_list")
+    runs = attempts(raw).with_row_index("attempt_id").drop_nulls("node_list")
     failed_here = pl.col("failed_node") == pl.col("node")
     is_told = failed_here.fill_null(False).any().over("job_id", "attempt")
     return as_placements(
@@ -247,6 +247,7 @@ def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
             "end_s",
             "outcome",
             "nodes",
+            "attempt_id",
             placement=pl.int_range(pl.len(), dtype=pl.Int64).over("job_id", "attempt"),
             gpu_milli=pl.when(pl.len().over("job_id", "attempt") == 1).then("gpu_milli"),
             runtime_s="runtime_s",
