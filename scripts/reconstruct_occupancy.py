@@ -13,8 +13,9 @@ def main(snakemake):
     from ttf.charts.saving import save_charts
     from ttf.stats import occupancy
     from ttf.stats.delay_causes import delay_causes
-    from ttf.stats.holdings import holdings, sweep
+    from ttf.stats.holdings import holdings
     from ttf.stats.server_sharing import server_sharing
+    from ttf.stats.servers import sweep_servers
     from ttf.tables import write_csv
 
     given, output = dict(snakemake.input.items()), snakemake.output
@@ -22,13 +23,9 @@ def main(snakemake):
     attempts = pl.scan_parquet(given["attempts"]) if "attempts" in given else None
     nodes = pl.read_parquet(given["nodes"])
     held = holdings(pl.scan_parquet(given["placements"]), jobs, nodes, attempts)
-    servers = sweep(held, held.node, held.blocks())
-    capacity = occupancy.capacities(held, servers)
-    tables = {
-        "occupancy_basis": occupancy.basis(held, servers, capacity),
-        "server_sharing": server_sharing(held, servers),
-    }
-    over = occupancy.cluster(servers, capacity)
+    servers = sweep_servers(held)
+    tables = {"occupancy_basis": occupancy.basis(held, servers), "server_sharing": server_sharing(servers)}
+    over = occupancy.cluster(held, servers)
     del servers
     tables["occupancy"], tables["fragmentation"] = occupancy.occupancy(over)
     extra = [name for name in ("eligible_s",) if name in jobs.collect_schema().names()]

@@ -4,10 +4,13 @@ import polars as pl
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.stats.delay_causes import delay_causes
-from ttf.stats.holdings import holdings, sweep
-from ttf.stats.occupancy import basis, capacities, cluster, load_over_time, occupancy
+from ttf.stats.holdings import holdings
+from ttf.stats.occupancy import basis, cluster, load_over_time, occupancy
 from ttf.stats.server_sharing import server_sharing
+from ttf.stats.servers import sweep_servers
 
+# Of frames in any order; see `ttf.placements`.
+ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)
 PLACED = ("job_id", "node", "start_s", "end_s", "gpu_milli")
 
 
@@ -15,6 +18,7 @@ def placed(rows, names=PLACED, **more) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema={name: PLACEMENT_COLUMNS[name] for name in names}, orient="row")
     usual = {"attempt": pl.lit(0, pl.Int64), "outcome": pl.lit("success")} | more
     frame = frame.with_columns(**{name: value for name, value in usual.items() if name not in names})
+    frame = frame.with_columns(attempt_id=ATTEMPT_ID)
     blank = [pl.lit(None, dtype).alias(name) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns]
     return frame.with_columns(blank)
 
@@ -38,13 +42,12 @@ def found(placements, jobs=None, nodes=None, attempts=None) -> dict:
     jobs = jobs_of([]) if jobs is None else jobs
     nodes = nodes_of() if nodes is None else nodes
     held = holdings(placements.lazy(), jobs.lazy(), nodes, None if attempts is None else attempts.lazy())
-    servers = sweep(held, held.node, held.blocks())
-    capacity = capacities(held, servers)
-    over = cluster(servers, capacity)
+    servers = sweep_servers(held)
+    over = cluster(held, servers)
     tables = dict(zip(("occupancy", "fragmentation"), occupancy(over), strict=True))
     return tables | {
-        "occupancy_basis": basis(held, servers, capacity),
+        "occupancy_basis": basis(held, servers),
         "load_over_time": load_over_time(over, jobs),
-        "server_sharing": server_sharing(held, servers),
+        "server_sharing": server_sharing(servers),
         "delay_causes": delay_causes(jobs, held, over),
     }

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import polars as pl
 import pytest
+from made_placements import ATTEMPT_ID
 from scipy import stats
 from ttf.charts.figure import Study
 from ttf.charts.lemons import lemon_funnel, lemon_signals, poisson_quantile
@@ -44,7 +45,7 @@ def placed(**columns) -> pl.DataFrame:
         "end_s": pl.lit(DAY),
     }
     frame = frame.with_columns(**{name: value for name, value in usual.items() if name not in frame.columns})
-    frame = frame.with_columns(runtime_s=pl.col("end_s") - pl.col("start_s"))
+    frame = frame.with_columns(attempt_id=ATTEMPT_ID, runtime_s=pl.col("end_s") - pl.col("start_s"))
     blank = {name: pl.lit(None, dtype) for name, dtype in PLACEMENT_COLUMNS.items() if name not in frame.columns}
     return frame.with_columns(**blank).with_columns(pl.col(n).cast(d) for n, d in PLACEMENT_COLUMNS.items())
 

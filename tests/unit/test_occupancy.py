@@ -15,6 +15,7 @@ from ttf.sample import philly
 from ttf.stats import holdings
 from ttf.stats.delay_causes import CAUSES
 from ttf.stats.holdings import spread
+from ttf.stats.servers import are_all_equal
 from ttf.tables import read_csv, write_csv
 
 
@@ -72,6 +73,24 @@ def test_sharing_by_hand():
     assert row(table, group="all")["attempts"] == 2
     assert row(table, group="all")["gpu_hours"] == 60 / 3600
     assert row(table, group=">8")["reason"] == "no attempt of this size"
+
+
+@pytest.mark.parametrize("apart", [1, 2**16, 2**31])
+def test_numbers_that_come_and_go_are_all_equal(apart):
+    """As they are counted one by one, also where they are so far apart that squares would not fit."""
+    draw = np.random.default_rng(5)
+    values = draw.integers(0, 3, 200) * apart
+    leaves = np.cumsum(draw.integers(1, 4, 200)) + np.arange(200)
+    events = sorted([(k, 1, v) for k, v in enumerate(values)] + list(zip(leaves, [-1] * 200, values, strict=True)))
+    there, expected, counts = [], [], []
+    for _, sign, value in events:
+        there.append(value) if sign > 0 else there.remove(value)
+        expected.append(len(set(there)) == 1)
+        counts.append(len(there))
+    _, sign, value = (np.array(column) for column in zip(*events, strict=True))
+    found = are_all_equal(np.array(counts), value, sign, np.arange(400))
+    assert found.tolist() == expected
+    assert 0 < found.sum() < 400
 
 
 def test_parts_of_one_attempt_do_not_share_with_each_other():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.stats.order import first_of_each, last_of_each, numbered, order_by, sorted_pairs
+from ttf.stats.order import distinct, first_of_each, last_of_each, numbered, order_by, sorted_rows
 
 # Narrow ones are packed, wide ones do not fit 63 bits together.
 SPANS = [(-5, 5), (-(2**61), 2**61)]
@@ -28,7 +28,7 @@ def test_order_is_that_of_a_stable_sort(span):
 def test_pairs_are_sorted_by_both(span):
     @given(columns_of(span, 2), st.sampled_from([1, -1, -3]))
     def check(columns, factor):
-        key, value = sorted_pairs(columns[0], columns[1] * factor)
+        key, value = sorted_rows(columns[0], columns[1] * factor)
         assert list(zip(key, value, strict=True)) == sorted(zip(columns[0], columns[1] * factor, strict=True))
 
     check()
@@ -40,6 +40,15 @@ def test_numbers_are_those_of_the_distinct_rows(span):
     def check(columns):
         expected = np.unique(columns, axis=1, return_inverse=True)[1]
         assert numbered(*columns).tolist() == expected.ravel().tolist()
+
+    check()
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_distinct_values_of_several_columns(span):
+    @given(columns_of(span, 2), columns_of(span, 1))
+    def check(columns, others):
+        assert distinct(*columns, *others).tolist() == sorted({*columns.ravel().tolist(), *others.ravel().tolist()})
 
     check()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.stats.order import first_of_each, numbered, sorted_pairs
+from ttf.stats.order import first_of_each, numbered, sorted_rows
 
 MOST_STEPS = 30
 MOST_HALVINGS = 12
@@ -55,7 +55,7 @@ class Lives:
         example[group] = np.arange(group.size)
         self.columns = [column[example] for column in columns]
         self.groups = example.size
-        seconds, code = sorted_pairs(seconds, 2 * group + failed)
+        seconds, code = sorted_rows(seconds, 2 * group + failed)
         failed, group = code % 2 == 1, code // 2
         self.group = group[failed]
         ages, self.starts, ties = np.unique(seconds[failed], return_index=True, return_counts=True)

@@ -127,7 +127,7 @@ def _cause(
     def then(series: np.ndarray, at_first: int) -> np.ndarray:
         return np.concatenate([[at_first], series])[moment]
 
-    total = int(over.capacity_milli.sum())
+    total = over.total()
     is_full = total - then(over.gpus_in_use(), 0) < gpus * GPU
     largest = int(over.capacity_milli.max()) // GPU
 

@@ -1,50 +1,54 @@
-"""GPUs held on servers, and how many are in use at any time, rebuilt from the placements of a trace.
+"""GPUs held on servers, rebuilt from the placements of a trace, and how many of them are in use at any time.
 
-A sweep over the starts and ends of all placements: sorted by server and time, their running sum is what is in use of
-each server. All of it is whole numbers (seconds, milli-GPU), so that the order of the rows plays no part.
+A sweep over starts and ends: sorted by group and time, their running sum is what is in use of each group. All of it is
+whole numbers (seconds, milli-GPU), so that the order of the rows plays no part.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from ttf.stats.order import last_of_each, numbered, order_by, sorted_pairs
+from ttf.stats.order import last_of_each, order_by, sorted_rows
 
 GPU = 1000  # milli-GPU
 # Placements looked at together: whole servers, so that what they take is little and is used again for the next.
-BLOCK_ROWS = 500_000
+BLOCK_ROWS = 100_000
 
 
 @dataclass(frozen=True)
 class Holdings:
     """Every part of an attempt that held GPUs of a server for a known time, as arrays of one length.
 
-    Sorted by node and start. node: place in `nodes`; unit: number of the attempt; account: place in `accounts`, -1 for
-    none; start_s < end_s; gpu_milli > 0. known_milli: what each server holds, 0 where no table says. counts: placements
-    that hold a GPU, those of them without a known time (left out), and those whose GPUs are their attempt's, spread
-    over its servers.
+    node: place in `nodes`; unit: the attempt's number; account: place in `accounts`, -1 for none; start < end, in
+    seconds since first_s; gpu_milli > 0. Of the few bytes that they need: what is reckoned with is to be made Int64.
+    length_s: from first_s to the last end. known_milli: what each server holds, 0 where no table says. counts:
+    placements that hold a GPU, those of them without a known time (left out), and those whose GPUs are their attempt's,
+    spread over its servers.
     """
 
     nodes: list[str]
     known_milli: np.ndarray
     accounts: list[str]
+    first_s: int
+    length_s: int
     node: np.ndarray
     unit: np.ndarray
     account: np.ndarray
-    start_s: np.ndarray
-    end_s: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
     gpu_milli: np.ndarray
     counts: dict[str, int]
 
-    def blocks(self) -> Iterator[slice]:
-        """Rows of about BLOCK_ROWS, whole servers."""
+    def by_server(self) -> Iterator[np.ndarray]:
+        """The rows, server by server: about BLOCK_ROWS at a time, of whole servers."""
+        order = order_by(self.node)
+        ends = np.cumsum(np.bincount(self.node, minlength=len(self.nodes)))
         first = 0
-        while first < self.node.size:
-            last = self.node[min(first + BLOCK_ROWS, self.node.size) - 1]
-            end = int(np.searchsorted(self.node, last, side="right"))
-            yield slice(first, end)
+        while first < order.size:
+            end = int(ends[np.searchsorted(ends, min(first + BLOCK_ROWS, order.size))])
+            yield order[first:end]
             first = end
 
 
@@ -58,57 +62,69 @@ def holdings(
     its part of the attempt's GPUs (see `spread`); without `attempts` it holds none.
     """
     end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect().item()
-    names = ["job_id", "task", "attempt", "node", "start_s", "end_s", "gpu_milli", "outcome"]
+    names = ["job_id", "attempt", "attempt_id", "node", "start_s", "end_s", "gpu_milli", "outcome"]
     parts = placements.select(names).with_columns(spread=pl.lit(False))
     if attempts is not None:
         parts = pl.concat([parts.filter(pl.col("gpu_milli").is_not_null()), spread(parts, attempts)])
     running_to = pl.when(pl.col("outcome") == "running").then(pl.lit(end_of_trace, dtype=pl.Int64))
-    end_s = pl.coalesce("end_s", running_to)
-    parts = parts.filter(pl.col("gpu_milli") > 0).with_columns(end_s=end_s)
+    parts = parts.filter(pl.col("gpu_milli") > 0).with_columns(end_s=pl.coalesce("end_s", running_to))
     is_known = (pl.col("start_s") <= pl.col("end_s")).fill_null(False)
-    counts = (
-        parts.select(placements=pl.len(), left_out=(~is_known).sum(), spread=pl.col("spread").sum())
-        .collect(engine="streaming")
-        .row(0, named=True)
+    is_held = (pl.col("start_s") < pl.col("end_s")).fill_null(False) & pl.col("node").is_not_null()
+    told = parts.select(
+        placements=pl.len(),
+        left_out=(~is_known).sum(),
+        spread=pl.col("spread").sum(),
+        first_s=pl.col("start_s").filter(is_held).min(),
+        last_s=pl.col("end_s").filter(is_held).max(),
+        most=pl.col("gpu_milli").filter(is_held).max(),
     )
+    counts = told.collect(engine="streaming").row(0, named=True)
+    first_s, last_s, most = (counts.pop(name) or 0 for name in ("first_s", "last_s", "most"))
     accounts = jobs.filter(pl.col("account").is_not_null()).select("job_id", "account")
     accounts = accounts.unique("job_id", keep="first", maintain_order=True).collect()
     account = pl.lit(None, dtype=pl.String)
-    held = parts.filter((pl.col("start_s") < pl.col("end_s")).fill_null(False))
+    held = parts.filter(is_held)
     if accounts.height:
         held, account = held.join(accounts.lazy(), on="job_id", how="left", maintain_order="left"), pl.col("account")
-    # Of the machines that hold no GPU, none can be busy.
-    told = nodes.filter(pl.col("gpu_count") > 0).select("node", milli=pl.col("gpu_count") * GPU)
-    told = told.unique("node", keep="first", maintain_order=True)
-    seen = held.select(pl.col("node").unique()).collect(engine="streaming")["node"]
-    every = pl.concat([seen.drop_nulls(), told["node"]]).unique().sort()
     names_of_accounts = accounts["account"].unique().sort()
-    frame = (
-        held.filter(pl.col("node").is_not_null())
-        .select(
-            node=pl.col("node").cast(pl.Enum(every)).to_physical().cast(pl.Int32),
-            account=account.cast(pl.Enum(names_of_accounts)).to_physical().cast(pl.Int32).fill_null(-1),
-            job=pl.col("job_id").cast(pl.Categorical).to_physical(),
-            task=pl.col("task").fill_null("").cast(pl.Categorical).to_physical(),
-            attempt="attempt",
-            start_s="start_s",
-            end_s="end_s",
-            gpu_milli="gpu_milli",
-        )
-        .collect(engine="streaming")
-    )
-    order = order_by(frame["node"].to_numpy(), frame["start_s"].to_numpy())
-    unit = numbered(*(frame[name].to_numpy() for name in ("job", "task", "attempt")))
-    known = pl.DataFrame({"node": every}).join(told, on="node", how="left", maintain_order="left")["milli"]
+    frame = held.select(
+        node=pl.col("node").cast(pl.Categorical),
+        unit="attempt_id",
+        account=account.cast(pl.Enum(names_of_accounts)).to_physical().cast(pl.Int32).fill_null(-1),
+        start=(pl.col("start_s") - first_s).cast(_narrow(last_s - first_s)),
+        end=(pl.col("end_s") - first_s).cast(_narrow(last_s - first_s)),
+        gpu_milli=pl.col("gpu_milli").cast(_narrow(most)),
+    ).collect(engine="streaming")
+    # Of the machines that hold no GPU, none can be busy.
+    known = nodes.filter(pl.col("gpu_count") > 0).select("node", milli=pl.col("gpu_count") * GPU)
+    known = known.unique("node", keep="first", maintain_order=True)
+    every, node = _places(frame["node"], known["node"])
+    known = pl.DataFrame({"node": every}).join(known, on="node", how="left", maintain_order="left")
     return Holdings(
         every.to_list(),
-        known.fill_null(0).to_numpy(),
+        known["milli"].fill_null(0).to_numpy(),
         names_of_accounts.to_list(),
-        frame["node"].to_numpy()[order],
-        unit[order],
-        *(frame[name].to_numpy()[order] for name in ("account", "start_s", "end_s", "gpu_milli")),
+        first_s,
+        last_s - first_s,
+        node,
+        *(frame[name].to_numpy() for name in ("unit", "account", "start", "end", "gpu_milli")),
         counts,
     )
+
+
+def _narrow(most: int) -> type[pl.DataType]:
+    """A type for whole numbers from 0 to `most`."""
+    return pl.Int32 if most < 2**31 else pl.Int64
+
+
+def _places(names: pl.Series, others: pl.Series) -> tuple[pl.Series, np.ndarray]:
+    """(every name of a Categorical series and of another, sorted; the place there of each of the first)."""
+    seen = names.unique()
+    every = pl.concat([seen.cast(pl.String), others]).unique().sort()
+    code = seen.to_physical().to_numpy()
+    place_of = np.zeros(int(code.max(initial=0)) + 1, np.int32)
+    place_of[code] = every.search_sorted(seen.cast(pl.String)).to_numpy()
+    return every, place_of[names.to_physical().to_numpy()]
 
 
 def spread(parts: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
@@ -163,21 +179,18 @@ class Sweep:
         return found
 
 
-def sweep(held: Holdings, group: np.ndarray, blocks: Iterable[slice] = (slice(None),)) -> Sweep:
-    """In use by group (of each holding; -1: in none). blocks: rows of whole groups, in the order of the groups."""
-    first_s = int(held.start_s.min(initial=2**62))
-    width = int(held.end_s.max(initial=first_s)) - first_s + 1
-    found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-    for rows in blocks:
-        inside = group[rows] >= 0
-        base, gpu = group[rows][inside].astype(np.int64) * width - first_s, held.gpu_milli[rows][inside]
-        key = np.concatenate([base + held.start_s[rows][inside], base + held.end_s[rows][inside]])
-        found.append(running(key, np.concatenate([gpu, -gpu])))
-    return Sweep(first_s, width, *map(np.concatenate, zip(*found, strict=True)))
+def sweep(held: Holdings, group: np.ndarray) -> Sweep:
+    """In use by group (of each holding; -1: in none)."""
+    inside = group >= 0
+    gpu = held.gpu_milli[inside].astype(np.int64)
+    width = held.length_s + 1
+    base = group[inside].astype(np.int64) * width
+    key = np.concatenate([base + held.start[inside], base + held.end[inside]])
+    return Sweep(held.first_s, width, *running(key, np.concatenate([gpu, -gpu])))
 
 
 def running(key: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct keys (Int64, not negative), ascending, and the sum of all changes up to each."""
-    key, change = sorted_pairs(key, change)
+    """The distinct keys, ascending, and the sum of all changes up to each."""
+    key, change = sorted_rows(key, change)
     last = last_of_each(key)
     return key[last], np.cumsum(change, out=change)[last]

@@ -1,18 +1,20 @@
 """How full the servers of a cluster were, by load and over time. After Jeon et al. (ATC 2019).
 
-What is in use of each server (`ttf.stats.holdings.sweep`), sorted by time: the running sums of what each change does
-are counts over the cluster. All of it is whole numbers (seconds, milli-GPU), divided last.
+The changes of what is in use of each server (`ttf.stats.servers`), sorted by time: the running sums of what each of
+them does are counts over the cluster. All of it is whole numbers (seconds, milli-GPU), divided last.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from ttf.jobs import whole_gpus
-from ttf.stats.exact import dot, group_sums
-from ttf.stats.holdings import GPU, Holdings, Sweep, running
-from ttf.stats.order import first_of_each, order_by
+from ttf.stats.exact import group_sums
+from ttf.stats.holdings import GPU, Holdings, running
+from ttf.stats.order import distinct, first_of_each, sorted_rows
+from ttf.stats.servers import Servers, free_of, is_empty, state_of
 
 BINS = 10
 # The load that Jeon et al. are quoted for.
@@ -24,6 +26,8 @@ MOST_FREE = 64
 # Lengths of a step of load_over_time, from a minute on; the shortest that gives at most MOST_STEPS.
 STEPS_S = (60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000)
 MOST_STEPS = 150
+# Moments of the cluster looked at together.
+BLOCK_MOMENTS = 1 << 16
 NOTHING_HELD = "no placement held a GPU for a known time"
 
 BASIS_SCHEMA = {
@@ -76,102 +80,82 @@ LOAD_SCHEMA = {
 class Cluster:
     """The servers of a cluster over time. times_s: the moments at which what is in use of any server changes.
 
-    Of each change, in the order of time: what is in use of its server before and after, at most what the server holds.
-    from_row: the first change of each of times_s. Before the first of them every server is empty.
+    stretches: from each of them to the next, into how many the starts and ends of placements divide the time. Of each
+    change, in the order of time: the state of its server before and after (`ttf.stats.servers.state_of`); from_row: the
+    first change of each of times_s. Before the first of them every server is empty.
     """
 
     capacity_milli: np.ndarray
     times_s: np.ndarray
+    stretches: np.ndarray
     from_row: np.ndarray
     before: np.ndarray
     after: np.ndarray
-    holds: np.ndarray
 
     def gpus_in_use(self) -> np.ndarray:
         """Milli-GPU in use from each of times_s on."""
-        return self._sums(self.after - self.before, 0)
-
-    def servers_empty(self) -> np.ndarray:
-        return self._sums(_less(self.after == 0, self.before == 0), self.capacity_milli.size)
-
-    def servers_full(self) -> np.ndarray:
-        return self._sums(_less(self.after == self.holds, self.before == self.holds), 0)
+        return self.total() - self.sums(free_of)
 
     def servers_with(self, gpus: int) -> np.ndarray:
         """Servers with so many free GPUs or more."""
-        now, was = (self.holds - in_use >= gpus * GPU for in_use in (self.after, self.before))
-        return self._sums(_less(now, was), int((self.capacity_milli >= gpus * GPU).sum()))
+        return self.sums(lambda state: free_of(state) >= gpus * GPU)
 
     def free_in(self, gpus: int) -> np.ndarray:
         """Free milli-GPU of the servers with so many free GPUs or more."""
-        enough = self.capacity_milli >= gpus * GPU
-        now, was = (
-            np.where(self.holds - in_use >= gpus * GPU, self.holds - in_use, 0) for in_use in (self.after, self.before)
-        )
-        return self._sums(now - was, int(self.capacity_milli[enough].sum()))
+        return self.sums(lambda state: np.where(free_of(state) >= gpus * GPU, free_of(state), 0))
 
-    def free_in_empty(self) -> np.ndarray:
-        """Free milli-GPU of the servers of which nothing is in use."""
-        now, was = (np.where(in_use == 0, self.holds, 0) for in_use in (self.after, self.before))
-        return self._sums(now - was, int(self.capacity_milli.sum()))
+    def total(self) -> int:
+        """Milli-GPU of all servers."""
+        return int(self.capacity_milli.sum())
 
-    def _sums(self, change: np.ndarray, at_first: int) -> np.ndarray:
-        if not change.size:
-            return np.zeros(0, np.int64)
-        sums = np.add.reduceat(change, self.from_row, dtype=np.int64)
-        sums[0] += at_first
-        return np.cumsum(sums, out=sums)
-
-
-def _less(now: np.ndarray, was: np.ndarray) -> np.ndarray:
-    return now.view(np.int8) - was.view(np.int8)
+    def sums(self, value: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Of a value of a server's state: its sum over the servers from each of times_s on, Int64."""
+        found = np.zeros(self.times_s.size, np.int64)
+        now = int(value(state_of(self.capacity_milli, self.capacity_milli)).sum())
+        ends = np.append(self.from_row[1:], self.before.size)
+        for first in range(0, found.size, BLOCK_MOMENTS):
+            moments = slice(first, first + BLOCK_MOMENTS)
+            rows = slice(self.from_row[first], ends[moments][-1])
+            change = np.subtract(value(self.after[rows]), value(self.before[rows]), dtype=np.int64)
+            found[moments] = now + np.cumsum(change, out=change)[ends[moments] - 1 - rows.start]
+            now = found[moments][-1]
+        return found
 
 
-def capacities(held: Holdings, servers: Sweep) -> np.ndarray:
-    """Milli-GPU of each server: what a table says, else the most ever in use at once, rounded up to whole GPUs."""
-    seen = -(-servers.highest(len(held.nodes)) // GPU) * GPU
-    return np.where(held.known_milli > 0, held.known_milli, seen)
-
-
-def cluster(servers: Sweep, capacity_milli: np.ndarray) -> Cluster:
-    """The servers over time, from what is in use of each (`sweep` by node)."""
-    node = servers.key // servers.width
-    size = np.int32 if capacity_milli.max(initial=0) < 2**31 else np.int64
-    holds = capacity_milli.astype(size)[node]
-    time = servers.key - node * servers.width
-    del node
-    after = np.minimum(servers.in_use_milli, holds).astype(size)
-    before = np.zeros_like(after)
-    before[1:] = after[:-1]  # 0 at the end of a server, so that the next begins with 0
-    order = order_by(time)
-    time = time[order]
+def cluster(held: Holdings, servers: Servers) -> Cluster:
+    """The servers over time."""
+    time, before, after = sorted_rows(*map(np.concatenate, zip(*servers.changes, strict=True)))
     from_row = first_of_each(time)
-    times_s = time[from_row] + servers.first_s
-    del time
-    return Cluster(capacity_milli, times_s, from_row, before[order], after[order], holds[order])
+    times = time[from_row]
+    begun = np.searchsorted(distinct(held.start, held.end), times)
+    size = np.int32 if servers.capacity_milli.max(initial=0) < 2**30 else np.int64
+    return Cluster(
+        servers.capacity_milli,
+        times + held.first_s,
+        np.diff(begun),
+        from_row,
+        before.astype(size),
+        after.astype(size),
+    )
 
 
-def basis(held: Holdings, servers: Sweep, capacity_milli: np.ndarray) -> pl.DataFrame:
+def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
     """What the occupancy rests on, BASIS_SCHEMA, one row.
 
     servers_by_use: those whose GPUs no table tells. gpus: whole ones of all servers, all the time, as nothing says when
     a server came or went. above_capacity_share: of the GPU time, what exceeds what the servers hold; it is cut off.
     """
-    row = {name: held.counts[name] for name in ("placements", "left_out", "spread")}
-    if not held.start_s.size:
-        row |= {"servers": len(held.nodes), "gpus": int(held.known_milli.sum()) // GPU, "reason": NOTHING_HELD}
-        return pl.DataFrame([{name: row.get(name) for name in BASIS_SCHEMA}], schema=BASIS_SCHEMA)
-    length = np.diff(servers.key, append=servers.key[-1])
-    # From the last moment of a server to the first of the next, nothing is in use.
-    above = np.maximum(servers.in_use_milli - capacity_milli[servers.key // servers.width], 0)
-    row |= {
-        "servers": int((capacity_milli > 0).sum()),
-        "servers_by_use": int((held.known_milli == 0).sum()),
-        "gpus": int(capacity_milli.sum()) // GPU,
-        "above_capacity_share": dot(above, length) / dot(servers.in_use_milli, length),
-        "start_s": servers.first_s,
-        "end_s": int(held.end_s.max()),
-    }
+    row = held.counts | {"gpus": int(servers.capacity_milli.sum()) // GPU}
+    if held.start.size:
+        row |= {
+            "servers": int((servers.capacity_milli > 0).sum()),
+            "servers_by_use": int((held.known_milli == 0).sum()),
+            "above_capacity_share": servers.above_milli_s / servers.in_use_milli_s,
+            "start_s": held.first_s,
+            "end_s": held.first_s + held.length_s,
+        }
+    else:
+        row |= {"servers": len(held.nodes), "reason": NOTHING_HELD}
     return pl.DataFrame([{name: row.get(name) for name in BASIS_SCHEMA}], schema=BASIS_SCHEMA)
 
 
@@ -179,10 +163,9 @@ class _ByLoad:
     """Sums over the time at each tenth of the load, and over all of it (the last)."""
 
     def __init__(self, over: Cluster, in_use: np.ndarray):
-        total = int(over.capacity_milli.sum())
         self.length = np.diff(over.times_s)
-        self.tenth = np.minimum(in_use[:-1] * BINS // max(total, 1), BINS - 1)
-        counts = np.bincount(self.tenth, minlength=BINS).tolist()
+        self.tenth = np.minimum(in_use[:-1] * BINS // max(over.total(), 1), BINS - 1)
+        counts = group_sums(self.tenth, over.stretches, BINS).tolist()
         self.names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS} %" for k in range(BINS)] + ["all"]
         self.n = [*counts, sum(counts)]
         self.time_s = [*group_sums(self.tenth, self.length, BINS).tolist(), int(self.length.sum())]
@@ -203,21 +186,21 @@ class _ByLoad:
 def occupancy(over: Cluster) -> tuple[pl.DataFrame, pl.DataFrame]:
     """(OCCUPANCY_SCHEMA, FRAGMENTATION_SCHEMA): time-weighted means by tenth of the load, and over all the time.
 
-    load: GPUs in use as a share of all; 10-20 % is from 10 to below 20 %. n: stretches without a change. A server is
-    empty, full (all of its GPUs in use) or partly used. largest_free_gpus: whole free GPUs of the server with the most,
-    at most MOST_FREE. Fragmentation, for free_at_least of LEVELS and `whole server` (nothing of it in use):
-    free_gpus_share is the share of the free GPUs that are in servers with so many free, placeable_time_share the share
-    of the time that there is such a server. A load that never was has a reason.
+    load: GPUs in use as a share of all; 10-20 % is from 10 to below 20 %. n: stretches in which no placement starts or
+    ends. A server is empty, full (all of its GPUs in use) or partly used. largest_free_gpus: whole free GPUs of the
+    server with the most, at most MOST_FREE. Fragmentation, for free_at_least of LEVELS and `whole server` (nothing of
+    it in use): free_gpus_share is the share of the free GPUs that are in servers with so many free,
+    placeable_time_share the share of the time that there is such a server. A load that never was has a reason.
     """
     if over.times_s.size == 0:
         return pl.DataFrame(schema=OCCUPANCY_SCHEMA), pl.DataFrame(schema=FRAGMENTATION_SCHEMA)
     in_use = over.gpus_in_use()
     by_load = _ByLoad(over, in_use)
-    total, servers = int(over.capacity_milli.sum()), over.capacity_milli.size
+    total, servers = over.total(), over.capacity_milli.size
     used = by_load.sums(in_use)
     free = [total * time_s - of_it for time_s, of_it in zip(by_load.time_s, used, strict=True)]
-    empty_count = over.servers_empty()
-    empty, full = by_load.sums(empty_count), by_load.sums(over.servers_full())
+    empty_count = over.sums(is_empty)
+    empty, full = by_load.sums(empty_count), by_load.sums(over.sums(lambda state: state == 0))
     levels = min(int(over.capacity_milli.max()) // GPU, MOST_FREE)
     largest_free = np.zeros(over.times_s.size, np.int64)
     for gpus in range(1, levels + 1):
@@ -227,7 +210,7 @@ def occupancy(over: Cluster) -> tuple[pl.DataFrame, pl.DataFrame]:
     placeable = {str(gpus): at_least[:, gpus].tolist() for gpus in range(1, levels + 1)}
     placeable["whole server"] = by_load.times((empty_count > 0).astype(np.int8), 1)[:, 1].tolist()
     free_in = {str(gpus): by_load.sums(over.free_in(gpus)) for gpus in LEVELS}
-    free_in["whole server"] = by_load.sums(over.free_in_empty())
+    free_in["whole server"] = by_load.sums(over.sums(lambda state: free_of(state) * is_empty(state)))
     rows, pieces = [], []
     for k, (name, time_s, n) in enumerate(zip(by_load.names, by_load.time_s, by_load.n, strict=True)):
         row = {"load": name, "time_s": time_s, "n": n, "time_share": time_s / by_load.time_s[-1]}
@@ -270,7 +253,7 @@ def load_over_time(over: Cluster, jobs: pl.DataFrame) -> pl.DataFrame:
     in_use = over.gpus_in_use()
     used = np.diff(_integral(over.times_s, in_use, edges))
     run, wait = (np.diff(_integral(*_number_of(*spans), edges)) for spans in _spans(jobs))
-    total = int(over.capacity_milli.sum())
+    total = over.total()
     rows = []
     for k, (start, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
         from_, to = np.searchsorted(over.times_s, start, "right") - 1, np.searchsorted(over.times_s, end)

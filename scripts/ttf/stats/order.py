@@ -3,6 +3,8 @@
 is to be sorted together is packed into one integer wherever 63 bits hold it; else the rows are put in order.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -11,44 +13,47 @@ _BITS = 63
 
 def order_by(*columns: np.ndarray) -> np.ndarray:
     """The places of the rows sorted by integer columns of one length, the first before the others; equal rows stay."""
-    rows = columns[0].size
-    if not rows:
-        return np.zeros(0, np.int64)
-    lows = [int(column.min()) for column in columns]
-    widths = [(int(column.max()) - low).bit_length() for column, low in zip(columns, lows, strict=True)]
-    of_place = (rows - 1).bit_length()
-    if sum(widths) + of_place > _BITS:
+    columns_and_place = [*columns, np.arange(columns[0].size)]
+    ranges = [_range(column) for column in columns_and_place]
+    if sum(bits for _, bits in ranges) > _BITS:
         return np.lexsort(columns[::-1])
-    key = np.zeros(rows, np.int64)
-    for column, low, bits in zip(columns, lows, widths, strict=True):
-        key <<= bits
-        key += column
-        key -= low
-    key <<= of_place
-    key += np.arange(rows)
-    return _ascending(key) & ((1 << of_place) - 1)
+    return _sorted(columns_and_place, ranges) & _mask(ranges[-1][1])
 
 
-def sorted_pairs(key: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of a key (Int64, not negative) and a whole number, sorted by both: two Int64 arrays of their length."""
-    low = int(value.min(initial=0))
-    bits = (int(value.max(initial=0)) - low).bit_length()
-    if int(key.max(initial=0)).bit_length() + bits > _BITS:
-        order = np.lexsort((value, key))
-        return key[order], value[order].astype(np.int64)
-    packed = key << bits
-    packed += value
-    packed -= low
-    packed = _ascending(packed)
-    value = packed & ((1 << bits) - 1)
-    value += low
-    return packed >> bits, value
+def sorted_rows(*columns: np.ndarray) -> list[np.ndarray]:
+    """Integer columns of one length, their rows sorted by the first before the others: Int64 arrays."""
+    ranges = [_range(column) for column in columns]
+    if sum(bits for _, bits in ranges) > _BITS:
+        order = np.lexsort(columns[::-1])
+        return [column[order].astype(np.int64) for column in columns]
+    rows, found = _sorted(columns, ranges), []
+    for low, bits in reversed(ranges):
+        values = rows & _mask(bits)
+        values += low
+        found.append(values)
+        rows = rows >> bits
+    return found[::-1]
 
 
-def _ascending(values: np.ndarray) -> np.ndarray:
-    """The values in order, not to be written to."""
+def _range(column: np.ndarray) -> tuple[int, int]:
+    """(least value, bits that hold any value less that)."""
+    low = int(column.min()) if column.size else 0
+    return low, (int(column.max(initial=low)) - low).bit_length()
+
+
+def _mask(bits: int) -> int:
+    return (1 << bits) - 1
+
+
+def _sorted(columns: Sequence[np.ndarray], ranges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """The rows, each packed into one integer, in order; not to be written to."""
+    rows = np.zeros(columns[0].size, np.int64)
+    for column, (low, bits) in zip(columns, ranges, strict=True):
+        rows <<= bits
+        rows += column
+        rows -= low
     # Of Polars: the sort of NumPy takes four times as long on some processors with AVX-512.
-    return pl.Series(values).sort().to_numpy()
+    return pl.Series(rows).sort().to_numpy()
 
 
 def first_of_each(*columns: np.ndarray) -> np.ndarray:
@@ -65,6 +70,21 @@ def last_of_each(ascending: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)[: ascending.size])
 
 
+def distinct(*columns: np.ndarray) -> np.ndarray:
+    """The values that are in any of the integer columns, ascending."""
+    columns = tuple(column for column in columns if column.size)
+    if not columns:
+        return np.zeros(0, np.int64)
+    low = min(int(column.min()) for column in columns)
+    room = max(int(column.max()) for column in columns) - low + 1
+    if _is_wide(room, sum(column.size for column in columns)):
+        return np.unique(np.concatenate(columns))
+    is_there = np.zeros(room, bool)
+    for column in columns:
+        is_there[column - low] = True
+    return np.flatnonzero(is_there) + low
+
+
 def numbered(*columns: np.ndarray) -> np.ndarray:
     """A number from 0 on, none left out, per distinct row of integer columns of one length, in the rows' order."""
     number, count = np.zeros(columns[0].size, np.int64), 1
@@ -78,10 +98,15 @@ def _without_gaps(values: np.ndarray) -> tuple[np.ndarray, int]:
     """(the place of each value among the distinct ones, how many of these there are)."""
     low = int(values.min(initial=0))
     room = int(values.max(initial=0)) - low + 1
-    if room > 16 * values.size + 1024:
-        distinct, place = np.unique(values, return_inverse=True)
-        return place, distinct.size
+    if _is_wide(room, values.size):
+        found, place = np.unique(values, return_inverse=True)
+        return place, found.size
     is_there = np.zeros(room, bool)
     is_there[values - low] = True
     place = np.cumsum(is_there, dtype=np.int64)
     return place[values - low] - 1, max(int(place[-1]), 1)
+
+
+def _is_wide(room: int, values: int) -> bool:
+    """Whether a flag for each number that there might be takes more than to sort the values."""
+    return room > 16 * values + 1024

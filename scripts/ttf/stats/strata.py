@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from ttf.stats.order import last_of_each, sorted_pairs
+from ttf.stats.order import last_of_each, sorted_rows
 
 NO_LIFE = "no life with a known duration"
 
@@ -111,7 +111,7 @@ def times_by_stratum(
     # A stratum's durations lie in a stretch of its own, and so do its entries.
     width = int(seconds.max(initial=0)) + 1
     offset = stratum * width
-    key, hit = sorted_pairs(offset + seconds, hit)
+    key, hit = sorted_rows(offset + seconds, hit)
     last = last_of_each(key)
     key, ended, events = key[last], np.diff(last, prepend=-1), np.diff(np.cumsum(hit)[last], prepend=0)
     entries = np.sort((offset + late)[late > 0])
