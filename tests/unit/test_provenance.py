@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from snakemake.iocontainers import Params
+from snakemake.iocontainers import InputFiles, Params
 from study.graph import jobs_behind
 from ttf.errors import StudyError
 from ttf.provenance import digests
@@ -303,8 +303,11 @@ def test_versions_of_what_the_project_names(tmp_path):
 
 
 def test_jobs_behind_products():
-    def of_graph(rule, output, script="../../scripts/a.py", code=(), **inputs):
-        given = [path for paths in inputs.values() for path in ([paths] if isinstance(paths, str) else paths)]
+    def of_graph(rule, *output, script="../../scripts/a.py", code=(), **inputs):
+        given = InputFiles()
+        for name, paths in inputs.items():
+            given.extend(paths)
+            given._set_name(name, len(given) - len(paths), len(given))
         params = Params([*code, 3])
         params._add_name("most")
 
@@ -316,21 +319,23 @@ def test_jobs_behind_products():
             wildcards_dict={},
             params=params,
             input=given,
-            output=[output],
-            temp_output={output} if "shares" in output else set(),
+            output=output,
+            temp_output={path for path in output if "shares" in path},
         )
 
     stamp = "scripts/ttf/m.py 0a1b"
     graph = [
-        of_graph("last", "results/c", made="results/b"),
-        of_graph("other", "results/d", made="results/a"),
+        of_graph("last", "results/c", made=["results/b"], one_of_each=["results/d.csv"]),
+        of_graph("other", "results/d.csv", "results/e.csv", "results/f.svg", made=["results/a"]),
+        of_graph("nobody's", "results/g", made=["results/a"]),
         of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code=[stamp]),
         # Of how the work was divided nothing is said.
-        of_graph("share", "results/shares/1", made="results/a"),
-        of_graph("first", "results/a", raw="raw.csv", code=[stamp, ["scripts/ttf/k.py 2c"]]),
+        of_graph("share", "results/shares/1", made=["results/a"]),
+        of_graph("first", "results/a", raw=["raw.csv"], code=[stamp, ["scripts/ttf/k.py 2c"]]),
     ]
     found = jobs_behind(["results/c"], graph, Path("/checkout"))
-    assert [about["rule"] for about in found] == ["first", "middle", "last"]
+    assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
+    assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"], "one stands for all of its ending"
     assert found[1] == {
         "rule": "middle",
         "wildcards": {},

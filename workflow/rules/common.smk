@@ -19,6 +19,8 @@ ROOT = WORKFLOW.parent
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
 FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
+# Raw tables below this are read in a moment by one thread.
+SMALL_GB = 0.05
 MEASURED = yaml.safe_load((WORKFLOW / "resources.yaml").read_text(encoding="utf-8"))
 
 try:
@@ -204,6 +206,11 @@ def raw_of(wildcards):
     traces = [about["trace"]] if of_one else REGISTRY
     format = REGISTRY[about["trace"]]["format"] if of_one else None
     return format, gigabytes(file for trace in traces for files in RAW_TABLES[trace].values() for file in files)
+
+
+def threads_by_size(most):
+    """As many threads as help: of a small trace two jobs side by side are done before one that has all cores."""
+    return lambda wildcards: most if raw_of(wildcards)[1] > SMALL_GB else 1
 
 
 def asks_for(rule):
@@ -444,8 +451,16 @@ def files_to_publish(*endings):
 
 
 def read_by_report(_):
-    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
-    return sorted(path for path in paths_in(jobs_of_traces()) if path.endswith((".csv", ".json")))
+    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text.
+
+    On a disk one of each job and ending stands for all. Snakemake takes a checksum of every input for every output.
+    """
+    texts = [
+        [path for path in products if path.endswith(ending)]
+        for products in jobs_of_traces()
+        for ending in (".csv", ".json")
+    ]
+    return sorted(paths_in(texts) if STORED else one_of_each(filter(None, texts)))
 
 
 @cache

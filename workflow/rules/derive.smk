@@ -48,7 +48,7 @@ rule derive_runtimes:
         trace=any_of(JOB_TRACES),
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: threads_by_size(8)
     resources:
         **asks_for("derive_runtimes"),
         # No parameter: how the rows are divided is no part of what they say.
@@ -77,7 +77,7 @@ rule derive_attempts:
         trace=any_of(ATTEMPT_TRACES),
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: threads_by_size(8)
     resources:
         **asks_for("derive_attempts"),
     params:

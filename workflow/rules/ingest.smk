@@ -19,7 +19,7 @@ rule ingest:
         trace=any_of([trace for trace in config["study"] if trace not in PARTS]),
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: threads_by_size(8)
     resources:
         **asks_for("ingest"),
     params:
@@ -89,7 +89,7 @@ rule merge_parts:
         trace=any_of(PARTS),
     conda:
         "../../environment.yml"
-    threads: 8
+    threads: threads_by_size(8)
     resources:
         **asks_for("merge_parts"),
     params:

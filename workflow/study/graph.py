@@ -23,19 +23,30 @@ def jobs_behind(products: Iterable[str], jobs: Iterable[Any], root: Path) -> lis
     while pending:
         job = jobs_by_output.get(pending.pop())
         if job is not None and job not in found:
-            found[job] = _described(job, root, gone)
-            pending += map(str, job.input)
+            given = {str(path) for path in job.input} | _stood_for(job, jobs_by_output)
+            found[job] = _described(job, root, given - gone)
+            pending += given
     return sorted(found.values(), key=lambda job: job["outputs"])
 
 
-def _described(job: Any, root: Path, gone: set[str]) -> dict:
+def _stood_for(job: Any, jobs_by_output: dict[str, Any]) -> set[str]:
+    """What a job was given by inputs named `one_of_each`: all products of their jobs that have the same ending."""
+    return {
+        str(path)
+        for one in job.input.get("one_of_each", [])
+        for path in jobs_by_output[str(one)].output
+        if Path(path).suffix == Path(one).suffix
+    }
+
+
+def _described(job: Any, root: Path, inputs: set[str]) -> dict:
     named = dict(job.params.items())
     return {
         "rule": job.rule.name,
         "wildcards": dict(job.wildcards_dict),
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
         "parameters": named,
-        "inputs": sorted({str(path) for path in job.input} - gone),
+        "inputs": sorted(inputs),
         # The parameters without a name, which stand before the others (code_of in workflow/rules/common.smk).
         "code": sorted(stamped(_flat(job.params[: len(job.params) - len(named)]))),
         "outputs": [str(path) for path in job.output],
