@@ -14,6 +14,7 @@ def main(snakemake):
     from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
     from ttf.report.trace import Trace
+    from ttf.report.words import unbroken
 
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
     jinja = environment(templates)
@@ -25,14 +26,14 @@ def main(snakemake):
     charts = Charts()
     for trace, path in zip(traces, snakemake.output.traces, strict=True):
         text = trace_source(jinja, trace, params.cutoffs_s, charts, params.drawn_by[trace.name], len(traces))
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_text(unbroken(text), encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))
     if len(traces) > 1:
         about = {trace.name: trace.about for trace in traces}
         sections["comparison"] = comparison_section(jinja, about, results / "comparison", charts)
     text = report_source(jinja, traces, params.significance, sections)
-    Path(snakemake.output.report).write_text(text, encoding="utf-8")
+    Path(snakemake.output.report).write_text(unbroken(text), encoding="utf-8")
     header = [(templates / name).read_text(encoding="utf-8") for name in ("header.html", "tables.html")]
     Path(snakemake.output.header).write_text("".join([*header, dark_style()]), encoding="utf-8")
     Path(snakemake.output.charts).write_text(charts.script(), encoding="utf-8")

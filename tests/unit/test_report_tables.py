@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 from ttf.report import words
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, html_table, span
 
 FRAME = pl.DataFrame(
     {
@@ -50,3 +50,31 @@ def test_an_interval_of_one_unit_names_it_once():
     texts = [words.duration(hours * 3600) for hours in (2, 1, 3)]
     assert words.interval(*texts).replace("\u00a0", " ") == "2.00 h (1.00 to 3.00)"
     assert words.interval(None, None, None) is None
+
+
+def test_an_interval_of_times_has_the_unit_of_its_estimate():
+    assert words.until(145_000, 173_000, 158_000).replace("\u00a0", " ") == "40.3 h to 48.1 h"
+    assert words.until(145_000, 173_000).replace("\u00a0", " ") == "40.3 h to 48.1 h"
+    assert words.until(2, 9_000_000, 158_000).replace("\u00a0", " ") == "2.00 s to 104 days", "0.000556 h reads badly"
+    assert words.alike(0, 0, 30) == ["0\u00a0s", "30.0\u00a0s"]
+    wide = pl.DataFrame({"of": ["a", "b"], "m": [5.0, 260_000.0], "l": [3.0, 91_440.0], "h": [9.0, 528_000.0]})
+    columns = {"of": ("Of", None), "m": Interval("Time", words.duration, "l", "h")}
+    assert cells(html_table(wide, columns, "t"))[1:] == [
+        ["a", "5.00 s (3.00 to 9.00)"],
+        ["b", "3.01 days (1.06 to 6.11)"],
+    ]
+
+
+def test_relations_and_units_stay_with_their_numbers():
+    text = "half (n = 1,376; r = −0.07, p < 0.0001, ρ = 0.2, χ² = 3, 95 % interval 2 h to 3 days on 8 GPUs) = 5 men"
+    assert words.unbroken(text).replace("\u00a0", "_") == (
+        "half (n_=_1,376; r_=_−0.07, p_<_0.0001, ρ_=_0.2, χ²_=_3, 95_% interval 2_h to 3_days on 8_GPUs) =_5 men"
+    )
+
+
+def test_numbers_of_one_kind_look_alike():
+    assert words.count(-24_862) == "−24,862"
+    assert [words.share(share).replace("\u00a0", " ") for share in (0, 1e-171, 0.00042, 0.2)] == [
+        "0.0 %", "< 0.001 %", "0.042 %", "20.0 %",
+    ]  # fmt: skip
+    assert pl.DataFrame({"gpus": ["2-4", ">8", None]}).select(span("gpus")).to_series().to_list() == ["2–4", ">8", None]

@@ -15,7 +15,7 @@ from ttf.report.queueing import queueing_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.states import states_tables
 from ttf.report.study1 import study1_tables
-from ttf.report.tables import html_table
+from ttf.report.tables import html_table, span
 from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
 from ttf.report.use import epochs_tables, utilisation_tables
@@ -53,10 +53,13 @@ def _workload(trace: Trace, identifier: Identifier) -> dict[str, str]:
     kinds = {"all": "", "gpu_type": "GPU type ", "gpus": "GPUs: "}
     table = table.with_columns(
         quantity=pl.col("quantity").replace_strict(names),
-        kind=pl.concat_str(pl.col("group_by").replace_strict(kinds), "group"),
+        kind=pl.concat_str(
+            pl.col("group_by").replace_strict(kinds),
+            pl.when(group_by="gpus").then(span("group")).otherwise("group"),
+        ),
     )
     columns = {
-        "kind": ("Jobs", None),
+        "kind": (f"{trace.about['unit'].capitalize()}s", None),
         "n": ("n", words.count),
         "mean_s": ("Mean", words.duration),
         "p25_s": ("25 %", words.duration),

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.report import words
 from ttf.report.tables import Column, Interval, html_table
-from ttf.report.trace import Trace, largest_strata
+from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 MOST_PAIRS = 15
 DAY_S = 86_400
@@ -70,7 +70,7 @@ def _logrank(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]
         "p_adjusted": ("p, adjusted", _p),
         "reason": ("Remark", None),
     }
-    return frame, columns, None
+    return strata_in_words(frame), columns, None
 
 
 def _pairs(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
@@ -87,7 +87,7 @@ def _pairs(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
         "statistic": ("χ²", words.number),
         "p_adjusted": ("p, adjusted", _p),
     }
-    return frame, columns, "stratum_by"
+    return strata_in_words(frame), columns, "stratum_by"
 
 
 def _cox(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
@@ -102,7 +102,7 @@ def _cox(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
         "proportionality_p": ("p, proportional", _p),
         "reason": ("Remark", None),
     }
-    return cox, columns, "covariate"
+    return strata_in_words(cox, "covariate"), columns, "covariate"
 
 
 def _delayed_entry(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
@@ -127,7 +127,7 @@ def _delayed_entry(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str |
         "mttf_s": ("MTTF without", words.duration),
         "late_mttf_s": ("with delayed entry", words.duration),
     }
-    return frame, columns, "stratum_by"
+    return strata_in_words(frame), columns, "stratum_by"
 
 
 def _p(value: float) -> str:

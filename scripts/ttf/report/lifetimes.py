@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.report import words
 from ttf.report.tables import html_table
-from ttf.report.trace import Trace, largest_strata
+from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 
 def lifetimes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
@@ -28,7 +28,9 @@ def _models(models: pl.DataFrame, identifier: str) -> str:
         shape_words=_with_error(models, "shape", "shape_se", words.number),
         scale_words=_with_error(models, "scale_s", "scale_se_s", words.duration),
         sigma_words=_with_error(models, "sigma", "sigma_se", words.number),
-        stratum=pl.concat_str("stratum_by", pl.lit(": "), "stratum"),
+        stratum=pl.when(pl.col("stratum_by") == "all")
+        .then(pl.lit("All"))
+        .otherwise(pl.concat_str(strata_in_words(models)["stratum_by"], pl.lit(": "), "stratum")),
     )
     columns = {
         "model": ("Model", None),
@@ -61,7 +63,7 @@ def _verdict(verdict: pl.DataFrame, identifier: str) -> str:
         "at_s": ("at", words.duration),
         "misleads": ("A constant one misleads", lambda value: "yes" if value else "no"),
     }
-    return html_table(verdict, columns, identifier, group="stratum_by")
+    return html_table(strata_in_words(verdict), columns, identifier, group="stratum_by")
 
 
 def _points(share: float) -> str:

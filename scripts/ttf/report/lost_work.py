@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, html_table, told_row
 from ttf.report.trace import Trace
 from ttf.stats.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 
@@ -34,9 +34,9 @@ def lost_work_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
         "failed_gpu_hours": ("their GPU hours", words.number),
         "failed_gpu_hours_share": ("Share", words.share),
         "infra_failures": ("Infra failures", words.count),
-        "first_order_gpu_hours": ("Lost", words.number),
+        "first_order_gpu_hours": ("GPU hours lost", words.number),
         "preemptions": ("Preempted", words.count),
-        "second_order_gpu_hours": ("Lost, at most", words.number),
+        "second_order_gpu_hours": ("lost, at most", words.number),
         "linked_gpu_hours": ("of it linked", words.number),
     }
     by_gpus = trace.table("lost_work")
@@ -109,18 +109,10 @@ def _scenario(scenario: str, trial_s: int | None) -> str:
 def _in_words(repeats: pl.DataFrame) -> pl.DataFrame:
     """Estimates and limits in the words of their unit, under the name of their kind of group."""
     worded = {"share": words.share, "s": words.duration, "failures": words.number}
-    columns = {
-        name: pl.Series(
-            [
-                None if value is None else worded[unit](value)
-                for unit, value in repeats.select("unit", name).iter_rows()
-            ],
-            dtype=pl.String,
-        )
-        for name in ("estimate", "ci_low", "ci_high")
-    }
+    names = ("estimate", "ci_low", "ci_high")
+    told = [told_row(row, worded[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
     return repeats.with_columns(
         pl.col("measure").replace_strict(_MEASURES),
+        *pl.DataFrame(told, schema=dict.fromkeys(names, pl.String), orient="row").get_columns(),
         group=pl.col("group_by").replace_strict(_GROUPS),
-        **columns,
     )

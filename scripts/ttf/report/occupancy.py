@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import html_table, span
 from ttf.report.trace import Trace
 
 # The proxy of a cause, as the heading of a column.
@@ -34,8 +34,8 @@ def occupancy_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
             "largest_free_gpus": ("Most free on one", words.number),
         }
         shown = known.join(pieces, on="load", how="left", maintain_order="left")
-        tables["occupancy"] = html_table(shown, columns, identifier("occupancy"))
-    causes = trace.table("delay_causes").filter(pl.col("cause").is_not_null())
+        tables["occupancy"] = html_table(shown.with_columns(span("load")), columns, identifier("occupancy"))
+    causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
     if causes.height:
         both = pl.concat(
             [
@@ -51,7 +51,7 @@ def occupancy_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
             **{name: (heading, words.share) for name, heading in CAUSES.items()},
         }
         tables["delay-causes"] = html_table(wide, columns, identifier("delay-causes"), group="of")
-    sharing = trace.table("server_sharing").filter(pl.col("dedicated_share").is_not_null())
+    sharing = trace.table("server_sharing").with_columns(span("group")).filter(pl.col("dedicated_share").is_not_null())
     if sharing.height:
         columns = {
             "group": ("GPUs", None),

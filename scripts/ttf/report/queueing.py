@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, html_table, span
 from ttf.report.trace import Trace
 from ttf.stats.queueing import ALL
 
@@ -27,7 +27,7 @@ _DELAYS = {
 def queueing_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     """Delays by size and by account, overtaking, retries, failures, outcomes; one with nothing in it is left out."""
     tables = {}
-    delays = trace.table("delays").filter(pl.col("zeros_kept") & (pl.col("n") > 0))
+    delays = trace.table("delays").with_columns(span("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
     by_size = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_WHICH)))
     if by_size.height:
         named = by_size.with_columns(pl.col("which").replace_strict(_WHICH)).sort("which", maintain_order=True)
@@ -48,9 +48,9 @@ def queueing_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
             "out_of_order_share": ("Started out of order", words.share),
             "overtaken_share": ("Overtaken", words.share),
         }
-        named = order.with_columns(pl.col("scope").replace_strict(scopes))
+        named = order.with_columns(pl.col("scope").replace_strict(scopes), span("gpu_bucket"))
         tables["out-of-order"] = html_table(named, columns, identifier("order"), group="scope")
-    retries = trace.table("retries").filter(pl.col("group_by") != "gpu_count")
+    retries = trace.table("retries").with_columns(span("group")).filter(pl.col("group_by") != "gpu_count")
     if retries.height:
         columns = {
             "group": ("GPUs", None),
@@ -60,7 +60,7 @@ def queueing_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
             "unsuccessful_share": Interval("Unsuccessful", words.share, "ci_low", "ci_high"),
         }
         tables["retries"] = html_table(retries, columns, identifier("retries"))
-    rtf = trace.table("runtime_to_failure").filter(pl.col("n") > 0)
+    rtf = trace.table("runtime_to_failure").with_columns(span("gpu_bucket")).filter(pl.col("n") > 0)
     if rtf.height:
         columns = {
             "gpu_bucket": ("GPUs", None),

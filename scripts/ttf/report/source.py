@@ -6,6 +6,7 @@ which Quarto and Pandoc both render.
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from ttf.report.analyses import ANALYSES
 from ttf.report.blocks import Charts, Numbers, table_block
 from ttf.report.tables import Interval, html_table
 from ttf.report.themes import themes_of
-from ttf.report.trace import MOST_STRATA, Trace, largest_strata
+from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 from ttf.tables import read_csv
 
 # What the features are called in a sentence.
@@ -68,6 +69,7 @@ def environment(templates: Path) -> jinja2.Environment:
         "number": words.number,
         "share": words.share,
         "duration": words.duration,
+        "until": words.until,
         "plural": words.plural,
         "p_value": words.p_value,
         "typst_strings": words.typst_strings,
@@ -139,7 +141,7 @@ def report_source(
         traces=traces,
         most_in_full=MOST_IN_FULL,
         versions=_versions(),
-        significance=words.number(significance, 2),
+        significance=f"{significance:g}",
         comparison=sections.get("comparison", ""),
         ettr_reference=sections["ettr_reference"],
         scorecard=sections["scorecard"],
@@ -235,9 +237,10 @@ def _tables(trace: Trace) -> dict[str, str]:
             "events": ("Failures", words.count),
             "exposure_s": ("Time at risk", words.duration),
             "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
-            "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
+            "failures_per_1000_gpu_days": ("Failures per 1000 GPU-days", words.number),
         }
-        tables["mttf"] = html_table(largest_strata(mttf), columns, identifier("mttf"), group="stratum_by")
+        shown = strata_in_words(largest_strata(mttf))
+        tables["mttf"] = html_table(shown, columns, identifier("mttf"), group="stratum_by")
     return tables
 
 
@@ -269,12 +272,26 @@ def _tables_of_quality(trace: Trace, identifier: Callable[[str], str]) -> dict[s
             "rows": ("Rows", words.count),
             "blank_share": ("Blank", words.share),
             "distinct": ("Distinct", words.count),
-            "minimum": ("Smallest", words.number),
-            "middle": ("Median", words.number),
-            "maximum": ("Largest", words.number),
+            "minimum": ("Smallest", str),
+            "middle": ("Median", str),
+            "maximum": ("Largest", str),
         }
+        told = {
+            name: [_raw_value(*row) for row in statistics.select("type", name).iter_rows()]
+            for name in ("minimum", "middle", "maximum")
+        }
+        statistics = statistics.with_columns(pl.Series(name, cells, dtype=pl.String) for name, cells in told.items())
         tables["statistics"] = html_table(statistics, columns, identifier("statistics"), group="table")
     return tables
+
+
+def _raw_value(kind: str, value: float | None) -> str | None:
+    """A value of a raw table by the type of its column: a time (s since 1970) as a moment, a count whole."""
+    if value is None:
+        return None
+    if kind == "time":
+        return datetime.fromtimestamp(value, UTC).strftime(f"%Y-%m-%d{words.NO_BREAK}%H:%M")
+    return words.count(value) if kind in ("seconds", "count") else words.number(value)
 
 
 def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
@@ -315,7 +332,7 @@ def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
             "group_mean": ("r of group means", str),
             "group_mean_n": ("n", words.count),
             "group_mean_p": ("adjusted p", str),
-            "job": ("ρ over jobs", str),
+            "job": (f"ρ over {trace.about['unit']}s", str),
             "job_n": ("n", words.count),
             "job_p": ("adjusted p", str),
         }
@@ -344,4 +361,6 @@ def _correlations_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     schema = dict.fromkeys(("outcome_set", "feature"), pl.String)
     for unit in ("group_mean", "job"):
         schema |= {unit: pl.String, f"{unit}_n": pl.Int64, f"{unit}_p": pl.String}
-    return pl.DataFrame(list(rows.values()), schema=schema)
+    # A feature that nothing can be said of has no row.
+    told = [cells for cells in rows.values() if "group_mean" in cells or "job" in cells]
+    return pl.DataFrame(told, schema=schema)

@@ -22,7 +22,7 @@ def states_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
             pl.lit(" (a proxy: every failure)")
         ).otherwise(pl.lit(""))
         named = states.with_columns(
-            state=pl.when(kind="infra").then(infra).otherwise("state"),
+            state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
             unit=pl.col("unit").replace_strict(_KINDS),
         )
         columns = {

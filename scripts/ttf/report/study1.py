@@ -66,6 +66,7 @@ def _estimate(row: dict, way: str) -> str | None:
     worded = words.duration if row["question"] == "mean_run_time" else words.coefficient
     text = worded(value)
     if low is not None and high is not None:
-        text += f" [{worded(low)}, {worded(high)}]"
+        ends = words.alike(value, low, high) if worded is words.duration else (worded(low), worded(high))
+        text += f" [{', '.join(ends)}]".replace(" ", words.NO_BREAK)
     p = row["study_p"] if way == "study" else row["asked_p_adjusted"]
     return text if p is None else f"{text}, p {words.p_value(p)}"

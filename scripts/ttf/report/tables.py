@@ -1,7 +1,7 @@
 """Tables of the report, as Great Tables: cells are text that words.py has made, headings name the units."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -14,7 +14,7 @@ BLANK = "–"
 # A text from here on asks for a column that is wide enough to read it in.
 LONG_TEXT = 40
 # A number with so much beside it (an interval, a p-value) may be broken, though not within the interval.
-LONG_NUMBER = 20
+LONG_NUMBER = 15
 _INTERVAL = re.compile(r"\[[^]]*\]|\([^)]*\)|[p±] [=<>]?")
 _TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
 _TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")
@@ -34,6 +34,11 @@ class Interval(NamedTuple):
 
 
 Column = tuple[str, Words | None] | Interval
+
+
+def span(column: str) -> pl.Expr:
+    """A column of our own labels of numbers, with the dash of a span: 2-4 as 2–4."""
+    return pl.col(column).str.replace("-", "–", literal=True)
 
 
 def html_table(
@@ -82,12 +87,19 @@ def _column(frame: pl.DataFrame, name: str, column: Column, longest: int) -> tup
     known = [value for row in rows for value in row if value is not None]
     if worded is words.duration and (unit := words.unit_of(known)):
         worded = words.in_unit(unit)
-    told = [tuple(None if value is None else worded(value) for value in row) for row in rows]
+    told = [told_row(row, worded) for row in rows]
     units = {_unit(text) for row in told for text in row if text is not None}
     if worded is not str and len(units) == 1 and (unit := units.pop()):
         heading = f"{heading} ({unit})"
         told = [tuple(text and text.removesuffix(f"{NO_BREAK}{unit}") for text in row) for row in told]
     return heading, [_number(words.interval(*row) if ends else row[0]) for row in told]
+
+
+def told_row(row: Sequence, worded: Words) -> tuple[str | None, ...]:
+    """An estimate and the ends of its interval; times in one unit."""
+    if worded is words.duration and None not in row:
+        return tuple(words.alike(row[0], *row))
+    return tuple(None if value is None else worded(value) for value in row)
 
 
 def _unit(text: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ttf.charts.text import capital, in_words
 from ttf.errors import StudyError
 from ttf.report.blocks import Numbers
 from ttf.tables import read_csv
@@ -85,8 +86,14 @@ class Trace:
         return f"{self.name}/{file}"
 
 
+def strata_in_words(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
+    """The frame with what its strata are told apart by as a heading: GPU type, Number of GPUs."""
+    return frame.with_columns(pl.Series(name, [capital(in_words(kind)) for kind in frame[name]], dtype=pl.String))
+
+
 def largest_strata(frame: pl.DataFrame) -> pl.DataFrame:
-    """The MOST_STRATA strata with the most lives of each stratification, in the order of the table."""
+    """The MOST_STRATA strata with the most lives of each stratification, in the order of the table; none without."""
+    frame = frame.filter(pl.col("n") > 0)
     by_size = frame.sort("n", descending=True, maintain_order=True).select("stratum_by", "stratum")
     largest = by_size.unique(maintain_order=True).group_by("stratum_by", maintain_order=True).head(MOST_STRATA)
     return frame.join(largest, on=["stratum_by", "stratum"], how="semi", maintain_order="left")

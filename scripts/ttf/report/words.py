@@ -9,6 +9,11 @@ from collections.abc import Callable
 NO_BREAK = "\u00a0"  # between a number and its unit
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 LONGEST_LABEL = 60
+# A space that stands before or after a relation (n = 5, p < 0.01) or before the unit of a number.
+_UNBROKEN = re.compile(
+    r"(?<=\b[nrp]) (?=[=<>] )|(?<=[ρ²]) (?=[=<>] )|(?<=[=<>]) (?=[−-]?\d)"
+    r"|(?<=\d) (?=(?:%|s|min|h|d|days?|years?|GiB|GPUs?)(?!\w))"
+)
 
 
 def shorten(text: str, most: int = LONGEST_LABEL) -> str:
@@ -48,7 +53,12 @@ def typst_strings(texts: list) -> str:
 
 def count(value: float) -> str:
     """A count with thousands separated: 1,261,050."""
-    return f"{value:,.0f}"
+    return f"{value:,.0f}".replace("-", "−")
+
+
+def unbroken(text: str) -> str:
+    """Text in which no line ends between a sign of equality and a number, or between a number and its unit."""
+    return _UNBROKEN.sub(NO_BREAK, text)
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -65,8 +75,10 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def share(value: float) -> str:
-    """A share in per cent: 22.9 %. Below a tenth of a per cent, two significant digits."""
+    """A share in per cent: 22.9 %. Below a tenth of a per cent, two significant digits; < 0.001 % is the least."""
     percent = 100 * value
+    if 0 < percent < 0.001:
+        return f"< 0.001{NO_BREAK}%"
     if 0 < percent < 0.1:
         return f"{number(percent, 2)}{NO_BREAK}%"
     return f"{percent:.1f}{NO_BREAK}%"
@@ -89,6 +101,18 @@ def duration(seconds: float) -> str:
 def in_unit(unit: str) -> Callable[[float], str]:
     """What tells times in one unit."""
     return lambda seconds: f"{number(seconds / _UNITS[unit])}{NO_BREAK}{unit}"
+
+
+def alike(like: float, *times_s: float) -> list[str]:
+    """Times in the unit in which the time `like` is told; each in its own where one of them reads badly in that."""
+    size = _UNITS[unit := duration(like).rpartition(NO_BREAK)[2]]
+    fits = all(seconds == 0 or 0.01 * size <= abs(seconds) < 10_000 * size for seconds in times_s)
+    return [(in_unit(unit) if fits else duration)(seconds) for seconds in times_s]
+
+
+def until(low: float, high: float, like: float | None = None) -> str:
+    """From a time to another, in the unit of the estimate `like` that they lie about: 40.2 h to 48.1 h."""
+    return " to ".join(alike(low if like is None else like, low, high))
 
 
 def unit_of(times_s: list[float]) -> str | None:
