@@ -102,8 +102,8 @@ def gpu_bucket(gpus: pl.Expr) -> pl.Expr:
 
 
 def gpus_of(bucket: str) -> str:
-    """A bucket of GPU_BUCKETS in words: 1 GPU, 2-4 GPUs, more than 8 GPUs."""
-    return "1 GPU" if bucket == "1" else f"{bucket.replace('>', 'more than ')} GPUs"
+    """A bucket of GPU_BUCKETS in words: 1 GPU, 2–4 GPUs, more than 8 GPUs."""
+    return "1 GPU" if bucket == "1" else f"{bucket.replace('>', 'more than ').replace('-', '–')} GPUs"
 
 
 def gpu_seconds_milli() -> pl.Expr:

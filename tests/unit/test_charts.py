@@ -388,10 +388,24 @@ def test_numbers_in_words():
     assert [significant(x) for x in (0.012345, 1.5, 99.96, 123.4, 1_234_567)] == [
         "0.0123", "1.5", "100", "123", "1,230,000",
     ]  # fmt: skip
+    assert [significant(0.0000561, 2), significant(-0.00002)] == ["0.000056", "-0.00002"]
     assert [count(1, "life"), count(1, "pod"), count(2_000, "task")] == ["1 life", "1 pod", "2,000 tasks"]
+    assert [count(2, "history"), count(2, "delay")] == ["2 histories", "2 delays"]
     assert [listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
     assert wrapped("Half of them ended within 9.98 min", 31) == ["Half of them ended within", "9.98 min"]
     assert time_domain([0.2]) == [1, 10]
+
+
+def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
+    tables = all_tables["ordinary"]
+    one = {
+        name: pl.concat([frame.filter(stratum_by="all"), frame.filter(stratum_by="all").with_columns(
+            stratum_by=pl.lit("gpu_type"), stratum=pl.lit("A100"))])
+        for name, frame in tables.items() if name in ("survival", "summary", "mttf")
+    }  # fmt: skip
+    for name in ("survival_by_gpu_type", "mttf_by_gpu_type"):
+        assert BUILDERS[name](tables | one, STUDY).empty == "all lives have one GPU type"
+        assert BUILDERS[name](tables, STUDY).empty is None
 
 
 def test_outcomes_keep_their_colours(all_tables):

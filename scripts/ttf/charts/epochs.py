@@ -21,7 +21,7 @@ def epochs(table: pl.DataFrame, summary: pl.DataFrame, study: Study) -> Figure:
         )
     present = [name for name in OUTCOMES if name in set(table["outcome"])]
     base = chart_of("shares").encode(
-        x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("share of the epochs run")),
+        x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("Share of the epochs run")),
         color=alt.Color(
             "outcome:N",
             scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
@@ -34,7 +34,7 @@ def epochs(table: pl.DataFrame, summary: pl.DataFrame, study: Study) -> Figure:
             alt.Tooltip("n:Q", title=study.units, format=","),
         ],
     )
-    y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"share of {study.units}"))
+    y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units}"))
     panel = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
         y=alt.Y("ci_low:Q", scale=alt.Scale(domain=[0, 1])), y2="ci_high:Q"
     ) + base.mark_line(strokeWidth=2).encode(y=y)

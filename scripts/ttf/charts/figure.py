@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
+import polars as pl
 from altair.utils.schemapi import disable_debug_mode
 
 from ttf.charts.picking import Picks, with_picking
@@ -103,6 +104,16 @@ def nothing_to_draw(what: str, reason: str) -> Figure:
     return Figure(chart, datasets, title, sentence, f"{what}. {sentence}", reason)
 
 
+def one_for_all(table: pl.DataFrame, stratum_by: str) -> bool:
+    """Whether all lives are of one stratum, so that a chart by strata would be that of the whole once more.
+
+    table: stratum_by, stratum, n; other rows of a stratum have the same n.
+    """
+    known = table.filter(pl.col("n") > 0).select("stratum_by", "stratum", "n").unique(maintain_order=True)
+    mine, whole = (known.filter(pl.col("stratum_by") == kind)["n"].to_list() for kind in (stratum_by, "all"))
+    return stratum_by != "all" and len(mine) == 1 and mine == whole
+
+
 def chart_of(dataset: str) -> alt.Chart:
     """An unmarked chart of the rows that `Figure.datasets` holds under that name."""
     return alt.Chart(alt.NamedData(name=dataset))
@@ -129,7 +140,7 @@ def time_axis(title: str | None, values: Sequence[float] = TIME_TICKS_S, **optio
 
 
 def percent_axis(title: str | None = None, **options: object) -> alt.Axis:
-    return alt.Axis(labelExpr=PERCENT_LABEL, title=title, **options)
+    return alt.Axis(labelExpr=PERCENT_LABEL, title=title, labelSeparation=6, **options)
 
 
 def log_domain(values: Sequence[float], below: float = 1.3, above: float = 1.3) -> list[float]:

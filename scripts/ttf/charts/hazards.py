@@ -17,7 +17,19 @@ from ttf.charts.figure import (
     time_domain,
 )
 from ttf.charts.steps import step_curves
-from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
+from ttf.charts.text import (
+    DAY_S,
+    HOUR_S,
+    MINUTE_S,
+    capital,
+    count,
+    duration,
+    in_words,
+    labels,
+    listed,
+    percent,
+    significant,
+)
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, OUTCOME_COLOURS
 from ttf.stats.survival import thin
 
@@ -192,6 +204,7 @@ def _ratio_rows(mine: pl.DataFrame) -> list[dict]:
                 "high": min(row["ci_high"], 1e4),
                 "n": row["n"],
                 "events": row["events"],
+                "clear": row["p_adjusted"] is not None and row["p_adjusted"] < 0.05,
                 "changes": (row["proportionality_p"] or 1) < 0.05,
             }
         )
@@ -223,14 +236,14 @@ def _forest(rows: list[dict]) -> alt.LayerChart:
 
 
 def _ratio_title(rows: list[dict], study: Study) -> str:
-    clear = [row for row in rows if row["low"] > 1 or row["high"] < 1]
+    clear = [row for row in rows if row["clear"]]
     if not clear:
         return f"No covariate moves the hazard of failure of {study.units} beyond chance"
     # By the end of the interval nearest to 1: a wide one proves little, however far its middle.
     most = max(clear, key=lambda row: max(row["low"], 1 / row["high"]))
     return (
-        f"{most['name']} sets the hazard of failure apart most: {most['ratio']:.3g} times "
-        f"(95 % interval {most['low']:.3g} to {most['high']:.3g})"
+        f"{most['name'].replace(': ', ', ', 1)}: {significant(most['ratio'])} times the hazard of failure "
+        f"(95 % interval {significant(most['low'])} to {significant(most['high'])}), the clearest difference"
     )
 
 

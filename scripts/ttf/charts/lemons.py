@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 from scipy.special import pdtr, pdtrik
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw
+from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, percent_axis
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, INK
 
@@ -54,7 +54,8 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
     n = int(tested["counted"].sum())
     caption = (
         f"{count(tested.height, 'node')}, {count(n, 'failure')} counted; one-sided exact tests, Benjamini-Hochberg "
-        f"at a false-discovery rate of {percent(false_discovery)}. Line: the Poisson limit at p = {cut:.2g}."
+        f"at a false-discovery rate of {percent(false_discovery)}. Line: the Poisson limit at "
+        f"p = {significant(cut, 2)}."
     )
     if untested := nodes.height - tested.height:
         caption += f" {count(untested, 'node')} without a test left out."
@@ -101,8 +102,8 @@ def lemon_signals(nodes: pl.DataFrame, study: Study) -> Figure:
         chart_of("signals")
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=alt.X("value:Q", title="Value as a share of the largest", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("share:Q", title="Nodes at or below", axis=alt.Axis(format="%"), scale=alt.Scale(zero=True)),
+            x=alt.X("value:Q", axis=percent_axis("Value, of the largest"), scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("share:Q", axis=percent_axis("Nodes at or below"), scale=alt.Scale(zero=True)),
             color=alt.Color(
                 "signal:N",
                 scale=alt.Scale(domain=list(drawn), range=list(drawn.values())),
@@ -231,5 +232,5 @@ def _title(lemons: pl.DataFrame, tested: int) -> str:
     verb = "fails" if lemons.height == 1 else "fail"
     return (
         f"{lemons.height:,} of {count(tested, 'node')} {verb} more than chance explains: "
-        f"{significant(of_counted)} times what their fleet would"
+        f"{significant(of_counted)} times what {'its' if lemons.height == 1 else 'their'} fleet would"
     )

@@ -3,7 +3,7 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw
+from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
 from ttf.charts.text import HOUR_S, capital, count, hours, in_words, labels
 from ttf.charts.theme import ACCENT, FAINT
@@ -23,6 +23,8 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
     strata = _by_stratum(mine.filter(pl.col("ci_low_s") > 0))
     if not strata:
         return nothing_to_draw(what, f"no {study.unit} with a known {in_words(stratum_by)} has run for a known time")
+    if one_for_all(mttf, stratum_by):
+        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
     kept = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_STRATA]}
     drawn = [row for row in strata if row["stratum"] in kept]
     names = _names(stratum_by, [row["stratum"] for row in drawn])

@@ -90,7 +90,7 @@ def servers_by_load(table: pl.DataFrame, study: Study) -> Figure:
         return nothing_to_draw("Servers by load", NOTHING_HELD)
     rows = [
         {
-            "load": row["load"],
+            "load": row["load"].replace("-", "–"),
             "state": state,
             "place": place,
             "share": row[column],
@@ -107,9 +107,9 @@ def servers_by_load(table: pl.DataFrame, study: Study) -> Figure:
         _stacked(
             rows,
             "load",
-            known["load"].to_list(),
+            list(dict.fromkeys(row["load"] for row in rows)),
             "GPUs in use",
-            "share of servers, mean over the time",
+            "Share of servers, mean over the time",
             {"full": "#21918C", "partly used": "#B5DE2B", "empty": "#D9D9D9"},
         ),
         {"shares": rows},

@@ -32,8 +32,8 @@ def submissions(table: pl.DataFrame, study: Study) -> Figure:
         for by in ("hour", "weekday")
     }
     axes = {
-        "hour": alt.X("value:O", title=f"hour of the day ({zone})", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-        "weekday": alt.X("value:O", title="weekday", sort=[day[:3] for day in WEEKDAYS], axis=alt.Axis(labelAngle=0)),
+        "hour": alt.X("value:O", title=f"Hour of the day ({zone})", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        "weekday": alt.X("value:O", title="Weekday", sort=[day[:3] for day in WEEKDAYS], axis=alt.Axis(labelAngle=0)),
     }
     panels = [
         chart_of(by)
@@ -109,14 +109,14 @@ def roles(table: pl.DataFrame, study: Study) -> Figure:
     y = alt.Y("role:N", title=None, sort=list(names.values()))
     many = chart_of("roles").encode(y=y, tooltip=tooltip)
     shares = many.mark_bar(color=ACCENT, opacity=0.8).encode(
-        x=alt.X("share:Q", axis=percent_axis(f"share of {study.units}"))
+        x=alt.X("share:Q", axis=percent_axis(f"Share of {study.units}"))
     ) + many.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")
     colour = OUTCOME_COLOURS["failure"]
     ended = chart_of("roles").encode(
         y=alt.Y("role:N", title=None, sort=list(names.values()), axis=None), tooltip=tooltip
     )
     failed = ended.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(
-        x=alt.X("low:Q", axis=percent_axis(f"of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1])),
         x2="high:Q",
     ) + ended.mark_circle(size=34, color=colour, opacity=1).encode(x="failed:Q")
     height = alt.Step(18)

@@ -17,6 +17,7 @@ from ttf.charts.figure import (
     log_domain,
     log_ticks,
     nothing_to_draw,
+    one_for_all,
     time_axis,
 )
 from ttf.charts.text import capital, count, in_words, labels, listed, significant
@@ -45,6 +46,8 @@ def probability_plots(curves: pl.DataFrame, models: pl.DataFrame, stratum_by: st
     what = f"Probability plots{by}"
     mine = models.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == stratum_by))
     fitted = mine.filter((pl.col("model") == "exponential") & pl.col("converged"))
+    if one_for_all(models.filter(pl.col("event") == "failure"), stratum_by):
+        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
     strata = fitted.sort("events", descending=True, maintain_order=True)["stratum"].to_list()
     steps = {}
     for stratum in strata:

@@ -1,23 +1,14 @@
 """Delays of first and later attempts, by account and by nodes; retries, the unsuccessful and run time to failure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    nothing_to_draw,
-    on_log_time,
-    percent_axis,
-    time_axis,
-    time_domain,
-)
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
 from ttf.charts.text import capital, count, duration, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, ORDER_COLOURS, OUTCOME_COLOURS
+from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges
 from ttf.jobs import GPU_BUCKETS, gpus_of
 from ttf.stats.queueing import ALL, FIRST, LATER
 from ttf.stats.retries import PROXY
@@ -28,10 +19,7 @@ FEWEST_NAMED = 30
 MOST_ACCOUNTS = 12
 MOST_NODES = 12
 KINDS = {FIRST: "first attempt", LATER: "later attempt"}
-KIND_COLOURS = (ACCENT, "#E69F00")
 LONG_S = 600
-WIDTH = 480
-
 
 SIZE_COLOURS = {gpus_of(bucket): ORDER_COLOURS[place] for bucket, place in zip(GPU_BUCKETS, (0, 2, 3, 5), strict=True)}
 
@@ -41,55 +29,6 @@ def failed_how(tables: Mapping[str, pl.DataFrame]) -> str:
     proxy = PROXY in tables["runtime_to_failure"]["basis"]
     text = " By proxy: an attempt that was followed by another counts as failed, whatever ended it."
     return text if proxy else ""
-
-
-def _ranges(rows: Sequence[dict], times: Sequence[str], order: list[str], axis: str, y: str) -> alt.LayerChart:
-    """Times as ranges on a logarithmic axis, a row for each `label`, coloured by `kind` where rows have one.
-
-    times: the columns drawn, ascending: where there are five, a bar from the first to the third; line: p50; circles.
-    """
-    every = [on_log_time(row[time]) for row in rows for time in times]
-    scale = alt.Scale(type="log", domain=time_domain(every, 1.3), nice=False)
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    colour = alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=kinds, range=list(KIND_COLOURS[: len(kinds)])),
-        legend=alt.Legend(title=None, orient="bottom") if len(kinds) > 1 else None,
-    )
-    base = chart_of("ranges").encode(
-        y=alt.Y("label:N", title=y, sort=order),
-        color=colour,
-        tooltip=[
-            alt.Tooltip("label:N", title=y),
-            *(alt.Tooltip(f"{time}:Q", title=f"{time[1:3]} % at most (s)", format=",.1f") for time in times),
-            alt.Tooltip("n:Q", format=","),
-        ],
-    )
-    if len(kinds) > 1:
-        base = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds))
-
-    def at(time: str) -> alt.X:
-        return alt.X(f"x{time[1:3]}:Q", scale=scale, axis=time_axis(axis))
-
-    last, before = times[-1], times[-2]
-    marks = base.mark_tick(thickness=3, size=14).encode(x=at("p50_s"))
-    if times[0] == "p25_s":
-        marks = base.mark_bar(height=8, opacity=0.35).encode(x=at("p25_s"), x2="x75:Q") + marks
-    else:
-        marks = base.mark_rule(opacity=0.5).encode(x=at("p50_s"), x2=f"x{last[1:3]}:Q") + marks
-    return (
-        marks
-        + base.mark_point(shape="circle", filled=True, size=45).encode(x=at(before))
-        + base.mark_point(shape="circle", filled=False, size=45).encode(x=at(last))
-        + base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-            x=alt.value(WIDTH + 8), text="note:N", color=alt.value(FAINT)
-        )
-    )
-
-
-def _placed(row: Mapping, times: Sequence[str], label: str, kind: str) -> dict:
-    about = {"label": label, "kind": kind, "n": row["n"], "note": f"n = {row['n']:,}"}
-    return about | {time: row[time] for time in times} | {f"x{time[1:3]}": on_log_time(row[time]) for time in times}
 
 
 def delay_first_later(table: pl.DataFrame, study: Study) -> Figure:
@@ -102,9 +41,8 @@ def delay_first_later(table: pl.DataFrame, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw(what, "no delay is known")
     drawn = sizes if sizes.height else known
-    times = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
     names = {bucket: gpus_of(bucket) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
-    rows = [_placed(row, times, names[row["gpu_bucket"]], KINDS[row["which"]]) for row in drawn.iter_rows(named=True)]
+    rows = [placed(row, names[row["gpu_bucket"]], KINDS[row["which"]]) for row in drawn.iter_rows(named=True)]
     whole = {row["which"]: row for row in known.filter(pl.col("gpu_bucket") == ALL).iter_rows(named=True)}
     medians = [f"{duration(row['p50_s'])} before a {KINDS[which]}" for which, row in whole.items()]
     title = f"Median queueing delay: {listed(medians)}"
@@ -117,13 +55,11 @@ def delay_first_later(table: pl.DataFrame, study: Study) -> Figure:
     if negative := sum(row["negative"] for row in whole.values()):
         caption += f" {count(negative, 'negative one')} left out."
     return figure(
-        _ranges(
-            rows, times, list(names.values()), "queueing delay (logarithmic)", f"GPUs of the {study.unit}"
-        ).properties(width=WIDTH, height=alt.Step(16)),
+        ranges(rows, list(names.values()), "Queueing delay", f"GPUs of the {study.unit}"),
         {"ranges": rows},
         study,
         title=title,
-        subtitle="Bar: the middle half. Line: median. Filled circle: 90th percentile; open circle: 95th.",
+        subtitle=SUBTITLE,
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis by {study.unit} size, first and later attempts. {title}.",
     )
@@ -158,7 +94,7 @@ def long_delays_by_account(table: pl.DataFrame, study: Study) -> Figure:
         .encode(
             x=alt.X(
                 "share:Q",
-                axis=percent_axis("attempts that waited longer than 10 min", tickCount=6),
+                axis=percent_axis("Attempts that waited longer than 10 min", tickCount=6),
                 scale=alt.Scale(zero=True),
             ),
             y=alt.Y("account:N", title="Account", sort=list(names.values())),
@@ -212,12 +148,11 @@ def delay_by_nodes(table: pl.DataFrame, study: Study) -> Figure:
             what, f"fewer than {FEWEST} {study.units} of 5 GPUs or more waited for one number of nodes"
         )
     drawn = known.sort("n", descending=True, maintain_order=True).head(MOST_NODES).sort("gpu_bucket", "nodes")
-    times = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
     rows, order = [], []
     for row in drawn.sort(pl.col("gpu_bucket") == ">8", "nodes").iter_rows(named=True):
-        label = f"{row['gpu_bucket']} GPUs on {count(row['nodes'], 'node')}"
+        label = f"{gpus_of(row['gpu_bucket'])} on {count(row['nodes'], 'node')}"
         order.append(label)
-        rows.append(_placed(row, times, label, "first attempt"))
+        rows.append(placed(row, label))
     named = [row for row in rows if row["n"] >= FEWEST_NAMED] or rows
     low, high = (min(named, key=lambda row: row["p90_s"]), max(named, key=lambda row: row["p90_s"]))
     title = f"Nine of ten {study.units} of {low['label']} waited at most {duration(low['p90_s'])}"
@@ -227,13 +162,11 @@ def delay_by_nodes(table: pl.DataFrame, study: Study) -> Figure:
     if known.height > drawn.height:
         caption += f" The {MOST_NODES} largest groups; the others are in the table only."
     return figure(
-        _ranges(rows, times, order, "queueing delay (logarithmic)", "GPUs and nodes").properties(
-            width=WIDTH, height=alt.Step(24)
-        ),
+        ranges(rows, order, "Queueing delay", "GPUs and nodes"),
         {"ranges": rows},
         study,
         title=title,
-        subtitle="Bar: the middle half. Line: median. Filled circle: 90th percentile; open circle: 95th.",
+        subtitle=SUBTITLE,
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis for {count(len(rows), 'group')}. {title}.",
     )
@@ -254,7 +187,7 @@ def by_gpus(table: pl.DataFrame, estimate: str, study: Study) -> Figure:
     ]
     form = ".1%" if is_share else ".3f"
     axis = (
-        percent_axis(f"unsuccessful {study.units}") if is_share else alt.Axis(title=f"retries of a {study.unit}, mean")
+        percent_axis(f"Unsuccessful {study.units}") if is_share else alt.Axis(title=f"Retries of a {study.unit}, mean")
     )
     y = alt.Y("low:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
     colour = OUTCOME_COLOURS["failure"] if is_share else ACCENT
@@ -308,16 +241,14 @@ def runtime_to_failure(tables: Mapping[str, pl.DataFrame], study: Study) -> Figu
         return nothing_to_draw(what, "no attempt failed after a known run time")
     names = {ALL: f"all {study.units}"} | {bucket: gpus_of(bucket) for bucket in GPU_BUCKETS}
     times = ("p50_s", "p90_s", "p95_s")
-    rows = [_placed(row, times, names[row["gpu_bucket"]], "failed attempt") for row in known.iter_rows(named=True)]
+    rows = [placed(row, names[row["gpu_bucket"]], times=times) for row in known.iter_rows(named=True)]
     whole = known.row(0, named=True)
     title = (
         f"{what}: half of the failed attempts ended within {duration(whole['p50_s'])}, one in ten ran "
         f"{duration(whole['p90_s'])} or longer"
     )
     return figure(
-        _ranges(
-            rows, times, list(names.values()), "run time to failure (logarithmic)", f"GPUs of the {study.unit}"
-        ).properties(width=WIDTH, height=alt.Step(24)),
+        ranges(rows, list(names.values()), "Run time to failure", f"GPUs of the {study.unit}", times=times),
         {"ranges": rows},
         study,
         title=title,

@@ -103,7 +103,7 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
         ],
     )
     title = f"{capital(outcome)}: correlation with run time"
-    x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title)
+    x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
     nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q") + base.mark_circle(size=55, opacity=1).encode(
         x="estimate:Q"

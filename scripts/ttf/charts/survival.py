@@ -12,6 +12,7 @@ from ttf.charts.figure import (
     figure,
     nothing_to_draw,
     on_log_time,
+    one_for_all,
     percent_axis,
     time_axis,
     time_domain,
@@ -47,6 +48,8 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
     if not mine.height:
         missing = f"no life has a known {in_words(stratum_by)} and duration" if by else "no life has a known duration"
         return nothing_to_draw(what, missing)
+    if one_for_all(summary.filter(pl.col("event") == "failure"), stratum_by):
+        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
     if not mine["events"].sum():
         return nothing_to_draw(what, f"no {study.unit} failed at a known time")
     kept = mine.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]

@@ -3,6 +3,7 @@
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
@@ -54,7 +55,7 @@ def percent(share: float) -> str:
 def significant(number: float, digits: int = 3) -> str:
     """A number with so many significant digits, thousands set apart, never in powers of ten."""
     rounded = float(f"{number:.{digits}g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{Decimal(f'{number:.{digits}g}'):f}"
 
 
 def duration(seconds: float) -> str:
@@ -87,8 +88,8 @@ def gpus_label(low: int, high: int) -> str:
 
 
 def plural(noun: str) -> str:
-    """Of the nouns used here only those in -y do not take a plain -s."""
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    """Of the nouns used here only those in -y after a consonant do not take a plain -s: histories, but delays."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 
 def listed(parts: Sequence[str]) -> str:

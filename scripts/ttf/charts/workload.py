@@ -3,27 +3,19 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    nothing_to_draw,
-    on_log_time,
-    percent_axis,
-    time_axis,
-    time_domain,
-)
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
 from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, duration, labels, percent
 from ttf.charts.theme import ACCENT, FAINT
+from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges
+from ttf.jobs import gpus_of
 
 MOST_GROUPS = 20
 # A median is named in a title only if at least so many jobs stand behind it.
 FEWEST = 30
 WHAT = {"runtime_s": ("Run time", "run time"), "queue_s": ("Queueing delay", "delay")}
 RESOURCES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}
-BY = {"gpus": "GPUs of the job", "gpu_type": "GPU type", "gpu_request": "GPU request", "account": "account"}
+BY = {"gpus": "GPUs of the {}", "gpu_type": "GPU type", "gpu_request": "GPU request", "account": "account"}
 _REQUESTS = {"no GPU": "no GPU", "share of a GPU": "a share of a GPU", "whole GPUs": "whole GPUs"}
 
 
@@ -33,45 +25,18 @@ def time_ranges(table: pl.DataFrame, quantity: str, group_by: str, study: Study)
     table: `ttf.stats.workload.percentiles`.
     """
     name, short = WHAT[quantity]
-    what = f"{name} by {BY[group_by]}"
+    what = f"{name} by {BY[group_by].format(study.unit)}"
     chosen = (pl.col("quantity") == quantity) & (pl.col("outcome_set") == "all")
     known = table.filter(chosen & (pl.col("group_by") == group_by))
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with a known {short} has a value there")
+    if group_by in ("gpu_type", "account") and known.height == 1:
+        return nothing_to_draw(what, f"all {study.units} with a known {short} have one {BY[group_by]}")
     # Buckets keep their order; others stand by size of the group.
     drawn = known if group_by in ("gpus", "gpu_request") else known.sort("n", descending=True, maintain_order=True)
     drawn = drawn.head(MOST_GROUPS)
     names = labels(drawn["group"])
-    times = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
-    rows = [
-        {"group": names[row["group"]], "n": row["n"], "note": f"n = {row['n']:,}"}
-        | {time: row[time] for time in times}
-        | {f"x{time[1:3]}": on_log_time(row[time]) for time in times}
-        for row in drawn.iter_rows(named=True)
-    ]
-    base = chart_of("ranges").encode(
-        y=alt.Y("group:N", title=capital(BY[group_by]), sort=list(names.values())),
-        tooltip=[
-            alt.Tooltip("group:N", title=BY[group_by]),
-            *(alt.Tooltip(f"{time}:Q", title=f"{time[1:3]} % at most (s)", format=",.1f") for time in times),
-            alt.Tooltip("n:Q", title=study.units, format=","),
-        ],
-    )
-    every = [row[f"x{time[1:3]}"] for row in rows for time in times]
-    x = alt.X(
-        "x25:Q",
-        scale=alt.Scale(type="log", domain=time_domain(every, 1.3), nice=False),
-        axis=time_axis(f"{name} (logarithmic)"),
-    )
-    marks = (
-        base.mark_bar(height=10, opacity=0.35, color=ACCENT).encode(x=x, x2="x75:Q")
-        + base.mark_tick(thickness=3, size=16, color=ACCENT).encode(x="x50:Q")
-        + base.mark_point(shape="circle", filled=True, size=45, color=ACCENT).encode(x="x90:Q")
-        + base.mark_point(shape="circle", filled=False, size=45, color=ACCENT).encode(x="x95:Q")
-        + base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-            x=alt.value(508), text="note:N"
-        )
-    )
+    rows = [placed(row, names[row["group"]]) for row in drawn.iter_rows(named=True)]
     title = _title(drawn, names, name, group_by, study)
     caption = (
         f"{name} of the {study.units} of each kind, whatever their outcome; n = "
@@ -79,17 +44,17 @@ def time_ranges(table: pl.DataFrame, quantity: str, group_by: str, study: Study)
     )
     if known.height > drawn.height:
         caption += f" The {MOST_GROUPS} largest kinds; {count(known.height - drawn.height, 'smaller one')} left out."
-    if min(every) < 1 or drawn["p25_s"].min() < 1:
+    if drawn["p25_s"].min() < 1:
         caption += " Times below 1 s stand at 1 s."
     return figure(
-        marks.properties(width=500, height=alt.Step(26)),
+        ranges(rows, list(names.values()), name, capital(BY[group_by].format(study.unit)), study.units),
         {"ranges": rows},
         study,
         title=title,
-        subtitle="Bar: the middle half. Line: median. Filled circle: 90th percentile; open circle: 95th.",
+        subtitle=SUBTITLE,
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis, a row for each of {count(len(rows), 'kind')}. {title}.",
-        picks=Picks(("ranges",), "group", {name: name for name in names.values()}) if group_by == "gpu_type" else None,
+        picks=Picks(("ranges",), "label", {name: name for name in names.values()}) if group_by == "gpu_type" else None,
     )
 
 
@@ -102,7 +67,7 @@ def _title(drawn: pl.DataFrame, names: dict[str, str], name: str, group_by: str,
     def of(row: dict) -> str:
         group = names[row["group"]]
         return f"{duration(row['p50_s'])} " + (
-            f"for {study.units} of {group} {'GPU' if group == '1' else 'GPUs'}"
+            f"for {study.units} of {gpus_of(group)}"
             if group_by == "gpus"
             else f"on {group}"
             if group_by == "gpu_type"
@@ -112,7 +77,7 @@ def _title(drawn: pl.DataFrame, names: dict[str, str], name: str, group_by: str,
         )
 
     if low["p50_s"] == high["p50_s"]:
-        return f"Median {name.lower()}: {duration(low['p50_s'])}, whatever the {BY[group_by]}"
+        return f"Median {name.lower()}: {duration(low['p50_s'])}, whatever the {BY[group_by].format(study.unit)}"
     return f"Median {name.lower()}: {of(low)}, {of(high)}"
 
 
@@ -140,7 +105,7 @@ def request_use(table: pl.DataFrame, study: Study) -> Figure:
     ]
     base = chart_of("shares").encode(y=alt.Y("resource:N", title=None, sort=list(RESOURCES.values())))
     bars = base.mark_bar(height=16).encode(
-        x=alt.X("share:Q", stack="zero", axis=percent_axis(f"share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X("share:Q", stack="zero", axis=percent_axis(f"Share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
         color=alt.Color(
             "kind:N",
             scale=alt.Scale(domain=list(kinds), range=[ACCENT, "#E69F00"]),
@@ -155,13 +120,13 @@ def request_use(table: pl.DataFrame, study: Study) -> Figure:
         ],
     )
     notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-        x=alt.value(508), text="note:N"
+        x=alt.value(WIDTH + 8), text="note:N"
     )
     most = known.sort("asked_more_share", descending=True, maintain_order=True).row(0, named=True)
     resource = RESOURCES[most["resource"]]
     title = f"{percent(most['asked_more_share'])} of {study.units} asked for more {resource} than they used on average"
     return figure(
-        (bars + notes).properties(width=500, height=alt.Step(30)),
+        (bars + notes).properties(width=WIDTH, height=alt.Step(30)),
         {"shares": rows},
         study,
         title=title,
