@@ -80,7 +80,7 @@ local function link(cite)
   local id = cite.citations[1].id
   if not words[id:match("^(%a+)%-") or ""] then return nil end
   if not found[id] then error("reference to @" .. id .. ", which is not in the report") end
-  return pandoc.Link(found[id], "#" .. id)
+  return pandoc.Link((found[id]:gsub(" ", "\u{a0}")), "#" .. id)  -- stays on one line
 end
 
 -- The landmark that assistive programs go to, which ends after the footnotes (render.py), and the link to what comes after the list of contents.

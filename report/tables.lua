@@ -1,10 +1,26 @@
 -- For the PDF, where Typst divides a line among columns by what stands in them: the sides on which cells stand, texts
 -- (class l) at the left, and the widths of columns of sentences, which else are squeezed by columns of numbers.
--- Characters of a line, see `table-size` in pdf.typ; longer texts than `short` may be broken.
-local line, short = 135, 24
+-- Longer texts than `short` may be broken; a column has `gap` letters of room around it.
+local short, gap = 24, 3
+
+-- The letters of a line, with the sizes that `table-size` in pdf.typ gives.
+local function line(columns)
+  return columns > 10 and 162 or columns > 8 and 150 or columns > 6 and 140 or 132
+end
 
 local function side_of(cell)
   return cell.classes:includes("l") and pandoc.AlignLeft or pandoc.AlignRight
+end
+
+local function letters(text)
+  return utf8.len(text) or #text
+end
+
+-- A heading is broken between words.
+local function longest_word(text)
+  local longest = 0
+  for word in text:gmatch("%S+") do longest = math.max(longest, letters(word)) end
+  return longest
 end
 
 function Table(tbl)
@@ -14,7 +30,8 @@ function Table(tbl)
     for _, row in ipairs(rows) do
       if #row.cells == columns then
         for at, cell in ipairs(row.cells) do
-          longest[at] = math.max(longest[at] or 3, utf8.len(pandoc.utils.stringify(cell.contents)) or 3)
+          local text = pandoc.utils.stringify(cell.contents)
+          longest[at] = math.max(longest[at] or 3, is_body and letters(text) or longest_word(text))
           if is_body then tbl.colspecs[at][1] = side_of(cell) end
         end
       end
@@ -24,16 +41,16 @@ function Table(tbl)
   for _, body in ipairs(tbl.bodies) do read(body.body, true) end
   local long, asked, all, left = {}, 0, 0, 1
   for at = 1, columns do
-    local letters = (longest[at] or 3) + 3
-    all = all + letters
-    if letters > short then
-      long[at] = letters ^ 0.6  -- a very long text gets more than a long one, but not in proportion
+    local wide = (longest[at] or 3) + gap
+    all = all + wide
+    if wide > short then
+      long[at] = wide ^ 0.6  -- a very long text gets more than a long one, but not in proportion
       asked = asked + long[at]
     else
-      left = left - letters / line
+      left = left - wide / line(columns)
     end
   end
-  if all <= line then return tbl end
+  if all <= line(columns) then return tbl end
   left = math.max(left, 0.4)
   for at, weight in pairs(long) do tbl.colspecs[at][2] = left * weight / asked end
   return tbl

@@ -62,8 +62,8 @@ FIGURE = "::: {#fig-a}\n\n```{=html}\n<div>drawn</div>\n```\n\nA caption.\n\n:::
 def test_pandoc_numbers_figures_and_sections_and_links_to_them(source, tmp_path):
     name, page = rendered(source(f"# One {{#sec-one}}\n\nSee @fig-a, @sec-one and @kaplan1958.\n\n{FIGURE}"), tmp_path)
     assert name == "Pandoc 3.9"
-    assert '<a href="#fig-a">Figure 1</a>' in page
-    assert '<a href="#sec-one">Section 1</a>' in page
+    assert '<a href="#fig-a">Figure\u00a01</a>' in page
+    assert '<a href="#sec-one">Section\u00a01</a>' in page
     assert "Figure 1: A caption." in page.replace("\n", " ")
     assert "Kaplan" in page
     assert 'Page rendered by <span class="renderer">Pandoc 3.9</span>' in page
@@ -171,8 +171,8 @@ def test_pdf_has_charts_tables_and_numbers_and_the_same_bytes(printed, tmp_path)
     pdf, typ = printed(text, chart(tmp_path, "a"))
     assert pdf.startswith(b"%PDF-")
     assert printed(text, tmp_path / "a/figures/share.svg")[0] == pdf
-    assert '#chart("figures/a/share.svg", "Bars.")' in typ
-    for reference in ("#link(<fig-b>)[Figure 1]", "#link(<tbl-b>)[Table 1]", "#link(<sec-one>)[Section 1]"):
+    assert '#chart("figures/a/share.svg", "Bars.", of: 1)' in typ
+    for reference in ("#link(<fig-b>)[Figure~1]", "#link(<tbl-b>)[Table~1]", "#link(<sec-one>)[Section~1]"):
         assert reference in typ.replace("\n", " ")
     assert "align: (left,right,)" in typ
     assert "table.header(" in typ

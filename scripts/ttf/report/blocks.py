@@ -73,8 +73,9 @@ def chart_block(identifier: str, about: Mapping, *pictures: str, above: str = ""
     html = (
         f'<div class="chart" id="chart-{identifier}" role="img" aria-label="{words.attribute(about["alt"])}"></div>\n'
     )
-    typst = "".join(f"#chart({words.typst_string(file)}, {words.typst_string(about['alt'])})" for file in pictures)
-    return div(f"fig-{identifier}", above + html + below, words.markdown(about["caption"]), typst)
+    alt, of = words.typst_string(about["alt"]), len(pictures)
+    typst = "".join(f"#chart({words.typst_string(file)}, {alt}, of: {of})" for file in pictures)
+    return div(f"fig-{identifier}", above + html + below, words.markdown(words.unbroken(about["caption"])), typst)
 
 
 def _what_else(linear: str, logarithmic: str) -> str:
