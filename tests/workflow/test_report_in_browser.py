@@ -162,7 +162,7 @@ def test_tables_are_sorted_by_their_headings(finished_study):
         assert orders[None] == before
         for order in ("ascending", "descending"):
             for group, *shown in orders[order]:
-                times = dict(truth.filter(pl.col("stratum_by") == STRATA[group]).select("stratum", "mttf_s").iter_rows())
+                times = dict(truth.filter(stratum_by=STRATA[group]).select("stratum", "mttf_s").iter_rows())
                 values = [round(times[stratum], -1) for stratum in shown if times[stratum] is not None]
                 # Three digits are shown: times that look the same stay as they were.
                 wrong = [
