@@ -9,10 +9,10 @@ def main(snakemake):
     import vl_convert
 
     # In this order, in this one process: the ids of clip paths count up with every chart.
-    for spec, svg in zip(snakemake.input.specs, snakemake.output.svgs, strict=True):
+    for svg in map(Path, snakemake.output.svgs):
+        spec = svg.with_suffix(".vl.json").read_text(encoding="utf-8")
         # No chart may load anything, so no address is allowed.
-        drawn = vl_convert.vegalite_to_svg(Path(spec).read_text(encoding="utf-8"), allowed_base_urls=[])
-        Path(svg).write_text(drawn + "\n", encoding="utf-8")
+        svg.write_text(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]) + "\n", encoding="utf-8")
     return f"{len(snakemake.output.svgs)} pictures"
 
 

@@ -6,6 +6,7 @@ from functools import cache
 import yaml
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
+from study.graph import kind_of
 from study.helpers import helpers, stamps
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
@@ -311,14 +312,16 @@ def analyses_of(trace):
 
 
 def charts_of(trace):
-    """The charts of a trace, those of its analyses after its own, each with its heading in Snakemake's own report."""
+    """The charts of a trace, those of a job in one tuple: its own, then those of each analysis.
+
+    Each with its heading in Snakemake's own report.
+    """
     own = charts_of_lives(REGISTRY[trace]["format"]) if trace in LIFE_TRACES else CHARTS
     of_analyses = (
-        (Path(spec).name.removesuffix(".vl.json"), theme_of(name))
+        tuple((Path(spec).name.removesuffix(".vl.json"), theme_of(name)) for spec in ANALYSES[name]["outputs"]["specs"])
         for name in analyses_of(trace)
-        for spec in ANALYSES[name]["outputs"]["specs"]
     )
-    return *((name, theme_of(name)) for name in own), *of_analyses
+    return tuple((name, theme_of(name)) for name in own), *filter(None, of_analyses)
 
 
 def written(outputs):
@@ -435,6 +438,16 @@ def one_of_each(jobs):
     return list(dict.fromkeys(products[0] for products in jobs))
 
 
+def given_by(jobs):
+    """What these products are as the input `one_of_each` of a rule: one of each job and kind stands for all.
+
+    Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given all.
+    """
+    if STORED:
+        return paths_in(jobs)
+    return [path for products in jobs for path in {kind_of(path): path for path in reversed(products)}.values()]
+
+
 def asked_of(jobs):
     """What asks for all products of these jobs: one of each, and those beside it that somebody deleted."""
     if STORED:
@@ -451,16 +464,8 @@ def files_to_publish(*endings):
 
 
 def read_by_report(_):
-    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text.
-
-    On a disk one of each job and ending stands for all. Snakemake takes a checksum of every input for every output.
-    """
-    texts = [
-        [path for path in products if path.endswith(ending)]
-        for products in jobs_of_traces()
-        for ending in (".csv", ".json")
-    ]
-    return sorted(paths_in(texts) if STORED else one_of_each(filter(None, texts)))
+    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
+    return given_by([[path for path in products if path.endswith((".csv", ".json"))] for products in jobs_of_traces()])
 
 
 @cache

@@ -29,13 +29,18 @@ def jobs_behind(products: Iterable[str], jobs: Iterable[Any], root: Path) -> lis
     return sorted(found.values(), key=lambda job: job["outputs"])
 
 
+def kind_of(path: str) -> str:
+    """What a file is by its name: csv of a table, vl.json of a chart."""
+    return path.rpartition("/")[2].partition(".")[2]
+
+
 def _stood_for(job: Any, jobs_by_output: dict[str, Any]) -> set[str]:
-    """What a job was given by inputs named `one_of_each`: all products of their jobs that have the same ending."""
+    """What a job was given by inputs named `one_of_each`: all products of their jobs that are of their kind."""
     return {
         str(path)
         for one in job.input.get("one_of_each", [])
         for path in jobs_by_output[str(one)].output
-        if Path(path).suffix == Path(one).suffix
+        if kind_of(str(path)) == kind_of(str(one))
     }
 
 
