@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ttf.quality import statistics
 from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, STATISTICS_SCHEMA, table_statistics
 from ttf.raw_tables import Column, TableSchema
 from ttf.tables import read_csv, write_csv
@@ -78,6 +79,15 @@ def test_sums_beyond_64_bits():
 def test_equally_common_values_stand_in_the_order_of_their_text():
     names = [*"fedcba"]
     assert described([(name, 1) for name in names])["commonest"][0].startswith("a (16.6 %), b (16.6 %)")
+
+
+@pytest.mark.parametrize("names", ["fedcba", "aabbccddeeff", "aaabbbccdeeffg", "aaaaab"])
+def test_many_different_texts_are_told_as_few_are(monkeypatch, names):
+    rows = [(name, 1) for name in names] + [(None, 1)]
+    monkeypatch.setattr(statistics, "FEW_ROWS", 0)
+    few = described(rows).rows()
+    monkeypatch.setattr(statistics, "FEW_ROWS", 1000)
+    assert described(rows).rows() == few
 
 
 def test_a_key_need_not_be_counted():

@@ -5,6 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
+from ttf.quality import validation
 from ttf.quality.validation import VALIDATION_SCHEMA, validate
 from ttf.raw_tables import table_schemas
 from ttf.tables import read_csv, write_csv
@@ -61,6 +62,22 @@ def test_sound_rows_pass():
 def test_a_slip_is_noticed(row, noticed):
     table = checked({"task_name": "ps"}, row)
     assert failures(table) == {noticed: 1}
+
+
+def test_sound_columns_are_asked_of_their_extremes_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        validation,
+        "_answers",
+        lambda rows, steps, answer=validation._answers: (
+            asked.append([step.method for step in steps]) or answer(rows, steps)
+        ),
+    )
+    checked({}, {"task_name": "ps", "start_s": None, "inst_num": None})
+    assert asked[2] == ["col_schema_match", "col_vals_ge"]
+    asked.clear()
+    checked({}, {"task_name": "ps", "inst_num": -1})
+    assert asked[2] == ["col_schema_match", "col_vals_ge", "col_vals_ge"]
 
 
 def test_a_repeated_key_and_a_wrong_type_are_noticed():

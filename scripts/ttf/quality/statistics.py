@@ -1,11 +1,13 @@
 """What the columns of the typed raw tables hold: one row of statistics per column.
 
-One column is looked at at a time, so memory stays at one column however long the table is. Numbers come from exact
-integers (an order statistic is a value of the column, a mean is one division of two integers), so that neither the
-number of threads nor the engine can change a digit.
+One column is looked at at a time, so memory stays at one column of numbers however long the table is. Many different
+texts are told apart, and counted, by a number of 64 bits each: of ten million, some two have the same with a chance of
+3 in a million. Numbers come from exact integers (an order statistic is a value of the column, a mean is one division of
+two integers), so that neither the number of threads nor the engine can change a digit.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -33,6 +35,9 @@ STATISTICS_SCHEMA = {
 
 MOST_VALUES = 5
 LONGEST_VALUE = 40
+# Texts are many where each stands, in the mean, in fewer than FEW_ROWS rows of so many at the beginning of the column.
+BEGINNING = 1 << 16
+FEW_ROWS = 16
 
 NOT_STORED = "checked, not stored"
 ALL_BLANK = "every row is blank"
@@ -66,22 +71,23 @@ def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
             continue
         # A key of one column has no blanks that matter and no value twice: nothing to count by value.
         is_key = schema.key == (column.as_,) and column.required
-        found = _of_text(table, column, is_key, height) if column.type == "text" else _of_number(table, column)
+        found = _of_text(table, column, is_key, height) if column.type == "text" else _of_number(table, column, height)
         blank = found.pop("blank")
         yield row | found | {"blank": blank, "blank_share": blank / height}
 
 
-def _of_number(table: pl.LazyFrame, column: Column) -> dict:
-    values = table.select(column.as_).collect(engine="streaming").to_series()
-    blank = values.null_count()
-    values = values.drop_nulls().sort()
-    n = values.len()
-    if not n:
-        return {"blank": blank, "distinct": 0, "reason": ALL_BLANK}
+def _of_number(table: pl.LazyFrame, column: Column, height: int) -> dict:
+    number = pl.col(column.as_)
     # 128 bits: a sum over a long column of large values need not fit 64.
-    total = values.cast(pl.Int128).sum()
+    told = table.select(n=number.count(), total=number.cast(pl.Int128).sum()).collect(engine="streaming")
+    n, total = told.row(0)
+    if not n:
+        return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
+    values = table.select(number.drop_nulls()).collect(engine="streaming").to_series()
+    # In as few bits as its largest value needs: less to hold.
+    values = values.shrink_dtype().sort()
     return {
-        "blank": blank,
+        "blank": height - n,
         "distinct": 1 + int((values.slice(1) != values.head(n - 1)).sum()),
         "minimum": values[0],
         **{
@@ -94,33 +100,74 @@ def _of_number(table: pl.LazyFrame, column: Column) -> dict:
     }
 
 
+@dataclass(frozen=True)
+class _Texts:
+    """What a column holds. rows: those with a text; common: value and rows of the MOST_VALUES commonest, or more."""
+
+    rows: int
+    distinct: int
+    longest: int
+    common: pl.DataFrame
+
+
 def _of_text(table: pl.LazyFrame, column: Column, is_key: bool, height: int) -> dict:
-    text = pl.col(column.as_)
+    texts = table.select(value=column.as_).drop_nulls()
+    beginning = texts.head(BEGINNING).collect(engine="streaming")["value"]
+    if not beginning.len():
+        return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
     if is_key:
-        (longest,) = table.select(text.str.len_chars().max()).collect(engine="streaming").row(0)
-        first = table.select(text.bottom_k(MOST_VALUES).sort()).collect(engine="streaming").to_series()
-        return {
-            "blank": 0,
-            "distinct": height,
-            "longest": longest,
-            "commonest": _listed([(value, 1) for value in first], height),
-            "reason": OF_TEXT,
-        }
-    counted = table.group_by(value=text).agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    known = counted.filter(pl.col("value").is_not_null())
-    blank = height - int(known["rows"].sum())
-    if not known.height:
-        return {"blank": blank, "distinct": 0, "reason": ALL_BLANK}
+        found = _all_different(texts, height)
+    else:
+        many = beginning.n_unique() * FEW_ROWS > beginning.len()
+        found = _counted_by_number(texts) if many else _counted(texts)
     # Rows and text together order the values wholly, in whatever order they were counted.
-    commonest = known.top_k(MOST_VALUES, by=["rows", "value"], reverse=[False, True])
-    commonest = commonest.sort(["rows", "value"], descending=[True, False])
+    commonest = found.common.sort(["rows", "value"], descending=[True, False]).head(MOST_VALUES)
     return {
-        "blank": blank,
-        "distinct": known.height,
-        "longest": known["value"].str.len_chars().max(),
-        "commonest": _listed(commonest.select("value", "rows").rows(), height - blank),
+        "blank": height - found.rows,
+        "distinct": found.distinct,
+        "longest": found.longest,
+        "commonest": _listed(commonest.select("value", "rows").rows(), found.rows),
         "reason": OF_TEXT,
     }
+
+
+def _all_different(texts: pl.LazyFrame, rows: int) -> _Texts:
+    first = texts.select(pl.col("value").bottom_k(MOST_VALUES)).collect(engine="streaming")
+    return _Texts(rows, rows, _longest(texts), first.with_columns(rows=pl.lit(1, dtype=pl.Int64)))
+
+
+def _counted(texts: pl.LazyFrame) -> _Texts:
+    counted = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    longest = counted["value"].str.len_chars().max()
+    return _Texts(int(counted["rows"].sum()), counted.height, longest, _commonest(counted))
+
+
+def _counted_by_number(texts: pl.LazyFrame) -> _Texts:
+    """For many different texts: they are never held all at once."""
+    number = pl.col("value").hash().alias("number")
+    counted = texts.group_by(number).agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    common = _commonest(counted)
+    least = common["rows"].min()
+    above, equal = common.filter(pl.col("rows") > least), common.filter(pl.col("rows") == least)
+    # Any number of texts may be as common as the last of the commonest: only the first of them by their text count.
+    like_last = texts if equal.height == counted.height else texts.filter(number.is_in(equal["number"].implode()))
+    named = pl.concat(
+        [
+            texts.filter(number.is_in(above["number"].implode())),
+            like_last.select(pl.col("value").bottom_k(MOST_VALUES * least)),
+        ]
+    )
+    named = named.unique().with_columns(number).collect(engine="streaming").join(common, on="number")
+    return _Texts(int(counted["rows"].sum()), counted.height, _longest(texts), named)
+
+
+def _commonest(counted: pl.DataFrame) -> pl.DataFrame:
+    """Those that are as common as the last of the MOST_VALUES commonest, or more."""
+    return counted.filter(pl.col("rows") >= pl.col("rows").top_k(MOST_VALUES).min())
+
+
+def _longest(texts: pl.LazyFrame) -> int:
+    return texts.select(pl.col("value").str.len_chars().max()).collect(engine="streaming").item()
 
 
 def _listed(values: list[tuple[str, int]], known: int) -> str:

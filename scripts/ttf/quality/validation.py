@@ -5,7 +5,8 @@ so that a slip in either shows: every step must find nothing.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pointblank as pb
@@ -36,83 +37,147 @@ def validate(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSche
     return pl.DataFrame(rows, schema=VALIDATION_SCHEMA)
 
 
+@dataclass(frozen=True)
+class _Step:
+    """A question to Pointblank. column: the file's word for it; method: one of Validate's, with its arguments.
+
+    pre: what of the table it is asked of, if not of its rows as they are. few: which rows it is asked of before all, as
+    they answer for all if none of them fails.
+    """
+
+    column: str | None
+    sentence: str
+    method: str
+    arguments: dict
+    pre: Callable[[pl.LazyFrame], pl.DataFrame] | None = None
+    few: Callable[[pl.LazyFrame, TableSchema], pl.DataFrame] | None = None
+
+
 def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
+    steps = list(_steps(schema))
+    height = table.select(pl.len()).collect(engine="streaming").item()
+    is_whole = schema.stored.keys() <= set(table.collect_schema().names())
+    answers: list[dict | None] = [None] * len(steps)
+    for few in (_extremes, _key_numbers):
+        asked = [place for place, step in enumerate(steps) if step.few is few]
+        if asked and height and is_whole:
+            found = _answers(few(table, schema), [replace(steps[place], pre=None) for place in asked])
+            for place, answer in zip(asked, found, strict=True):
+                if answer.get("rows_failed") == 0:
+                    answers[place] = {"rows": height, "rows_passed": height, "rows_failed": 0}
+    left = [place for place, answer in enumerate(answers) if answer is None]
+    for place, answer in zip(left, _answers(table, [steps[place] for place in left]), strict=True):
+        answers[place] = answer
+    for step, answer in zip(steps, answers, strict=True):
+        yield {"table": schema.name, "column": step.column, "check": step.method, "sentence": step.sentence} | answer
+
+
+def _answers(table: pl.LazyFrame | pl.DataFrame, steps: Sequence[_Step]) -> list[dict]:
+    """Of each step how many rows there were, passed and failed, or the reason why it could not be asked."""
     plan = pb.Validate(data=table)
-    told: list[tuple[str | None, str]] = []
-    for column, sentence, step in _steps(schema):
-        method, arguments = step
-        plan = getattr(plan, method)(**arguments)
-        told.append((column, sentence))
+    for step in steps:
+        plan = getattr(plan, step.method)(**step.arguments, pre=step.pre)
     # Counts are whole numbers: the streaming engine gives the same ones, a block of the table at a time.
     with warnings.catch_warnings(), pl.Config(engine_affinity="streaming"):
         # Pointblank asks a lazy table for its columns in a way that Polars thinks slow; of a Parquet file it is not.
         warnings.simplefilter("ignore", pl.exceptions.PerformanceWarning)
         # Extracts of failing rows would have to be held in memory; the counts say where to look.
         done = plan.interrogate(collect_extracts=False)
-    for (column, sentence), step in zip(told, done.validation_info, strict=True):
-        row = {"table": schema.name, "column": column, "check": step.assertion_type, "sentence": sentence}
-        if step.eval_error:
-            yield row | {"reason": "the check could not be run on this table"}
-        else:
-            yield row | {
-                "rows": int(step.n),
-                "rows_passed": int(step.n_passed),
-                "rows_failed": int(step.n_failed),
-            }
+    return [
+        {"reason": "the check could not be run on this table"}
+        if told.eval_error
+        else {"rows": int(told.n), "rows_passed": int(told.n_passed), "rows_failed": int(told.n_failed)}
+        for told in done.validation_info
+    ]
 
 
-def _steps(schema: TableSchema) -> Iterator[tuple[str | None, str, tuple[str, dict]]]:
-    """(file's name of the column, what is checked, (method of Validate, its arguments))."""
+def _extremes(table: pl.LazyFrame, schema: TableSchema) -> pl.DataFrame:
+    """Of each number the least and the greatest, of each list of words those that occur, and a blank if there is one.
+
+    Columns have nothing to do with each other here: a shorter one repeats its last value. Of a text without a list it
+    is only asked whether it is blank: any text stands for the others.
+    """
+    kept = [column for column in schema.columns if column.keep]
+    listed = [column.as_ for column in kept if column.values]
+    others = {
+        column.as_: ("first", "last") if column.type == "text" else ("min", "max")
+        for column in kept
+        if not column.values and (column.required or column.type != "text")
+    }
+    told = table.select(
+        *(getattr(pl.col(name), kind)().alias(f"{kind} {name}") for name, two in others.items() for kind in two),
+        *(pl.col(name).null_count().alias(f"blank {name}") for name in others),
+    ).collect(engine="streaming")
+    columns = [table.select(pl.col(name).unique()).collect(engine="streaming").to_series() for name in listed]
+    for name, (one, other) in others.items():
+        both = told[f"{one} {name}"].alias(name).append(told[f"{other} {name}"])
+        columns.append(both.extend_constant(None, min(1, told[f"blank {name}"].item())))
+    longest = max(column.len() for column in columns)
+    return pl.DataFrame([column.gather([min(row, column.len() - 1) for row in range(longest)]) for column in columns])
+
+
+def _key_numbers(table: pl.LazyFrame, schema: TableSchema) -> pl.DataFrame:
+    """The first of the numbers that stand for the rows' keys, and all that stand for several rows."""
+    numbers = table.select(key=pl.struct(schema.key).hash()).collect(engine="streaming").to_series().sort()
+    again = (numbers == numbers.shift(1)) | (numbers == numbers.shift(-1))
+    return numbers.head(1).append(numbers.filter(again)).to_frame()
+
+
+def _key_texts(columns: Sequence[str], table: pl.LazyFrame) -> pl.DataFrame:
+    return table.select(key=pl.struct(columns)).collect()
+
+
+def _steps(schema: TableSchema) -> Iterator[_Step]:
     stored = pb.Schema(columns=[(name, str(dtype())) for name, dtype in schema.stored.items()])
-    yield (
+    yield _Step(
         None,
         f"the {len(schema.stored)} columns are there with their types",
-        ("col_schema_match", {"schema": stored, "complete": False, "in_order": False}),
+        "col_schema_match",
+        {"schema": stored, "complete": False, "in_order": False},
     )
     for column in schema.columns:
         if column.keep:
-            for sentence, step in _of_column(column):
-                yield column.name, sentence, step
+            for sentence, method, arguments in _of_column(column):
+                yield _Step(column.name, sentence, method, {"columns": column.as_} | arguments, few=_extremes)
     if schema.key:
-        yield (
+        yield _Step(
             ", ".join(schema.key),
             "no two rows have the same key",
-            ("rows_distinct", {"columns_subset": ["key"], "pre": partial(_keys, schema.key)}),
+            "rows_distinct",
+            {"columns_subset": ["key"]},
+            partial(_key_texts, schema.key),
+            _key_numbers,
         )
     by_name = {column.as_: column for column in schema.columns}
     times = [by_name[name] for name in schema.order if name in by_name and by_name[name].keep]
     for place, later in enumerate(times):
         for earlier in times[:place]:
-            yield (
+            yield _Step(
                 later.name,
                 f"not before {earlier.name}",
-                ("col_vals_ge", {"columns": later.as_, "value": pb.col(earlier.as_), "na_pass": True}),
+                "col_vals_ge",
+                {"columns": later.as_, "value": pb.col(earlier.as_), "na_pass": True},
             )
 
 
-def _keys(columns: Sequence[str], table: pl.LazyFrame) -> pl.DataFrame:
-    """The `key` of each row: a number for its texts, or the texts themselves where two rows have one number."""
-    key = pl.struct(columns)
-    numbers = table.select(key=key.hash()).collect()
-    return numbers if numbers["key"].n_unique() == numbers.height else table.select(key=key).collect()
-
-
-def _of_column(column: Column) -> Iterator[tuple[str, tuple[str, dict]]]:
+def _of_column(column: Column) -> Iterator[tuple[str, str, dict]]:
+    """(what is checked, method of Validate, its arguments besides the column)."""
     # A blank that stands for 0 may be there in a required column.
     if column.required and not column.zero_is_blank:
-        yield "never blank", ("col_vals_not_null", {"columns": column.as_})
+        yield "never blank", "col_vals_not_null", {}
     smallest, largest = column.limits
     scale = 1 if column.is_whole else column.scale
     if smallest is not None:
-        at_least = {"columns": column.as_, "value": round(smallest * scale), "na_pass": True}
-        yield f"at least {round(smallest * scale):,}", ("col_vals_ge", at_least)
+        least = round(smallest * scale)
+        yield f"at least {least:,}", "col_vals_ge", {"value": least, "na_pass": True}
     if largest is not None:
-        at_most = {"columns": column.as_, "value": round(largest * scale), "na_pass": True}
-        yield f"at most {round(largest * scale):,}", ("col_vals_le", at_most)
+        most = round(largest * scale)
+        yield f"at most {most:,}", "col_vals_le", {"value": most, "na_pass": True}
     if column.values:
         shown = ", ".join(column.values[:MOST_WORDS_SHOWN])
         rest = len(column.values) - MOST_WORDS_SHOWN
         yield (
             f"one of {shown}" + (f" and {rest} more" if rest > 0 else ""),
-            ("col_vals_in_set", {"columns": column.as_, "set": [*column.values, None]}),
+            "col_vals_in_set",
+            {"set": [*column.values, None]},
         )
