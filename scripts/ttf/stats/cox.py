@@ -58,11 +58,13 @@ class Lives:
         seconds, code = sorted_rows(seconds, 2 * group + failed)
         failed, group = code % 2 == 1, code // 2
         self.group = group[failed]
-        ages, self.starts, ties = np.unique(seconds[failed], return_index=True, return_counts=True)
+        at = seconds[failed]
+        self.starts = first_of_each(at)
+        ages, ties = at[self.starts], np.diff(self.starts, append=at.size)
         self.tie = np.repeat(np.arange(ages.size), ties)
         # Efron: of d lives that end at one age, the second left a risk set of which the first had gone by 1 / d, ...
         self.gone = (np.arange(self.group.size) - self.starts[self.tie]) / ties[self.tie]
-        row = np.sort(np.searchsorted(ages, seconds, side="right") * self.groups + group)
+        (row,) = sorted_rows(np.searchsorted(ages, seconds, side="right") * self.groups + group)
         first = first_of_each(row)
         self.lives = np.diff(first, append=row.size)
         self.ages_seen, self.row_group = np.divmod(row[first], self.groups)
