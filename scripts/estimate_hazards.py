@@ -15,7 +15,7 @@ def main(snakemake):
     from ttf.stats.logrank import logrank
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.strata import since_watched
-    from ttf.stats.survival import survival_tables, thin
+    from ttf.stats.survival import survival_summary
     from ttf.tables import read_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
@@ -26,20 +26,18 @@ def main(snakemake):
     # Failure of any kind first, then each cause a trace tells apart.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in params.causes}
 
-    # Cut one stratification at a time: whole curves of all of them would not fit memory with ten million lives.
-    hazard = [
-        thin(cumulative_hazard(of, event, [name]), params.max_steps) for event, of in events.items() for name in strata
-    ]
+    # Cut one curve at a time: all of them whole would not fit memory with ten million lives.
+    hazard = [cumulative_hazard(of, event, strata, params.max_steps) for event, of in events.items()]
     write_csv(pl.concat(hazard), output.cumulative_hazard)
     competing, ends = exclusive_causes(lives, params.causes) if params.causes else (lives, ends_in(lives))
-    incidence = pl.concat([thin(cumulative_incidence(competing, ends, [name]), params.max_steps) for name in strata])
+    incidence = cumulative_incidence(competing, ends, strata, params.max_steps)
     write_csv(incidence, output.cumulative_incidence)
     write_csv(pl.concat([logrank(of, event, strata) for event, of in events.items()]), output.logrank)
     covariates = [name for name in params.covariates if name in lives.columns]
     cox = pl.concat([hazard_ratios(of, event, covariates) for event, of in events.items()])
     write_csv(cox, output.cox)
 
-    summaries = [survival_tables(of, event, strata, delayed_entry=True)[1] for event, of in events.items()]
+    summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in events.items()]
     write_csv(pl.concat(summaries), output.survival_summary_delayed_entry)
     mttf = [mean_time_to_failure(since_watched(of), event, strata) for event, of in events.items()]
     write_csv(pl.concat(mttf), output.mttf_delayed_entry)

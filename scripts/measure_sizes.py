@@ -16,7 +16,7 @@ def main(snakemake):
     from ttf.stats import sizes
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.over_time import failure_rate_over_time, with_domains
-    from ttf.stats.survival import survival_tables
+    from ttf.stats.survival import survival_summary
     from ttf.tables import read_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
@@ -45,7 +45,7 @@ def main(snakemake):
     over_time = failure_rate_over_time(told, basis, gpus_a_node, cause_is)
     write_csv(over_time, output.failure_rate_over_time)
     strata = strata_in(lives, params.strata)
-    write_csv(survival_tables(lives, EVENT, strata)[1], output.survival_summary_infra)
+    write_csv(survival_summary(lives, EVENT, strata), output.survival_summary_infra)
     write_csv(mean_time_to_failure(lives, EVENT, strata), output.mttf_infra)
     study = Study(params.unit, params.synthetic)
     drawn = {

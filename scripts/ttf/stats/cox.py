@@ -50,11 +50,8 @@ class Lives:
     def __init__(self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray]) -> None:
         if not failed.any():
             raise NoFit("no events: every life is censored")
-        group = numbered(*map(_codes, columns))
-        example = np.zeros(int(group.max()) + 1, np.int64)
-        example[group] = np.arange(group.size)
-        self.columns = [column[example] for column in columns]
-        self.groups = example.size
+        group, self.columns = _alike(columns)
+        self.groups = int(group.max()) + 1
         seconds, code = sorted_rows(seconds, 2 * group + failed)
         failed, group = code % 2 == 1, code // 2
         self.group = group[failed]
@@ -77,10 +74,18 @@ class Lives:
         return State(self, coefficients)
 
 
+def _alike(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """(the group of each life, each column by group): groups of lives alike in every column."""
+    group = numbered(*map(_codes, columns))
+    example = np.zeros(int(group.max()) + 1, np.int64)
+    example[group] = np.arange(group.size)
+    return group, [column[example] for column in columns]
+
+
 def _codes(column: np.ndarray) -> np.ndarray:
     """A whole number for each distinct value."""
     if column.dtype == np.bool_:
-        return column.astype(np.int64)
+        return column.view(np.uint8)
     return np.searchsorted(pl.Series(column).unique().sort().to_numpy(), column)
 
 
@@ -190,11 +195,15 @@ def proportionality(lives: Lives, found: Fit, groups: list[list[int]]) -> list[f
 def independent(columns: list[np.ndarray]) -> list[int]:
     """The places of the columns that those before them, and a constant, do not make up."""
     size = len(columns)
+    if not size:
+        return []
     matrix = np.empty((size, size))
-    centred = [column - column.mean() for column in columns]
+    group, of_groups = _alike(columns)
+    lives = np.bincount(group)
+    centred = [column - (lives * column).sum() / group.size for column in of_groups]
     for a in range(size):
         for b in range(a, size):
-            matrix[a, b] = matrix[b, a] = (centred[a] * centred[b]).sum()
+            matrix[a, b] = matrix[b, a] = (lives * centred[a] * centred[b]).sum()
     kept: list[int] = []
     for place in range(size):
         left = matrix[place, place]

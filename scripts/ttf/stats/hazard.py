@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
-from ttf.stats.survival import STRATUM_SCHEMA, Z_95
+from ttf.stats.survival import STRATUM_SCHEMA, Z_95, thinned
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
 
@@ -24,19 +24,21 @@ HAZARD_SCHEMA = {
 }
 
 
-def cumulative_hazard(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def cumulative_hazard(
+    lives: pl.DataFrame, event: str, strata: Sequence[str], max_steps: int | None = None
+) -> pl.DataFrame:
     """The Nelson-Aalen estimate (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
     lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors), a column per
-    stratification (`all` needs none). Rows start at age 0 as those of `kaplan_meier` do; whole curves:
-    `ttf.stats.survival.thin` cuts them. With d events among n at risk at an age, cumulative_hazard is the sum of d / n
-    (expected events per life, a pure number), variance Aalen's sum of d / n^2; ci_low, ci_high: 95 %, on the log scale,
-    H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank, with a reason, before the first
-    event.
+    stratification (`all` needs none). Rows start at age 0 as those of `kaplan_meier` do; with max_steps, at most as
+    many of each stratum as `ttf.stats.survival.thin` keeps. With d events among n at risk at an age, cumulative_hazard
+    is the sum of d / n (expected events per life, a pure number), variance Aalen's sum of d / n^2; ci_low, ci_high:
+    95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank, with a
+    reason, before the first event.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves = [
-        ({"event": event, "stratum_by": stratum_by, "stratum": stratum}, _curve(times))
+        ({"event": event, "stratum_by": stratum_by, "stratum": stratum}, thinned(_curve(times), max_steps))
         for stratum_by in strata
         for stratum, times in times_by_stratum(lives, event, stratum_by)
     ]

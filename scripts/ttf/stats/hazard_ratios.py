@@ -104,7 +104,7 @@ def hazard_ratios(lives: pl.DataFrame, event: str, covariates: Sequence[str]) ->
         raise ValueError(f"the lives have no column {missing[0]!r} to explain the hazard by")
     if (lives["duration_s"] < 0).any():
         raise ValueError("a duration is negative")
-    lives = lives.filter(pl.col("duration_s").is_not_null())
+    lives = lives.select("duration_s", "event", *covariates).filter(pl.col("duration_s").is_not_null())
     whole = _Term(ALL)
     failed = _failed(lives, event)
     whole.count(failed)
@@ -116,6 +116,7 @@ def hazard_ratios(lives: pl.DataFrame, event: str, covariates: Sequence[str]) ->
     if known := [name for name in blank if name not in absent]:
         lives = lives.drop_nulls(known)
     failed = _failed(lives, event)
+    lives = lives.drop("event")
     terms = []
     for name in covariates:
         if name in absent:
@@ -128,7 +129,7 @@ def hazard_ratios(lives: pl.DataFrame, event: str, covariates: Sequence[str]) ->
     for term in terms:
         if term.separated:
             stay &= ~term.values
-    lives, failed = lives.filter(pl.Series(stay)), failed[stay]
+    seconds, failed = lives["duration_s"].to_numpy()[stay], failed[stay]
     model = [term for term in terms if term.values is not None and not term.separated]
     for term in model:
         term.values = term.values[stay]
@@ -143,7 +144,7 @@ def hazard_ratios(lives: pl.DataFrame, event: str, covariates: Sequence[str]) ->
         whole.reasons.append("no covariate tells lives apart: nothing to fit")
     else:
         try:
-            _estimate(lives["duration_s"].to_numpy(), failed, model, whole)
+            _estimate(seconds, failed, model, whole)
         except NoFit as no_fit:
             for term in (*model, whole):
                 term.reasons.append(str(no_fit))

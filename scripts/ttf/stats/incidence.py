@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.hazard import NO_EVENT_YET
-from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
-from ttf.stats.survival import STRATUM_SCHEMA, Z_95
+from ttf.stats.strata import NO_LIFE, Times, competing_times_by_stratum, stacked
+from ttf.stats.survival import STRATUM_SCHEMA, Z_95, thinned
 
 UNKNOWN_CAUSE = "unknown cause"
 EVERYBODY = "the incidence is 1: the log-log interval is not defined there"
@@ -29,7 +29,9 @@ INCIDENCE_SCHEMA = {
 }
 
 
-def cumulative_incidence(lives: pl.DataFrame, events: Sequence[str], strata: Sequence[str]) -> pl.DataFrame:
+def cumulative_incidence(
+    lives: pl.DataFrame, events: Sequence[str], strata: Sequence[str], max_steps: int | None = None
+) -> pl.DataFrame:
     """The Aalen-Johansen estimate (1978) of each event's cumulative incidence, by stratum.
 
     The events compete: a life ends by at most one of them, and incidence is the share of lives that this event will
@@ -37,21 +39,20 @@ def cumulative_incidence(lives: pl.DataFrame, events: Sequence[str], strata: Seq
     age the incidences of all events and the share that goes on add up to 1.
 
     lives: duration_s (Int64 seconds; null is left out), event (one of `events`; any other, or null, censors), a column
-    per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; whole
-    curves: `ttf.stats.survival.thin` cuts them. se is from the delta-method variance of Dinse & Larson (1986; Marubini
-    & Valsecchi 1995, section 10.2), which without censoring is the binomial's. ci_low, ci_high: 95 %, on the log(-log)
-    scale of the incidence (Choudhury 2002); blank, with a reason, before the first such event and where the incidence
-    is 1.
+    per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; with
+    max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps. se is from the delta-method
+    variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is the
+    binomial's. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury 2002); blank, with a reason,
+    before the first such event and where the incidence is 1.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves = []
     for stratum_by in strata:
-        competing = [times_by_stratum(lives, event, stratum_by) for event in events]
-        for of_stratum in zip(*competing, strict=True):
-            stratum = of_stratum[0][0]
-            all_times = [times.from_zero() for _, times in of_stratum]
-            for event, curve in zip(events, _curves(all_times), strict=True):
-                curves.append(({"event": event, "stratum_by": stratum_by, "stratum": stratum}, curve))
+        for stratum, competing in competing_times_by_stratum(lives, events, stratum_by):
+            curves_of = _curves([times.from_zero() for times in competing])
+            for event, curve in zip(events, curves_of, strict=True):
+                names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
+                curves.append((names, thinned(curve, max_steps)))
     if not curves:
         return pl.DataFrame(schema=INCIDENCE_SCHEMA)
     incidence = pl.col("incidence")

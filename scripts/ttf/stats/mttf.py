@@ -95,7 +95,8 @@ def _sums(lives: pl.DataFrame, event: str, stratum_by: str) -> list[dict]:
     with_node = of_nodes & (pl.col("nodes") > 0).fill_null(False)
     # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
     wide = pl.col("duration_s").cast(pl.Int128)
-    sums = members.group_by("stratum").agg(
+    # Whole numbers: what order they are added in, a block at a time, does not matter.
+    found = members.group_by("stratum").agg(
         n=known.sum(),
         events=hit.sum(),
         exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
@@ -106,11 +107,12 @@ def _sums(lives: pl.DataFrame, event: str, stratum_by: str) -> list[dict]:
         node_events=(hit & with_node).sum(),
         node_s=(wide * pl.col("nodes")).filter(with_node).sum(),
     )
-    found = {row["stratum"]: row for row in sums.iter_rows(named=True)}
+    sums = found.collect(engine="streaming")
+    by_stratum = {row["stratum"]: row for row in sums.iter_rows(named=True)}
     empty = dict.fromkeys(sums.columns, 0)
-    order = strata_in_order(members, stratum_by)
+    order = strata_in_order(lives, stratum_by)
     labels = order.cast(pl.String)
-    return [found.get(stratum, empty) | {"stratum": label} for stratum, label in zip(order, labels, strict=True)]
+    return [by_stratum.get(stratum, empty) | {"stratum": label} for stratum, label in zip(order, labels, strict=True)]
 
 
 def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
@@ -174,8 +176,8 @@ def failures_without_end(lives: pl.DataFrame, event: str, strata: Sequence[str])
             exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
             longest_s=pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
         )
-        found = {row[0]: row[1:] for row in sums.iter_rows()}
-        order = strata_in_order(members, stratum_by)
+        found = {row[0]: row[1:] for row in sums.collect(engine="streaming").iter_rows()}
+        order = strata_in_order(lives, stratum_by)
         for stratum, label in zip(order, order.cast(pl.String), strict=True):
             bounds = _without_end(*found.get(stratum, (0, 0, 0, 0)), event)
             rows.append({"stratum_by": stratum_by, "stratum": label, **bounds})

@@ -87,11 +87,21 @@ def distinct(*columns: np.ndarray) -> np.ndarray:
 
 def numbered(*columns: np.ndarray) -> np.ndarray:
     """A number from 0 on, none left out, per distinct row of integer columns of one length, in the rows' order."""
-    number, count = np.zeros(columns[0].size, np.int64), 1
+    size = columns[0].size
+    number, count = np.zeros(size, np.int64), 1
     for column in columns:
-        code, codes = _without_gaps(column)
-        number, count = _without_gaps(number * codes + code) if count > 1 else (code, codes)
-    return number
+        low = int(column.min(initial=0))
+        width = int(column.max(initial=0)) - low + 1
+        # Numbers may be left out on the way as long as they are no more than the rows.
+        if count * width > size:
+            number, count = _without_gaps(number)
+            column, width = _without_gaps(column)
+            low = 0
+        number = number * width
+        number += column
+        number -= low
+        count *= width
+    return _without_gaps(number)[0]
 
 
 def _without_gaps(values: np.ndarray) -> tuple[np.ndarray, int]:

@@ -5,7 +5,7 @@ import polars as pl
 
 from ttf.stats.exact import INT64_LIMIT, dot
 from ttf.stats.shares import wilson_interval
-from ttf.stats.survival import survival_tables
+from ttf.stats.survival import survival_summary
 
 # A group is everything of one user, or the jobs that a trace says are one job sent again.
 GROUPS = ("user", "recurrence_group")
@@ -172,7 +172,7 @@ def _first_failure(times: pl.DataFrame) -> dict:
     """times: begin_s, failed_s (null: none), seen_s. A failure before the first known start is taken for one at it."""
     duration = (pl.coalesce("failed_s", "seen_s") - pl.col("begin_s")).clip(lower_bound=0)
     lives = times.select(duration_s=duration, event=pl.when(pl.col("failed_s").is_not_null()).then(pl.lit("failure")))
-    _, summary = survival_tables(lives, "failure", ["all"])
+    summary = survival_summary(lives, "failure", ["all"])
     (found,) = summary.iter_rows(named=True)
     median, high = found["median_s"], found["median_ci_high_s"]
     reason = (

@@ -107,15 +107,15 @@ def sums_by_nodes(lives: pl.DataFrame, gpus_a_node: int) -> pl.DataFrame:
     rounded up to whole nodes: a job with a share of one GPU has one node.
     """
     nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
-    return _sums(lives.filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
+    return _sums(lives.lazy().filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
 
 
 def sums_of_components(lives: pl.DataFrame) -> pl.DataFrame:
     """SUMS_SCHEMA of components that are nodes, or stand in one each: by the lives' own number of nodes."""
-    return _sums(lives.filter(pl.col("nodes") > 0))
+    return _sums(lives.lazy().filter(pl.col("nodes") > 0))
 
 
-def _sums(lives: pl.DataFrame) -> pl.DataFrame:
+def _sums(lives: pl.LazyFrame) -> pl.DataFrame:
     return (
         lives.filter(pl.col("duration_s").is_not_null())
         .group_by("nodes")
@@ -126,6 +126,7 @@ def _sums(lives: pl.DataFrame) -> pl.DataFrame:
         )
         .select(pl.col(name).cast(dtype) for name, dtype in SUMS_SCHEMA.items())
         .sort("nodes")
+        .collect(engine="streaming")
     )
 
 

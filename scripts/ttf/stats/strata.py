@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
 from ttf.stats.order import last_of_each, sorted_rows
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 NO_LIFE = "no life with a known duration"
 
@@ -54,8 +57,10 @@ class Times:
         return self.lives - gone - still_to_come
 
 
-def with_stratum(lives: pl.DataFrame, stratum_by: str) -> pl.DataFrame:
-    """The lives of every stratum, with their raw stratum in the column `stratum`.
+def with_stratum(lives: pl.DataFrame, stratum_by: str) -> pl.LazyFrame:
+    """The lives of every stratum, with their raw stratum in the column `stratum`; lazy, so that only what is used of
+
+    them is picked out.
 
     `all` is one stratum `all`; otherwise `stratum_by` names a column, and lives with null there form none.
     Raises ValueError when there is no such column or a duration is negative.
@@ -65,18 +70,18 @@ def with_stratum(lives: pl.DataFrame, stratum_by: str) -> pl.DataFrame:
     if (lives["duration_s"] < 0).any():
         raise ValueError("a duration is negative")
     if stratum_by == "all":
-        return lives.with_columns(stratum=pl.lit("all"))
-    return lives.with_columns(stratum=pl.col(stratum_by)).drop_nulls("stratum")
+        return lives.lazy().with_columns(stratum=pl.lit("all"))
+    return lives.lazy().with_columns(stratum=pl.col(stratum_by)).drop_nulls("stratum")
 
 
 def strata_in_order(lives: pl.DataFrame, stratum_by: str) -> pl.Series:
-    """The strata of `with_stratum`'s lives: numbers as numbers, text by text; `all` is there without lives."""
+    """The strata of the lives: numbers as numbers, text by text; `all` is there without lives."""
     if stratum_by == "all":
         return pl.Series("stratum", ["all"])
-    return lives["stratum"].unique().sort()
+    return lives[stratum_by].unique().drop_nulls().sort()
 
 
-def under_watch(lives: pl.DataFrame) -> pl.DataFrame:
+def under_watch(lives: Frame) -> Frame:
     """The lives that were ever at risk under watch: without those that ended no later than they entered (entry_s)."""
     return lives.filter((pl.col("entry_s") == 0) | (pl.col("duration_s") > pl.col("entry_s")))
 
@@ -96,30 +101,42 @@ def times_by_stratum(
     negative): a life is at risk from that age on, and one never at risk is left out. A stratum whose lives all lack
     a duration comes with empty times. Labels are the raw values as text. Errors: see `with_stratum`.
     """
-    of_use = dict.fromkeys(("duration_s", "event", "entry_s", stratum_by))
-    members = with_stratum(lives.select(name for name in of_use if name in lives.columns), stratum_by)
-    strata = strata_in_order(members, stratum_by)
+    for label, (times,) in competing_times_by_stratum(lives, [event], stratum_by, delayed_entry):
+        yield label, times
+
+
+def competing_times_by_stratum(
+    lives: pl.DataFrame, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
+) -> Iterator[tuple[str, list[Times]]]:
+    """(label, times of each event) of each stratum in order: `times_by_stratum` of some events that end lives."""
+    members = with_stratum(lives, stratum_by)
+    strata = strata_in_order(lives, stratum_by)
     code = pl.col("stratum").replace_strict(strata, range(strata.len()), return_dtype=pl.Int64)
     chosen = under_watch(members) if delayed_entry else members
+    # By which of the events a life ended, from 1; 0 by none of them.
+    end = pl.sum_horizontal((pl.col("event") == event).cast(pl.Int8) * place for place, event in enumerate(events, 1))
     known = chosen.filter(pl.col("duration_s").is_not_null()).select(
         code=code if strata.len() > 1 else pl.lit(0, dtype=pl.Int64),
         seconds=pl.col("duration_s").cast(pl.Int64),
-        hit=(pl.col("event") == event).fill_null(False).cast(pl.Int8),
+        end=end,
         late=pl.col("entry_s").cast(pl.Int64) if delayed_entry else pl.lit(0, dtype=pl.Int64),
     )
-    stratum, seconds, hit, late = (known[name].to_numpy() for name in known.columns)
+    known = known.collect()
+    stratum, seconds, end, late = (known[name].to_numpy() for name in known.columns)
     # A stratum's durations lie in a stretch of its own, and so do its entries.
     width = int(seconds.max(initial=0)) + 1
     offset = stratum * width
-    key, hit = sorted_rows(offset + seconds, hit)
+    (entries,) = sorted_rows((offset + late)[late > 0])
+    key, end = sorted_rows(offset + seconds, end)
     last = last_of_each(key)
-    key, ended, events = key[last], np.diff(last, prepend=-1), np.diff(np.cumsum(hit)[last], prepend=0)
-    entries = np.sort((offset + late)[late > 0])
+    key, ended = key[last], np.diff(last, prepend=-1)
+    hits = [np.diff(np.cumsum(end == place)[last], prepend=0) for place in range(1, len(events) + 1)]
     edges = np.arange(strata.len() + 1) * width
     rows, entered = np.searchsorted(key, edges), np.searchsorted(entries, edges)
     for place, label in enumerate(strata.cast(pl.String)):
         of, came = slice(*rows[place : place + 2]), slice(*entered[place : place + 2])
-        yield label, Times(key[of] - edges[place], ended[of], events[of], entries[came] - edges[place])
+        since = key[of] - edges[place], ended[of]
+        yield label, [Times(*since, hit[of], entries[came] - edges[place]) for hit in hits]
 
 
 def stacked(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:

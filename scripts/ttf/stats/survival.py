@@ -1,7 +1,7 @@
 """How long lives last before the event: Kaplan-Meier curves, medians and restricted means."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -79,16 +79,36 @@ def survival_tables(
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves, summaries = [], []
+    for names, steps, summary in _by_stratum(lives, event, strata, delayed_entry):
+        curves.append((names, steps))
+        summaries.append(summary)
+    columns = STRATUM_SCHEMA | CURVE_SCHEMA
+    table = _with_reasons(stacked(curves)).select(*columns) if curves else pl.DataFrame(schema=columns)
+    return table, _summary_table(summaries, delayed_entry)
+
+
+def survival_summary(
+    lives: pl.DataFrame, event: str, strata: Sequence[str], delayed_entry: bool = False
+) -> pl.DataFrame:
+    """The summary of `survival_tables` alone: no more than one curve is held at a time."""
+    summaries = [summary for _, _, summary in _by_stratum(lives, event, strata, delayed_entry)]
+    return _summary_table(summaries, delayed_entry)
+
+
+def _by_stratum(
+    lives: pl.DataFrame, event: str, strata: Sequence[str], delayed_entry: bool
+) -> Iterator[tuple[dict[str, str], dict[str, np.ndarray], dict]]:
+    """(labels, curve, row of the summary) of each stratum."""
     for stratum_by in strata:
         for stratum, times in times_by_stratum(lives, event, stratum_by, delayed_entry):
             names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             steps = _steps(times)
-            curves.append((names, steps))
-            summaries.append(names | _summary(steps, times))
-    columns = STRATUM_SCHEMA | CURVE_SCHEMA
-    table = _with_reasons(stacked(curves)).select(*columns) if curves else pl.DataFrame(schema=columns)
+            yield names, steps, names | _summary(steps, times)
+
+
+def _summary_table(summaries: Sequence[dict], delayed_entry: bool) -> pl.DataFrame:
     schema = DELAYED_SCHEMA if delayed_entry else SUMMARY_SCHEMA
-    return table, pl.DataFrame([{name: row.get(name) for name in schema} for row in summaries], schema=schema)
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in summaries], schema=schema)
 
 
 def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
@@ -100,8 +120,6 @@ def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     curve: one from `kaplan_meier`, or many with their event, stratum_by and stratum.
     Raises ValueError when max_steps is below 2.
     """
-    if max_steps < 2:
-        raise ValueError(f"a curve has at least a first and a last step, so max_steps cannot be {max_steps}")
     by = [name for name in STRATUM_SCHEMA if name in curve.columns]
     if not by:
         return curve[_kept_rows(curve["events"].to_numpy(), max_steps)]
@@ -114,7 +132,17 @@ def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     return curve[np.concatenate(kept)]
 
 
+def thinned(curve: Mapping[str, np.ndarray], max_steps: int | None) -> dict[str, np.ndarray]:
+    """The columns of one curve, `events` among them, cut as `thin` cuts a frame; whole where max_steps is None."""
+    if max_steps is None:
+        return dict(curve)
+    kept = _kept_rows(curve["events"], max_steps)
+    return {name: values[kept] for name, values in curve.items()}
+
+
 def _kept_rows(events: np.ndarray, max_steps: int) -> np.ndarray:
+    if max_steps < 2:
+        raise ValueError(f"a curve has at least a first and a last step, so max_steps cannot be {max_steps}")
     size, room = events.size, max_steps - 2
     if size <= max_steps:
         return np.arange(size)
