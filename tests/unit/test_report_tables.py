@@ -40,7 +40,9 @@ def test_units_stand_in_the_head_and_intervals_beside_the_estimate():
 
 def test_the_first_column_heads_the_rows():
     html = html_table(FRAME.with_columns(of=pl.lit("all")), COLUMNS, "t", group="of")
-    assert html.count('<th scope="row" class="l">') == FRAME.height
+    assert html.count('<th scope="row" class="l s">') == FRAME.height
+    long = html_table(FRAME.with_columns(group=pl.lit("more than a few letters")), COLUMNS, "t")
+    assert long.count('<th scope="row" class="l">') == FRAME.height, "one that may be broken"
     assert html.count('scope="rowgroup">all') == 1
     assert html.count('scope="col"') == len(COLUMNS)
 

@@ -75,7 +75,7 @@ def chart_block(identifier: str, about: Mapping, *pictures: str, above: str = ""
     )
     alt, of = words.typst_string(about["alt"]), len(pictures)
     typst = "".join(f"#chart({words.typst_string(file)}, {alt}, of: {of})" for file in pictures)
-    return div(f"fig-{identifier}", above + html + below, words.markdown(words.unbroken(about["caption"])), typst)
+    return div(f"fig-{identifier}", above + html + below, words.markdown(about["caption"]), typst)
 
 
 def _what_else(linear: str, logarithmic: str) -> str:

@@ -11,6 +11,8 @@ from ttf.report import words
 from ttf.report.words import NO_BREAK
 
 BLANK = "–"
+# What heads a row and is no longer is not broken.
+SHORT_TEXT = 18
 # A text from here on asks for a column that is wide enough to read it in.
 LONG_TEXT = 40
 # A number with so much beside it (an interval, a p-value) may be broken, though not within the interval.
@@ -121,8 +123,8 @@ def _lean(html: str) -> str:
     """The <table> alone, without the classes and ids that each cell repeats: report/tables.html has its style.
 
     A group of rows is a <tbody>, which its heading heads. Texts (class l) stand at the left, long ones (class t) are
-    not squeezed; all else is a number, which is not broken unless much stands beside it (class w). Great Tables escapes
-    cells and headings, so that every tag here is its own.
+    not squeezed, short ones that head a row (class s) not broken; all else is a number, which is not broken unless much
+    stands beside it (class w). Great Tables escapes cells and headings, so that every tag here is its own.
     """
     table = _TAG.sub(_lean_tag, _TABLE.search(html)[0])
     lines = "\n".join(line.strip() for line in _WITHIN_ROW.sub("", table).splitlines() if line.strip())
@@ -137,7 +139,9 @@ def _lean_tag(match: re.Match) -> str:
         return f"</tbody>\n<tbody>\n<tr>{text}"
     kept = "" if name != "th" else ' scope="row"' if "gt_stub" in attributes else ' scope="col"'
     if name in ("th", "td") and "gt_left" in attributes:
-        kept += ' class="l t"' if "gt_row" in attributes and len(text) > LONG_TEXT else ' class="l"'
+        long = "gt_row" in attributes and len(text) > LONG_TEXT
+        short = "gt_stub" in attributes and len(text) <= SHORT_TEXT
+        kept += ' class="l t"' if long else ' class="l s"' if short else ' class="l"'
     elif name == "td" and len(text) > LONG_NUMBER:
         kept = ' class="w"'
     return f"<{name}{kept}>{text}"

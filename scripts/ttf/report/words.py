@@ -24,9 +24,9 @@ def shorten(text: str, most: int = LONGEST_LABEL) -> str:
 def markdown(text: object) -> str:
     """Any text as literal Markdown: whatever could mean something to Markdown, Quarto or HTML is a character reference.
 
-    Line breaks become spaces, so that the text cannot leave its paragraph.
+    Line breaks become spaces, so that the text cannot leave its paragraph; some spaces become unbroken ones.
     """
-    flat = " ".join(re.split(r"[ \t\r\n\f\v]+", str(text))).strip()
+    flat = unbroken(" ".join(re.split(r"[ \t\r\n\f\v]+", str(text))).strip())
     return _NOT_PLAIN.sub(lambda match: f"&#{ord(match[0])};", flat)
 
 
