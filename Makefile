@@ -19,10 +19,10 @@ pdf: $(ENVIRONMENT)  ## the report on paper, results/report/report.pdf
 	@$(SNAKEMAKE) -- pdf
 	@$(SNAKEMAKE) # the manifest has it too
 
-publish: pdf  ## results/site/, for any host of static files
+publish: $(ENVIRONMENT)  ## results/site/, for any host of static files
 	@$(SNAKEMAKE) -- published
 
-archive: pdf  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
+archive: $(ENVIRONMENT)  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
 	@$(SNAKEMAKE) -- archived
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html

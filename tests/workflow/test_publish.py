@@ -47,8 +47,7 @@ def published(finished_study, tmp_path_factory):
     shutil.copytree(finished_study.folder, copy.folder, symlinks=True)
     for name in ("CITATION.cff", "LICENSE", "requirements.lock", "pyproject.toml"):
         shutil.copy2(ROOT / name, copy.folder / name)
-    # As the Makefile does: a PDF that is there when the run is planned is in the manifest.
-    copy.snakemake("--", "pdf", **SMALL)
+    # In one run, without a PDF before: the manifest that is published has the one that is.
     copy.snakemake("--", "published", "archived", **SMALL, publish={"date": "2025-01-31"})
     return copy
 
@@ -113,6 +112,7 @@ def test_the_archive_holds_results_workflow_and_environment(published):
     files = contents_of_archive(published)
     assert {"LICENSE", "CITATION.cff", "environment.yml", "requirements.lock", "workflow/Snakefile"} <= files.keys()
     assert {"results/config.yaml", "results/report/index.html", "results/sample/metrics.json"} <= files.keys()
+    assert "results/report/report.pdf" in json.loads(files["results/manifest.json"])["products"]
     for name in ("results/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/survival.svg"):
         assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]

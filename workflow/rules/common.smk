@@ -414,13 +414,16 @@ def jobs_of_traces():
     return sum(of_rules + of_analyses, []) + compared + list(PICTURES.values())
 
 
+WITH_PDF = {"pdf", "published", "archived"}
+
+
 def jobs_of_study():
     """The products of every job of the study, as above.
 
-    The PDF is made when it is asked for; one that is there is kept as new as the page, and is in the manifest.
+    The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
     """
     of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
-    if Path(str(rules.render_pdf.output.pdf)).exists():
+    if Path(str(rules.render_pdf.output.pdf)).exists() or WITH_PDF.intersection(workflow.dag_settings.targets):
         of_the_study += (rules.render_pdf,)
     # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
     return [written(rule.output) for rule in of_the_study] + jobs_of_traces()
