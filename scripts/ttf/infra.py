@@ -25,6 +25,7 @@ INFRA_COLUMNS = LIFE_COLUMNS | {
     "state": pl.String,
     "cause": pl.String,
     "basis": pl.String,
+    "attempt_id": pl.UInt32,
 }
 EVENT = "infra_failure"
 # What `infra_lives` reads of jobs, the last four where the format has them.
@@ -52,7 +53,8 @@ def infra_lives(
     configuration: states, exit_codes, reasons (lists of texts) and events (severities, codes). events: see
     `read_health_events`.
 
-    life_id is the attempt's number, unit_id its job_id, so that both find it in attempts.parquet. submit_s is when the
+    life_id is the attempt's number, unit_id its job_id, so that both find it in attempts.parquet; attempt_id is as in
+    PLACEMENT_COLUMNS, so that it finds its placements. submit_s is when the
     attempt began to wait: the job's submission, or the end of the attempt before. state is its status word (where only
     jobs have one: that of the last attempt). cause is what laid the end to infrastructure: the code of the health
     event, else the state, the exit code or the reason; blank where nothing did, and for a proxy. An attempt of
@@ -72,6 +74,7 @@ def infra_lives(
         "start_s",
         "end_s",
         "state",
+        "attempt_id",
         cause=cause,
         failed=failed,
         life_id="attempt",
@@ -163,9 +166,16 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
 
 
 def _runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
-    """The runs in the form of jobs, with attempt, state, and what may tell a cause: exit_code, reason, node_list."""
+    """The runs in the form of jobs, with attempt, attempt_id, state, and what may tell a cause: exit_code, reason,
+
+    node_list.
+    """
     if attempts is None:
-        runs = jobs.filter(pl.col("outcome") != "waiting").with_columns(attempt=pl.lit(0), state="status_raw")
+        runs = (
+            jobs.with_row_index("attempt_id")
+            .filter(pl.col("outcome") != "waiting")
+            .with_columns(attempt=pl.lit(0), state="status_raw")
+        )
     else:
         of_jobs = ["trace", "user", "account", "gpu_type", "task", "trace_end_s"]
         known = jobs.select("job_id", *of_jobs, job_submit_s="submit_s", status_raw="status_raw")
@@ -173,6 +183,7 @@ def _runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
         before, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))
         runs = (
             attempts.drop("trace", strict=False)
+            .with_row_index("attempt_id")
             .join(known, on="job_id", how="left", maintain_order="left", validate="m:1")
             .with_columns(
                 submit_s=pl.when(is_first).then("job_submit_s").otherwise(before),

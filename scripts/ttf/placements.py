@@ -4,8 +4,8 @@ import polars as pl
 
 # gpu_milli: of this part. outcome: of this part where the format tells it, else of the attempt. nodes: how many
 # machines the attempt spans. infra_failure: blank where the format cannot tell what, or on which machine, it was.
-# own_outcome: the outcome is that of this part, as it also is of the only one. attempt_id: the number, from 0 on, of an
-# attempt among those of the trace, so that nobody need compare names to find the placements of one; never blank.
+# own_outcome: the outcome is that of this part, as it also is of the only one. attempt_id: the place of the attempt in
+# attempts.parquet, from 0 on, or of the job in jobs.parquet where the format tells no attempts apart; never blank.
 PLACEMENT_COLUMNS = {
     "job_id": pl.String,
     "task": pl.String,

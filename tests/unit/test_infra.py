@@ -106,6 +106,7 @@ def test_by_hand():
     )
     rules = DEFAULTS | {"exit_codes": ["0:53"], "reasons": ["NodeDown"]}
     lives = infra_lives(told, runs, rules)
+    assert runs[lives["attempt_id"]]["attempt"].equals(lives["life_id"].alias("attempt"))
     assert lives.select("unit_id", "life_id", "event", "cause").rows() == [
         ("a", 0, "infra_failure", "NODE_FAIL"),
         ("a", 1, None, None),

@@ -166,6 +166,8 @@ def test_servers_of_philly_with_their_gpus(raw):
         (0, 1, "m2", T + 10, 30, 1000, None, 2, False),
         (1, 0, "m2", T + 50, 40, 2000, "success", 1, True),
     ]
+    of_attempts = philly.attempts(tables)[found["attempt_id"]]
+    assert of_attempts.select("job_id", "attempt").equals(found.select("job_id", "attempt"))
 
 
 def test_status_is_final_and_killed_is_cancelled(raw):

@@ -137,12 +137,13 @@ def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
     """
     parts = (
         _tries(_log(raw).collect())
+        .with_row_index("attempt_id")
         .filter(pl.col("start_s").is_not_null())
-        .select("row", "job_id", "attempt", "start_s", "end_s", "nodes", "is_last", "outcome", "detail")
+        .select("row", "attempt_id", "job_id", "attempt", "start_s", "end_s", "nodes", "is_last", "outcome", "detail")
         .explode("detail")
         .drop_nulls("detail")
         .unnest("detail")
-        .group_by("row", "job_id", "attempt", "machine", maintain_order=True)
+        .group_by("row", "attempt_id", "job_id", "attempt", "machine", maintain_order=True)
         .agg(
             pl.col("start_s", "end_s", "nodes", "is_last", "outcome").first(),
             gpu_milli=pl.col("gpus").list.len().sum().cast(pl.Int64) * 1000,
@@ -160,7 +161,7 @@ def placements(raw: dict[str, pl.LazyFrame]) -> pl.LazyFrame:
             gpu_milli="gpu_milli",
             outcome=pl.when("is_last").then("outcome"),
             nodes="nodes",
-            attempt_id=pl.struct("row", "attempt").rle_id(),
+            attempt_id="attempt_id",
         )
     )
 
