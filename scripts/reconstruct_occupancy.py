@@ -11,6 +11,7 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.occupancy import CHARTS
     from ttf.charts.saving import save_charts
+    from ttf.memory import keep_freed_arrays
     from ttf.stats import occupancy
     from ttf.stats.delay_causes import delay_causes
     from ttf.stats.holdings import holdings
@@ -18,6 +19,7 @@ def main(snakemake):
     from ttf.stats.servers import sweep_servers
     from ttf.tables import write_csv
 
+    keep_freed_arrays()
     given, output = dict(snakemake.input.items()), snakemake.output
     jobs = pl.scan_parquet(given["jobs"])
     attempts = pl.scan_parquet(given["attempts"]) if "attempts" in given else None

@@ -10,10 +10,15 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> None:
     """Let freed memory be used again rather than be given back to the system and asked for anew; call before Polars.
 
-    For a process that reads one large block after another: the system clears every page that it gives out. The C
-    library is asked only if it is glibc. What a user sets for the allocator of Polars (jemalloc) stands.
+    For a process that reads one large block after another: the system clears every page that it gives out. What a user
+    sets for the allocator of Polars (jemalloc) stands.
     """
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:3000,muzzy_decay_ms:-1")
+    keep_freed_arrays()
+
+
+def keep_freed_arrays() -> None:
+    """The same of the C library's allocator alone, which gives NumPy its arrays; only if it is glibc's."""
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         library.mallopt(_MMAP_THRESHOLD, 1 << 25)  # the largest that glibc allows

@@ -4,7 +4,7 @@ import ctypes
 import os
 from types import SimpleNamespace
 
-from ttf.memory import keep_freed_memory
+from ttf.memory import keep_freed_arrays, keep_freed_memory
 
 JEMALLOC = "_RJEM_MALLOC_CONF"
 
@@ -23,4 +23,14 @@ def test_both_allocators_are_told(monkeypatch):
     monkeypatch.delenv(JEMALLOC)
     keep_freed_memory()
     assert os.environ[JEMALLOC].startswith("dirty_decay_ms:")
+    assert [parameter for parameter, _ in asked] == [-3, -1]
+
+
+def test_of_arrays_the_c_library_alone_is_told(monkeypatch):
+    asked = []
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=lambda *what: asked.append(what)))
+    monkeypatch.setenv(JEMALLOC, "")
+    monkeypatch.delenv(JEMALLOC)
+    keep_freed_arrays()
+    assert JEMALLOC not in os.environ
     assert [parameter for parameter, _ in asked] == [-3, -1]
