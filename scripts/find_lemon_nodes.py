@@ -8,19 +8,22 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.lemons import lemon_funnel, lemon_signals
     from ttf.charts.saving import save_charts
+    from ttf.memory import keep_freed_arrays
     from ttf.stats import lemons
     from ttf.tables import read_columns, write_csv
 
+    keep_freed_arrays()
     given, params, output = dict(snakemake.input.items()), snakemake.params, snakemake.output
-    columns = ("unit_id", "life_id", "event", "basis", "user", "account", "gpu_type", "duration_s", params.fleet_by)
-    lives, rate = read_columns(given["lives"], columns), params.false_discovery
+    rate = params.false_discovery
     if "placements" in given:
+        lives = read_columns(given["lives"], ("attempt_id", "event", "basis", "user", "account", "gpu_type"))
         placements, basis = pl.scan_parquet(given["placements"]), lemons.basis_of(lives)
         window = lemons.last_window(placements, params.window_days)
         spans = [window, *lemons.halves_of(window)]
         runs = lemons.runs_in(placements, lives, window)
         found = [lemons.lemon_nodes(runs, basis, span, rate) for span in spans]
     else:
+        lives = read_columns(given["lives"], ("unit_id", "event", "duration_s", params.fleet_by))
         parts = [lives, *lemons.halves_of_lives(lives)]
         found = [lemons.lemon_components(part, params.fleet_by, rate) for part in parts]
     nodes, effect = found[0], lemons.lemon_effect(*found)

@@ -23,6 +23,7 @@ from ttf.stats.lemons import (
     lemon_components,
     lemon_effect,
     lemon_nodes,
+    nodes_in,
     poisson_binomial_tail,
     runs_in,
     trials_of,
@@ -53,7 +54,7 @@ def placed(**columns) -> pl.DataFrame:
 def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.DataFrame:
     """Infra lives with what lemons read of them; users by the column `user` of the placements, or one each."""
     user = pl.col("user") if "user" in placements.columns else pl.col("job_id")
-    lives = placements.select(unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
+    lives = placements.select("attempt_id", unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
     event = pl.lit(None, pl.String) if infra is None else pl.Series(infra, dtype=pl.String)
     blank = pl.lit(None, pl.String)
     return lives.with_columns(event=event, basis=pl.lit(basis), account=blank, gpu_type=blank)
@@ -153,18 +154,9 @@ def test_a_user_counts_against_a_node_once():
 
 
 def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
-    runs = pl.DataFrame(
-        {
-            "node": ["a", "a", "b"],
-            "fleet": ["x"] * 3,
-            "user": ["u"] * 3,
-            "day": [0, 0, 0],
-            "start_s": [50, 20, 30],
-            "failed": [True, False, True],
-            "is_trial": [True, True, True],
-        }
-    )
-    assert trials_of(runs).select("node", "failed").sort("node").rows() == [("a", False), ("b", True)]
+    placements = placed(node=["a", "a", "b"], start_s=[50, 20, 30], outcome=["failure", "success", "failure"])
+    runs = runs_in(placements.lazy(), lives_of(placements.with_columns(user=pl.lit("u"))), WINDOW)
+    assert trials_of(runs, nodes_in(runs, "proxy", WINDOW), WINDOW).rows() == [(0, False, 0), (1, True, 0)]
 
 
 def test_shared_failures_of_multi_node_attempts_count_for_none():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from ttf.stats.names import places_of
 from ttf.stats.order import last_of_each, order_by, sorted_rows
 
 GPU = 1000  # milli-GPU
@@ -98,7 +99,7 @@ def holdings(
     # Of the machines that hold no GPU, none can be busy.
     known = nodes.filter(pl.col("gpu_count") > 0).select("node", milli=pl.col("gpu_count") * GPU)
     known = known.unique("node", keep="first", maintain_order=True)
-    every, node = _places(frame["node"], known["node"])
+    every, node = places_of(frame["node"], *known["node"])
     known = pl.DataFrame({"node": every}).join(known, on="node", how="left", maintain_order="left")
     return Holdings(
         every.to_list(),
@@ -115,16 +116,6 @@ def holdings(
 def _narrow(most: int) -> type[pl.DataType]:
     """A type for whole numbers from 0 to `most`."""
     return pl.Int32 if most < 2**31 else pl.Int64
-
-
-def _places(names: pl.Series, others: pl.Series) -> tuple[pl.Series, np.ndarray]:
-    """(every name of a Categorical series and of another, sorted; the place there of each of the first)."""
-    seen = names.unique()
-    every = pl.concat([seen.cast(pl.String), others]).unique().sort()
-    code = seen.to_physical().to_numpy()
-    place_of = np.zeros(int(code.max(initial=0)) + 1, np.int32)
-    place_of[code] = every.search_sorted(seen.cast(pl.String)).to_numpy()
-    return every, place_of[names.to_physical().to_numpy()]
 
 
 def spread(parts: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:

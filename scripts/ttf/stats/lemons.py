@@ -20,13 +20,17 @@ A failed attempt on several nodes counts only where the trace says on which of t
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from scipy.special import betainc, betaincinv
 
 from ttf.infra import EVENT
+from ttf.stats.exact import group_sums
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
+from ttf.stats.names import places_of
 from ttf.stats.order import first_of_each, numbered, order_by
 
 LEMON_SCHEMA = {
@@ -80,6 +84,8 @@ WHOLE, FIRST, SECOND = "whole window", "first half", "second half"
 NO_FLEET = "no GPU"
 # Nodes whose tails are worked out together.
 _BLOCK = 256
+# Runs looked at together.
+_BLOCK_ROWS = 1 << 18
 
 
 def basis_of(lives: pl.DataFrame) -> str:
@@ -92,19 +98,46 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
 
     Without any time: (0, 0).
     """
-    last = placements.select(pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max())).collect().item()
+    last = placements.select(pl.max_horizontal(pl.col("start_s").max(), pl.col("end_s").max()))
+    last = last.collect(engine="streaming").item()
     return (0, 0) if last is None else (last + 1 - days * SECONDS_A_DAY, last + 1)
 
 
-def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
-    """The placements that were there within the window [from, to), a row each, in their order.
+@dataclass(frozen=True)
+class Runs:
+    """The placements that were there within a window [from_s, from_s + length_s), as arrays of one length.
 
-    placements: PLACEMENT_COLUMNS. lives: unit_id, life_id, event, basis, user, account, gpu_type of the infra lives.
-    Columns: node, gpu_type and user (Categorical; who has no name is one user), start_s, end_s, until_s (the start
-    where it ended at a time not known; the window's end for a run still going on), single (attempt on one node), failed
-    (its failure is this node's), shared (the attempt failed, on which of its nodes is not told), known (whether this
-    node's part failed is).
+    node, gpu_type, user: places among the names, which are sorted (who has no name is one user). start, last, until:
+    seconds since from_s of the start, of the end (the start where it is not known), and of the start and the run time
+    (the start where this is not known, the window's end for a run still going on), each cut to -1 and length_s. single:
+    the attempt was on one node; failed: its failure is this node's; shared: it failed, on which of its nodes is not
+    told; known: whether this node's part failed is.
     """
+
+    from_s: int
+    length_s: int
+    nodes: pl.Series
+    gpu_types: pl.Series
+    node: np.ndarray
+    gpu_type: np.ndarray
+    user: np.ndarray
+    start: np.ndarray
+    last: np.ndarray
+    until: np.ndarray
+    single: np.ndarray
+    failed: np.ndarray
+    shared: np.ndarray
+    known: np.ndarray
+
+    @cached_property
+    def trials(self) -> np.ndarray:
+        """The rows that are known and began in the window, by node, user and start, of equal ones in their order."""
+        rows = np.flatnonzero(self.known & (self.start >= 0))
+        return rows[order_by(self.node[rows], self.user[rows], self.start[rows])]
+
+
+def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, int]) -> Runs:
+    """placements: PLACEMENT_COLUMNS. lives: attempt_id, event, basis, user, account, gpu_type of infra lives."""
     low, high = window
     is_proxy = basis_of(lives) == "proxy"
     frame, failed = placements, pl.lit(None, pl.Boolean)
@@ -119,123 +152,122 @@ def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, in
     else:
         # The attempts on several nodes of which one is named as the one that failed.
         is_named = (pl.col("nodes") > 1) & pl.col("infra_failure")
-        named = placements.filter(is_named).select("job_id", "attempt", is_named=True).unique().collect().lazy()
-        frame = placements.join(named, on=["job_id", "attempt"], how="left", maintain_order="left")
+        named = placements.filter(is_named).select("attempt_id", is_named=True).unique().collect().lazy()
+        frame = placements.join(named, on="attempt_id", how="left", maintain_order="left")
         is_own = is_single | pl.col("is_named").fill_null(False)
     is_running = (pl.col("outcome") == "running").fill_null(False) & pl.col("end_s").is_null()
-    runs = (
-        frame.filter((pl.col("start_s") < high) & ((pl.coalesce("end_s", "start_s") >= low) | is_running))
-        .select(
-            # Of millions of placements the texts would not fit.
-            pl.col("job_id", "task", "node").cast(pl.Categorical),
-            "attempt",
-            "start_s",
-            "end_s",
-            until_s=pl.coalesce(
-                pl.col("start_s") + pl.col("runtime_s"), pl.when(is_running).then(high), pl.col("start_s")
-            ),
-            single=is_single,
-            is_own=is_own,
-            failed=failed,
-            is_named=pl.col("infra_failure").fill_null(False),
-            succeeded=(pl.col("outcome") == "success").fill_null(False),
-        )
-        .collect(engine="streaming")
-    )
-    runs = runs.drop("job_id", "task", "attempt").hstack(_of_lives(runs.select("job_id", "task", "attempt"), lives))
-    told = failed = pl.col("failed")
+    ended_s, run_to_s = pl.coalesce("end_s", "start_s"), pl.col("start_s") + pl.col("runtime_s")
+    times = {
+        "start": pl.col("start_s"),
+        "last": ended_s,
+        "until": pl.coalesce(run_to_s, pl.when(is_running).then(high), pl.col("start_s")),
+    }
+    there = frame.filter((pl.col("start_s") < high) & ((ended_s >= low) | is_running))
+    runs = there.select(
+        pl.col("node").cast(pl.Categorical),
+        "attempt_id",
+        **{name: (time - low).clip(-1, high - low).cast(pl.Int32) for name, time in times.items()},
+        single=is_single,
+        is_own=is_own,
+        failed=failed,
+        is_named=pl.col("infra_failure").fill_null(False),
+        succeeded=(pl.col("outcome") == "success").fill_null(False),
+    ).collect(engine="streaming")
+    single, is_own, failed = (runs[name].to_numpy() for name in ("single", "is_own", "failed"))
+    attempt = runs["attempt_id"].to_numpy()
+    of_attempts = _of_lives(lives, int(attempt.max(initial=0)) + 1)
+    told = failed
     if not is_proxy:
-        failed = pl.col("attempt_failed")
-        told = pl.when("single").then(failed).otherwise("is_named")
-    return runs.select(
-        "node",
-        "gpu_type",
-        "user",
-        "start_s",
-        "end_s",
-        "until_s",
-        "single",
-        failed=told & pl.col("is_own"),
-        shared=failed & ~pl.col("is_own"),
-        known=(failed | pl.col("succeeded")) & pl.col("is_own"),
+        failed = of_attempts.failed[attempt]
+        told = np.where(single, failed, runs["is_named"].to_numpy())
+    nodes, node = places_of(runs["node"])
+    return Runs(
+        low,
+        high - low,
+        nodes,
+        of_attempts.gpu_types,
+        node,
+        of_attempts.gpu_type[attempt],
+        of_attempts.user[attempt],
+        *(runs[name].to_numpy() for name in times),
+        single,
+        failed=told & is_own,
+        shared=failed & ~is_own,
+        known=(failed | runs["succeeded"].to_numpy()) & is_own,
     )
 
 
-def _of_lives(attempts: pl.DataFrame, lives: pl.DataFrame) -> pl.DataFrame:
-    """What the lives tell of each of some attempts (job_id, task, attempt): attempt_failed, gpu_type, user."""
-    number = numbered(*(_codes(attempts[name]) for name in attempts.columns))
-    example = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
-    example[number] = np.arange(number.size)
-    of_lives = lives.lazy().select(
-        "unit_id",
-        attempt="life_id",
-        attempt_failed=pl.col("event") == EVENT,
-        gpu_type=pl.col("gpu_type").cast(pl.Categorical),
-        user=pl.coalesce("user", "account").cast(pl.Categorical),
+@dataclass(frozen=True)
+class _Attempts:
+    """What the lives tell of each attempt, by its number; see Runs. One without a life did not fail."""
+
+    gpu_types: pl.Series
+    failed: np.ndarray
+    gpu_type: np.ndarray
+    user: np.ndarray
+
+
+def _of_lives(lives: pl.DataFrame, count: int) -> _Attempts:
+    """Of `count` attempts, and of those that the lives have beyond."""
+    count = max(count, int(lives["attempt_id"].max() or 0) + 1)
+    told = lives.select(
+        failed=(pl.col("event") == EVENT).fill_null(False),
+        gpu_type=pl.col("gpu_type").fill_null(NO_FLEET).cast(pl.Categorical),
+        user=pl.coalesce("user", "account").fill_null("").cast(pl.Categorical),
     )
-    unit_id = pl.concat_str(pl.col("job_id", "task").cast(pl.String), separator="/", ignore_nulls=True)
-    found = (
-        attempts[example]
-        .lazy()
-        .select("attempt", unit_id=unit_id)
-        .with_row_index()
-        .join(of_lives, on=["unit_id", "attempt"], how="left", maintain_order="left")
-        .unique("index", keep="first", maintain_order=True)
-        .select(
-            pl.col("attempt_failed").fill_null(False),
-            pl.col("gpu_type").fill_null(NO_FLEET),
-            pl.col("user").fill_null(""),
-        )
-        .collect(engine="in-memory")
-    )
-    return found[number]
+    gpu_types, gpu_type = places_of(told["gpu_type"], NO_FLEET)
+    users, user = places_of(told["user"], "")
+    failed = told["failed"].to_numpy()
+    usual = (False, int(gpu_types.search_sorted(NO_FLEET)), int(users.search_sorted("")))
+    by_attempt = [np.full(count, *of) for of in zip(usual, (failed.dtype, gpu_type.dtype, user.dtype), strict=True)]
+    for of_all, of_lives in zip(by_attempt, (failed, gpu_type, user), strict=True):
+        of_all[lives["attempt_id"].to_numpy()] = of_lives
+    return _Attempts(gpu_types, *by_attempt)
 
 
-def _codes(names: pl.Series) -> np.ndarray:
-    """Whole numbers as they are; of texts a number for each, -1 for blank."""
-    if names.dtype == pl.String:
-        names = names.cast(pl.Categorical)
-    return names.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+def nodes_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
+    """The nodes with runs that were there within a window, by name: node, fleet, and what `lemon_nodes` counts.
 
-
-def within(runs: pl.DataFrame, basis: str, window: tuple[int, int]) -> pl.DataFrame:
-    """The runs of `runs_in` that were there within a window, as seen from it: node, fleet, user, start_s, single, and
-
-    day (whole days since the window's start), exposure_s (time in the window), failed and shared (in the window),
-    is_trial (started in it, and known). With the basis `proxy` a failure belongs to the start of its run, which is when
-    the trial began; else to its end, or to its start where the end is not known. Out of the window day is blank.
-    fleet: the GPU type that most of the node's runs here asked for (of equals the first by name), or NO_FLEET.
+    With the basis `proxy` a failure belongs to the start of its run, which is when the trial began; else to its end, or
+    to its start where the end is not known; days: on how many, since the window's start, it had one. fleet: the GPU
+    type that most of the node's runs here asked for (of equals the first by name), or NO_FLEET.
     """
-    low, high = window
-    moment = pl.col("start_s") if basis == "proxy" else pl.coalesce("end_s", "start_s")
-    is_within = moment.is_between(low, high, closed="left")
-    exposure_s = pl.min_horizontal("until_s", pl.lit(high)) - pl.max_horizontal("start_s", pl.lit(low))
-    runs = runs.filter(
-        (pl.col("start_s") < high) & (pl.max_horizontal("until_s", pl.coalesce("end_s", "start_s")) >= low)
-    ).select(
-        "node",
-        "gpu_type",
-        "user",
-        "start_s",
-        "single",
-        day=pl.when(is_within).then((moment - low) // SECONDS_A_DAY),
-        exposure_s=exposure_s.clip(0),
-        failed=pl.col("failed") & is_within,
-        shared=pl.col("shared") & is_within,
-        is_trial=pl.col("known") & pl.col("start_s").is_between(low, high, closed="left"),
-    )
-    usual = (
-        runs.group_by("node", fleet="gpu_type")
-        .agg(rows=pl.len())
-        .sort("rows", pl.col("fleet").cast(pl.String), descending=[True, False])
-        .unique("node", keep="first", maintain_order=True)
-        .select("node", "fleet")
-    )
-    return runs.drop("gpu_type").join(usual, on="node", how="left", maintain_order="left")
+    low, high = (moment - runs.from_s for moment in window)
+    nodes, types, days = runs.nodes.len(), runs.gpu_types.len(), (high - low) // SECONDS_A_DAY + 1
+    # Runs of a node: by whether single, failed and shared; by GPU type.
+    counts, of_types = np.zeros(nodes * 8, np.int64), np.zeros(nodes * types, np.int64)
+    exposure_s, had_failure = np.zeros(nodes, np.int64), np.zeros(nodes * days, bool)
+    for first in range(0, runs.node.size, _BLOCK_ROWS):
+        block = slice(first, first + _BLOCK_ROWS)
+        start, last, until = runs.start[block], runs.last[block], runs.until[block]
+        rows = np.flatnonzero((start < high) & (np.maximum(until, last) >= low))
+        node, start, last, until = runs.node[block][rows].astype(np.int64), start[rows], last[rows], until[rows]
+        moment = start if basis == "proxy" else last
+        is_within = (moment >= low) & (moment < high)
+        failed, shared = (flag[block][rows] & is_within for flag in (runs.failed, runs.shared))
+        counts += np.bincount(4 * (2 * node + runs.single[block][rows]) + 2 * failed + shared, minlength=counts.size)
+        of_types += np.bincount(node * types + runs.gpu_type[block][rows], minlength=of_types.size)
+        exposure_s += group_sums(node, np.clip(np.minimum(until, high) - np.maximum(start, low), 0, None), nodes)
+        had_failure[(node * days + (moment - low) // SECONDS_A_DAY)[failed]] = True
+    # single, failed, shared
+    counts = counts.reshape(nodes, 2, 2, 2)
+    found = {
+        "node": runs.nodes,
+        "fleet": runs.gpu_types[of_types.reshape(nodes, types).argmax(axis=1)],
+        "placements": counts.sum(axis=(1, 2, 3)),
+        "single_node_placements": counts[:, 1].sum(axis=(1, 2)),
+        "single_node_failures": counts[:, 1, 1].sum(axis=1),
+        "multi_node_failures": counts[:, 0, 1].sum(axis=1),
+        "shared_multi_node_failures": counts[..., 1].sum(axis=(1, 2)),
+        "failures": counts[:, :, 1].sum(axis=(1, 2)),
+        "days": had_failure.reshape(nodes, days).sum(axis=1),
+        "exposure_s": exposure_s,
+    }
+    return pl.DataFrame(found).filter(pl.col("placements") > 0)
 
 
-def lemon_nodes(runs: pl.DataFrame, basis: str, window: tuple[int, int], false_discovery: float) -> pl.DataFrame:
-    """A row per node of the runs (see `runs_in`) within a window, lemons first, then by p-value, with LEMON_SCHEMA.
+def lemon_nodes(runs: Runs, basis: str, window: tuple[int, int], false_discovery: float) -> pl.DataFrame:
+    """A row per node of the runs within a window, lemons first, then by p-value, with LEMON_SCHEMA.
 
     placements: of its runs; single_node_*: those of attempts on one node. multi_node_failures: of attempts on several
     that the trace lays to this node; shared_multi_node_failures: it does not say to which. failures is the sum of
@@ -248,25 +280,11 @@ def lemon_nodes(runs: pl.DataFrame, basis: str, window: tuple[int, int], false_d
     of its fleet (Clopper and Pearson's, carried over). p_value: one-sided; q_value: adjusted over all nodes with one;
     lemon: q_value is at most `false_discovery`. What cannot be computed is blank, and `reason` says why.
     """
-    runs = within(runs, basis, window)
-    nodes = (
-        runs.group_by("node", "fleet")
-        .agg(
-            placements=pl.len().cast(pl.Int64),
-            single_node_placements=pl.col("single").sum().cast(pl.Int64),
-            single_node_failures=(pl.col("single") & pl.col("failed")).sum().cast(pl.Int64),
-            multi_node_failures=(~pl.col("single") & pl.col("failed")).sum().cast(pl.Int64),
-            shared_multi_node_failures=pl.col("shared").sum().cast(pl.Int64),
-            failures=pl.col("failed").sum().cast(pl.Int64),
-            days=pl.col("day").filter("failed").n_unique().cast(pl.Int64),
-            exposure_s=pl.col("exposure_s").sum(),
-        )
-        .with_columns(pl.col("node", "fleet").cast(pl.String))
-        .sort("node")
-        .with_columns(single_node_failure_rate=_over("single_node_failures", "single_node_placements"))
-    )
+    failure_rate = _over("single_node_failures", "single_node_placements")
+    nodes = nodes_in(runs, basis, window).with_columns(single_node_failure_rate=failure_rate)
     if basis == "proxy":
-        of_trials = compared_by_trials(trials_of(runs)).with_columns(pl.col("node").cast(pl.String))
+        of_trials = compared_by_trials(trials_of(runs, nodes, window))
+        of_trials = of_trials.with_columns(node=runs.nodes[of_trials["node"]])
         tested = nodes.join(of_trials, on="node", how="left", maintain_order="left")
         no_test = pl.when(pl.col("p_value").is_null()).then(
             pl.lit("no trial tells it from other nodes: no user was on several nodes on a day and failed on some only")
@@ -302,38 +320,40 @@ def lemon_components(lives: pl.DataFrame, fleet_by: str, false_discovery: float)
     return _judged(tested, false_discovery, None)
 
 
-def trials_of(runs: pl.DataFrame) -> pl.DataFrame:
-    """node, stratum (a number), failed: what counts of runs that failures of any kind end; see the module.
+def trials_of(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
+    """node (its place), stratum (a number), failed: what counts of runs that failures of any kind end; see the module.
 
-    runs: node, fleet, user, day, start_s, failed, is_trial. Of equal starts the first row counts.
+    nodes: node and fleet of each node of the runs in the window. Of equal starts the first row counts.
     """
-    trials = np.flatnonzero(runs["is_trial"].to_numpy())
-    trials = trials[order_by(runs["start_s"].to_numpy()[trials])]
-    keys = [_codes(runs[name])[trials] for name in ("node", "user", "day")]
-    order = order_by(*keys)
-    first = order[first_of_each(*(key[order] for key in keys))]
-    node, user, day = (key[first] for key in keys)
-    trials = trials[first]
+    low, high = (moment - runs.from_s for moment in window)
+    start = runs.start[runs.trials]
+    trials = runs.trials[(start >= low) & (start < high)]
+    node, user, day = runs.node[trials], runs.user[trials], (runs.start[trials] - low) // SECONDS_A_DAY
+    first = first_of_each(node, user, day)
+    trials, node, user, day = trials[first], node[first], user[first], day[first]
     # By user on a node, the days in order: how many had a failure before this one.
-    failed = runs["failed"].to_numpy()[trials]
+    failed = runs.failed[trials]
     failures = np.cumsum(failed) - failed
-    start = first_of_each(node, user)
-    kept = failures == np.repeat(failures[start], np.diff(start, append=trials.size))
-    trials = trials[kept]
-    stratum = numbered(_codes(runs["fleet"])[trials], user[kept], day[kept])
-    return runs[trials].select("node", "failed", stratum=pl.Series(stratum))
+    begin = first_of_each(node, user)
+    kept = failures == np.repeat(failures[begin], np.diff(begin, append=trials.size))
+    fleet = pl.DataFrame({"node": runs.nodes}).join(nodes, on="node", how="left", maintain_order="left")["fleet"]
+    fleet = fleet.fill_null("").rank("dense").to_numpy()[node[kept]]
+    stratum = numbered(fleet, user[kept], day[kept])
+    return pl.DataFrame({"node": node[kept], "failed": failed[kept], "stratum": stratum})
 
 
 def compared_by_trials(trials: pl.DataFrame) -> pl.DataFrame:
     """node, trials, counted, expected, p_value, rate_ratio, ci_low, ci_high of the nodes with a trial that tells.
 
-    trials: node, stratum, failed (Boolean), a node at most once a stratum. Strata of which all or none failed are left
-    out. With chance K / M in a stratum of M trials and K failures, p_value is P(X >= counted) for the sum X of the
-    node's chances (Poisson-binomial), expected its mean.
+    trials: node, stratum (from 0 on), failed (Boolean), a node at most once a stratum. Strata of which all or none
+    failed are left out. With chance K / M in a stratum of M trials and K failures, p_value is P(X >= counted) for the
+    sum X of the node's chances (Poisson-binomial), expected its mean.
     """
-    told = trials.with_columns(
-        chance=pl.col("failed").sum().over("stratum") / pl.len().over("stratum"),
-    ).filter((pl.col("chance") > 0) & (pl.col("chance") < 1))
+    stratum, failed = trials["stratum"].to_numpy(), trials["failed"].to_numpy()
+    of_stratum = np.bincount(stratum, minlength=1)
+    failures = np.bincount(stratum[failed], minlength=of_stratum.size)
+    tells = ((failures > 0) & (failures < of_stratum))[stratum]
+    told = trials.filter(tells).with_columns(chance=pl.Series((failures[stratum] / of_stratum[stratum])[tells]))
     by_node = (
         told.group_by("node")
         .agg(
@@ -342,10 +362,12 @@ def compared_by_trials(trials: pl.DataFrame) -> pl.DataFrame:
             # In order of size, so that the sum does not depend on the rows' order.
             chances=pl.col("chance").sort(),
         )
-        .sort(pl.col("node").cast(pl.String))
+        .sort("node")
     )
     expected = by_node["chances"].list.sum()
-    p_value = poisson_binomial_tail(by_node["chances"].to_list(), by_node["counted"].to_list())
+    p_value = poisson_binomial_tail(
+        [chances.to_numpy() for chances in by_node["chances"]], by_node["counted"].to_list()
+    )
     ratios = [_standardised(count, mean) for count, mean in zip(by_node["counted"], expected, strict=True)]
     return by_node.drop("chances").with_columns(
         expected=expected,
@@ -407,15 +429,18 @@ def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[i
         padded = np.zeros((len(rows), len(chances[rows[-1]])))
         for place, row in enumerate(rows):
             padded[place, : len(chances[row])] = chances[row]
-        # reached[i, j]: the chance of j failures so far, counted so that k of the row stand in the last place, a state
-        # of k and more that is not left again.
-        reached = np.zeros((len(rows), k.max() + 1))
-        reached[np.arange(len(rows)), k.max() - k] = 1
-        for p in padded.T:
-            moved = reached[:, :-1] * p[:, None]
-            reached[:, :-1] -= moved
-            reached[:, 1:] += moved
-        tails[rows] = reached[:, -1]
+        # reached[j, i]: the chance of j failures of row i so far, counted so that k of the row stand in the last place,
+        # a state of k and more that is not left again.
+        last = k.max()
+        reached, moved = np.zeros((2, last + 1, len(rows)))
+        reached[last - k, np.arange(len(rows))] = 1
+        for place, p in enumerate(padded.T):
+            # States that are there already, and from which the last can still be reached.
+            there = slice(max(0, last - (padded.shape[1] - place)), min(last, last - k.min() + place + 1))
+            now = np.multiply(reached[there], p, out=moved[there])
+            reached[there] -= now
+            reached[there.start + 1 : there.stop + 1] += now
+        tails[rows] = reached[last]
     return tails
 
 

@@ -13,11 +13,15 @@ _BITS = 63
 
 def order_by(*columns: np.ndarray) -> np.ndarray:
     """The places of the rows sorted by integer columns of one length, the first before the others; equal rows stay."""
-    columns_and_place = [*columns, np.arange(columns[0].size)]
-    ranges = [_range(column) for column in columns_and_place]
-    if sum(bits for _, bits in ranges) > _BITS:
-        return np.lexsort(columns[::-1])
-    return _sorted(columns_and_place, ranges) & _mask(ranges[-1][1])
+    place = np.arange(columns[0].size)
+    ranges = [_range(column) for column in (*columns, place)]
+    if sum(bits for _, bits in ranges) <= _BITS:
+        return _sorted([*columns, place], ranges) & _mask(ranges[-1][1])
+    if len(columns) == 1:
+        return np.argsort(columns[0], kind="stable")
+    # By the last columns first, and their order by the others.
+    order = order_by(*columns[1:])
+    return order[order_by(columns[0][order])]
 
 
 def sorted_rows(*columns: np.ndarray) -> list[np.ndarray]:
