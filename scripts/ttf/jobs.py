@@ -61,8 +61,9 @@ def with_parts(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
     """
     if not parts:
         return jobs.drop("file")
-    part = pl.col("file").replace_strict(list(range(len(parts))), list(parts), default=None, return_dtype=pl.String)
-    return jobs.with_columns(part=part).drop("file")
+    # A join streams; replacing the number by its name would hold every row at once.
+    names = pl.LazyFrame({"file": range(len(parts)), "part": parts}, schema={"file": pl.Int32, "part": pl.String})
+    return jobs.join(names, on="file", how="left", maintain_order="left").drop("file")
 
 
 def nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:

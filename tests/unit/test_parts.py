@@ -172,6 +172,15 @@ def test_pieces_are_the_same_for_other_blocks(tmp_path, monkeypatch):
     assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 
 
+def test_parts_are_named_in_a_stream():
+    """Nothing falls back to a whole table in memory; the rows stay in their order."""
+    jobs = pl.LazyFrame({"file": [1, 0, None, 1]}, schema={"file": pl.Int32}).with_row_index("row")
+    named = with_parts(jobs, ["jan", "feb"])
+    plan = named.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
+    assert 'fillcolor="0.0 0.3 1.0"' not in plan  # as "in-memory engine fallback" in the graph's legend
+    assert named.collect(engine="streaming").rows() == [(0, "feb"), (1, "jan"), (2, None), (3, "feb")]
+
+
 def test_the_limit_is_on_the_whole(tmp_path):
     """A part with many broken rows is no reason to stop by itself; a whole with too many is, and names their files."""
     parts = {}
