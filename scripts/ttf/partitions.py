@@ -8,6 +8,7 @@ partitions, and of shares of them, gives the same rows.
 import operator
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,8 +21,12 @@ from polars.io.plugins import register_io_source
 
 from ttf.errors import StudyError
 
-# Rows put together at a time.
-BLOCK_ROWS = 1 << 19
+# Rows put together at a time: as many as a row group of the stored tables has, so that each is read once.
+BLOCK_ROWS = 1 << 17
+# Blocks whose results are read together; those of each such stretch are kept apart, so that each is read once.
+STRETCH_BLOCKS = 8
+# Rows that wait in memory for each partition that is being written.
+WAITING_ROWS = 1 << 14
 
 
 def number_of(columns: Sequence[str], seed: int) -> pl.Expr:
@@ -64,7 +69,10 @@ class Partitions:
             return [wanted]
         folder = self.folder / name
         rows.filter(self.is_of_share(by)).select(*columns, partition=self._partition(by)).sink_ipc(
-            pl.PartitionBy(folder, key="partition", include_key=False), mkdir=True, engine="streaming"
+            pl.PartitionBy(folder, key="partition", include_key=False),
+            record_batch_size=WAITING_ROWS,
+            mkdir=True,
+            engine="streaming",
         )
         return [
             pl.scan_ipc(found) if (found := sorted(folder.glob(f"partition={number}/*"))) else wanted.clear()
@@ -76,6 +84,8 @@ class Partitions:
 
 
 Tables = Mapping[str, pl.LazyFrame]
+# Stretch of STRETCH_BLOCKS blocks of the table, from 0 -> the results that go beside its rows, in any order.
+Results = Mapping[int, pl.LazyFrame]
 # Yields the result of each partition of the tables. Raises SharedKeyError where two rows of one share a key.
 Make = Callable[[Tables, Partitions], Iterator[pl.DataFrame]]
 
@@ -106,10 +116,11 @@ def spill_beside(product: str | Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def results_of(make: Make, raw: Tables, partitions: Partitions) -> list[pl.LazyFrame]:
+def results_of(make: Make, raw: Tables, partitions: Partitions) -> Results:
     """What `make` yields of each partition: in memory where there is one, else written to partitions.folder."""
     if partitions.number == 1:
-        return _with_own_keys(lambda tried: [result.lazy() for result in make(raw, tried)], partitions)
+        (result,) = _with_own_keys(lambda tried: list(make(raw, tried)), partitions)
+        return {stretch: rows.lazy() for stretch, rows in _by_stretch(result)}
     write_results(make, raw, partitions, partitions.folder)
     return read_results(make, [partitions.folder])
 
@@ -120,14 +131,29 @@ def write_results(make: Make, raw: Tables, partitions: Partitions, folder: Path)
 
     def write(tried: Partitions) -> None:
         for place, result in enumerate(make(raw, tried)):
-            result.write_ipc(folder / make.__name__ / f"{place}.ipc")
+            for stretch, rows in _by_stretch(result):
+                rows.write_ipc(folder / make.__name__ / f"{stretch}-{place}.ipc")
 
     _with_own_keys(write, partitions)
 
 
-def read_results(make: Make, folders: Iterable[str | Path]) -> list[pl.LazyFrame]:
-    """What `write_results` wrote to these folders."""
-    return [pl.scan_ipc(file) for folder in folders for file in sorted(Path(folder, make.__name__).glob("*.ipc"))]
+def read_results(make: Make, folders: Iterable[str | Path]) -> Results:
+    """What `write_results` wrote to these folders; nothing where there are none."""
+    of_stretch = defaultdict(list)
+    for folder in folders:
+        for file in sorted(Path(folder, make.__name__).glob("*.ipc")):
+            of_stretch[int(file.stem.partition("-")[0])].append(file)
+    return {stretch: pl.scan_ipc(files) for stretch, files in of_stretch.items()}
+
+
+def _by_stretch(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The stretches of the table that the rows of a result belong to, with those rows; at least one."""
+    if result.is_empty():
+        yield 0, result
+    first = 0
+    for length, stretch in (result["row"] // (BLOCK_ROWS * STRETCH_BLOCKS)).rle().struct.unnest().iter_rows():
+        yield stretch, result.slice(first, length)
+        first += length
 
 
 def _with_own_keys(tried: Callable[[Partitions], Any], partitions: Partitions) -> Any:
@@ -153,35 +179,35 @@ def one_by_one(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
 def beside(
     table: pl.LazyFrame,
     has_result: pl.Expr,
-    results: Sequence[pl.LazyFrame],
+    results: Results,
     made: Callable[[pl.LazyFrame], pl.LazyFrame],
 ) -> pl.LazyFrame:
     """made() of the table's rows that have a result, its columns beside theirs, in file order and block by block.
 
     made: looks at each row by itself. Raises StudyError where the results are not those of the table's rows.
     """
-    slices = [_slices_by_block(result) for result in results]
-    schema = pl.concat([table.clear(), results[0].drop("row").clear()], how="horizontal")
-
-    def block(number: int) -> pl.DataFrame:
-        first = number * BLOCK_ROWS
-        rows = table.slice(first, BLOCK_ROWS).with_row_index("row", first).filter(has_result)
-        here = [result.slice(*at[number]) for result, at in zip(results, slices, strict=True) if number in at]
-        rows, *found = pl.collect_all([rows, *(here or [results[0].clear()])])
-        of_rows = pl.concat(found).sort("row")
-        if not rows["row"].equals(of_rows["row"]):
-            raise StudyError("The shares of the work do not fit together: make them again (--forcerun derive_share).")
-        return made(pl.concat([rows.drop("row"), of_rows.drop("row")], how="horizontal").lazy()).collect()
+    nothing = next(iter(results.values())).clear()
+    stretch_rows = BLOCK_ROWS * STRETCH_BLOCKS
 
     def blocks(*_unused) -> Iterator[pl.DataFrame]:
         rows = table.select(pl.len()).collect().item()
-        return map(block, range(-(-rows // BLOCK_ROWS)))
+        for stretch in range(max(-(-rows // stretch_rows), 1 + max(results))):
+            of_rows = results.get(stretch, nothing).sort("row").collect(engine="streaming")
+            first, last = stretch * stretch_rows, min((stretch + 1) * stretch_rows, rows)
+            for block in range(first, last, BLOCK_ROWS):
+                here = table.slice(block, BLOCK_ROWS).with_row_index("row", block).filter(has_result)
+                here = here.collect(engine="streaming")
+                found, of_rows = of_rows.head(here.height), of_rows.slice(here.height)
+                if not here["row"].equals(found["row"]):
+                    raise _other_results()
+                both = pl.concat([here.drop("row"), found.drop("row")], how="horizontal")
+                yield made(both.lazy()).collect()
+            if of_rows.height:
+                raise _other_results()
 
+    schema = pl.concat([table.clear(), nothing.drop("row")], how="horizontal")
     return register_io_source(blocks, schema=made(schema).collect_schema())
 
 
-def _slices_by_block(result: pl.LazyFrame) -> dict[int, tuple[int, int]]:
-    """Block -> (first of the result's rows that belong to it, how many)."""
-    of_blocks = result.group_by(block=pl.col("row") // BLOCK_ROWS).len().sort("block").collect(engine="streaming")
-    found = of_blocks.select("block", first=pl.col("len").cum_sum() - pl.col("len"), length="len")
-    return {block: (first, length) for block, first, length in found.iter_rows()}
+def _other_results() -> StudyError:
+    return StudyError("The shares of the work do not fit together: make them again (--forcerun derive_share).")

@@ -127,7 +127,39 @@ def test_results_of_other_rows_are_refused(rows):
     """Such as of a share that was left out, or made twice."""
     result = pl.LazyFrame({"row": rows}, schema={"row": pl.get_index_type()})
     with pytest.raises(StudyError, match="do not fit together"):
-        beside(pl.LazyFrame({"a": range(4)}), pl.lit(True), [result], lambda rows: rows).collect()
+        beside(pl.LazyFrame({"a": range(4)}), pl.lit(True), {0: result}, lambda rows: rows).collect()
+
+
+def test_results_beyond_the_table_are_refused(monkeypatch):
+    """Such as of shares that were made before the table became shorter."""
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
+    row = pl.LazyFrame({"row": range(5)}, schema={"row": pl.get_index_type()})
+    with pytest.raises(StudyError, match="do not fit together"):
+        beside(
+            pl.LazyFrame({"a": range(4)}), pl.lit(True), {0: row.head(4), 1: row.slice(4)}, lambda rows: rows
+        ).collect()
+
+
+def test_what_is_held_does_not_grow_with_the_table(tmp_path, monkeypatch):
+    """Rows go by in blocks, and a result is stored in stretches, of which one is read at a time."""
+    monkeypatch.setattr(partitions, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(partitions, "STRETCH_BLOCKS", 2)
+    table = pl.LazyFrame({"name": [f"n{number}" for number in range(95)]})
+    heights = []
+
+    def names(tables, parts):
+        for rows in parts.split("name", tables["name"].with_row_index("row"), "name", "row"):
+            yield rows.collect()
+
+    def made(rows):
+        heights.append(rows.select(pl.len()).collect().item())
+        return rows
+
+    results = results_of(names, {"name": table}, Partitions(tmp_path, 3))
+    assert [results[stretch].collect().height for stretch in range(5)] == [20, 20, 20, 20, 15]
+    assert beside(table, pl.lit(True), results, made).collect().equals(table.collect())
+    assert heights == [0, *[10] * 9, 5]
 
 
 def test_the_seeds_of_a_key_differ(tmp_path):

@@ -5,13 +5,13 @@ smallest instance start above 0, end the largest instance end above 0. Where the
 table's own times stand in, and the column runtime_from says so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import polars as pl
 
 from ttf.jobs import JOB_COLUMNS, conform, outcome_of
-from ttf.partitions import Partitions, beside, check_keys, one_by_one
+from ttf.partitions import Partitions, Results, beside, check_keys, one_by_one
 from ttf.placements import as_placements
 
 NODE_TABLE = "machine_spec"
@@ -20,7 +20,7 @@ TASK = ["job_name", "task_name"]
 MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
-def jobs(raw: dict[str, pl.LazyFrame], of_tasks: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+def jobs(raw: dict[str, pl.LazyFrame], of_tasks: Results) -> pl.LazyFrame:
     """One row per (job, task), in file order, with the columns of the common job record and these extras:
 
     runtime_from: `instance`, `task`, or blank where no end was written; task_start_s, task_end_s: the task table's own
@@ -58,7 +58,7 @@ def task_totals(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterato
         yield of_tasks.drop("key")
 
 
-def placements(raw: dict[str, pl.LazyFrame], of_instances: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+def placements(raw: dict[str, pl.LazyFrame], of_instances: Results) -> pl.LazyFrame:
     """One row per instance that a machine is written of, in file order, with PLACEMENT_COLUMNS.
 
     A task is one attempt: attempt is 0, attempt_id the task's place in its table, placement the instance's line in its
