@@ -78,11 +78,12 @@ def _imported(file: Path, root: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def _files_of(module: str, root: Path, may_be_a_name: bool = False) -> list[Path]:
+@cache
+def _files_of(module: str, root: Path, may_be_a_name: bool = False) -> tuple[Path, ...]:
     """The file of a module and those of the packages around it; of a name imported from a module, that module's."""
     parts = module.split(".")
     if parts[0] != "ttf":
-        return []
+        return ()
     file = _file_of(parts, root)
     if file is None and may_be_a_name:
         parts.pop()
@@ -90,7 +91,7 @@ def _files_of(module: str, root: Path, may_be_a_name: bool = False) -> list[Path
     if file is None:
         raise ModuleNotFoundError(f"no module {module} under {root}")
     around = (root.joinpath(*parts[:count], "__init__.py") for count in range(1, len(parts)))
-    return [file, *(package for package in around if package.is_file())]
+    return file, *(package for package in around if package.is_file())
 
 
 def _file_of(parts: list[str], root: Path) -> Path | None:
