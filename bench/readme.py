@@ -206,11 +206,12 @@ def many_traces(found: dict) -> str:
     run, jobs = found["run"], found["jobs"]
     steps = {
         "plan": f"the plan of {found['planned']} traces (dry run)",
+        "bare": "a bare plan of as many jobs and products, which is Snakemake itself",
         "study": f"a whole study of {run} traces",
         "again": "the same again, with nothing to do",
     }
-    rows = [(what, *_times(found[name])) for name, what in steps.items()]
-    rows.insert(2, (f"of which its {jobs['count']} jobs, one after another", *_times(jobs)))
+    rows = [(what, *_times(found[name])) for name, what in steps.items() if name in found]
+    rows.insert(-1, (f"of which its {jobs['count']} jobs, one after another", *_times(jobs)))
     intro = f"**Many traces**, each of {found['tasks']:,} tasks, in one study."
     return _part(intro, ("", "s", "CPU, s"), rows, found)
 
