@@ -7,9 +7,6 @@ def main(snakemake):
     import importlib
     from pathlib import Path
 
-    from ttf.memory import keep_freed_memory
-
-    keep_freed_memory()  # before Polars is imported
     import polars as pl
     from ttf.partitions import partitions_of, read_results, results_of, spill_beside
     from ttf.tables import stream_parquet
