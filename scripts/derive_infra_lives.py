@@ -6,7 +6,7 @@ from ttf.entry import run_rule
 def main(snakemake):
     import polars as pl
     from ttf.infra import EVENT, INFRA_READ_OF_JOBS, infra_lives, infra_lives_of_components, read_health_events
-    from ttf.tables import read_columns, write_parquet
+    from ttf.tables import scan_columns, stream_parquet
 
     given = dict(snakemake.input.items())
     if "lives" in given:
@@ -14,10 +14,13 @@ def main(snakemake):
     else:
         attempts = pl.read_parquet(given["attempts"]) if "attempts" in given else None
         events = read_health_events(given["events"]) if "events" in given else None
-        jobs = read_columns(given["jobs"], INFRA_READ_OF_JOBS)
-        lives = infra_lives(jobs, attempts, snakemake.params.rules, events)
-    write_parquet(lives, snakemake.output.lives)
-    return f"{lives.height:,} lives, {lives.filter(pl.col('event') == EVENT).height:,} ended by infrastructure"
+        jobs = scan_columns(given["jobs"], INFRA_READ_OF_JOBS)
+        alone = attempts is None and events is None
+        lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events)
+    stream_parquet(lives.lazy(), snakemake.output.lives)
+    of_infra = (pl.col("event") == EVENT).sum()
+    number, ended = pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra).collect().row(0)
+    return f"{number:,} lives, {ended:,} ended by infrastructure"
 
 
 run_rule(main, snakemake)

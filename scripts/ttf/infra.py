@@ -15,7 +15,8 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
-from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, lives_of_jobs
+from ttf.jobs import Frame
+from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, first_end_s, life_columns
 
 INFRA_COLUMNS = LIFE_COLUMNS | {
     "user": pl.String,
@@ -42,49 +43,39 @@ HEALTH_EVENT_COLUMNS = ("node", "time", "code", "severity")
 
 
 def infra_lives(
-    jobs: pl.DataFrame,
+    jobs: Frame,
     attempts: pl.DataFrame | None,
     rules: Mapping,
     events: pl.DataFrame | None = None,
-) -> pl.DataFrame:
+) -> Frame:
     """One row per attempt that ran, in the attempts' order, with INFRA_COLUMNS; of a trace without attempts, per life.
 
-    jobs: the common job record; attempts: of the format's ATTEMPT_COLUMNS, or None. rules: `infra_failures` of the
-    configuration: states, exit_codes, reasons (lists of texts) and events (severities, codes). events: see
-    `read_health_events`.
+    jobs: the common job record, which may be lazy where there are neither attempts nor events; attempts: of the
+    format's ATTEMPT_COLUMNS, or None. rules: `infra_failures` of the configuration: states, exit_codes, reasons (lists
+    of texts) and events (severities, codes). events: see `read_health_events`.
 
     life_id is the attempt's number, unit_id its job_id, so that both find it in attempts.parquet; attempt_id is as in
-    PLACEMENT_COLUMNS, so that it finds its placements. submit_s is when the
-    attempt began to wait: the job's submission, or the end of the attempt before. state is its status word (where only
-    jobs have one: that of the last attempt). cause is what laid the end to infrastructure: the code of the health
-    event, else the state, the exit code or the reason; blank where nothing did, and for a proxy. An attempt of
-    which nobody tells how it ended is censored.
+    PLACEMENT_COLUMNS, so that it finds its placements. submit_s is when the attempt began to wait: the job's
+    submission, or the end of the attempt before. state is its status word (where only jobs have one: that of the last
+    attempt). cause is what laid the end to infrastructure: the code of the health event, else the state, the exit code
+    or the reason; blank where nothing did, and for a proxy. An attempt of which nobody tells how it ended is censored.
     Raises StudyError where a rule asks for something that the trace does not have.
     """
     runs = _runs(jobs, attempts)
-    lives = lives_of_jobs(runs.with_columns(pl.col("outcome").fill_null("unknown")))
-    if lives.height != runs.height:
+    if attempts is not None and (runs["outcome"] == "waiting").any():
         raise ValueError("a run that waits has no life")
     cause = pl.coalesce(_event_cause(runs, rules, events), *_told_causes(runs, rules))
     failed = (pl.col("outcome") == "failure").fill_null(False) & ~_at_time_limit()
     basis = _basis(rules, events)
-    told = runs.select(
-        "user",
-        "submit_s",
-        "start_s",
-        "end_s",
-        "state",
-        "attempt_id",
-        cause=cause,
-        failed=failed,
-        life_id="attempt",
-    )
     is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
-    return (
-        lives.drop("life_id")
-        .hstack(told)
-        .with_columns(event=pl.when(is_infra).then(pl.lit(EVENT)), basis=pl.lit(basis))
-        .select(pl.col(name).cast(dtype) for name, dtype in INFRA_COLUMNS.items())
+    columns = life_columns(first_end_s(runs)) | {
+        **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
+        "life_id": pl.col("attempt"),
+        "event": pl.when(is_infra).then(pl.lit(EVENT)),
+        "basis": pl.lit(basis),
+    }
+    return runs.with_columns(cause=cause, failed=failed, outcome=pl.col("outcome").fill_null("unknown")).select(
+        columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items()
     )
 
 
@@ -165,7 +156,7 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
     )
 
 
-def _runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
+def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
     """The runs in the form of jobs, with attempt, attempt_id, state, and what may tell a cause: exit_code, reason,
 
     node_list.
@@ -194,13 +185,15 @@ def _runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.DataFrame:
             )
             .filter(pl.col("start_s").is_not_null())
         )
-    reason = next((name for name in ("slurm_reason", "reason") if name in runs.columns), None)
+    there = runs.collect_schema().names()
+    reason = next((name for name in ("slurm_reason", "reason") if name in there), None)
     return runs.rename({reason: "reason"}) if reason else runs
 
 
-def _told_causes(runs: pl.DataFrame, rules: Mapping) -> list[pl.Series]:
+def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
     """The state, the exit code and the reason of each run, where the rules lay it to infrastructure."""
     may_count = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~_at_time_limit()
+    there = runs.collect_schema().names()
     causes = []
     for key, column, counts in (
         ("states", "state", pl.lit(True)),
@@ -209,21 +202,21 @@ def _told_causes(runs: pl.DataFrame, rules: Mapping) -> list[pl.Series]:
     ):
         if not rules.get(key):
             continue
-        if column not in runs.columns:
+        if column not in there:
             raise StudyError(
                 f"infra_failures.{key} is asked for, but the trace has no {key.replace('_', ' ')}. Give the key to the "
                 f"traces that have, under registry.<name>.infra_failures, or leave it out."
             )
         named = pl.col(column).is_in(list(rules[key])) & counts
-        causes.append(runs.select(pl.when(named).then(column)).to_series())
+        causes.append(pl.when(named).then(column))
     return causes
 
 
-def _event_cause(runs: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None) -> pl.Series:
+def _event_cause(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> pl.Series | pl.Expr:
     """The code of the health event that each failed run's end is laid to; blank where there is none."""
-    runs = runs.with_row_index("run")
     if events is None:
-        return pl.Series("code", [None] * runs.height, dtype=pl.String)
+        return pl.lit(None, dtype=pl.String)
+    runs = runs.with_row_index("run")
     if "node_list" not in runs.columns:
         raise StudyError(
             "health_events are given, but the trace does not say on which nodes a run was: no event can be laid to it. "

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.jobs import observed_s
+from ttf.jobs import Frame, observed_s
 
 # What ends a job; each competes with the others.
 ENDS = ("failure", "success", "cancelled")
@@ -29,7 +29,7 @@ READ_OF_JOBS = (
 )
 
 
-def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
+def lives_of_jobs(jobs: Frame) -> Frame:
     """One life per job that no longer waits, in the jobs' order, with the columns LIFE_COLUMNS.
 
     A job that ended without ever having started has a life with blank durations, which no estimator counts.
@@ -46,29 +46,35 @@ def lives_of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     was recorded before, and costs little where nothing was missed. Age is wall clock since the start, at most the
     duration: too high for a job with gaps between attempts. Estimators without delayed entry do not read it.
     """
+    of_jobs = jobs.filter(pl.col("outcome") != "waiting")
+    return of_jobs.select(**life_columns(first_end_s(of_jobs))).cast(LIFE_COLUMNS)
+
+
+def first_end_s(jobs: Frame) -> int | None:
+    """The first end in the trace (seconds on its clock); None where no job has one."""
+    return jobs.lazy().select(pl.col("end_s").min()).collect(engine="streaming").item()
+
+
+def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
+    """LIFE_COLUMNS of jobs that no longer wait, of each from its own row; see `lives_of_jobs` and `first_end_s`."""
     gpu_milli = pl.col("gpu_milli") * pl.col("size")
     ended = pl.col("outcome").is_in(ENDS)
     duration = observed_s()
-    age = (pl.col("end_s").min() - pl.col("start_s")).clip(lower_bound=0).fill_null(0)
-    unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
-    return (
-        jobs.filter(pl.col("outcome") != "waiting")
-        .select(
-            trace="trace",
-            unit_id=unit,
-            life_id=pl.lit(0, dtype=pl.Int64),
-            entry_s=pl.min_horizontal(age, duration),
-            duration_s=duration,
-            event=pl.when(ended).then("outcome"),
-            gpu_count=((gpu_milli + 999) // 1000).fill_null(0),
-            gpu_milli=gpu_milli.fill_null(0),
-            nodes="nodes",
-            account="account",
-            gpu_type="gpu_type",
-            duration_max_s=pl.when(duration.is_null()).then(pl.col("trace_end_s") - pl.col("start_s")),
-        )
-        .cast(LIFE_COLUMNS)
-    )
+    age = (pl.lit(first_end, dtype=pl.Int64) - pl.col("start_s")).clip(lower_bound=0).fill_null(0)
+    return {
+        "trace": pl.col("trace"),
+        "unit_id": pl.concat_str("job_id", "task", separator="/", ignore_nulls=True),
+        "life_id": pl.lit(0, dtype=pl.Int64),
+        "entry_s": pl.min_horizontal(age, duration),
+        "duration_s": duration,
+        "event": pl.when(ended).then("outcome"),
+        "gpu_count": ((gpu_milli + 999) // 1000).fill_null(0),
+        "gpu_milli": gpu_milli.fill_null(0),
+        "nodes": pl.col("nodes"),
+        "account": pl.col("account"),
+        "gpu_type": pl.col("gpu_type"),
+        "duration_max_s": pl.when(duration.is_null()).then(pl.col("trace_end_s") - pl.col("start_s")),
+    }
 
 
 def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:

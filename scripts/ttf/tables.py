@@ -99,8 +99,13 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
 
     A trace's format decides which extras its tables have: `recurrence_group` or measured use, for one.
     """
+    return scan_columns(path, columns).collect()
+
+
+def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
+    """The same, to be read when it is used."""
     there = pl.read_parquet_schema(path)
-    return pl.read_parquet(path, columns=[name for name in dict.fromkeys(columns) if name in there])
+    return pl.scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
 
 
 def read_csv(path: str | Path) -> pl.DataFrame:
