@@ -2,14 +2,26 @@
 
 from ttf.entry import run_rule
 
-OF_JOBS = (
-    *("task", "user", "account", "recurrence_group", "outcome", "gpu_type"),
-    *("submit_s", "start_s", "queue_s", "runtime_s", "wall_s", "trace_end_s"),
-    *("gpu_milli", "cpu_milli", "mem_mib", "size", "gpu_used_milli", "cpu_used_milli", "mem_used_mib"),
-)
+# What each table is made from, where the trace has it.
+OF_JOBS = {
+    "percentiles": (
+        *("outcome", "gpu_type", "account", "gpu_milli", "size"),
+        *("runtime_s", "queue_s", "wall_s"),
+    ),
+    "gpu_requests": ("gpu_type", "gpu_milli"),
+    "request_use": ("gpu_milli", "cpu_milli", "mem_mib", "gpu_used_milli", "cpu_used_milli", "mem_used_mib"),
+    "recurrence": ("recurrence_group", "user"),
+    "submissions": ("submit_s",),
+    "roles": ("task", "outcome"),
+    "activity": ("user", "outcome", "gpu_milli", "size", "start_s", "runtime_s", "trace_end_s"),
+    "gangs": ("size", "outcome"),
+    "request_percentiles": ("gpu_milli", "cpu_milli", "mem_mib", "size"),
+    "wait_share": ("queue_s", "runtime_s"),
+}
 
 
 def main(snakemake):
+    from functools import partial
     from pathlib import Path
 
     import polars as pl
@@ -23,25 +35,28 @@ def main(snakemake):
     from ttf.stats.waits import wait_share
     from ttf.tables import read_columns, write_csv
 
-    jobs = read_columns(snakemake.input.jobs, OF_JOBS)
     nodes = pl.read_parquet(snakemake.input.nodes)
     output, params = snakemake.output, snakemake.params
     raw = {}
     if folder := dict(snakemake.input.items()).get("raw"):
         raw = {name: pl.scan_parquet(Path(folder) / f"{name}.parquet") for name in params.tables}
-    tables = {
-        "percentiles": workload.percentiles(jobs),
-        "gpu_requests": workload.gpu_requests(jobs),
-        "request_use": workload.request_against_use(jobs),
-        "recurrence": workload.recurrence(jobs),
-        "submissions": submissions(jobs, params.zone),
-        "roles": population.roles(jobs),
-        "activity": population.activity(jobs),
-        "gangs": population.gangs(jobs),
-        "request_percentiles": population.request_percentiles(jobs),
-        "wait_share": wait_share(jobs),
+    of_jobs = {
+        "percentiles": workload.percentiles,
+        "gpu_requests": workload.gpu_requests,
+        "request_use": workload.request_against_use,
+        "recurrence": workload.recurrence,
+        "submissions": partial(submissions, zone=params.zone),
+        "roles": population.roles,
+        "activity": population.activity,
+        "gangs": population.gangs,
+        "request_percentiles": population.request_percentiles,
+        "wait_share": wait_share,
+    }
+    # Only the columns of one table are held at a time.
+    tables = {name: find(read_columns(snakemake.input.jobs, OF_JOBS[name])) for name, find in of_jobs.items()}
+    tables |= {
         "machines": population.machines(nodes),
-        "job_status": population.job_status(raw["job"].collect() if "job" in raw else None),
+        "job_status": population.job_status(raw.get("job")),
         "machine_load": machine_load(raw),
     }
     for name, table in tables.items():

@@ -59,7 +59,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         "request_percentiles": request_percentiles(jobs),
         "wait_share": wait_share(jobs),
         "machines": machines(pl.DataFrame(MACHINES, schema=["gpu_type", "gpu_count"], orient="row")),
-        "job_status": job_status(pl.DataFrame(JOB, schema=["status", "start_s", "end_s"], orient="row")),
+        "job_status": job_status(pl.LazyFrame(JOB, schema=["status", "start_s", "end_s"], orient="row")),
     }
 
 

@@ -189,7 +189,7 @@ def test_machines_by_type():
 
 def test_the_table_of_whole_jobs():
     job = pl.DataFrame({"status": ["Failed", "Failed", "Waiting"], "start_s": [1, 2, None], "end_s": [None, 5, None]})
-    table = population.job_status(job)
+    table = population.job_status(job.lazy())
     assert row(table, status="Failed") == {
         "status": "Failed", "jobs": 2, "n": 3, "jobs_share": 2 / 3, "with_start": 2, "with_end": 1,
     }  # fmt: skip

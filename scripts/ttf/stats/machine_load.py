@@ -1,11 +1,16 @@
 """How busy the machines are: means and percentiles of what was measured of them, by GPU type."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import add
 
 import numpy as np
 import polars as pl
 
 from ttf.stats.exact import dot, group_sums, total
+from ttf.stats.order import first_of_each, order_by
 from ttf.stats.population import weighted_percentiles
 
 PERCENTS = (25, 50, 75, 90, 95)
@@ -59,17 +64,23 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     rows = rows[np.argsort(type_of[node[rows]], kind="stable")]
     life, node = life[rows], node[rows]
     ends = np.searchsorted(type_of[node], np.arange(len(types) + 1))
-    groups = [("all", "all", slice(None))]
-    groups += [("gpu_type", name, slice(*ends[place : place + 2])) for place, name in enumerate(types)]
+    # Rows of machines without a type come first.
+    segments = [slice(*edges) for edges in pairwise([0, *ends])]
     found = []
     for column, (quantity, unit) in QUANTITIES.items():
         values = metric.select(column).collect().to_series()
         known = values.is_not_null().to_numpy()[rows]
         levels, place = _levels(values.fill_null(0).to_numpy()[rows])
-        for group_by, group, part in groups:
-            there = known[part]
-            mine = (levels, place[part][there], life[part][there], node[part][there], machines.height)
-            found.append({"quantity": quantity, "unit": unit, "group_by": group_by, "group": group} | _weighted(*mine))
+        parts = [
+            _Measured.of(
+                place[part][known[part]], life[part][known[part]], node[part][known[part]], levels.size, machines.height
+            )
+            for part in segments
+        ]
+        named = {"quantity": quantity, "unit": unit}
+        found.append(named | {"group_by": "all", "group": "all"} | reduce(add, parts).told(levels))
+        for name, part in zip(types, parts[1:], strict=True):
+            found.append(named | {"group_by": "gpu_type", "group": name} | part.told(levels))
     return pl.DataFrame(found, schema=LOAD_SCHEMA)
 
 
@@ -91,20 +102,39 @@ def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if room <= 4 * values.size:
         # Counted through without a sort.
         return np.arange(low, low + room), values - low
-    return np.unique(values, return_inverse=True)
+    order = order_by(values)
+    first = first_of_each(values[order])
+    place = np.empty(values.size, np.int64)
+    place[order] = np.repeat(np.arange(first.size), np.diff(first, append=values.size))
+    return values[order[first]], place
 
 
-def _weighted(levels: np.ndarray, place: np.ndarray, lives: np.ndarray, nodes: np.ndarray, machines: int) -> dict:
-    """Of some rows: the place of the value in `levels`, seconds of life, machine; `machines` is none of them."""
-    if not place.size:
-        return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a life above 0 s"}
-    weights = group_sums(place, lives, levels.size)
-    seconds = total(weights)
-    percents = weighted_percentiles(levels, weights, PERCENTS)
-    return {
-        "n": place.size,
-        "nodes": int(np.count_nonzero(np.bincount(nodes, minlength=machines)[:machines])),
-        "measured_s": seconds,
-        "mean": dot(levels, weights) / (seconds * MILLI),
-        **{f"p{percent}": value / MILLI for percent, value in zip(PERCENTS, percents, strict=True)},
-    }
+@dataclass(frozen=True)
+class _Measured:
+    """Some rows: how many, seconds of life at each level of a quantity, and which machines are among them."""
+
+    n: int
+    weights: np.ndarray
+    machines: np.ndarray
+
+    @classmethod
+    def of(cls, place: np.ndarray, lives: np.ndarray, nodes: np.ndarray, levels: int, machines: int) -> "_Measured":
+        """place: of a row's value among the levels; lives in seconds; nodes: machines, `machines` is none of them."""
+        there = np.bincount(nodes, minlength=machines)[:machines] > 0
+        return cls(place.size, group_sums(place, lives, levels), there)
+
+    def __add__(self, other: "_Measured") -> "_Measured":
+        return _Measured(self.n + other.n, self.weights + other.weights, self.machines | other.machines)
+
+    def told(self, levels: np.ndarray) -> dict:
+        if not self.n:
+            return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a life above 0 s"}
+        seconds = total(self.weights)
+        percents = weighted_percentiles(levels, self.weights, PERCENTS)
+        return {
+            "n": self.n,
+            "nodes": int(np.count_nonzero(self.machines)),
+            "measured_s": seconds,
+            "mean": dot(levels, self.weights) / (seconds * MILLI),
+            **{f"p{percent}": value / MILLI for percent, value in zip(PERCENTS, percents, strict=True)},
+        }

@@ -131,11 +131,13 @@ def activity(jobs: pl.DataFrame) -> pl.DataFrame:
     n: jobs with a known user; the shares are of theirs.
     """
     owners = (
-        jobs.select("user", gpu=gpu_seconds_milli())
+        jobs.lazy()
+        .select("user", gpu=gpu_seconds_milli())
         .filter(pl.col("user").is_not_null())
         .group_by("user")
         .agg(jobs=pl.len().cast(pl.Int64), gpu_hours=pl.col("gpu").sum())
         .sort("user")
+        .collect(engine="streaming")
     )
     if not owners.height:
         return pl.DataFrame(schema=ACTIVITY_SCHEMA)
@@ -262,24 +264,21 @@ def machines(nodes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def job_status(job: pl.DataFrame | None) -> pl.DataFrame:
+def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
     """How many rows of a trace's table of whole jobs have each status, and a start and an end (STATUS_SCHEMA).
 
     job: status, start_s, end_s (null where not written); None where a job's parts have no such table above them.
     """
     if job is None:
         return pl.DataFrame(schema=STATUS_SCHEMA)
-    return (
+    counts = (
         job.group_by("status")
         .agg(jobs=pl.len(), with_start=pl.col("start_s").count(), with_end=pl.col("end_s").count())
-        .sort("jobs", "status", descending=[True, False])
-        .select(
-            "status",
-            "jobs",
-            n=pl.lit(job.height),
-            jobs_share=pl.col("jobs") / job.height,
-            with_start="with_start",
-            with_end="with_end",
-        )
+        .collect(engine="streaming")
+    )
+    n = pl.col("jobs").sum()
+    return (
+        counts.sort("jobs", "status", descending=[True, False])
+        .select("status", "jobs", n=n, jobs_share=pl.col("jobs") / n, with_start="with_start", with_end="with_end")
         .cast(STATUS_SCHEMA)
     )

@@ -5,6 +5,7 @@ import polars as pl
 
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.stats.exact import parts_of, percentile, total
+from ttf.stats.order import order_by
 
 PERCENTS = (25, 50, 75, 80, 90, 95, 99)
 # Run time, queueing delay, and time from the first start to the last end where attempts make that another.
@@ -79,16 +80,20 @@ def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
     smallest and rank n - 1 the largest, as in NumPy.
     """
     codes = {name: _codes(labels) for name, labels in _groups(jobs).items()}
+    sets = jobs.select("outcome").with_columns(**OUTCOME_SETS)
     rows = []
     for quantity in (name for name in QUANTITIES if name in jobs.columns):
-        for outcome_set, chosen in OUTCOME_SETS.items():
-            keep = jobs.select(chosen & pl.col(quantity).is_not_null()).to_series().to_numpy()
-            values = jobs[quantity].filter(pl.Series(keep)).to_numpy()
-            order = np.argsort(values, kind="stable")
+        known = np.flatnonzero(jobs[quantity].is_not_null().to_numpy())
+        values = jobs[quantity].drop_nulls().to_numpy()
+        # Negative times do not occur: formats blank them.
+        order = order_by(values)
+        values, known = values[order], known[order]
+        for outcome_set in OUTCOME_SETS:
+            keep = sets[outcome_set].to_numpy()[known]
+            part_of_set, of_set = values[keep], known[keep]
             for group_by, (labels, code) in codes.items():
                 named = {"quantity": quantity, "outcome_set": outcome_set, "group_by": group_by}
-                # Negative times do not occur: formats blank them.
-                for group, part in parts_of(values[order], code[keep][order]):
+                for group, part in parts_of(part_of_set, code[of_set]):
                     about = {"group": labels[group], "n": part.size, "mean_s": total(part) / part.size}
                     rows.append(named | about | {f"p{p}_s": percentile(part, p) for p in PERCENTS})
     return pl.DataFrame(rows, schema=PERCENTILE_SCHEMA)
