@@ -325,7 +325,7 @@ def test_jobs_behind_products():
 
     stamp = "scripts/ttf/m.py 0a1b"
     graph = [
-        of_graph("last", "results/c", made=["results/b"], one_of_each=["results/d.csv"]),
+        of_graph("last", "results/c", made=["results/b", "results/d.csv"]),
         of_graph("other", "results/d.csv", "results/e.csv", "results/f.svg", made=["results/a"]),
         of_graph("nobody's", "results/g", made=["results/a"]),
         of_graph("middle", "results/b", made=["results/a", "text.qmd", "results/shares/1"], code=[stamp]),
@@ -333,9 +333,13 @@ def test_jobs_behind_products():
         of_graph("share", "results/shares/1", made=["results/a"]),
         of_graph("first", "results/a", raw=["raw.csv"], code=[stamp, ["scripts/ttf/k.py 2c"]]),
     ]
-    found = jobs_behind(["results/c"], graph, Path("/checkout"))
+
+    def read_beside(job):
+        return ["results/e.csv"] if job.rule.name == "last" else []
+
+    found = jobs_behind(["results/c"], graph, Path("/checkout"), read_beside)
     assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
-    assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"], "one stands for all of its ending"
+    assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]
     assert found[1] == {
         "rule": "middle",
         "wildcards": {},
@@ -346,4 +350,4 @@ def test_jobs_behind_products():
         "outputs": ["results/b"],
     }
     assert found[0]["code"] == ["scripts/ttf/k.py", "scripts/ttf/m.py"]
-    assert jobs_behind(["raw.csv"], graph, Path("/checkout")) == []
+    assert jobs_behind(["raw.csv"], graph, Path("/checkout"), read_beside) == []

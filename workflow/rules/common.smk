@@ -6,7 +6,6 @@ from functools import cache
 import yaml
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
-from study.graph import kind_of
 from study.helpers import helpers, stamps
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
@@ -441,16 +440,6 @@ def one_of_each(jobs):
     return list(dict.fromkeys(products[0] for products in jobs))
 
 
-def given_by(jobs):
-    """What these products are as the input `one_of_each` of a rule: one of each job and kind stands for all.
-
-    Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given all.
-    """
-    if STORED:
-        return paths_in(jobs)
-    return [path for products in jobs for path in {kind_of(path): path for path in reversed(products)}.values()]
-
-
 def asked_of(jobs):
     """What asks for all products of these jobs: one of each, and those beside it that somebody deleted."""
     if STORED:
@@ -466,9 +455,36 @@ def files_to_publish(*endings):
     )
 
 
-def read_by_report(_):
+def read_by_report():
     """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
-    return given_by([[path for path in products if path.endswith((".csv", ".json"))] for products in jobs_of_traces()])
+    return sorted(path for path in paths_in(jobs_of_traces()) if path.endswith((".csv", ".json")))
+
+
+def given_to_report(_):
+    """What stands for all that the report reads: the numbers of a trace come after all of its tables.
+
+    Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given what it reads.
+    """
+    if STORED:
+        return read_by_report()
+    of_traces = [
+        f"results/{trace}/{name}" for trace in config["study"] for name in ("metrics.json", "figures/index.json")
+    ]
+    return of_traces + ([COMPARISON["metrics"]] if COMPARISON else [])
+
+
+def given_to_pictures(jobs):
+    """One of the charts that each job draws, which stands for them as above."""
+    charts = [[f"results/{{trace}}/figures/{name}.vl.json" for name, _ in job] for job in jobs]
+    return paths_in(charts) if STORED else one_of_each(charts)
+
+
+def read_beside(job):
+    """The products that a job reads, of which its inputs are those that stand for them."""
+    if job.rule.name == "write_report_source":
+        return read_by_report()
+    pictures = [str(path) for path in job.output if path.endswith(".svg")]
+    return [path.replace(".svg", ".vl.json") for path in pictures]
 
 
 @cache

@@ -22,7 +22,7 @@ for (drawn_format, jobs), folders in DRAWN_ALIKE.items():
         name:
             f"render_figures_{drawn_format}" + (f"_{folders[0]}" if RULES_OF_FORMAT[drawn_format] > 1 else "")
         input:
-            one_of_each=given_by([[f"results/{{trace}}/figures/{name}.vl.json" for name, _ in job] for job in jobs]),
+            specs=given_to_pictures(jobs),
         output:
             svgs=[in_report(f"results/{{trace}}/figures/{name}.svg", "chart", theme) for name, theme in sum(jobs, ())],
         log:

@@ -22,6 +22,6 @@ rule write_manifest:
         *code_of("write_manifest"),
         study=config["study"],
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
-        jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT),
+        jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT, read_beside),
     script:
         "../../scripts/write_manifest.py"

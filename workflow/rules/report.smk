@@ -52,7 +52,7 @@ TEMPLATES = sorted(
 rule write_report_source:
     """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
     input:
-        one_of_each=read_by_report,
+        products=given_to_report,
         ettr_reference=rules.recompute_ettr.output.reference,
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,

@@ -1,20 +1,22 @@
 """What Snakemake's graph knows of every job, as plain values."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from study.helpers import stamped
 
 
-def jobs_behind(products: Iterable[str], jobs: Iterable[Any], root: Path) -> list[dict]:
+def jobs_behind(
+    products: Iterable[str], jobs: Iterable[Any], root: Path, read_beside: Callable[[Any], Iterable[str]]
+) -> list[dict]:
     """The jobs that the products come from, directly or through another product, in the order of their first output.
 
-    A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, `code` the
-    modules that its script imports. These and `script` are named from `root`, other paths stand as the rules write
-    them. What is gone when the study is done, and the jobs that made only that, is left out: it is how the work was
-    divided.
+    A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, with what it
+    reads beside its inputs (`read_beside`), `code` the modules that its script imports. These and `script` are named
+    from `root`, other paths stand as the rules write them. What is gone when the study is done, and the jobs that made
+    only that, is left out: it is how the work was divided.
     """
     jobs = list(jobs)
     gone = {str(path) for job in jobs for path in job.temp_output}
@@ -23,25 +25,10 @@ def jobs_behind(products: Iterable[str], jobs: Iterable[Any], root: Path) -> lis
     while pending:
         job = jobs_by_output.get(pending.pop())
         if job is not None and job not in found:
-            given = {str(path) for path in job.input} | _stood_for(job, jobs_by_output)
+            given = {str(path) for path in job.input} | set(read_beside(job))
             found[job] = _described(job, root, given - gone)
             pending += given
     return sorted(found.values(), key=lambda job: job["outputs"])
-
-
-def kind_of(path: str) -> str:
-    """What a file is by its name: csv of a table, vl.json of a chart."""
-    return path.rpartition("/")[2].partition(".")[2]
-
-
-def _stood_for(job: Any, jobs_by_output: dict[str, Any]) -> set[str]:
-    """What a job was given by inputs named `one_of_each`: all products of their jobs that are of their kind."""
-    return {
-        str(path)
-        for one in job.input.get("one_of_each", [])
-        for path in jobs_by_output[str(one)].output
-        if kind_of(str(path)) == kind_of(str(one))
-    }
 
 
 def _described(job: Any, root: Path, inputs: set[str]) -> dict:
