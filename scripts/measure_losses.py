@@ -18,7 +18,7 @@ def main(snakemake):
     from ttf.stats.owners import concentration, failures_by_owner, owner_counts
     from ttf.stats.repeats import repeats
     from ttf.stats.what_if import what_if
-    from ttf.tables import read_columns, write_csv
+    from ttf.tables import read_columns, scan_columns, write_csv
 
     given = dict(snakemake.input.items())
     attempts = pl.read_parquet(given["attempts"]) if "attempts" in given else None
@@ -27,7 +27,7 @@ def main(snakemake):
     jobs = read_columns(given["jobs"], [*OF_JOBS, *names])
     if "reasons" in given:
         jobs, attempts = with_reasons(jobs, attempts, pl.read_parquet(given["reasons"]))
-    of_jobs = runs(jobs, attempts, read_columns(given["infra_lives"], ["event", "state", "basis"]))
+    of_jobs = runs(jobs, attempts, scan_columns(given["infra_lives"], ["event", "state", "basis"]))
     owners = owner_counts(jobs, of_jobs)
     settings = snakemake.params.settings
     cost = (settings["checkpoint_interval_s"], settings["preemption_window_s"])

@@ -28,7 +28,7 @@ PREEMPTED = "PREEMPTED"
 PROXY = "proxy"
 
 
-def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame) -> pl.DataFrame:
+def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     """One row per run that started, in the order of jobs and attempts, with RUN_COLUMNS.
 
     jobs: the job record; attempts: of the same trace, where the format tells them apart, else None; infra_lives: what
@@ -43,14 +43,16 @@ def runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None, infra_lives: pl.Data
     Raises ValueError when infra_lives are not those of these jobs and attempts.
     """
     tries = _of_jobs(jobs) if attempts is None else _of_attempts(jobs, attempts)
-    if tries.height != infra_lives.height:
-        raise ValueError(f"{tries.height} runs, but {infra_lives.height} infra lives")
-    told = infra_lives.select(
+    # As truths, block by block: of their texts no more is held.
+    told = infra_lives.lazy().select(
         "basis",
         infra=pl.col("event").is_not_null(),
         timed_out=pl.col("state").is_in(TIME_LIMITS).fill_null(False),
         preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
     )
+    told = told.collect(engine="streaming")
+    if tries.height != told.height:
+        raise ValueError(f"{tries.height} runs, but {told.height} infra lives")
     # An end without a start or a run time is no run.
     tries = tries.hstack(told).filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
     return conform(in_sequence(tries), RUN_COLUMNS).select(list(RUN_COLUMNS))
@@ -92,7 +94,8 @@ def _of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
     """The jobs that no longer wait, as infra lives have them."""
     running = pl.col("outcome") == "running"
     return (
-        jobs.with_row_index("job")
+        jobs.lazy()
+        .with_row_index("job")
         .filter(pl.col("outcome") != "waiting")
         .select(
             "job",
@@ -105,6 +108,7 @@ def _of_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
             gpu_milli=(pl.col("gpu_milli") * pl.col("size")).fill_null(0),
             failed=pl.col("outcome") == "failure",
         )
+        .collect()
     )
 
 

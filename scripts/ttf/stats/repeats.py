@@ -85,7 +85,7 @@ def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
     # Group, second and failure in one number: the last of several ends in one second is a failure if any of them is.
     def moments(time: str) -> np.ndarray:
         packed = 2 * (pl.col("group") * width + pl.col(time) - first_s) + pl.col("failed")
-        return np.sort(ended.select(packed.drop_nulls()).to_series().to_numpy())
+        return ended.select(packed.drop_nulls().sort()).to_series().to_numpy()
 
     starts, ends = moments("start_s"), moments("end_s")
     place = np.searchsorted(ends, starts & ~1) - 1

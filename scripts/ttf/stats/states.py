@@ -137,9 +137,9 @@ def size_mix(jobs: pl.DataFrame) -> pl.DataFrame:
     up to the largest has a row. Jobs that asked for none, or of which nothing is known, are in the row of 0 GPUs, and
     in no share.
     """
-    sized = jobs.select(gpus=whole_gpus().fill_null(0), time=gpu_seconds_milli())
+    sized = jobs.lazy().select(gpus=whole_gpus().fill_null(0), time=gpu_seconds_milli())
     sums = sized.group_by("gpus").agg(jobs=pl.len().cast(pl.Int64), time=pl.col("time").sum()).sort("gpus")
-    rows = sums.to_dicts()
+    rows = sums.collect(engine="streaming").to_dicts()
     without = next((row for row in rows if row["gpus"] <= 0), None)
     rows = [row for row in rows if row["gpus"] > 0]
     n, total = sum(row["jobs"] for row in rows), sum(row["time"] for row in rows)
