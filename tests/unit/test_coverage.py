@@ -12,8 +12,9 @@ from ttf.stats import survival
 from ttf.stats.lifetime_fits import weibull
 from ttf.stats.lifetime_sample import CannotFit, Sample
 from ttf.stats.mttf import garwood_interval
+from ttf.stats.normal import Z_95
 from ttf.stats.strata import Times
-from ttf.stats.verdict import FEWEST_FAILURES, Z_95
+from ttf.stats.verdict import FEWEST_FAILURES
 
 ROUNDS = 2000
 # Three standard errors of a share of 95 % in so many rounds.

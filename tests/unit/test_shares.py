@@ -5,10 +5,17 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from statsmodels.stats.proportion import proportion_confint
+from ttf.stats.normal import Z_95, two_sided_z
 from ttf.stats.shares import SHARE_SCHEMA, failure_share, wilson_interval
 
 OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]
+
+
+def test_quantiles_are_scipys() -> None:
+    assert ndtri(0.975) == Z_95 == two_sided_z(0.95)
+    assert two_sided_z(0.9) == ndtri(0.95)
 
 
 @given(st.integers(0, 2000), st.integers(1, 2000), st.sampled_from([0.9, 0.95]))

@@ -7,16 +7,15 @@ from itertools import groupby
 
 import numpy as np
 import polars as pl
-from scipy.special import betainc, betaincc, ndtri
+from scipy.special import betainc, betaincc
 
 from ttf.stats.exact import correlation_parts, dot, doubled_ranks, group_sums
 from ttf.stats.features import Feature, features_of
 from ttf.stats.holm import holm
 from ttf.stats.kendall import kendall
+from ttf.stats.normal import Z_95
 from ttf.stats.p_value import SMALLEST_P, TINY_P
 from ttf.stats.run_times import GROUP_SCHEMA, Sample, groups_of, samples
-
-Z_95 = float(ndtri(0.975))
 
 TOO_FEW = "fewer than 3 points"
 PERFECT = f"a perfect correlation has no interval; its p is written as {SMALLEST_P}"

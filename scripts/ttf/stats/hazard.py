@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
-from ttf.stats.survival import STRATUM_SCHEMA, Z_95, thinned
+from ttf.stats.survival import STRATUM_SCHEMA, thinned
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
 

@@ -10,9 +10,9 @@ from scipy.special import gammaincc, ndtr
 
 from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.stats.holm import holm
+from ttf.stats.normal import Z_95
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import NO_LIFE
-from ttf.stats.survival import Z_95
 
 # Columns of lives that are numbers: the hazard is told per doubling. All others are told by their levels.
 AMOUNTS = ("gpu_count", "nodes")

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.hazard import NO_EVENT_YET
+from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Times, competing_times_by_stratum, stacked
-from ttf.stats.survival import STRATUM_SCHEMA, Z_95, thinned
+from ttf.stats.survival import STRATUM_SCHEMA, thinned
 
 UNKNOWN_CAUSE = "unknown cause"
 EVERYBODY = "the incidence is 1: the log-log interval is not defined there"

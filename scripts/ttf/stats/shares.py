@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from ttf.stats.features import Feature, features_of
+from ttf.stats.normal import two_sided_z
 
 SHARE_SCHEMA = {
     "feature": pl.String,
@@ -37,7 +37,7 @@ def wilson_interval(
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
     if np.any(k < 0) or np.any(k > n):
         raise ValueError("successes must lie between 0 and the trials")
-    z = float(ndtri(0.5 + confidence / 2))
+    z = two_sided_z(confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         centre = (k + z * z / 2) / (n + z * z)
         half = z * np.sqrt(k * (n - k) / n + z * z / 4) / (n + z * z)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr, ndtri, xlogy
+from scipy.special import ndtr, xlogy
 
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
+from ttf.stats.normal import two_sided_z
 
 EVENT = "infra_failure"
 # What a node holds where neither the trace nor the configuration says.
@@ -321,7 +322,7 @@ def _deviance(failures: np.ndarray, fitted: np.ndarray) -> float:
 
 
 def _line(slope: float, error: float, confidence: float) -> dict[str, float]:
-    margin = float(ndtri((1 + confidence) / 2)) * error
+    margin = two_sided_z(confidence) * error
     return {
         "slope": slope,
         "slope_se": error,

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
+from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
 
-Z_95 = float(ndtri(0.975))
 # Products of many factors reach an exact half only up to rounding. With a million lives a step of the curve
 # at the median is 5e-7 or more, so this cannot take in a step that is truly above.
 HALF = 0.5 + 1e-10

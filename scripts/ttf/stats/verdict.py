@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import polars as pl
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc
 
+from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE
 
-Z_95 = float(ndtri(0.975))
 # Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
 FEWEST_FAILURES = 100
 # A rate is said to stay where the whole interval of the shape lies as near to 1 as this factor.
