@@ -4,6 +4,7 @@ import re
 
 import polars as pl
 from ttf.report import words
+from ttf.report.study1 import _estimate
 from ttf.report.tables import Interval, html_table, span
 
 FRAME = pl.DataFrame(
@@ -80,3 +81,11 @@ def test_numbers_of_one_kind_look_alike():
         "0.0 %", "< 0.001 %", "0.042 %", "20.0 %",
     ]  # fmt: skip
     assert pl.DataFrame({"gpus": ["2-4", ">8", None]}).select(span("gpus")).to_series().to_list() == ["2–4", ">8", None]
+
+
+def test_no_line_ends_in_the_interval_of_study_1():
+    about = {"study_p": 0.016, "study_estimate": 0.468, "study_ci_low": 0.1, "study_ci_high": 0.73}
+    assert _estimate({"question": "correlation"} | about, "study") == "0.47 [0.10,\u00a00.73], p = 0.016"
+    about = {"asked_p_adjusted": None, "asked_estimate": 200_000, "asked_ci_low": 170_000, "asked_ci_high": 300_000}
+    told = _estimate({"question": "mean_run_time"} | about, "asked")
+    assert told == "2.31\u00a0days [1.97,\u00a03.47]", "the unit once"

@@ -155,7 +155,7 @@ def delay_causes(table: pl.DataFrame, study: Study) -> Figure:
             "group",
             drawn["group"].unique(maintain_order=True).to_list(),
             f"GPUs of the {study.unit}",
-            f"share of {study.units} that waited",
+            f"Share of {study.units} that waited",
             dict(zip(CAUSES.values(), colours, strict=True)),
             legend_columns=2,
         ),

@@ -33,7 +33,7 @@ def ranges(
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     several = len(kinds) > 1
     base = chart_of("ranges").encode(
-        y=alt.Y("label:N", title=y, sort=list(order)),
+        y=alt.Y("label:N", title=y, sort=list(order), axis=alt.Axis(labelLimit=200)),
         tooltip=[
             alt.Tooltip("label:N", title=y),
             *(alt.Tooltip(f"{time}:Q", title=f"{time[1:3]} % at most (s)", format=",.1f") for time in times),

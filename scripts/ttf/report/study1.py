@@ -66,7 +66,11 @@ def _estimate(row: dict, way: str) -> str | None:
     worded = words.duration if row["question"] == "mean_run_time" else words.coefficient
     text = worded(value)
     if low is not None and high is not None:
-        ends = words.alike(value, low, high) if worded is words.duration else (worded(low), worded(high))
-        text += f" [{', '.join(ends)}]".replace(" ", words.NO_BREAK)
+        ends = words.alike(value, low, high) if worded is words.duration else [worded(low), worded(high)]
+        unit = words.NO_BREAK + text.rpartition(words.NO_BREAK)[2]
+        if all(end.endswith(unit) for end in ends):
+            ends = [end.removesuffix(unit) for end in ends]
+        # A line may end before the interval, not in it.
+        text += f" [{f',{words.NO_BREAK}'.join(ends)}]"
     p = row["study_p"] if way == "study" else row["asked_p_adjusted"]
     return text if p is None else f"{text}, p {words.p_value(p)}"
