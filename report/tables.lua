@@ -5,7 +5,7 @@ local short, gap = 24, 3
 
 -- The letters of a line, with the sizes that `table-size` in pdf.typ gives.
 local function line(columns)
-  return columns > 10 and 162 or columns > 8 and 150 or columns > 6 and 140 or 132
+  return columns > 10 and 154 or columns > 8 and 143 or columns > 6 and 133 or 125
 end
 
 local function side_of(cell)
@@ -16,11 +16,11 @@ local function letters(text)
   return utf8.len(text) or #text
 end
 
--- A heading is broken between words.
+-- A heading is broken between words; it is bold.
 local function longest_word(text)
   local longest = 0
   for word in text:gmatch("%S+") do longest = math.max(longest, letters(word)) end
-  return longest
+  return math.ceil(1.15 * longest)
 end
 
 function Table(tbl)

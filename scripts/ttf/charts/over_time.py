@@ -92,7 +92,9 @@ def _row(row: dict, calendar: bool) -> dict:
 
 def _x(calendar: bool, title: str | None) -> alt.X:
     if calendar:
-        return alt.X("date:T", title=title and "Last day of the window (UTC)", scale=alt.Scale(type="utc"))
+        # As the title has them: Vega names days of the week, or months.
+        axis = alt.Axis(format="%Y-%m-%d", tickCount=6, labelSeparation=8)
+        return alt.X("date:T", title=title and "Last day of the window (UTC)", scale=alt.Scale(type="utc"), axis=axis)
     return alt.X(
         "day:Q", title=title and "Last day of the window, from the trace's first start", axis=alt.Axis(tickMinStep=1)
     )

@@ -201,7 +201,7 @@ def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
         return alt.X("value:Q", scale=alt.Scale(type="log", domain=domain, nice=False), axis=axis)
     margin = 0.03 * max(values)
     # A label near the end of an axis stays off the next panel.
-    axis = alt.Axis(tickCount=4, labelFlush=15, **shown | {"labelOverlap": "greedy"})
+    axis = alt.Axis(tickCount=3, labelFlush=15, **shown)
     return alt.X("value:Q", scale=alt.Scale(domain=[-margin, max(values) + margin], nice=False), axis=axis)
 
 

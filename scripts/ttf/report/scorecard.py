@@ -121,6 +121,6 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
 def _numbers(values: pl.Series) -> pl.Series:
     """Whole numbers whole, others to five significant digits, about as many as findings are printed with."""
     texts = [
-        words.count(round(value)) if value == round(value) and abs(value) >= 1 else f"{value:.5g}" for value in values
+        words.count(round(value)) if value == round(value) and abs(value) >= 1 else f"{value:,.5g}" for value in values
     ]
     return pl.Series(texts, dtype=pl.String)
