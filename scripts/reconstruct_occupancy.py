@@ -2,7 +2,7 @@
 
 from ttf.entry import run_rule
 
-# What is read of jobs.parquet; eligible_s where the format has it.
+# What is read of jobs.parquet, of jobs with GPUs; eligible_s where the format has it.
 JOBS = ["account", "submit_s", "start_s", "end_s", "gpu_milli", "size", "outcome", "trace_end_s"]
 
 
@@ -11,6 +11,7 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.occupancy import CHARTS
     from ttf.charts.saving import save_charts
+    from ttf.jobs import whole_gpus
     from ttf.memory import keep_freed_arrays
     from ttf.stats import occupancy
     from ttf.stats.delay_causes import delay_causes
@@ -31,7 +32,7 @@ def main(snakemake):
     del servers
     tables["occupancy"], tables["fragmentation"] = occupancy.occupancy(over)
     extra = [name for name in ("eligible_s",) if name in jobs.collect_schema().names()]
-    read = jobs.select(*JOBS, *extra).collect()
+    read = jobs.filter(whole_gpus() > 0).select(*JOBS, *extra).collect(engine="streaming")
     tables["load_over_time"] = occupancy.load_over_time(over, read)
     tables["delay_causes"] = delay_causes(read, held, over)
     for name, table in tables.items():
