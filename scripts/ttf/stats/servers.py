@@ -20,7 +20,7 @@ class Servers:
     in_use_milli_s, above_milli_s: GPU time, and what of it exceeds what its server holds. Of each attempt, by its
     number: gpu_milli of all its parts, milli_s of them, and alone_milli_s, while no other attempt held a GPU of the
     server. changes: of what is in use of a server, up to what it holds: second since held.first_s, and the server's
-    state (`state_of`) before and after, an Int64 array a block.
+    state (`state_of`) before and after, three arrays a block.
     """
 
     capacity_milli: np.ndarray
@@ -76,8 +76,13 @@ def sweep_servers(held: Holdings) -> Servers:
         is_change = before != after
         holds = holds[is_change]
         states = (state_of(holds - in_use[is_change], holds) for in_use in (before, after))
-        changes.append((at.time[is_change], *states))
+        changes.append(tuple(map(_narrow, (at.time[is_change], *states))))
     return Servers(capacity, used, above, gpu_milli, milli_s, alone_milli_s, changes)
+
+
+def _narrow(values: np.ndarray) -> np.ndarray:
+    """Whole numbers, not negative, in half the memory where they fit."""
+    return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
 
 
 @dataclass(frozen=True)
