@@ -1,8 +1,7 @@
 """`make check-resources`: did any job of the finished study use more memory or time than its rule asks for?
 
 One line for each that did; exit code 1 if any. Further arguments are the folders of other studies, looked at together.
---write makes workflow/resources.yaml anew from these studies: the base from the smallest trace of each format, what a
-GB adds from the largest.
+--write makes workflow/resources.yaml anew from these studies, small and large.
 """
 
 import sys
@@ -19,6 +18,7 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
+LEAST_GB = 0.02  # what a GB takes cannot be told from a trace that has next to nothing of it
 
 
 class Job(NamedTuple):
@@ -40,14 +40,19 @@ def jobs_of(folder: Path) -> Iterator[Job]:
     for job in manifest["jobs"].values():
         if job["rule"] in READERS:
             read = [str(folder / path) for path in job["inputs"] if path in manifest["raw"]]
-            raw.setdefault(job["wildcards"]["trace"], set()).update(read)
-    sizes = {trace: gigabytes(paths) for trace, paths in raw.items()}
+            trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))
+            for whole in {trace, (trace, part)}:
+                raw.setdefault(whole, set()).update(read)
+    sizes = {whole: gigabytes(paths) for whole, paths in raw.items()}
     for benchmark in sorted((folder / "benchmarks").rglob("*.tsv")):
         trace, rule = rule_of_benchmark(benchmark, folder / "benchmarks")
         if trace is None or trace == "comparison":
-            yield Job(benchmark, rule, None, sum(sizes.values()), *used(benchmark))
+            whole_study = sum(size for whole, size in sizes.items() if whole in config["registry"])
+            yield Job(benchmark, rule, None, whole_study, *used(benchmark))
         elif trace in sizes:
-            yield Job(benchmark, rule, config["registry"][trace]["format"], sizes[trace], *used(benchmark))
+            # The tables of a sample are not there yet when the job that makes them asks.
+            raw_gb = 0.0 if rule == "make_sample" else sizes.get((trace, benchmark.stem), sizes[trace])
+            yield Job(benchmark, rule, config["registry"][trace]["format"], raw_gb, *used(benchmark))
 
 
 def problems(jobs: list[Job], measured: dict[str, Any]) -> list[str]:
@@ -63,21 +68,31 @@ def problems(jobs: list[Job], measured: dict[str, Any]) -> list[str]:
 
 
 def table_of(jobs: list[Job], fixed: dict[str, Any]) -> dict[str, Any]:
-    """The table that follows from these jobs: what small traces took, and per GB what larger ones took above it."""
+    """The table that follows from these jobs: of each rule a line for each format, and a base that lifts it above them.
+
+    A line is as steep as memory grew between the two largest traces of its format: what streams stays flat.
+    """
     rules = {}
     for rule in sorted({job.rule for job in jobs}):
-        of_rule = sorted((job for job in jobs if job.rule == rule), key=lambda job: job.raw_gb)
-        base = max(rounded_up(of_rule[0].megabytes), 100)
-        slopes = {}
-        for job in of_rule:
-            above = rounded_up(job.megabytes) - base
-            # A GB cannot be told from a trace that has next to nothing of it.
-            if job.raw_gb >= 0.02 and job.format and above > 0:
-                slopes[job.format] = max(slopes.get(job.format, 0), rounded_up(above / job.raw_gb / 1.25))
-        small = [job for job in of_rule if job.raw_gb < 0.02 or not job.format]
-        base = max([base, *(rounded_up(job.megabytes) for job in small)])
-        rules[rule] = {"base_mb": base} | ({"mb_per_gb": slopes} if slopes else {})
+        of_rule = [job for job in jobs if job.rule == rule]
+        slopes = {
+            name: steep for name in sorted({job.format or "" for job in of_rule}) if (steep := _slope(of_rule, name))
+        }
+        base = max(job.megabytes - slopes.get(job.format, 0) * job.raw_gb for job in of_rule)
+        lines = {name: rounded_up(steep) for name, steep in slopes.items()}
+        rules[rule] = {"base_mb": max(rounded_up(base), 100)} | ({"mb_per_gb": lines} if lines else {})
     return fixed | {"rules": rules}
+
+
+def _slope(jobs: list[Job], name: str) -> float:
+    """MB per GB of raw tables between the two largest sizes of a format; 0 where that cannot be told."""
+    smallest = min(jobs, key=lambda job: job.raw_gb)
+    of_size = {0.0: smallest.megabytes}
+    for job in jobs:
+        if job.format == name and job.raw_gb >= LEAST_GB:
+            of_size[job.raw_gb] = max(job.megabytes, of_size.get(job.raw_gb, 0.0))
+    *_, smaller, larger = [0.0, *sorted(of_size)]
+    return max(of_size[larger] - of_size[smaller], 0.0) / (larger - smaller) if larger else 0.0
 
 
 def write(measured: dict[str, Any]) -> None:

@@ -55,14 +55,18 @@ def test_a_benchmark_is_of_a_rule_and_a_trace(tmp_path):
 
 @pytest.fixture
 def finished(tmp_path):
-    """A finished study of one trace of 2 MB."""
+    """A finished study of one trace in two parts of 1 MB."""
     results, benchmarks = tmp_path / "results", tmp_path / "benchmarks" / "mine"
     results.mkdir()
     benchmarks.mkdir(parents=True)
-    (tmp_path / "raw.csv").write_bytes(b"x" * 2_000_000)
+    for part in ("a.b", "c"):
+        (tmp_path / f"{part}.csv").write_bytes(b"x" * 1_000_000)
     (results / "config.yaml").write_text("registry: {mine: {format: pai2020}}\n")
-    job = {"rule": "ingest", "wildcards": {"trace": "mine"}, "inputs": {"raw.csv": "0"}}
-    (results / "manifest.json").write_text(yaml.safe_dump({"raw": {"raw.csv": {}}, "jobs": {"mine/ingest": job}}))
+    read = {part: {"trace": "mine", "part": part} for part in ("a.b", "c")}
+    jobs = {n: {"rule": "ingest_part", "wildcards": w, "inputs": {f"{n}.csv": "0"}} for n, w in read.items()}
+    (results / "manifest.json").write_text(yaml.safe_dump({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
+    (benchmarks / "ingest_part").mkdir()
+    (benchmarks / "ingest_part" / "a.b.tsv").write_text(HEADER + "2.0\t0:00:02\t50.0\t1\n")
     (benchmarks / "fit.tsv").write_text(HEADER + "2.0\t0:00:02\t150.0\t1\n")
     (benchmarks / "draw.tsv").write_text(HEADER + "200.0\t0:03:20\t200.0\t1\n")
     return tmp_path
@@ -74,8 +78,30 @@ def test_a_job_that_used_more_than_it_asks_for_is_named(finished):
     assert check["problems"](list(check["jobs_of"](finished)), MEASURED) == [
         f"{draw}: used 210 MB and asks for 150 MB",
     ]
+    assert {job.rule: job.raw_gb for job in check["jobs_of"](finished)} == {
+        "draw": 0.002,
+        "fit": 0.002,
+        "ingest_part": 0.001,
+    }
     table = check["table_of"](list(check["jobs_of"](finished)), {})
-    assert table == {"rules": {"draw": {"base_mb": 270}, "fit": {"base_mb": 200}}}
+    assert table == {"rules": {"draw": {"base_mb": 270}, "fit": {"base_mb": 200}, "ingest_part": {"base_mb": 100}}}
+
+
+def test_a_rule_asks_for_what_grows_and_not_for_what_streams():
+    check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
+
+    def jobs(rule, *used):
+        return [check["Job"](None, rule, "pai2020", gb, mb, 1.0) for gb, mb in zip((0.01, 4, 40), used, strict=True)]
+
+    flat, linear = jobs("flat", 200, 600, 640), jobs("linear", 200, 600, 4200)
+    table = check["table_of"]([*flat, *linear], {})
+    assert table["rules"] == {
+        "flat": {"base_mb": 750, "mb_per_gb": {"pai2020": 10}},
+        "linear": {"base_mb": 250, "mb_per_gb": {"pai2020": 130}},
+    }
+    measured = MEASURED | table | {"snakemake_mb": 0}
+    asked = [megabytes(measured, job.rule, job.format, job.raw_gb, 1) / job.megabytes for job in flat + linear]
+    assert min(asked) > 1.2
 
 
 def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
