@@ -21,7 +21,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     code 1. The terminal is told from the log (study.progress). Libraries are told how many threads they may use before
     `main` imports them.
     """
-    _limit_threads(snakemake.threads)
+    _limit_libraries(snakemake.threads)
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
@@ -42,10 +42,12 @@ def _write(log: Path, text: str) -> None:
     log.write_text(f"{text.rstrip()}\n", encoding="utf-8", errors="backslashreplace")
 
 
-def _limit_threads(threads: int) -> None:
+def _limit_libraries(threads: int) -> None:
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     # Linear algebra gives other last digits with another number of threads, so it gets one. See design: determinism.
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     # The streaming engine adds floats in no fixed order; what may stream asks for it by name.
     os.environ["POLARS_ENGINE_AFFINITY"] = "in-memory"
+    # Row groups read ahead wait in memory, the more of them the larger the file, and nothing is the sooner for it.
+    os.environ["POLARS_ROW_GROUP_PREFETCH_SIZE"] = "1"

@@ -24,7 +24,7 @@ from ttf.errors import StudyError
 # Rows put together at a time: as many as a row group of the stored tables has, so that each is read once.
 BLOCK_ROWS = 1 << 17
 # Blocks whose results are read together; those of each such stretch are kept apart, so that each is read once.
-STRETCH_BLOCKS = 8
+STRETCH_BLOCKS = 4
 # Rows that wait in memory for each partition that is being written.
 WAITING_ROWS = 1 << 14
 

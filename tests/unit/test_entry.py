@@ -18,6 +18,7 @@ def environment(monkeypatch):
     for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "7")
     monkeypatch.setenv("POLARS_ENGINE_AFFINITY", "auto")
+    monkeypatch.setenv("POLARS_ROW_GROUP_PREFETCH_SIZE", "7")
 
 
 @pytest.fixture
@@ -95,6 +96,7 @@ def test_threads_are_limited_before_the_work(job):
     assert seen["POLARS_MAX_THREADS"] == "3"
     assert seen["OPENBLAS_NUM_THREADS"] == seen["OMP_NUM_THREADS"] == seen["MKL_NUM_THREADS"] == "1"
     assert seen["POLARS_ENGINE_AFFINITY"] == "in-memory"
+    assert seen["POLARS_ROW_GROUP_PREFETCH_SIZE"] == "1"
 
 
 def ingest_job(job, tmp_path, text):

@@ -43,13 +43,13 @@ def task_totals(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterato
     """
     split, key = partitions.split, partitions.key(*TASK)
     parts = [
-        split("task", raw["task"].with_row_index("row"), "job_name", "row", "job_name", key),
         split("user", _users(raw, partitions), "job_name", pl.all()),
+        split("task", raw["task"].with_row_index("row"), "job_name", "row", "job_name", key),
         split("instance", raw["instance"], "job_name", key, "start_s", "end_s", _machine()),
     ]
     if "sensor" in raw:
         parts.append(split("sensor", raw["sensor"], "job_name", key, *MEASURED))
-    for tasks, users, instances, *sensors in zip(*parts, strict=True):
+    for users, tasks, instances, *sensors in zip(*parts, strict=True):
         of_tasks = tasks.join(users, on="job_name", how="left").join(_instances(instances), on="key", how="left")
         for sensor in sensors:
             of_tasks = of_tasks.join(_measured(sensor), on="key", how="left")
