@@ -157,10 +157,7 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
 
 
 def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
-    """The runs in the form of jobs, with attempt, attempt_id, state, and what may tell a cause: exit_code, reason,
-
-    node_list.
-    """
+    """The runs in the form of jobs, with attempt, attempt_id and state; exit_code, reason and node_list where told."""
     if attempts is None:
         runs = (
             jobs.with_row_index("attempt_id")
