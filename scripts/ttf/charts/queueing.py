@@ -19,7 +19,6 @@ FEWEST_NAMED = 30
 MOST_ACCOUNTS = 12
 MOST_NODES = 12
 KINDS = {FIRST: "first attempt", LATER: "later attempt"}
-LONG_S = 600
 
 SIZE_COLOURS = {gpus_of(bucket): ORDER_COLOURS[place] for bucket, place in zip(GPU_BUCKETS, (0, 2, 3, 5), strict=True)}
 
