@@ -95,7 +95,7 @@ def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_a
 
 def test_a_job_over_its_memory_is_told_of_and_tried_again_with_more(slurm, study, finished_study):
     (study.folder / CORRELATIONS).unlink()
-    too_little = ("--set-resources", "correlate:mem_mb=150*attempt**2")
+    too_little = ("--set-resources", "correlate:mem_mb=60*attempt**3")
     code, said = by_sbatch(study, *too_little, "--retries", "0", "--", CORRELATIONS, **SMALL)
     assert code == 1
     assert "error in sample: correlate" in said

@@ -117,8 +117,10 @@ slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), 
 """
 
 
-def test_a_job_killed_by_slurm_is_told_in_slurms_words(run, tmp_path):
+@pytest.mark.parametrize("written", ["", "mine: fit: 8,152 pods\n"])
+def test_a_job_killed_by_slurm_is_told_in_slurms_words(run, tmp_path, written):
     run.start()
+    run.log.write_text(written)
     kept = tmp_path / "slurm_logs" / "8.log"
     kept.parent.mkdir()
     kept.write_text(SLURM_LOG)

@@ -120,8 +120,10 @@ class Progress(logging.Handler):
     def _stumbled(self, jobids: Iterable[int], name: str, told: str) -> None:
         """Why these jobs failed, each by its log; those that left no word together, by what was told elsewhere."""
         silent = []
+        # A job that Slurm killed may have written by then what it had done, which is no reason.
+        killed = re.search(r"^slurmstepd\S* error: ", told, re.MULTILINE)
         for job in (self._jobs.get(jobid, {"stage": name, "logs": [], "started": 0}) for jobid in jobids):
-            words = failure(job["logs"], job["started"])
+            words = "" if killed else failure(job["logs"], job["started"])
             if words:
                 self._say(f"\nerror in {job['stage']}\n{words}\n")
             else:
