@@ -77,16 +77,18 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
     }
 
 
-def strata_in(lives: pl.DataFrame, strata: list[str]) -> list[str]:
+def strata_in(lives: Frame, strata: list[str]) -> list[str]:
     """`all`, and those of `strata` in which any life has a value."""
-    return ["all", *(name for name in strata if lives[name].count())]
+    (known,) = lives.lazy().select(pl.col(strata).count()).collect(engine="streaming").iter_rows()
+    return ["all", *(name for name, lives_with in zip(strata, known, strict=True) if lives_with)]
 
 
-def ends_in(lives: pl.DataFrame) -> list[str]:
+def ends_in(lives: Frame) -> list[str]:
     """Failure, and what else of ENDS ended any life."""
-    return [end for end in ENDS if end == "failure" or (lives["event"] == end).any()]
+    seen = lives.lazy().select(pl.col("event").unique()).collect(engine="streaming")["event"]
+    return [end for end in ENDS if end == "failure" or end in seen]
 
 
-def by_cause(lives: pl.DataFrame, cause: str) -> pl.DataFrame:
+def by_cause(lives: Frame, cause: str) -> Frame:
     """The lives with `cause` as the event that ended them, where it did: every other end is censoring then."""
     return lives.with_columns(event=pl.when(pl.col(cause).fill_null(False)).then(pl.lit(cause)))

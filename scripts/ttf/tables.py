@@ -1,9 +1,10 @@
 """Writing and reading the tables of the results contract: one way, so that the same numbers give the same bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 ROWS_A_GROUP = 1 << 18
 
@@ -92,6 +93,11 @@ def stream_parquet(frame: pl.LazyFrame, path: str | Path) -> None:
     frame.sink_parquet(
         path, compression="lz4", statistics=False, row_group_size=ROWS_A_GROUP, maintain_order=True, engine="streaming"
     )
+
+
+def write_blocks(blocks: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType], path: str | Path) -> None:
+    """Write a Parquet file of frames of this schema that come one after the other, of which one at a time is held."""
+    stream_parquet(register_io_source(lambda *_unused: iter(blocks), schema=schema), path)
 
 
 def read_columns(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:

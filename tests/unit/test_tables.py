@@ -11,7 +11,7 @@ from ttf.agreement import runtime_agreement
 from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.outcomes import OUTCOME_COLUMNS
 from ttf.stats import correlation, lifetimes, mttf, run_times, shares, survival
-from ttf.tables import Tables, read_columns, read_csv, write_csv, write_parquet
+from ttf.tables import Tables, read_columns, read_csv, stream_parquet, write_blocks, write_csv, write_parquet
 
 ACCOUNT = {"table": pl.String} | dict.fromkeys(("rows_read", "rows_kept", "rows_quarantined"), pl.Int64)
 # Survival's times are whole in memory and floats in the files of other rules: one name, one type when read.
@@ -83,6 +83,14 @@ def test_parquet_does_not_depend_on_the_pieces(tmp_path):
     write_parquet(frame, tmp_path / "whole")
     write_parquet(pl.concat([frame.head(3), frame.tail(7)], rechunk=False), tmp_path / "pieces")
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
+
+
+def test_blocks_are_written_as_their_rows_are(tmp_path):
+    whole = pl.DataFrame({"n": range(700), "label": [f"s{n // 7}" for n in range(700)]})
+    stream_parquet(whole.lazy(), tmp_path / "whole.parquet")
+    for rows in (1, 300):
+        write_blocks(whole.iter_slices(rows), whole.schema, tmp_path / "blocks.parquet")
+        assert (tmp_path / "blocks.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
 def test_columns_that_a_file_does_not_have_are_left_out(tmp_path: Path) -> None:

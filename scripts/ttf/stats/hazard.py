@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.normal import Z_95
-from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Lives, Times, stacked, times_by_stratum
 from ttf.stats.survival import STRATUM_SCHEMA, thinned
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
@@ -25,9 +25,7 @@ HAZARD_SCHEMA = {
 }
 
 
-def cumulative_hazard(
-    lives: pl.DataFrame, event: str, strata: Sequence[str], max_steps: int | None = None
-) -> pl.DataFrame:
+def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
     """The Nelson-Aalen estimate (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
     lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors), a column per

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ttf.jobs import Frame
 from ttf.stats.hazard import NO_EVENT_YET
 from ttf.stats.normal import Z_95
-from ttf.stats.strata import NO_LIFE, Times, competing_times_by_stratum, stacked
+from ttf.stats.strata import NO_LIFE, Lives, Times, competing_times_by_stratum, stacked
 from ttf.stats.survival import STRATUM_SCHEMA, thinned
 
 UNKNOWN_CAUSE = "unknown cause"
@@ -31,7 +32,7 @@ INCIDENCE_SCHEMA = {
 
 
 def cumulative_incidence(
-    lives: pl.DataFrame, events: Sequence[str], strata: Sequence[str], max_steps: int | None = None
+    lives: Lives, events: Sequence[str], strata: Sequence[str], max_steps: int | None = None
 ) -> pl.DataFrame:
     """The Aalen-Johansen estimate (1978) of each event's cumulative incidence, by stratum.
 
@@ -70,7 +71,7 @@ def cumulative_incidence(
     return table.select(pl.col(name).cast(kind) for name, kind in INCIDENCE_SCHEMA.items())
 
 
-def exclusive_causes(lives: pl.DataFrame, causes: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:
     """(lives, events): each failed life with the one thing that ended it, so that the causes can compete.
 
     lives: event, and a Boolean per cause that says whether it took part. Causes that can come together (a GPU with both
@@ -82,8 +83,9 @@ def exclusive_causes(lives: pl.DataFrame, causes: Sequence[str]) -> tuple[pl.Dat
     failed = pl.col("event") == "failure"
     took_part = [pl.col(cause).fill_null(False) for cause in causes]
     together = pl.concat_list(pl.when(hit).then(pl.lit(cause)) for cause, hit in zip(causes, took_part, strict=True))
-    lists = lives.select(pl.when(failed).then(together.list.drop_nulls()).alias("causes"))["causes"]
-    seen = lists.drop_nulls().unique(maintain_order=True).to_list()
+    lists = pl.when(failed).then(together.list.drop_nulls())
+    found = lives.lazy().select(lists.alias("causes").unique()).collect(engine="streaming")
+    seen = found["causes"].drop_nulls().to_list()
     accompanied = {cause for several in seen if len(several) > 1 for cause in several}
     names = {tuple(several): _name(several, accompanied) for several in seen}
     rank = {cause: place for place, cause in enumerate(causes)}

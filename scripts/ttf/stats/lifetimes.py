@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.stats.lifetime_fits import MODELS
 from ttf.stats.lifetime_sample import CannotFit, Sample
-from ttf.stats.strata import NO_LIFE, Times, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Lives, Times, times_by_stratum
 
 MODEL_SCHEMA = {
     "event": pl.String,
@@ -36,7 +36,7 @@ MODEL_SCHEMA = {
 }
 
 
-def lifetime_models(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Every model of `MODELS` fitted to every stratum, a row each.
 
     lives: duration_s (Int64 s; null is left out), event (any other, or null, censors), a column per

@@ -9,7 +9,7 @@ from scipy.special import gammaincc
 
 from ttf.stats.holm import holm
 from ttf.stats.p_value import never_zero
-from ttf.stats.strata import Times, times_by_stratum
+from ttf.stats.strata import Lives, Times, times_by_stratum
 
 # The pairs grow with the square of the strata, and with them what the adjustment costs every one.
 MOST_STRATA = 12
@@ -37,7 +37,7 @@ LOGRANK_SCHEMA = {
 }
 
 
-def logrank(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """The log-rank test (Mantel 1966; Peto & Peto 1972) of each stratification, and of every two of its strata.
 
     lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors), a column per

@@ -1,11 +1,12 @@
 """Mean time to failure: exposure over failures, with right-censoring and the exact Poisson interval."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 from scipy.special import gammainccinv, gammaincinv
 
-from ttf.stats.strata import NO_LIFE, strata_in_order, with_stratum
+from ttf.jobs import Frame
+from ttf.stats.strata import NO_LIFE, by_stratum
 
 SECONDS_A_DAY = 86_400
 MILLI = 1000
@@ -57,7 +58,7 @@ def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tup
 
 
 def mean_time_to_failure(
-    lives: pl.DataFrame, event: str, strata: Sequence[str], confidences: Sequence[float] = (0.9, 0.95)
+    lives: Frame, event: str, strata: Sequence[str], confidences: Sequence[float] = (0.9, 0.95)
 ) -> pl.DataFrame:
     """Mean time to the event by stratum, a row per confidence.
 
@@ -84,19 +85,19 @@ def mean_time_to_failure(
     return pl.DataFrame([{name: row.get(name) for name in MTTF_SCHEMA} for row in rows], schema=MTTF_SCHEMA)
 
 
-def _sums(lives: pl.DataFrame, event: str, stratum_by: str) -> list[dict]:
+def _sums(lives: Frame, event: str, stratum_by: str) -> Iterator[dict]:
     """Counts and exact sums by stratum, as Python integers."""
-    members = with_stratum(lives, stratum_by)
     known = pl.col("duration_s").is_not_null()
     hit = known & (pl.col("event") == event).fill_null(False)
     with_gpu = (known & (pl.col("gpu_milli") > 0)).fill_null(False)
     # Where GPUs are not in question (blank in every life: a trace of machines), node-days are those of all lives.
-    of_nodes = with_gpu if lives["gpu_milli"].count() else known
-    with_node = of_nodes & (pl.col("nodes") > 0).fill_null(False)
+    of_gpus = lives.lazy().select(pl.col("gpu_milli").count()).collect(engine="streaming").item()
+    with_node = (with_gpu if of_gpus else known) & (pl.col("nodes") > 0).fill_null(False)
     # Seconds times milli-GPU of a large cluster's years do not fit 64 bits.
     wide = pl.col("duration_s").cast(pl.Int128)
-    # Whole numbers: what order they are added in, a block at a time, does not matter.
-    found = members.group_by("stratum").agg(
+    sums = by_stratum(
+        lives,
+        stratum_by,
         n=known.sum(),
         events=hit.sum(),
         exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
@@ -107,12 +108,7 @@ def _sums(lives: pl.DataFrame, event: str, stratum_by: str) -> list[dict]:
         node_events=(hit & with_node).sum(),
         node_s=(wide * pl.col("nodes")).filter(with_node).sum(),
     )
-    sums = found.collect(engine="streaming")
-    by_stratum = {row["stratum"]: row for row in sums.iter_rows(named=True)}
-    empty = dict.fromkeys(sums.columns, 0)
-    order = strata_in_order(lives, stratum_by)
-    labels = order.cast(pl.String)
-    return [by_stratum.get(stratum, empty) | {"stratum": label} for stratum, label in zip(order, labels, strict=True)]
+    return sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows(named=True)
 
 
 def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
@@ -154,7 +150,7 @@ def _rates(sums: dict) -> tuple[dict, list[str]]:
     return rates, reasons
 
 
-def failures_without_end(lives: pl.DataFrame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """What the failures whose end was never written could do to the mean time to failure, by stratum.
 
     lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's
@@ -165,22 +161,20 @@ def failures_without_end(lives: pl.DataFrame, event: str, strata: Sequence[str])
     duration_max_s is unknown is among the m but adds no time to mttf_high_s, which is then no true bound.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
+    hit = (pl.col("event") == event).fill_null(False)
+    lost = hit & pl.col("duration_s").is_null()
     rows = []
     for stratum_by in strata:
-        members = with_stratum(lives, stratum_by)
-        hit = (pl.col("event") == event).fill_null(False)
-        lost = hit & pl.col("duration_s").is_null()
-        sums = members.group_by("stratum").agg(
+        sums = by_stratum(
+            lives,
+            stratum_by,
             failures=hit.sum(),
             without_end=lost.sum(),
             exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
             longest_s=pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
         )
-        found = {row[0]: row[1:] for row in sums.collect(engine="streaming").iter_rows()}
-        order = strata_in_order(lives, stratum_by)
-        for stratum, label in zip(order, order.cast(pl.String), strict=True):
-            bounds = _without_end(*found.get(stratum, (0, 0, 0, 0)), event)
-            rows.append({"stratum_by": stratum_by, "stratum": label, **bounds})
+        for stratum, *of_stratum in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
+            rows.append({"stratum_by": stratum_by, "stratum": stratum, **_without_end(*of_stratum, event)})
     return pl.DataFrame(
         [{name: row.get(name) for name in WITHOUT_END_SCHEMA} for row in rows], schema=WITHOUT_END_SCHEMA
     )

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from ttf.stats.order import last_of_each, sorted_rows
-
-Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+from ttf.jobs import Frame
 
 NO_LIFE = "no life with a known duration"
+NOBODY = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Times:
     seconds: np.ndarray
     ended: np.ndarray
     events: np.ndarray
-    late: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    late: np.ndarray = field(default_factory=lambda: NOBODY)
 
     @property
     def lives(self) -> int:
@@ -57,86 +55,114 @@ class Times:
         return self.lives - gone - still_to_come
 
 
-def with_stratum(lives: pl.DataFrame, stratum_by: str) -> pl.LazyFrame:
-    """The lives of every stratum, with their raw stratum in the column `stratum`; lazy, so that only what is used of
+def by_stratum(lives: Frame, stratum_by: str, /, *beside: str, **sums: pl.Expr) -> pl.DataFrame:
+    """Sums of whole numbers over the lives of each stratum, or of each of its combinations with the columns beside.
 
-    them is picked out.
-
-    `all` is one stratum `all`; otherwise `stratum_by` names a column, and lives with null there form none.
-    Raises ValueError when there is no such column or a duration is negative.
+    lives: a frame, or one yet to be read; of this the sums are held alone. `all` is one stratum `all`, there without
+    lives too; otherwise `stratum_by` names a column, and lives with null there form none. Rows are in the order of
+    stratum (raw: numbers as numbers, text by text) and of the columns beside, null last.
+    Raises ValueError when there is no such column or a duration (duration_s) is negative.
     """
-    if stratum_by != "all" and stratum_by not in lives.columns:
+    lives = lives.lazy()
+    if stratum_by == "all":
+        by = [*beside]
+    elif stratum_by in lives.collect_schema():
+        lives = lives.drop_nulls(stratum_by)
+        by = [pl.col(stratum_by).alias("stratum"), *beside]
+    else:
         raise ValueError(f"the lives have no column {stratum_by!r} to form strata by")
-    if (lives["duration_s"] < 0).any():
+    sums |= {"shortest_s": pl.col("duration_s").min()}
+    # Whole numbers: what order they are added in, a block at a time, does not matter.
+    found = (lives.group_by(by).agg(**sums) if by else lives.select(**sums)).collect(engine="streaming")
+    if (found["shortest_s"] < 0).any():
         raise ValueError("a duration is negative")
     if stratum_by == "all":
-        return lives.lazy().with_columns(stratum=pl.lit("all"))
-    return lives.lazy().with_columns(stratum=pl.col(stratum_by)).drop_nulls("stratum")
+        found = found if found.height else found.clear(1).with_columns(pl.col(*sums).fill_null(0))
+        found = found.select(pl.lit("all").alias("stratum"), pl.all())
+    return found.drop("shortest_s").sort("stratum", *beside, nulls_last=True)
 
 
-def strata_in_order(lives: pl.DataFrame, stratum_by: str) -> pl.Series:
-    """The strata of the lives: numbers as numbers, text by text; `all` is there without lives."""
-    if stratum_by == "all":
-        return pl.Series("stratum", ["all"])
-    return lives[stratum_by].unique().drop_nulls().sort()
+# A life that ended no later than it came under watch never was at risk.
+_UNDER_WATCH = (pl.col("entry_s") == 0) | (pl.col("duration_s") > pl.col("entry_s"))
 
 
-def under_watch(lives: Frame) -> Frame:
-    """The lives that were ever at risk under watch: without those that ended no later than they entered (entry_s)."""
-    return lives.filter((pl.col("entry_s") == 0) | (pl.col("duration_s") > pl.col("entry_s")))
-
-
-def since_watched(lives: pl.DataFrame) -> pl.DataFrame:
+def since_watched(lives: Frame) -> Frame:
     """The lives that were ever under watch, with the time (duration_s) that each was: what adds up to exposure."""
-    return under_watch(lives).with_columns(duration_s=pl.col("duration_s") - pl.col("entry_s"))
+    return lives.filter(_UNDER_WATCH).with_columns(duration_s=pl.col("duration_s") - pl.col("entry_s"))
+
+
+class CountedLives:
+    """Lives counted by stratum and duration, each stratification once, when it is first asked for.
+
+    lives: a frame, or one yet to be read, with duration_s (Int64 seconds; null, unknown, is left out), event (String;
+    null and any other than one of `events` censor) and the strata's columns; for delayed entry also entry_s (Int64
+    seconds, not negative): such a life is at risk from that age on, and one never at risk is left out.
+    Durations being whole seconds, the counts grow far more slowly than the lives.
+    """
+
+    def __init__(self, lives: Frame, events: Sequence[str]) -> None:
+        self.lives, self.events = lives.lazy(), list(events)
+        self._counted: dict[str, dict[str, list[np.ndarray]]] = {}
+
+    def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
+        """(label, times of each event) of each stratum in order; errors: see `by_stratum`.
+
+        A stratum whose lives all lack a duration comes with empty times. Labels are the raw values as text.
+        """
+        if stratum_by not in self._counted:
+            self._counted[stratum_by] = dict(self._count(self.lives, stratum_by))
+        gone, late = {}, {}
+        if delayed_entry:
+            gone = dict(self._count(self.lives.filter(~_UNDER_WATCH.fill_null(False)), stratum_by))
+            came = self.lives.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
+            late = dict(_columns(by_stratum(came, stratum_by, "entry_s", lives=pl.len())))
+        for label, columns in self._counted[stratum_by].items():
+            seconds, *counts = (column.astype(np.int64) for column in columns)
+            if label in gone:
+                places = np.searchsorted(seconds, gone[label][0])
+                for count, never in zip(counts, gone[label][1:], strict=True):
+                    count[places] -= never
+                left = counts[0] > 0
+                seconds, *counts = (column[left] for column in (seconds, *counts))
+            ended, *hits = counts
+            entries = np.repeat(*late[label]) if label in late else NOBODY
+            yield label, [Times(seconds, ended, hit, entries) for hit in hits]
+
+    def _count(self, lives: pl.LazyFrame, stratum_by: str) -> Iterator[tuple[str, list[np.ndarray]]]:
+        hits = {str(place): (pl.col("event") == event).sum() for place, event in enumerate(self.events)}
+        return _columns(by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **hits))
+
+
+def _columns(counted: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """(label, its columns) of each stratum of `by_stratum` with a column beside; without the row where that is null."""
+    beside = counted.columns[1]
+    strata = counted.group_by("stratum", maintain_order=True).agg(rows=pl.col(beside).count())
+    columns = [column.to_numpy() for column in counted.drop_nulls(beside).drop("stratum")]
+    first = 0
+    for label, rows in strata.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
+        yield label, [column[first : first + rows] for column in columns]
+        first += rows
+
+
+Lives = pl.DataFrame | pl.LazyFrame | CountedLives
 
 
 def times_by_stratum(
-    lives: pl.DataFrame, event: str, stratum_by: str, delayed_entry: bool = False
+    lives: Lives, event: str, stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, Times]]:
-    """(label, times) of each stratum in order.
-
-    lives: duration_s (Int64 seconds; null, unknown, is left out), event (String; any other event than the
-    given one censors, and so does null), the stratum's column. With delayed entry also entry_s (Int64 seconds, not
-    negative): a life is at risk from that age on, and one never at risk is left out. A stratum whose lives all lack
-    a duration comes with empty times. Labels are the raw values as text. Errors: see `with_stratum`.
-    """
+    """(label, times) of each stratum in order: `CountedLives.times` of one event, any other being censoring."""
     for label, (times,) in competing_times_by_stratum(lives, [event], stratum_by, delayed_entry):
         yield label, times
 
 
 def competing_times_by_stratum(
-    lives: pl.DataFrame, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
+    lives: Lives, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, list[Times]]]:
     """(label, times of each event) of each stratum in order: `times_by_stratum` of some events that end lives."""
-    members = with_stratum(lives, stratum_by)
-    strata = strata_in_order(lives, stratum_by)
-    code = pl.col("stratum").replace_strict(strata, range(strata.len()), return_dtype=pl.Int64)
-    chosen = under_watch(members) if delayed_entry else members
-    # By which of the events a life ended, from 1; 0 by none of them.
-    end = pl.sum_horizontal((pl.col("event") == event).cast(pl.Int8) * place for place, event in enumerate(events, 1))
-    known = chosen.filter(pl.col("duration_s").is_not_null()).select(
-        code=code if strata.len() > 1 else pl.lit(0, dtype=pl.Int64),
-        seconds=pl.col("duration_s").cast(pl.Int64),
-        end=end,
-        late=pl.col("entry_s").cast(pl.Int64) if delayed_entry else pl.lit(0, dtype=pl.Int64),
-    )
-    known = known.collect()
-    stratum, seconds, end, late = (known[name].to_numpy() for name in known.columns)
-    # A stratum's durations lie in a stretch of its own, and so do its entries.
-    width = int(seconds.max(initial=0)) + 1
-    offset = stratum * width
-    (entries,) = sorted_rows((offset + late)[late > 0])
-    key, end = sorted_rows(offset + seconds, end)
-    last = last_of_each(key)
-    key, ended = key[last], np.diff(last, prepend=-1)
-    hits = [np.diff(np.cumsum(end == place)[last], prepend=0) for place in range(1, len(events) + 1)]
-    edges = np.arange(strata.len() + 1) * width
-    rows, entered = np.searchsorted(key, edges), np.searchsorted(entries, edges)
-    for place, label in enumerate(strata.cast(pl.String)):
-        of, came = slice(*rows[place : place + 2]), slice(*entered[place : place + 2])
-        since = key[of] - edges[place], ended[of]
-        yield label, [Times(*since, hit[of], entries[came] - edges[place]) for hit in hits]
+    counted = lives if isinstance(lives, CountedLives) else CountedLives(lives, events)
+    places = [counted.events.index(event) for event in events]
+    for label, times in counted.times(stratum_by, delayed_entry):
+        yield label, [times[place] for place in places]
 
 
 def stacked(curves: Sequence[tuple[Mapping[str, str], Mapping[str, np.ndarray]]]) -> pl.DataFrame:

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from ttf.jobs import Frame
 from ttf.stats.normal import Z_95
-from ttf.stats.strata import NO_LIFE, Times, stacked, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Lives, Times, stacked, times_by_stratum
 
 # Products of many factors reach an exact half only up to rounding. With a million lives a step of the curve
 # at the median is 5e-7 or more, so this cannot take in a step that is truly above.
 HALF = 0.5 + 1e-10
+
+# Rows of whole curves that are put together at a time.
+BLOCK_ROWS = 1 << 17
 
 ALL_DEAD = "survival is 0: the log-log interval is not defined there"
 
@@ -26,6 +30,7 @@ CURVE_SCHEMA = {
     "reason": pl.String,
 }
 STRATUM_SCHEMA = {"event": pl.String, "stratum_by": pl.String, "stratum": pl.String}
+CURVES_SCHEMA = STRATUM_SCHEMA | CURVE_SCHEMA
 SUMMARY_SCHEMA = {
     **STRATUM_SCHEMA,
     "n": pl.Int64,
@@ -43,7 +48,7 @@ DELAYED_SCHEMA = {name: SUMMARY_SCHEMA[name] for name in SUMMARY_SCHEMA if name 
 }
 
 
-def kaplan_meier(lives_of_one_stratum: pl.DataFrame, event: str) -> pl.DataFrame:
+def kaplan_meier(lives_of_one_stratum: Frame, event: str) -> pl.DataFrame:
     """The product-limit estimate of survival (Kaplan & Meier 1958), a row per distinct duration.
 
     lives_of_one_stratum: duration_s (Int64 seconds; null is left out), event (String or null). A life whose
@@ -59,7 +64,7 @@ def kaplan_meier(lives_of_one_stratum: pl.DataFrame, event: str) -> pl.DataFrame
 
 
 def survival_tables(
-    lives: pl.DataFrame, event: str, strata: Sequence[str], delayed_entry: bool = False
+    lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """(curves, summary) of every stratum of every stratification, in the order given.
 
@@ -77,25 +82,41 @@ def survival_tables(
     later, and the reason says so.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
-    curves, summaries = [], []
+    nothing = pl.DataFrame(schema=CURVES_SCHEMA), _summary_table([], delayed_entry)
+    curves, summaries = zip(nothing, *survival_blocks(lives, event, strata, delayed_entry), strict=True)
+    return pl.concat(curves), pl.concat(summaries)
+
+
+def survival_blocks(
+    lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The same, a few strata at a time: no more than the curves of one reach BLOCK_ROWS."""
+    curves, summaries, rows = [], [], 0
     for names, steps, summary in _by_stratum(lives, event, strata, delayed_entry):
         curves.append((names, steps))
         summaries.append(summary)
-    columns = STRATUM_SCHEMA | CURVE_SCHEMA
-    table = _with_reasons(stacked(curves)).select(*columns) if curves else pl.DataFrame(schema=columns)
-    return table, _summary_table(summaries, delayed_entry)
+        rows += steps["time_s"].size
+        if rows >= BLOCK_ROWS:
+            yield _block(curves, summaries, delayed_entry)
+            curves, summaries, rows = [], [], 0
+    if curves:
+        yield _block(curves, summaries, delayed_entry)
 
 
-def survival_summary(
-    lives: pl.DataFrame, event: str, strata: Sequence[str], delayed_entry: bool = False
-) -> pl.DataFrame:
+def _block(
+    curves: list[tuple[dict, dict]], summaries: list[dict], delayed_entry: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    return _with_reasons(stacked(curves)).select(*CURVES_SCHEMA), _summary_table(summaries, delayed_entry)
+
+
+def survival_summary(lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False) -> pl.DataFrame:
     """The summary of `survival_tables` alone: no more than one curve is held at a time."""
     summaries = [summary for _, _, summary in _by_stratum(lives, event, strata, delayed_entry)]
     return _summary_table(summaries, delayed_entry)
 
 
 def _by_stratum(
-    lives: pl.DataFrame, event: str, strata: Sequence[str], delayed_entry: bool
+    lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool
 ) -> Iterator[tuple[dict[str, str], dict[str, np.ndarray], dict]]:
     """(labels, curve, row of the summary) of each stratum."""
     for stratum_by in strata:
