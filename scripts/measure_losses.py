@@ -7,37 +7,45 @@ OF_JOBS = (
     *("submit_s", "start_s", "end_s", "runtime_s", "trace_end_s"),
 )
 
+# Jobs looked at together for how failures repeat.
+PARTITION_ROWS = 1 << 21
+
 
 def main(snakemake):
     import polars as pl
     from ttf.charts.figure import Study
     from ttf.charts.lost_work import concentration_chart, lost_work_chart, what_if_chart
     from ttf.charts.saving import save_charts
+    from ttf.partitions import partitions_of, spill_beside
     from ttf.runs import runs, with_reasons
-    from ttf.stats.lost_work import lost_work, lost_work_by_month
+    from ttf.stats.lost_work import loss_sums, lost_work, lost_work_by_month
     from ttf.stats.owners import concentration, failures_by_owner, owner_counts
     from ttf.stats.repeats import repeats
     from ttf.stats.what_if import what_if
-    from ttf.tables import read_columns, scan_columns, write_csv
+    from ttf.tables import scan_columns, write_csv
 
     given = dict(snakemake.input.items())
     attempts = pl.read_parquet(given["attempts"]) if "attempts" in given else None
     # Nothing but attempts and reasons is found by the names of jobs.
     names = ["job_id", "task"] if {"attempts", "reasons"} & given.keys() else []
-    jobs = read_columns(given["jobs"], [*OF_JOBS, *names])
+    jobs = scan_columns(given["jobs"], [*OF_JOBS, *names])
     if "reasons" in given:
-        jobs, attempts = with_reasons(jobs, attempts, pl.read_parquet(given["reasons"]))
+        jobs, attempts = with_reasons(jobs.collect(), attempts, pl.read_parquet(given["reasons"]))
+        jobs = jobs.lazy()
     of_jobs = runs(jobs, attempts, scan_columns(given["infra_lives"], ["event", "state", "basis"]))
     owners = owner_counts(jobs, of_jobs)
     settings = snakemake.params.settings
-    cost = (settings["checkpoint_interval_s"], settings["preemption_window_s"])
-    begin_s = jobs.select(pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())).item()
+    begin_s = pl.min_horizontal(pl.col("submit_s").min(), pl.col("start_s").min())
+    begin_s, end_s = jobs.select(begin_s, pl.col("trace_end_s").max()).collect(engine="streaming").row(0)
+    sums = loss_sums(of_jobs, settings["checkpoint_interval_s"], settings["preemption_window_s"], begin_s)
+    with spill_beside(snakemake.output.repeats) as spilled:
+        of_repeats = repeats(jobs, of_jobs, partitions_of([jobs], PARTITION_ROWS, spilled))
     tables = {
-        "lost_work": lost_work(of_jobs, *cost),
-        "lost_work_by_month": lost_work_by_month(of_jobs, begin_s, jobs["trace_end_s"].max(), *cost),
+        "lost_work": lost_work(sums),
+        "lost_work_by_month": lost_work_by_month(sums, begin_s, end_s),
         "failures_by_owner": failures_by_owner(owners, settings["owners"]),
         "failure_concentration": concentration(owners),
-        "repeats": repeats(jobs, of_jobs),
+        "repeats": of_repeats,
         "what_if": what_if(of_jobs, [60 * minutes for minutes in settings["trial_minutes"]]),
     }
     for name, table in tables.items():
@@ -49,7 +57,7 @@ def main(snakemake):
         "what_if": what_if_chart(tables["what_if"], study),
     }
     save_charts(drawn, snakemake.output.specs, snakemake.output.index)
-    return f"{of_jobs.height:,} runs, {int(of_jobs['failed'].sum()):,} failed"
+    return f"{sums['runs'].sum():,} runs, {sums['failed_runs'].sum():,} failed"
 
 
 run_rule(main, snakemake)

@@ -12,7 +12,7 @@ from ttf.infra import infra_lives
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.runs import runs
-from ttf.stats.lost_work import lost_work, lost_work_by_month
+from ttf.stats.lost_work import loss_sums, lost_work, lost_work_by_month
 from ttf.stats.owners import concentration, failures_by_owner, owner_counts
 from ttf.stats.repeats import repeats
 from ttf.stats.what_if import TRIAL, what_if
@@ -66,7 +66,7 @@ def test_openb_by_size(of_openb, pods):
             row[2] += 1
             row[3] += milli * (end - start)
             row[4] += milli * min(Fraction(end - start), Fraction(HOUR, 2))
-    ours = lost_work(of_openb[1], HOUR, 300)
+    ours = lost_work(loss_sums(of_openb[1], HOUR, 300))
     columns = ("gpus_high", "runs", "gpu_hours", "failed_runs", "failed_gpu_hours", "first_order_gpu_hours")
     milli_hour = 1000 * HOUR
     assert ours.select(columns).rows() == [
@@ -85,7 +85,7 @@ def test_openb_by_month(of_openb, pods):
         month = (end - begin) // WINDOW
         ended[month] += 1
         lost[month] += milli * (end - start) * failed
-    ours = lost_work_by_month(of_runs, begin, jobs["trace_end_s"].max(), HOUR, 300)
+    ours = lost_work_by_month(loss_sums(of_runs, HOUR, 300, begin), begin, jobs["trace_end_s"].max())
     assert ours.select("runs", "failed_gpu_hours").rows() == [
         (ended[month], lost[month] / (1000 * HOUR)) for month in sorted(ended)
     ]
@@ -131,7 +131,7 @@ def test_eagle_by_size(of_eagle, rows):
         gpu[size] += int(row["gpus_req"]) * seconds
         failed[size] += int(row["gpus_req"]) * seconds * (row["state"] == "TIMEOUT")
         failures[size] += row["state"] == "TIMEOUT"
-    ours = lost_work(of_eagle[1], HOUR, 300)
+    ours = lost_work(loss_sums(of_eagle[1], HOUR, 300))
     assert ours.select("gpus_high", "gpu_hours", "failed_runs", "failed_gpu_hours").rows() == [
         (size, gpu[size] / HOUR, failures[size], failed[size] / HOUR) for size in sorted(gpu)
     ]
@@ -146,7 +146,7 @@ def test_eagle_by_owner_and_repeats(of_eagle, rows):
     ended, failures = Counter(row["user"] for row in rows), Counter()
     for row in rows:
         failures[row["user"]] += row["state"] == "TIMEOUT"
-    owners = owner_counts(jobs, of_runs)
+    owners = owner_counts(jobs.lazy(), of_runs)
     ours = failures_by_owner(owners, 100).filter(pl.col("owner_by") == "user")
     assert {row[0]: row[1:] for row in ours.select("owner", "ended", "failures").iter_rows()} == {
         user: (ended[user], failures[user]) for user in ended
@@ -165,7 +165,8 @@ def test_eagle_by_owner_and_repeats(of_eagle, rows):
             last = max(r["end_time"] for r in before)
             had_failed = any(r["state"] == "TIMEOUT" for r in before if r["end_time"] == last)
             after[had_failed, row["state"] == "TIMEOUT"] += 1
-    told = {row["measure"]: row for row in repeats(jobs, of_runs).filter(pl.col("group_by") == "user").to_dicts()}
+    of_users = repeats(jobs.lazy(), of_runs).filter(pl.col("group_by") == "user")
+    told = {row["measure"]: row for row in of_users.to_dicts()}
     for measure, had_failed in (("failure_after_failure", True), ("failure_after_success", False)):
         found = (told[measure]["n"], told[measure]["events"])
         assert found == (after[had_failed, True] + after[had_failed, False], after[had_failed, True])

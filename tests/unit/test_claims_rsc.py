@@ -14,10 +14,10 @@ from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
 from ttf.outcomes import outcome_table
 from ttf.replication.scorecard import scorecard, traces_of
-from ttf.runs import RUN_COLUMNS
+from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.job_runs import measured_table
 from ttf.stats.lemons import EFFECT_SCHEMA, LEMON_SCHEMA, lemon_effect
-from ttf.stats.lost_work import lost_work
+from ttf.stats.lost_work import loss_sums, lost_work
 from ttf.stats.plans import Habits, NodeRate
 from ttf.stats.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
 from ttf.stats.states import cluster_summary, size_mix, states
@@ -95,8 +95,8 @@ def losses() -> pl.DataFrame:
         hour | nothing | {"job": 1, "attempt": 0, "start_s": 300, "end_s": 3900, "gpu_milli": 3000, "preempted": True},
     ]
     rows = [row | {"node_list": ["n1"]} for row in rows]
-    runs = pl.DataFrame([{name: row.get(name) for name in RUN_COLUMNS} for row in rows], schema=RUN_COLUMNS)
-    return lost_work(runs, 3600, 300)
+    runs = pl.LazyFrame([{name: row.get(name) for name in RUN_COLUMNS} for row in rows], schema=RUN_COLUMNS)
+    return lost_work(loss_sums(with_runs_before(runs), 3600, 300))
 
 
 def lemon_nodes() -> pl.DataFrame:

@@ -1,5 +1,8 @@
 """Failures per owner, how far they come from a few, and how they repeat."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,13 +13,15 @@ from statsmodels.stats.proportion import proportion_confint
 from ttf.charts.figure import Study
 from ttf.charts.lost_work import concentration_chart
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.runs import RUN_COLUMNS
+from ttf.partitions import Partitions
+from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.owners import CONCENTRATION_SCHEMA, OWNER_SCHEMA, concentration, failures_by_owner, owner_counts
 from ttf.stats.repeats import (
     NO_FAILURE,
     NOTHING_BEFORE,
     ONE_GROUP,
     REPEAT_SCHEMA,
+    counts_by_group,
     previous_outcome,
     repeats,
     share_over_groups,
@@ -24,19 +29,16 @@ from ttf.stats.repeats import (
 from ttf.stats.shares import wilson_interval
 
 
-def jobs_of(rows: list[dict], **extras: type[pl.DataType]) -> pl.DataFrame:
+def jobs_of(rows: list[dict], **extras: type[pl.DataType]) -> pl.LazyFrame:
     names = ["user", "account", "outcome", "start_s", "end_s"]
     schema = {name: JOB_COLUMNS[name] for name in names} | extras
-    return conform(pl.DataFrame(rows, schema=schema), JOB_COLUMNS)
+    return conform(pl.LazyFrame(rows, schema=schema), JOB_COLUMNS)
 
 
-def runs_of(jobs: pl.DataFrame, gpu_milli: int = 1000) -> pl.DataFrame:
+def runs_of(jobs: pl.LazyFrame, gpu_milli: int = 1000) -> pl.LazyFrame:
     """One run a job, as long as the job."""
     frame = jobs.with_row_index("job").select(
-        "job",
-        "start_s",
-        "end_s",
-        "outcome",
+        *("job", "user", "account", "start_s", "end_s", "outcome"),
         attempt=pl.lit(0),
         runtime_s=pl.col("end_s") - pl.col("start_s"),
         gpu_milli=pl.lit(gpu_milli),
@@ -46,7 +48,7 @@ def runs_of(jobs: pl.DataFrame, gpu_milli: int = 1000) -> pl.DataFrame:
         preempted=pl.lit(False),
         timed_out=pl.lit(False),
     )
-    return conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS))
+    return with_runs_before(conform(frame, RUN_COLUMNS).select(list(RUN_COLUMNS)))
 
 
 def job(user: str | None, outcome: str, start_s: int | None = 0, end_s: int | None = 3600, **more) -> dict:
@@ -184,13 +186,35 @@ def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
     one = runs_of(jobs)
     again = one.head(1).with_columns(attempt=pl.lit(1, dtype=pl.Int64), start_s=pl.lit(20), end_s=pl.lit(70))
     again = again.select(pl.col(name).cast(dtype) for name, dtype in RUN_COLUMNS.items())
-    table = repeats(jobs, pl.concat([one.head(1), again, one.tail(1)]))
+    table = repeats(jobs, with_runs_before(pl.concat([one.head(1), again, one.tail(1)])))
     assert table["group_by"].unique(maintain_order=True).to_list() == ["user", "recurrence_group", "job"]
     after = table.filter((pl.col("group_by") == "recurrence_group") & (pl.col("measure") == "failure_after_failure"))
     assert after.select("n", "estimate").rows() == [(1, 0.0)]
     assert table.filter(pl.col("group_by") == "job").select("measure", "n", "events", "estimate").rows() == [
         ("first_failure_s", 1, 1, 10.0)
     ]
+
+
+JOB = st.fixed_dictionaries(
+    {
+        "user": st.sampled_from(("ana", "bo", "cy", "dee", None)),
+        "outcome": st.sampled_from(("success", "failure", "running")),
+        "start_s": st.none() | st.integers(0, 30),
+        "end_s": st.none() | st.integers(0, 40),
+        "recurrence_group": st.none() | st.sampled_from("abcdefgh"),
+    }
+)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(JOB, max_size=40))
+def test_partitions_of_the_jobs_change_nothing(rows: list) -> None:
+    jobs = jobs_of(rows, recurrence_group=pl.String)
+    runs = runs_of(jobs)
+    whole = repeats(jobs, runs)
+    for number in (2, 5):
+        with TemporaryDirectory() as folder:
+            assert repeats(jobs, runs, Partitions(Path(folder), number)).equals(whole)
 
 
 ENDED = st.fixed_dictionaries(
@@ -224,7 +248,7 @@ def test_the_job_before_is_the_last_that_had_ended(rows: list, random) -> None:
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
 def test_the_variance_between_groups_is_that_of_a_clustered_mean(rows: list) -> None:
     members = pl.DataFrame(rows, schema={"group": pl.Int64, "hit": pl.Boolean}, orient="row")
-    found = share_over_groups(members)
+    found = share_over_groups(counts_by_group(members))
     hit = members["hit"].to_numpy().astype(float)
     groups = members["group"].to_numpy()
     if found["groups"] == 1:
@@ -247,7 +271,7 @@ def test_the_interval_of_alike_jobs_covers_and_wilson_on_jobs_does_not() -> None
     covered = naive = 0
     for _ in range(400):
         hit = rng.random(group.size) < np.repeat(rng.beta(0.9, 2.1, 80), 25)
-        found = share_over_groups(pl.DataFrame({"group": group, "hit": hit}))
+        found = share_over_groups(counts_by_group(pl.DataFrame({"group": group, "hit": hit})))
         covered += found["ci_low"] <= 0.3 <= found["ci_high"]
         low, high = wilson_interval([hit.sum()], [hit.size])
         naive += low[0] <= 0.3 <= high[0]

@@ -38,7 +38,7 @@ owned = jobs.with_columns(
 )
 owned = conform(owned.with_columns(end_s=pl.col("start_s") + pl.col("runtime_s")), JOB_COLUMNS)
 of_jobs = runs(owned, None, infra_lives(owned, None, {}))
-of_owners = owners.owner_counts(owned, of_jobs)
+of_owners = owners.owner_counts(owned.lazy(), of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     shares.failure_share(jobs),
@@ -51,11 +51,11 @@ tables = [
     mttf.failures_without_end(lives, "failure", strata),
     (models := lifetimes.lifetime_models(lives, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
-    lost_work.lost_work(of_jobs, 3600, 300),
-    lost_work.lost_work_by_month(of_jobs, 0, 10**8, 3600, 300),
+    lost_work.lost_work(lost_work.loss_sums(of_jobs, 3600, 300)),
+    lost_work.lost_work_by_month(lost_work.loss_sums(of_jobs, 3600, 300, 0), 0, 10**8),
     owners.failures_by_owner(of_owners, 20),
     owners.concentration(of_owners),
-    repeats.repeats(owned, of_jobs),
+    repeats.repeats(owned.lazy(), of_jobs),
     what_if.what_if(of_jobs, [60, 600]),
 ]
 tables += [

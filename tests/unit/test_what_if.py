@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.charts.figure import Study
 from ttf.charts.lost_work import what_if_chart
-from ttf.runs import RUN_COLUMNS
+from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.what_if import (
     NO_CERTAIN_RETRY,
     NO_LARGE,
@@ -24,7 +24,7 @@ from ttf.stats.what_if import (
 HOUR = 3600
 
 
-def made(*rows: tuple) -> pl.DataFrame:
+def made(*rows: tuple) -> pl.LazyFrame:
     """Runs of (job, GPUs, run time, outcome) and more by name; attempts count up."""
     filled, seen = [], {}
     for job, gpus, runtime, outcome, *more in rows:
@@ -43,7 +43,7 @@ def made(*rows: tuple) -> pl.DataFrame:
             "timed_out": False,
         }
         filled.append(row | (more[0] if more else {}))
-    return pl.DataFrame(filled, schema=RUN_COLUMNS)
+    return with_runs_before(pl.LazyFrame(filled, schema=RUN_COLUMNS))
 
 
 def row_of(table: pl.DataFrame, scenario: str, trial_s: int | None = None) -> dict:

@@ -41,35 +41,35 @@ CONCENTRATION_SCHEMA = {
 }
 
 
-def owner_counts(jobs: pl.DataFrame, runs: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFrame]:
     """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s).
 
-    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs. ended: jobs with success or failure. Owners by
-    name; jobs without one are left out.
+    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs; neither is held. ended: jobs with success or
+    failure. Owners by name; jobs without one are left out.
     """
-    failed = runs.filter("failed").select("job", gpu=gpu_time())
     found = {}
     for owner_by in OWNERS:
-        if not jobs[owner_by].count():
-            continue
-        cost = (
-            failed.select("gpu", owner=jobs[owner_by].gather(failed["job"]))
-            .group_by("owner")
-            .agg(failed_runs=pl.len().cast(pl.Int64), failed_gpu=pl.col("gpu").sum())
+        of_jobs = _by_owner(
+            jobs,
+            owner_by,
+            ended=pl.col("outcome").is_in(["success", "failure"]).sum(),
+            failures=(pl.col("outcome") == "failure").sum(),
         )
+        if of_jobs.is_empty():
+            continue
+        cost = _by_owner(runs.filter("failed"), owner_by, failed_runs=pl.len(), failed_gpu=gpu_time().sum())
         found[owner_by] = (
-            jobs.select("outcome", owner=owner_by)
-            .drop_nulls("owner")
-            .group_by("owner")
-            .agg(
-                ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
-                failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
-            )
-            .join(cost, on="owner", how="left")
-            .with_columns(pl.col("failed_runs", "failed_gpu").fill_null(0))
+            of_jobs.join(cost, on="owner", how="left")
+            .with_columns(pl.col("ended", "failures", "failed_runs").fill_null(0).cast(pl.Int64))
+            .with_columns(pl.col("failed_gpu").fill_null(0))
             .sort("owner")
         )
     return found
+
+
+def _by_owner(rows: pl.LazyFrame, owner_by: str, **sums: pl.Expr) -> pl.DataFrame:
+    owned = rows.filter(pl.col(owner_by).is_not_null())
+    return owned.group_by(owner=owner_by).agg(**sums).collect(engine="streaming")
 
 
 def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataFrame:

@@ -1,8 +1,13 @@
 """How failures repeat: the next job of a group after a failure and after a success, and the time to a first failure."""
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 
+from ttf.partitions import Partitions
 from ttf.stats.exact import INT64_LIMIT, dot
 from ttf.stats.shares import wilson_interval
 from ttf.stats.survival import survival_summary
@@ -10,6 +15,8 @@ from ttf.stats.survival import survival_summary
 # A group is everything of one user, or the jobs that a trace says are one job sent again.
 GROUPS = ("user", "recurrence_group")
 OF_ONE_JOB = "job"
+# Everything in memory.
+WHOLE = Partitions(Path())
 
 REPEAT_SCHEMA = {
     "group_by": pl.String,
@@ -33,12 +40,12 @@ NO_MEDIAN = "fewer than half have failed by then"
 NO_UPPER = "the interval has no upper end"
 
 
-def repeats(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
+def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHOLE) -> pl.DataFrame:
     """How failures repeat (REPEAT_SCHEMA): a row per kind of group and measure.
 
-    jobs: the job record; runs: `ttf.runs.runs` of it. Only jobs that ended in success or failure are looked at. The job
-    before a job is the one of its group that ended last before it started; of several that ended in one second, a
-    failure counts.
+    jobs: the job record; runs: `ttf.runs.runs` of it; partitions: of the jobs, one of which is held at a time. Only
+    jobs that ended in success or failure are looked at. The job before a job is the one of its group that ended last
+    before it started; of several that ended in one second, a failure counts.
 
     not_first_share: failures that are not the first of their group, among all. failures_per_group: failures over the
     groups with a failure (ATC'19 call it the repetition factor). preceded_share: failures whose job before had failed,
@@ -50,18 +57,16 @@ def repeats(jobs: pl.DataFrame, runs: pl.DataFrame) -> pl.DataFrame:
     the first start to the end of the first failed run.
     n: jobs (times: groups or jobs); events: those of them that count. What cannot be computed is blank, with a reason.
     """
-    rows = []
+    rows, ended = [], jobs.filter(pl.col("outcome").is_in(["success", "failure"]))
     for group_by in GROUPS:
-        if group_by in jobs.columns and jobs[group_by].count():
-            ended = pl.col("outcome").is_in(["success", "failure"]) & pl.col(group_by).is_not_null()
-            # Which number a group has does not matter: it is counted by, never shown.
-            group = pl.col(group_by).cast(pl.Categorical).to_physical().cast(pl.Int64)
-            failed = pl.col("outcome") == "failure"
-            of_groups = jobs.select("start_s", "end_s", group=group, failed=failed, ended=ended).filter("ended")
-            rows += _of_groups(of_groups, group_by)
+        if group_by in jobs.collect_schema() and _has_values(jobs, group_by):
+            failed = (pl.col("outcome") == "failure").alias("failed")
+            of_groups = ended.filter(pl.col(group_by).is_not_null())
+            parts = partitions.split(group_by, of_groups, group_by, group_by, "start_s", "end_s", failed)
+            rows += _of_groups((_with_numbers(part, group_by) for part in parts), group_by)
     times = _of_runs(runs)
     if times.height:
-        rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(times)})
+        rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(_until_first_failure(times))})
     names = list(REPEAT_SCHEMA)
     return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], schema=REPEAT_SCHEMA)
 
@@ -96,17 +101,33 @@ def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({name: column[known] for name, column in columns.items()})
 
 
-def share_over_groups(members: pl.DataFrame) -> dict:
-    """The share of members that hit, with its interval: n, groups, events, estimate, ci_low, ci_high, reason.
+def counts_by_group(members: pl.DataFrame) -> Counter:
+    """What `share_over_groups` is made of; counts of members of different groups add up.
 
-    members: group (Int64, not negative), hit (Boolean). The variance of hits / n between groups, of which sizes are
-    random too (Cochran 1977, section 2.11), gives the effective number of members n_eff = p (1 - p) / variance, at
-    most n; a share of 0 or 1, where it is 0, has as many as groups. The interval is Wilson's with p n_eff of n_eff.
+    members: group (Int64, not negative), hit (Boolean). n, hits and groups, and the sums over groups of products of the
+    two numbers that each has.
     """
     group = members["group"].to_numpy()
     n_of = np.bincount(group)
     hits_of = np.bincount(group[members["hit"].to_numpy()], minlength=n_of.size)
-    n, hits, groups = members.height, int(hits_of.sum()), int(np.count_nonzero(n_of))
+    return Counter(
+        n=members.height,
+        hits=int(hits_of.sum()),
+        groups=int(np.count_nonzero(n_of)),
+        hits_hits=dot(hits_of, hits_of),
+        hits_n=dot(hits_of, n_of),
+        n_n=dot(n_of, n_of),
+    )
+
+
+def share_over_groups(counts: Counter) -> dict:
+    """The share of members that hit, with its interval: n, groups, events, estimate, ci_low, ci_high, reason.
+
+    counts: `counts_by_group`. The variance of hits / n between groups, of which sizes are random too (Cochran 1977,
+    section 2.11), gives the effective number of members n_eff = p (1 - p) / variance, at most n; a share of 0 or 1,
+    where it is 0, has as many as groups. The interval is Wilson's with p n_eff of n_eff.
+    """
+    n, hits, groups = (counts[name] for name in ("n", "hits", "groups"))
     row = {"n": n, "groups": groups, "events": hits}
     if n == 0:
         return row | {"reason": NOTHING_BEFORE}
@@ -114,7 +135,7 @@ def share_over_groups(members: pl.DataFrame) -> dict:
     if groups == 1:
         return row | {"reason": ONE_GROUP}
     # The sum of (hits_g n - n_g hits)^2, in whole numbers.
-    squares = n * n * dot(hits_of, hits_of) - 2 * n * hits * dot(hits_of, n_of) + hits * hits * dot(n_of, n_of)
+    squares = n * n * counts["hits_hits"] - 2 * n * hits * counts["hits_n"] + hits * hits * counts["n_n"]
     if hits in (0, n):
         effective = float(groups)
     else:
@@ -124,11 +145,40 @@ def share_over_groups(members: pl.DataFrame) -> dict:
     return row | {"ci_low": float(low[0]), "ci_high": float(high[0])}
 
 
-def _of_groups(ended: pl.DataFrame, group_by: str) -> list[dict]:
-    failures, groups = int(ended["failed"].sum()), ended["group"].n_unique()
-    if not ended.height:
+def _has_values(rows: pl.LazyFrame, column: str) -> bool:
+    return rows.select(pl.col(column).is_not_null().any()).collect(engine="streaming").item()
+
+
+def _with_numbers(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
+    """The jobs with `group`, a number, in place of the group's name; which one does not matter."""
+    # Categories of their own, so that no names are kept for long.
+    names = pl.Categorical(pl.Categories.random())
+    group = pl.col(group_by).cast(names).to_physical().cast(pl.Int64)
+    return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
+
+
+def _of_groups(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
+    """parts: group, failed, start_s, end_s; the jobs of one group in one part."""
+    counts, shares, lives = Counter(), defaultdict(Counter), []
+    for ended in parts:
+        counts += Counter(
+            jobs=ended.height,
+            groups=ended["group"].n_unique(),
+            failures=int(ended["failed"].sum()),
+            failing=ended.filter("failed")["group"].n_unique(),
+        )
+        lives.append(_until_first_failure(_times(ended, "group")))
+        known = previous_outcome(ended)
+        after = pl.col("before")
+        for name, members in {
+            "preceded_share": known.filter("failed").select("group", hit="before"),
+            "failure_after_failure": known.filter(after).select("group", hit="failed"),
+            "failure_after_success": known.filter(~after).select("group", hit="failed"),
+        }.items():
+            shares[name].update(counts_by_group(members))
+    if not counts["jobs"]:
         return [{"group_by": group_by, "measure": "not_first_share", "n": 0, "groups": 0, "reason": NO_GROUP}]
-    failing = ended.filter("failed")["group"].n_unique()
+    failures, failing = counts["failures"], counts["failing"]
     first = {"n": failures, "groups": failing}
     none = {"reason": COUNTED if failures else NO_FAILURE}
     rows = [
@@ -137,22 +187,16 @@ def _of_groups(ended: pl.DataFrame, group_by: str) -> list[dict]:
         {"measure": "failures_per_group", "unit": "failures", "events": failures, **first, **none}
         | ({"estimate": failures / failing} if failures else {}),
     ]
-    known = previous_outcome(ended)
-    parts = {
-        "preceded_share": known.filter("failed").select("group", hit="before"),
-        "failure_after_failure": known.filter("before").select("group", hit="failed"),
-        "failure_after_success": known.filter(~pl.col("before")).select("group", hit="failed"),
-    }
-    rows += [{"measure": name, "unit": "share"} | share_over_groups(members) for name, members in parts.items()]
-    rows.append({"groups": groups} | _first_failure(_times(ended, "group")))
+    rows += [{"measure": name, "unit": "share"} | share_over_groups(of_share) for name, of_share in shares.items()]
+    rows.append({"groups": counts["groups"]} | _first_failure(pl.concat(lives)))
     return [{"group_by": group_by} | row for row in rows]
 
 
-def _of_runs(runs: pl.DataFrame) -> pl.DataFrame:
+def _of_runs(runs: pl.LazyFrame) -> pl.DataFrame:
     """Jobs of several runs, from the first start to the end of the first run that failed."""
-    # A job's runs stand together.
-    job = pl.col("job")
-    return _times(runs.filter(job.eq_missing(job.shift(1)) | job.eq_missing(job.shift(-1))), "job")
+    again = runs.filter("again").select(pl.col("job").unique()).collect(engine="streaming")["job"]
+    several = runs.filter(pl.col("job").is_in(again.implode())) if again.len() else runs.clear()
+    return _times(several.select("job", "start_s", "end_s", "failed").collect(engine="streaming"), "job")
 
 
 def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
@@ -168,10 +212,13 @@ def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
     )
 
 
-def _first_failure(times: pl.DataFrame) -> dict:
-    """times: begin_s, failed_s (null: none), seen_s. A failure before the first known start is taken for one at it."""
+def _until_first_failure(times: pl.DataFrame) -> pl.DataFrame:
+    """Lives of groups from `_times`. A failure before the first known start is taken for one at it."""
     duration = (pl.coalesce("failed_s", "seen_s") - pl.col("begin_s")).clip(lower_bound=0)
-    lives = times.select(duration_s=duration, event=pl.when(pl.col("failed_s").is_not_null()).then(pl.lit("failure")))
+    return times.select(duration_s=duration, event=pl.when(pl.col("failed_s").is_not_null()).then(pl.lit("failure")))
+
+
+def _first_failure(lives: pl.DataFrame) -> dict:
     summary = survival_summary(lives, "failure", ["all"])
     (found,) = summary.iter_rows(named=True)
     median, high = found["median_s"], found["median_ci_high_s"]

@@ -33,10 +33,11 @@ NO_RETRIES = "the trace tells of no second run of a job"
 NO_REASONS = "the trace gives no reasons of failures"
 
 
-def what_if(runs: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
+def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
     """GPU time that would have been saved (WHAT_IF_SCHEMA): a row per length of the trial, and two for retries.
 
-    runs: `ttf.runs.runs`. net = saved - cost, net_share = net over the GPU time of all runs.
+    runs: `ttf.runs.runs`, held only where jobs have run again. net = saved - cost, net_share = net over the GPU time of
+    all runs.
 
     trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one. A first
     run that failed within them (affected) would have failed there, and its other GPUs are saved. Infra failures that
@@ -54,42 +55,56 @@ def what_if(runs: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
     """
     if any(trial < 1 for trial in trials_s):
         raise ValueError("a trial lasts at least 1 s")
+    trials = sorted(set(trials_s))
     # By proxy every failure is an infra failure, which says nothing.
     excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
     measured = runs.with_columns(gpu=gpu_time(), failed=pl.col("failed") & ~excused)
-    total = sum(measured["gpu"].drop_nulls().to_list())
-    first = measured.filter(pl.col("job") != pl.col("job").shift(1, fill_value=-1))
-    rows = [_trial(first, trial) for trial in sorted(set(trials_s))]
-    rows.append(_no_retry(measured, NO_RETRY, pl.col("failed")))
+    is_large = ~pl.col("again") & (pl.col("gpu_milli") > ONE_GPU_MILLI)
+    parts = measured.select(
+        total="gpu",
+        again="again",
+        reasons=pl.col("deterministic").is_not_null(),
+        large=is_large,
+        **{f"{name}_{s}": part for s in trials for name, part in _trial(is_large, s).items()},
+    )
+    (sums,) = parts.sum().collect(engine="streaming").iter_rows(named=True)
+    rows = [_of_trial(sums, trial) for trial in trials]
     certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
-    reasons = bool(measured["deterministic"].count())
-    rows.append(_no_retry(measured, NO_CERTAIN_RETRY, certain) if reasons else _blank(NO_CERTAIN_RETRY, NO_REASONS))
-    return pl.DataFrame([_in_hours(row, total) for row in rows], schema=WHAT_IF_SCHEMA, orient="row")
+    for scenario, stops in ((NO_RETRY, pl.col("failed")), (NO_CERTAIN_RETRY, certain)):
+        if scenario == NO_CERTAIN_RETRY and not sums["reasons"]:
+            rows.append(_blank(scenario, NO_REASONS))
+        elif not sums["again"]:
+            rows.append(_blank(scenario, NO_RETRIES))
+        else:
+            rows.append(_no_retry(measured, scenario, stops))
+    return pl.DataFrame([_in_hours(row, sums["total"]) for row in rows], schema=WHAT_IF_SCHEMA, orient="row")
 
 
 def _blank(scenario: str, reason: str, trial_s: int | None = None) -> dict:
     return {"scenario": scenario, "trial_s": trial_s, "reason": reason}
 
 
-def _trial(first: pl.DataFrame, trial_s: int) -> dict:
-    large = first.filter(pl.col("gpu_milli") > ONE_GPU_MILLI)
-    if not large.height:
-        return _blank(TRIAL, NO_LARGE, trial_s)
-    caught = (pl.col("failed") & (pl.col("runtime_s") <= trial_s)).fill_null(False)
-    saved = (pl.col("gpu_milli") - ONE_GPU_MILLI).cast(pl.Int128) * pl.col("runtime_s")
+def _trial(is_large: pl.Expr, trial_s: int) -> dict[str, pl.Expr]:
+    """What a large job's first run adds: whether it was caught, what that saves, what the trial costs otherwise."""
+    caught = is_large & (pl.col("failed") & (pl.col("runtime_s") <= trial_s)).fill_null(False)
+    spared = (pl.col("gpu_milli") - ONE_GPU_MILLI).cast(pl.Int128) * pl.col("runtime_s")
     trial = pl.min_horizontal("runtime_s", pl.lit(trial_s)).fill_null(trial_s)
-    sums = large.select(
-        affected=caught.sum(),
-        saved=saved.filter(caught).sum(),
-        cost=(trial.cast(pl.Int128) * ONE_GPU_MILLI).filter(~caught).sum(),
-    )
-    return {"scenario": TRIAL, "trial_s": trial_s, "n": large.height} | sums.row(0, named=True)
+    return {
+        "affected": caught,
+        "saved": pl.when(caught).then(spared),
+        "cost": pl.when(is_large & ~caught).then(trial.cast(pl.Int128) * ONE_GPU_MILLI),
+    }
 
 
-def _no_retry(measured: pl.DataFrame, scenario: str, stops: pl.Expr) -> dict:
+def _of_trial(sums: dict, trial_s: int) -> dict:
+    if not sums["large"]:
+        return _blank(TRIAL, NO_LARGE, trial_s)
+    found = {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
+    return {"scenario": TRIAL, "trial_s": trial_s, "n": sums["large"], **found}
+
+
+def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
     """stops: the failure after which a job would not be run again."""
-    if not (measured["job"] == measured["job"].shift(1)).any():
-        return _blank(scenario, NO_RETRIES)
     of_jobs = (
         measured.with_columns(stops=stops)
         .with_columns(stopped=pl.col("stops").cast(pl.Int64).cum_sum().over("job"))
@@ -113,7 +128,7 @@ def _no_retry(measured: pl.DataFrame, scenario: str, stops: pl.Expr) -> dict:
         given_up=pl.col("succeeded").sum(),
         given_up_gpu=pl.col("gpu").filter("succeeded").sum(),
     )
-    return {"scenario": scenario} | sums.row(0, named=True)
+    return {"scenario": scenario} | sums.collect().row(0, named=True)
 
 
 def _in_hours(row: dict, total: int) -> dict:
