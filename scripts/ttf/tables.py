@@ -1,6 +1,6 @@
 """Writing and reading the tables of the results contract: one way, so that the same numbers give the same bytes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -112,6 +112,15 @@ def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
     """The same, to be read when it is used."""
     there = pl.read_parquet_schema(path)
     return pl.scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
+
+
+def blocks(table: pl.LazyFrame, rows: int = 1 << 17) -> Iterator[pl.DataFrame]:
+    """The rows of a table on the disk in their order, so many at a time.
+
+    table: each row looked at by itself, and none left out, or more is read than is given.
+    """
+    for first in range(0, table.select(pl.len()).collect().item(), rows):
+        yield table.slice(first, rows).collect(engine="streaming")
 
 
 def read_csv(path: str | Path) -> pl.DataFrame:

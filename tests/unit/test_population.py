@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -19,7 +20,7 @@ from ttf.stats.machine_load import QUANTITIES, machine_load
 from ttf.stats.submissions import WEEKDAYS, submissions
 from ttf.stats.waits import wait_share
 from ttf.stats.workload import percentiles, recurrence, request_against_use
-from ttf.tables import read_csv, write_csv
+from ttf.tables import blocks, read_csv, write_csv
 
 COLUMNS = {
     "task": pl.String,
@@ -238,8 +239,10 @@ def test_load_weighs_by_the_length_of_a_life():
     assert machine_load({}).height == 0
 
 
-@pytest.mark.parametrize("furthest", [3_000, 10**12])
-def test_load_is_that_of_each_value_repeated_for_every_second(furthest):
+@pytest.mark.parametrize(("furthest", "bins"), [(3_000, 1 << 17), (3_000, 2), (3_000, 100), (10**12, 1 << 17)])
+def test_load_is_that_of_each_value_repeated_for_every_second(furthest, bins, monkeypatch):
+    monkeypatch.setattr("ttf.stats.machine_load.MOST_BINS", bins)
+    monkeypatch.setattr("ttf.stats.machine_load.blocks", partial(blocks, rows=7))
     rng = np.random.default_rng(3)
     rows = [(f"m{rng.integers(1, 3)}", 0, int(rng.integers(1, 9)), int(rng.integers(0, 3_000))) for _ in range(40)]
     rows.append(("m2", 0, 1, furthest))

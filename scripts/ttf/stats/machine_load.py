@@ -1,17 +1,15 @@
 """How busy the machines are: means and percentiles of what was measured of them, by GPU type."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from operator import add
 
 import numpy as np
 import polars as pl
 
-from ttf.stats.exact import dot, group_sums, total
-from ttf.stats.order import first_of_each, order_by
+from ttf.stats.counts import code, labels
+from ttf.stats.exact import INT64_LIMIT, dot, total
 from ttf.stats.population import weighted_percentiles
+from ttf.tables import blocks
 
 PERCENTS = (25, 50, 75, 90, 95)
 # Column of the raw table (whole numbers of thousandths) -> the quantity and its unit, as the trace has it: whether the
@@ -27,6 +25,9 @@ QUANTITIES = {
     "workers_milli": ("workers", "workers"),
 }
 MILLI = 1000
+# Values that lie further apart than so many are first told apart by bins.
+MOST_BINS = 1 << 17
+_LIVED = pl.col("life_s") > 0
 
 LOAD_SCHEMA = {
     "quantity": pl.String,
@@ -53,88 +54,118 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     """
     if "machine_metric" not in raw:
         return pl.DataFrame(schema=LOAD_SCHEMA)
-    metric = raw["machine_metric"]
-    about = metric.select("machine", life_s=pl.col("end_s") - pl.col("start_s")).collect()
-    machines = about.select(node=pl.col("machine").drop_nulls().unique())
+    metric = raw["machine_metric"].select("machine", *QUANTITIES, life_s=pl.col("end_s") - pl.col("start_s"))
+    machines = pl.DataFrame({"node": labels(metric, "machine")}, schema={"node": pl.String})
     types, type_of = _types(machines, raw.get("machine_spec"))
-    # A machine as its place in `machines`; the last place is that of rows without one.
-    node = about["machine"].cast(pl.Enum(machines["node"])).to_physical().fill_null(machines.height).to_numpy()
-    life = about["life_s"].fill_null(0).to_numpy()
-    rows = np.flatnonzero(life > 0)
-    rows = rows[np.argsort(type_of[node[rows]], kind="stable")]
-    life, node = life[rows], node[rows]
-    ends = np.searchsorted(type_of[node], np.arange(len(types) + 1))
-    # Rows of machines without a type come first.
-    segments = [slice(*edges) for edges in pairwise([0, *ends])]
-    found = []
+    metric = metric.select(*QUANTITIES, "life_s", node=code("machine", machines["node"].to_list()))
+    measured = _nothing_measured(metric.filter(_LIVED), type_of)
+    for block in blocks(metric):
+        block = block.filter(_LIVED)
+        block = block[np.argsort(type_of[block["node"].to_numpy()], kind="stable")]
+        for column, found in measured.items():
+            known = block.select(column, "life_s", "node").drop_nulls()
+            found.add(*(known[name].to_numpy() for name in known.columns))
+    groups = {("all", "all"): slice(None)}
+    groups |= {("gpu_type", name): slice(place, place + 1) for place, name in enumerate(types)}
+    rows = []
     for column, (quantity, unit) in QUANTITIES.items():
-        values = metric.select(column).collect().to_series()
-        known = values.is_not_null().to_numpy()[rows]
-        levels, place = _levels(values.fill_null(0).to_numpy()[rows])
-        parts = [
-            _Measured.of(
-                place[part][known[part]], life[part][known[part]], node[part][known[part]], levels.size, machines.height
-            )
-            for part in segments
-        ]
-        named = {"quantity": quantity, "unit": unit}
-        found.append(named | {"group_by": "all", "group": "all"} | reduce(add, parts).told(levels))
-        for name, part in zip(types, parts[1:], strict=True):
-            found.append(named | {"group_by": "gpu_type", "group": name} | part.told(levels))
-    return pl.DataFrame(found, schema=LOAD_SCHEMA)
+        found = measured[column]
+        bins = found.bins_of_percentiles(groups.values())
+        exact = found.within(bins, metric.filter(_LIVED).rename({column: "value"}))
+        for (group_by, group), of_types in groups.items():
+            about = {"quantity": quantity, "unit": unit, "group_by": group_by, "group": group}
+            rows.append(about | found.told(of_types, bins, exact))
+    return pl.DataFrame(rows, schema=LOAD_SCHEMA)
 
 
 def _types(machines: pl.DataFrame, spec: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
-    """(GPU types by name, the place of each machine's among them); -1 where it is not known, as for no machine."""
+    """(GPU types by name, the place of each machine's among them); the place after theirs: of no known type.
+
+    The last of the places is that of no machine.
+    """
     if spec is None:
-        return [], np.full(machines.height + 1, -1, dtype=np.int16)
+        return [], np.zeros(machines.height + 1, dtype=np.int16)
     told = spec.select("node", "gpu_type").unique("node", keep="first", maintain_order=True).collect()
     types = machines.join(told, on="node", how="left", maintain_order="left")["gpu_type"]
     names = types.drop_nulls().unique().sort().to_list()
-    places = types.replace_strict(names, range(len(names)), default=-1, return_dtype=pl.Int16).fill_null(-1)
-    return names, np.append(places.to_numpy(), np.int16(-1))
+    places = types.replace_strict(names, range(len(names)), default=len(names), return_dtype=pl.Int16)
+    return names, np.append(places.fill_null(len(names)).to_numpy(), np.int16(len(names)))
 
 
-def _levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(values in ascending order, each of which some may have, and none but these; the place of each value)."""
-    low = int(values.min(initial=0))
-    room = int(values.max(initial=0)) - low + 1
-    if room <= 4 * values.size:
-        # Counted through without a sort.
-        return np.arange(low, low + room), values - low
-    order = order_by(values)
-    first = first_of_each(values[order])
-    place = np.empty(values.size, np.int64)
-    place[order] = np.repeat(np.arange(first.size), np.diff(first, append=values.size))
-    return values[order[first]], place
+def _nothing_measured(metric: pl.LazyFrame, type_of: np.ndarray) -> "dict[str, _Measured]":
+    """What the rows are added to, by quantity. Raises OverflowError where the lives are too long to be added up."""
+    ends = metric.select(
+        pl.col("life_s").cast(pl.Float64).sum(),
+        pl.col(*QUANTITIES).min().fill_null(0).name.prefix("low_"),
+        pl.col(*QUANTITIES).max().fill_null(0).name.prefix("high_"),
+    )
+    found = ends.collect(engine="streaming").row(0, named=True)
+    # Percentiles take a hundred times as much; a rounded sum is far less than a thousandth off.
+    if found["life_s"] * 100.1 >= INT64_LIMIT:
+        raise OverflowError("lives too long for an exact sum")
+    return {name: _Measured(found[f"low_{name}"], found[f"high_{name}"], type_of) for name in QUANTITIES}
 
 
-@dataclass(frozen=True)
 class _Measured:
-    """Some rows: how many, seconds of life at each level of a quantity, and which machines are among them."""
+    """The rows of one quantity, by GPU type: how many, which machines they are of, and seconds of life by value.
 
-    n: int
-    weights: np.ndarray
-    machines: np.ndarray
+    Where the values lie far apart, the seconds are those of bins of `width` values from `low` on.
+    """
 
-    @classmethod
-    def of(cls, place: np.ndarray, lives: np.ndarray, nodes: np.ndarray, levels: int, machines: int) -> "_Measured":
-        """place: of a row's value among the levels; lives in seconds; nodes: machines, `machines` is none of them."""
-        there = np.bincount(nodes, minlength=machines)[:machines] > 0
-        return cls(place.size, group_sums(place, lives, levels), there)
+    def __init__(self, low: int, high: int, type_of: np.ndarray) -> None:
+        """low, high: the least and the greatest value; type_of: the type of each machine, last that of no machine."""
+        self.type_of = type_of
+        self.low = low
+        self.width = -(-(high - low + 1) // MOST_BINS)
+        # The last type is that of machines without one.
+        types = int(type_of[-1]) + 1
+        self.rows = [0] * types
+        self.seconds = np.zeros((types, (high - low) // self.width + 1), np.int64)
+        # Values from `low` on times seconds of life.
+        self.moments = [0] * types
+        self.is_there = np.zeros(type_of.size, bool)
 
-    def __add__(self, other: "_Measured") -> "_Measured":
-        return _Measured(self.n + other.n, self.weights + other.weights, self.machines | other.machines)
+    def add(self, values: np.ndarray, lives: np.ndarray, nodes: np.ndarray) -> None:
+        """nodes: the place of each row's machine, -1 for none; the rows are in the order of the machines' types."""
+        types, above = self.type_of[nodes].astype(np.int64), values - self.low
+        np.add.at(self.seconds.reshape(-1), types * self.seconds.shape[1] + above // self.width, lives)
+        self.is_there[nodes] = True
+        for type_, (begin, end) in enumerate(pairwise(np.searchsorted(types, range(len(self.rows) + 1)).tolist())):
+            self.rows[type_] += end - begin
+            self.moments[type_] += dot(above[begin:end], lives[begin:end])
 
-    def told(self, levels: np.ndarray) -> dict:
-        if not self.n:
+    def bins_of_percentiles(self, groups: Iterable[slice]) -> np.ndarray:
+        """The bins that a percentile of one of these groups of types lies in; none where a bin is one value."""
+        found = [np.zeros(0, np.int64)]
+        for seconds in (self.seconds[types].sum(axis=0) for types in groups):
+            if self.width > 1 and seconds.any():
+                found.append(weighted_percentiles(np.arange(seconds.size), seconds, PERCENTS))
+        return np.unique(np.concatenate(found))
+
+    def within(self, bins: np.ndarray, metric: pl.LazyFrame) -> pl.DataFrame:
+        """type, value and life_s, one row for each machine and value, of the rows whose value lies in these bins."""
+        inside = ((pl.col("value") - self.low) // self.width).is_in(bins.tolist())
+        # No bins, no row: none is read.
+        rows = metric.filter(inside) if bins.size else metric.head(0)
+        found = rows.group_by("node", "value").agg(pl.col("life_s").sum()).collect(engine="streaming")
+        return found.select("value", "life_s", type=pl.Series(self.type_of[found["node"].to_numpy()]))
+
+    def told(self, types: slice, bins: np.ndarray, exact: pl.DataFrame) -> dict:
+        """The row of a group of types; exact: what is `within` these bins, which stands in their place."""
+        if not any(self.rows[types]):
             return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a life above 0 s"}
-        seconds = total(self.weights)
-        percents = weighted_percentiles(levels, self.weights, PERCENTS)
+        mine = range(len(self.rows))[types]
+        by_bin = self.seconds[types].sum(axis=0)
+        seconds = total(by_bin)
+        exact = exact.filter(pl.col("type").is_in(mine))
+        kept = np.delete(np.arange(by_bin.size), bins)
+        values = np.append(self.low + self.width * kept, exact["value"])
+        order = np.argsort(values, kind="stable")
+        percents = weighted_percentiles(values[order], np.append(by_bin[kept], exact["life_s"])[order], PERCENTS)
         return {
-            "n": self.n,
-            "nodes": int(np.count_nonzero(self.machines)),
+            "n": sum(self.rows[types]),
+            "nodes": int(np.count_nonzero(self.is_there[:-1] & np.isin(self.type_of[:-1], mine))),
             "measured_s": seconds,
-            "mean": dot(levels, self.weights) / (seconds * MILLI),
+            "mean": (sum(self.moments[types]) + self.low * seconds) / (seconds * MILLI),
             **{f"p{percent}": value / MILLI for percent, value in zip(PERCENTS, percents, strict=True)},
         }

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.jobs import gpu_seconds_milli, whole_gpus
+from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
+from ttf.stats.counts import Rows, code, counts
 from ttf.stats.shares import wilson_interval
 
 # The rest of the roles of a trace that has more is left out of the table.
@@ -83,7 +84,7 @@ STATUS_SCHEMA = {
 REQUESTS = {"cpu": ("cpu_milli", "cores", 1000), "gpu": ("gpu_milli", "GPUs", 1000), "memory": ("mem_mib", "GiB", 1024)}
 
 
-def roles(jobs: pl.DataFrame) -> pl.DataFrame:
+def roles(jobs: Rows) -> pl.DataFrame:
     """What the tasks are there for, by their names (ROLE_SCHEMA): the MOST_ROLES most frequent, equal ones by name.
 
     jobs: task (null where a trace's jobs have no parts: such jobs have no row), outcome. n: jobs with a role. ended:
@@ -91,7 +92,7 @@ def roles(jobs: pl.DataFrame) -> pl.DataFrame:
     failures of all roles.
     """
     found = (
-        jobs.select("task", "outcome")
+        jobs.lazy()
         .filter(pl.col("task").is_not_null())
         .group_by(role="task")
         .agg(
@@ -99,6 +100,7 @@ def roles(jobs: pl.DataFrame) -> pl.DataFrame:
             ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
             failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
         )
+        .collect(engine="streaming")
         .sort("jobs", "role", descending=[True, False])
     )
     n, failures = int(found["jobs"].sum()), int(found["failures"].sum())
@@ -123,7 +125,7 @@ def roles(jobs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def activity(jobs: pl.DataFrame) -> pl.DataFrame:
+def activity(jobs: Rows) -> pl.DataFrame:
     """Which share of the jobs and of the GPU time the most active users have (ACTIVITY_SCHEMA).
 
     ranked_by `jobs`: users with the most jobs first; `gpu_hours`: with the most GPU time seen (see
@@ -136,8 +138,8 @@ def activity(jobs: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("user").is_not_null())
         .group_by("user")
         .agg(jobs=pl.len().cast(pl.Int64), gpu_hours=pl.col("gpu").sum())
-        .sort("user")
         .collect(engine="streaming")
+        .sort("user")
     )
     if not owners.height:
         return pl.DataFrame(schema=ACTIVITY_SCHEMA)
@@ -169,32 +171,33 @@ def activity(jobs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=ACTIVITY_SCHEMA)
 
 
-def gangs(jobs: pl.DataFrame) -> pl.DataFrame:
+def gangs(jobs: Rows) -> pl.DataFrame:
     """How many jobs, and how many instances, are in jobs of at least so many instances (GANG_SCHEMA).
 
     n: jobs with a known size. A job of two instances or more is a gang: they run side by side. instances_failed_share:
     instances of failed jobs among those of jobs that ended in success or failure.
     """
-    known = jobs.select(
-        pl.col("size").cast(pl.Int128),
-        ended=pl.col("outcome").is_in(["success", "failure"]),
-        failed=pl.col("outcome") == "failure",
-    ).drop_nulls("size")
-    every = int(known["size"].sum())
+    known = counts(jobs, size=pl.col("size"), outcome=code("outcome", OUTCOMES)).with_columns(
+        # Of so many jobs of a size all the instances, 128 bits wide.
+        instances=pl.col("size").cast(pl.Int128) * pl.col("n"),
+        ended=pl.col("outcome").is_in([OUTCOMES.index("success"), OUTCOMES.index("failure")]),
+        failed=pl.col("outcome") == OUTCOMES.index("failure"),
+    )
+    n, every = known["n"].sum(), int(known["instances"].sum())
     rows = []
     for at_least in AT_LEAST:
         chosen = known.filter(pl.col("size") >= at_least)
         if not chosen.height:
             continue
-        instances = int(chosen["size"].sum())
-        ended = int(chosen.filter("ended")["size"].sum())
-        failed = int(chosen.filter("failed")["size"].sum())
+        found, instances = chosen["n"].sum(), int(chosen["instances"].sum())
+        ended = int(chosen.filter("ended")["instances"].sum())
+        failed = int(chosen.filter("failed")["instances"].sum())
         rows.append(
             {
                 "at_least": at_least,
-                "jobs": chosen.height,
-                "n": known.height,
-                "jobs_share": chosen.height / known.height,
+                "jobs": found,
+                "n": n,
+                "jobs_share": found / n,
                 "instances": instances,
                 "instances_share": instances / every,
                 "instances_ended": ended,
@@ -206,32 +209,37 @@ def gangs(jobs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=GANG_SCHEMA)
 
 
-def request_percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
+def request_percentiles(jobs: Rows) -> pl.DataFrame:
     """What is asked for per instance, in the unit people use (REQUEST_SCHEMA), over jobs and over instances.
 
     A percentile is the smallest value that so many per cent of the jobs, or of the instances (each job counts as
     often as it has instances), do not exceed. n: jobs, or instances, that asked for some; who asked for none (blank or
     0) is left out. The resource `gpus` is the whole GPUs of a job, all instances together.
     """
+    asked = {resource: (pl.col(column), unit, per) for resource, (column, unit, per) in REQUESTS.items()}
     rows = []
-    for resource, (column, unit, per) in REQUESTS.items():
-        known = jobs.select(value=column, weight="size").filter(pl.col("value") > 0)
-        for weighted_by, weight in (("jobs", pl.lit(1, dtype=pl.Int64)), ("instances", pl.col("weight").fill_null(1))):
-            counted = known.select("value", weight=weight).group_by("value").agg(pl.col("weight").sum()).sort("value")
-            rows.append({"resource": resource, "unit": unit, "weighted_by": weighted_by} | _of(counted, per))
-    whole = jobs.select(value=whole_gpus()).filter(pl.col("value") > 0)
-    counted = whole.group_by("value").agg(weight=pl.len().cast(pl.Int64)).sort("value")
-    rows.append({"resource": "gpus", "unit": "GPUs", "weighted_by": "jobs"} | _of(counted, 1))
+    for resource, (value, unit, per) in (asked | {"gpus": (whole_gpus(), "GPUs", 1)}).items():
+        counted = (
+            jobs.lazy()
+            .filter(value > 0)
+            .group_by(value=value)
+            .agg(jobs=pl.len().cast(pl.Int64), instances=pl.col("size").fill_null(1).sum())
+            .collect(engine="streaming")
+            .sort("value")
+        )
+        for weighted_by in ("jobs", "instances") if resource in REQUESTS else ("jobs",):
+            about = {"resource": resource, "unit": unit, "weighted_by": weighted_by}
+            rows.append(about | _of(counted["value"], counted[weighted_by], per))
     return pl.DataFrame(rows, schema=REQUEST_SCHEMA)
 
 
-def _of(counted: pl.DataFrame, per: int) -> dict:
-    n = int(counted["weight"].sum())
+def _of(values: pl.Series, weights: pl.Series, per: int) -> dict:
+    n = int(weights.sum())
     if not n:
         return {"n": 0, "reason": "nobody asked for it, or the trace does not say"}
-    found = weighted_percentiles(counted["value"].to_numpy(), counted["weight"].to_numpy(), PERCENTS)
+    found = weighted_percentiles(values.to_numpy(), weights.to_numpy(), PERCENTS)
     named = {f"p{percent}": value / per for percent, value in zip(PERCENTS, found, strict=True)}
-    return {"n": n, **named, "largest": counted["value"][-1] / per}
+    return {"n": n, **named, "largest": values[-1] / per}
 
 
 def weighted_percentiles(ascending: np.ndarray, weights: np.ndarray, percents: Sequence[int]) -> list[int]:

@@ -5,6 +5,7 @@ import polars as pl
 
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.runs import in_sequence
+from ttf.stats.counts import commonest
 from ttf.stats.exact import parts_of, percentile, total
 
 MOST_ACCOUNTS = 20
@@ -112,8 +113,7 @@ def waits(tries: pl.DataFrame) -> pl.DataFrame:
 
 def busiest(jobs: pl.DataFrame) -> list[str]:
     """The MOST_ACCOUNTS accounts with the most jobs, most first."""
-    counts = jobs["account"].drop_nulls().value_counts().sort("count", "account", descending=[True, False])
-    return counts["account"].head(MOST_ACCOUNTS).to_list()
+    return commonest(jobs, "account", MOST_ACCOUNTS)
 
 
 def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:

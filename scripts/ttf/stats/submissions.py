@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from ttf.stats.counts import Rows
+
 BY = ("hour", "weekday")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NO_CLOCK = "the trace's times count from an origin that is not told: they have no hour of day"
@@ -21,7 +23,7 @@ SUBMISSION_SCHEMA = {
 }
 
 
-def submissions(jobs: pl.DataFrame, zone: str | None) -> pl.DataFrame:
+def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
     """Submissions by hour of the day (0 to 23) and by weekday, with SUBMISSION_SCHEMA.
 
     jobs: submit_s (Int64 seconds since 1970, null where not known). zone: whose wall clock tells the hour; None for a
@@ -29,17 +31,25 @@ def submissions(jobs: pl.DataFrame, zone: str | None) -> pl.DataFrame:
     how many hours of that kind the trace has from the hour of its first submission to that of its last, both
     included; jobs_per_hour divides by them. first_submit_s: of those submissions the first in the order of the jobs.
     """
-    times = jobs.select(pl.col("submit_s").drop_nulls())
-    if zone is None or not times.height:
-        blank = {"zone": zone, "jobs": 0, "n": times.height, "reason": NO_CLOCK if zone is None else NO_TIME}
+    times = jobs.lazy().select("submit_s").drop_nulls()
+    ends = times.select(first=pl.col("submit_s").min(), last=pl.col("submit_s").max(), n=pl.len())
+    first, last, n = ends.collect(engine="streaming").row(0)
+    if zone is None or not n:
+        blank = {"zone": zone, "jobs": 0, "n": n, "reason": NO_CLOCK if zone is None else NO_TIME}
         return pl.DataFrame([{"by": by} | blank for by in BY], schema=SUBMISSION_SCHEMA)
     clock = pl.from_epoch("submit_s", time_unit="s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    of_jobs = times.select("submit_s", hour=clock.dt.hour(), weekday=clock.dt.weekday())
-    every = _hours_between(times["submit_s"].min(), times["submit_s"].max(), zone)
+    of_jobs = (
+        times.with_row_index("row")
+        .group_by(hour=clock.dt.hour(), weekday=clock.dt.weekday())
+        .agg(jobs=pl.len(), row=pl.col("row").min(), first_submit_s=pl.col("submit_s").first())
+        .sort("row")
+        .collect(engine="streaming")
+    )
+    every = _hours_between(first, last, zone)
     parts = []
     for by, values in (("hour", range(24)), ("weekday", range(1, 8))):
-        found = of_jobs.group_by(by).agg(jobs=pl.len(), first_submit_s=pl.col("submit_s").first())
         # Within a group Polars keeps the order of the rows, so that the first is the first of the jobs.
+        found = of_jobs.group_by(by).agg(pl.col("jobs").sum(), pl.col("first_submit_s").first())
         of_clock = every.group_by(by).agg(clock_hours=pl.len())
         table = (
             pl.DataFrame({by: values}, schema={by: pl.Int8})
@@ -55,8 +65,8 @@ def submissions(jobs: pl.DataFrame, zone: str | None) -> pl.DataFrame:
                 value=pl.Series(names),
                 zone=pl.lit(zone),
                 jobs="jobs",
-                n=pl.lit(times.height, dtype=pl.Int64),
-                jobs_share=pl.col("jobs") / times.height,
+                n=pl.lit(n, dtype=pl.Int64),
+                jobs_share=pl.col("jobs") / n,
                 clock_hours="clock_hours",
                 jobs_per_hour=pl.when(seen).then(pl.col("jobs") / pl.col("clock_hours")),
                 first_submit_s="first_submit_s",

@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from ttf.stats.counts import Counted, Rows, counts
+
 WAIT_SCHEMA = {
     "group_by": pl.String,
     "group": pl.String,
@@ -13,34 +15,39 @@ WAIT_SCHEMA = {
 }
 
 
-def wait_share(jobs: pl.DataFrame) -> pl.DataFrame:
+def wait_share(jobs: Rows) -> pl.DataFrame:
     """How many jobs wait for more than half of their time to completion, with WAIT_SCHEMA.
 
     Completion: queueing delay and run time together. Groups: all; run_length, `short` where a job ran no longer than
     the median (limit_s) and `long` otherwise. n: jobs with both times, not both 0. wait_median_share: the median of the
     delay over the time to completion. A group without jobs has no row.
     """
-    known = jobs.filter((pl.col("queue_s") + pl.col("runtime_s")) > 0).select("queue_s", "runtime_s")
-    limit = known["runtime_s"].median()
-    groups = {("all", "all"): known}
-    if known.height:
-        groups["run_length", "short"] = known.filter(pl.col("runtime_s") <= limit)
-        groups["run_length", "long"] = known.filter(pl.col("runtime_s") > limit)
+    queue, run = pl.col("queue_s"), pl.col("runtime_s")
+    known = jobs.lazy().select("queue_s", "runtime_s").filter(queue + run > 0)
+    times = counts(known, run=run)
+    if not times.height:
+        return pl.DataFrame(schema=WAIT_SCHEMA)
+    limit = Counted.of(times, "run").median()
+    told = known.group_by(is_long=run > limit, over=queue > run, share=queue / (queue + run))
+    shares = told.agg(n=pl.len().cast(pl.Int64)).collect(engine="streaming").sort("share")
     rows = []
-    for (group_by, group), part in groups.items():
+    for group_by, group, part in (
+        ("all", "all", shares),
+        ("run_length", "short", shares.filter(~pl.col("is_long"))),
+        ("run_length", "long", shares.filter("is_long")),
+    ):
         if not part.height:
             continue
-        over = int((part["queue_s"] > part["runtime_s"]).sum())
-        share = part.select(pl.col("queue_s") / (pl.col("queue_s") + pl.col("runtime_s"))).to_series()
+        n, over = part["n"].sum(), part.filter("over")["n"].sum()
         rows.append(
             {
                 "group_by": group_by,
                 "group": group,
                 "limit_s": limit if group_by == "run_length" else None,
-                "n": part.height,
+                "n": n,
                 "over_half": over,
-                "over_half_share": over / part.height,
-                "wait_median_share": share.median(),
+                "over_half_share": over / n,
+                "wait_median_share": Counted.of(part, "share").median(),
             }
         )
     return pl.DataFrame(rows, schema=WAIT_SCHEMA)

@@ -1,19 +1,19 @@
 """What the jobs are like: run times and delays by kind of job, what they asked for and used, who does it again."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
-from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
-from ttf.stats.exact import parts_of, percentile, total
-from ttf.stats.order import order_by
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, whole_gpus
+from ttf.stats.counts import Counted, Rows, code, commonest, counts, labels
+from ttf.stats.exact import parts_of
 
 PERCENTS = (25, 50, 75, 80, 90, 95, 99)
 # Run time, queueing delay, and time from the first start to the last end where attempts make that another.
 QUANTITIES = ("runtime_s", "queue_s", "wall_s")
-OUTCOME_SETS = {
-    "all": pl.lit(True),
-    **{name: pl.col("outcome") == name for name in ("success", "failure", "cancelled")},
-}
+ALL = "all"
+OUTCOME_SETS = (ALL, "success", "failure", "cancelled")
 # What an instance asked for, told apart by whether it shares a GPU with others.
 GPU_SHARES = ("no GPU", "share of a GPU", "whole GPUs")
 # Milli-GPU per instance: from (included) and to (not included).
@@ -69,9 +69,10 @@ RESOURCES = {
     "gpu": ("gpu_milli", "gpu_used_milli"),
     "memory": ("mem_mib", "mem_used_mib"),
 }
+USED_LESS, USED_MORE = pl.col("used") < pl.col("asked"), pl.col("used") > pl.col("asked")
 
 
-def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
+def percentiles(jobs: Rows) -> pl.DataFrame:
     """Mean and percentiles of QUANTITIES by kind of job, with PERCENTILE_SCHEMA.
 
     jobs: the common job record; wall_s where the format has it. Groups: all; gpu_type; gpus (GPU_BUCKETS);
@@ -79,84 +80,62 @@ def percentiles(jobs: pl.DataFrame) -> pl.DataFrame:
     outcome set with a known value; a group without any has no row. A percentile is linear between ranks, rank 0 the
     smallest and rank n - 1 the largest, as in NumPy.
     """
-    codes = {name: _codes(labels) for name, labels in _groups(jobs).items()}
-    sets = jobs.select("outcome").with_columns(**OUTCOME_SETS)
+    groups = _groups(jobs)
     rows = []
-    for quantity in (name for name in QUANTITIES if name in jobs.columns):
-        known = np.flatnonzero(jobs[quantity].is_not_null().to_numpy())
-        values = jobs[quantity].drop_nulls().to_numpy()
+    for quantity in (name for name in QUANTITIES if name in jobs.collect_schema()):
         # Negative times do not occur: formats blank them.
-        order = order_by(values)
-        values, known = values[order], known[order]
+        kinds = {name: place for name, (_, place) in groups.items()}
+        found = counts(jobs, time=pl.col(quantity), outcome=code("outcome", OUTCOMES), **kinds)
+        times, n, outcome = (found[name].to_numpy() for name in ("time", "n", "outcome"))
         for outcome_set in OUTCOME_SETS:
-            keep = sets[outcome_set].to_numpy()[known]
-            part_of_set, of_set = values[keep], known[keep]
-            for group_by, (labels, code) in codes.items():
+            in_set = np.ones(n.size, bool) if outcome_set == ALL else outcome == OUTCOMES.index(outcome_set)
+            places = np.flatnonzero(in_set)
+            for group_by, (names, _) in groups.items():
                 named = {"quantity": quantity, "outcome_set": outcome_set, "group_by": group_by}
-                for group, part in parts_of(part_of_set, code[of_set]):
-                    about = {"group": labels[group], "n": part.size, "mean_s": total(part) / part.size}
-                    rows.append(named | about | {f"p{p}_s": percentile(part, p) for p in PERCENTS})
+                for group, place in parts_of(places, found[group_by].to_numpy()[places]):
+                    part = Counted(times[place], n[place])
+                    about = {"group": names[group], "n": part.size, "mean_s": part.mean()}
+                    rows.append(named | about | {f"p{p}_s": part.percentile(p) for p in PERCENTS})
     return pl.DataFrame(rows, schema=PERCENTILE_SCHEMA)
 
 
-def _groups(jobs: pl.DataFrame) -> dict[str, pl.Series]:
-    """Each way to tell jobs apart: a label per job, null where the job is in no group."""
-    accounts = jobs["account"].drop_nulls().value_counts().sort("count", "account", descending=[True, False])
-    labels = jobs.select(
-        "gpu_type",
-        gpus=gpu_bucket(whole_gpus()).replace_strict(dict(enumerate(GPU_BUCKETS)), return_dtype=pl.String),
-        gpu_request=pl.when(pl.col("gpu_milli") >= 1000)
-        .then(pl.lit("whole GPUs"))
-        .when(pl.col("gpu_milli") > 0)
-        .then(pl.lit("share of a GPU"))
-        .otherwise(pl.lit("no GPU")),
-        account=pl.when(pl.col("account").is_in(accounts["account"].head(MOST_ACCOUNTS).implode())).then("account"),
-    )
-    everybody = pl.Series("all", ["all"]).new_from_index(0, jobs.height)
-    return {"all": everybody, **{name: labels[name] for name in labels.columns}}
+def _groups(jobs: Rows) -> dict[str, tuple[Sequence[str], pl.Expr]]:
+    """Each way to tell jobs apart: the labels in order, and the place of a job's among them; -1 where it has none."""
+    types, accounts = labels(jobs, "gpu_type"), sorted(commonest(jobs, "account", MOST_ACCOUNTS))
+    gpu_request = pl.when(pl.col("gpu_milli") >= 1000).then(2).when(pl.col("gpu_milli") > 0).then(1).otherwise(0)
+    return {
+        ALL: ([ALL], pl.lit(0)),
+        "gpu_type": (types, code("gpu_type", types)),
+        "gpus": (list(GPU_BUCKETS), gpu_bucket(whole_gpus()).fill_null(-1)),
+        "gpu_request": (GPU_SHARES, gpu_request),
+        "account": (accounts, code("account", accounts)),
+    }
 
 
-def _codes(labels: pl.Series) -> tuple[list[str], np.ndarray]:
-    """(labels in order, code per job); -1 where there is none. Buckets keep their order, others go by text."""
-    names = labels.drop_nulls().unique().sort().to_list()
-    for order in (GPU_BUCKETS, GPU_SHARES):
-        if set(names) <= set(order):
-            names = [name for name in order if name in names]
-    # 16 bits are sorted fastest.
-    kind = pl.Int16 if len(names) < 2**15 else pl.Int64
-    code = labels.replace_strict(names, range(len(names)), default=-1, return_dtype=kind)
-    return names, code.fill_null(-1).to_numpy()
-
-
-def gpu_requests(jobs: pl.DataFrame) -> pl.DataFrame:
+def gpu_requests(jobs: Rows) -> pl.DataFrame:
     """How jobs that asked for a GPU share out over what each instance asked for: over all, and by GPU type.
 
     REQUEST_SCHEMA; n: the group's jobs that asked for a GPU.
     """
-    asked = jobs.select("gpu_type", "gpu_milli").filter(pl.col("gpu_milli") > 0)
-    bucket = [
-        pl.when((pl.col("gpu_milli") >= low) & (pl.col("gpu_milli") < high if high else True)).then(pl.lit(name))
-        for name, (low, high) in REQUEST_BUCKETS.items()
-    ]
-    labelled = asked.select("gpu_type", gpu_request=pl.coalesce(bucket))
+    types = labels(jobs, "gpu_type")
+    asked = counts(
+        jobs.lazy().filter(pl.col("gpu_milli") > 0), gpu_type=code("gpu_type", types), gpu_milli=pl.col("gpu_milli")
+    )
     rows = []
     for group_by, group, part in [
-        ("all", "all", labelled),
-        *(
-            ("gpu_type", kind, labelled.filter(pl.col("gpu_type") == kind))
-            for kind in labelled["gpu_type"].drop_nulls().unique().sort()
-        ),
+        (ALL, ALL, asked),
+        *(("gpu_type", name, asked.filter(pl.col("gpu_type") == place)) for place, name in enumerate(types)),
     ]:
-        counts = dict(part["gpu_request"].value_counts().iter_rows())
-        rows += [
-            (group_by, group, name, counts.get(name, 0), part.height, counts.get(name, 0) / part.height)
-            for name in REQUEST_BUCKETS
-            if part.height
-        ]
+        n = part["n"].sum()
+        for name, (low, high) in REQUEST_BUCKETS.items():
+            below = pl.col("gpu_milli") < high if high else True
+            found = part.filter(pl.col("gpu_milli") >= low, below)["n"].sum()
+            if n:
+                rows.append((group_by, group, name, found, n, found / n))
     return pl.DataFrame(rows, schema=REQUEST_SCHEMA, orient="row")
 
 
-def request_against_use(jobs: pl.DataFrame) -> pl.DataFrame:
+def request_against_use(jobs: Rows) -> pl.DataFrame:
     """Of each resource: how many jobs asked for more than they used, and how many used more, with USE_SCHEMA.
 
     n: jobs with a request and a measured use of the resource, both per instance. used_median_share: the median of use
@@ -164,41 +143,55 @@ def request_against_use(jobs: pl.DataFrame) -> pl.DataFrame:
     """
     rows = []
     for resource, (asked, used) in RESOURCES.items():
-        if used not in jobs.columns:
+        if used not in jobs.collect_schema():
             rows.append({"resource": resource, "n": 0, "reason": "the trace does not measure its use"})
             continue
-        both = jobs.select(asked=asked, used=used).drop_nulls()
+        both = counts(jobs, asked=pl.col(asked), used=pl.col(used))
         if not both.height:
             rows.append({"resource": resource, "n": 0, "reason": "no job has both a request and a measured use"})
             continue
-        more, less = (both["asked"] > both["used"]).sum(), (both["asked"] < both["used"]).sum()
-        positive = both.filter(pl.col("asked") > 0)
+        n = both["n"].sum()
+        more, less = (both.filter(which)["n"].sum() for which in (USED_LESS, USED_MORE))
+        shares = both.filter(pl.col("asked") > 0).select("n", share=pl.col("used") / pl.col("asked")).sort("share")
         rows.append(
             {
                 "resource": resource,
-                "n": both.height,
+                "n": n,
                 "asked_more": more,
-                "asked_more_share": more / both.height,
+                "asked_more_share": more / n,
                 "used_more": less,
-                "used_more_share": less / both.height,
-                "used_median_share": (positive["used"] / positive["asked"]).median(),
+                "used_more_share": less / n,
+                "used_median_share": Counted.of(shares, "share").median() if shares.height else None,
             }
         )
     return pl.DataFrame(rows, schema=USE_SCHEMA)
 
 
-def recurrence(jobs: pl.DataFrame) -> pl.DataFrame:
+def recurrence(jobs: Rows) -> pl.DataFrame:
     """How many jobs belong to groups of at least so many jobs, with RECURRENCE_SCHEMA.
 
     group_by: recurrence_group where the trace has one, and user. n: jobs with a known group or user.
     """
     rows = []
     for group_by in ("recurrence_group", "user"):
-        if group_by not in jobs.columns or not jobs[group_by].count():
+        if group_by not in jobs.collect_schema():
             continue
-        sizes = jobs[group_by].drop_nulls().value_counts()["count"].cast(pl.Int64)
-        n = int(sizes.sum())
-        for at_least in RECURRENCES:
-            chosen = sizes.filter(sizes >= at_least)
-            rows.append((group_by, at_least, chosen.len(), int(chosen.sum()), n, int(chosen.sum()) / n))
+        # No two names have the same 128 bits, which take less room than the names.
+        bits = [pl.col(group_by).hash(seed).alias(f"{seed}") for seed in (0, 1)]
+        sizes = (
+            jobs.lazy()
+            .filter(pl.col(group_by).is_not_null())
+            .group_by(bits)
+            .agg(jobs=pl.len().cast(pl.Int64))
+            .group_by("jobs")
+            .agg(groups=pl.len().cast(pl.Int64))
+            .collect(engine="streaming")
+        )
+        members = pl.col("jobs") * pl.col("groups")
+        n = sizes.select(members.sum()).item()
+        for at_least in RECURRENCES if n else ():
+            groups, found = (
+                sizes.filter(pl.col("jobs") >= at_least).select(pl.col("groups").sum(), members.sum()).row(0)
+            )
+            rows.append((group_by, at_least, groups, found, n, found / n))
     return pl.DataFrame(rows, schema=RECURRENCE_SCHEMA, orient="row")

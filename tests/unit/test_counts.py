@@ -1,0 +1,38 @@
+"""Counts of whole numbers against the rows that they stand for."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ttf.stats.counts import Counted, code, commonest, counts, labels
+
+SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
+
+
+@given(st.lists(st.tuples(*[st.one_of(st.none(), SMALL, number) for number in (SMALL, WIDE, WIDE)]), max_size=30))
+def test_counts_are_those_of_the_rows_that_have_all_values(rows):
+    frame = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Int64), orient="row")
+    for columns in (["a"], ["b"], ["a", "b"], ["b", "a"], ["a", "b", "c"]):
+        found = counts(frame, **{name: pl.col(name) for name in columns})
+        whole = [row for row in frame.select(columns).iter_rows() if None not in row]
+        assert found.rows() == [(*row, whole.count(row)) for row in sorted(set(whole))]
+        assert set(found.dtypes) == {pl.Int64}
+
+
+def test_texts_are_counted_by_their_places():
+    frame = pl.LazyFrame({"x": ["b", None, "a", "b", "c", "a"]})
+    assert labels(frame, "x") == ["a", "b", "c"]
+    assert commonest(frame, "x", 2) == ["a", "b"]
+    assert frame.select(code("x", ["b", "c"])).collect()["x"].to_list() == [0, -1, -1, 0, 1, -1]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1), st.sampled_from([0, 25, 50, 90, 100]))
+def test_counted_numbers_have_the_percentiles_of_all(numbers, percent):
+    values, times = np.unique(numbers, return_counts=True)
+    counted = Counted(values, times)
+    assert counted.size == len(numbers)
+    assert [counted.at(rank) for rank in range(len(numbers))] == sorted(numbers)
+    assert counted.mean() == sum(numbers) / len(numbers)
+    assert counted.median() == np.median(numbers) == counted.percentile(50)
+    assert counted.percentile(percent) == pytest.approx(np.percentile(numbers, percent))
