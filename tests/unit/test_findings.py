@@ -153,6 +153,8 @@ def test_the_findings_fit_one_screen(count):
     assert len(re.findall(r"^- ", findings, re.MULTILINE)) == each * count
     assert len(re.findall(r"^\*\*made", findings, re.MULTILINE)) == count
     assert slips(findings) == []
+    # Beside each other they are not higher than a screen.
+    assert (".side-by-side}" in findings) == (1 < count <= MOST_IN_FULL)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,10 @@ def too_wide(page, what: str) -> list[str]:
     return page.evaluate(f"(what) => {wide}.map((box) => box.id)", what)
 
 
+# What share of a table's room the heads of its rows take.
+WIDEST_ROW_HEAD = """Math.max(...[...document.querySelectorAll('.great-table th[scope="row"]')]
+    .map((head) => head.offsetWidth / head.closest('.great-table').clientWidth))"""
+
 # Rules of axe-core on what can differ from row to row are asked of a few rows; a chart is one picture.
 LESS_TO_CHECK = """document.querySelectorAll('svg.marks').forEach((svg) => svg.replaceChildren());
     document.querySelectorAll('.great-table tbody tr:nth-child(n+4)').forEach((row) => row.remove())"""
@@ -98,6 +102,10 @@ def test_page_is_drawn_offline(finished_study, tmp_path, width, colours, rules):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         # Every chart fits; on a desktop so does every table.
         assert too_wide(page, ".chart" if width < 760 else ".chart, .great-table") == []
+        assert page.evaluate(WIDEST_ROW_HEAD) < 0.6
+        # The findings come first: all of them on the first screen of a desktop, their heading on that of a phone.
+        end = page.locator("h1[id=sec-findings], #sec-findings > h1" if width < 760 else ".findings").bounding_box()
+        assert end["y"] + end["height"] <= 844
         assert "synthetic sample" in page.inner_text("body").lower()
         text = page.inner_text("body")
         assert "@fig" not in text
