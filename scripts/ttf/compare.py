@@ -25,6 +25,7 @@ QUANTILES = {"p05": 5, "p25": 25, "median": 50, "p75": 75, "p90": 90, "p95": 95}
 CONFIDENCES = (0.9, 0.95)
 LABEL_LENGTH = 26
 # How a reason begins that lies in the trace or its format, not in one row.
+_NO_OUTCOME = "the format has no outcome "
 OF_THE_WHOLE = ("the format", "the trace", "no job of the trace", "no GPU job is")
 
 _TRACE = {"trace": pl.String, "synthetic": pl.Boolean, "unit": pl.String}
@@ -174,8 +175,16 @@ def worth_comparing(rows: Sequence[dict]) -> list[dict]:
 
 
 def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """(trace, reason) of the blanks in a table, each once, in its order."""
-    return list(dict.fromkeys(table.filter(pl.col("reason").is_not_null()).select("trace", "reason").iter_rows()))
+    """(trace, reason) of the blanks in a table, each once, in its order; outcomes that a format lacks as one reason."""
+    told = table.filter(pl.col("reason").is_not_null()).select("trace", "reason").unique(maintain_order=True).rows()
+    absent: dict[str, list[str]] = {}
+    for trace, reason in told:
+        if reason.startswith(_NO_OUTCOME):
+            absent.setdefault(trace, []).append(reason.removeprefix(_NO_OUTCOME))
+    together = {trace: f"{_NO_OUTCOME}{' or '.join(outcomes)}" for trace, outcomes in absent.items()}
+    return list(
+        dict.fromkeys((trace, together[trace] if reason.startswith(_NO_OUTCOME) else reason) for trace, reason in told)
+    )
 
 
 def metrics_of(
@@ -255,7 +264,7 @@ def _untold(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | None:
         return None
     if subject.outcomes is None:
         return f"no GPU job is {outcome}, and the format does not say whether it could tell"
-    return None if outcome in subject.outcomes else f"the format has no outcome {outcome}"
+    return None if outcome in subject.outcomes else f"{_NO_OUTCOME}{outcome}"
 
 
 def _run_times(subject: Subject, jobs: pl.DataFrame, reason: str | None) -> list[dict]:

@@ -16,7 +16,7 @@ from study_runs import pods, write_pods
 from ttf import compare
 from ttf.charts.compare import BUILDERS
 from ttf.charts.theme import PAGE_WIDTH
-from ttf.compare import Subject
+from ttf.compare import Subject, reasons
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
 from ttf.report import source
@@ -381,6 +381,12 @@ def test_at_most_eight_traces_are_drawn(studies):
         drawn = build(studies["nine"])
         assert len({row["trace"] for rows in drawn.datasets.values() for row in rows}) == 8, name
         assert "The first 8 traces of the study; 1 other in the table only." in drawn.caption
+
+
+def test_outcomes_that_a_format_lacks_are_one_reason():
+    told = [f"the format has no outcome {outcome}" for outcome in ("running", "waiting", "waiting")]
+    table = pl.DataFrame({"trace": ["a"] * 4, "reason": [*told, "no GPU time was seen"]})
+    assert reasons(table) == [("a", "the format has no outcome running or waiting"), ("a", "no GPU time was seen")]
 
 
 def test_a_chart_says_what_a_format_can_not_tell(studies):

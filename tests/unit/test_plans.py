@@ -184,6 +184,7 @@ def test_assumptions_name_where_they_are_from() -> None:
     assert rows["failure rate"]["source"] == "state"
     assert rows["failure rate"]["n"] == 40
     assert rows["queue"]["source"] == "the trace, median" and rows["queue, mean"]["amount"] == 33
+    assert rows["queue, mean"]["source"] == "the trace, mean"
     assert rows["size of the run"]["unit"] == "GPUs"
     unknown = assumptions(rates_of(NodeRate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8)
     blank = unknown.filter(assumption="failure rate").row(0, named=True)

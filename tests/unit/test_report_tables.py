@@ -55,6 +55,26 @@ def test_an_interval_of_one_unit_names_it_once():
     assert words.interval(None, None, None) is None
 
 
+def test_shares_waits_and_sizes_in_a_sentence():
+    assert [words.part(share).replace("\u00a0", " ") for share in (0, 1, 0.9996, 0.125)] == [
+        "none",
+        "all",
+        "100.0 %",
+        "12.5 %",
+    ]
+    assert [words.wait(seconds).replace("\u00a0", " ") for seconds in (0, 90)] == ["not at all", "at most 1.50 min"]
+    assert [words.grouped(text) for text in ("51200", "9.766", "V100")] == ["51,200", "9.766", "V100"]
+
+
+def test_a_relation_is_not_broken_in_a_cell():
+    shown = html_table(
+        FRAME.select("share", text=pl.lit("0.18 [0.14, 0.21], p < 0.0001")),
+        {"share": ("Share", words.share), "text": ("Text", None)},
+        "t",
+    )
+    assert "p\u00a0&lt;\u00a00.0001" in shown
+
+
 def test_an_interval_of_times_has_the_unit_of_its_estimate():
     assert words.until(145_000, 173_000, 158_000).replace("\u00a0", " ") == "40.3 h to 48.1 h"
     assert words.until(145_000, 173_000).replace("\u00a0", " ") == "40.3 h to 48.1 h"

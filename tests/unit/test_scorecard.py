@@ -285,14 +285,14 @@ def test_on_the_edge_of_the_tolerance_it_is_reproduced():
 def test_beyond_it_differs_and_says_by_how_much():
     row = judged(published=12.0)
     assert row["verdict"] == "differs"
-    assert row["note"] == "by -1.95; tolerance 0.1: printed so"
+    assert row["note"] == "by −1.95; tolerance 0.1: printed so"
 
 
 def test_a_suspect_claim_stays_suspect_and_says_what_was_found():
     assert judged(suspect="a slip")["note"] == "a slip; the data agree with it all the same"
     row = judged(suspect="a slip", published=12.0)
     assert row["verdict"] == "suspect in the source"
-    assert row["note"].startswith("a slip; what was computed differs by -1.95")
+    assert row["note"].startswith("a slip; what was computed differs by −1.95")
 
 
 def test_a_trace_that_is_not_in_the_study_is_not_run_and_nothing_is_computed():

@@ -83,6 +83,15 @@ def test_all_are_counted_and_the_first_shown(tmp_path, count):
     assert shown.count(DIFFERS) == min(counts[DIFFERS], MOST_ROWS)
 
 
+def test_numbers_have_their_units_and_no_column_is_blank(tmp_path):
+    scored = findings([DIFFERS, REPRODUCED]).with_columns(published=-1.5, unit=pl.Series(["h", "share"]))
+    tables = tables_of(section(tmp_path, scored))
+    assert ">−1.5\u00a0h<" in tables["differs"] and ">−1.5<" in tables["reproduced"]
+    assert [">n<" in tables[name] for name in ("differs", "reproduced")] == [True, True]
+    without = tables_of(section(tmp_path, scored.with_columns(n=pl.lit(None, pl.Int64))))
+    assert [">n<" in without[name] for name in ("differs", "reproduced")] == [False, False]
+
+
 def test_none_that_could_be_computed(tmp_path):
     text = section(tmp_path, findings([NOT_RUN] * 300))
     assert "None of the published findings could be computed here." in text

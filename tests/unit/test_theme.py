@@ -5,7 +5,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from ttf.charts.theme import CATEGORY_COLOURS, DARK_PAGE, INK, ON_DARK, ORDER_COLOURS, OUTCOME_COLOURS, dark_style
+from ttf.charts.theme import (
+    CATEGORY_COLOURS,
+    DARK_PAGE,
+    INK,
+    ON_COLOUR,
+    ON_DARK,
+    ORDER_COLOURS,
+    OUTCOME_COLOURS,
+    dark_style,
+)
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -30,6 +39,9 @@ def test_what_is_drawn_stands_out_from_a_dark_page(colour):
 def test_words_are_read_on_both_pages():
     assert contrast(INK, "#FFFFFF") >= 7
     assert contrast(ON_DARK[INK], DARK_PAGE) >= 7
+    # A text on a bar does not turn white with the page.
+    assert ON_COLOUR not in ON_DARK
+    assert min(contrast(ON_COLOUR, colour) for colour in OUTCOME_COLOURS.values()) >= 4.5
 
 
 def test_colours_stay_apart_on_a_dark_page():

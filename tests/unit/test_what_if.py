@@ -172,6 +172,7 @@ def test_chart_of_what_if(rows: list, title: str) -> None:
     drawn = what_if_chart(what_if(made(*rows), [60, 300]), Study("pod"))
     drawn.spec(validate=True)
     assert drawn.title.startswith(title)
+    assert "0 of them" not in drawn.caption
 
 
 def test_a_chart_of_nothing_says_why() -> None:

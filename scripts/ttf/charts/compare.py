@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.charts.figure import Figure, chart_of, log_domain, log_ticks, nothing_to_draw, percent_axis
 from ttf.charts.text import HOUR_S, duration, hours, labels, listed, percent
-from ttf.charts.theme import ACCENT, FAINT, INK, OUTCOME_COLOURS
+from ttf.charts.theme import ACCENT, FAINT, ON_COLOUR, OUTCOME_COLOURS
 from ttf.charts.trace_rows import (
     Layers,
     Traces,
@@ -91,7 +91,7 @@ def outcomes(tables: Tables) -> Figure:
             alt.Tooltip("timed:Q", title="with known GPU time", format=","),
         ],
     )
-    texts = base.mark_text(fontSize=10.5, color=INK).encode(x="middle:Q", text="text:N")
+    texts = base.mark_text(fontSize=10.5, color=ON_COLOUR).encode(x="middle:Q", text="text:N")
     chart = (
         (bars + texts)
         .properties(width=225, height=alt.Step(38))

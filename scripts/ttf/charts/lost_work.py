@@ -14,6 +14,7 @@ _INFRA, _OTHER = "runs that ended in an infra failure", "other failed runs"
 _PROXIED = "failed runs"
 _HOURS = ",.6~g"
 _FAILED_COLOURS = (OUTCOME_COLOURS["failure"], "#E8A87C")
+_WHAT_IF_WIDTH = 470
 _SAVED, _COST, _NET = "saved", "cost of the trials", "net"
 
 
@@ -225,36 +226,26 @@ def what_if_chart(what_if: pl.DataFrame, study: Study) -> Figure:
         alt.Tooltip("affected:Q", title=f"{study.units} that it would have caught", format=","),
         alt.Tooltip("n:Q", title=f"of {study.units}", format=","),
     ]
-    ends = [abs(row["hours"]) for row in rows]
-    low = min(row["hours"] for row in rows)
-    high = max(row["hours"] for row in rows)
-    room = 0.22 * max(high - low, max(ends))
     hours = alt.X(
         "hours:Q",
         title="GPU hours",
-        scale=alt.Scale(domain=[low - (room if low < 0 else 0), high + room], nice=False),
         axis=alt.Axis(format=_HOURS, tickCount=7),
     )
     bars = chart_of("parts").mark_bar(height=15).encode(x=hours, y=scenario, color=colour, tooltip=tooltip)
     base = chart_of("nets").encode(x=hours, y=scenario, tooltip=tooltip)
     dots = base.mark_point(filled=True, size=60, shape="diamond", opacity=1).encode(color=colour)
-    right = base.transform_filter("datum.hours >= 0").mark_text(align="left", fontSize=10.5, color=INK)
-    left = base.transform_filter("datum.hours < 0").mark_text(align="right", fontSize=10.5, color=INK)
-    texts = [
-        right.encode(x=alt.X("end:Q"), text="label:N"),
-        left.encode(x=alt.X("end:Q"), text="label:N"),
-    ]
-    gap = 0.02 * (high - low + room)
-    for net, saved, cost in zip(nets, rows[::2], rows[1::2], strict=True):
-        net["end"] = saved["hours"] + gap if net["hours"] >= 0 else cost["hours"] - gap
+    # Beside the plot, where a number meets neither a bar nor a name, however narrow the page.
+    texts = base.mark_text(align="left", fontSize=10.5, color=INK).encode(
+        x=alt.value(_WHAT_IF_WIDTH + 8), text="label:N"
+    )
     zero = chart_of("zero").mark_rule(color=FAINT).encode(x="hours:Q")
     best = max(nets, key=lambda net: net["hours"])
     return figure(
-        alt.layer(bars, zero, dots, *texts).properties(width=470, height=alt.Step(30)),
+        alt.layer(bars, zero, dots, texts).properties(width=_WHAT_IF_WIDTH, height=alt.Step(30)),
         {"parts": rows, "nets": nets, "zero": [{"hours": 0}]},
         study,
         title=_what_if_title(best, known),
-        subtitle="GPU hours saved, what the trials would have cost, and the net of both (diamond).",
+        subtitle="GPU hours saved, what the trials would have cost, and the net of both (diamond, and at the right).",
         caption=_what_if_caption(known, study),
         alt_text=f"Bars of GPU hours saved and spent for {listed(order)}. {_what_if_title(best, known)}.",
     )
@@ -291,8 +282,11 @@ def _what_if_caption(known: pl.DataFrame, study: Study) -> str:
     retries = known.filter(pl.col("scenario") == NO_RETRY)
     if retries.height:
         row = retries.row(0, named=True)
-        caption.append(
-            f"Retries: {count(row['n'], study.unit)} with a failed run; {row['given_up']:,} of them succeeded later, "
-            "and would not have: their GPU time is not counted as saved."
-        )
+        later = "none of them succeeded later."
+        if row["given_up"]:
+            later = (
+                f"{row['given_up']:,} of them succeeded later, and would not have: their GPU time is not counted as "
+                "saved."
+            )
+        caption.append(f"Retries: {count(row['n'], study.unit)} with a failed run; {later}")
     return " ".join(caption)

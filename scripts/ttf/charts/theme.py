@@ -20,6 +20,8 @@ CATEGORY_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000
 ORDER_COLOURS = ("#440154", "#443983", "#31688E", "#21918C", "#35B779", "#B5A800")
 INK = "#222222"
 FAINT = "#666666"
+# A text on a coloured bar, on a dark page too.
+ON_COLOUR = "#111111"
 ACCENT = "#0072B2"
 
 # What stands for a colour of the charts on a dark page, whose background is DARK_PAGE: the drawing stays the same, so

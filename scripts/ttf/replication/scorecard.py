@@ -196,7 +196,8 @@ def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
     agrees = abs(gap) <= claim["tolerance"] or math.isclose(abs(gap), claim["tolerance"], rel_tol=1e-9)
     if "bound" in claim:
         agrees = gap > 0 if claim["bound"] == "above" else gap < 0
-    found = claim["why"] if agrees else f"by {gap:+.4g}; tolerance {claim['tolerance']:g}: {claim['why']}"
+    off = f"{gap:+.4g}".replace("-", "−")
+    found = claim["why"] if agrees else f"by {off}; tolerance {claim['tolerance']:g}: {claim['why']}"
     if "suspect" in claim:
         said = "the data agree with it all the same" if agrees else f"what was computed differs {found}"
         return {"computed": computed, "n": n, "verdict": SUSPECT, "note": f"{claim['suspect']}; {said}"}

@@ -20,6 +20,8 @@ _SAID = {
     cards.SUSPECT: ("has a source that is itself in doubt", "have a source that is itself in doubt"),
     cards.REPRODUCED: ("is reproduced", "are reproduced"),
 }
+# What stands without a unit: a share is one of 1.
+_NO_UNIT = ("share", "r", "p")
 _FILES = {"implied": "implied_n.csv"}
 
 
@@ -67,7 +69,7 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
     tables["sources"] = html_table(by_source, columns, "table-sources", longest=LONGEST_NOTE)
     computed = scored.filter(pl.col("computed").is_not_null())
     computed = computed.with_columns(
-        published_words=_numbers(computed["published"]), computed_words=_numbers(computed["computed"])
+        **{f"{name}_words": _numbers(computed[name], computed["unit"]) for name in ("published", "computed")}
     )
     columns = {
         "statement": ("Finding", None),
@@ -75,7 +77,6 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
         "published_words": ("Published", str),
         "computed_words": ("Computed", str),
         "n": ("n", words.count),
-        "unit": ("Unit", None),
         "evidence": ("Evidence", None),
         "verdict": ("Verdict", None),
         "note": ("Note", None),
@@ -87,7 +88,9 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
     ):
         rows[name] = chosen.height
         if chosen.height:
-            shown = {column: told for column, told in columns.items() if name == "differs" or column != "verdict"}
+            left_out = {"verdict"} if name == "reproduced" else set()
+            left_out |= {"n"} if chosen["n"].null_count() == chosen.height else set()
+            shown = {column: told for column, told in columns.items() if column not in left_out}
             tables[name] = html_table(
                 chosen.head(MOST_ROWS), shown, f"table-{name}", group="source", longest=LONGEST_NOTE
             )
@@ -118,9 +121,11 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
     return tables, rows
 
 
-def _numbers(values: pl.Series) -> pl.Series:
-    """Whole numbers whole, others to five significant digits, about as many as findings are printed with."""
+def _numbers(values: pl.Series, units: pl.Series) -> pl.Series:
+    """Whole numbers whole, others to five significant digits, about as many as findings are printed with; units."""
     texts = [
-        words.count(round(value)) if value == round(value) and abs(value) >= 1 else f"{value:,.5g}" for value in values
+        (words.count(round(value)) if value == round(value) and abs(value) >= 1 else f"{value:,.5g}".replace("-", "−"))
+        + ("" if unit in _NO_UNIT else f"{words.NO_BREAK}{unit}")
+        for value, unit in zip(values, units, strict=True)
     ]
     return pl.Series(texts, dtype=pl.String)

@@ -72,6 +72,8 @@ def environment(templates: Path) -> jinja2.Environment:
         "until": words.until,
         "plural": words.plural,
         "p_value": words.p_value,
+        "part": words.part,
+        "wait": words.wait,
         "typst_strings": words.typst_strings,
     }
     return jinja
@@ -105,7 +107,7 @@ def trace_source(
         return table_block(f"tbl-{trace.id}-{name}", html, caption, trace.file_of(name)) if html else ""
 
     def value_of(feature: str, value: str) -> str:
-        return words.label(value + FEATURE_UNITS.get(feature, ""))
+        return words.label(words.grouped(value) + FEATURE_UNITS.get(feature, ""))
 
     return jinja.get_template("trace.qmd").render(
         trace=trace,

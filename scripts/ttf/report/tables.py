@@ -110,7 +110,7 @@ def _unit(text: str) -> str:
 
 def _text(value: object, longest: int) -> str:
     # Great Tables escapes what HTML would read; a line break would let a cell leave its line of the raw block.
-    return BLANK if value is None else " ".join(words.shorten(str(value), longest).splitlines())
+    return BLANK if value is None else words.unbroken(" ".join(words.shorten(str(value), longest).splitlines()))
 
 
 def _number(text: str | None) -> str:

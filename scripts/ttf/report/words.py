@@ -56,6 +56,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace("-", "−")
 
 
+def grouped(text: str) -> str:
+    """A number in a text with its thousands separated, any other text as it is: 51,200; V100."""
+    return f"{int(text):,}" if re.fullmatch(r"\d+", text, re.ASCII) else text
+
+
 def unbroken(text: str) -> str:
     """Text in which no line ends between a sign of equality and a number, or between a number and its unit."""
     return _UNBROKEN.sub(NO_BREAK, text)
@@ -84,6 +89,11 @@ def share(value: float) -> str:
     return f"{percent:.1f}{NO_BREAK}%"
 
 
+def part(value: float) -> str:
+    """A share of things in a sentence: none, all, 22.9 %."""
+    return "none" if value == 0 else "all" if value == 1 else share(value)
+
+
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "days": 86_400, "years": 31_557_600}
 
 
@@ -96,6 +106,11 @@ def duration(seconds: float) -> str:
         if abs(seconds) < until:
             return in_unit(unit)(seconds)
     return in_unit("years")(seconds)
+
+
+def wait(seconds: float) -> str:
+    """How long a share of the jobs waited, after the verb: not at all, at most 3.65 min."""
+    return "not at all" if seconds == 0 else f"at most {duration(seconds)}"
 
 
 def in_unit(unit: str) -> Callable[[float], str]:

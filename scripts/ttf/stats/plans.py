@@ -153,7 +153,7 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
         ("checkpoint write", habit.write_s, "s", None, configured),
         ("start-up", habit.restart_s, "s", None, configured),
         ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
-        ("queue, mean", queue.get("mean_s"), "s", queue.get("n"), queue["source"]),
+        ("queue, mean", queue.get("mean_s"), "s", queue.get("n"), "the trace, mean"),
     ]
     frame = [dict(zip(ASSUMPTION_SCHEMA, row, strict=False)) for row in rows if row[1] is not None or "rate" in row[0]]
     for row in frame:
