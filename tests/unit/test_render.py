@@ -1,10 +1,12 @@
 """The page from its source: by Quarto where it is on the PATH, else by Pandoc; a reference to nothing is an error."""
 
 import html
+import json
 import os
 from pathlib import Path
 
 import pytest
+import typst
 import yaml
 from ttf.errors import StudyError
 from ttf.report import words
@@ -194,3 +196,24 @@ def test_no_pdf_where_a_reference_or_a_chart_is_missing(printed, tmp_path):
     with pytest.raises(StudyError, match="share"):
         printed(chart_block("b", {"caption": "A.", "alt": "B."}, "figures/a/share.svg"))
     assert not list(tmp_path.glob("report.*"))
+
+
+def test_the_name_of_a_group_stands_above_its_rows_on_each_page_of_the_pdf(tmp_path):
+    # Tables of three groups that begin at different heights; each name and each row tells its page.
+    told = '#context [#metadata(("{}", {}, here().page())) <told>]'
+    groups = [
+        f"table.cell(colspan: 2)[{told.format(f'name{group}', '#at')}],"
+        + "".join(f"[{told.format(f'row{group}', '#at')}], [1]," for _ in range(12))
+        for group in range(3)
+    ]
+    table = f"#table(columns: 2, table.header([A], [B]), {''.join(groups)})".replace("#at", "at")
+    source = tmp_path / "tables.typ"
+    source.write_text(f"""{(REPORT / "pdf.typ").read_text()}
+#for at in range(12) [#pagebreak() #v(400pt + at * 5pt) {table}]""")
+    found = json.loads(typst.query(str(source), "<told>", field="value", ignore_system_fonts=True))
+    pages = {(what, at): {page for name, where, page in found if (name, where) == (what, at)} for what, at, _ in found}
+    assert len(pages) == 12 * 6
+    assert any(len(of_rows) > 1 for of_rows in pages.values())
+    for (what, at), of_rows in pages.items():
+        if what.startswith("row"):
+            assert pages[what.replace("row", "name"), at] == of_rows, (what, at)
