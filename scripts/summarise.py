@@ -2,11 +2,6 @@
 
 from ttf.entry import run_rule
 
-OF_JOBS = (
-    *("user", "outcome", "gpu_milli", "runtime_from", "negative_queue"),
-    *("submit_s", "start_s", "queue_s", "runtime_s", "trace_end_s"),
-)
-
 
 def main(snakemake):
     import json
@@ -18,14 +13,14 @@ def main(snakemake):
     from ttf.numbers.analyses import NUMBERS
     from ttf.numbers.metrics import Metrics
     from ttf.numbers.quality import of_quality
-    from ttf.tables import Tables, read_columns
+    from ttf.tables import Tables
 
     tables = Tables(dict(snakemake.input.items()))
     metrics = Metrics()
     of_jobs.of_rows(metrics, tables["account"])
     of_quality(metrics, tables["anomalies"], tables["statistics"], tables["validation"])
     if "jobs" in dict(snakemake.input.items()):
-        jobs = read_columns(snakemake.input.jobs, OF_JOBS)
+        jobs = pl.scan_parquet(snakemake.input.jobs)
         of_jobs.of_jobs(metrics, jobs, pl.read_parquet(snakemake.input.nodes))
         of_jobs.of_agreement(metrics, tables["agreement"])
         of_jobs.of_outcomes(metrics, tables["outcomes"])

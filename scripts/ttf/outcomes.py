@@ -1,8 +1,11 @@
 """Jobs by outcome: how many, how long, how much GPU time."""
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from ttf.jobs import OUTCOMES, gpu_seconds_milli, observed_s
+from ttf.stats.counts import Counted, Rows, code, counts
 
 # Which outcomes go into which file of split_outcomes.
 SPLIT = {
@@ -31,61 +34,66 @@ def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
     return {name: jobs.filter(pl.col("outcome").is_in(outcomes)) for name, outcomes in SPLIT.items()}
 
 
-def outcome_table(jobs: pl.DataFrame) -> pl.DataFrame:
+def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None) -> pl.DataFrame:
     """One row per outcome that occurs (success and failure always), in the order of OUTCOMES.
 
+    times_of: `observed_times` of the jobs, where they are at hand.
     GPU time is in GPU hours. n counts the jobs with a known time, from which the mean, median and 90th percentile
     (linear between ranks) of run time come; for running jobs that is the time observed so far.
     """
-    jobs = jobs.select("outcome", observed_s=observed_s(), gpu=gpu_seconds_milli())
-    gpu_all = jobs["gpu"].sum()
+    summed = jobs.lazy().group_by("outcome").agg(jobs=pl.len(), gpu=gpu_seconds_milli().sum())
+    found = {outcome: rest for outcome, *rest in summed.collect(engine="streaming").iter_rows()}
+    jobs_all, gpu_all = (sum(values) for values in zip((0, 0), *found.values(), strict=True))
+    times_of = times_of or observed_times(jobs)
     rows = []
     for outcome in OUTCOMES:
-        group = jobs.filter(pl.col("outcome") == outcome)
-        times = group["observed_s"].drop_nulls()
-        if not group.height and outcome not in ("success", "failure"):
+        count, gpu = found.get(outcome, (0, 0))
+        times = times_of[outcome]
+        if not count and outcome not in ("success", "failure"):
             continue
-        gpu = group["gpu"].sum()
         reasons = []
-        if not group.height:
+        if not count:
             reasons.append("no job has this outcome")
         elif outcome == "waiting":
             reasons.append("has not started, so it has no run time")
-        elif not times.len():
+        elif not times.size:
             reasons.append("no job of this outcome has a known run time")
         if not gpu_all:
             reasons.append("no GPU time was seen")
         rows.append(
             {
                 "outcome": outcome,
-                "jobs": group.height,
-                "jobs_share": group.height / jobs.height if jobs.height else None,
+                "jobs": count,
+                "jobs_share": count / jobs_all if jobs_all else None,
                 "gpu_hours": gpu / 3_600_000,
                 "gpu_hours_share": gpu / gpu_all if gpu_all else None,
-                "runtime_mean_s": times.sum() / times.len() if times.len() else None,
-                "runtime_median_s": times.median(),
-                "runtime_p90_s": times.quantile(0.9, "linear"),
-                "n": times.len(),
+                "runtime_mean_s": times.mean() if times.size else None,
+                "runtime_median_s": times.median() if times.size else None,
+                "runtime_p90_s": times.percentile(90) if times.size else None,
+                "n": times.size,
                 "reason": "; ".join(reasons) or None,
             }
         )
     return pl.DataFrame(rows, schema=OUTCOME_COLUMNS)
 
 
-def runtime_quantiles(jobs: pl.DataFrame, steps: int = 200) -> pl.DataFrame:
+def observed_times(jobs: Rows) -> dict[str, Counted]:
+    """How long the jobs of each outcome have been seen to run (`ttf.jobs.observed_s`), where that is known."""
+    found = counts(jobs, outcome=code("outcome", OUTCOMES), time=observed_s())
+    return {outcome: Counted.of(found.filter(outcome=place), "time") for place, outcome in enumerate(OUTCOMES)}
+
+
+def runtime_quantiles(times_of: Mapping[str, Counted], steps: int = 200) -> pl.DataFrame:
     """The distribution of run time by outcome: `steps` + 1 quantiles (nearest rank) of each outcome with run times.
 
-    Columns: outcome, n, share (of the outcome's jobs that ran at most so long), runtime_s.
+    times_of: of `observed_times`. Columns: outcome, n, share (of the outcome's jobs that ran at most so long),
+    runtime_s.
     """
-    jobs = jobs.select("outcome", observed_s=observed_s()).drop_nulls()
-    rows = []
-    for outcome in OUTCOMES:
-        times = jobs.filter(pl.col("outcome") == outcome)["observed_s"].sort()
-        last = times.len() - 1
-        rows += [
-            (outcome, times.len(), step / steps, times[(last * step + steps // 2) // steps])
-            for step in range(steps + 1)
-            if times.len()
-        ]
+    rows = [
+        (outcome, times.size, step / steps, times.at(((times.size - 1) * step + steps // 2) // steps))
+        for outcome, times in times_of.items()
+        for step in range(steps + 1)
+        if times.size
+    ]
     schema = {"outcome": pl.String, "n": pl.Int64, "share": pl.Float64, "runtime_s": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")

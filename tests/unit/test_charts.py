@@ -18,7 +18,7 @@ from ttf.charts.text import count, duration, labels, listed, percent, significan
 from ttf.charts.theme import OUTCOME_COLOURS, PAGE_WIDTH
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.lives import lives_of_jobs, strata_in
-from ttf.outcomes import outcome_table, runtime_quantiles
+from ttf.outcomes import observed_times, outcome_table, runtime_quantiles
 from ttf.stats.correlation import correlations
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.run_times import runtime_by_group
@@ -95,7 +95,7 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
     curves, summary = survival_tables(lives, "failure", strata)
     return {
         "outcomes": outcome_table(jobs),
-        "quantiles": runtime_quantiles(jobs),
+        "quantiles": runtime_quantiles(observed_times(jobs)),
         "failure_share": failure_share(jobs),
         "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
         "correlations": correlations(jobs, CUTOFFS),

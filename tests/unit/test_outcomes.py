@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s
-from ttf.outcomes import OUTCOME_COLUMNS, outcome_table, runtime_quantiles, split_outcomes
+from ttf.outcomes import OUTCOME_COLUMNS, observed_times, outcome_table, runtime_quantiles, split_outcomes
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -77,7 +77,7 @@ def test_no_jobs():
         ("success", 0, None),
         ("failure", 0, None),
     ]
-    assert runtime_quantiles(DOZEN.clear()).is_empty()
+    assert runtime_quantiles(observed_times(DOZEN.clear())).is_empty()
 
 
 def test_blank_figures_have_a_reason():
@@ -111,7 +111,7 @@ def test_observed():
 
 
 def test_quantiles_are_run_times_that_occur():
-    table = runtime_quantiles(DOZEN, steps=4)
+    table = runtime_quantiles(observed_times(DOZEN), steps=4)
     assert table.filter(pl.col("outcome") == "success").rows() == [
         ("success", 4, 0.0, 0),
         ("success", 4, 0.25, 60),
@@ -124,10 +124,10 @@ def test_quantiles_are_run_times_that_occur():
 
 
 def test_quantiles_of_many():
-    table = runtime_quantiles(jobs(*(("failure", 0, time, 0, 1) for time in range(1000, -1, -1))))
+    table = runtime_quantiles(observed_times(jobs(*(("failure", 0, time, 0, 1) for time in range(1000, -1, -1)))))
     assert table.height == 201
     assert table["runtime_s"].to_list() == list(range(0, 1001, 5))
 
 
 def test_all_wait_no_quantiles():
-    assert runtime_quantiles(DOZEN.tail(2)).is_empty()
+    assert runtime_quantiles(observed_times(DOZEN.tail(2))).is_empty()

@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.jobs import OUTCOMES, observed_s
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics
+from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
 from ttf.stats.shares import wilson_interval
 
@@ -15,31 +16,39 @@ def of_rows(metrics: Metrics, account: pl.DataFrame) -> None:
         metrics.put(f"data.{name}", int(account[name].sum()), "rows", source)
 
 
-def of_jobs(metrics: Metrics, jobs: pl.DataFrame, nodes: pl.DataFrame) -> None:
+def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
     """Jobs, users, nodes, GPUs, and the time from the first submission to the trace's end."""
-    metrics.put("data.jobs", jobs.height, "jobs", "jobs.parquet")
-    first, last = jobs["submit_s"].min(), jobs["trace_end_s"].max()
-    if first is not None and last is not None:
-        metrics.put("data.span_s", last - first, "s", "jobs.parquet", jobs.height)
-    users = jobs["user"].drop_nulls().n_unique()
-    metrics.put("data.users", users or None, "users", "jobs.parquet", jobs["user"].count())
+    running = pl.when(pl.col("outcome") == "running").then(observed_s())
+    sums = {
+        "jobs": pl.len(),
+        "first": pl.col("submit_s").min(),
+        "last": pl.col("trace_end_s").max(),
+        "gpu_jobs": (pl.col("gpu_milli") > 0).sum(),
+        "seen": observed_s().count(),
+        "seen_s": observed_s().sum(),
+        "running_s": running.sum(),
+    }
+    if "runtime_from" in jobs.collect_schema():
+        sums |= {"fallback": (pl.col("runtime_from") == "task").sum(), "negative": pl.col("negative_queue").sum()}
+    found = jobs.lazy().select(**sums).collect(engine="streaming").row(0, named=True)
+    n = found["jobs"]
+    users = jobs.lazy().group_by("user").agg(jobs=pl.len()).drop_nulls().collect(engine="streaming")
+    metrics.put("data.jobs", n, "jobs", "jobs.parquet")
+    if found["first"] is not None and found["last"] is not None:
+        metrics.put("data.span_s", found["last"] - found["first"], "s", "jobs.parquet", n)
+    metrics.put("data.users", users.height or None, "users", "jobs.parquet", int(users["jobs"].sum()))
     metrics.put("data.nodes", nodes.height or None, "nodes", "nodes.parquet")
     metrics.put("data.gpus", int(nodes["gpu_count"].sum()) or None, "GPUs", "nodes.parquet", nodes.height)
-    gpu_jobs = int((jobs["gpu_milli"].fill_null(0) > 0).sum())
-    metrics.put("data.gpu_jobs", gpu_jobs, "jobs", "jobs.parquet", jobs.height)
-    if "runtime_from" in jobs.columns:
-        fallback = int((jobs["runtime_from"] == "task").sum())
-        metrics.put("data.runtime_from_task", fallback, "jobs", "jobs.parquet", jobs.height)
-        negative = int(jobs["negative_queue"].sum())
-        metrics.put("data.negative_queue", negative, "jobs", "jobs.parquet", jobs.height)
-    seen = jobs.select("outcome", seen=observed_s()).filter(pl.col("seen").is_not_null())
-    running = seen.filter(pl.col("outcome") == "running")
-    if total := seen["seen"].sum():
-        metrics.put("data.running_time_share", running["seen"].sum() / total, "share", "jobs.parquet", seen.height)
-    queue = jobs["queue_s"].drop_nulls()
-    if queue.len():
-        metrics.put("queue.median", queue.median(), "s", "jobs.parquet", queue.len())
-        metrics.put("queue.p90", queue.quantile(0.9, "linear"), "s", "jobs.parquet", queue.len())
+    metrics.put("data.gpu_jobs", found["gpu_jobs"], "jobs", "jobs.parquet", n)
+    if "fallback" in found:
+        metrics.put("data.runtime_from_task", found["fallback"], "jobs", "jobs.parquet", n)
+        metrics.put("data.negative_queue", found["negative"], "jobs", "jobs.parquet", n)
+    if total := found["seen_s"]:
+        metrics.put("data.running_time_share", found["running_s"] / total, "share", "jobs.parquet", found["seen"])
+    queue = Counted.of(counts(jobs, queue_s=pl.col("queue_s")), "queue_s")
+    if queue.size:
+        metrics.put("queue.median", queue.median(), "s", "jobs.parquet", queue.size)
+        metrics.put("queue.p90", queue.percentile(90), "s", "jobs.parquet", queue.size)
 
 
 def of_agreement(metrics: Metrics, agreement: pl.DataFrame) -> None:
@@ -74,12 +83,12 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
         metrics.put("outcomes.failure_share_high", float(high[0]), "share", source, ended)
 
 
-def of_median_run_times(metrics: Metrics, jobs: pl.DataFrame) -> None:
+def of_median_run_times(metrics: Metrics, jobs: Rows) -> None:
     """The interval of the median run time of successes and of failures."""
     for outcome in ("success", "failure"):
-        times = jobs.filter(pl.col("outcome") == outcome)["runtime_s"].drop_nulls().sort()
-        for end, value in zip(("low", "high"), median_interval(times.to_numpy()), strict=True):
-            metrics.put(f"outcomes.{outcome}.runtime_median_{end}_s", value, "s", "jobs.parquet", times.len())
+        times = Counted.of(counts(jobs.filter(pl.col("outcome") == outcome), time=pl.col("runtime_s")), "time")
+        for end, value in zip(("low", "high"), median_interval(times.size, times.at), strict=True):
+            metrics.put(f"outcomes.{outcome}.runtime_median_{end}_s", value, "s", "jobs.parquet", times.size)
 
 
 def of_failure_share(metrics: Metrics, shares: pl.DataFrame) -> None:

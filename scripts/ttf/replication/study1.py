@@ -299,7 +299,7 @@ def _means(jobs: pl.DataFrame, runtime_by_group: pl.DataFrame, mttf: pl.DataFram
 def _median(jobs: pl.DataFrame, mean: dict, units: str) -> dict:
     chosen = (pl.col("outcome") == "success") & (pl.col("gpu_type") == mean["value"]) & (pl.col("runtime_s") >= 0)
     times = jobs.filter(chosen)["runtime_s"].sort().to_numpy()
-    low, high = median_interval(times)
+    low, high = median_interval(times.size, times.__getitem__)
     row = {
         "asked_measure": "median run time (s)",
         "asked_estimate": mean["runtime_median_s"],
