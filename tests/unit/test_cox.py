@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.stats.multitest import multipletests
+from ttf.stats import cox
 from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.stats.hazard_ratios import (
     COLLINEAR,
@@ -69,6 +70,24 @@ def test_every_life_with_a_covariate_of_its_own():
     reference = PHReg(seconds, design, status=failed.astype(int), ties="efron").fit(method="newton", tol=1e-12)
     assert found.coefficients == pytest.approx(reference.params, abs=1e-9)
     assert np.sqrt(np.diag(found.covariance)) == pytest.approx(reference.bse, abs=1e-9)
+
+
+def test_lives_alike_may_come_with_their_number_and_events_in_blocks(monkeypatch):
+    seconds, failed, amount, type_ = simulated(longest=60)
+    columns = [amount.astype(float), type_ == 1]
+    found = fit(lives := Lives(seconds, failed, columns))
+    rows, number = np.unique(np.column_stack([seconds, failed, amount, type_ == 1]), axis=0, return_counts=True)
+    assert rows.shape[0] < seconds.size / 2
+    monkeypatch.setattr(cox, "EVENTS_A_BLOCK", 7)
+    alike = Lives(rows[:, 0], rows[:, 1] == 1, [rows[:, 2].astype(float), rows[:, 3] == 1], number)
+    again = fit(alike)
+    assert again.coefficients == pytest.approx(found.coefficients, rel=1e-12)
+    assert again.covariance == pytest.approx(found.covariance, rel=1e-12)
+    groups = [[0], [0, 1]]
+    assert proportionality(alike, again, groups) == pytest.approx(proportionality(lives, found, groups), rel=1e-9)
+    columns.append(columns[0] + columns[1])
+    of_rows = [rows[:, 2].astype(float), rows[:, 3] == 1, (rows[:, 2] + rows[:, 3]).astype(float)]
+    assert independent(of_rows, number) == independent(columns) == [0, 1]
 
 
 def proportionality_written_out(seconds, failed, columns, coefficients, group):

@@ -6,12 +6,13 @@ is one weighted product, as every life counts with the baseline hazard of the ti
 covariates go together.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from ttf.stats.order import first_of_each, numbered, sorted_rows
+from ttf.stats.order import distinct, first_of_each, numbered, sorted_rows
 
 MOST_STEPS = 30
 MOST_HALVINGS = 12
@@ -21,6 +22,8 @@ ENOUGH = 1e-12
 WIDEST = 50.0
 # A column of which no more than this share is left once those before it are taken out says nothing of its own.
 COLLINEAR = 1e-9
+# Events looked at together: so few that what is worked out of each stays in the processor's own memory.
+EVENTS_A_BLOCK = 1 << 14
 
 
 class NoFit(Exception):
@@ -37,38 +40,69 @@ class Fit:
 
 
 class Lives:
-    """Lives by age and by what is alike in their covariates, and where among them each event and its risk set stand.
+    """Lives by age and by what is alike in their covariates, and where among them each age of events has its risk set.
 
-    seconds: Int64 durations, failed: whether the life ended by the event; both of n lives, in any order. columns: the
-    covariates, each an array of n numbers or truths. Raises NoFit where nothing failed.
+    seconds: Int64 durations, failed: whether the life ended by the event; both of n rows, in any order. columns: the
+    covariates, each an array of n numbers or truths. number: how many lives alike a row stands for; one where it is
+    not given. Raises NoFit where nothing failed.
 
-    Lives alike in every column have one hazard: sums over lives are sums over these groups (columns: of each, `group`:
-    of each event) and, for the risk sets, over the lives of a group that are there at the same events (rows: their
-    `row_group`, how many lives, and the events' ages that they see).
+    Lives alike in every column have one hazard: sums over lives are sums over these groups (columns: of each) and, for
+    the risk sets, over the lives of a group that are there at the same events (rows: their `row_group`, how many
+    lives, and the events' ages that they see); sums over events are sums over those of a group at one age (`event_age`,
+    `event_group`, failures). By age: ties, the events there, and rank, theirs among all events, equal ones at the
+    middle of theirs, from -1/2 to 1/2.
     """
 
-    def __init__(self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray]) -> None:
+    def __init__(
+        self,
+        seconds: np.ndarray,
+        failed: np.ndarray,
+        columns: list[np.ndarray],
+        number: np.ndarray | None = None,
+    ) -> None:
         if not failed.any():
             raise NoFit("no events: every life is censored")
+        number = np.ones(seconds.size, np.int64) if number is None else number
         group, self.columns = _alike(columns)
         self.groups = int(group.max()) + 1
-        seconds, code = sorted_rows(seconds, 2 * group + failed)
-        failed, group = code % 2 == 1, code // 2
-        self.group = group[failed]
-        at = seconds[failed]
-        self.starts = first_of_each(at)
-        ages, ties = at[self.starts], np.diff(self.starts, append=at.size)
-        self.tie = np.repeat(np.arange(ages.size), ties)
-        # Efron: of d lives that end at one age, the second left a risk set of which the first had gone by 1 / d, ...
-        self.gone = (np.arange(self.group.size) - self.starts[self.tie]) / ties[self.tie]
-        (row,) = sorted_rows(np.searchsorted(ages, seconds, side="right") * self.groups + group)
-        first = first_of_each(row)
-        self.lives = np.diff(first, append=row.size)
-        self.ages_seen, self.row_group = np.divmod(row[first], self.groups)
+        ages = distinct(seconds[failed])
+        seen = np.searchsorted(ages, seconds, side="right")
+        self.ages_seen, self.row_group, self.lives = self._counted(seen, group, number)
         self.first_at_risk = np.searchsorted(self.ages_seen, np.arange(1, ages.size + 1))
-        # The rank of an event among all events, equal ones at the middle of theirs, from -1/2 to 1/2.
-        rank = self.starts[self.tie] + (ties[self.tie] - 1) / 2
-        self.rank = rank / max(self.group.size - 1, 1) - 0.5
+        # An event is the last that its life sees.
+        ending = seen[failed] - 1, group[failed], number[failed]
+        self.event_age, self.event_group, self.failures = self._counted(*ending)
+        self.first_event = first_of_each(self.event_age)
+        self.ties = np.add.reduceat(self.failures, self.first_event)
+        events = int(self.ties.sum())
+        self.rank = (np.cumsum(self.ties) - (self.ties + 1) / 2) / max(events - 1, 1) - 0.5
+
+    def _counted(self, age: np.ndarray, group: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, ...]:
+        """(age, group, lives) of each age and group that there is, in order."""
+        row, number = sorted_rows(age * self.groups + group, number)
+        first = first_of_each(row)
+        return *np.divmod(row[first], self.groups), np.add.reduceat(number, first)
+
+    def over_risk_sets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By age, a value that lives of one group share: (its sum over the risk set, its sum over the events there)."""
+        of_rows = self.lives * values[self.row_group]
+        still_there = np.cumsum(of_rows[::-1])[::-1][self.first_at_risk]
+        return still_there, self.over_events(values)
+
+    def over_events(self, values: np.ndarray) -> np.ndarray:
+        """By age, the sum over the events there of a value that lives of one group share."""
+        return np.add.reduceat(self.failures * values[self.event_group], self.first_event)
+
+    def events(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(age, how much of those that end there is gone) of each event, in order, EVENTS_A_BLOCK at a time.
+
+        Efron: of d lives that end at one age, the second left a risk set of which the first had gone by 1 / d, ...
+        """
+        until = np.cumsum(self.ties)
+        for first in range(0, int(until[-1]), EVENTS_A_BLOCK):
+            event = np.arange(first, min(first + EVENTS_A_BLOCK, int(until[-1])))
+            age = np.searchsorted(until, event, side="right")
+            yield age, (event - until[age] + self.ties[age]) / self.ties[age]
 
     def at(self, coefficients: np.ndarray) -> "State":
         return State(self, coefficients)
@@ -101,40 +135,48 @@ class State:
         self.width = highest - float(predictor.min())
         # Relative to the highest, no hazard overflows.
         self.hazard = np.exp(predictor - highest)
-        self.at_risk = self._over_risk_sets(self.hazard)
-        self.loglik = float(((predictor - highest)[lives.group] - np.log(self.at_risk)).sum())
-        # The mean of each column over the risk set of each event, weighted by hazard.
-        self.means = [self._over_risk_sets(self.hazard * column) / self.at_risk for column in lives.columns]
+        self.still_there, self.ending = lives.over_risk_sets(self.hazard)
+        self.loglik = float(lives.over_events(predictor - highest).sum())
+        for age, gone in lives.events():
+            self.loglik -= float(np.log(self._at_risk(age, gone)).sum())
 
-    def _over_risk_sets(self, values: np.ndarray) -> np.ndarray:
-        """The sum over the risk set of each event of a value that lives of one group share."""
-        lives = self.lives
-        of_rows = lives.lives * values[lives.row_group]
-        still_there = np.cumsum(of_rows[::-1])[::-1][lives.first_at_risk]
-        ending = np.add.reduceat(values[lives.group], lives.starts)
-        return still_there[lives.tie] - lives.gone * ending[lives.tie]
+    def _at_risk(self, age: np.ndarray, gone: np.ndarray) -> np.ndarray:
+        return self.still_there[age] - gone * self.ending[age]
 
-    def score(self, weight: np.ndarray | float = 1.0) -> np.ndarray:
-        """The sum of the events' (Schoenfeld) residuals, each times its weight."""
-        each = zip(self.lives.columns, self.means, strict=True)
-        return np.array([(weight * (column[self.lives.group] - mean)).sum() for column, mean in each])
+    def derivatives(self, weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """(score, information), each event with the weight of its age, or with 1.
 
-    def information(self, weight: np.ndarray | float = 1.0) -> np.ndarray:
-        """The sum over events of the covariance of the columns in the risk set, each times its weight."""
-        lives = self.lives
-        share = weight / self.at_risk
-        by_age = np.concatenate(([0.0], np.cumsum(np.add.reduceat(share, lives.starts))))
+        score: the sum of the (Schoenfeld) residuals, by column. information: the sum of the covariance of the columns
+        in the risk set.
+        """
+        lives, size = self.lives, len(self.lives.columns)
+        weight = np.ones(lives.ties.size) if weight is None else weight
+        of_columns = [lives.over_risk_sets(self.hazard * column) for column in lives.columns]
+        score = np.array([(weight * lives.over_events(column)).sum() for column in lives.columns])
+        matrix = np.zeros((size, size))
+        # The baseline hazard of each age, of all that are at risk there and of what had gone of those that end.
+        baseline, of_gone = np.zeros(lives.ties.size), np.zeros(lives.ties.size)
+        for age, gone in lives.events():
+            at_risk, of_each = self._at_risk(age, gone), weight[age]
+            first = first_of_each(age)
+            baseline[age[first]] += np.add.reduceat(of_each / at_risk, first)
+            of_gone[age[first]] += np.add.reduceat(of_each / at_risk * gone, first)
+            # The mean of each column over the risk set of each event, weighted by hazard.
+            means = [(still_there[age] - gone * ending[age]) / at_risk for still_there, ending in of_columns]
+            for a in range(size):
+                mean = of_each * means[a]
+                score[a] -= mean.sum()
+                for b in range(a, size):
+                    matrix[a, b] -= (mean * means[b]).sum()
+        by_age = np.concatenate(([0.0], np.cumsum(baseline)))
         passed = np.bincount(lives.row_group, lives.lives * by_age[lives.ages_seen], lives.groups)
-        not_passed = np.add.reduceat(share * lives.gone, lives.starts)[lives.tie]
-        passed -= np.bincount(lives.group, not_passed, lives.groups)
+        passed -= np.bincount(lives.event_group, lives.failures * of_gone[lives.event_age], lives.groups)
         passed *= self.hazard
-        size = len(lives.columns)
-        matrix = np.empty((size, size))
         for a in range(size):
-            column, mean = passed * lives.columns[a], weight * self.means[a]
             for b in range(a, size):
-                matrix[a, b] = matrix[b, a] = (column * lives.columns[b]).sum() - (mean * self.means[b]).sum()
-        return matrix
+                matrix[a, b] += (passed * lives.columns[a] * lives.columns[b]).sum()
+                matrix[b, a] = matrix[a, b]
+        return score, matrix
 
 
 def fit(lives: Lives) -> Fit:
@@ -146,7 +188,7 @@ def fit(lives: Lives) -> Fit:
     state = lives.at(np.zeros(len(lives.columns)))
     coefficients = np.zeros(len(lives.columns))
     for _ in range(MOST_STEPS):
-        information, score = state.information(), state.score()
+        score, information = state.derivatives()
         try:
             covariance = np.linalg.inv(information)
         except np.linalg.LinAlgError:
@@ -158,7 +200,7 @@ def fit(lives: Lives) -> Fit:
         if abs(gain) <= ENOUGH * max(1.0, abs(state.loglik)):
             # What the likelihood can no longer tell, one more step still puts right.
             state = lives.at(coefficients + step)
-            return Fit(coefficients + step, np.linalg.inv(state.information()), state.loglik)
+            return Fit(coefficients + step, np.linalg.inv(state.derivatives()[1]), state.loglik)
         for halving in range(MOST_HALVINGS):
             proposed = coefficients + step / 2**halving
             further = lives.at(proposed)
@@ -182,9 +224,8 @@ def proportionality(lives: Lives, found: Fit, groups: list[list[int]]) -> list[f
     proportional hazards it has as many degrees of freedom as the group has columns.
     """
     state = lives.at(found.coefficients)
-    score = state.score(lives.rank)
-    crossed = state.information(lives.rank)
-    spread = state.information(lives.rank**2) - crossed @ found.covariance @ crossed
+    score, crossed = state.derivatives(lives.rank)
+    spread = state.derivatives(lives.rank**2)[1] - crossed @ found.covariance @ crossed
     statistics = []
     for group in groups:
         of_group = np.ix_(group, group)
@@ -192,15 +233,15 @@ def proportionality(lives: Lives, found: Fit, groups: list[list[int]]) -> list[f
     return statistics
 
 
-def independent(columns: list[np.ndarray]) -> list[int]:
-    """The places of the columns that those before them, and a constant, do not make up."""
+def independent(columns: list[np.ndarray], number: np.ndarray | None = None) -> list[int]:
+    """The places of the columns that those before them, and a constant, do not make up; number: see `Lives`."""
     size = len(columns)
     if not size:
         return []
     matrix = np.empty((size, size))
     group, of_groups = _alike(columns)
-    lives = np.bincount(group)
-    centred = [column - (lives * column).sum() / group.size for column in of_groups]
+    lives = np.bincount(group, number)
+    centred = [column - (lives * column).sum() / lives.sum() for column in of_groups]
     for a in range(size):
         for b in range(a, size):
             matrix[a, b] = matrix[b, a] = (lives * centred[a] * centred[b]).sum()

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaincc, ndtr
 
+from ttf.jobs import Frame
 from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.stats.holm import holm
 from ttf.stats.normal import Z_95
@@ -72,18 +73,18 @@ class _Term:
     separated: bool = False
     told: dict = field(default_factory=dict)
 
-    def count(self, failed: np.ndarray) -> None:
+    def count(self, failed: np.ndarray, number: np.ndarray) -> None:
         """n and events: of the lives at this level, or of all of them."""
-        at_level = self.values is not None and self.values.dtype == np.bool_
-        members = failed[self.values] if at_level else failed
-        self.told |= {"n": members.size, "events": int(members.sum())}
+        if self.values is not None and self.values.dtype == np.bool_:
+            failed, number = failed[self.values], number[self.values]
+        self.told |= {"n": int(number.sum()), "events": int(number[failed].sum())}
 
     def row(self) -> dict:
         names = {"covariate": self.covariate, "level": self.level, "reference": self.reference}
         return names | {"converged": False, "reason": "; ".join(self.reasons) or None} | self.told
 
 
-def hazard_ratios(lives: pl.DataFrame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
+def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
     """A Cox regression (1972; ties: Efron 1977) of the event on all covariates together, a row per coefficient.
 
     lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors) and the covariates'
@@ -100,59 +101,63 @@ def hazard_ratios(lives: pl.DataFrame, event: str, covariates: Sequence[str]) ->
     reason.
     Raises ValueError when a covariate has no column or a duration is negative.
     """
-    if missing := [name for name in covariates if name not in lives.columns]:
+    if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
         raise ValueError(f"the lives have no column {missing[0]!r} to explain the hazard by")
-    if (lives["duration_s"] < 0).any():
+    lives = lives.lazy().filter(pl.col("duration_s").is_not_null())
+    lives = lives.with_columns(failed=(pl.col("event") == event).fill_null(False))
+    amounts = [name for name in covariates if name in AMOUNTS]
+    totals = lives.select(
+        pl.col(amounts).null_count(), n=pl.len(), events=pl.col("failed").sum(), shortest_s=pl.col("duration_s").min()
+    )
+    ((*blank, n, events, shortest_s),) = totals.collect(engine="streaming").iter_rows()
+    if n and shortest_s < 0:
         raise ValueError("a duration is negative")
-    lives = lives.select("duration_s", "event", *covariates).filter(pl.col("duration_s").is_not_null())
-    whole = _Term(ALL)
-    failed = _failed(lives, event)
-    whole.count(failed)
-    if failed.sum() < FEWEST_EVENTS:
-        whole.reasons.append(TOO_FEW if lives.height else NO_LIFE)
+    whole = _Term(ALL, told={"n": n, "events": events})
+    if events < FEWEST_EVENTS:
+        whole.reasons.append(TOO_FEW if n else NO_LIFE)
         return _table(event, [whole])
-    blank = {name: lives[name].null_count() for name in covariates if name in AMOUNTS}
-    absent = {name: count for name, count in blank.items() if count > MOST_BLANK * lives.height}
-    if known := [name for name in blank if name not in absent]:
-        lives = lives.drop_nulls(known)
-    failed = _failed(lives, event)
-    lives = lives.drop("event")
+    absent = {name: count for name, count in zip(amounts, blank, strict=True) if count > MOST_BLANK * n}
+    known = [name for name in amounts if name not in absent]
+    lives = lives.drop_nulls(known) if known else lives
+    levels = {name: _Levels.of(lives, name) for name in covariates if name not in AMOUNTS}
+    # Lives alike in all that counts go together; `lives` is how many they are.
+    alike = lives.group_by("failed", "duration_s", *known, **{name: of.place for name, of in levels.items()})
+    alike = alike.agg(lives=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    failed, number = alike["failed"].to_numpy(), alike["lives"].to_numpy()
     terms = []
     for name in covariates:
         if name in absent:
             terms.append(_Term(name, DOUBLING, reasons=[f"blank in {absent[name]} lives"]))
+        elif name in levels:
+            terms += levels[name].terms(alike)
         else:
-            terms += _terms(lives, failed, name)
+            terms += _amount(alike, name)
     for term in terms:
-        term.count(failed)
-    stay = np.ones(lives.height, dtype=np.bool_)
+        term.count(failed, number)
+    stay = np.ones(alike.height, dtype=np.bool_)
     for term in terms:
         if term.separated:
             stay &= ~term.values
-    seconds, failed = lives["duration_s"].to_numpy()[stay], failed[stay]
+    seconds, failed, number = alike["duration_s"].to_numpy()[stay], failed[stay], number[stay]
     model = [term for term in terms if term.values is not None and not term.separated]
     for term in model:
         term.values = term.values[stay]
-    told_apart = independent([term.values for term in model])
+    told_apart = independent([term.values for term in model], number)
     for place, term in enumerate(model):
-        term.count(failed)
+        term.count(failed, number)
         if place not in told_apart:
             term.reasons.append(COLLINEAR)
-    whole.count(failed)
+    whole.count(failed, number)
     model = [model[place] for place in told_apart]
     if not model:
         whole.reasons.append("no covariate tells lives apart: nothing to fit")
     else:
         try:
-            _estimate(seconds, failed, model, whole)
+            _estimate(seconds, failed, number, model, whole)
         except NoFit as no_fit:
             for term in (*model, whole):
                 term.reasons.append(str(no_fit))
     return _table(event, [*terms, whole])
-
-
-def _failed(lives: pl.DataFrame, event: str) -> np.ndarray:
-    return (lives["event"] == event).fill_null(False).to_numpy()
 
 
 def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
@@ -162,52 +167,70 @@ def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in COX_SCHEMA} for row in rows], schema=COX_SCHEMA)
 
 
-def _terms(lives: pl.DataFrame, failed: np.ndarray, name: str) -> list[_Term]:
-    """The columns that a covariate gives, or one row without that says why there are none."""
-    if lives[name].n_unique() < 2:
-        reason = CONSTANT if lives[name].count() else NEVER_GIVEN
-        return [_Term(name, DOUBLING if name in AMOUNTS else None, reasons=[reason])]
-    if name not in AMOUNTS:
-        return _levels(lives, failed, name)
-    amount = lives[name].to_numpy()
+def _amount(alike: pl.DataFrame, name: str) -> list[_Term]:
+    """The columns that an amount gives, or one row without that says why there are none."""
+    amount = alike[name].to_numpy()
+    if np.ptp(amount) == 0:
+        return [_Term(name, DOUBLING, reasons=[CONSTANT])]
     doublings = np.log2(np.maximum(amount, 1))
     terms = [_Term(name, DOUBLING, None, doublings)] if np.ptp(doublings) else []
-    return [*terms, _level(name, "0", "1", amount == 0, failed)] if (amount == 0).any() else terms
+    return [*terms, _level(name, "0", "1", amount == 0, alike)] if (amount == 0).any() else terms
 
 
-def _levels(lives: pl.DataFrame, failed: np.ndarray, name: str) -> list[_Term]:
-    """A column for each level but the reference, which is the largest that has events enough."""
-    counts = (
-        lives.select(raw=pl.col(name), failed=pl.Series(failed))
-        .group_by("raw")
-        .agg(n=pl.len(), events=pl.col("failed").sum())
-        .sort("n", "raw", descending=[True, False], nulls_last=True)
-    )
-    common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
-    rest = counts.join(common, on="raw", how="anti", nulls_equal=True, maintain_order="left")
-    # One level alone keeps its name.
-    shown = common if rest.height > 1 else pl.concat([common, rest])
-    labels = [NOT_GIVEN if raw is None else raw for raw in shown["raw"].cast(pl.String)]
-    if rest.height > 1:
-        labels.append(OTHER)
-    if not common.height:
-        return [_Term(name, reasons=[f"no level has {FEWEST_EVENTS} events or more"])]
-    places = pl.col(name).replace_strict(shown["raw"], range(shown.height), default=shown.height, return_dtype=pl.Int64)
-    codes = lives.select(places).to_series().to_numpy()
-    terms = [_level(name, label, labels[0], codes == code, failed) for code, label in enumerate(labels)][1:]
-    if rest.height > 1:
-        terms[-1].reasons.insert(0, f"{rest.height} rarer levels together")
-    return terms
+@dataclass(frozen=True)
+class _Levels:
+    """A covariate that is told by its levels: those with rows of their own by their labels, the reference first.
+
+    place: of a life, its label's, from 1; 0 for the rarer levels, taken together. reason: why there are no rows.
+    """
+
+    name: str
+    labels: list[str]
+    rarer: int
+    place: pl.Expr
+    reason: str | None
+
+    @classmethod
+    def of(cls, lives: pl.LazyFrame, name: str) -> "_Levels":
+        """The reference is the largest level that has events enough; lives: with `failed`."""
+        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum()).collect(engine="streaming")
+        counts = counts.sort("n", "raw", descending=[True, False], nulls_last=True)
+        common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
+        rest = counts.join(common, on="raw", how="anti", nulls_equal=True, maintain_order="left")
+        # One level alone keeps its name.
+        shown = common if rest.height > 1 else pl.concat([common, rest])
+        labels = [NOT_GIVEN if raw is None else raw for raw in shown["raw"].cast(pl.String)]
+        # To replace each value by its place would hold all lives at once.
+        is_raw = (pl.col(name).eq_missing(pl.lit(raw, dtype=shown["raw"].dtype)) for raw in shown["raw"])
+        places = (found.cast(pl.UInt8) * place for place, found in enumerate(is_raw, 1))
+        place = pl.sum_horizontal(pl.lit(0, dtype=pl.UInt8), *places).cast(pl.UInt8)
+        reason = None
+        if counts.height < 2:
+            reason = CONSTANT if counts["raw"].count() else NEVER_GIVEN
+        elif not common.height:
+            reason = f"no level has {FEWEST_EVENTS} events or more"
+        return cls(name, labels, rest.height if rest.height > 1 else 0, place, reason)
+
+    def terms(self, alike: pl.DataFrame) -> list[_Term]:
+        """A column for each level but the reference, or one row without that says why there are none."""
+        if self.reason:
+            return [_Term(self.name, reasons=[self.reason])]
+        place = alike[self.name].to_numpy()
+        labels = dict(enumerate(self.labels[1:], 2)) | ({0: OTHER} if self.rarer else {})
+        terms = [_level(self.name, label, self.labels[0], place == of, alike) for of, label in labels.items()]
+        if self.rarer:
+            terms[-1].reasons.insert(0, f"{self.rarer} rarer levels together")
+        return terms
 
 
-def _level(name: str, level: str, reference: str, values: np.ndarray, failed: np.ndarray) -> _Term:
-    separated = not failed[values].any()
+def _level(name: str, level: str, reference: str, values: np.ndarray, alike: pl.DataFrame) -> _Term:
+    separated = not alike["failed"].to_numpy()[values].any()
     return _Term(name, level, reference, values, [SEPARATED] if separated else [], separated)
 
 
-def _estimate(seconds: np.ndarray, failed: np.ndarray, model: list[_Term], whole: _Term) -> None:
+def _estimate(seconds: np.ndarray, failed: np.ndarray, number: np.ndarray, model: list[_Term], whole: _Term) -> None:
     """The fit of the model into its terms, and what concerns all of it into `whole`."""
-    lives = Lives(seconds, failed, [term.values for term in model])
+    lives = Lives(seconds, failed, [term.values for term in model], number)
     found = fit(lives)
     places: dict[str, list[int]] = {}
     for place, term in enumerate(model):
