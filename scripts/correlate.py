@@ -4,13 +4,12 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
+    import polars as pl
     from ttf.stats.correlation import groups_and_correlations
-    from ttf.stats.features import FEATURES
     from ttf.stats.shares import failure_share
-    from ttf.tables import read_columns, write_csv
+    from ttf.tables import write_csv
 
-    of_features = [feature.column for feature in FEATURES]
-    jobs = read_columns(snakemake.input.jobs, ["outcome", "runtime_s", *of_features])
+    jobs = pl.scan_parquet(snakemake.input.jobs)
     cutoffs = [None, *snakemake.params.cutoffs_s]
     write_csv(failure_share(jobs), snakemake.output.failure_share)
     groups, table = groups_and_correlations(jobs, cutoffs, snakemake.params.significance)

@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 from scipy.special import betainc, betaincc
 
-from ttf.stats.exact import correlation_parts, dot, doubled_ranks, group_sums
+from ttf.stats.counts import Rows
+from ttf.stats.exact import correlation_parts, dot, doubled_ranks, product, total
 from ttf.stats.features import Feature, features_of
 from ttf.stats.holm import holm
 from ttf.stats.kendall import kendall
 from ttf.stats.normal import Z_95
 from ttf.stats.p_value import SMALLEST_P, TINY_P
-from ttf.stats.run_times import GROUP_SCHEMA, Sample, groups_of, samples
+from ttf.stats.run_times import GROUP_SCHEMA, Sample, by_outcome_set, groups_of, samples
 
 TOO_FEW = "fewer than 3 points"
 PERFECT = f"a perfect correlation has no interval; its p is written as {SMALLEST_P}"
@@ -51,7 +52,7 @@ class Estimate:
 
 
 def correlations(
-    jobs: pl.DataFrame,
+    jobs: Rows,
     cutoffs: Sequence[int | None],
     significance: float = 0.05,
     features: Sequence[Feature] | None = None,
@@ -74,19 +75,21 @@ def correlations(
     """
     chosen = features_of(jobs) if features is None else features
     numeric = [feature for feature in chosen if feature.is_numeric]
-    return _table([row for sample in samples(jobs, cutoffs, numeric) for row in _rows(sample)], significance)
+    rows = [(sample.outcome_set, row) for sample in samples(jobs, cutoffs, numeric) for row in _rows(sample)]
+    return _table(by_outcome_set(rows), significance)
 
 
 def groups_and_correlations(
-    jobs: pl.DataFrame, cutoffs: Sequence[int | None], significance: float = 0.05
+    jobs: Rows, cutoffs: Sequence[int | None], significance: float = 0.05
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`ttf.stats.run_times.runtime_by_group` and `correlations` of all features in one pass over their samples."""
-    groups, rows = [pl.DataFrame(schema=GROUP_SCHEMA)], []
+    groups, rows = [], []
     for sample in samples(jobs, cutoffs):
-        groups.append(groups_of(sample))
+        groups.append((sample.outcome_set, groups_of(sample)))
         if sample.feature.is_numeric:
-            rows += _rows(sample)
-    return pl.concat(groups), _table(rows, significance)
+            rows += ((sample.outcome_set, row) for row in _rows(sample))
+    table = _table(by_outcome_set(rows), significance)
+    return pl.concat([pl.DataFrame(schema=GROUP_SCHEMA), *by_outcome_set(groups)]), table
 
 
 def _rows(sample: Sample) -> list[dict]:
@@ -140,7 +143,7 @@ class _GroupMeans:
         counts = sample.group_counts[present].tolist()
         # In units of 2^-64 s, rounded down: a thousand times finer than a double, and two different means of
         # fewer than 2^32 jobs each stay different, so that ties are ties and nothing else is.
-        means = [(total << 64) // count for total, count in zip(sums, counts, strict=True)]
+        means = [(sum_s << 64) // count for sum_s, count in zip(sums, counts, strict=True)]
         return cls(sample.feature.name, sample.coded.group_keys.gather(present).to_list(), means)
 
     def blank(self) -> Estimate | None:
@@ -189,7 +192,7 @@ class _Jobs:
     sample: Sample
 
     def blank(self) -> Estimate | None:
-        n = int(self.sample.codes.size)
+        n = self.sample.n
         if n < 3:
             return Estimate(n, reason=TOO_FEW)
         if np.count_nonzero(self.sample.counts) == 1:
@@ -205,25 +208,20 @@ class _Jobs:
         # Shifting the values changes no correlation and keeps the exact sums small and non-negative.
         shifted = values - values[0]
         parts = self._parts(shifted, self.sample.runtimes, self.sample.runtime_sums)
-        return _fisher(int(self.sample.codes.size), parts, 1.0)
+        return _fisher(self.sample.n, parts, 1.0)
 
     def spearman(self) -> Estimate:
         if blank := self.blank():
             return blank
-        counts = self.sample.counts
-        value_ranks = doubled_ranks(counts)
-        rank_sums = group_sums(self.sample.codes, self.sample.ranks, counts.size)
-        parts = self._parts(value_ranks, self.sample.ranks, rank_sums)
-        return _fisher(int(self.sample.codes.size), parts, _bonett_wright(parts))
+        ranks = self.sample.ranks
+        parts = self._parts(doubled_ranks(self.sample.counts), ranks, self.sample.sums(ranks))
+        return _fisher(self.sample.n, parts, _bonett_wright(parts))
 
     def _parts(self, x: np.ndarray, y: np.ndarray, y_by_value: np.ndarray) -> tuple[float, float, float]:
-        """x by distinct value, y by job and summed by distinct value."""
-        counts = self.sample.counts
-        if int(x.max()) * y.size >= 2**63:
-            raise OverflowError(f"values of {self.sample.feature.name} too large for an exact sum")
-        weighted = x * counts
+        """x by distinct value, y by row and, summed over jobs, by distinct value."""
+        n, weighted, y_of_jobs = self.sample.n, product(x, self.sample.counts), product(y, self.sample.jobs)
         parts = correlation_parts(
-            y.size, int(weighted.sum()), int(y.sum()), dot(x, weighted), dot(y, y), dot(x, y_by_value)
+            n, total(weighted), total(y_of_jobs), dot(x, weighted), dot(y, y_of_jobs), dot(x, y_by_value)
         )
         assert parts is not None, "constant input is caught before"
         return parts

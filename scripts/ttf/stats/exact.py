@@ -42,6 +42,13 @@ def dot(a: np.ndarray, b: np.ndarray) -> int:
     return (dot(a >> half, b) << half) + dot(a & ((1 << half) - 1), b)
 
 
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Non-negative Int64 arrays multiplied row by row. Raises OverflowError where a product might not fit an Int64."""
+    if int(a.max(initial=0)) * int(b.max(initial=0)) >= INT64_LIMIT:
+        raise OverflowError("values too large for an exact product")
+    return a * b
+
+
 def total(values: np.ndarray) -> int:
     """The exact sum of a non-negative Int64 array, as a Python integer."""
     if values.size == 0 or int(values.max()) * values.size < INT64_LIMIT:

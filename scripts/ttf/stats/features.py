@@ -67,10 +67,10 @@ FEATURES = (
 )
 
 
-def features_of(jobs: pl.DataFrame) -> list[Feature]:
+def features_of(jobs: pl.DataFrame | pl.LazyFrame) -> list[Feature]:
     """The features that this jobs table has a column for, in the order of the results tables.
 
     The GPU type, the requests and the size are part of every jobs table; a column of nulls is kept, so that
     the tables say that nothing is known. Measured use is listed where the trace's format brings the column.
     """
-    return [feature for feature in FEATURES if feature.column in jobs.columns]
+    return [feature for feature in FEATURES if feature.column in jobs.collect_schema()]

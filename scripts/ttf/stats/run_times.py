@@ -1,22 +1,31 @@
 """Run times by outcome set, feature and cut-off: the ground that group means and correlations stand on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from ttf.stats.exact import doubled_ranks, group_sums
+from ttf.stats.counts import Rows, code, counts, labels
+from ttf.stats.exact import doubled_ranks, group_sums, product
 from ttf.stats.features import Feature, features_of
-from ttf.stats.order import numbered
+from ttf.stats.order import first_of_each, numbered
 
+Result = TypeVar("Result")
+
+# What counts of an outcome: the three that the sets are made of; a job without one is in none.
+_KIND = (
+    pl.when(pl.col("outcome") == "success")
+    .then(0)
+    .when(pl.col("outcome") == "failure")
+    .then(1)
+    .when(pl.col("outcome").is_not_null())
+    .then(2)
+)
 # `not_success` is study 1's second set: whatever is not a success and has a run time.
-OUTCOME_SETS = {
-    "success": pl.col("outcome") == "success",
-    "failure": pl.col("outcome") == "failure",
-    "not_success": pl.col("outcome") != "success",
-}
+OUTCOME_SETS = {"success": (0,), "failure": (1,), "not_success": (1, 2)}
 
 GROUP_SCHEMA = {
     "outcome_set": pl.String,
@@ -34,59 +43,58 @@ class Coded:
     """A feature's column with its distinct values counted through: code i stands for the i-th smallest."""
 
     feature: Feature
-    codes: np.ndarray  # per job; -1 where the job has no value
     values: pl.Series  # the distinct values of the column, ascending
     group_keys: pl.Series  # the distinct group keys, ascending
     group_of_code: np.ndarray
 
     @classmethod
-    def of(cls, jobs: pl.DataFrame, feature: Feature) -> "Coded":
-        column = pl.col(feature.column).cast(pl.Int64 if feature.is_numeric else pl.String)
-        series = jobs.select(column).to_series()
-        values = series.drop_nulls().unique().sort()
+    def of(cls, feature: Feature, values: pl.Series) -> "Coded":
         keys = values.to_frame().select(feature.group_key()).to_series()
-        distinct = keys.unique().sort()
-        # 16 bits are sorted fastest.
-        kind = np.int16 if distinct.len() < 2**15 else np.int64
-        return cls(feature, _codes(series, values), values, distinct, _codes(keys, distinct).astype(kind))
-
-
-def _codes(series: pl.Series, values: pl.Series) -> np.ndarray:
-    """The place of each value among the distinct ones, which ascend; -1 for null."""
-    if series.dtype == pl.String:
-        return series.cast(pl.Enum(values)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-    codes = np.full(series.len(), -1, dtype=np.int64)
-    codes[series.is_not_null().to_numpy()] = numbered(series.drop_nulls().to_numpy())
-    return codes
+        # Of ascending values the keys ascend too. 16 bits are sorted fastest.
+        number = keys.rle_id()
+        kind = pl.Int16 if values.len() < 2**15 else pl.Int64
+        return cls(feature, values, keys.unique().sort(), number.cast(kind).to_numpy())
 
 
 @dataclass(frozen=True)
 class Sample:
     """The jobs of one outcome set that have a value of one feature and a run time below the cut-off.
 
-    Rows are ordered by run time, so that a cut-off is a prefix and ties are neighbours.
+    A row is so many jobs of one value and one run time. Rows are ordered by run time, so that a cut-off is a prefix
+    and ties are neighbours.
     """
 
     outcome_set: str
     coded: Coded
     cutoff_s: int | None
-    codes: np.ndarray  # of the feature's value, per job
+    codes: np.ndarray  # of the feature's value
     runtimes: np.ndarray  # s, Int64, ascending
-    ranks: np.ndarray  # of the run times, doubled
+    ranks: np.ndarray  # of the run times among the jobs', doubled
+    jobs: np.ndarray
+    by_group: np.ndarray  # the rows' places by the group of their value, then by run time
 
     @property
     def feature(self) -> Feature:
         return self.coded.feature
 
     @cached_property
+    def n(self) -> int:
+        """All jobs."""
+        return int(self.jobs.sum())
+
+    @cached_property
     def counts(self) -> np.ndarray:
         """Jobs by value of the feature."""
-        return np.bincount(self.codes, minlength=len(self.coded.values))
+        return group_sums(self.codes, self.jobs, len(self.coded.values))
 
     @cached_property
     def runtime_sums(self) -> np.ndarray:
         """Summed run time (s) by value of the feature."""
-        return group_sums(self.codes, self.runtimes, len(self.coded.values))
+        return self.sums(self.runtimes)
+
+    def sums(self, of_jobs: np.ndarray) -> np.ndarray:
+        """Something that each job of a row has, summed by value of the feature."""
+        return group_sums(self.codes, product(of_jobs, self.jobs), len(self.coded.values))
 
     @cached_property
     def group_counts(self) -> np.ndarray:
@@ -99,10 +107,8 @@ class Sample:
         return group_sums(self.coded.group_of_code, self.runtime_sums, len(self.coded.group_keys))
 
 
-def samples(
-    jobs: pl.DataFrame, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None
-) -> Iterator[Sample]:
-    """Every sample of a jobs table: outcome sets, then features, then cut-offs (none first, then ascending).
+def samples(jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None) -> Iterator[Sample]:
+    """Every sample of a jobs table: features, then outcome sets, then cut-offs (none first, then ascending).
 
     jobs: outcome, runtime_s (Int64, null where unknown: left out) and the features' columns.
     cutoffs: seconds, kept are run times strictly below; None stands for no cut-off. They select on the
@@ -112,41 +118,45 @@ def samples(
     if any(cutoff is not None and cutoff <= 0 for cutoff in cutoffs):
         raise ValueError(f"a cut-off is a positive number of seconds, not {list(cutoffs)}")
     in_order = sorted(set(cutoffs), key=lambda cutoff: -1 if cutoff is None else cutoff)
-    chosen = features_of(jobs) if features is None else features
-    every_coded = [Coded.of(jobs, feature) for feature in chosen]
-    for outcome_set, belongs in OUTCOME_SETS.items():
-        # Jobs of one run time may come in any order: everything computed from them is an exact sum.
-        rows = (
-            jobs.select("runtime_s", member=belongs.fill_null(False))
-            .with_row_index("row")
-            .filter(pl.col("member") & pl.col("runtime_s").is_not_null())
-            .sort("runtime_s")
-        )
-        order = rows["row"].to_numpy()
-        runtimes = rows["runtime_s"].cast(pl.Int64).to_numpy()
-        if runtimes.size and runtimes[0] < 0:
+    for feature in features_of(jobs) if features is None else features:
+        texts = None if feature.is_numeric else labels(jobs, feature.column)
+        value = code(feature.column, texts) if texts is not None else pl.col(feature.column)
+        known = jobs.filter(pl.col(feature.column).is_not_null())
+        found = counts(known, runtime=pl.col("runtime_s"), value=value, kind=_KIND)
+        if found.height and found["runtime"][0] < 0:
             raise ValueError("a run time is negative")
-        for coded in every_coded:
-            codes = coded.codes[order]
-            known = codes >= 0
-            codes, known_runtimes = codes[known], runtimes[known]
-            ranks = _doubled_ranks_of_sorted(known_runtimes)
+        if texts is None:
+            values = found["value"].unique().sort()
+            codes = numbered(found["value"].to_numpy())
+        else:
+            values, codes = pl.Series(texts, dtype=pl.String), found["value"].to_numpy()
+        coded = Coded.of(feature, values.alias(feature.column))
+        for outcome_set, kinds in OUTCOME_SETS.items():
+            rows = found["kind"].is_in(kinds).to_numpy()
+            of_set, runtimes, n = codes[rows], found["runtime"].to_numpy()[rows], found["n"].to_numpy()[rows]
+            ranks = _doubled_ranks_of_sorted(runtimes, n)
+            by_group = np.argsort(coded.group_of_code[of_set], kind="stable")
             for cutoff in in_order:
-                size = codes.size if cutoff is None else int(np.searchsorted(known_runtimes, cutoff))
+                size = n.size if cutoff is None else int(np.searchsorted(runtimes, cutoff))
                 # A cut-off keeps or drops ties together, so ranks within the prefix stay what they are.
-                yield Sample(outcome_set, coded, cutoff, codes[:size], known_runtimes[:size], ranks[:size])
+                prefix = (column[:size] for column in (of_set, runtimes, ranks, n))
+                yield Sample(outcome_set, coded, cutoff, *prefix, by_group[by_group < size])
 
 
-def _doubled_ranks_of_sorted(values: np.ndarray) -> np.ndarray:
-    if values.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-    counts = np.diff(np.append(starts, values.size))
-    return np.repeat(doubled_ranks(counts), counts)
+def _doubled_ranks_of_sorted(values: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Of ascending values, each there so many times, that may stand there more than once."""
+    starts = first_of_each(values)
+    counts = np.add.reduceat(times, starts) if starts.size else times
+    return np.repeat(doubled_ranks(counts), np.diff(starts, append=values.size))
+
+
+def by_outcome_set(results: Iterable[tuple[str, Result]]) -> list[Result]:
+    """Results of samples, in the order of the tables: outcome sets, then features and cut-offs as they come."""
+    return [result for _, result in sorted(results, key=lambda named: list(OUTCOME_SETS).index(named[0]))]
 
 
 def runtime_by_group(
-    jobs: pl.DataFrame, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None
+    jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None
 ) -> pl.DataFrame:
     """Mean and median run time (s) by outcome set, feature, cut-off (s; null: none) and value.
 
@@ -154,8 +164,8 @@ def runtime_by_group(
     The mean is the exact integer sum over the jobs, divided once; the median of an even number of jobs is
     the middle of the two middle run times.
     """
-    parts = [groups_of(sample) for sample in samples(jobs, cutoffs, features)]
-    return pl.concat([pl.DataFrame(schema=GROUP_SCHEMA), *parts])
+    parts = ((sample.outcome_set, groups_of(sample)) for sample in samples(jobs, cutoffs, features))
+    return pl.concat([pl.DataFrame(schema=GROUP_SCHEMA), *by_outcome_set(parts)])
 
 
 def groups_of(sample: Sample) -> pl.DataFrame:
@@ -163,11 +173,10 @@ def groups_of(sample: Sample) -> pl.DataFrame:
     counts = sample.group_counts
     present = np.flatnonzero(counts)
     counts = counts[present]
-    # A stable sort by group keeps each group's run times ascending.
-    groups = sample.coded.group_of_code[sample.codes]
-    runtimes = sample.runtimes[np.argsort(groups, kind="stable")]
+    runtimes, ends = sample.runtimes[sample.by_group], np.cumsum(sample.jobs[sample.by_group])
     starts = np.cumsum(counts) - counts
-    middle = runtimes[starts + (counts - 1) // 2] + runtimes[starts + counts // 2]
+    low, high = (np.searchsorted(ends, starts + rank, side="right") for rank in ((counts - 1) // 2, counts // 2))
+    middle = runtimes[low] + runtimes[high]
     return pl.DataFrame(
         {
             "outcome_set": [sample.outcome_set] * len(present),

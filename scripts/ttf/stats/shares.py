@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ttf.stats.counts import Rows
 from ttf.stats.features import Feature, features_of
 from ttf.stats.normal import two_sided_z
 
@@ -48,7 +49,7 @@ def wilson_interval(
     return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
 
 
-def failure_share(jobs: pl.DataFrame, features: Sequence[Feature] | None = None) -> pl.DataFrame:
+def failure_share(jobs: Rows, features: Sequence[Feature] | None = None) -> pl.DataFrame:
     """Failures among the ended jobs (success or failure), a row per feature and value.
 
     jobs: `outcome` and the features' columns. features: those to report, in that order; by default all that
@@ -61,9 +62,10 @@ def failure_share(jobs: pl.DataFrame, features: Sequence[Feature] | None = None)
     return pl.concat([pl.DataFrame(schema=SHARE_SCHEMA), *parts])
 
 
-def _share_of(jobs: pl.DataFrame, feature: Feature) -> pl.DataFrame:
+def _share_of(jobs: Rows, feature: Feature) -> pl.DataFrame:
     counts = (
-        jobs.select(feature.group_key().alias("key"), "outcome")
+        jobs.lazy()
+        .select(feature.group_key().alias("key"), "outcome")
         .drop_nulls("key")
         .group_by("key")
         .agg(
@@ -71,6 +73,7 @@ def _share_of(jobs: pl.DataFrame, feature: Feature) -> pl.DataFrame:
             ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
             failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
         )
+        .collect(engine="streaming")
         .sort("key")
     )
     low, high = wilson_interval(counts["failures"].to_numpy(), counts["ended"].to_numpy())
