@@ -2,6 +2,9 @@
 
 from ttf.entry import run_rule
 
+# Placements looked at together; of these the ones within the window are held.
+PARTITION_ROWS = 1 << 23
+
 
 def main(snakemake):
     import polars as pl
@@ -9,19 +12,21 @@ def main(snakemake):
     from ttf.charts.lemons import lemon_funnel, lemon_signals
     from ttf.charts.saving import save_charts
     from ttf.memory import keep_freed_arrays
+    from ttf.partitions import partitions_of, spill_beside
     from ttf.stats import lemons
-    from ttf.tables import read_columns, write_csv
+    from ttf.tables import read_columns, scan_columns, write_csv
 
     keep_freed_arrays()
     given, params, output = dict(snakemake.input.items()), snakemake.params, snakemake.output
     rate = params.false_discovery
     if "placements" in given:
-        lives = read_columns(given["lives"], ("attempt_id", "event", "basis", "user", "account", "gpu_type"))
-        placements, basis = pl.scan_parquet(given["placements"]), lemons.basis_of(lives)
+        lives = scan_columns(given["lives"], ("attempt_id", "event", "basis", "user", "account", "gpu_type"))
+        placements = pl.scan_parquet(given["placements"])
         window = lemons.last_window(placements, params.window_days)
-        spans = [window, *lemons.halves_of(window)]
-        runs = lemons.runs_in(placements, lives, window)
-        found = [lemons.lemon_nodes(runs, basis, span, rate) for span in spans]
+        with spill_beside(output.lemon_nodes) as spilled:
+            partitions = partitions_of([placements], PARTITION_ROWS, spilled)
+            windows = [window, *lemons.halves_of(window)]
+            found = lemons.lemon_nodes(placements, lives, windows, rate, partitions)
     else:
         lives = read_columns(given["lives"], ("unit_id", "event", "duration_s", params.fleet_by))
         parts = [lives, *lemons.halves_of_lives(lives)]

@@ -79,6 +79,14 @@ class Partitions:
             for number in range(self.share, self.number, self.shares)
         ]
 
+    def put_by(self, name: str, rows: pl.DataFrame) -> pl.LazyFrame:
+        """These rows of one partition, to be read later: from the disk where there are several."""
+        if self.number == 1:
+            return rows.lazy()
+        file = self.folder / f"{name}.ipc"
+        rows.write_ipc(file)
+        return pl.scan_ipc(file)
+
     def _partition(self, by: str) -> pl.Expr:
         return (pl.col(by).hash(0) % self.number).cast(pl.UInt32)
 

@@ -2,6 +2,7 @@
 
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from made_placements import ATTEMPT_ID
 from scipy import stats
 from ttf.charts.figure import Study
 from ttf.charts.lemons import lemon_funnel, lemon_signals, poisson_quantile
+from ttf.partitions import Partitions
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.stats.lemons import (
     EFFECT_SCHEMA,
@@ -25,13 +27,15 @@ from ttf.stats.lemons import (
     lemon_nodes,
     nodes_in,
     poisson_binomial_tail,
-    runs_in,
+    runs_by_node,
+    strata_that_tell,
     trials_of,
 )
 from ttf.tables import read_csv, write_csv
 
 DAY = 86_400
 WINDOW = (0, 28 * DAY)
+WHOLE = Partitions(Path())
 
 
 def placed(**columns) -> pl.DataFrame:
@@ -60,9 +64,10 @@ def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.D
     return lives.with_columns(event=event, basis=pl.lit(basis), account=blank, gpu_type=blank)
 
 
-def judged(placements, basis="proxy", infra=None, window=WINDOW, false_discovery=0.05):
-    runs = runs_in(placements.lazy(), lives_of(placements, basis, infra), window)
-    return lemon_nodes(runs, basis, window, false_discovery)
+def judged(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOLE):
+    lives = lives_of(placements, basis, infra)
+    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [window], 0.05, partitions)
+    return table
 
 
 # --- the tests themselves
@@ -101,7 +106,7 @@ def test_trials_in_closed_form():
             "failed": [True, False, True, False, True, True],
         }
     )
-    told = compared_by_trials(trials)
+    told = compared_by_trials(trials.lazy(), strata_that_tell([trials.lazy()]))
     assert told.select("node", "trials", "counted", "expected", "p_value").rows() == [
         ("a", 2, 2, 1.0, 0.25),
         ("b", 1, 0, 0.5, 1.0),
@@ -155,8 +160,11 @@ def test_a_user_counts_against_a_node_once():
 
 def test_only_the_first_run_of_a_user_on_a_node_and_day_is_a_trial():
     placements = placed(node=["a", "a", "b"], start_s=[50, 20, 30], outcome=["failure", "success", "failure"])
-    runs = runs_in(placements.lazy(), lives_of(placements.with_columns(user=pl.lit("u"))), WINDOW)
-    assert trials_of(runs, nodes_in(runs, "proxy", WINDOW), WINDOW).rows() == [(0, False, 0), (1, True, 0)]
+    lives = lives_of(placements.with_columns(user=pl.lit("u")))
+    (runs,) = runs_by_node(placements.lazy(), lives.lazy(), WINDOW, WHOLE)
+    trials = trials_of(runs, nodes_in(runs, "proxy", WINDOW), WINDOW)
+    assert trials.select("node", "failed").rows() == [(0, False), (1, True)]
+    assert trials["stratum"].n_unique() == 1
 
 
 def test_shared_failures_of_multi_node_attempts_count_for_none():
@@ -424,6 +432,22 @@ def test_the_verdict_does_not_depend_on_the_order_of_rows():
     assert judged(placements).equals(judged(placements.sample(fraction=1, shuffle=True, seed=3)))
 
 
+@pytest.mark.parametrize("number", [2, 7])
+@pytest.mark.parametrize("basis", ["proxy", "state"])
+def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
+    placements = cluster(np.random.default_rng(6), nodes=30, users=10, days=6, lemons=2)
+    lives = lives_of(placements, basis).with_columns(
+        event=pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("infra_failure")),
+        gpu_type=pl.when(pl.col("attempt_id") % 3 > 0).then(pl.format("G{}", pl.col("attempt_id") % 2)),
+    )
+    windows = [WINDOW, *halves_of((0, 6 * DAY))]
+    whole = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, WHOLE)
+    parts = lemon_nodes(placements.lazy(), lives.lazy(), windows, 0.05, Partitions(tmp_path, number))
+    assert whole[0]["fleet"].n_unique() > 1 and whole[0]["p_value"].count()
+    for one, other in zip(whole, parts, strict=True):
+        assert one.equals(other)
+
+
 def test_a_million_placements_in_seconds():
     rng = np.random.default_rng(9)
     n = 1_000_000
@@ -436,7 +460,7 @@ def test_a_million_placements_in_seconds():
     )
     lives = lives_of(placements.with_columns(user=pl.Series(rng.integers(0, 500, n)).cast(pl.String)))
     begin = time.process_time()
-    table = lemon_nodes(runs_in(placements.lazy(), lives, WINDOW), "proxy", WINDOW, 0.05)
+    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
     assert table.height == 2000
     assert table["trials"].sum() > 100_000
     assert time.process_time() - begin < 20

@@ -19,19 +19,22 @@ What counts, and against what, depends on what ended the runs (`basis` of lives_
 A failed attempt on several nodes counts only where the trace says on which of them; else it is `shared`.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.special import betainc, betaincinv
 
 from ttf.infra import EVENT
+from ttf.partitions import Partitions
 from ttf.stats.exact import group_sums
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
-from ttf.stats.names import places_of
-from ttf.stats.order import first_of_each, numbered, order_by
+from ttf.stats.names import Numbers, places_of
+from ttf.stats.order import first_of_each, order_by
 
 LEMON_SCHEMA = {
     "node": pl.String,
@@ -88,9 +91,10 @@ _BLOCK = 256
 _BLOCK_ROWS = 1 << 18
 
 
-def basis_of(lives: pl.DataFrame) -> str:
+def basis_of(lives: pl.LazyFrame) -> str:
     """What lays failures to infrastructure: one word of a trace; where it has no lives, nothing does."""
-    return lives["basis"][0] if lives.height else "proxy"
+    found = lives.select("basis").head(1).collect(engine="streaming")
+    return found.item() if found.height else "proxy"
 
 
 def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
@@ -105,13 +109,13 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Runs:
-    """The placements that were there within a window [from_s, from_s + length_s), as arrays of one length.
+    """The placements on some nodes that were there within a window [from_s, from_s + length_s): arrays of one length.
 
-    node, gpu_type, user: places among the names, which are sorted (who has no name is one user). start, last, until:
-    seconds since from_s of the start, of the end (the start where it is not known), and of the start and the run time
-    (the start where this is not known, the window's end for a run still going on), each cut to -1 and length_s. single:
-    the attempt was on one node; failed: its failure is this node's; shared: it failed, on which of its nodes is not
-    told; known: whether this node's part failed is.
+    node, gpu_type: places among the names, which are sorted; user: a number of each (who has no name is one). start,
+    last, until: seconds since from_s of the start, of the end (the start where it is not known), and of the start and
+    the run time (the start where this is not known, the window's end for a run still going on), each cut to -1 and
+    length_s. single: the attempt was on one node; failed: its failure is this node's; shared: it failed, on which of
+    its nodes is not told; known: whether this node's part failed is.
     """
 
     from_s: int
@@ -136,8 +140,13 @@ class Runs:
         return rows[order_by(self.node[rows], self.user[rows], self.start[rows])]
 
 
-def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, int]) -> Runs:
-    """placements: PLACEMENT_COLUMNS. lives: attempt_id, event, basis, user, account, gpu_type of infra lives."""
+def runs_by_node(
+    placements: pl.LazyFrame, lives: pl.LazyFrame, window: tuple[int, int], partitions: Partitions
+) -> Iterator[Runs]:
+    """The runs in a window, all of a node together, by the nodes' partitions, of which one at a time is held.
+
+    placements: PLACEMENT_COLUMNS. lives: attempt_id, event, basis, user, account, gpu_type of infra lives.
+    """
     low, high = window
     is_proxy = basis_of(lives) == "proxy"
     frame, failed = placements, pl.lit(None, pl.Boolean)
@@ -163,24 +172,38 @@ def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, in
         "until": pl.coalesce(run_to_s, pl.when(is_running).then(high), pl.col("start_s")),
     }
     there = frame.filter((pl.col("start_s") < high) & ((ended_s >= low) | is_running))
-    runs = there.select(
-        pl.col("node").cast(pl.Categorical),
+    names = Numbers()
+    parts = partitions.split(
+        "runs",
+        there,
+        "node",
+        names.of(pl.col("node")),
         "attempt_id",
-        **{name: (time - low).clip(-1, high - low).cast(pl.Int32) for name, time in times.items()},
-        single=is_single,
-        is_own=is_own,
-        failed=failed,
-        is_named=pl.col("infra_failure").fill_null(False),
-        succeeded=(pl.col("outcome") == "success").fill_null(False),
-    ).collect(engine="streaming")
+        *((time - low).clip(-1, high - low).cast(pl.Int32).alias(name) for name, time in times.items()),
+        is_single.alias("single"),
+        is_own.alias("is_own"),
+        failed.alias("failed"),
+        pl.col("infra_failure").fill_null(False).alias("is_named"),
+        (pl.col("outcome") == "success").fill_null(False).alias("succeeded"),
+    )
+    of_attempts = _of_lives(lives, _numbers(placements))
+    for part in parts:
+        yield _runs_of(part, names, of_attempts, window, is_proxy)
+
+
+def _runs_of(
+    part: pl.LazyFrame, names: Numbers, of_attempts: "_Attempts", window: tuple[int, int], is_proxy: bool
+) -> Runs:
+    """names: of the nodes, of which the part has the numbers."""
+    low, high = window
+    runs = part.collect(engine="streaming")
     single, is_own, failed = (runs[name].to_numpy() for name in ("single", "is_own", "failed"))
     attempt = runs["attempt_id"].to_numpy()
-    of_attempts = _of_lives(lives, int(attempt.max(initial=0)) + 1)
     told = failed
     if not is_proxy:
         failed = of_attempts.failed[attempt]
         told = np.where(single, failed, runs["is_named"].to_numpy())
-    nodes, node = places_of(runs["node"])
+    nodes, node = places_of(names.named(runs["node"]))
     return Runs(
         low,
         high - low,
@@ -189,7 +212,7 @@ def runs_in(placements: pl.LazyFrame, lives: pl.DataFrame, window: tuple[int, in
         node,
         of_attempts.gpu_type[attempt],
         of_attempts.user[attempt],
-        *(runs[name].to_numpy() for name in times),
+        *(runs[name].to_numpy() for name in ("start", "last", "until")),
         single,
         failed=told & is_own,
         shared=failed & ~is_own,
@@ -207,22 +230,29 @@ class _Attempts:
     user: np.ndarray
 
 
-def _of_lives(lives: pl.DataFrame, count: int) -> _Attempts:
-    """Of `count` attempts, and of those that the lives have beyond."""
-    count = max(count, int(lives["attempt_id"].max() or 0) + 1)
+def _of_lives(lives: pl.LazyFrame, count: int) -> _Attempts:
+    """Of `count` attempts, and of those that the lives have beyond; of the lives a block at a time is held."""
+    count = max(count, _numbers(lives))
+    types, users = Numbers(NO_FLEET, physical=pl.UInt16), Numbers("")
     told = lives.select(
+        "attempt_id",
         failed=(pl.col("event") == EVENT).fill_null(False),
-        gpu_type=pl.col("gpu_type").fill_null(NO_FLEET).cast(pl.Categorical),
-        user=pl.coalesce("user", "account").fill_null("").cast(pl.Categorical),
+        gpu_type=types.of(pl.col("gpu_type").fill_null(NO_FLEET)),
+        user=users.of(pl.coalesce("user", "account").fill_null("")),
     )
-    gpu_types, gpu_type = places_of(told["gpu_type"], NO_FLEET)
-    users, user = places_of(told["user"], "")
-    failed = told["failed"].to_numpy()
-    usual = (False, int(gpu_types.search_sorted(NO_FLEET)), int(users.search_sorted("")))
-    by_attempt = [np.full(count, *of) for of in zip(usual, (failed.dtype, gpu_type.dtype, user.dtype), strict=True)]
-    for of_all, of_lives in zip(by_attempt, (failed, gpu_type, user), strict=True):
-        of_all[lives["attempt_id"].to_numpy()] = of_lives
-    return _Attempts(gpu_types, *by_attempt)
+    failed, gpu_type, user = (np.zeros(count, dtype) for dtype in (bool, np.uint16, np.uint32))
+    for block in told.collect_batches(engine="streaming"):
+        of_block = block["attempt_id"].to_numpy()
+        for of_all, name in ((failed, "failed"), (gpu_type, "gpu_type"), (user, "user")):
+            of_all[of_block] = block[name].to_numpy()
+    every = np.arange(int(gpu_type.max(initial=0)) + 1, dtype=np.uint16)
+    gpu_types, place_of = places_of(types.named(pl.Series(every)))
+    return _Attempts(gpu_types, failed, place_of.astype(np.uint16)[gpu_type], user)
+
+
+def _numbers(frame: pl.LazyFrame) -> int:
+    """One more than the last attempt_id."""
+    return (frame.select(pl.col("attempt_id").max()).collect(engine="streaming").item() or 0) + 1
 
 
 def nodes_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
@@ -266,8 +296,17 @@ def nodes_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
     return pl.DataFrame(found).filter(pl.col("placements") > 0)
 
 
-def lemon_nodes(runs: Runs, basis: str, window: tuple[int, int], false_discovery: float) -> pl.DataFrame:
-    """A row per node of the runs within a window, lemons first, then by p-value, with LEMON_SCHEMA.
+def lemon_nodes(
+    placements: pl.LazyFrame,
+    lives: pl.LazyFrame,
+    windows: Sequence[tuple[int, int]],
+    false_discovery: float,
+    partitions: Partitions,
+) -> list[pl.DataFrame]:
+    """For each window a row per node with runs within it, lemons first, then by p-value, with LEMON_SCHEMA.
+
+    placements, lives: see `runs_by_node`; partitions: of the placements, one of which is held at a time. All windows
+    are within the first.
 
     placements: of its runs; single_node_*: those of attempts on one node. multi_node_failures: of attempts on several
     that the trace lays to this node; shared_multi_node_failures: it does not say to which. failures is the sum of
@@ -280,12 +319,41 @@ def lemon_nodes(runs: Runs, basis: str, window: tuple[int, int], false_discovery
     of its fleet (Clopper and Pearson's, carried over). p_value: one-sided; q_value: adjusted over all nodes with one;
     lemon: q_value is at most `false_discovery`. What cannot be computed is blank, and `reason` says why.
     """
-    failure_rate = _over("single_node_failures", "single_node_placements")
-    nodes = nodes_in(runs, basis, window).with_columns(single_node_failure_rate=failure_rate)
+    basis = basis_of(lives)
+
+    def counted(part: int, runs: Runs) -> list[_Counted]:
+        found = []
+        for place, window in enumerate(windows):
+            nodes, trials = nodes_in(runs, basis, window), None
+            if basis == "proxy":
+                trials = partitions.put_by(f"trials-{part}-{place}", trials_of(runs, nodes, window))
+            found.append(_Counted(nodes, runs.nodes, trials))
+        return found
+
+    # Not a loop, whose variable would hold the runs of one partition while those of the next are made.
+    parts = map(counted, itertools.count(), runs_by_node(placements, lives, windows[0], partitions))
+    of_windows = zip(windows, zip(*parts, strict=True), strict=True)
+    return [_tested(of_parts, basis, window, false_discovery) for window, of_parts in of_windows]
+
+
+class _Counted(NamedTuple):
+    """What the nodes of one partition had within a window; names: of the nodes that the trials give the places of."""
+
+    nodes: pl.DataFrame
+    names: pl.Series
+    trials: pl.LazyFrame | None
+
+
+def _tested(parts: Sequence[_Counted], basis: str, window: tuple[int, int], false_discovery: float) -> pl.DataFrame:
+    nodes = pl.concat(part.nodes for part in parts).sort("node")
+    nodes = nodes.with_columns(single_node_failure_rate=_over("single_node_failures", "single_node_placements"))
     if basis == "proxy":
-        of_trials = compared_by_trials(trials_of(runs, nodes, window))
-        of_trials = of_trials.with_columns(node=runs.nodes[of_trials["node"]])
-        tested = nodes.join(of_trials, on="node", how="left", maintain_order="left")
+        strata = strata_that_tell([part.trials for part in parts])
+        of_trials = []
+        for part in parts:
+            compared = compared_by_trials(part.trials, strata)
+            of_trials.append(compared.with_columns(node=part.names[compared["node"]]))
+        tested = nodes.join(pl.concat(of_trials), on="node", how="left", maintain_order="left")
         no_test = pl.when(pl.col("p_value").is_null()).then(
             pl.lit("no trial tells it from other nodes: no user was on several nodes on a day and failed on some only")
         )
@@ -321,9 +389,10 @@ def lemon_components(lives: pl.DataFrame, fleet_by: str, false_discovery: float)
 
 
 def trials_of(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
-    """node (its place), stratum (a number), failed: what counts of runs that failures of any kind end; see the module.
+    """What counts of runs that failures of any kind end, see the module: node (its place), failed, stratum (a number).
 
-    nodes: node and fleet of each node of the runs in the window. Of equal starts the first row counts.
+    nodes: node and fleet of each node of the runs in the window. Of equal starts the first row counts. A stratum has
+    the same number in all partitions.
     """
     low, high = (moment - runs.from_s for moment in window)
     start = runs.start[runs.trials]
@@ -336,24 +405,28 @@ def trials_of(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> pl.Da
     failures = np.cumsum(failed) - failed
     begin = first_of_each(node, user)
     kept = failures == np.repeat(failures[begin], np.diff(begin, append=trials.size))
-    fleet = pl.DataFrame({"node": runs.nodes}).join(nodes, on="node", how="left", maintain_order="left")["fleet"]
-    fleet = fleet.fill_null("").rank("dense").to_numpy()[node[kept]]
-    stratum = numbered(fleet, user[kept], day[kept])
+    fleet = np.zeros(runs.nodes.len(), np.int64)
+    fleet[runs.nodes.search_sorted(nodes["node"]).to_numpy()] = runs.gpu_types.search_sorted(nodes["fleet"]).to_numpy()
+    # A fleet is told in 16 bits, a user in 32.
+    days = (high - low) // SECONDS_A_DAY + 1
+    stratum = ((fleet[node[kept]] << 32) + user[kept]) * days + day[kept]
     return pl.DataFrame({"node": node[kept], "failed": failed[kept], "stratum": stratum})
 
 
-def compared_by_trials(trials: pl.DataFrame) -> pl.DataFrame:
+def strata_that_tell(trials: Sequence[pl.LazyFrame]) -> pl.DataFrame:
+    """stratum, chance: the share of the trials of each stratum that failed, unless all or none of them did."""
+    strata = pl.concat(trials).group_by("stratum").agg(chance=pl.col("failed").sum() / pl.len())
+    return strata.filter(pl.col("chance").is_between(0, 1, closed="none")).collect(engine="streaming")
+
+
+def compared_by_trials(trials: pl.LazyFrame, strata: pl.DataFrame) -> pl.DataFrame:
     """node, trials, counted, expected, p_value, rate_ratio, ci_low, ci_high of the nodes with a trial that tells.
 
-    trials: node, stratum (from 0 on), failed (Boolean), a node at most once a stratum. Strata of which all or none
-    failed are left out. With chance K / M in a stratum of M trials and K failures, p_value is P(X >= counted) for the
-    sum X of the node's chances (Poisson-binomial), expected its mean.
+    trials: node, stratum, failed (Boolean), all of a node, which is at most once in a stratum. strata: of all nodes'
+    trials (`strata_that_tell`). With chance K / M in a stratum of M trials and K failures, p_value is P(X >= counted)
+    for the sum X of the node's chances (Poisson-binomial), expected its mean.
     """
-    stratum, failed = trials["stratum"].to_numpy(), trials["failed"].to_numpy()
-    of_stratum = np.bincount(stratum, minlength=1)
-    failures = np.bincount(stratum[failed], minlength=of_stratum.size)
-    tells = ((failures > 0) & (failures < of_stratum))[stratum]
-    told = trials.filter(tells).with_columns(chance=pl.Series((failures[stratum] / of_stratum[stratum])[tells]))
+    told = trials.join(strata.lazy(), on="stratum").collect(engine="streaming")
     by_node = (
         told.group_by("node")
         .agg(

@@ -9,6 +9,7 @@ import polars as pl
 
 from ttf.partitions import Partitions
 from ttf.stats.exact import INT64_LIMIT, dot
+from ttf.stats.names import Numbers
 from ttf.stats.shares import wilson_interval
 from ttf.stats.survival import survival_summary
 
@@ -151,9 +152,8 @@ def _has_values(rows: pl.LazyFrame, column: str) -> bool:
 
 def _with_numbers(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
     """The jobs with `group`, a number, in place of the group's name; which one does not matter."""
-    # Categories of their own, so that no names are kept for long.
-    names = pl.Categorical(pl.Categories.random())
-    group = pl.col(group_by).cast(names).to_physical().cast(pl.Int64)
+    numbers = Numbers()
+    group = numbers.of(pl.col(group_by)).cast(pl.Int64)
     return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
 
 
