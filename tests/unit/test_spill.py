@@ -1,0 +1,45 @@
+"""Rows on the disk by part: all that were added, in any portions and however wide."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf import spill
+from ttf.spill import Spill
+
+PARTS = 4
+narrow, wide = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**62), 2**62)
+ROWS = st.lists(st.tuples(st.integers(0, PARTS - 1), narrow | wide, narrow), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ROWS, max_size=6), st.sampled_from([1, 5, 1000]))
+def test_every_row_is_in_its_part(tmp_path_factory, portions, waiting):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spill, "WAITING_ROWS", waiting)
+        rows = Spill(tmp_path_factory.mktemp("spill") / "rows", PARTS, 2)
+        for portion in portions:
+            part, *columns = np.array(portion, np.int64).reshape(-1, 3).T
+            rows.add(part, *columns)
+        for part in range(PARTS):
+            found = rows.read(part)
+            assert found.dtype == np.int64
+            added = [tuple(row[1:]) for portion in portions for row in portion if row[0] == part]
+            assert sorted(zip(*found.tolist(), strict=True)) == sorted(added)
+
+
+def test_rows_may_be_added_after_some_were_read(tmp_path):
+    rows = Spill(tmp_path / "rows", 2, 1)
+    rows.add(np.array([1, 0]), np.array([5, 6]))
+    assert rows.read(1).tolist() == [[5]]
+    rows.add(np.array([1]), np.array([7]))
+    assert rows.read(1).tolist() == [[5, 7]]
+    assert rows.read(0).tolist() == [[6]]
+
+
+def test_no_more_rows_wait_than_were_said_and_a_portion(tmp_path, monkeypatch):
+    monkeypatch.setattr(spill, "WAITING_ROWS", 10)
+    rows = Spill(tmp_path / "rows", 3, 1)
+    for number in range(100):
+        rows.add(np.full(4, number % 3), np.arange(4))
+    assert (tmp_path / "rows").stat().st_size >= (400 - 10) * 4
