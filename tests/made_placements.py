@@ -1,13 +1,12 @@
 """Placements, jobs and nodes of a few rows, and every table of occupancy that they give."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import polars as pl
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.placements import PLACEMENT_COLUMNS
-from ttf.stats.delay_causes import delay_causes
-from ttf.stats.holdings import holdings
-from ttf.stats.occupancy import basis, cluster, load_over_time, occupancy
-from ttf.stats.server_sharing import server_sharing
-from ttf.stats.servers import sweep_servers
+from ttf.stats.reconstruction import occupancy_tables
 
 # Of frames in any order; see `ttf.placements`.
 ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)
@@ -41,13 +40,6 @@ def nodes_of(**counts) -> pl.DataFrame:
 def found(placements, jobs=None, nodes=None, attempts=None) -> dict:
     jobs = jobs_of([]) if jobs is None else jobs
     nodes = nodes_of() if nodes is None else nodes
-    held = holdings(placements.lazy(), jobs.lazy(), nodes, None if attempts is None else attempts.lazy())
-    servers = sweep_servers(held)
-    over = cluster(held, servers)
-    tables = dict(zip(("occupancy", "fragmentation"), occupancy(over), strict=True))
-    return tables | {
-        "occupancy_basis": basis(held, servers),
-        "load_over_time": load_over_time(over, jobs),
-        "server_sharing": server_sharing(servers),
-        "delay_causes": delay_causes(jobs, held, over),
-    }
+    attempts = None if attempts is None else attempts.lazy()
+    with TemporaryDirectory() as folder:
+        return occupancy_tables(placements.lazy(), jobs.lazy(), nodes, attempts, Path(folder))

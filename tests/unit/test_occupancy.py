@@ -7,11 +7,13 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
+from ttf import spill
 from ttf.charts.figure import Study
 from ttf.charts.occupancy import CHARTS
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.occupancy import of_occupancy
 from ttf.sample import philly
+from ttf.spill import Spill
 from ttf.stats import holdings
 from ttf.stats.delay_causes import CAUSES
 from ttf.stats.holdings import spread
@@ -397,7 +399,8 @@ def test_causes_agree_with_a_simulation(rows, waiting):
     assert dict(told.select("cause", "jobs").iter_rows()) == (counts if waiting else {})
 
 
-def test_order_of_rows_and_blocks_play_no_part(monkeypatch):
+def test_order_of_rows_blocks_and_windows_play_no_part(monkeypatch):
+    """Nor is there ever more in memory than some servers' placements and what some of the time brings."""
     draw = np.random.default_rng(3)
     n = 3000
     start = draw.integers(0, 50_000, n)
@@ -412,11 +415,22 @@ def test_order_of_rows_and_blocks_play_no_part(monkeypatch):
     )
     jobs = jobs_of([(f"j{k}", f"u{k % 7}", 10 * k, 10 * k + k % 300, 10 * k + 500, 1000) for k in range(900)])
     one = found(placed(frame, PLACED), jobs)
-    monkeypatch.setattr(holdings, "BLOCK_ROWS", 70)
+    for name, rows in (("BLOCK_ROWS", 70), ("WINDOW_ROWS", 90), ("SAMPLE", 5)):
+        monkeypatch.setattr(holdings, name, rows)
+    monkeypatch.setattr(spill, "WAITING_ROWS", 50)
+    lengths, read = [], Spill.read
+
+    def read_and_tell(self, part):
+        lengths.append(read(self, part).shape[1])
+        return read(self, part)
+
+    monkeypatch.setattr(Spill, "read", read_and_tell)
     other = found(placed(frame.sample(fraction=1, shuffle=True, seed=1), PLACED), jobs)
     for name, table in one.items():
         assert table.equals(other[name]), name
     assert one["delay_causes"].filter(pl.col("cause").is_not_null()).height >= 8
+    assert len(lengths) > 100
+    assert max(lengths) < 400
 
 
 # --- what is made of the tables

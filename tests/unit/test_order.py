@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.stats.order import distinct, first_of_each, last_of_each, numbered, order_by, sorted_rows
+from ttf.stats.order import (
+    distinct,
+    first_of_each,
+    last_of_each,
+    numbered,
+    order_by,
+    running,
+    sorted_rows,
+    sums_of_runs,
+)
 
 # Narrow ones are packed, wide ones do not fit 63 bits together.
 SPANS = [(-5, 5), (-(2**61), 2**61)]
@@ -40,6 +49,25 @@ def test_numbers_are_those_of_the_distinct_rows(span):
     def check(columns):
         expected = np.unique(columns, axis=1, return_inverse=True)[1]
         assert numbered(*columns).tolist() == expected.ravel().tolist()
+
+    check()
+
+
+@given(columns_of((0, 4), 2))
+def test_sums_of_runs_are_those_of_all_rows_of_a_code(columns):
+    codes, values = columns
+    assert sums_of_runs(codes, values, 6).tolist() == [values[codes == code].sum() for code in range(6)]
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_running_sums_by_key(span):
+    @given(columns_of(span, 1), st.data())
+    def check(columns, data):
+        (key,) = columns
+        change = data.draw(st.lists(st.integers(-9, 9), min_size=key.size, max_size=key.size))
+        keys, sums = running(key, np.array(change, np.int64))
+        assert keys.tolist() == sorted({*key.tolist()})
+        assert sums.tolist() == [sum(c for k, c in zip(key, change, strict=True) if k <= one) for one in keys]
 
     check()
 

@@ -24,7 +24,7 @@ _WIDTH = 560
 def load_over_time(table: pl.DataFrame, study: Study) -> Figure:
     """GPUs in use as a share of all, mean and highest of each step; jobs that run and wait below.
 
-    table: `ttf.stats.occupancy.load_over_time`.
+    table: `ttf.stats.load_over_time.LoadOverTime`.
     """
     if table.height < 2:
         few = "all of it lies within one step" if table.height else NOTHING_HELD
@@ -84,7 +84,7 @@ def load_over_time(table: pl.DataFrame, study: Study) -> Figure:
 
 
 def servers_by_load(table: pl.DataFrame, study: Study) -> Figure:
-    """Servers empty, partly used and full at each tenth of the load. table: `ttf.stats.occupancy.occupancy`."""
+    """Servers empty, partly used and full at each tenth of the load. table: `ttf.stats.occupancy.Occupancy`."""
     known = table.filter((pl.col("load") != "all") & (pl.col("time_s") > 0))
     if not known.height:
         return nothing_to_draw("Servers by load", NOTHING_HELD)
@@ -125,7 +125,7 @@ def servers_by_load(table: pl.DataFrame, study: Study) -> Figure:
 
 
 def delay_causes(table: pl.DataFrame, study: Study) -> Figure:
-    """A proxy of why jobs waited, by GPUs of the job. table: `ttf.stats.delay_causes.delay_causes`."""
+    """A proxy of why jobs waited, by GPUs of the job. table: `ttf.stats.delay_causes.DelayCauses`."""
     what = f"Why {study.units} waited (a proxy)"
     known = table.filter(pl.col("cause").is_not_null())
     if not known.height:

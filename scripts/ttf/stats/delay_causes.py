@@ -5,13 +5,19 @@ Jeon et al. (ATC 2019, Table 2) tell fair-share delay (the virtual cluster is at
 the quotas: what stands here is a proxy from the placements and is to be called so.
 """
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 
 from ttf.jobs import GPU_BUCKETS, whole_gpus
+from ttf.spill import Spill
+from ttf.stats.cluster import Sum, Window
 from ttf.stats.exact import group_sums
-from ttf.stats.holdings import GPU, Holdings, sweep
-from ttf.stats.occupancy import Cluster
+from ttf.stats.holdings import GPU, Holdings
+from ttf.stats.order import running
+from ttf.stats.servers import Servers, free_of, has_free
 from ttf.stats.shares import wilson_interval
 
 # A shorter wait is what a scheduler takes to come by.
@@ -35,8 +41,10 @@ CAUSES_SCHEMA = {
 }
 
 
-def delay_causes(jobs: pl.DataFrame, held: Holdings, over: Cluster) -> pl.DataFrame:
-    """CAUSES_SCHEMA, by GPUs of the job (GPU_BUCKETS, and all) and cause, for waits above LONGEST_PLAIN_WAIT_S.
+class DelayCauses:
+    """A proxy of why jobs waited: by their GPUs (GPU_BUCKETS, and all) and cause, for waits above LONGEST_PLAIN_WAIT_S.
+
+    All jobs are to be added before the windows, and these in order.
 
     jobs: the common record, with eligible_s where the format has it. A job waits from its submission, or from when it
     became eligible, to its first start; that began at time t. The first of these that holds is the proxy of the cause:
@@ -53,40 +61,119 @@ def delay_causes(jobs: pl.DataFrame, held: Holdings, over: Cluster) -> pl.DataFr
     started: GPU jobs with an account and a known wait; n: those that waited; shares are of n and of its waiting time,
     the interval Wilson's at 95 % (waits come in clusters, so it is too narrow).
     """
-    if not held.accounts or not over.times_s.size:
-        reason = NO_ACCOUNT if not held.accounts else "nothing is known to have been in use"
-        rows = [{"group": name, "reason": reason} for name in (*GPU_BUCKETS, "all")]
-        return pl.DataFrame([{name: row.get(name) for name in CAUSES_SCHEMA} for row in rows], schema=CAUSES_SCHEMA)
-    begun = pl.max_horizontal("submit_s", "eligible_s") if "eligible_s" in jobs.columns else pl.col("submit_s")
-    asked = (
-        jobs.select(
-            "account",
-            begun_s=pl.when(pl.col("submit_s").is_not_null()).then(begun),
-            start_s="start_s",
-            gpus=whole_gpus(),
+
+    def __init__(self, held: Holdings, servers: Servers, folder: Path) -> None:
+        """folder: for what is spilled."""
+        self._held, self._servers = held, servers
+        self._reason = None if held.accounts else NO_ACCOUNT
+        if held.is_empty:
+            self._reason = self._reason or "nothing is known to have been in use"
+        self._account = pl.Enum(held.accounts)
+        windows = servers.changes_of_accounts.parts
+        # account, gpus, begun_s, wait_s of the jobs that waited, by the window that the wait began in.
+        self._waits = Spill(folder / "waits", windows, 4)
+        # account, what its quota must hold for the job, bucket, cause if it does, wait_s.
+        self._judged = Spill(folder / "judged", windows, 5)
+        self._quota, self._in_use = np.zeros((2, len(held.accounts)), np.int64)
+        self._started = np.zeros(len(GPU_BUCKETS), np.int64)
+        self._largest = int(servers.capacity_milli.max(initial=0)) // GPU
+        self._free = Sum(servers, free_of)
+        # By free GPUs: servers with so many; asked for by any job that waited.
+        self._with_free: dict[int, Sum] = {}
+
+    def add_jobs(self, jobs: pl.DataFrame) -> None:
+        """Some jobs, each once."""
+        if self._reason:
+            return
+        begun = pl.max_horizontal("submit_s", "eligible_s") if "eligible_s" in jobs.columns else pl.col("submit_s")
+        asked = (
+            jobs.select(
+                account=pl.col("account").cast(self._account).to_physical(),
+                begun_s=pl.when(pl.col("submit_s").is_not_null()).then(begun),
+                start_s="start_s",
+                gpus=whole_gpus(),
+            )
+            .drop_nulls()
+            .filter(pl.col("gpus") > 0, pl.col("start_s") >= pl.col("begun_s"))
         )
-        .drop_nulls()
-        .filter(pl.col("gpus") > 0, pl.col("start_s") >= pl.col("begun_s"))
-        .with_columns(account=pl.col("account").cast(pl.Enum(held.accounts)).to_physical().cast(pl.Int64))
-    )
-    account, begun_s, start_s, gpus = (asked[name].to_numpy() for name in ("account", "begun_s", "start_s", "gpus"))
-    wait_s = start_s - begun_s
-    waited = np.flatnonzero(wait_s > LONGEST_PLAIN_WAIT_S)
-    cause = _cause(account, gpus, begun_s, waited, held, over)
-    lows = [low for low, _ in GPU_BUCKETS.values()]
-    bucket = np.searchsorted(lows, gpus, side="right") - 1
-    cell = bucket[waited] * len(CAUSES) + cause
-    cells = len(GPU_BUCKETS) * len(CAUSES)
-    counts = np.bincount(cell, minlength=cells).reshape(-1, len(CAUSES))
-    waits = group_sums(cell, wait_s[waited], cells).reshape(-1, len(CAUSES))
-    started = np.bincount(bucket, minlength=len(GPU_BUCKETS))
-    rows = []
-    for name, of_name, time, begun_here in [
-        *zip(GPU_BUCKETS, counts, waits, started, strict=True),
-        ("all", counts.sum(axis=0), waits.sum(axis=0), started.sum()),
-    ]:
-        rows += _rows(name, of_name, time, int(begun_here))
-    return pl.DataFrame(rows, schema=CAUSES_SCHEMA)
+        account, gpus, begun_s, start_s = (asked[name].to_numpy() for name in ("account", "gpus", "begun_s", "start_s"))
+        np.maximum.at(self._quota, account, gpus * GPU)
+        self._started += np.bincount(_bucket(gpus), minlength=self._started.size)
+        waited = start_s - begun_s > LONGEST_PLAIN_WAIT_S
+        account, gpus, begun_s, start_s = (of[waited] for of in (account, gpus, begun_s, start_s))
+        self._waits.add(self._held.window_of(begun_s), account, gpus, begun_s, start_s - begun_s)
+        for free in {self._largest, *np.unique(gpus % self._largest).tolist()} - {0} - self._with_free.keys():
+            self._with_free[free] = Sum(self._servers, partial(has_free, gpus=free))
+
+    def add(self, window: Window) -> None:
+        """The next window."""
+        if self._reason:
+            return
+        account, gpus, begun_s, wait_s = self._waits.read(window.number)
+        milli = gpus * GPU
+        in_use = self._in_use_of(window, account, begun_s)
+        # 0: before the window, which only the first has; else one more than the place of the last moment.
+        moment = np.searchsorted(window.times_s, begun_s, side="right")
+        is_full = self._free.over(window.changes)[moment] < milli
+        whole, rest = np.divmod(gpus, self._largest)
+        fits = np.ones(gpus.size, bool)
+        for free, servers in self._with_free.items():
+            there = servers.over(window.changes)[moment]
+            if free == self._largest:
+                fits &= there >= whole
+            else:
+                fits &= (rest != free) | (there > whole)
+        cause = np.full(gpus.size, CAUSES.index("room"))
+        cause[~fits] = CAUSES.index("fragmentation")
+        cause[is_full] = CAUSES.index("full")
+        self._judged.add(np.full(gpus.size, window.number), account, in_use + milli, _bucket(gpus), cause, wait_s)
+
+    def _in_use_of(self, window: Window, account: np.ndarray, time_s: np.ndarray) -> np.ndarray:
+        """In use of each account at each time; the window's changes count for what comes after."""
+        changed_s, of, change = self._servers.changes_of_accounts.read(window.number)
+        end_s = int(window.times_s[-1] + window.length_s[-1])
+        # By account and time; before its changes each account has one of nothing when the window begins.
+        begin_s = int(window.times_s[0]) - 1
+        width = end_s - begin_s + 1
+        begins = np.arange(len(self._held.accounts)) * width
+        key, total = running(
+            np.append(begins, of * width + (changed_s - begin_s)), np.append(np.zeros_like(begins), change)
+        )
+        first = np.searchsorted(key, begins)
+        rows = np.diff(first, append=key.size)
+        in_use = total + np.repeat(self._in_use - total[first], rows)
+        self._quota = np.maximum(self._quota, np.maximum.reduceat(in_use, first))
+        self._in_use = in_use[first + rows - 1]
+        at = account * width + (time_s.clip(begin_s, end_s) - begin_s)
+        return in_use[np.searchsorted(key, at, side="right") - 1]
+
+    def table(self) -> pl.DataFrame:
+        """CAUSES_SCHEMA."""
+        if self._reason:
+            rows = [
+                dict.fromkeys(CAUSES_SCHEMA) | {"group": name, "reason": self._reason} for name in (*GPU_BUCKETS, "all")
+            ]
+            return pl.DataFrame(rows, schema=CAUSES_SCHEMA)
+        shape = (len(GPU_BUCKETS), len(CAUSES))
+        counts, waits = np.zeros((2, *shape), np.int64)
+        for window in range(self._judged.parts):
+            account, needed, bucket, cause, wait_s = self._judged.read(window)
+            cause[needed > self._quota[account]] = CAUSES.index("fair_share")
+            cell = bucket * len(CAUSES) + cause
+            counts += np.bincount(cell, minlength=counts.size).reshape(shape)
+            waits += group_sums(cell, wait_s, counts.size).reshape(shape)
+        rows = []
+        for name, of_name, time, started in [
+            *zip(GPU_BUCKETS, counts, waits, self._started.tolist(), strict=True),
+            ("all", counts.sum(axis=0), waits.sum(axis=0), int(self._started.sum())),
+        ]:
+            rows += _rows(name, of_name, time, started)
+        return pl.DataFrame(rows, schema=CAUSES_SCHEMA)
+
+
+def _bucket(gpus: np.ndarray) -> np.ndarray:
+    """The place in GPU_BUCKETS."""
+    return np.searchsorted([low for low, _ in GPU_BUCKETS.values()], gpus, side="right") - 1
 
 
 def _rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> list[dict]:
@@ -110,37 +197,3 @@ def _rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> lis
         }
         for k, cause in enumerate(CAUSES)
     ]
-
-
-def _cause(
-    account: np.ndarray, gpus: np.ndarray, begun_s: np.ndarray, waited: np.ndarray, held: Holdings, over: Cluster
-) -> np.ndarray:
-    """The place in CAUSES of each of the jobs that waited. account, gpus, begun_s: of all jobs."""
-    of_accounts = sweep(held, held.account)
-    quota = of_accounts.highest(len(held.accounts))
-    np.maximum.at(quota, account, gpus * GPU)
-    account, gpus, begun_s = account[waited], gpus[waited], begun_s[waited]
-    over_quota = of_accounts.at(account, begun_s) + gpus * GPU > quota[account]
-    # 0: before anything was held; else one more than the place of the last change.
-    moment = np.searchsorted(over.times_s, begun_s, side="right")
-
-    def then(series: np.ndarray, at_first: int) -> np.ndarray:
-        return np.concatenate([[at_first], series])[moment]
-
-    total = over.total()
-    is_full = total - then(over.gpus_in_use(), 0) < gpus * GPU
-    largest = int(over.capacity_milli.max()) // GPU
-
-    def servers_with(free: int) -> np.ndarray:
-        return then(over.servers_with(free), int((over.capacity_milli >= free * GPU).sum()))
-
-    whole, rest = np.divmod(gpus, largest)
-    fits = np.where(whole > 0, servers_with(largest) >= whole, True)
-    for free in np.unique(rest[rest > 0]).tolist():
-        chosen = rest == free
-        fits[chosen] &= servers_with(free)[chosen] >= whole[chosen] + 1
-    found = np.full(waited.size, CAUSES.index("room"))
-    found[~fits] = CAUSES.index("fragmentation")
-    found[is_full] = CAUSES.index("full")
-    found[over_quota] = CAUSES.index("fair_share")
-    return found

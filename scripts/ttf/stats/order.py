@@ -74,6 +74,22 @@ def last_of_each(ascending: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True)[: ascending.size])
 
 
+def sums_of_runs(codes: np.ndarray, values: np.ndarray, groups: int) -> np.ndarray:
+    """The sum of Int64 values by group code (0 .. groups - 1), quick where the same codes follow one another."""
+    found = np.zeros(groups, np.int64)
+    first = first_of_each(codes)
+    if first.size:
+        np.add.at(found, codes[first], np.add.reduceat(values, first))
+    return found
+
+
+def running(key: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys, ascending, and the sum of all changes up to each."""
+    key, change = sorted_rows(key, change)
+    last = last_of_each(key)
+    return key[last], np.cumsum(change, out=change)[last]
+
+
 def distinct(*columns: np.ndarray) -> np.ndarray:
     """The values that are in any of the integer columns, ascending."""
     columns = tuple(column for column in columns if column.size)

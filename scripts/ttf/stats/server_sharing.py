@@ -4,7 +4,6 @@ import numpy as np
 import polars as pl
 
 from ttf.jobs import GPU_BUCKETS
-from ttf.stats.exact import group_sums
 from ttf.stats.holdings import GPU
 from ttf.stats.servers import Servers
 
@@ -17,19 +16,27 @@ SHARING_SCHEMA = {
 }
 
 
-def server_sharing(servers: Servers) -> pl.DataFrame:
+# Of the sizes that have a row.
+NAMES = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
+SIZES = len(NAMES) + 1
+
+
+def sizes_of(attempt_milli: np.ndarray) -> np.ndarray:
+    """The size of attempts by the GPUs of all their parts: 0 for one or less, else one more than the place in NAMES."""
+    sizes = np.zeros(attempt_milli.size, np.int8)
+    for name in NAMES:
+        sizes += attempt_milli > (GPU_BUCKETS[name][0] - 1) * GPU
+    return sizes
+
+
+def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
     """How much of the GPU time of attempts on several GPUs went by on servers without another, SHARING_SCHEMA.
 
-    An attempt has the GPUs of all its placements, rounded up. It has a server to itself while no other attempt holds a
-    GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
+    sizes: `sizes_of` the attempts, which the servers were swept with. An attempt has a server to itself while no other
+    attempt holds a GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
     """
-    gpus = -(-servers.gpu_milli // GPU)
-    names = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
-    # 0: one GPU or less, 1: the first of `names`, ...
-    bucket = sum((gpus >= GPU_BUCKETS[name][0]).astype(np.int8) for name in names)
-    attempts = np.bincount(bucket, minlength=len(names) + 1)
-    total, alone = (group_sums(bucket, of, len(names) + 1) for of in (servers.milli_s, servers.alone_milli_s))
-    rows = [(name, int(attempts[k]), int(total[k]), int(alone[k])) for k, name in enumerate(names, start=1)]
+    attempts = np.bincount(sizes, minlength=SIZES).tolist()
+    rows = list(zip(NAMES, *(of[1:] for of in (attempts, servers.milli_s, servers.alone_milli_s)), strict=True))
     rows.append(("all", *(sum(row[k] for row in rows) for k in (1, 2, 3))))
     return pl.DataFrame(
         [

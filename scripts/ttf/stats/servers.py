@@ -1,13 +1,15 @@
 """The servers of a cluster one after another: what they hold, what was in use of each, and whose it was.
 
-Each block of servers is swept once, for all that is asked of them.
+Some servers at a time are swept, once for all that is asked of them.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from ttf.stats.exact import dot
+from ttf.spill import Spill
+from ttf.stats.exact import dot, group_sums
 from ttf.stats.holdings import GPU, Holdings
 from ttf.stats.order import first_of_each, order_by
 
@@ -17,19 +19,25 @@ class Servers:
     """What the sweep over all servers found.
 
     capacity_milli: of each server, what a table says, else the most ever in use at once, rounded up to whole GPUs.
-    in_use_milli_s, above_milli_s: GPU time, and what of it exceeds what its server holds. Of each attempt, by its
-    number: gpu_milli of all its parts, milli_s of them, and alone_milli_s, while no other attempt held a GPU of the
-    server. changes: of what is in use of a server, up to what it holds: second since held.first_s, and the server's
-    state (`state_of`) before and after, three arrays a block.
+    in_use_milli_s, above_milli_s: GPU time, and what of it exceeds what its server holds. milli_s, alone_milli_s: of
+    the attempts of each class, their GPU time, and that while no other attempt held a GPU of the server; Python's
+    integers. On the disk by window (`Holdings.window_of`): moments, the second at which placements of a server start or
+    end, and the state of the server (`state_of`) before and after it, each up to what it holds; changes of what is in
+    use of accounts: the second, the account and by how many milli-GPU.
     """
 
     capacity_milli: np.ndarray
     in_use_milli_s: int
     above_milli_s: int
-    gpu_milli: np.ndarray
     milli_s: np.ndarray
     alone_milli_s: np.ndarray
-    changes: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    moments: Spill
+    changes_of_accounts: Spill
+
+    @property
+    def total_milli(self) -> int:
+        """Milli-GPU of all servers."""
+        return int(self.capacity_milli.sum())
 
 
 def state_of(free_milli: np.ndarray, holds_milli: np.ndarray) -> np.ndarray:
@@ -43,23 +51,33 @@ def free_of(state: np.ndarray) -> np.ndarray:
 
 
 def is_empty(state: np.ndarray) -> np.ndarray:
-    """Whether nothing is in use of servers in these states."""
-    return (state & 1).astype(bool)
+    """1 of servers of which nothing is in use, by their states, else 0."""
+    return state & 1
 
 
-def sweep_servers(held: Holdings) -> Servers:
-    """Sweep over all servers, block by block; only the changes, and what is told of attempts, are kept of all."""
+def has_free(state: np.ndarray, gpus: int) -> np.ndarray:
+    """1 of servers that have so many free GPUs or more, by their states, else 0."""
+    return (state >= 2 * gpus * GPU).view(np.int8)
+
+
+def is_full(state: np.ndarray) -> np.ndarray:
+    """1 of servers of which nothing is free, by their states, else 0."""
+    return (state == 0).view(np.int8)
+
+
+def sweep_servers(held: Holdings, class_of: np.ndarray, classes: int, folder: Path) -> Servers:
+    """Sweep over all servers. class_of: of each attempt, from 0 to below `classes`; folder: for what is spilled."""
     capacity = held.known_milli.copy()
-    of_unit = np.zeros((3, int(held.unit.max(initial=0)) + 1), np.int64)
-    gpu_milli, milli_s, alone_milli_s = of_unit
+    milli_s, alone_milli_s = np.zeros((2, classes), object)
     used = above = 0
-    changes = [(np.zeros(0, np.int64),) * 3]
-    for rows in held.by_server():
-        node, unit, start, end, gpu = (
-            column[rows].astype(np.int64) for column in (held.node, held.unit, held.start, held.end, held.gpu_milli)
-        )
-        np.add.at(gpu_milli, unit, gpu)
-        np.add.at(milli_s, unit, gpu * (end - start))
+    windows = held.cuts_s.size + 1
+    moments = Spill(folder / "moments", windows, 3)
+    changes = Spill(folder / "changes_of_accounts", windows, 3)
+    for part in range(held.by_server.parts):
+        node, unit, start, end, gpu, *accounts = held.by_server.read(part)
+        if not node.size:
+            continue
+        milli_s += group_sums(class_of[unit], gpu * (end - start), classes)
         at = _moments(node, unit, start, end, gpu)
         first = first_of_each(at.node)
         highest = np.maximum.reduceat(at.in_use, first)
@@ -70,19 +88,18 @@ def sweep_servers(held: Holdings) -> Servers:
         length = np.diff(at.time, append=at.time[-1])
         used += dot(at.in_use, length)
         above += dot(np.maximum(at.in_use - holds, 0), length)
-        np.add.at(alone_milli_s, at.unit[at.is_alone], (at.in_use * length)[at.is_alone])
+        alone = at.is_alone
+        alone_milli_s += group_sums(class_of[at.unit[alone]], at.in_use[alone] * length[alone], classes)
         after = np.minimum(at.in_use, holds)
         before = np.append(0, after[:-1])  # 0 at the end of a server, so that the next begins with 0
-        is_change = before != after
-        holds = holds[is_change]
-        states = (state_of(holds - in_use[is_change], holds) for in_use in (before, after))
-        changes.append(tuple(map(_narrow, (at.time[is_change], *states))))
-    return Servers(capacity, used, above, gpu_milli, milli_s, alone_milli_s, changes)
-
-
-def _narrow(values: np.ndarray) -> np.ndarray:
-    """Whole numbers, not negative, in half the memory where they fit."""
-    return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
+        states = (state_of(holds - in_use, holds) for in_use in (before, after))
+        moments.add(held.window_of(at.time), at.time, *states)
+        for account in accounts:
+            of_one = np.flatnonzero(account >= 0)
+            for time, change in ((start[of_one], gpu[of_one]), (end[of_one], -gpu[of_one])):
+                changes.add(held.window_of(time), time, account[of_one], change)
+    # Every server holds something: one that no table knows was used. The other numbers are nobody's.
+    return Servers(capacity[capacity > 0], used, above, milli_s, alone_milli_s, moments, changes)
 
 
 @dataclass(frozen=True)
