@@ -213,13 +213,15 @@ def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
 
 
 def _until_first_failure(times: pl.DataFrame) -> pl.DataFrame:
-    """Lives of groups from `_times`. A failure before the first known start is taken for one at it."""
+    """duration_s, failed of groups from `_times`. A failure before the first known start is taken for one at it."""
     duration = (pl.coalesce("failed_s", "seen_s") - pl.col("begin_s")).clip(lower_bound=0)
-    return times.select(duration_s=duration, event=pl.when(pl.col("failed_s").is_not_null()).then(pl.lit("failure")))
+    return times.select(duration_s=duration, failed=pl.col("failed_s").is_not_null())
 
 
 def _first_failure(lives: pl.DataFrame) -> dict:
-    summary = survival_summary(lives, "failure", ["all"])
+    """lives: of `_until_first_failure`."""
+    event = pl.when("failed").then(pl.lit("failure"))
+    summary = survival_summary(lives.lazy().with_columns(event=event), "failure", ["all"])
     (found,) = summary.iter_rows(named=True)
     median, high = found["median_s"], found["median_ci_high_s"]
     reason = (
