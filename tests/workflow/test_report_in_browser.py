@@ -143,6 +143,10 @@ def test_print_shows_the_whole_tables(finished_study, tmp_path):
         )
         assert page.evaluate(f"{clipped}.map((box) => box.id)") == []
         assert not page.locator("nav#TOC").is_visible()
+        # Charts are drawn for a page of paper, not for a phone as wide; no number is broken.
+        assert not page.evaluate("narrow.matches")
+        numbers = "[...document.querySelectorAll('.great-table td:not(.l, .w)')]"
+        assert page.evaluate(f"{numbers}.every((cell) => getComputedStyle(cell).whiteSpace === 'nowrap')")
         page.pdf(path=tmp_path / "page.pdf")
         assert (tmp_path / "page.pdf").stat().st_size > 100_000
         assert errors == left == []
