@@ -124,6 +124,14 @@ def test_files_the_page_links_to_exist_and_can_be_reached_by_the_keyboard(finish
         tables = page.evaluate("document.querySelectorAll('.great-table').length")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.className") == "skip-link"
+        # Nothing lies over it.
+        assert (
+            page.evaluate(
+                "(({x, y, width, height}) => document.elementFromPoint(x + width / 2, y + height / 2).className)"
+                "(document.activeElement.getBoundingClientRect())"
+            )
+            == "skip-link"
+        )
         page.keyboard.press("Enter")
         assert page.evaluate("location.hash") == page.locator(".skip-link").get_attribute("href")
         page.keyboard.press("Tab")
