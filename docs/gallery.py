@@ -9,9 +9,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-# Picture -> the element that this selector finds; of a heading, what stands below it on one screen.
+# Picture -> the element that this selector finds; without one, the first screen.
 PICTURES = {
-    "findings": "h1[id=sec-findings], #sec-findings > h1",
+    "findings": None,
     "mttf_by_gpus": "#fig-t1-mttf-by-gpus",
     "planner": "#fig-t1-ettr-planner",
 }
@@ -24,14 +24,12 @@ def main(page_file: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_context(offline=True, viewport={"width": 1100, "height": 560}).new_page()
+        page = browser.new_context(offline=True, viewport={"width": 1440, "height": 900}).new_page()
         page.goto(page_file.resolve().as_uri())
         page.wait_for_function("charts.every(([id]) => document.querySelector(`#${id} svg`))")
         page.wait_for_timeout(500)
         for name, selector in PICTURES.items():
-            element = page.locator(selector).first
-            element.evaluate("element => element.scrollIntoView()")
-            shown = page if "h1" in selector else element
+            shown = page.locator(selector).first if selector else page
             shown.screenshot(path=folder / f"{name}.png", animations="disabled", timeout=120_000)
             print(f"{folder / name}.png, {(folder / f'{name}.png').stat().st_size / 1000:.0f} kB")
         browser.close()
