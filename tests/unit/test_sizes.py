@@ -143,7 +143,7 @@ def test_no_failure_and_no_exposure():
     row = at(node_failure_rate(sums((2, 3, 0, 5 * DAY)), "state", 8, "trace", 0), confidence=0.9)
     assert (row["failures_per_node_day"], row["ci_low_per_node_day"]) == (0, 0)
     assert row["ci_high_per_node_day"] == pytest.approx(-math.log(0.05) / 10, rel=1e-12)
-    assert row["reason"].startswith("no failures: upper limit only; 0 failures above 0 GPUs: every size")
+    assert row["reason"].startswith("no failures: upper limit only; no failures above 0 GPUs: every size")
     table = mttf_by_gpus(sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0), 8)
     assert table["projected_mttf_s"].null_count() == table["projected_high_s"].null_count() == table.height
     assert at(table, gpus_high=16)["projected_low_s"] == pytest.approx(5 * DAY / -math.log(0.05), rel=1e-12)

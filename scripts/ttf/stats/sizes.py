@@ -142,7 +142,7 @@ def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tupl
     above = sizes.filter(pl.col("nodes") * gpus_a_node > above_gpus)["failures"].sum()
     if above >= FEWEST_FAILURES:
         return above_gpus, None
-    few = f"{above} failure{'' if above == 1 else 's'} above {above_gpus} GPUs"
+    few = f"{above or 'no'} failure{'' if above == 1 else 's'} above {above_gpus} GPUs"
     enough = sizes.filter(pl.col("reached") >= FEWEST_FAILURES).head(1)
     if not enough.height:
         return 0, f"{few}: every size, as the trace has fewer than {FEWEST_FAILURES} failures in all"
