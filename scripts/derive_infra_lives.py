@@ -19,7 +19,9 @@ def main(snakemake):
         lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events)
     stream_parquet(lives.lazy(), snakemake.output.lives)
     of_infra = (pl.col("event") == EVENT).sum()
-    number, ended = pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra).collect().row(0)
+    number, ended = (
+        pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra).collect(engine="streaming").row(0)
+    )
     return f"{number:,} lives, {ended:,} ended by infrastructure"
 
 

@@ -29,7 +29,7 @@ def main(snakemake):
     write_parquet(of_nodes, snakemake.output.nodes)
     jobs = pl.scan_parquet(snakemake.output.jobs)
     write_csv(runtime_agreement(jobs), snakemake.output.agreement)
-    rows, timed = jobs.select(pl.len(), pl.col("runtime_s").count()).collect().row(0)
+    rows, timed = jobs.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
     return f"{rows:,} jobs, {timed:,} with a run time"
 
 

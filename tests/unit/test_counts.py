@@ -1,11 +1,13 @@
 """Counts of whole numbers against the rows that they stand for."""
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.stats.counts import Counted, code, commonest, counts, labels
+from ttf.stats.counts import Counted, code, commonest, counted, counts, labels
 
 SMALL, WIDE = st.integers(-3, 3), st.integers(-(2**62), 2**62)
 
@@ -36,3 +38,15 @@ def test_counted_numbers_have_the_percentiles_of_all(numbers, percent):
     assert counted.mean() == sum(numbers) / len(numbers)
     assert counted.median() == np.median(numbers) == counted.percentile(50)
     assert counted.percentile(percent) == pytest.approx(np.percentile(numbers, percent))
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-5, 40)), max_size=20), st.sampled_from([0, 8, 1 << 23]))
+def test_a_column_is_counted_through_or_sorted(numbers, most_room):
+    numbers = [*numbers, 7]
+    known = Counter(number for number in numbers if number is not None)
+    table = pl.LazyFrame({"x": numbers}, schema={"x": pl.Int64})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ttf.stats.counts.MOST_ROOM", most_room)
+        found = counted(table, "x", min(known), max(known))
+    assert dict(zip(found.values.tolist(), found.counts.tolist(), strict=True)) == known
+    assert found.values.tolist() == sorted(known)

@@ -1,9 +1,9 @@
 """What the columns of the typed raw tables hold: one row of statistics per column.
 
-One column is looked at at a time, so memory stays at one column of numbers however long the table is. Many different
-texts are told apart, and counted, by a number of 64 bits each: of ten million, some two have the same with a chance of
-3 in a million. Numbers come from exact integers (an order statistic is a value of the column, a mean is one division of
-two integers), so that neither the number of threads nor the engine can change a digit.
+One column is looked at at a time, and of its numbers how often each occurs. Many different texts are told apart, and
+counted, by a number of 64 bits each: of ten million, some two have the same with a chance of 3 in a million. Numbers
+come from exact integers (an order statistic is a value of the column, a mean is one division of two integers), so that
+neither the number of threads nor the engine can change a digit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttf.raw_tables import Column, TableSchema, printable
+from ttf.stats.counts import counted
 
 STATISTICS_SCHEMA = {
     "table": pl.String,
@@ -79,22 +80,20 @@ def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
 def _of_number(table: pl.LazyFrame, column: Column, height: int) -> dict:
     number = pl.col(column.as_)
     # 128 bits: a sum over a long column of large values need not fit 64.
-    told = table.select(n=number.count(), total=number.cast(pl.Int128).sum()).collect(engine="streaming")
-    n, total = told.row(0)
+    sums = {"n": number.count(), "total": number.cast(pl.Int128).sum(), "low": number.min(), "high": number.max()}
+    n, total, low, high = table.select(**sums).collect(engine="streaming").row(0)
     if not n:
         return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
-    values = table.select(number.drop_nulls()).collect(engine="streaming").to_series()
-    # In as few bits as its largest value needs: less to hold.
-    values = values.shrink_dtype().sort()
+    values = counted(table, column.as_, low, high)
     return {
         "blank": height - n,
-        "distinct": 1 + int((values.slice(1) != values.head(n - 1)).sum()),
-        "minimum": values[0],
+        "distinct": values.values.size,
+        "minimum": low,
         **{
-            name: values[(quarter * n + 3) // 4 - 1]
+            name: values.at((quarter * n + 3) // 4 - 1)
             for quarter, name in ((1, "first_quartile"), (2, "middle"), (3, "third_quartile"))
         },
-        "maximum": values[-1],
+        "maximum": high,
         "mean": total / n,
         "reason": OF_NUMBER,
     }

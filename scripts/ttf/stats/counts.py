@@ -14,8 +14,11 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.exact import INT64_LIMIT, dot, percentile_at
+from ttf.tables import blocks
 
 Rows = pl.DataFrame | pl.LazyFrame
+# Whole numbers that lie no further apart are counted through without being sorted.
+MOST_ROOM = 1 << 23
 
 
 def labels(rows: Rows, column: str) -> list[str]:
@@ -93,3 +96,17 @@ class Counted:
     def percentile(self, percent: int) -> float:
         """Of whole numbers: linear between ranks 0 and size - 1, as in NumPy."""
         return percentile_at(self.size, self.at, percent)
+
+
+def counted(table: pl.LazyFrame, column: str, low: int, high: int) -> Counted:
+    """The whole numbers in a column of a table on the disk, all of them from `low` to `high`; blanks left out."""
+    room = high - low + 1
+    if room > min(MOST_ROOM, 4 * table.select(pl.len()).collect().item()):
+        # In as few bits as the largest needs: less to hold.
+        known = table.select(pl.col(column).drop_nulls()).collect(engine="streaming").to_series().shrink_dtype()
+        return Counted(*(part.to_numpy() for part in known.sort().rle().struct.unnest()[["value", "len"]]))
+    times = np.zeros(room, np.int64)
+    for block in blocks(table.select(column)):
+        np.add.at(times, block[column].drop_nulls().cast(pl.Int64).to_numpy() - low, 1)
+    found = np.flatnonzero(times)
+    return Counted(found + low, times[found])
