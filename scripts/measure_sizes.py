@@ -17,11 +17,11 @@ def main(snakemake):
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.over_time import failure_rate_over_time, with_domains
     from ttf.stats.survival import survival_summary
-    from ttf.tables import read_columns, write_csv
+    from ttf.tables import scan_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
-    lives = read_columns(snakemake.input.lives, [*OF_LIVES, *params.strata])
-    basis = lives["basis"].first()
+    lives = scan_columns(snakemake.input.lives, [*OF_LIVES, *params.strata])
+    basis = lives.head(1).select(pl.col("basis").first()).collect().item()
     if params.gives == "jobs":
         nodes = pl.read_parquet(snakemake.input.nodes)
         gpus_a_node, came_from = sizes.node_gpus(nodes, params.node_gpus)
@@ -29,7 +29,7 @@ def main(snakemake):
         rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, params.above_gpus)
     else:
         # A component is a node or stands in one; one of LANL's nodes has no GPU.
-        gpus_a_node = lives["gpu_count"].max()
+        gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
         sums = sizes.sums_of_components(lives)
         rate = sizes.node_failure_rate(sums, basis, gpus_a_node, gpus_a_node and "trace", None)
     by_gpus = sizes.mttf_by_gpus(sums, rate, gpus_a_node)
@@ -40,8 +40,8 @@ def main(snakemake):
     told, cause_is = lives, "cause"
     if basis == "proxy" and "reasons" in dict(snakemake.input.items()):
         # Nothing lays a failure to a cause but the words and codes that the taxonomy reads.
-        named = lives.hstack(read_columns(snakemake.input.lives, ["unit_id", "life_id"]))
-        told, cause_is = with_domains(named, pl.read_parquet(snakemake.input.reasons)), "domain"
+        named = scan_columns(snakemake.input.lives, [*OF_LIVES, "unit_id", "life_id"])
+        told, cause_is = with_domains(named, pl.scan_parquet(snakemake.input.reasons)), "domain"
     over_time = failure_rate_over_time(told, basis, gpus_a_node, cause_is)
     write_csv(over_time, output.failure_rate_over_time)
     strata = strata_in(lives, params.strata)

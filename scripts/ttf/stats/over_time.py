@@ -9,6 +9,7 @@ import polars as pl
 from scipy.special import gammainccinv, gammaincinv
 
 from ttf.infra import EVENT
+from ttf.jobs import Frame
 from ttf.stats.mttf import SECONDS_A_DAY
 
 # The longest of these that the trace holds so many times over: the paper does not say what it took.
@@ -44,18 +45,19 @@ OVER_TIME_SCHEMA = {
 }
 
 
-def with_domains(lives: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
+def with_domains(lives: Frame, reasons: Frame) -> pl.LazyFrame:
     """Infra lives with the domain of their failure's reason as `cause`; blank where none, or more than one, is told.
 
     reasons: reasons.parquet.
     """
     unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
-    told = reasons.select("domain", unit_id=unit, life_id="attempt").unique(["unit_id", "life_id"], keep="none")
-    return lives.join(told, on=["unit_id", "life_id"], how="left", maintain_order="left").with_columns(cause="domain")
+    told = reasons.lazy().select("domain", unit_id=unit, life_id="attempt")
+    told = told.unique(["unit_id", "life_id"], keep="none")
+    return lives.lazy().join(told, on=["unit_id", "life_id"], how="left").with_columns(cause="domain")
 
 
 def failure_rate_over_time(
-    lives: pl.DataFrame, basis: str | None, gpus_a_node: int | None, cause_is: str = "cause"
+    lives: Frame, basis: str | None, gpus_a_node: int | None, cause_is: str = "cause"
 ) -> pl.DataFrame:
     """Failures per 1000 node-days in rolling windows, OVER_TIME_SCHEMA: of all causes, then of each; in time's order.
 
@@ -68,23 +70,26 @@ def failure_rate_over_time(
     be given is blank, with a reason.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
-    if not lives["start_s"].count():
+    started = lives.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
+    if not started:
         return _frame([shared | {"reason": "the trace gives no times of starting"}])
-    runs = _at_work(lives, gpus_a_node)
-    if not runs.height:
-        return _frame([shared | {"reason": "no run with a known start and time"}])
-    first_s = runs["start_s"].min()
-    calendar = first_s >= YEAR_1990_S
-    origin = first_s // SECONDS_A_DAY * SECONDS_A_DAY if calendar else first_s
+    runs = _at_work(lives.lazy(), basis, gpus_a_node)
     # A run that ends at midnight was at risk until the day before.
     last_s = pl.max_horizontal("start_s", pl.col("end_s") - 1)
-    days = 1 + (runs.select(last_s.max()).item() - origin) // SECONDS_A_DAY
+    span = runs.select(first=pl.col("start_s").min(), last=last_s.max()).collect(engine="streaming")
+    first_s, final_s = span.row(0)
+    if first_s is None:
+        return _frame([shared | {"reason": "no run with a known start and time"}])
+    calendar = first_s >= YEAR_1990_S
+    origin = first_s // SECONDS_A_DAY * SECONDS_A_DAY if calendar else first_s
+    days = 1 + (final_s - origin) // SECONDS_A_DAY
     if days > MOST_DAYS:
         return _frame([shared | {"reason": f"the times of the trace are {days:,} days apart: a clock was wrong"}])
     window = window_days(days)
     ends = np.arange(window - 1, days, -(-days // MOST_WINDOWS))
     exposure = _in_windows(exposure_by_day(runs, origin, days), ends, window)
-    failed = runs.filter("failed").select(day=(last_s - origin) // SECONDS_A_DAY, cause="cause")
+    failed = runs.filter("failed").group_by("cause", day=(last_s - origin) // SECONDS_A_DAY)
+    failed = failed.agg(count=pl.len().cast(pl.Int64)).collect(engine="streaming")
     shared |= {"window_days": window}
     about = pl.DataFrame({"to_day": ends, "exposure": exposure}).with_columns(
         from_day=pl.col("to_day") - window + 1, end_s=origin + SECONDS_A_DAY * (pl.col("to_day") + 1)
@@ -92,7 +97,7 @@ def failure_rate_over_time(
     about = about.with_columns(start_s=pl.col("end_s") - window * SECONDS_A_DAY, window=_name(calendar, window))
     parts = []
     for by, cause, mine in [(EVERY, None, failed), *_causes(failed, cause_is)]:
-        counts = np.bincount(mine["day"].to_numpy(), minlength=days).astype(np.int64)
+        counts = _by_day(mine["day"], mine["count"], days)
         rows = about.with_columns(failures=pl.Series(_in_windows(counts, ends, window)))
         parts.append(_rates(rows, shared | {"by": by, "cause": cause}))
     return pl.concat(parts)
@@ -103,30 +108,36 @@ def window_days(days: int) -> int:
     return next((window for window in WINDOWS_DAYS if days >= FEWEST_WINDOWS * window), WINDOWS_DAYS[-1])
 
 
-def exposure_by_day(runs: pl.DataFrame, origin: int, days: int) -> np.ndarray:
+def exposure_by_day(runs: Frame, origin: int, days: int) -> np.ndarray:
     """Node-seconds at risk on each day from `origin` on, exactly: Int64.
 
     runs: start_s, end_s (not before it, and within the days), nodes (Int64, all known).
     """
-    start, end, nodes = (runs[name].to_numpy() for name in ("start_s", "end_s", "nodes"))
-    start, end = start - origin, end - origin
-    first, last = start // SECONDS_A_DAY, end // SECONDS_A_DAY
-    whole = nodes * SECONDS_A_DAY
-    sums = np.zeros(days + 2, dtype=np.int64)
+    start, end, nodes = pl.col("start_s") - origin, pl.col("end_s") - origin, pl.col("nodes")
+    of_first = {"day": start // SECONDS_A_DAY, "at_risk": SECONDS_A_DAY - start % SECONDS_A_DAY}
+    of_last = {"day": end // SECONDS_A_DAY, "at_risk": end % SECONDS_A_DAY}
+    sums, steps = np.zeros(days + 2, dtype=np.int64), np.zeros(days + 2, dtype=np.int64)
     # What is left of its first day, and what its last day had; the days between are whole. Where both are one day, the
     # whole day taken back before it began leaves just what lies between start and end.
-    np.add.at(sums, first, nodes * ((first + 1) * SECONDS_A_DAY - start))
-    np.add.at(sums, last, nodes * (end - last * SECONDS_A_DAY))
-    steps = np.zeros(days + 2, dtype=np.int64)
-    np.add.at(steps, first + 1, whole)
-    np.subtract.at(steps, last, whole)
+    for of_day, later, sign in ((of_first, 1, 1), (of_last, 0, -1)):
+        ends = runs.lazy().select(nodes=nodes, **of_day).group_by("day")
+        ends = ends.agg(pl.col("nodes").sum(), at_risk=(pl.col("nodes") * pl.col("at_risk")).sum())
+        ends = ends.collect(engine="streaming")
+        sums += _by_day(ends["day"], ends["at_risk"], days + 2)
+        steps += sign * SECONDS_A_DAY * _by_day(ends["day"] + later, ends["nodes"], days + 2)
     return (sums + np.cumsum(steps))[:days]
 
 
-def _at_work(lives: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
+def _by_day(day: pl.Series, number: pl.Series, days: int) -> np.ndarray:
+    """The sum of the numbers on each day from 0 on: Int64."""
+    sums = np.zeros(days, dtype=np.int64)
+    np.add.at(sums, day.to_numpy(), number.to_numpy())
+    return sums
+
+
+def _at_work(lives: pl.LazyFrame, basis: str | None, gpus_a_node: int | None) -> pl.LazyFrame:
     """start_s, end_s, nodes, failed and cause of the runs whose time at risk is known."""
-    is_component = lives["basis"].first() == "component"
-    nodes = pl.col("nodes") if is_component else (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
+    nodes = pl.col("nodes") if basis == "component" else (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
     return lives.select(
         "start_s",
         "cause",
@@ -138,7 +149,8 @@ def _at_work(lives: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
 
 def _causes(failed: pl.DataFrame, cause_is: str) -> list[tuple[str, str, pl.DataFrame]]:
     """(by, cause, its failures) of the causes with the most failures, then of all others, then of those not told."""
-    counts = failed["cause"].drop_nulls().value_counts().sort("count", "cause", descending=[True, False])
+    counts = failed.drop_nulls("cause").group_by("cause").agg(pl.col("count").sum())
+    counts = counts.sort("count", "cause", descending=[True, False])
     if counts.height + (failed["cause"].null_count() > 0) < 2 or not counts.height:
         return []
     named = counts["cause"].head(MOST_CAUSES).to_list()

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr, xlogy
 
+from ttf.jobs import Frame
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
 from ttf.stats.normal import two_sided_z
 
@@ -101,7 +102,7 @@ def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
     return (sizes["gpu_count"][0], "trace") if sizes.height else (USUAL_NODE_GPUS, "default")
 
 
-def sums_by_nodes(lives: pl.DataFrame, gpus_a_node: int) -> pl.DataFrame:
+def sums_by_nodes(lives: Frame, gpus_a_node: int) -> pl.DataFrame:
     """SUMS_SCHEMA, a row per number of nodes, ascending: jobs, infra failures and exposure (exact integers).
 
     lives: infra lives of jobs; only those that asked for a GPU and lasted a known time count. nodes is gpu_count
@@ -111,7 +112,7 @@ def sums_by_nodes(lives: pl.DataFrame, gpus_a_node: int) -> pl.DataFrame:
     return _sums(lives.lazy().filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
 
 
-def sums_of_components(lives: pl.DataFrame) -> pl.DataFrame:
+def sums_of_components(lives: Frame) -> pl.DataFrame:
     """SUMS_SCHEMA of components that are nodes, or stand in one each: by the lives' own number of nodes."""
     return _sums(lives.lazy().filter(pl.col("nodes") > 0))
 

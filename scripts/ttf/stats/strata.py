@@ -71,15 +71,22 @@ def by_stratum(lives: Frame, stratum_by: str, /, *beside: str, **sums: pl.Expr) 
         by = [pl.col(stratum_by).alias("stratum"), *beside]
     else:
         raise ValueError(f"the lives have no column {stratum_by!r} to form strata by")
-    sums |= {"shortest_s": pl.col("duration_s").min()}
+    # Where durations tell groups apart, each has one.
+    shortest = {} if "duration_s" in beside else {"shortest_s": pl.col("duration_s").min()}
     # Whole numbers: what order they are added in, a block at a time, does not matter.
-    found = (lives.group_by(by).agg(**sums) if by else lives.select(**sums)).collect(engine="streaming")
-    if (found["shortest_s"] < 0).any():
+    found = lives.group_by(by).agg(**sums, **shortest) if by else lives.select(**sums, **shortest)
+    found = found.collect(engine="streaming")
+    if (found["shortest_s" if shortest else "duration_s"] < 0).any():
         raise ValueError("a duration is negative")
     if stratum_by == "all":
         found = found if found.height else found.clear(1).with_columns(pl.col(*sums).fill_null(0))
-        found = found.select(pl.lit("all").alias("stratum"), pl.all())
-    return found.drop("shortest_s").sort("stratum", *beside, nulls_last=True)
+        found = found.with_columns(stratum=pl.lit("all"))
+    found = found.select("stratum", *beside, *sums)
+    if not beside:
+        return found.sort("stratum")
+    # To sort each stratum takes a fifth of what it takes to sort all of them together.
+    strata = sorted(found.partition_by("stratum"), key=lambda rows: rows["stratum"][0])
+    return pl.concat([found.clear(), *(rows.sort(beside, nulls_last=True) for rows in strata)])
 
 
 # A life that ended no later than it came under watch never was at risk.
