@@ -24,8 +24,8 @@ _KIND = (
     .when(pl.col("outcome").is_not_null())
     .then(2)
 )
-# `not_success` is study 1's second set: whatever is not a success and has a run time.
-OUTCOME_SETS = {"success": (0,), "failure": (1,), "not_success": (1, 2)}
+# The first and the last kind. `not_success` is study 1's second set: whatever is not a success and has a run time.
+OUTCOME_SETS = {"success": (0, 0), "failure": (1, 1), "not_success": (1, 2)}
 
 GROUP_SCHEMA = {
     "outcome_set": pl.String,
@@ -122,24 +122,27 @@ def samples(jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Featur
         texts = None if feature.is_numeric else labels(jobs, feature.column)
         value = code(feature.column, texts) if texts is not None else pl.col(feature.column)
         known = jobs.filter(pl.col(feature.column).is_not_null())
-        found = counts(known, runtime=pl.col("runtime_s"), value=value, kind=_KIND)
-        if found.height and found["runtime"][0] < 0:
+        found = counts(known, kind=_KIND, runtime=pl.col("runtime_s"), value=value)
+        if found.height and found["runtime"].min() < 0:
             raise ValueError("a run time is negative")
+        values = pl.Series(texts, dtype=pl.String)
         if texts is None:
             values = found["value"].unique().sort()
-            codes = numbered(found["value"].to_numpy())
-        else:
-            values, codes = pl.Series(texts, dtype=pl.String), found["value"].to_numpy()
+            found = found.with_columns(value=numbered(found["value"].to_numpy()))
         coded = Coded.of(feature, values.alias(feature.column))
-        for outcome_set, kinds in OUTCOME_SETS.items():
-            rows = found["kind"].is_in(kinds).to_numpy()
-            of_set, runtimes, n = codes[rows], found["runtime"].to_numpy()[rows], found["n"].to_numpy()[rows]
+        kinds = found.drop_in_place("kind")
+        for outcome_set, (first, last) in OUTCOME_SETS.items():
+            begin, end = kinds.search_sorted(first), kinds.search_sorted(last, side="right")
+            # Of one kind they are in order as they stand.
+            rows = found.slice(begin, end - begin)
+            rows = rows if first == last else rows.sort("runtime")
+            codes, runtimes, n = (rows[name].to_numpy() for name in ("value", "runtime", "n"))
             ranks = _doubled_ranks_of_sorted(runtimes, n)
-            by_group = np.argsort(coded.group_of_code[of_set], kind="stable")
+            by_group = np.argsort(coded.group_of_code[codes], kind="stable")
             for cutoff in in_order:
                 size = n.size if cutoff is None else int(np.searchsorted(runtimes, cutoff))
                 # A cut-off keeps or drops ties together, so ranks within the prefix stay what they are.
-                prefix = (column[:size] for column in (of_set, runtimes, ranks, n))
+                prefix = (column[:size] for column in (codes, runtimes, ranks, n))
                 yield Sample(outcome_set, coded, cutoff, *prefix, by_group[by_group < size])
 
 
