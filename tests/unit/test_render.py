@@ -11,7 +11,7 @@ import yaml
 from ttf.errors import StudyError
 from ttf.report import words
 from ttf.report.blocks import chart_block
-from ttf.report.render import render, render_pdf
+from ttf.report.render import in_font_of_pdf, render, render_pdf
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
 FRONT_MATTER = (REPORT / "report.qmd").read_text().split("---\n")[1].replace("<<", "").replace(">>", "")
@@ -217,3 +217,14 @@ def test_the_name_of_a_group_stands_above_its_rows_on_each_page_of_the_pdf(tmp_p
     for (what, at), of_rows in pages.items():
         if what.startswith("row"):
             assert pages[what.replace("row", "name"), at] == of_rows, (what, at)
+
+
+def test_a_chart_in_the_pdf_has_letters_of_its_font_and_room_for_longer_words():
+    # Widths in the chart stay: only what may be seen of it is wider.
+    svg = in_font_of_pdf(
+        '<svg class="marks" width="525" height="544" viewBox="0 0 525 544"><rect width="525" height="544"/>'
+        '<text font-family="Arial" font-size="10px">x</text></svg>'
+    )
+    assert 'width="549" height="544" viewBox="0 0 549 544"' in svg
+    assert '<rect width="525"' in svg
+    assert 'font-family="Libertinus Serif" font-size="10.8px"' in svg

@@ -30,6 +30,9 @@ _FONT_FAMILY = re.compile(r'font-family="[^"]*"')
 _FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
 # The font of the PDF is that much narrower than the one the charts are drawn for, and small where that is not.
 _FONT, _LARGER = "Libertinus Serif", 1.08
+# Not of every word: beside a chart is room (px) for the end of a line that is wider all the same.
+_SIDE = 24
+_SVG_WIDTH = re.compile(r'(<svg [^>]*?\bwidth=")([\d.]+)("[^>]*?viewBox="0 0 )([\d.]+)')
 
 
 def render(source: Path, page: Path, lua_filter: Path, style: Path) -> str:
@@ -78,7 +81,8 @@ def render_pdf(source: Path, charts: Iterable[Path], pdf: Path, lua_filter: Path
 def in_font_of_pdf(svg: str) -> str:
     """A chart with its texts in the font of the PDF: whichever fonts a machine has, the bytes are the same."""
     svg = _FONT_FAMILY.sub(f'font-family="{_FONT}"', svg)
-    return _FONT_SIZE.sub(lambda match: f'font-size="{float(match[1]) * _LARGER:.4g}px"', svg)
+    svg = _FONT_SIZE.sub(lambda match: f'font-size="{float(match[1]) * _LARGER:.4g}px"', svg)
+    return _SVG_WIDTH.sub(lambda at: f"{at[1]}{float(at[2]) + _SIDE:g}{at[3]}{float(at[4]) + _SIDE:g}", svg, count=1)
 
 
 @contextmanager
