@@ -11,11 +11,11 @@ def main(snakemake):
     from ttf.charts.saving import save_charts
     from ttf.charts.states import size_mix_chart, states_chart
     from ttf.stats.states import cluster_summary, size_mix, states
-    from ttf.tables import read_columns, write_csv
+    from ttf.tables import scan_columns, write_csv
 
     output, params = snakemake.output, snakemake.params
-    jobs = read_columns(snakemake.input.jobs, JOBS)
-    by_state = states(jobs, read_columns(snakemake.input.lives, LIVES), params.attempts)
+    jobs = scan_columns(snakemake.input.jobs, JOBS)
+    by_state = states(jobs, scan_columns(snakemake.input.lives, LIVES), params.attempts)
     mix = size_mix(jobs)
     write_csv(by_state, output.states)
     write_csv(mix, output.size_mix)

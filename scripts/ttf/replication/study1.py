@@ -11,7 +11,8 @@ import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
 
 from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, duration, significant
-from ttf.jobs import observed_s
+from ttf.jobs import Frame, observed_s
+from ttf.stats.counts import Counted, code, counts, labels
 from ttf.stats.features import FEATURES, Feature
 from ttf.stats.holm import holm
 from ttf.stats.median import median_interval
@@ -71,7 +72,7 @@ STUDY1_SCHEMA = {
 
 
 def ask_again(
-    jobs: pl.DataFrame,
+    jobs: Frame,
     correlations: pl.DataFrame,
     runtime_by_group: pl.DataFrame,
     mttf: pl.DataFrame,
@@ -203,14 +204,14 @@ def _number(value: float) -> str:
 # Failure rates -----------------------------------------------------------------------------------------------
 
 
-def _rates(jobs: pl.DataFrame) -> dict[str, dict]:
+def _rates(jobs: Frame) -> dict[str, dict]:
     by_name = {feature.name: feature for feature in FEATURES}
     rates = {name: rate_ratio(jobs, by_name[name]) for name in NUMERIC}
     adjusted = holm([rates[name].get("rate_p") for name in NUMERIC])
     return {name: rates[name] | {"rate_p_adjusted": p} for name, p in zip(NUMERIC, adjusted, strict=True)}
 
 
-def rate_ratio(jobs: pl.DataFrame, feature: Feature) -> dict:
+def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     """Failures per run time of the jobs above a value of the feature, over that of the jobs at or below it.
 
     The value (split_value) parts the jobs that ran as evenly as their values allow. A job counts with the time seen of
@@ -220,14 +221,17 @@ def rate_ratio(jobs: pl.DataFrame, feature: Feature) -> dict:
     is twice the smaller tail under rho = 1. A failure rate that is constant within a part is assumed.
     Where there is no ratio, the reason says why.
     """
-    seen = jobs.filter(pl.col("outcome") != "waiting").select(
-        key=feature.group_key(), time=observed_s(), failed=pl.col("outcome") == "failure"
+    seen = (
+        jobs.lazy()
+        .filter(pl.col("outcome") != "waiting")
+        .select(key=feature.group_key(), time=observed_s(), failed=pl.col("outcome") == "failure")
     )
     groups = (
         seen.drop_nulls(["key", "time"])
         .group_by("key")
         .agg(n=pl.len().cast(pl.Int64), time=pl.col("time").sum(), failures=pl.col("failed").sum())
         .sort("key")
+        .collect(engine="streaming")
     )
     if groups.height < 2:
         said = "no job that ran has a value" if not groups.height else "every job that ran has the same value"
@@ -273,8 +277,11 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
 # Means by GPU type -------------------------------------------------------------------------------------------
 
 
-def _means(jobs: pl.DataFrame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
+def _means(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
     means = runtime_by_group.filter((pl.col("feature") == "gpu_type") & pl.col("cutoff_s").is_null())
+    types = labels(jobs, "gpu_type")
+    succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
+    times = counts(succeeded, type=code("gpu_type", types), time=pl.col("runtime_s"))
     rows = []
     for outcome, study_set in STUDY_SETS.items():
         for mean in means.filter(pl.col("outcome_set") == study_set).iter_rows(named=True):
@@ -290,16 +297,15 @@ def _means(jobs: pl.DataFrame, runtime_by_group: pl.DataFrame, mttf: pl.DataFram
                 "asked_set": outcome,
             }
             if outcome == "success":
-                rows.append(row | _median(jobs, mean, units))
+                of_type = times.filter(pl.col("type") == types.index(mean["value"]))
+                rows.append(row | _median(Counted.of(of_type, "time"), mean, units))
             else:
                 rows.append(row | _time_to_failure(mttf, mean))
     return rows
 
 
-def _median(jobs: pl.DataFrame, mean: dict, units: str) -> dict:
-    chosen = (pl.col("outcome") == "success") & (pl.col("gpu_type") == mean["value"]) & (pl.col("runtime_s") >= 0)
-    times = jobs.filter(chosen)["runtime_s"].sort().to_numpy()
-    low, high = median_interval(times.size, times.__getitem__)
+def _median(times: Counted, mean: dict, units: str) -> dict:
+    low, high = median_interval(times.size, times.at)
     row = {
         "asked_measure": "median run time (s)",
         "asked_estimate": mean["runtime_median_s"],

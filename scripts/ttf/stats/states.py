@@ -7,7 +7,8 @@ GPU time are quotients of exact integers.
 import polars as pl
 
 from ttf.infra import EVENT
-from ttf.jobs import gpu_seconds_milli, whole_gpus
+from ttf.jobs import Frame, gpu_seconds_milli, whole_gpus
+from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import SECONDS_A_DAY
 
 # A status is text of the trace: no more of them than anybody reads.
@@ -62,14 +63,12 @@ SUMMARY_SCHEMA = {
     },
     "reason": pl.String,
 }
-POPULATIONS = {
-    "all": pl.lit(True),
-    "gpu": (pl.col("gpu_milli") > 0).fill_null(False),
-    "no_gpu": ~(pl.col("gpu_milli") > 0).fill_null(False),
-}
+WITH_GPU = (pl.col("gpu_milli") > 0).fill_null(False)
+# Which jobs are in it: those with a GPU, those without.
+POPULATIONS = {"all": [True, False], "gpu": [True], "no_gpu": [False]}
 
 
-def states(jobs: pl.DataFrame, infra_lives: pl.DataFrame, of_attempts: bool) -> pl.DataFrame:
+def states(jobs: Frame, infra_lives: Frame, of_attempts: bool) -> pl.DataFrame:
     """Jobs, and attempts where the trace tells them apart, by the state they ended in: STATE_SCHEMA.
 
     unit: `job` (its last state, GPU time as in outcomes.csv) or `attempt`. kind: `state`, a row per status word as
@@ -86,7 +85,7 @@ def states(jobs: pl.DataFrame, infra_lives: pl.DataFrame, of_attempts: bool) -> 
         time=pl.col("gpu_milli").cast(pl.Int128) * pl.col("duration_s"),
         infra=(pl.col("event") == EVENT).fill_null(False),
     )
-    basis = infra_lives["basis"].first()
+    basis = infra_lives.lazy().head(1).select(pl.col("basis").first()).collect().item()
     of_infra = of_lives.filter("infra")
     if not of_attempts:
         return _frame(_counted("job", of_jobs, of_infra, basis), STATE_SCHEMA)
@@ -94,11 +93,11 @@ def states(jobs: pl.DataFrame, infra_lives: pl.DataFrame, of_attempts: bool) -> 
     return _frame(rows, STATE_SCHEMA)
 
 
-def _counted(unit: str, units: pl.DataFrame, infra: pl.DataFrame | None, basis: str | None) -> list[dict]:
-    n, n_with_gpu = units.height, int((units["gpu"] > 0).sum())
-    total = _sum(units)
-    words = units.group_by("state").agg(pl.len(), with_gpu=(pl.col("gpu") > 0).sum(), time=pl.col("time").sum())
+def _counted(unit: str, units: Frame, infra: Frame | None, basis: str | None) -> list[dict]:
+    sums = [pl.len(), (pl.col("gpu") > 0).sum().alias("with_gpu"), pl.col("time").sum()]
+    words = units.lazy().group_by("state").agg(sums).collect(engine="streaming")
     words = words.sort("len", "state", descending=[True, False], nulls_last=True).to_dicts()
+    n, n_with_gpu, total = (sum(word[name] for word in words) for name in ("len", "with_gpu", "time"))
     named = [word for word in words if word["state"] is not None]
     shown, rest = named[:MOST_STATES], named[MOST_STATES:]
     if rest:
@@ -107,8 +106,8 @@ def _counted(unit: str, units: pl.DataFrame, infra: pl.DataFrame | None, basis: 
     shown += [word | {"why": "the trace does not say"} for word in words if word["state"] is None]
     shown = [word | {"kind": "state"} for word in shown]
     if infra is not None:
-        sums = {"len": infra.height, "with_gpu": int((infra["gpu"] > 0).sum()), "time": _sum(infra)}
-        shown.append({"kind": "infra", "state": None, "infra_basis": basis} | sums)
+        laid = infra.lazy().select(sums).collect(engine="streaming").row(0, named=True)
+        shown.append({"kind": "infra", "state": None, "infra_basis": basis} | laid)
     return [
         {
             "unit": unit,
@@ -129,7 +128,7 @@ def _counted(unit: str, units: pl.DataFrame, infra: pl.DataFrame | None, basis: 
     ]
 
 
-def size_mix(jobs: pl.DataFrame) -> pl.DataFrame:
+def size_mix(jobs: Frame) -> pl.DataFrame:
     """Jobs and GPU time by GPUs of the job, MIX_SCHEMA: 1, 2, 3 to 4, 5 to 8 ... GPUs, a share of one counting as 1.
 
     Shares are of the jobs that asked for a GPU (n) and of all GPU time; *_up_to_share: of the sizes up to gpus_high,
@@ -163,44 +162,51 @@ def size_mix(jobs: pl.DataFrame) -> pl.DataFrame:
     return _frame(found, MIX_SCHEMA)
 
 
-def cluster_summary(jobs: pl.DataFrame) -> pl.DataFrame:
+def cluster_summary(jobs: Frame) -> pl.DataFrame:
     """How many jobs, how long, how large: SUMMARY_SCHEMA, a row for all jobs, those with a GPU and those without.
 
     days: from the first to the last submission, or start where none is known, of all jobs. runtime_*: of the jobs with
     a known run time (*_n of them), queue_* of those with a known delay; sums are there so that clusters can be put
     together. gpus_*: of the jobs that asked for a GPU; a mean of shares, a maximum of whole GPUs.
     """
-    came = jobs.select(pl.coalesce("submit_s", "start_s")).to_series()
-    days = (came.max() - came.min()) / SECONDS_A_DAY if came.count() else None
+    jobs = jobs.lazy()
+    came, milli = pl.coalesce("submit_s", "start_s"), pl.col("gpu_milli").cast(pl.Int128) * pl.col("size")
+    sums = jobs.group_by(with_gpu=WITH_GPU).agg(
+        jobs=pl.len(),
+        first_s=came.min(),
+        last_s=came.max(),
+        time=gpu_seconds_milli().sum(),
+        sized=milli.count(),
+        milli=milli.sum(),
+        gpus_max=whole_gpus().max(),
+    )
+    sums = {row["with_gpu"]: row for row in sums.collect(engine="streaming").iter_rows(named=True)}
+    moments = [row[name] for row in sums.values() for name in ("first_s", "last_s") if row[name] is not None]
+    days = (max(moments) - min(moments)) / SECONDS_A_DAY if moments else None
+    times = {time: counts(jobs, time=pl.col(f"{time}_s"), with_gpu=WITH_GPU) for time in ("runtime", "queue")}
     rows = []
-    for population, chosen in POPULATIONS.items():
-        mine = jobs.filter(chosen)
-        row = {"population": population, "jobs": mine.height, "days": days}
-        row["jobs_per_day"] = mine.height / days if days else None
-        row["gpu_hours"] = _sum(mine.select(time=gpu_seconds_milli())) / _MILLI_S_AN_HOUR
-        asked = mine.filter(POPULATIONS["gpu"]).select(
-            milli=pl.col("gpu_milli").cast(pl.Int128) * pl.col("size"), gpus=whole_gpus()
-        )
-        if asked["milli"].count():
-            gpus = int(asked["milli"].sum())
-            row |= {"gpus_mean": gpus / (1000 * asked["milli"].count()), "gpus_sum": gpus / 1000}
-            row["gpus_max"] = asked["gpus"].max()
-        for time in ("runtime", "queue"):
-            known = mine[f"{time}_s"].drop_nulls()
-            row[f"{time}_n"] = known.len()
-            if known.len():
-                total = int(known.sum())
-                row |= {f"{time}_sum_s": total, f"{time}_mean_s": total / known.len()}
-                row |= {f"{time}_median_s": known.median(), f"{time}_max_s": known.max()}
+    for population, members in POPULATIONS.items():
+        mine = [sums[with_gpu] for with_gpu in members if with_gpu in sums]
+        n = sum(of["jobs"] for of in mine)
+        row = {"population": population, "jobs": n, "days": days}
+        row["jobs_per_day"] = n / days if days else None
+        row["gpu_hours"] = sum(of["time"] for of in mine) / _MILLI_S_AN_HOUR
+        if True in members and True in sums and (sized := sums[True]["sized"]):
+            gpus = sums[True]["milli"]
+            row |= {"gpus_mean": gpus / (1000 * sized), "gpus_sum": gpus / 1000, "gpus_max": sums[True]["gpus_max"]}
+        for time, of_all in times.items():
+            known = of_all.filter(pl.col("with_gpu").is_in([int(with_gpu) for with_gpu in members]))
+            counted = Counted.of(known, "time")
+            row[f"{time}_n"] = counted.size
+            if counted.size:
+                total = known.select((pl.col("time").cast(pl.Int128) * pl.col("n")).sum()).item()
+                row |= {f"{time}_sum_s": total, f"{time}_mean_s": total / counted.size}
+                row |= {f"{time}_median_s": counted.median(), f"{time}_max_s": known["time"][-1]}
         lacking = [name for name in ("runtime", "queue") if not row[f"{name}_n"]]
         words = {"runtime": "no run time is known", "queue": "no queueing delay is known"}
-        row["reason"] = "; ".join(words[name] for name in lacking) if mine.height else "no such job"
+        row["reason"] = "; ".join(words[name] for name in lacking) if n else "no such job"
         rows.append(row | {"reason": row["reason"] or None})
     return _frame(rows, SUMMARY_SCHEMA)
-
-
-def _sum(units: pl.DataFrame) -> int:
-    return int(units["time"].sum() or 0)
 
 
 def _share(part: int, whole: int) -> float | None:
