@@ -2,17 +2,18 @@
 
 from ttf.entry import run_rule
 
+READ = ("event", "stratum_by", "stratum", "time_s", "at_risk", "events", "survival")
+
 
 def main(snakemake):
-    import polars as pl
     from ttf.charts.figure import Study
     from ttf.charts.probability import probability_plots
     from ttf.charts.saving import save_charts
     from ttf.stats.verdict import lifetime_verdict
-    from ttf.tables import read_csv, write_csv
+    from ttf.tables import read_csv, scan_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
-    curves = pl.read_parquet(snakemake.input.curves)
+    curves = scan_columns(snakemake.input.curves, READ)
     models = read_csv(snakemake.input.models)
     verdict = lifetime_verdict(models, curves)
     write_csv(verdict, output.lifetime_verdict)

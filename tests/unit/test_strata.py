@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ttf.stats import survival
 from ttf.stats.strata import CountedLives, by_stratum, times_by_stratum
 from ttf.stats.survival import survival_tables
+from ttf.tables import blocks
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String, "entry_s": pl.Int64, "gpu_count": pl.Int64, "account": pl.String}
 EVENTS = ("failure", "success")
@@ -94,3 +95,13 @@ def test_sums_without_lives() -> None:
 def test_a_negative_duration_is_refused() -> None:
     with pytest.raises(ValueError, match="negative"):
         by_stratum(lives_of([(-1, None, 0, 1, "a")]), "gpu_count", lives=pl.len())
+
+
+def test_curves_are_read_one_by_one(monkeypatch) -> None:
+    lives = lives_of([(at % 7, EVENTS[at % 2], 0, at % 5, "b") for at in range(100)])
+    curves, _ = survival_tables(lives, "failure", ["all", "gpu_count"])
+    for rows in (1, 10, 1000):
+        monkeypatch.setattr(survival, "blocks", lambda table, rows=rows: blocks(table, rows))
+        found = list(survival.curve_by_curve(curves.lazy()))
+        assert [key[2] for key, _ in found] == ["all", "0", "1", "2", "3", "4"]
+        assert pl.concat(rows for _, rows in found).equals(curves)

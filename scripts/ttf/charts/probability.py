@@ -22,6 +22,7 @@ from ttf.charts.figure import (
 )
 from ttf.charts.text import capital, count, in_words, labels, listed, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK
+from ttf.jobs import Frame
 
 MODELS = ("exponential", "weibull", "lognormal", "gamma")
 NAMES = {"exponential": "exponential", "weibull": "Weibull", "lognormal": "lognormal", "gamma": "gamma"}
@@ -34,7 +35,7 @@ _SHARES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
 _SHARE_LABEL = "format(100 * {shares}[indexof({places}, datum.value)], ',.4~f') + ' %'"
 
 
-def probability_plots(curves: pl.DataFrame, models: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
+def probability_plots(curves: Frame, models: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
     """The four plots of the strata with the most failures; `curves` whole, `models` from lifetime_models.csv.
 
     The points are the Kaplan-Meier estimate at the middle of its steps. Exponential and Weibull: the cumulative hazard
@@ -51,11 +52,8 @@ def probability_plots(curves: pl.DataFrame, models: pl.DataFrame, stratum_by: st
     strata = fitted.sort("events", descending=True, maintain_order=True)["stratum"].to_list()
     steps = {}
     for stratum in strata:
-        found = _steps(
-            curves.filter(
-                (pl.col("event") == "failure") & (pl.col("stratum_by") == stratum_by) & (pl.col("stratum") == stratum)
-            )
-        )
+        curve = curves.lazy().filter(event="failure", stratum_by=stratum_by, stratum=stratum)
+        found = _steps(curve.select("time_s", "events", "survival").collect(engine="streaming"))
         if found["t"].size >= FEWEST_POINTS:
             steps[stratum] = found
         if len(steps) == MOST_STRATA:

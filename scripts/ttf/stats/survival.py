@@ -9,6 +9,7 @@ import polars as pl
 from ttf.jobs import Frame
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Lives, Times, stacked, times_by_stratum
+from ttf.tables import blocks
 
 # Products of many factors reach an exact half only up to rounding. With a million lives a step of the curve
 # at the median is 5e-7 or more, so this cannot take in a step that is truly above.
@@ -129,6 +130,20 @@ def _by_stratum(
 def _summary_table(summaries: Sequence[dict], delayed_entry: bool) -> pl.DataFrame:
     schema = DELAYED_SCHEMA if delayed_entry else SUMMARY_SCHEMA
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in summaries], schema=schema)
+
+
+def curve_by_curve(curves: Frame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
+    """((event, stratum_by, stratum), rows) of each of the curves of `survival_tables`, read block by block."""
+    key, rows = None, []
+    for block in blocks(curves.lazy()):
+        for here, part in block.group_by(*STRATUM_SCHEMA, maintain_order=True):
+            if here != key and rows:
+                yield key, pl.concat(rows)
+                rows = []
+            key = here
+            rows.append(part)
+    if rows:
+        yield key, pl.concat(rows)
 
 
 def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:

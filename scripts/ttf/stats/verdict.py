@@ -6,8 +6,10 @@ import numpy as np
 import polars as pl
 from scipy.special import chdtrc
 
+from ttf.jobs import Frame
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE
+from ttf.stats.survival import curve_by_curve
 
 # Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
 FEWEST_FAILURES = 100
@@ -47,7 +49,7 @@ VERDICT_SCHEMA = {
 }
 
 
-def lifetime_verdict(models: pl.DataFrame, curves: pl.DataFrame) -> pl.DataFrame:
+def lifetime_verdict(models: pl.DataFrame, curves: Frame) -> pl.DataFrame:
     """A row for each stratum of `models`, which is as `lifetime_models` gives it; curves: `survival_tables`', whole.
 
     verdict: the failure rate `falls` where the 95 % interval of the Weibull shape lies below 1, `rises` where it lies
@@ -67,12 +69,14 @@ def lifetime_verdict(models: pl.DataFrame, curves: pl.DataFrame) -> pl.DataFrame
         tuple(row[name] for name in [*names, "model"]): row
         for row in models.filter(pl.col("model").is_in(["exponential", "weibull"])).iter_rows(named=True)
     }
-    parts = dict(curves.group_by(names, maintain_order=True))
+    strata = models.select(names).unique(maintain_order=True).rows()
+    pairs = {key: [fits[*key, model] for model in ("exponential", "weibull")] for key in strata}
+    # One curve is held at a time.
+    found = {key: _verdict(*pairs[key], curve) for key, curve in curve_by_curve(curves) if key in pairs}
     rows = []
-    for key in models.select(names).unique(maintain_order=True).iter_rows():
-        exponential, weibull = (fits[*key, model] for model in ("exponential", "weibull"))
+    for key, (exponential, weibull) in pairs.items():
         row = dict(zip(names, key, strict=True)) | {"n": exponential["n"], "events": exponential["events"]}
-        rows.append(row | _verdict(exponential, weibull, parts.get(key)))
+        rows.append(row | (found.get(key) or _verdict(exponential, weibull, None)))
     return pl.DataFrame([{name: row.get(name) for name in VERDICT_SCHEMA} for row in rows], schema=VERDICT_SCHEMA)
 
 
