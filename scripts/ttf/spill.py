@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 # Rows that wait in memory until they are written, sorted by part.
-WAITING_ROWS = 1 << 20
+WAITING_ROWS = 1 << 19
 _NARROW, _WIDE = np.dtype(np.int32), np.dtype(np.int64)
 
 
@@ -26,7 +26,8 @@ class Spill:
         rows = np.empty((part.size, self._columns), _NARROW if all(map(_is_narrow, columns)) else _WIDE)
         for place, column in enumerate(columns):
             rows[:, place] = column
-        self._waiting.append((part, rows))
+        # Of numbers this short the stable order is counted, not compared.
+        self._waiting.append((part.astype(np.min_scalar_type(self.parts)), rows))
         if sum(part.size for part, _ in self._waiting) >= WAITING_ROWS:
             self._write()
 
@@ -49,12 +50,10 @@ class Spill:
     def _write(self) -> None:
         part, rows = map(np.concatenate, zip(*self._waiting, strict=True))
         self._waiting = []
-        # Of numbers this short the stable order is counted, not compared.
-        order = np.argsort(part.astype(np.min_scalar_type(self.parts)), kind="stable")
         first = np.append(0, np.cumsum(np.bincount(part, minlength=self.parts)))
         with self._file.open("ab") as file:
             self._written.append((file.tell(), rows.dtype, first))
-            file.write(np.take(rows, order, axis=0))
+            file.write(np.take(rows, np.argsort(part, kind="stable"), axis=0))
 
 
 def _is_narrow(column: np.ndarray) -> bool:

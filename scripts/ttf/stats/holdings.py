@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ttf.spill import Spill
+from ttf.stats.names import Numbers
 
 GPU = 1000  # milli-GPU
 # So many placements are looked at together, about: all of some servers.
@@ -28,9 +29,8 @@ class Holdings:
     `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. first_s,
     last_s: the first start and the last end. cuts_s: some of the starts and ends between them, ascending, that divide
     the time into windows with about as many of them in each. known_milli: what each server holds, 0 where no table says
-    and for a number that no server has. attempt_milli: of each attempt, all its parts. counts: placements that hold a
-    GPU, those of them without a known time (left out), and those whose GPUs are their attempt's, spread over its
-    servers.
+    and for a number that no server has. counts: placements that hold a GPU, those of them without a known time (left
+    out), and those whose GPUs are their attempt's, spread over its servers.
     """
 
     by_server: Spill
@@ -39,7 +39,6 @@ class Holdings:
     last_s: int
     cuts_s: np.ndarray
     known_milli: np.ndarray
-    attempt_milli: np.ndarray
     counts: dict[str, int]
 
     @property
@@ -54,24 +53,24 @@ class Holdings:
 
 def holdings(
     placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
-) -> Holdings:
-    """placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
+) -> tuple[Holdings, np.ndarray]:
+    """(what was held, milli-GPU of each attempt in all its parts).
+
+    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
 
     A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody knows how long it
     held its GPUs, and it is left out, as is one without a start or with an end before it. One whose GPUs are blank gets
     its part of the attempt's GPUs (see `spread`); without `attempts` it holds none. folder: for what is spilled.
     """
-    rows, accounts = _with_gpus(placements, jobs, attempts)
     # Of the machines that hold no GPU, none can be busy.
     known = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)
-    # The numbers of these names stay the same as long as this series is there.
-    known_nodes = known["node"].cast(pl.Categorical)
-    known_node = known_nodes.to_physical().to_numpy()
+    numbers = Numbers(*known["node"])
+    rows, accounts = _with_gpus(placements, jobs, attempts, numbers)
     most, last_attempt = placements.select(pl.len(), pl.col("attempt_id").max()).collect(engine="streaming").row(0)
     by_server = Spill(folder / "by_server", max(1, -(-most // BLOCK_ROWS)), 6 if accounts else 5)
     counts = dict.fromkeys(("placements", "left_out", "spread"), 0)
     attempt_milli = np.zeros(1 + (last_attempt or 0), np.int64)
-    held, last_node, moments = 0, int(known_node.max(initial=0)), [np.zeros(0, np.int64)]
+    rows_held, servers, moments = 0, known.height, [np.zeros(0, np.int64)]
     first_s, last_s = [], []
     for batch in rows.collect_batches(maintain_order=False, engine="streaming"):
         counts["placements"] += batch.height
@@ -80,32 +79,33 @@ def holdings(
         batch = batch.filter("is_held")
         if batch.is_empty():
             continue
-        unit, start, end, gpu = (batch[name].to_numpy() for name in ("attempt_id", "start_s", "end_s", "gpu_milli"))
-        node = batch["node"].to_physical().to_numpy()
+        node, unit, start, end, gpu = (
+            batch[name].to_numpy() for name in ("node", "attempt_id", "start_s", "end_s", "gpu_milli")
+        )
         of_account = [batch["account"].to_numpy()] if accounts else []
         by_server.add(node % by_server.parts, node, unit, start, end, gpu, *of_account)
         np.add.at(attempt_milli, unit, gpu)
-        held, last_node = held + batch.height, max(last_node, int(node.max()))
+        rows_held, servers = rows_held + batch.height, max(servers, 1 + int(node.max()))
         first_s.append(int(start.min()))
         last_s.append(int(end.max()))
         moments += [start[::SAMPLE].copy(), end[::SAMPLE].copy()]
-    known_milli = np.zeros(last_node + 1, np.int64)
-    known_milli[known_node] = known["gpu_count"].to_numpy() * GPU
+    known_milli = np.zeros(servers, np.int64)
+    known_milli[: known.height] = known["gpu_count"].to_numpy() * GPU
     first, last = min(first_s, default=0), max(last_s, default=0)
-    return Holdings(
+    held = Holdings(
         by_server,
         accounts,
         first,
         last,
-        _cuts(np.concatenate(moments), first, last, -(-2 * held // WINDOW_ROWS)),
+        _cuts(np.concatenate(moments), first, last, -(-2 * rows_held // WINDOW_ROWS)),
         known_milli,
-        attempt_milli,
         counts,
     )
+    return held, attempt_milli
 
 
 def _with_gpus(
-    placements: pl.LazyFrame, jobs: pl.LazyFrame, attempts: pl.LazyFrame | None
+    placements: pl.LazyFrame, jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, numbers: Numbers
 ) -> tuple[pl.LazyFrame, list[str]]:
     """(the placements that hold a GPU, with what Holdings tell of each and which of them they leave out, accounts)."""
     end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
@@ -129,7 +129,7 @@ def _with_gpus(
             "end_s",
             "gpu_milli",
             "spread",
-            node=pl.col("node").cast(pl.Categorical),
+            node=numbers.of(pl.col("node")),
             account=account.cast(pl.Enum(names_of_accounts)).to_physical().cast(pl.Int32).fill_null(-1),
             is_known=(pl.col("start_s") <= pl.col("end_s")).fill_null(False),
             is_held=(pl.col("start_s") < pl.col("end_s")).fill_null(False) & pl.col("node").is_not_null(),

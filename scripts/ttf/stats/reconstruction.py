@@ -21,8 +21,9 @@ def occupancy_tables(
     placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
 ) -> dict[str, pl.DataFrame]:
     """Each table by its name. The inputs: see `holdings`; folder: an empty one, for what is spilled."""
-    held = holdings(placements, jobs, nodes, attempts, folder)
-    sizes = sizes_of(held.attempt_milli)
+    held, attempt_milli = holdings(placements, jobs, nodes, attempts, folder)
+    sizes = sizes_of(attempt_milli)
+    del attempt_milli
     servers = sweep_servers(held, sizes, SIZES, folder)
     by_load, load, causes = Occupancy(servers), LoadOverTime(held, servers), DelayCauses(held, servers, folder)
     extra = [name for name in ("eligible_s",) if name in jobs.collect_schema().names()]

@@ -35,7 +35,7 @@ def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
     sizes: `sizes_of` the attempts, which the servers were swept with. An attempt has a server to itself while no other
     attempt holds a GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
     """
-    attempts = np.bincount(sizes, minlength=SIZES).tolist()
+    attempts = [int((sizes == size).sum()) for size in range(SIZES)]
     rows = list(zip(NAMES, *(of[1:] for of in (attempts, servers.milli_s, servers.alone_milli_s)), strict=True))
     rows.append(("all", *(sum(row[k] for row in rows) for k in (1, 2, 3))))
     return pl.DataFrame(
