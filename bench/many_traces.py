@@ -1,11 +1,14 @@
 """Many small traces in one study: the plan of 50 beside a bare one, the study of some beside what its jobs take."""
 
 import json
+import statistics
+import subprocess
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 
-from clock import Cost, cost_of, machine, tell
+from clock import ENVIRONMENT, Cost, cost_of, machine, tell
 from runs import command, cost_of_jobs, forget_products
 
 # The smallest synthetic trace there is: what is left is the cost of a trace itself.
@@ -18,10 +21,11 @@ def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
     """What it costs, once, to plan a study of `planned` traces, to run one of `run`, and that one again.
 
     Beside the plan `bare`: of as many jobs and products of rules that are nothing but files and a script, what
-    Snakemake takes by itself.
+    Snakemake takes by itself. graph_seconds: how long of the plan the jobs are put together, the median of three.
     """
     folder.mkdir(parents=True, exist_ok=True)
     forget_products(folder)
+    graph_seconds = statistics.median(_graph_seconds(folder, planned) for _ in range(3))
     costs = {
         "plan": _study(folder, planned, "--dry-run"),
         "bare": _bare_plan(folder / "bare", planned),
@@ -29,6 +33,7 @@ def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
         "again": _study(folder, run),
     }
     return {name: asdict(cost) for name, cost in costs.items()} | {
+        "graph_seconds": graph_seconds,
         "planned": planned,
         "run": run,
         "tasks": TASKS,
@@ -38,6 +43,12 @@ def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
 
 
 def _study(folder: Path, traces: int, *arguments: str) -> Cost:
+    cost = cost_of(_command(folder, traces, *arguments), folder)
+    tell(f"{traces} traces {' '.join(arguments)}: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
+    return cost
+
+
+def _command(folder: Path, traces: int, *arguments: str) -> list[str]:
     registry = {
         f"small_{number:02}": {
             "format": "pai2020",
@@ -48,9 +59,25 @@ def _study(folder: Path, traces: int, *arguments: str) -> Cost:
     }
     config = folder / "many.json"
     config.write_text(json.dumps({"study": list(registry), "registry": registry}))
-    cost = cost_of([*command(), "--configfile", str(config), *arguments], folder)
-    tell(f"{traces} traces {' '.join(arguments)}: {cost.seconds:.1f} s, CPU {cost.cpu_seconds:.1f} s")
-    return cost
+    return [*command(), "--configfile", str(config), *arguments]
+
+
+def _graph_seconds(folder: Path, traces: int) -> float:
+    """From where Snakemake says that it puts the graph of the jobs together to where it says what jobs there are."""
+    said = {}
+    with subprocess.Popen(
+        _command(folder, traces, "--dry-run"),
+        cwd=folder,
+        env=ENVIRONMENT | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        for line in process.stdout:
+            said.setdefault(line.strip(), time.perf_counter())
+    seconds = said["Job stats:"] - said["Building DAG of jobs..."]
+    tell(f"{traces} traces, the graph of their jobs: {seconds:.1f} s")
+    return seconds
 
 
 def _bare_plan(folder: Path, traces: int) -> Cost:
