@@ -19,6 +19,7 @@ from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_b
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
 LEAST_GB = 0.02  # what a GB takes cannot be told from a trace that has next to nothing of it
+LEAST_MB = 150  # what Python and Polars take; a job of a moment is measured before it has them
 
 
 class Job(NamedTuple):
@@ -70,7 +71,8 @@ def problems(jobs: list[Job], measured: dict[str, Any]) -> list[str]:
 def table_of(jobs: list[Job], fixed: dict[str, Any]) -> dict[str, Any]:
     """The table that follows from these jobs: of each rule a line for each format, and a base that lifts it above them.
 
-    A line is as steep as memory grew between the two largest traces of its format: what streams stays flat.
+    A line is as steep as memory grew up to the largest trace of its format, from one of half its size or less: what
+    streams stays flat.
     """
     rules = {}
     for rule in sorted({job.rule for job in jobs}):
@@ -85,13 +87,14 @@ def table_of(jobs: list[Job], fixed: dict[str, Any]) -> dict[str, Any]:
 
 
 def _slope(jobs: list[Job], name: str) -> float:
-    """MB per GB of raw tables between the two largest sizes of a format; 0 where that cannot be told."""
+    """MB per GB of raw tables up to the largest size of a format, from the largest at most half of it; 0 if unknown."""
     smallest = min(jobs, key=lambda job: job.raw_gb)
-    of_size = {0.0: smallest.megabytes}
+    of_size = {0.0: max(smallest.megabytes, LEAST_MB)}
     for job in jobs:
         if job.format == name and job.raw_gb >= LEAST_GB:
             of_size[job.raw_gb] = max(job.megabytes, of_size.get(job.raw_gb, 0.0))
-    *_, smaller, larger = [0.0, *sorted(of_size)]
+    larger = max(of_size)
+    smaller = max(size for size in of_size if size <= larger / 2)
     return max(of_size[larger] - of_size[smaller], 0.0) / (larger - smaller) if larger else 0.0
 
 
@@ -107,7 +110,7 @@ def write(measured: dict[str, Any]) -> None:
 
 def main(arguments: list[str]) -> int:
     measured = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-    folders = [Path(argument) for argument in arguments if not argument.startswith("--")] or [Path()]
+    folders = [Path(), *(Path(argument) for argument in arguments if not argument.startswith("--"))]
     if missing := [path for folder in folders if not (path := folder / "results" / "manifest.json").is_file()]:
         print(f"{missing[0]}: not found; run the study first: make report", file=sys.stderr)
         return 1

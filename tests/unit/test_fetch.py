@@ -125,7 +125,7 @@ BREAKS = {
 def test_goes_on_after_a_break(get, site, habit, etag, with_sha):
     site.etag["/t.csv"] = etag
     site.habits["/t.csv"] = [BREAKS[habit], BREAKS[habit], whole]
-    get(stall_s=0.1, sha=sha256(TEXT) if with_sha else None)
+    get(stall_s=0.5, sha=sha256(TEXT) if with_sha else None)
     assert get.target.read_bytes() == TEXT
     assert left(get) == ["t.csv"]
     assert len(get.slept) == 2
