@@ -73,6 +73,13 @@ def judged(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOL
 # --- the tests themselves
 
 
+def test_a_trace_may_name_more_gpu_types_than_16_bits_tell():
+    runs = placed(node=["n1", "n2"] * 35_000, outcome=["success"] * 70_000)
+    lives = lives_of(runs).with_columns(gpu_type=pl.format("type {}", pl.col("attempt_id")))
+    (table,) = lemon_nodes(runs.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
+    assert table["placements"].to_list() == [35_000, 35_000]
+
+
 def test_tail_of_the_poisson_binomial_is_scipys():
     rng = np.random.default_rng(1)
     chances = [rng.uniform(0, 1, size) ** 2 for size in rng.integers(1, 40, 600)]

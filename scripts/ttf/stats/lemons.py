@@ -233,21 +233,21 @@ class _Attempts:
 def _of_lives(lives: pl.LazyFrame, count: int) -> _Attempts:
     """Of `count` attempts, and of those that the lives have beyond; of the lives a block at a time is held."""
     count = max(count, _numbers(lives))
-    types, users = Numbers(NO_FLEET, physical=pl.UInt16), Numbers("")
+    types, users = Numbers(NO_FLEET), Numbers("")
     told = lives.select(
         "attempt_id",
         failed=(pl.col("event") == EVENT).fill_null(False),
         gpu_type=types.of(pl.col("gpu_type").fill_null(NO_FLEET)),
         user=users.of(pl.coalesce("user", "account").fill_null("")),
     )
-    failed, gpu_type, user = (np.zeros(count, dtype) for dtype in (bool, np.uint16, np.uint32))
+    failed, gpu_type, user = (np.zeros(count, dtype) for dtype in (bool, np.uint32, np.uint32))
     for block in told.collect_batches(engine="streaming"):
         of_block = block["attempt_id"].to_numpy()
         for of_all, name in ((failed, "failed"), (gpu_type, "gpu_type"), (user, "user")):
             of_all[of_block] = block[name].to_numpy()
-    every = np.arange(int(gpu_type.max(initial=0)) + 1, dtype=np.uint16)
+    every = np.arange(int(gpu_type.max(initial=0)) + 1, dtype=np.uint32)
     gpu_types, place_of = places_of(types.named(pl.Series(every)))
-    return _Attempts(gpu_types, failed, place_of.astype(np.uint16)[gpu_type], user)
+    return _Attempts(gpu_types, failed, place_of.astype(np.uint32)[gpu_type], user)
 
 
 def _numbers(frame: pl.LazyFrame) -> int:
@@ -407,7 +407,7 @@ def trials_of(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> pl.Da
     kept = failures == np.repeat(failures[begin], np.diff(begin, append=trials.size))
     fleet = np.zeros(runs.nodes.len(), np.int64)
     fleet[runs.nodes.search_sorted(nodes["node"]).to_numpy()] = runs.gpu_types.search_sorted(nodes["fleet"]).to_numpy()
-    # A fleet is told in 16 bits, a user in 32.
+    # A user is told in 32 bits, which leaves room for some millions of fleets over a year.
     days = (high - low) // SECONDS_A_DAY + 1
     stratum = ((fleet[node[kept]] << 32) + user[kept]) * days + day[kept]
     return pl.DataFrame({"node": node[kept], "failed": failed[kept], "stratum": stratum})

@@ -22,8 +22,8 @@ def places_of(names: pl.Series, *others: str) -> tuple[pl.Series, np.ndarray]:
 class Numbers:
     """Numbers of names, from 0 on: alike in all frames as long as this is there; the first names have the first."""
 
-    def __init__(self, *first: str, physical: type[pl.DataType] = pl.UInt32) -> None:
-        self._dtype = pl.Categorical(pl.Categories.random(physical=physical))
+    def __init__(self, *first: str) -> None:
+        self._dtype = pl.Categorical(pl.Categories.random())
         # Polars forgets them when nothing has them.
         self._held = pl.Series(first, dtype=pl.String).cast(self._dtype)
 
