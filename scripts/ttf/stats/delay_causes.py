@@ -17,7 +17,7 @@ from ttf.stats.cluster import Sum, Window
 from ttf.stats.exact import group_sums
 from ttf.stats.holdings import GPU, Holdings
 from ttf.stats.order import running
-from ttf.stats.servers import Servers, free_of, has_free
+from ttf.stats.servers import Servers, has_free
 from ttf.stats.shares import wilson_interval
 
 # A shorter wait is what a scheduler takes to come by.
@@ -77,7 +77,6 @@ class DelayCauses:
         self._quota, self._in_use = np.zeros((2, len(held.accounts)), np.int64)
         self._started = np.zeros(len(GPU_BUCKETS), np.int64)
         self._largest = int(servers.capacity_milli.max(initial=0)) // GPU
-        self._free = Sum(servers, free_of)
         # By free GPUs: servers with so many; asked for by any job that waited.
         self._with_free: dict[int, Sum] = {}
 
@@ -114,7 +113,7 @@ class DelayCauses:
         in_use = self._in_use_of(window, account, begun_s)
         # 0: before the window, which only the first has; else one more than the place of the last moment.
         moment = np.searchsorted(window.times_s, begun_s, side="right")
-        is_full = self._free.over(window.changes)[moment] < milli
+        is_full = self._servers.total_milli - np.append(0, window.in_use_milli)[moment] < milli
         whole, rest = np.divmod(gpus, self._largest)
         fits = np.ones(gpus.size, bool)
         for free, servers in self._with_free.items():
