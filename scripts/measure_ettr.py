@@ -19,8 +19,9 @@ def main(snakemake):
     habits = Habits(
         asked["checkpoint_intervals_s"][0], asked["checkpoint_write_s"], asked["restart_s"], 0, asked["productive_s"]
     )
+    rate = node_rate(*(read_csv(snakemake.input[name]) for name in ("rate", "by_gpus")))
     runs = job_runs(attempts, jobs, asked["run_key"], asked["run_at_least_s"], habits)
-    measured = measured_table(runs, node_rate(read_csv(snakemake.input.rate)), habits)
+    measured = measured_table(runs, rate, habits)
     write_csv(measured, output.ettr_measured)
     drawn = {"ettr_measured": ettr_measured(measured, Study(params.unit, params.synthetic))}
     save_charts(drawn, output.specs, output.index)

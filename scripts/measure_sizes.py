@@ -16,6 +16,7 @@ def main(snakemake):
     from ttf.stats import sizes
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.over_time import failure_rate_over_time, with_domains
+    from ttf.stats.projection import reach_of
     from ttf.stats.survival import survival_summary
     from ttf.tables import scan_columns, write_csv
 
@@ -26,14 +27,15 @@ def main(snakemake):
         nodes = pl.read_parquet(snakemake.input.nodes)
         gpus_a_node, came_from = sizes.node_gpus(nodes, params.node_gpus)
         sums = sizes.sums_by_nodes(lives, gpus_a_node)
-        rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, params.above_gpus)
+        above_gpus = params.above_gpus
     else:
         # A component is a node or stands in one; one of LANL's nodes has no GPU.
         gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
         sums = sizes.sums_of_components(lives)
-        rate = sizes.node_failure_rate(sums, basis, gpus_a_node, gpus_a_node and "trace", None)
-    by_gpus = sizes.mttf_by_gpus(sums, rate, gpus_a_node)
+        came_from, above_gpus = gpus_a_node and "trace", None
     law = sizes.size_law(sums, basis)
+    rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law))
+    by_gpus = sizes.mttf_by_gpus(sums, rate, gpus_a_node)
     write_csv(by_gpus, output.mttf_by_gpus)
     write_csv(rate, output.node_failure_rate)
     write_csv(law, output.size_law)

@@ -2,6 +2,8 @@
 
 from ttf.entry import run_rule
 
+OF_LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli")
+
 
 def main(snakemake):
     from ttf.charts.contour import contour_chart
@@ -16,10 +18,9 @@ def main(snakemake):
 
     params, output = snakemake.params, snakemake.output
     asked = params.ettr
-    given = dict(snakemake.input.items())
-    jobs = read_columns(given["jobs"], ["queue_s", "gpu_milli"]) if "jobs" in given else None
     rates = read_csv(snakemake.input.rate)
-    rate, queue = node_rate(rates), queue_of(jobs, asked.get("queue_s"))
+    rate = node_rate(rates, read_csv(snakemake.input.by_gpus))
+    queue = queue_of(read_columns(snakemake.input.lives, OF_LIVES), asked.get("queue_s"))
     habits = [
         Habits(interval, asked["checkpoint_write_s"], asked["restart_s"], queue["value"], asked["productive_s"])
         for interval in asked["checkpoint_intervals_s"]
@@ -36,8 +37,8 @@ def main(snakemake):
     study = Study(params.unit, params.synthetic)
     drawn = {
         "ettr_by_gpus": ettr_by_gpus(table, rates, asked["run_gpus"], study),
-        "ettr_contour": contour_chart(contour, rates, habits[0], study),
-        "ettr_planner": planner(rates, habits[0], asked["run_gpus"], study),
+        "ettr_contour": contour_chart(contour, rate, habits[0], study),
+        "ettr_planner": planner(rates, rate, habits[0], asked["run_gpus"], study),
     }
     save_charts(drawn, output.specs, output.index)
     return f"{table.height:,} plans"

@@ -35,6 +35,7 @@ def main(snakemake):
     of_lives.of_models(metrics, tables["models"])
     for analysis in snakemake.params.analyses:
         NUMBERS[analysis](metrics, tables)
+    of_lives.of_mttf_range(metrics)
     text = json.dumps(metrics, indent=1, ensure_ascii=False, allow_nan=False)
     Path(snakemake.output.metrics).write_text(text + "\n", encoding="utf-8")
     return f"{len(metrics):,} numbers"

@@ -7,7 +7,16 @@ from scipy.integrate import quad
 from ttf.stats.plans import Habits, NodeRate
 
 DAY = 86_400
-RATE = NodeRate(6.5e-3, 5e-3, 8.2e-3, 8)
+FAR = 10**6
+TOO_LARGE = "no run was as large"
+
+
+def a_rate(estimate, low, high, node_gpus, reason=None, projects_to=FAR, measured=()):
+    """A rate that may be projected to any size, unless told otherwise."""
+    return NodeRate(estimate, low, high, node_gpus, reason, projects_to, TOO_LARGE, dict(measured))
+
+
+RATE = a_rate(6.5e-3, 5e-3, 8.2e-3, 8)
 HABITS = [Habits(3600, 300, 300, 600, 14 * DAY), Habits(300, 0, 300, 0, DAY)]
 SIZES = [1, 8, 1000, 1024, 16_384, 131_072]
 
@@ -20,6 +29,9 @@ def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
         "node_gpus_from": "trace",
         "failures": 40,
         "confidence": 0.9,
+        "projects_to_nodes": rate.projects_to,
+        "no_projection": rate.no_projection,
+        "needed": "larger runs",
         "reason": rate.reason,
     }
     for name, value in (("failures", rate.estimate), ("ci_low", rate.low), ("ci_high", rate.high)):

@@ -3,6 +3,7 @@
 import csv
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -23,7 +24,8 @@ from ttf.stats.lifetimes import lifetime_models
 from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.plans import node_rate, plan_tables
-from ttf.stats.sizes import node_failure_rate, sums_of_components
+from ttf.stats.projection import Reach
+from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import kaplan_meier, survival_tables
 from ttf.stats.verdict import lifetime_verdict
 from ttf.traces import lanl
@@ -244,7 +246,9 @@ def test_nodes(done, outages):
 
 def test_failure_rate_of_a_node(lives, outages):
     infra = infra_lives_of_components(lives, lanl.CAUSES)
-    table = node_failure_rate(sums_of_components(infra), "component", None, None, None)
+    table = node_failure_rate(
+        sums_of_components(infra), "component", None, None, None, Reach(1, 1, "one size only", "more sizes")
+    )
     begun = 0
     for spans in outages.values():
         ends = [-1, *(end for _, end in spans)]
@@ -260,7 +264,8 @@ def test_failure_rate_of_a_node(lives, outages):
     assert infra["cause"].count() == infra["event"].count() - 443
     assert infra.filter(pl.col("cause") == "hardware").height <= 14_175
     # The nodes hold no GPUs: a size is a number of nodes.
-    ettr = plan_tables(node_rate(table), HABITS[:1], [128], 200, 1)[0].filter(rate="estimate").row(0, named=True)
+    rate = replace(node_rate(table, mttf_by_gpus(sums_of_components(infra), table, None)), projects_to=128)
+    ettr = plan_tables(rate, HABITS[:1], [128], 200, 1)[0].filter(rate="estimate").row(0, named=True)
     assert (ettr["gpus"], ettr["nodes"]) == (None, 128)
     wall = wall_by_first_steps(128 * failures / (days * 86_400), HABITS[0])
     assert math.isclose(ettr["ettr_renewal"], HABITS[0].productive_s / wall, rel_tol=1e-9)

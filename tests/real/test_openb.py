@@ -10,12 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 from lifetime_checks import check_models, check_verdict
-from plan_inputs import wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from study_runs import check_out
-from ttf.stats.plans import Habits
 
 HOUR_MILLI = 3_600_000
 
@@ -240,10 +238,8 @@ def test_mean_time_to_failure_by_job_size(openb, pods, shared_data):
     assert math.isclose(first["ci_low_s"], 2 * exposure / stats.chi2.ppf(0.95, 2 * failures + 2), rel_tol=1e-9)
     assert math.isclose(first["ci_high_s"], 2 * exposure / stats.chi2.ppf(0.05, 2 * failures), rel_tol=1e-9)
     assert others[-1]["gpus_high"] == 131_072
-    for row in (first, *others):
-        nodes = row["gpus_high"] / 8
-        for name, measured in (("mttf_s", "mttf_s"), ("low_s", "ci_low_s"), ("high_s", "ci_high_s")):
-            assert math.isclose(row[f"projected_{name}"], first[measured] / nodes, rel_tol=1e-9)
+    # Failures of users stand for those of machines, and no pod has a second node: nothing is projected.
+    assert {row[f"projected_{name}"] for row in (first, *others) for name in ("mttf_s", "low_s", "high_s")} == {None}
     rate = table(openb, "node_failure_rate").row(0, named=True)
     assert (rate["above_gpus"], rate["node_gpus"], rate["confidence"]) == (0, 8, 0.9)
     assert math.isclose(rate["failures_per_node_day"], failures * 86_400 / exposure, rel_tol=1e-12)
@@ -348,18 +344,18 @@ def test_lifetime_models_and_verdict(openb, times):
     check_verdict(table(openb, "lifetime_verdict").row(by_predicate=everything, named=True), durations, failed)
 
 
-def test_effective_training_time_from_raw_rows(openb, pods):
+def test_nothing_is_planned_from_user_failures_of_pods_of_one_gpu(openb, pods):
+    """A run of 1,024 GPUs was told 2.4 % and 63,600 interruptions from these."""
     gpu = [row for row in pods if row["runtime"] is not None and int(row["num_gpu"]) > 0]
-    # No pod has more GPUs than a node: each is on one.
-    failures, seconds = sum(row["pod_phase"] == "Failed" for row in gpu), sum(row["runtime"] for row in gpu)
     waits = [int(row["scheduled_time"]) - int(row["creation_time"]) for row in gpu]
-    ettr = table(openb, "ettr").filter(gpus=64, rate="estimate", checkpoint_interval_s=3600.0).row(0, named=True)
-    assert ettr["queue_s"] == median(waits)
-    habit = Habits(3600, 300, 300, median(waits), 14 * 86_400)
-    wall = wall_by_first_steps(8 * failures / seconds, habit)
-    assert math.isclose(ettr["ettr_renewal"], habit.productive_s / wall, rel_tol=1e-9)
-    assert abs(ettr["ettr_simulated"] - ettr["ettr_renewal"]) < 4 * ettr["ettr_simulated_se"]
-    planned = table(openb, "ettr").drop_nulls("ettr_simulated_se")
-    assert planned.height > 30
-    off = (planned["ettr_simulated"] - planned["ettr_renewal"]).abs() / planned["ettr_simulated_se"]
-    assert off.max() < 4
+    for name in ("ettr", "ettr_outlook", "mitigations"):
+        planned = table(openb, name)
+        computed = [column for column in planned.columns if "ettr" in column or "saved" in column or "mttf" in column]
+        assert computed and planned.select(pl.col(computed).count()).sum_horizontal().item() == 0
+        assert planned["reason"].unique().to_list() == [
+            "the trace does not tell failures of the infrastructure from others"
+        ]
+    assert set(table(openb, "ettr")["queue_s"]) == {sum(waits) / len(waits)}
+    metrics = json.loads((openb / "metrics.json").read_text())
+    assert "ettr.withheld" in metrics and "ettr.by" not in metrics
+    assert not [key for key in metrics if key.startswith(("ettr.estimate", "ettr.low", "ettr.high", "sizes.projected"))]

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
+from plan_inputs import a_rate
 from study.claims import load_claims
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
@@ -18,7 +19,8 @@ from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.job_runs import measured_table
 from ttf.stats.lemons import EFFECT_SCHEMA, LEMON_SCHEMA, lemon_effect
 from ttf.stats.lost_work import loss_sums, lost_work
-from ttf.stats.plans import Habits, NodeRate
+from ttf.stats.plans import Habits
+from ttf.stats.projection import Reach
 from ttf.stats.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
 from ttf.stats.states import cluster_summary, size_mix, states
 
@@ -136,7 +138,7 @@ def tables() -> dict[str, pl.DataFrame]:
     # Runs of 1 node, 128 and 64: 4, 40 and 2 failures in 8, 50 and 30 days.
     rows = [(1, 9, 4, 8 * DAY), (64, 5, 2, 30 * DAY), (128, 9, 40, 50 * DAY)]
     sums = pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
-    rate = node_failure_rate(sums, "state", 8, "trace", 128)
+    rate = node_failure_rate(sums, "state", 8, "trace", 128, Reach(512, 2048, "", ""))
     lemons = lemon_nodes()
     effect = lemon_effect(lemons, lemons, lemons)
     assert dict(effect.schema) == EFFECT_SCHEMA
@@ -150,7 +152,7 @@ def tables() -> dict[str, pl.DataFrame]:
         "mttf_by_gpus": mttf_by_gpus(sums, rate, 8),
         "lost_work": losses(),
         "lemon_effect": effect,
-        "ettr_measured": measured_table(job_runs(), NodeRate(1e-3, 1e-3, 1e-3, 8), Habits(3600, 0, 300, 0, DAY)),
+        "ettr_measured": measured_table(job_runs(), a_rate(1e-3, 1e-3, 1e-3, 8), Habits(3600, 0, 300, 0, DAY)),
     }
 
 

@@ -7,12 +7,12 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_inputs import DAY, HABITS, RATE, rates_of
+from plan_inputs import DAY, HABITS, RATE, a_rate
 from ttf.charts.contour import contour_chart
 from ttf.charts.figure import Study
 from ttf.stats.contour import CONTOUR_SCHEMA, INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
 from ttf.stats.ettr import Plan, ettr_renewal
-from ttf.stats.plans import Habits, NodeRate
+from ttf.stats.plans import Habits
 from ttf.tables import read_csv, write_csv
 
 
@@ -62,11 +62,11 @@ def test_a_size_of_many_nodes_bears_so_many_times_less():
 
 @pytest.mark.parametrize("synthetic", [True, False])
 def test_chart_and_table_of_any_rate(tmp_path, synthetic):
-    for rate in (RATE, NodeRate(0.0, 0.0, 1e-3, 8, "no failures"), NodeRate(1e-3, 5e-4, 2e-3, None)):
+    for rate in (RATE, a_rate(0.0, 0.0, 1e-3, 8, "no failures"), a_rate(1e-3, 5e-4, 2e-3, None)):
         table = ettr_contour(rate, HABITS[0], 1024)
         write_csv(table, tmp_path / "t.csv")
         assert read_csv(tmp_path / "t.csv").equals(table)
-        drawn = contour_chart(table, rates_of(rate), HABITS[0], Study("job", synthetic))
+        drawn = contour_chart(table, rate, HABITS[0], Study("job", synthetic))
         spec = json.dumps(drawn.spec(validate=True))
         assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
         assert len(spec) < 20_000
@@ -74,11 +74,11 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
 
 
 def test_nothing_is_drawn_without_the_size_of_a_node():
-    rate = NodeRate(None, None, None, None, "why")
+    rate = a_rate(None, None, None, None, "why")
     table = ettr_contour(rate, HABITS[0], 1024)
     assert table["reason"].unique().to_list() == [NO_NODES]
-    assert contour_chart(table, rates_of(RATE), HABITS[0], Study()).empty == NO_NODES
+    assert contour_chart(table, RATE, HABITS[0], Study()).empty == NO_NODES
     never = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
     assert never["reason"].unique().to_list() == [NEVER]
-    assert contour_chart(never, rates_of(RATE), HABITS[0], Study()).empty == NEVER
+    assert contour_chart(never, RATE, HABITS[0], Study()).empty == NEVER
     assert never["failures_per_1000_node_days"].dtype == pl.Float64

@@ -5,11 +5,12 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import polars as pl
 import pytest
 import vl_convert
-from plan_inputs import DAY, HABITS, RATE, SIZES, rates_of
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
 from ttf.charts.ettr import ettr_by_gpus, ettr_measured
 from ttf.charts.figure import Study
 from ttf.charts.planner import planner
@@ -46,7 +47,7 @@ CASES = [
 
 @pytest.mark.parametrize("settings", CASES)
 def test_vega_computes_what_python_computes(settings: dict[str, float]) -> None:
-    spec = planner(rates_of(RATE), HABITS[0], 1024, STUDY).spec()
+    spec = planner(rates_of(RATE), RATE, HABITS[0], 1024, STUDY).spec()
     found = evaluated(spec, settings, NAMES)
     at = {param["name"]: param.get("value") for param in spec["params"]} | settings
     nodes = math.ceil(round(2 ** at["log_size"]) / 8)
@@ -75,13 +76,13 @@ def test_vega_computes_what_python_computes(settings: dict[str, float]) -> None:
 
 
 def test_free_writes_have_no_best_interval() -> None:
-    spec = planner(rates_of(RATE), HABITS[0], 1024, STUDY).spec()
+    spec = planner(rates_of(RATE), RATE, HABITS[0], 1024, STUDY).spec()
     found = evaluated(spec, {"write_s": 0}, ["best_s", "ettr", "ettr_at_best"])
     assert found["best_s"] == 0 and found["ettr"] == found["ettr_at_best"]
 
 
 def test_the_planner_starts_at_the_trace_and_at_what_is_configured() -> None:
-    drawn = planner(rates_of(RATE, basis="proxy"), Habits(1800, 20, 60, 30, 3 * DAY), 96, STUDY)
+    drawn = planner(rates_of(RATE, basis="event"), RATE, Habits(1800, 20, 60, 30, 3 * DAY), 96, STUDY)
     at = {param["name"]: param["value"] for param in drawn.spec()["params"] if "value" in param}
     assert at == pytest.approx(
         {
@@ -94,7 +95,7 @@ def test_the_planner_starts_at_the_trace_and_at_what_is_configured() -> None:
             "work_days": 3,
         }
     )
-    assert "a proxy: every failure counts" in drawn.caption
+    assert "by states and health events" in drawn.caption
     labels = [param["bind"]["name"] for param in drawn.spec()["params"] if "bind" in param]
     assert labels[:2] == ["GPUs", "Failures per 1000 node-days"]
     # Every slider is told in words, and starts within its range.
@@ -108,18 +109,19 @@ def test_the_planner_starts_at_the_trace_and_at_what_is_configured() -> None:
     ("rate", "words"),
     [
         (
-            NodeRate(None, None, None, 8, "why"),
-            "6.5 failures per 1000 node-days, as published for RSC-1 (the trace shows no rate)",
+            a_rate(None, None, None, 8, "why"),
+            "6.5 failures per 1000 node-days, published for RSC-1 and not of this trace, from which it cannot be "
+            "estimated: why",
         ),
         (
-            NodeRate(0.0, 0.0, 2e-4, 8),
-            "0.2 failures per 1000 node-days, the most that the trace allows (it has no failure)",
+            a_rate(9e-3, 8e-3, 1e-2, 8, projects_to=127),
+            f"published for RSC-1 and not of this trace, from which it cannot be estimated: {TOO_LARGE}",
         ),
-        (NodeRate(90.0, 80.0, 99.0, None), "90,000 failures per 1000 node-days of the trace"),
+        (a_rate(90.0, 80.0, 99.0, None), "90,000 failures per 1000 node-days of the trace"),
     ],
 )
 def test_what_the_planner_starts_at_is_said(rate: NodeRate, words: str) -> None:
-    drawn = planner(rates_of(rate), HABITS[0], 1024, STUDY)
+    drawn = planner(rates_of(rate), rate, HABITS[0], 1024, STUDY)
     assert words in drawn.caption
     drawn.spec(validate=True)
     assert vl_convert.vegalite_to_svg(json.dumps(drawn.spec()), allowed_base_urls=[])
@@ -135,7 +137,7 @@ def drawn_by_gpus(rate: NodeRate, habits: list[Habits] = HABITS, **more: object)
 def test_the_chart_by_size_says_what_the_table_says() -> None:
     drawn, ettr = drawn_by_gpus(RATE)
     mine = ettr.filter(gpus=1024, rate="estimate", checkpoint_interval_s=3600.0).row(0, named=True)
-    assert drawn.title == f"In a run of 1,024 GPUs, {100 * mine['ettr_renewal']:.0f} % of the time is work that lasts"
+    assert drawn.title == f"In a run of 1,024 GPUs, {100 * mine['ettr_renewal']:.0f} % of the time is productive"
     exact = [row["ratio"] for row in drawn.datasets["lines"] if row["series"] == "exact mean"]
     assert exact == pytest.approx(
         ettr.filter(rate="estimate", checkpoint_interval_s=3600.0)["ettr_renewal"].to_list(), rel=1e-5
@@ -146,8 +148,10 @@ def test_the_chart_by_size_says_what_the_table_says() -> None:
 
 
 def test_charts_without_a_rate_or_without_runs_say_so() -> None:
-    drawn, _ = drawn_by_gpus(NodeRate(None, None, None, 8, "why"))
-    assert drawn.empty == "the failure rate of a node is not known"
+    drawn, _ = drawn_by_gpus(a_rate(None, None, None, 8, "why"))
+    assert drawn.empty == "why"
+    drawn, _ = drawn_by_gpus(replace(RATE, projects_to=1))
+    assert "In a run of 8 GPUs" in drawn.title, "the largest that there is a projection for"
     table = pl.DataFrame(
         schema={"gpus_low": pl.Int64, "gpus_high": pl.Int64, "runs": pl.Int64, "ettr_mean": pl.Float64}
     )
@@ -155,8 +159,8 @@ def test_charts_without_a_rate_or_without_runs_say_so() -> None:
 
 
 def test_the_chart_of_no_headway_and_of_no_failures() -> None:
-    assert drawn_by_gpus(NodeRate(50.0, 40.0, 60.0, 8))[0].title.startswith("A run of 1,024 GPUs would make no headway")
-    calm, _ = drawn_by_gpus(NodeRate(0.0, 0.0, 1e-3, None), failures=0, basis="component")
+    assert drawn_by_gpus(a_rate(50.0, 40.0, 60.0, 8))[0].title.startswith("A run of 1,024 GPUs would make no headway")
+    calm, _ = drawn_by_gpus(a_rate(0.0, 0.0, 1e-3, None), failures=0, basis="component")
     assert "0 failures; of the machines themselves" in calm.caption
     assert "1,024 nodes" in calm.title
     calm.spec(validate=True)

@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_inputs import DAY, HABITS, RATE, SIZES, rates_of
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
 from ttf.errors import StudyError
+from ttf.numbers.ettr import of_ettr
+from ttf.numbers.metrics import Metrics
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.ettr_reference import REFERENCE_SCHEMA, reference_table
 from ttf.stats.job_runs import MEASURED_SCHEMA, job_runs, measured_table, queue_of
@@ -39,7 +41,7 @@ def test_tables_have_the_columns_of_the_contract(tmp_path) -> None:
         ("ettr", ettr, ETTR_SCHEMA),
         ("outlook", outlook, OUTLOOK_SCHEMA),
         ("mitigations", mitigation_table(RATE, HABITS[0], SIZES), MITIGATION_SCHEMA),
-        ("none", mitigation_table(NodeRate(None, None, None, 8, "why"), HABITS[0], SIZES), MITIGATION_SCHEMA),
+        ("none", mitigation_table(a_rate(None, None, None, 8, "why"), HABITS[0], SIZES), MITIGATION_SCHEMA),
     ):
         assert dict(table.schema) == schema
         write_csv(table, tmp_path / name)
@@ -84,7 +86,7 @@ def test_where_the_approximations_fail_the_row_says_so() -> None:
 
 
 def test_without_a_rate_rows_are_blank_and_say_why() -> None:
-    ettr, outlook = plan_tables(NodeRate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
+    ettr, outlook = plan_tables(a_rate(None, None, None, None, "no job that asked for a GPU"), HABITS, SIZES, 10, 1)
     for table in (ettr, outlook):
         assert table["reason"].unique().to_list() == ["no job that asked for a GPU"]
         assert table["gpus"].unique().sort().to_list() == SIZES
@@ -93,7 +95,7 @@ def test_without_a_rate_rows_are_blank_and_say_why() -> None:
 
 
 def test_without_failures_there_is_still_an_upper_limit() -> None:
-    ettr, outlook = plan_tables(NodeRate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
+    ettr, outlook = plan_tables(a_rate(0.0, 0.0, 1e-3, 8), HABITS[:1], [8, 1024], 50, 1)
     calm = ettr.filter(rate="estimate")
     assert calm["mttf_s"].null_count() == 2
     assert calm["reason"].to_list() == ["no failures at this rate"] * 2
@@ -102,12 +104,12 @@ def test_without_failures_there_is_still_an_upper_limit() -> None:
 
 
 def test_a_run_that_never_ends() -> None:
-    ettr, outlook = plan_tables(NodeRate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
+    ettr, outlook = plan_tables(a_rate(50.0, 40.0, 60.0, 8), HABITS[:1], [131_072], 50, 1)
     row = ettr.row(0, named=True)
     assert row["ettr_renewal"] == 0
     assert "would not end" in row["reason"] and "too many interruptions" in row["reason"]
     assert outlook["expected_wall_s"].null_count() == 3
-    assert mitigation_table(NodeRate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
+    assert mitigation_table(a_rate(50.0, 40.0, 60.0, 8), HABITS[0], [131_072])["reason"].drop_nulls().len()
 
 
 def test_sizes_of_machines_without_gpus_are_nodes() -> None:
@@ -153,7 +155,7 @@ def test_mitigations_by_hand() -> None:
 
 @given(st.floats(1e-5, 1.0), st.sampled_from([8, 1024, 16_384]), st.integers(0, 900), st.integers(60, 20_000))
 def test_no_mitigation_harms(rate: float, gpus: int, write: int, interval: int) -> None:
-    table = mitigation_table(NodeRate(rate, rate, rate, 8), Habits(interval, write, 300, 600, 14 * DAY), [gpus])
+    table = mitigation_table(a_rate(rate, rate, rate, 8), Habits(interval, write, 300, 600, 14 * DAY), [gpus])
     table = table.filter(pl.col("mitigation") != "best checkpoint interval")
     assert (table["ettr_after"] >= table["ettr_before"] * (1 - 1e-12)).all()
 
@@ -161,32 +163,167 @@ def test_no_mitigation_harms(rate: float, gpus: int, write: int, interval: int) 
 # What goes in ---------------------------------------------------------------------------------------------
 
 
-def test_the_rate_is_that_of_the_90_per_cent_row() -> None:
-    assert node_rate(rates_of(RATE, failures=41)) == RATE
-    assert node_rate(rates_of(NodeRate(None, None, None, 8, "why"))).reason == "why"
+BY_GPUS = pl.DataFrame(
+    {
+        "gpus_low": [1, 9, 17],
+        "gpus_high": [8, 16, 32],
+        "failures": [40, 10, 9],
+        "mttf_s": [5e5, 2e5, 9e4],
+        "ci_low_s": [4e5, 1e5, 4e4],
+        "ci_high_s": [6e5, 4e5, 2e5],
+    }
+)
 
 
-def test_the_queue_is_the_median_wait_of_gpu_jobs() -> None:
-    jobs = pl.DataFrame({"queue_s": [0, 10, 90, None, 5000], "gpu_milli": [1000, 500, 8000, 1000, 0]})
-    found = queue_of(jobs, None)
-    assert (found["value"], found["n"], found["mean_s"]) == (10, 3, pytest.approx(100 / 3))
-    assert queue_of(jobs.with_columns(gpu_milli=0), None)["n"] == 4
-    assert queue_of(jobs, 7) == {"value": 7, "source": "configuration"}
-    for nothing in (None, jobs.with_columns(queue_s=pl.lit(None, pl.Int64))):
-        assert queue_of(nothing, None)["value"] == 0
+def test_the_rate_is_that_of_the_90_per_cent_row_and_of_sizes_with_ten_failures() -> None:
+    measured = {(1, 8): (5e5, 6e5, 4e5), (9, 16): (2e5, 4e5, 1e5)}
+    assert node_rate(rates_of(RATE, failures=41), BY_GPUS) == replace(RATE, measured=measured)
+    assert node_rate(rates_of(RATE, basis="proxy"), BY_GPUS).measured == {}
+    assert node_rate(rates_of(a_rate(None, None, None, 8, "why")), BY_GPUS).reason == "why"
+
+
+RUNS = pl.DataFrame(
+    [
+        # unit_id, life_id, submit_s, start_s, event, gpu_milli
+        ("a", 0, 0, 10, "infra_failure", 8000),
+        ("a", 1, 100, 700, "infra_failure", 8000),
+        ("a", 2, 800, 1000, None, 8000),
+        ("b", 0, 0, 40, None, 8000),
+        ("b", 1, 50, 9050, None, 8000),
+        ("c", 0, 5, 3, None, 1000),
+        ("d", 0, 0, 7000, None, 0),
+    ],
+    schema=["unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli"],
+    orient="row",
+)
+
+
+def many(runs: pl.DataFrame, times: int) -> pl.DataFrame:
+    """The runs so many times, as those of other jobs."""
+    return pl.concat(runs.with_columns(pl.col("unit_id") + str(time)) for time in range(times))
+
+
+def test_the_wait_planned_with_is_a_mean_of_restarts_else_of_submissions() -> None:
+    restarts = queue_of(many(RUNS, 5), None)
+    assert (restarts["value"], restarts["n"], restarts["median_s"]) == (400, 10, 400)
+    assert restarts["source"] == "the trace, mean of attempts requeued after an infrastructure failure"
+    # Of fewer than ten, all requeued attempts; of fewer of these, the submissions. A wait below 0 is not known.
+    requeued = queue_of(many(RUNS, 4), None)
+    assert (requeued["value"], requeued["n"]) == ((600 + 200 + 9000) / 3, 12)
+    submitted = queue_of(RUNS, None)
+    assert (submitted["value"], submitted["n"], submitted["median_s"]) == (25, 2, 25)
+    assert submitted["source"] == "the trace, mean of submissions"
+    assert queue_of(RUNS.with_columns(gpu_milli=0), None)["n"] == 3, "none has a GPU: all count"
+    assert queue_of(RUNS, 7) == {"value": 7, "source": "configuration"}
+    for nothing in (RUNS.clear(), RUNS.with_columns(submit_s=pl.lit(None, pl.Int64))):
+        assert queue_of(nothing, None) == {"value": 0, "source": "the trace knows no waits: none assumed"}
+
+
+def test_a_mean_of_skewed_waits_is_what_the_simulation_of_single_waits_comes_to() -> None:
+    """Runs that draw each of their waits come to the ratio planned with their mean, and not to that with the median."""
+    rng = np.random.default_rng(5)
+    waits = rng.lognormal(6, 2, 4000)
+    frame = pl.DataFrame({"start_s": waits.astype(int)}).with_columns(
+        unit_id=pl.lit("x"), life_id=0, submit_s=0, event=pl.lit(None, pl.String), gpu_milli=8000
+    )
+    found = queue_of(frame, None)
+    plan = Plan(2 / DAY, 3600, 300, 300, found["value"], 14 * DAY)
+    stops = rng.poisson(2 / DAY * expected_scheduled_s(plan), 3000)
+    wall = expected_scheduled_s(plan) + np.array([rng.choice(waits, 1 + n).sum() for n in stops])
+    assert plan.productive_s / wall.mean() == pytest.approx(ettr_renewal(plan), rel=0.02)
+    assert ettr_renewal(replace(plan, queue_s=found["median_s"])) > 1.03 * ettr_renewal(plan)
+
+
+# What is withheld ----------------------------------------------------------------------------------------
+
+
+def test_beyond_its_reach_a_rate_gives_no_plan() -> None:
+    rate = replace(RATE, projects_to=16, measured={(1, 8): (5e5, 6e5, 4e5), (129, 256): (4e4, 5e4, 3e4)})
+    ettr, outlook = plan_tables(rate, HABITS[:1], [8, 64, 256, 1024], 50, 1)
+    for table in (ettr, outlook):
+        assert table.filter(rate="estimate", gpus=64)["reason"].item() is None
+        withheld = table.filter(pl.col("gpus") > 128, rate="estimate")
+        assert withheld["reason"].to_list() == [TOO_LARGE] * 2
+        kept = ["gpus", "nodes", "checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s"]
+        assert {name for name in withheld.columns if withheld[name].count()} - {"productive_s", "rate", "reason"} == {
+            *kept
+        }
+        assert table.filter(gpus=1024).height == 1
+        assert table.filter(gpus=8)["rate"].to_list() == [
+            *("estimate", "low", "high", "measured_rate", "measured_rate_low", "measured_rate_high")
+        ]
+    measured = ettr.filter(gpus=256, rate="measured_rate").row(0, named=True)
+    assert measured["mttf_s"] == pytest.approx(4e4)
+    plan = Plan(1 / 4e4, 3600, 300, 300, 600, 14 * DAY)
+    assert measured["ettr_renewal"] == pytest.approx(ettr_renewal(plan))
+    ahead = outlook.filter(gpus=256, rate="measured_rate").row(0, named=True)
+    assert ahead["scheduled_share"] == pytest.approx(14 * DAY / expected_scheduled_s(plan))
+    assert ahead["scheduled_share"] == pytest.approx(ettr_renewal(replace(plan, queue_s=0)))
+    gains = mitigation_table(rate, HABITS[0], [8, 256, 1024])
+    assert gains.filter(gpus=256)["ettr_before"].unique().to_list() == [pytest.approx(ettr_renewal(plan))]
+    assert gains.filter(gpus=1024)["reason"].to_list() == [TOO_LARGE]
+
+
+def test_the_advice_names_what_raises_the_ratio_and_what_saves_time_apart() -> None:
+    """Where a cluster is full, to wait for less helps most and saves no GPU-hour."""
+    full = replace(HABITS[0], queue_s=5 * DAY)
+    metrics = numbers_of(RATE, full)
+    assert metrics["ettr.mitigation.name"]["value"] in ("queue time halved", "failure rate halved")
+    assert metrics["ettr.saving.name"]["value"] != "queue time halved" and metrics["ettr.saving.gpu_hours"]["value"] > 0
+    assert metrics["ettr.estimate.scheduled_share"]["value"] > 3 * metrics["ettr.estimate.ettr"]["value"]
+    assert metrics["ettr.by"]["value"] == "estimate" and "ettr.withheld" not in metrics
+
+
+def numbers_of(rate: NodeRate, habit: Habits, by_gpus: pl.DataFrame | None = None) -> Metrics:
+    """The numbers of a run of 1,024 GPUs."""
+    ettr, outlook = plan_tables(rate, [habit], [1024], 50, 1)
+    rates = rates_of(rate)
+    columns = {"gpus_low": pl.Int64, "gpus_high": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64}
+    none = pl.DataFrame(schema=columns | {"expected_failures": pl.Float64, "p_value": pl.Float64})
+    tables = {
+        "ettr": ettr,
+        "ettr_outlook": outlook,
+        "mitigations": mitigation_table(rate, habit, [1024]),
+        "ettr_assumptions": assumptions(rates, habit, {"value": habit.queue_s, "source": "x", "n": 9}, 1024),
+        "node_failure_rate": rates,
+        "mttf_by_gpus": none if by_gpus is None else by_gpus,
+    }
+    metrics = Metrics()
+    of_ettr(metrics, tables)
+    return metrics
+
+
+def test_numbers_of_a_run_that_cannot_be_estimated_are_a_reason() -> None:
+    withheld = numbers_of(replace(RATE, projects_to=0), HABITS[0])
+    assert withheld["ettr.withheld"]["value"] == TOO_LARGE and withheld["ettr.needed"]["value"] == "larger runs"
+    values = ("ettr.by", "ettr.estimate", "ettr.low", "ettr.high", "ettr.mttf_s", "ettr.mitigation", "ettr.saving")
+    assert not [key for key in withheld if key.startswith(values)]
+
+
+def test_numbers_of_a_size_that_was_measured() -> None:
+    bucket = pl.DataFrame(
+        {"gpus_low": [513], "gpus_high": [1024], "jobs": [50], "failures": [30]}
+        | {"expected_failures": [70.0], "p_value": [1e-4]}
+    )
+    rate = replace(RATE, projects_to=0, measured={(513, 1024): (1e5, 2e5, 5e4)})
+    found = numbers_of(rate, HABITS[0], bucket)
+    assert found["ettr.by"]["value"] == "measured_rate" and found["ettr.withheld"]["value"] == TOO_LARGE
+    assert found["ettr.measured_rate.ettr"]["n"] == 30 and found["ettr.mttf_s"]["value"] == pytest.approx(1e5)
+    assert (found["sizes.check.observed"]["value"], found["sizes.check.expected"]["value"]) == (30, 70)
+    assert found["ettr.measured_rate_low.ettr"]["value"] > found["ettr.measured_rate_high.ettr"]["value"]
 
 
 def test_assumptions_name_where_they_are_from() -> None:
-    queue = {"value": 10.0, "source": "the trace, median", "n": 3, "mean_s": 33.0}
+    queue = {"value": 33.0, "source": "the trace, mean of submissions", "n": 3, "median_s": 10.0}
     found = assumptions(rates_of(RATE), HABITS[0], queue, 1024)
     rows = {row["assumption"]: row for row in found.iter_rows(named=True)}
     assert rows["failure rate"]["amount"] == 6.5
     assert rows["failure rate"]["source"] == "state"
     assert rows["failure rate"]["n"] == 40
-    assert rows["queue"]["source"] == "the trace, median" and rows["queue, mean"]["amount"] == 33
-    assert rows["queue, mean"]["source"] == "the trace, mean"
+    assert rows["queue"]["amount"] == 33 and rows["queue"]["source"] == "the trace, mean of submissions"
+    assert rows["queue, median"]["amount"] == 10 and rows["queue, median"]["n"] == 3
     assert rows["size of the run"]["unit"] == "GPUs"
-    unknown = assumptions(rates_of(NodeRate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8)
+    unknown = assumptions(rates_of(a_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8)
     blank = unknown.filter(assumption="failure rate").row(0, named=True)
     assert blank["amount"] is None and blank["reason"] == "why"
 
@@ -273,7 +410,7 @@ def test_the_table_of_measured_runs() -> None:
     assert few["ci_low"] == 0 and few["ci_high"] == 1, "two runs say next to nothing"
     assert one["ci_low"] is None and one["reason"] == "one run: no interval"
     assert 0 < one["expected_ettr"] < 1
-    unknown = measured_table(runs, NodeRate(None, None, None, 8, "why"), HABIT)
+    unknown = measured_table(runs, a_rate(None, None, None, 8, "why"), HABIT)
     assert unknown["expected_ettr"].null_count() == 2
     assert unknown["reason"].str.contains("why").all()
     assert measured_table(runs.clear(), RATE, HABIT).height == 0
@@ -302,7 +439,7 @@ def test_simulated_runs_measure_as_expected() -> None:
             done += max(runs_for - 300, 0) // 3600 * 3600
     attempts = pl.DataFrame(rows, schema=ATTEMPTS.schema, orient="row")
     jobs = pl.DataFrame({"job_id": sorted(set(attempts["unit_id"]))})
-    table = measured_table(job_runs(attempts, jobs, ["job_id"], 0, habit), NodeRate(rate, rate, rate, 8), habit)
+    table = measured_table(job_runs(attempts, jobs, ["job_id"], 0, habit), a_rate(rate, rate, rate, 8), habit)
     row = table.row(0, named=True)
     assert row["runs"] == 400
     assert row["ettr_mean"] == pytest.approx(row["expected_ettr"], abs=0.01)

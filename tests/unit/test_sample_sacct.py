@@ -19,6 +19,7 @@ from ttf.raw_tables import table_schemas
 from ttf.sample import sacct as sample
 from ttf.sample.sacct_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.stats.mttf import garwood_interval
+from ttf.stats.projection import Reach
 from ttf.stats.sizes import node_failure_rate, sums_by_nodes
 from ttf.traces import sacct, sacct_reader
 from ttf.traces.hostlist import node_lists
@@ -197,7 +198,9 @@ def test_the_study_finds_every_failure_that_ended_a_run(ingested):
     lives = ingested[2]
     assert set(lives["basis"]) == {"event"}
     assert (lives["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
-    table = node_failure_rate(sums_by_nodes(lives, NODE_GPUS), "event", NODE_GPUS, "default", 128)
+    table = node_failure_rate(
+        sums_by_nodes(lives, NODE_GPUS), "event", NODE_GPUS, "default", 128, Reach(64, 256, "", "")
+    )
     for row in table.to_dicts():
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]
 

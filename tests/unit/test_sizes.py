@@ -15,6 +15,7 @@ from ttf.charts.figure import Study
 from ttf.charts.sizes import mttf_by_gpus_chart
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.sizes import of_sizes
+from ttf.stats.projection import Reach
 from ttf.stats.sizes import (
     BY_GPUS_SCHEMA,
     LAW_SCHEMA,
@@ -31,6 +32,7 @@ from ttf.stats.sizes import (
 )
 from ttf.tables import read_csv, write_csv
 
+EVERYWHERE = Reach(16_384, 131_072, "it goes no further", "larger runs")
 DAY = 86_400
 LIVES = {"gpu_count": pl.Int64, "nodes": pl.Int64, "duration_s": pl.Int64, "event": pl.String}
 
@@ -71,7 +73,7 @@ def test_sums_are_of_gpu_jobs_by_whole_nodes():
 
 def test_buckets_double_and_hold_every_job():
     told = sums((1, 5, 2, 1000), (3, 1, 0, 500), (4, 2, 1, 300), (5, 1, 1, 0), (33, 1, 1, 70))
-    rate = node_failure_rate(told, "state", 8, "trace", 0)
+    rate = node_failure_rate(told, "state", 8, "trace", 0, EVERYWHERE)
     table = mttf_by_gpus(told, rate, 8)
     assert dict(table.schema) == BY_GPUS_SCHEMA
     assert table.select("gpus_low", "gpus_high").rows()[:5] == [(1, 8), (9, 16), (17, 32), (33, 64), (65, 128)]
@@ -90,13 +92,13 @@ def test_buckets_double_and_hold_every_job():
     assert at(table, gpus_high=64)["reason"] == "no exposure: every job lasted 0 s"
     assert at(table, gpus_high=64)["mttf_s"] is None
     assert at(table, gpus_high=512)["failures"] == 1
-    assert at(table, gpus_high=1024)["reason"] == "larger than any job of the trace: projection only"
+    assert at(table, gpus_high=1024)["reason"] == "larger than any job of the trace"
     assert at(table, gpus_high=1024)["failures"] is None
 
 
 def test_the_measured_interval_is_garwoods_at_90_percent():
     told = sums((1, 9, 4, 7000), (2, 3, 0, 900))
-    table = mttf_by_gpus(told, node_failure_rate(told, "state", 8, "trace", 0), 8)
+    table = mttf_by_gpus(told, node_failure_rate(told, "state", 8, "trace", 0, EVERYWHERE), 8)
     row = at(table, gpus_high=8)
     assert row["confidence"] == 0.9
     assert row["ci_low_s"] == pytest.approx(2 * 7000 / stats.chi2.ppf(0.95, 10), rel=1e-12)
@@ -109,7 +111,7 @@ def test_the_measured_interval_is_garwoods_at_90_percent():
 
 def test_rate_of_a_node_by_hand():
     told = sums((1, 50, 40, 40 * DAY), (20, 100, 30, 15 * DAY), (32, 7, 2, 10 * DAY))
-    table = node_failure_rate(told, "state", 8, "trace", 128)
+    table = node_failure_rate(told, "state", 8, "trace", 128, EVERYWHERE)
     assert dict(table.schema) == NODE_RATE_SCHEMA
     assert table["confidence"].to_list() == [0.9, 0.95]
     row = at(table, confidence=0.9)
@@ -135,30 +137,31 @@ def test_rate_of_a_node_by_hand():
 )
 def test_where_few_failed_the_largest_sizes_that_hold_thirty(failures, above, counted, reason):
     told = sums(*((nodes, 500, count, DAY) for nodes, count in zip((1, 2, 8, 17), failures, strict=True)))
-    row = at(node_failure_rate(told, "proxy", 8, "trace", 128), confidence=0.9)
+    row = at(node_failure_rate(told, "proxy", 8, "trace", 128, EVERYWHERE), confidence=0.9)
     assert (row["above_gpus"], row["failures"], row["reason"]) == (above, counted, reason)
 
 
 def test_no_failure_and_no_exposure():
-    row = at(node_failure_rate(sums((2, 3, 0, 5 * DAY)), "state", 8, "trace", 0), confidence=0.9)
+    row = at(node_failure_rate(sums((2, 3, 0, 5 * DAY)), "state", 8, "trace", 0, EVERYWHERE), confidence=0.9)
     assert (row["failures_per_node_day"], row["ci_low_per_node_day"]) == (0, 0)
     assert row["ci_high_per_node_day"] == pytest.approx(-math.log(0.05) / 10, rel=1e-12)
     assert row["reason"].startswith("no failures: upper limit only; no failures above 0 GPUs: every size")
-    table = mttf_by_gpus(sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0), 8)
-    assert table["projected_mttf_s"].null_count() == table["projected_high_s"].null_count() == table.height
-    assert at(table, gpus_high=16)["projected_low_s"] == pytest.approx(5 * DAY / -math.log(0.05), rel=1e-12)
-    nothing = node_failure_rate(sums(), "proxy", 8, "default", 128)
+    table = mttf_by_gpus(
+        sums((2, 3, 0, 5 * DAY)), node_failure_rate(sums((2, 3, 0, 5 * DAY)), "s", 8, "t", 0, EVERYWHERE), 8
+    )
+    assert {table[f"projected_{name}"].count() for name in ("mttf_s", "low_s", "high_s")} == {0}
+    nothing = node_failure_rate(sums(), "proxy", 8, "default", 128, EVERYWHERE)
     assert nothing["failures_per_node_day"].null_count() == 2
     assert set(nothing["reason"]) == {"no job that asked for a GPU ran for a known time"}
     blank = mttf_by_gpus(sums(), nothing, 8)
     assert blank["projected_low_s"].null_count() == blank.height == 15
-    only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128)
+    only_zero = node_failure_rate(sums((1, 40, 40, 0)), "proxy", 8, "default", 128, EVERYWHERE)
     assert set(only_zero["reason"]) == {"no exposure: every job lasted 0 s"}
 
 
 def test_components_count_by_their_own_nodes():
     told = sums_of_components(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None)))
-    table = node_failure_rate(told, "component", None, None, None)
+    table = node_failure_rate(told, "component", None, None, None, EVERYWHERE)
     assert at(table, confidence=0.9)["failures_per_node_day"] == 0.25
     assert table["above_gpus"].to_list() == [None, None]
     row = mttf_by_gpus(told, table, None).row(0, named=True)
@@ -190,7 +193,7 @@ def test_the_node_that_holds_most_gpus(gpus, configured, expected):
 )
 def test_projections_of_6_5_failures_per_1000_node_days(gpus, hours):
     told = sums((100, 1000, 65, 100 * DAY))
-    rate = node_failure_rate(told, "state", 8, "config", 128)
+    rate = node_failure_rate(told, "state", 8, "config", 128, EVERYWHERE)
     assert at(rate, confidence=0.9)["failures_per_1000_node_days"] == 6.5
     row = at(mttf_by_gpus(told, rate, 8), gpus_high=gpus)
     assert row["projected_mttf_s"] / 3600 == pytest.approx(hours, rel=2.5e-3)
@@ -200,7 +203,8 @@ def test_projections_of_6_5_failures_per_1000_node_days(gpus, hours):
 
 def test_the_other_published_rate():
     rate = {"failures_per_node_day": 2.34e-3, "ci_high_per_node_day": 3e-3, "ci_low_per_node_day": 2e-3}
-    found = projected_mttf_s(2048, rate)
+    assert projected_mttf_s(2049, rate | {"projects_to_nodes": 2048}) == {}
+    found = projected_mttf_s(2048, rate | {"projects_to_nodes": 2048})
     assert found["projected_mttf_s"] == pytest.approx(DAY / (2048 * 2.34e-3))
     assert (found["projected_low_s"], found["projected_high_s"]) == (DAY / 6.144, DAY / 4.096)
 
@@ -278,7 +282,7 @@ SIZE = st.tuples(st.integers(1, 20_000), st.integers(1, 5), st.integers(0, 40), 
 @given(st.lists(SIZE, max_size=8, unique_by=lambda row: row[0]), st.sampled_from([1, 4, 6, 8]), st.integers(0, 300))
 def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_node, above):
     told = sums(*rows).sort("nodes")
-    rate = node_failure_rate(told, "proxy", gpus_a_node, "trace", above)
+    rate = node_failure_rate(told, "proxy", gpus_a_node, "trace", above, EVERYWHERE)
     table, law = mttf_by_gpus(told, rate, gpus_a_node), size_law(told, "proxy")
     for frame in (rate, table, law):
         floats = frame.select(pl.selectors.float()).unpivot()["value"].drop_nulls()
@@ -315,7 +319,7 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
             ),
             8,
         )
-        rate = node_failure_rate(told, "state", 8, "trace", 128)
+        rate = node_failure_rate(told, "state", 8, "trace", 128, EVERYWHERE)
         for row in rate.iter_rows(named=True):
             assert row["above_gpus"] == 128
             covered[row["confidence"]] += row["ci_low_per_node_day"] <= truth <= row["ci_high_per_node_day"]
@@ -335,9 +339,12 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
 # --- tables, numbers, chart
 
 
-def made(basis="state", rows=((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (64, 20, 35, 3 * DAY), (128, 1, 0, DAY))):
+ROWS = ((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (64, 20, 35, 3 * DAY), (128, 1, 0, DAY))
+
+
+def made(basis="state", rows=ROWS, reach=EVERYWHERE):
     told = sums(*rows)
-    rate = node_failure_rate(told, basis, 8, "trace", 128)
+    rate = node_failure_rate(told, basis, 8, "trace", 128, reach)
     return mttf_by_gpus(told, rate, 8), rate, size_law(told, basis)
 
 
@@ -366,8 +373,8 @@ def test_the_chart_says_what_was_counted(basis):
     figure = mttf_by_gpus_chart(by_gpus, rate, Study("job"))
     spec = figure.spec(validate=True)
     words = " ".join([figure.title, *spec["title"]["subtitle"]])
-    assert ("proxy" in words) == (basis == "proxy")
-    assert "1,024 GPUs" in figure.title and "131,072" in figure.title
+    assert ("cause unknown" in words) == (basis == "proxy")
+    assert "1,024 GPUs" in figure.title
     assert len(figure.datasets["measured"]) == 4
     assert len(figure.datasets["projected"]) == by_gpus.height
     assert figure.datasets["projected"][-1]["gpus"] == 131_072
@@ -376,15 +383,23 @@ def test_the_chart_says_what_was_counted(basis):
     assert "<svg" in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
 
 
+def test_the_chart_without_a_projection_draws_and_says_none():
+    by_gpus, rate, _ = made(reach=Reach(128, 0, "it cannot be told", "more"))
+    figure = mttf_by_gpus_chart(by_gpus, rate, Study("job"))
+    assert figure.title.startswith("Measured mean time to an infrastructure failure: ")
+    assert figure.datasets["projected"] == [] and "No projection: it cannot be told." in figure.caption
+    figure.spec(validate=True)
+
+
 def test_the_chart_without_failures_and_without_jobs():
-    by_gpus, rate, _ = made(rows=[(2, 3, 0, 5 * DAY)])
+    by_gpus, rate, _ = made(rows=[(2, 3, 0, 5 * DAY)], reach=Reach(2, 0, "no failures", "more"))
     figure = mttf_by_gpus_chart(by_gpus, rate, Study("job", synthetic=True))
     assert figure.title.startswith("No failure seen: ")
     assert figure.empty is None
     figure.spec(validate=True)
     by_gpus, rate, _ = made(rows=[])
     assert mttf_by_gpus_chart(by_gpus, rate, Study("job")).empty == "no job that asked for a GPU ran for a known time"
-    none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None)
+    none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None, EVERYWHERE)
     empty = mttf_by_gpus_chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
     assert empty.empty == "no life has a GPU"
 

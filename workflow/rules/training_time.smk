@@ -8,9 +8,10 @@ RUN_SETTINGS = [*HABITS, "run_key", "run_at_least_s"]
 rule plan_ettr:
     """What to expect of a job run at every size: effective training time, interruptions, the best checkpoint interval."""
     input:
-        # Their waits; components have none.
-        unpack(lambda wildcards: {"jobs": "results/{trace}/jobs.parquet"} if wildcards.trace in JOB_TRACES else {}),
+        # Whose waits are planned with; components have none.
+        lives="results/{trace}/lives_infra.parquet",
         rate="results/{trace}/tables/node_failure_rate.csv",
+        by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
     output:
         **analysis(
             "ettr",
@@ -43,6 +44,7 @@ rule measure_ettr:
         jobs="results/{trace}/jobs.parquet",
         lives="results/{trace}/lives_infra.parquet",
         rate="results/{trace}/tables/node_failure_rate.csv",
+        by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
     output:
         **analysis("ettr_measured", traces=ATTEMPT_TRACES, tables=["ettr_measured"], charts=["ettr_measured"]),
     log:

@@ -6,14 +6,17 @@ import polars as pl
 from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, time_axis
 from ttf.charts.text import duration, percent, significant
 from ttf.charts.theme import FAINT, INK, ORDER_COLOURS
-from ttf.stats.plans import Habits, rate_row
+from ttf.stats.plans import Habits, NodeRate
 
 _TICKS_S = (60, 300, 900, 3600, 14_400, 57_600)
 _WIDTH, _HEIGHT = 285, 270
 
 
-def contour_chart(contour: pl.DataFrame, rates: pl.DataFrame, habit: Habits, study: Study) -> Figure:
-    """ettr_contour.csv as a line for each ratio, a panel for each size; dashed: the rate of the trace, if any."""
+def contour_chart(contour: pl.DataFrame, rate: NodeRate, habit: Habits, study: Study) -> Figure:
+    """ettr_contour.csv as a line for each ratio, a panel for each size; dashed: the rate of the trace, where it may be
+
+    projected to that size.
+    """
     what = "Failure rate that a run can bear"
     known = contour.filter(pl.col("failures_per_1000_node_days").is_not_null())
     if not known.height:
@@ -32,7 +35,8 @@ def contour_chart(contour: pl.DataFrame, rates: pl.DataFrame, habit: Habits, stu
         }
         for row in known.iter_rows(named=True)
     ]
-    own = rate_row(rates)["failures_per_1000_node_days"]
+    reached = {row["size"] for row in known.iter_rows(named=True) if rate.estimate and not rate.why_not(row["nodes"])}
+    own = 1000 * rate.estimate if reached else None
     every_rate = [row["rate"] for row in rows] + ([own] if own else [])
     y_domain, x_domain = log_domain(every_rate, 1.5, 1.5), [50, 75_000]
     x = alt.X(
@@ -67,7 +71,7 @@ def contour_chart(contour: pl.DataFrame, rates: pl.DataFrame, habit: Habits, stu
             )
         )
         layers = [lines]
-        if own:
+        if size in reached:
             base = alt.Chart(alt.NamedData(name="own"))
             layers.append(base.mark_rule(color=FAINT, strokeDash=[5, 4]).encode(y=alt.Y("rate:Q", scale=y_scale)))
             layers.append(
@@ -85,7 +89,7 @@ def contour_chart(contour: pl.DataFrame, rates: pl.DataFrame, habit: Habits, stu
         f"Dashed: the failure rate of a node in this trace ({significant(own)} per 1000 node-days); dot: at the "
         "configured interval."
         if own
-        else "The trace shows no rate of its own."
+        else "This trace gives no rate for runs as large."
     )
     datasets = {"contours": rows} | ({"own": [{"rate": own, "interval": float(habit.interval_s)}]} if own else {})
     return figure(

@@ -9,7 +9,7 @@ from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, nothi
 from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import rate_row
+from ttf.stats.plans import ESTIMATE, rate_row
 
 EXACT, INSIDE, BEYOND = "exact mean", "approximation", "approximation beyond its limit"
 SIMULATED = "simulated"
@@ -37,15 +37,17 @@ def rate_words(rate: Mapping) -> str:
 def ettr_by_gpus(ettr: pl.DataFrame, rates: pl.DataFrame, run_gpus: int, study: Study) -> Figure:
     """The ratio against the size at the first checkpoint interval of ettr.csv, with the band of the failure rate."""
     what = "Effective training time by size"
-    known = ettr.filter(pl.col("ettr_renewal").is_not_null())
-    if not known.height:
-        return nothing_to_draw(what, "the failure rate of a node is not known")
-    known = known.filter(pl.col("checkpoint_interval_s") == known["checkpoint_interval_s"].first())
+    known = ettr.filter(pl.col("ettr_renewal").is_not_null() & pl.col("rate").is_in(ESTIMATE))
+    known = known.filter(pl.col("checkpoint_interval_s") == ettr["checkpoint_interval_s"].first())
+    known = known.with_columns(size=pl.coalesce("gpus", "nodes"))
+    estimate = known.filter(pl.col("rate") == ESTIMATE[0])
+    if estimate.height < 2:
+        return nothing_to_draw(what, ettr["reason"].drop_nulls().first() or "one size only")
     rate = rate_row(rates)
     in_nodes = known["gpus"].null_count() > 0
     unit = "node" if in_nodes else "GPU"
-    known = known.with_columns(size=pl.coalesce("gpus", "nodes"))
-    estimate = known.filter(pl.col("rate") == "estimate")
+    # The run that is asked about, or the largest that there is a projection for.
+    run_gpus = run_gpus if run_gpus in estimate["size"] else estimate["size"].max()
     rows = _lines(estimate)
     points = [
         {"size": row["size"], "ratio": row["ettr_simulated"], "series": SIMULATED}
@@ -53,16 +55,16 @@ def ettr_by_gpus(ettr: pl.DataFrame, rates: pl.DataFrame, run_gpus: int, study: 
         for row in estimate.filter(pl.col("ettr_simulated").is_not_null()).iter_rows(named=True)
     ]
     bounds = {row["rate"]: row for row in known.filter(size=run_gpus).iter_rows(named=True)}
-    mine = bounds["estimate"]
+    mine = bounds[ESTIMATE[0]]
     band = (
-        known.filter(pl.col("rate") != "estimate")
+        known.filter(pl.col("rate") != ESTIMATE[0])
         .pivot("rate", index="size", values="ettr_renewal", aggregate_function="first")
         # The higher the failure rate, the lower the ratio.
         .select("size", low="high", high="low")
         .drop_nulls()
     )
     title = (
-        f"In a run of {count(run_gpus, unit)}, {percent(mine['ettr_renewal'])} of the time is work that lasts"
+        f"In a run of {count(run_gpus, unit)}, {percent(mine['ettr_renewal'])} of the time is productive"
         if mine["ettr_renewal"] >= 0.0005
         else f"A run of {count(run_gpus, unit)} would make no headway at this failure rate"
     )

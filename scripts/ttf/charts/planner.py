@@ -14,7 +14,7 @@ from ttf.charts.figure import PERCENT_LABEL, Figure, Study, chart_of, figure, pe
 from ttf.charts.text import capital, significant
 from ttf.charts.theme import ACCENT, FAINT, INK
 from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import Habits, rate_row
+from ttf.stats.plans import Habits, NodeRate, rate_row
 
 LARGEST_LOG2 = 17
 # Of RSC-1 in the paper, for a trace that shows no rate of its own.
@@ -59,22 +59,24 @@ def better_guess(x: str, load: str) -> str:
     return f"{x} - ({x} - 1 + exp(-{x} - ({load}))) / (1 - exp(-{x} - ({load})))"
 
 
-def planner(rates: pl.DataFrame, habit: Habits, run_gpus: int, study: Study) -> Figure:
-    """The planner, set to the failure rate of node_failure_rate.csv and to the configured habits."""
-    rate = rate_row(rates)
-    per_1000 = rate["failures_per_1000_node_days"] or rate["ci_high"]
-    node_gpus = rate["node_gpus"] or 1
-    in_nodes = rate["node_gpus"] is None
+def planner(rates: pl.DataFrame, rate: NodeRate, habit: Habits, run_gpus: int, study: Study) -> Figure:
+    """The planner, set to the configured habits and to a failure rate.
+
+    That of the trace (rates: node_failure_rate.csv), where it may be projected to a run of that size; else a published
+    one, named as such.
+    """
+    ((_, nodes),) = rate.sizes([run_gpus])
+    why_not = rate.why_not(nodes)
+    per_1000 = PUBLISHED_PER_1000 if why_not else 1000 * rate.estimate
+    node_gpus = rate.node_gpus or 1
+    in_nodes = rate.node_gpus is None
     unit = "nodes" if in_nodes else "GPUs"
-    if not per_1000:
-        start = f"{PUBLISHED_PER_1000} failures per 1000 node-days, as published for RSC-1 (the trace shows no rate)"
-    elif not rate["failures_per_1000_node_days"]:
-        start = (
-            f"{significant(per_1000)} failures per 1000 node-days, the most that the trace allows (it has no failure)"
-        )
+    start = f"{significant(per_1000)} failures per 1000 node-days"
+    if why_not:
+        start += f", published for RSC-1 and not of this trace, from which it cannot be estimated: {why_not}"
     else:
-        start = f"{significant(per_1000)} failures per 1000 node-days of the trace ({BASES[rate['basis']]})"
-    params = _sliders(habit, per_1000 or PUBLISHED_PER_1000, run_gpus, unit) + _derived(node_gpus)
+        start += f" of the trace ({BASES[rate_row(rates)['basis']]})"
+    params = _sliders(habit, per_1000, run_gpus, unit) + _derived(node_gpus)
     # Not `add_params`, which copies every panel for every parameter.
     panels = [_answer(unit, in_nodes), _curves(unit, node_gpus)]
     chart = alt.VConcatChart(vconcat=panels, spacing=18, params=[parameter.param for parameter in params])

@@ -11,8 +11,8 @@ from ttf.stats.sizes import NO_GPU_JOB
 PROJECTED = "#D55E00"
 # A large machine may fail more often than once a second.
 TICKS_S = (0.001, 0.01, 0.1, *TIME_TICKS_S)
-# Sizes that the title speaks of.
-TOLD_GPUS = (1024, 131_072)
+# A size that the title speaks of, where the projection goes as far.
+TOLD_GPUS = 1024
 BASES = {
     "state": "infrastructure failures, by the status of each run",
     "event": "infrastructure failures, by status and failed health checks",
@@ -30,30 +30,33 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
     basis = by_gpus["basis"][0]
     points = [_point(row) for row in measured.iter_rows(named=True)]
     largest_run = max(row["gpus"] for row in points)
-    line = [_projected(row, largest_run) for row in by_gpus.iter_rows(named=True) if row["projected_low_s"]]
+    line = [_projected(row, largest_run) for row in by_gpus.iter_rows(named=True) if row["projected_mttf_s"]]
     of_rate = rate.row(0, named=True)
     title = _title(by_gpus, basis)
     n, failures = measured["jobs"].sum(), measured["failures"].sum()
-    rate_of_node, low, high = (
-        significant(of_rate[name]) for name in ("failures_per_1000_node_days", "ci_low", "ci_high")
-    )
     is_jobs = of_rate["above_gpus"] is not None
     lives = count(n, "run") if is_jobs else f"{n:,} {'life' if n == 1 else 'lives'}"
     caption = (
         f"Time at risk per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = {lives}, "
         f"{count(failures, 'failure')}. "
         + (f"GPUs rounded up to whole nodes of {of_rate['node_gpus']}. " if is_jobs else "")
-        + f"Projection: 1 / (nodes × r_f) with r_f = {rate_of_node} failures per 1000 node-days (90 % interval {low} "
-        f"to {high}), from {_from(of_rate, study)}."
     )
+    if line:
+        rate_of_node, low, high = (
+            significant(of_rate[name]) for name in ("failures_per_1000_node_days", "ci_low", "ci_high")
+        )
+        caption += (
+            f"Projection: 1 / (nodes × r_f) with r_f = {rate_of_node} failures per 1000 node-days (90 % interval {low} "
+            f"to {high}), from {_from(of_rate, study)}; no further, as {of_rate['no_projection']}."
+        )
+    else:
+        known = of_rate["failures_per_1000_node_days"] is not None
+        caption += f"No projection: {of_rate['no_projection' if known else 'reason']}."
     if any("mttf" not in row for row in points):
         caption += " Triangle: no failure of this size, so only a lower limit is known."
-    if not of_rate["failures"]:
-        caption += " Dashed: the lower limit of the projection, as there is no failure to give a rate."
-    subtitle = (
-        f"Points: measured, with 90 % intervals; line and band: projected from the failure rate of a node. "
-        f"Counted: {BASES[basis]}."
-    )
+    subtitle = "Points: measured, with 90 % intervals"
+    subtitle += "; line and band: projected from the failure rate of a node." if line else "; no projection."
+    subtitle += f" Counted: {BASES[basis]}."
     return figure(
         _drawing(points, line, of_rate["node_gpus"]),
         {"measured": points, "projected": line},
@@ -79,8 +82,7 @@ def _from(rate: dict, study: Study) -> str:
 
 
 def _point(row: dict) -> dict:
-    gpus = f"{row['gpus_low']:,}" + (f" to {row['gpus_high']:,}" if row["gpus_high"] > row["gpus_low"] else "")
-    point = {"gpus": row["gpus_mean"], "sizes": gpus, "runs": row["jobs"], "failures": row["failures"]}
+    point = {"gpus": row["gpus_mean"], "sizes": _gpus(row), "runs": row["jobs"], "failures": row["failures"]}
     point |= {"low": row["ci_low_s"], "from": duration(row["ci_low_s"])}
     if row["mttf_s"] is None:
         return point
@@ -93,14 +95,14 @@ def _point(row: dict) -> dict:
 
 
 def _projected(row: dict, largest_run: float) -> dict:
-    point = {"gpus": row["gpus_high"], "low": row["projected_low_s"], "from": duration(row["projected_low_s"])}
-    point["beyond"] = row["gpus_low"] > largest_run
-    if row["projected_mttf_s"] is None:
-        return point
-    return point | {
+    return {
+        "gpus": row["gpus_high"],
+        "beyond": row["gpus_low"] > largest_run,
+        "low": row["projected_low_s"],
+        "from": duration(row["projected_low_s"]),
         "mttf": row["projected_mttf_s"],
-        "high": row["projected_high_s"],
         "shown": duration(row["projected_mttf_s"]),
+        "high": row["projected_high_s"],
         "to": duration(row["projected_high_s"]),
     }
 
@@ -142,15 +144,13 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
     layers = []
-    if line and "mttf" in line[0]:
+    if line:
         beyond = projected.transform_filter("datum.beyond")
         layers += [
             projected.mark_area(color=PROJECTED, opacity=0.16).encode(y=y("low"), y2="high:Q"),
             projected.mark_line(color=PROJECTED, strokeWidth=1.8).encode(y=y("mttf")),
             beyond.mark_point(color=PROJECTED, filled=False, size=34, strokeWidth=1.4).encode(y=y("mttf")),
         ]
-    elif line:
-        layers.append(projected.mark_line(color=PROJECTED, strokeWidth=1.5, strokeDash=[5, 4]).encode(y=y("low")))
     layers += [
         seen.mark_rule(strokeWidth=2, color=ACCENT).encode(y=y("low"), y2="high:Q"),
         seen.mark_point(filled=True, size=65, color=ACCENT, opacity=1).encode(y=y("mttf")),
@@ -165,17 +165,23 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     return alt.layer(*layers).properties(width=640, height=360)
 
 
-def _size_for(sizes: pl.DataFrame, gpus: int) -> int:
-    """The smallest end of a bucket that holds so many GPUs."""
-    return sizes.filter(pl.col("gpus_high") >= gpus)["gpus_high"].min()
-
-
 def _title(by_gpus: pl.DataFrame, basis: str) -> str:
-    sizes = by_gpus.sort("gpus_high")
-    told = [sizes.row(by_predicate=pl.col("gpus_high") == _size_for(sizes, gpus), named=True) for gpus in TOLD_GPUS]
-    what = {"proxy": "any failure (a proxy)", "component": "a failure"}.get(basis, "an infrastructure failure")
-    if told[0]["projected_mttf_s"] is None:
-        least = f"{told[0]['gpus_high']:,} GPUs is {duration(told[0]['projected_low_s'])} or more"
-        return f"No failure seen: the projected mean time to {what} at {least}"
-    times = " and ".join(f"{duration(row['projected_mttf_s'])} at {row['gpus_high']:,} GPUs" for row in told)
-    return f"Projected mean time to {what}: {times}"
+    what = {"proxy": "any failure (cause unknown)", "component": "a failure"}.get(basis, "an infrastructure failure")
+    known = by_gpus.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
+    if known.height:
+        told = known.filter(pl.col("gpus_high") >= TOLD_GPUS).head(1)
+        told = (told if told.height else known.tail(1)).row(0, named=True)
+        run = by_gpus.filter(pl.col("jobs") > 0)["gpus_high"].max()
+        beyond = f" (projected; the largest runs: {run:,})" if told["gpus_high"] > run else ""
+        time, gpus = duration(told["projected_mttf_s"]), count(told["gpus_high"], "GPU")
+        return f"The mean time to {what} is {time} at {gpus}{beyond}"
+    seen = by_gpus.filter(pl.col("failures") > 0)
+    if not seen.height:
+        return f"No failure seen: of the mean time to {what} only a lower limit is known"
+    ends = [seen.row(0, named=True), seen.row(-1, named=True)][: seen.height]
+    times = " and ".join(f"{duration(row['mttf_s'])} at {_gpus(row)}" for row in ends)
+    return f"Measured mean time to {what}: {times} GPUs"
+
+
+def _gpus(row: dict) -> str:
+    return f"{row['gpus_low']:,}" + (f" to {row['gpus_high']:,}" if row["gpus_high"] > row["gpus_low"] else "")

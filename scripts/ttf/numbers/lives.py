@@ -4,6 +4,9 @@ import polars as pl
 
 from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
 
+# From these shares on, what is not known of the ends moves a mean time to failure more than chance does.
+MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
+
 
 def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
     """Of a component trace: units, lives, failures, and the time they took to repair where that was written down."""
@@ -66,6 +69,36 @@ def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> 
         metrics.put("without_end.share", row["share_without_end"], "share", source, row["failures"])
         metrics.put("without_end.mttf_low_s", row["mttf_low_s"], "s", source, row["failures"])
         metrics.put("without_end.mttf_high_s", row["mttf_high_s"], "s", source, row["failures"])
+
+
+def of_mttf_range(metrics: Metrics) -> None:
+    """Between what the mean time to failure lies where missing or censored ends decide it; from the other numbers.
+
+    mttf.range.low_s and high_s (s): the lowest and the highest of the estimate as it stands and of those under the
+    other things that the data allow; mttf.range.why says which. More than MOST_WITHOUT_END of the failures have no end:
+    they failed at once, or lasted to the trace's end. More than MOST_RUNNING of the time at risk is of runs that still
+    go on: without that time. Delayed entry (left truncation) leads out of the estimate's interval: its estimate.
+    """
+    value = {name: about["value"] for name, about in metrics.items()}
+    mean = value.get("mttf.mttf_s")
+    found, why = [] if mean is None else [mean], []
+    if (share := value.get("without_end.share", 0)) > MOST_WITHOUT_END:
+        found += [value["without_end.mttf_low_s"], value["without_end.mttf_high_s"]]
+        why.append(f"{share:.1%} of the failures have no written end")
+    if mean and (share := value.get("data.running_time_share", 0)) > MOST_RUNNING:
+        found.append((1 - share) * mean)
+        why.append(f"{share:.1%} of the time at risk is of runs that still go on")
+    entered = value.get("delayed_entry.mttf_s")
+    if mean and entered and not value["mttf.ci_low_s"] <= entered <= value["mttf.ci_high_s"]:
+        found.append(entered)
+        why.append("what ended before the record began is missing from it")
+    if not why:
+        return
+    n = value.get("mttf.n")
+    metrics.put("mttf.range.low_s", min(found), "s", "tables/mttf.csv", n)
+    metrics.put("mttf.range.high_s", max(found), "s", "tables/mttf.csv", n)
+    reasons = why[0] if len(why) == 1 else f"{', '.join(why[:-1])} and {why[-1]}"
+    metrics.put("mttf.range.why", reasons.replace("%", "\u00a0%"), "label", "tables/mttf.csv", n)
 
 
 def of_models(metrics: Metrics, models: pl.DataFrame) -> None:

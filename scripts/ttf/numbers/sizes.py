@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
 
-# Sizes that the text names.
+# Sizes that the text names, as far as the projection goes.
 TOLD_GPUS = (1024, 16_384, 131_072)
 
 
@@ -44,6 +44,9 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
     unit = "failures per 1000 node days"
     for name in ("failures_per_1000_node_days", "ci_low", "ci_high"):
         metrics.put(f"sizes.rate.{name}", row[name], unit, source, runs)
+    metrics.put("sizes.projects_to_nodes", row["projects_to_nodes"], "nodes", source, runs)
+    metrics.put("sizes.no_projection", row["no_projection"], "label", source, runs)
+    metrics.put("sizes.needed", row["needed"], "label", source, runs)
     _of_buckets(metrics, by_gpus)
     source = "tables/size_law.csv"
     told = law.filter(pl.col("slope").is_not_null()).tail(1)
@@ -71,7 +74,8 @@ def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
     metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
     for gpus in TOLD_GPUS:
-        for row in by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1).iter_rows(named=True):
+        told = by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1)
+        for row in told.filter(pl.col("projected_mttf_s").is_not_null()).iter_rows(named=True):
             metrics.put(f"sizes.projected.{gpus}.gpus", row["gpus_high"], "GPUs", source)
             for name in ("mttf_s", "low_s", "high_s"):
                 metrics.put(f"sizes.projected.{gpus}.{name}", row[f"projected_{name}"], "s", source)

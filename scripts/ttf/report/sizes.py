@@ -11,7 +11,8 @@ from ttf.report.trace import Trace
 
 def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     """Measured beside projected, a row per bucket; left out where the units hold no GPU or none was at risk."""
-    by_gpus = trace.table("mttf_by_gpus").filter(pl.col("projected_low_s").is_not_null())
+    known = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
+    by_gpus = trace.table("mttf_by_gpus").filter(known)
     if not by_gpus.height:
         return {}
     sizes = [
@@ -26,4 +27,6 @@ def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, st
         "projected_mttf_s": Interval("Projected", words.duration, "projected_low_s", "projected_high_s"),
     }
     frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
+    if not frame["projected_mttf_s"].count():
+        del columns["projected_mttf_s"]
     return {"sizes": html_table(frame, columns, identifier("sizes"))}

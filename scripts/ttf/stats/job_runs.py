@@ -10,6 +10,8 @@ from ttf.errors import StudyError
 from ttf.stats.ettr import Plan, ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.plans import Habits, NodeRate
+from ttf.stats.projection import FEWEST_MEASURED
+from ttf.stats.sizes import EVENT
 
 CONFIDENCE = 0.95
 
@@ -25,20 +27,33 @@ MEASURED_SCHEMA = {
 }
 
 
-def queue_of(jobs: pl.DataFrame | None, configured: float | None) -> dict:
-    """The wait to plan with: value (s), source, n, and the mean_s of the waits that the value is the median of.
+def queue_of(runs: pl.DataFrame, configured: float | None) -> dict:
+    """The wait to plan with, at the submission and before each restart: value (s), source, n and median_s.
 
-    The configured one, if there is one; else the median wait until the first start of the jobs that asked for a GPU
-    (of all, where none asked for one); 0 where no wait is known. jobs: queue_s, gpu_milli; None for components.
+    The configured one, if there is one. Else a mean, which is what the renewal form asks for (waits are skewed, and
+    every one of them counts in full): of the attempts requeued after an infrastructure failure, else of all requeued
+    attempts, where there are FEWEST_MEASURED or more, else of the submissions; of runs with a GPU, unless none has one.
+    A wait below 0 is not known. Without any: 0.
+
+    runs: unit_id, life_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra lives,
+    the attempts of a job in sequence.
     """
     if configured is not None:
         return {"value": configured, "source": "configuration"}
-    asked = None if jobs is None else jobs.filter(pl.col("gpu_milli") > 0)
-    waits = None if jobs is None else (asked if asked.height else jobs)["queue_s"].drop_nulls()
-    if waits is None or not waits.len():
-        return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
-    value, n = waits.median(), waits.len()
-    return {"value": value, "source": "the trace, median", "n": n, "mean_s": waits.sum() / n}
+    wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
+    follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
+    known = runs.select("gpu_milli", wait=wait, requeued=requeued, after=follows).filter(pl.col("wait") >= 0)
+    known = with_gpu if (with_gpu := known.filter(pl.col("gpu_milli") > 0)).height else known
+    for whose, kind, fewest in (
+        ("attempts requeued after an infrastructure failure", pl.col("after"), FEWEST_MEASURED),
+        ("requeued attempts", pl.col("requeued"), FEWEST_MEASURED),
+        ("submissions", ~pl.col("requeued"), 1),
+    ):
+        waits = known.filter(kind)["wait"]
+        if (n := waits.len()) >= fewest:
+            found = {"value": waits.sum() / n, "n": n, "median_s": waits.median()}
+            return found | {"source": f"the trace, mean of {whose}"}
+    return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
 
 
 def job_runs(
@@ -121,7 +136,8 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
     """Job runs by size, each bucket up to twice the GPUs of the one before: the mean ratio beside the expected one.
 
     runs: see `job_runs`. ci_low, ci_high: Student's 95 % interval of the mean, within 0 and 1. expected_ettr: the mean
-    of the exact form over the same runs, with the work of each, at the rate of a node and the mean wait of an attempt.
+    of the exact form over the same runs, with the work of each, at the rate of a node, as far as it may be projected,
+    and the mean wait of an attempt.
     """
     rows = []
     upper = 2 ** np.ceil(np.log2(np.maximum(runs["gpus"].to_numpy(), 1))).astype(np.int64)
@@ -133,10 +149,8 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
             | {"ettr_if_all_interrupted_mean": mine["ettr_if_all_interrupted"].mean()}
             | _mean(mine["ettr"].to_numpy())
         )
-        expected = _expected(mine, rate, habits, runs)
-        reasons = ["one run: no interval"] if mine.height == 1 else []
-        if expected is None:
-            reasons.append(rate.reason or "the nodes of these runs are not known")
+        expected, why_not = _expected(mine, rate, habits, runs)
+        reasons = [*(["one run: no interval"] if mine.height == 1 else []), *([why_not] if why_not else [])]
         rows[-1] |= {"expected_ettr": expected, "reason": "; ".join(reasons) or None}
     return pl.DataFrame([{name: row.get(name) for name in MEASURED_SCHEMA} for row in rows], schema=MEASURED_SCHEMA)
 
@@ -149,11 +163,16 @@ def _mean(values: np.ndarray) -> dict[str, float]:
     return {"ettr_mean": mean, "ci_low": max(mean - margin, 0.0), "ci_high": min(mean + margin, 1.0)}
 
 
-def _expected(mine: pl.DataFrame, rate: NodeRate, habits: Habits, everything: pl.DataFrame) -> float | None:
+def _expected(
+    mine: pl.DataFrame, rate: NodeRate, habits: Habits, everything: pl.DataFrame
+) -> tuple[float | None, str | None]:
+    """The expected ratio, or None and the reason."""
     by_gpus = None if rate.node_gpus is None else -(-pl.col("gpus") // rate.node_gpus)
     nodes = mine.select(pl.coalesce("nodes", by_gpus) if by_gpus is not None else pl.col("nodes")).to_series()
-    if rate.estimate is None or nodes.null_count():
-        return None
+    if nodes.null_count():
+        return None, "the nodes of these runs are not known"
+    if why_not := rate.why_not(nodes.max()):
+        return None, why_not
     work = mine["ettr"] * (mine["runtime_s"] + mine["queue_s"])
     plan = Plan(
         nodes.to_numpy() * rate.estimate / SECONDS_A_DAY,
@@ -164,4 +183,4 @@ def _expected(mine: pl.DataFrame, rate: NodeRate, habits: Habits, everything: pl
         # A run that did no work at all has no expected share; a second of it has nearly none.
         np.maximum(work.to_numpy(), 1.0),
     )
-    return float(np.mean(ettr_renewal(plan)))
+    return float(np.mean(ettr_renewal(plan))), None

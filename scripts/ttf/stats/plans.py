@@ -1,7 +1,7 @@
 """What to expect of a job run at every size, from the failure rate of a node and one's habits of checkpointing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from ttf.stats.ettr import (
     simulated_ettr,
 )
 from ttf.stats.mttf import SECONDS_A_DAY
+from ttf.stats.projection import FEWEST_MEASURED
 
 # A simulation draws one failure after the other: where this many would not do for FEWEST_RUNS, none is made.
 MOST_DRAWS = 200_000
@@ -32,6 +33,9 @@ CONFIDENCE = 0.9
 WEEK_H = 7 * 24
 RATE_UNIT = "failures per 1000 node-days"
 BEST_INTERVAL = "best checkpoint interval"
+# The rows of ettr.csv for a run: at the projected failure rate and at that of the runs of its size, each with its ends.
+ESTIMATE = ("estimate", "low", "high")
+MEASURED = ("measured_rate", "measured_rate_low", "measured_rate_high")
 
 _ROW = {
     "gpus": pl.Int64,
@@ -52,7 +56,7 @@ ETTR_SCHEMA = _ROW | {
 }
 OUTLOOK_SCHEMA = _ROW | {
     "rate": pl.String,
-    **dict.fromkeys(("ettr_long_run", "expected_interruptions", "expected_wall_s"), pl.Float64),
+    **dict.fromkeys(("ettr_long_run", "expected_interruptions", "expected_wall_s", "scheduled_share"), pl.Float64),
     "simulated_runs": pl.Int64,
     **dict.fromkeys(("simulated_interruptions_p05", "simulated_interruptions_p95"), pl.Float64),
     **dict.fromkeys(("simulated_wall_p05_s", "simulated_wall_p95_s"), pl.Float64),
@@ -94,24 +98,44 @@ class Habits:
 class NodeRate:
     """Failures per node and day with an interval, and the GPUs of a node (None: the machines have none, or unknown).
 
-    A bound that cannot be had is None; so is the estimate, and then `reason` says why.
+    A bound that cannot be had is None; so is the estimate, and then `reason` says why. projects_to: the most nodes of a
+    run that it may be projected to, no_projection: why no larger (`ttf.stats.projection.reach_of`). measured: of sizes
+    with failures enough, (fewest GPUs, most GPUs) -> mean time to failure (s) of such runs with its interval.
     """
 
     estimate: float | None
     low: float | None
     high: float | None
     node_gpus: int | None
-    reason: str | None = None
+    reason: str | None
+    projects_to: int
+    no_projection: str
+    measured: Mapping[tuple[int, int], tuple[float, float, float]] = field(default_factory=dict)
 
     @property
     def in_nodes(self) -> bool:
         """Whether sizes are numbers of nodes, because GPUs are not in question."""
         return self.node_gpus is None and self.estimate is not None
 
-    def bounds(self) -> list[tuple[str, float]]:
-        """`estimate`, `low`, `high` with their rates, those that there are."""
-        named = (("estimate", self.estimate), ("low", self.low), ("high", self.high))
+    def bounds(self, gpus: int | None, nodes: int | None) -> list[tuple[str, float]]:
+        """The failures per node and day that a run of this size can be planned with, named as in ettr.csv.
+
+        `estimate`, `low` and `high`, as far as the rate may be projected; `measured_rate` and its ends, of runs of this
+        size. A bound that cannot be had is left out.
+        """
+        named: list[tuple[str, float | None]] = []
+        if not self.why_not(nodes):
+            named += zip(ESTIMATE, (self.estimate, self.low, self.high), strict=True)
+        for (fewest, most), times in self.measured.items():
+            if gpus is not None and fewest <= gpus <= most:
+                named += zip(MEASURED, (SECONDS_A_DAY / (nodes * time) for time in times), strict=True)
         return [(name, rate) for name, rate in named if rate is not None]
+
+    def why_not(self, nodes: int | None) -> str | None:
+        """Why a run of so many nodes has no projected rate; None where it has."""
+        if self.estimate is None:
+            return self.reason or "the failure rate of a node is not known"
+        return self.no_projection if nodes > self.projects_to else None
 
     def sizes(self, sizes: Sequence[int]) -> list[tuple[int | None, int | None]]:
         """(GPUs, nodes) of each size; whole nodes, rounded up."""
@@ -120,11 +144,24 @@ class NodeRate:
         return [(size, None if self.node_gpus is None else -(-size // self.node_gpus)) for size in sizes]
 
 
-def node_rate(table: pl.DataFrame) -> NodeRate:
-    """The failure rate of a node from node_failure_rate.csv, with its interval at CONFIDENCE."""
+def node_rate(table: pl.DataFrame, by_gpus: pl.DataFrame) -> NodeRate:
+    """The failure rate of a node from node_failure_rate.csv and mttf_by_gpus.csv, with its interval at CONFIDENCE.
+
+    Where failures of any kind stand for those of infrastructure, no size counts as measured.
+    """
     row = rate_row(table)
     names = ("failures_per_node_day", "ci_low_per_node_day", "ci_high_per_node_day")
-    return NodeRate(*(row[name] for name in names), row["node_gpus"], row["reason"])
+    sizes = by_gpus.filter((pl.col("failures") >= FEWEST_MEASURED) & (row["basis"] != "proxy"))
+    # A higher rate is a shorter time: its lower end is the upper one of the mean time.
+    measured = sizes.select("gpus_low", "gpus_high", "mttf_s", "ci_high_s", "ci_low_s").iter_rows()
+    return NodeRate(
+        *(row[name] for name in names),
+        row["node_gpus"],
+        row["reason"],
+        row["projects_to_nodes"],
+        row["no_projection"],
+        {(low, high): tuple(times) for low, high, *times in measured},
+    )
 
 
 def rate_row(table: pl.DataFrame) -> dict:
@@ -135,8 +172,7 @@ def rate_row(table: pl.DataFrame) -> dict:
 def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: int) -> pl.DataFrame:
     """What a plan rests on, a row each, with where it is from: the trace or the configuration.
 
-    The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: value (s), n (of how many jobs, or
-    None), source, and mean_s beside a median.
+    The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: of `ttf.stats.job_runs.queue_of`.
     """
     rate = rate_row(rates)
     basis = rate["basis"]
@@ -153,7 +189,7 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
         ("checkpoint write", habit.write_s, "s", None, configured),
         ("start-up", habit.restart_s, "s", None, configured),
         ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
-        ("queue, mean", queue.get("mean_s"), "s", queue.get("n"), "the trace, mean"),
+        ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
     ]
     frame = [dict(zip(ASSUMPTION_SCHEMA, row, strict=False)) for row in rows if row[1] is not None or "rate" in row[0]]
     for row in frame:
@@ -170,6 +206,10 @@ def plan_tables(
     rate `low` and `high` are the rows at the ends of the rate's interval. Each row is simulated up to `simulations`
     times (see MOST_DRAWS), all from one generator seeded by `seed`.
 
+    Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` are at the failure rate of the runs of that size,
+    where there are failures enough; a size to which the rate may not be projected has a blank row `estimate` with the
+    reason. scheduled_share: the work over the time that the run holds its nodes, without the wait in the queue.
+
     ettr_renewal is the exact mean of the model for the finite work of the row, ettr_simulated its simulation,
     ettr_long_run of the outlook what it comes to in long runs; mttf_s that of the whole run, 1 / (nodes x rate).
     optimal_interval_s is the best for long runs, at most the whole work. The interruptions and wall clocks p05 and p95
@@ -179,12 +219,11 @@ def plan_tables(
     rows, plans = [], []
     for gpus, nodes in rate.sizes(sizes):
         for habit in habits:
-            for name, per_day in rate.bounds():
+            if why := rate.why_not(nodes):
+                rows.append(_row(gpus, nodes, None, habit) | {"rate": ESTIMATE[0], "reason": why})
+            for name, per_day in rate.bounds(gpus, nodes):
                 plans.append(_plan(nodes * per_day / SECONDS_A_DAY, habit))
                 rows.append(_row(gpus, nodes, per_day, habit) | {"rate": name})
-            if rate.estimate is None:
-                why = rate.reason or "the failure rate of a node is not known"
-                rows.append(_row(gpus, nodes, None, habit) | {"rate": "estimate", "reason": why})
     if plans:
         computed = _computed(_stacked(plans), simulations, seed)
         rows = [row if "reason" in row else row | next(computed) for row in rows]
@@ -192,18 +231,20 @@ def plan_tables(
 
 
 def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.DataFrame:
-    """What one change at a time buys at every size, at the estimated failure rate, by the exact renewal form.
+    """What one change at a time buys at every size, by the exact renewal form.
 
-    The columns of the plan are those after the change. Saved: node-hours (and GPU-hours) that the run holds its
-    nodes for each week of work done, start-ups, writes and lost work included; waiting in the queue holds none.
+    At the projected failure rate; where there is none, at the one measured in runs of that size. The columns of the
+    plan are those after the change. Saved: node-hours (and GPU-hours) that the run holds its nodes for each week of
+    work done, start-ups, writes and lost work included; waiting in the queue holds none.
     """
     rows = []
     for gpus, nodes in rate.sizes(sizes):
-        if rate.estimate is None:
-            why = rate.reason or "the failure rate of a node is not known"
-            rows.append({"gpus": gpus, "nodes": nodes, "reason": why})
+        bounds = dict(rate.bounds(gpus, nodes))
+        by = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in bounds), None)
+        if by is None:
+            rows.append({"gpus": gpus, "nodes": nodes, "reason": rate.why_not(nodes)})
             continue
-        before = _plan(nodes * rate.estimate / SECONDS_A_DAY, habit)
+        before = _plan(nodes * bounds[by] / SECONDS_A_DAY, habit)
         for name, after in _mitigated(before):
             rows.append(_mitigation(gpus, nodes, name, before, after))
     return _frame(rows, MITIGATION_SCHEMA)
@@ -278,6 +319,7 @@ def _computed(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
         "ettr_long_run": ettr_long_run(plan),
         "expected_interruptions": expected_interruptions(plan),
         "expected_wall_s": expected_wall_s(plan),
+        "scheduled_share": plan.productive_s / expected_scheduled_s(plan),
         "daly_young_interval_s": daly_young_interval_s(plan.failures_per_s, plan.write_s),
         "optimal_interval_s": np.where(has_best, best, np.nan),
         "ettr_at_optimum": np.where(has_best, ettr_renewal(at_best), np.nan),

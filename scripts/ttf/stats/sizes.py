@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr, xlogy
+from scipy.special import bdtr, bdtrc, ndtr, xlogy
 
 from ttf.jobs import Frame
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
 from ttf.stats.normal import two_sided_z
+from ttf.stats.projection import Reach, buckets
 
 EVENT = "infra_failure"
 # What a node holds where neither the trace nor the configuration says.
@@ -21,6 +22,8 @@ USUAL_NODE_GPUS = 8
 LARGEST_PROJECTED_GPUS = 131_072
 # So many failures give a rate to within a third either way (90 % interval).
 FEWEST_FAILURES = 30
+# Less time than this is a toy's: a rate per 1000 node-days of it would be a number that nobody can mean.
+FEWEST_NODE_DAYS = 1
 # Of a cell that chi-squared is to hold for (Cochran 1954).
 FEWEST_FITTED = 5
 CONFIDENCES = (0.9, 0.95)
@@ -44,6 +47,8 @@ BY_GPUS_SCHEMA = {
     "gpus_mean": pl.Float64,
     "confidence": pl.Float64,
     "basis": pl.String,
+    "expected_failures": pl.Float64,
+    "p_value": pl.Float64,
     "reason": pl.String,
 }
 NODE_RATE_SCHEMA = {
@@ -61,6 +66,10 @@ NODE_RATE_SCHEMA = {
     "failures_per_node_day": pl.Float64,
     "ci_low_per_node_day": pl.Float64,
     "ci_high_per_node_day": pl.Float64,
+    "largest_run_nodes": pl.Int64,
+    "projects_to_nodes": pl.Int64,
+    "no_projection": pl.String,
+    "needed": pl.String,
     "reason": pl.String,
 }
 LAW_SCHEMA = {
@@ -154,16 +163,24 @@ def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tupl
 
 
 def node_failure_rate(
-    sums: pl.DataFrame, basis: str, gpus_a_node: int | None, came_from: str | None, above_gpus: int | None
+    sums: pl.DataFrame,
+    basis: str,
+    gpus_a_node: int | None,
+    came_from: str | None,
+    above_gpus: int | None,
+    reach: Reach,
 ) -> pl.DataFrame:
     """The failures of a node in a day at work, NODE_RATE_SCHEMA, a row per confidence of CONFIDENCES.
 
     sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
     sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
     Garwood's exact one. ci_low and ci_high are per 1000 node-days, *_per_node_day per node-day. Without a failure the
-    rate is 0 and only its upper limit says something.
+    rate is 0 and only its upper limit says something; of less than FEWEST_NODE_DAYS there is no rate. A run of more
+    than projects_to_nodes has no projection, for the reason in no_projection; needed: what data would tell.
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
+    shared |= {"largest_run_nodes": reach.largest_run, "projects_to_nodes": reach.nodes}
+    shared |= {"no_projection": reach.reason, "needed": reach.needed}
     reason = None
     if above_gpus is not None:
         above_gpus, reason = largest_sizes(sums, gpus_a_node, above_gpus)
@@ -177,6 +194,9 @@ def node_failure_rate(
         row = shared | {"confidence": confidence}
         if node_s == 0:
             found.append(row | {"reason": NO_GPU_JOB if jobs == 0 else "no exposure: every job lasted 0 s"})
+            continue
+        if node_s < FEWEST_NODE_DAYS * SECONDS_A_DAY:
+            found.append(row | {"reason": "less than a node-day was watched: too little for a rate"})
             continue
         low_s, high_s = garwood_interval(node_s, failures, confidence)
         a_day = {
@@ -194,16 +214,15 @@ def node_failure_rate(
     return pl.DataFrame([{name: row.get(name) for name in NODE_RATE_SCHEMA} for row in found], schema=NODE_RATE_SCHEMA)
 
 
-def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float | None]:
-    """1 / (nodes x r_f) in seconds with its limits, from a row of `node_failure_rate`; None where that is 0 or blank.
+def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float]:
+    """1 / (nodes x r_f) in seconds with its limits, from a row of `node_failure_rate`.
 
-    A trace without a failure gives projected_low_s alone: the projection is at least that.
+    Nothing where the rate is 0 or blank, and beyond the row's projects_to_nodes (`reach_of`).
     """
+    if not rate["failures_per_node_day"] or nodes > rate["projects_to_nodes"]:
+        return {}
     named = {"mttf_s": "failures_per_node_day", "low_s": "ci_high_per_node_day", "high_s": "ci_low_per_node_day"}
-    return {
-        f"projected_{name}": SECONDS_A_DAY / (nodes * rate[column]) if rate[column] else None
-        for name, column in named.items()
-    }
+    return {f"projected_{name}": SECONDS_A_DAY / (nodes * rate[column]) for name, column in named.items()}
 
 
 def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
@@ -213,8 +232,11 @@ def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None
     one before: 1, 2, 3 to 4, 5 to 8 nodes ...; gpus_low and gpus_high: the fewest and the most GPUs that need so many
     (1 to 8, 9 to 16, 17 to 32 ... with 8 a node); gpus_mean: GPUs of the whole nodes, the mean over the time at risk.
     mttf_s = exposure_s / failures with Garwood's interval. projected_*:
-    1 / (nodes x r_f) at gpus_high, on to LARGEST_PROJECTED_GPUS; a size that nobody ran has blanks for the measured
-    part. Where the units hold no GPUs (gpus_a_node None) there is one row, of blanks and the reason.
+    1 / (nodes x r_f) at gpus_high, as far as `reach_of` lets it go; rows go on to LARGEST_PROJECTED_GPUS. A size that
+    nobody ran has blanks for the measured part. expected_failures: what a bucket would have at the failure rate of a
+    node in all other sizes; p_value: of the exact test that its rate is theirs (given all failures, those of a bucket
+    are binomial by its share of the node-days; twice the smaller tail). Where the units hold no GPUs (gpus_a_node None)
+    there is one row, of blanks and the reason.
     """
     confidence = CONFIDENCES[0]
     row_of_rate = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
@@ -223,22 +245,22 @@ def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None
         rows = [shared | {"jobs": 0, "failures": 0, "reason": "no life has a GPU"}]
         return pl.DataFrame([{name: row.get(name) for name in BY_GPUS_SCHEMA} for row in rows], schema=BY_GPUS_SCHEMA)
     largest_run = sums["nodes"].max() or 0
-    largest = max(largest_run, -(-LARGEST_PROJECTED_GPUS // gpus_a_node))
-    rows, low = [], 1
-    while low <= largest:
-        high = min(2 * (low - 1) or 1, largest)
-        inside = sums.filter(pl.col("nodes").is_between(low, high)).to_dicts()
+    every = sums.to_dicts()
+    rows = []
+    for low, high in buckets(max(largest_run, -(-LARGEST_PROJECTED_GPUS // gpus_a_node))):
+        inside = [row for row in every if low <= row["nodes"] <= high]
         row = shared | {"gpus_low": (low - 1) * gpus_a_node + 1, "gpus_high": high * gpus_a_node}
-        row |= _measured(inside, gpus_a_node, confidence, beyond=low > largest_run)
+        row |= _measured(inside, gpus_a_node, confidence, beyond=low > largest_run) | _held_against(inside, every)
+        reasons = [row.get("reason"), row_of_rate["no_projection"] if high > row_of_rate["projects_to_nodes"] else None]
+        row["reason"] = "; ".join(filter(None, reasons)) or None
         rows.append(row | projected_mttf_s(high, row_of_rate))
-        low = high + 1
     return pl.DataFrame([{name: row.get(name) for name in BY_GPUS_SCHEMA} for row in rows], schema=BY_GPUS_SCHEMA)
 
 
 def _measured(inside: list[dict], gpus_a_node: int, confidence: float, beyond: bool) -> dict:
     jobs, failures, exposure = (sum(row[name] for row in inside) for name in ("jobs", "failures", "exposure_s"))
     if not jobs:
-        why = "larger than any job of the trace: projection only" if beyond else "no job of this size"
+        why = "larger than any job of the trace" if beyond else "no job of this size"
         return {"jobs": 0, "reason": why}
     counted = {"jobs": jobs, "failures": failures, "exposure_s": exposure}
     if not exposure:
@@ -252,6 +274,21 @@ def _measured(inside: list[dict], gpus_a_node: int, confidence: float, beyond: b
     if not failures:
         return counted | {"reason": "no failures: lower bound only"}
     return counted | {"mttf_s": exposure / failures}
+
+
+def _held_against(inside: list[dict], every: list[dict]) -> dict[str, float]:
+    """expected_failures and p_value of a bucket; nothing where it, or what is outside, has no exposure or no failure is
+    anywhere."""
+    node_s, all_s = (sum(row["nodes"] * row["exposure_s"] for row in rows) for rows in (inside, every))
+    failures, total = (sum(row["failures"] for row in rows) for rows in (inside, every))
+    if not total or node_s in (0, all_s):
+        return {}
+    share = node_s / all_s
+    above = bdtrc(failures - 1, total, share) if failures else 1.0
+    return {
+        "expected_failures": (total - failures) * node_s / (all_s - node_s),
+        "p_value": min(1.0, 2 * float(min(bdtr(failures, total, share), above))),
+    }
 
 
 def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.DataFrame:
