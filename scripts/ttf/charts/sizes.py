@@ -47,7 +47,7 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
         f"to {high}), from {_from(of_rate, study)}."
     )
     if any("mttf" not in row for row in points):
-        caption += " Triangle: no failure of this size, so only a lower limit is known."
+        caption += " Triangle: no failure of this size, so there is a one-sided lower bound (90 %) only."
     if not of_rate["failures"]:
         caption += " Dashed: the lower limit of the projection, as there is no failure to give a rate."
     subtitle = (

@@ -53,6 +53,11 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
         metrics.put("sizes.law.failures", row["failures"], "failures", source, row["jobs"])
         for name in ("slope", "ci_low", "ci_high", "dispersion", "deviance", "df"):
             metrics.put(f"sizes.law.{name}", row[name], "1", source, row["jobs"])
+        # The slopes nearest to the law's that would have been told from it, on either side.
+        for name, side in (("detectable_low", -1), ("detectable_high", 1)):
+            slope = row["expected_slope"] + side * row["detectable_difference"]
+            metrics.put(f"sizes.law.{name}", slope, "1", source, row["jobs"])
+    metrics.put("sizes.law.verdict", law["verdict"][0], "label", source, law["failures"][0])
     if not told.height:
         metrics.put("sizes.law.reason", law["reason"][0], "label", source, law["jobs"][0])
 
