@@ -11,7 +11,7 @@ from scipy.stats import poisson
 from ttf.stats import survival
 from ttf.stats.lifetime_fits import weibull
 from ttf.stats.lifetime_sample import CannotFit, Sample
-from ttf.stats.mttf import garwood_interval
+from ttf.stats.mttf import garwood_interval, poisson_limits
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import Times
 from ttf.stats.verdict import FEWEST_FAILURES
@@ -43,6 +43,16 @@ def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> Non
         if low <= exposure / expected and (high is None or high >= exposure / expected):
             covered += poisson.pmf(failures, expected)
     assert covered >= confidence
+
+
+@pytest.mark.parametrize(("confidence", "least"), [(0.9, 0.870), (0.95, 0.938)])
+def test_bounds_and_intervals_together_cover_as_the_docstring_says(confidence: float, least: float) -> None:
+    """Where no failure excludes the truth by its bound alone, and many failures by theirs."""
+    low, high = poisson_limits(np.arange(60), confidence)
+    expected = np.linspace(0.5, 15, 2000)[:, None]
+    probability = poisson.pmf(np.arange(60), expected)
+    covered = (probability * ((low <= expected) & (expected <= high))).sum(axis=1)
+    assert covered.min() == pytest.approx(least, abs=1e-3)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])

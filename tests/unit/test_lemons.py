@@ -119,10 +119,11 @@ def test_trials_in_closed_form():
         ("b", 1, 0, 0.5, 1.0),
         ("c", 1, 0, 0.5, 1.0),
     ]
-    # Garwood's interval of a count of 2, over the 1 expected.
+    # Garwood's interval of a count of 2, over the 1 expected; of none, the one-sided bound.
     np.testing.assert_allclose(
         told.select("ci_low", "ci_high").row(0), [stats.chi2.ppf(0.025, 4) / 2, stats.chi2.ppf(0.975, 6) / 2]
     )
+    np.testing.assert_allclose(told.select("ci_low", "ci_high").row(2), [0, -np.log(0.05) / 0.5])
 
 
 def test_exposure_is_scipys_binomial_test():
@@ -132,7 +133,8 @@ def test_exposure_is_scipys_binomial_test():
     for row, k, e in zip(told.iter_rows(named=True), counted, exposure, strict=True):
         exact = stats.binomtest(k, 10, e / 10_000, alternative="greater")
         assert row["p_value"] == pytest.approx(exact.pvalue, rel=1e-12)
-        interval = stats.binomtest(k, 10, e / 10_000).proportion_ci(0.95)
+        # Without a failure the upper limit is alone, and has all of the 5 %.
+        interval = stats.binomtest(k, 10, alternative="two-sided" if k else "less").proportion_ci(0.95)
         rest = (10_000 - e) / e
         limits = [w / (1 - w) * rest for w in interval]
         assert [row["ci_low"], row["ci_high"]] == pytest.approx(limits, rel=1e-9)

@@ -1,5 +1,7 @@
 """Mean time to failure: the exact interval, its coverage, rates and missing ends."""
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -74,6 +76,15 @@ def test_garwood_is_the_tail_of_the_poisson(failures: int, confidence: float) ->
     assert stats.poisson.sf(failures - 1, 1 / high) == pytest.approx(tail, rel=1e-6)
 
 
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_the_bound_of_no_failures_is_one_sided_at_its_confidence(confidence: float) -> None:
+    low, high = garwood_interval(1.0, 0, confidence)
+    assert high is None
+    # With as many failures expected as the bound allows, none is seen with the probability left over.
+    assert stats.poisson.pmf(0, 1 / low) == pytest.approx(1 - confidence, rel=1e-12)
+    assert garwood_interval(1.0, 0, 0.95)[0] == pytest.approx(1 / 2.996, rel=1e-3)
+
+
 def test_garwood_refuses_nonsense() -> None:
     with pytest.raises(ValueError):
         garwood_interval(1.0, 1, 1.0)
@@ -86,7 +97,7 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
     table = mean_time_to_failure(lives_of((100, "success", 1000, 1), (50, None, 1000, 1)), event, ["all"])
     found = first(table, confidence=0.95)
     assert found["mttf_s"] is None and found["ci_high_s"] is None
-    assert found["ci_low_s"] == pytest.approx(2 * 150 / stats.chi2.ppf(0.975, 2))
+    assert found["ci_low_s"] == pytest.approx(150 / -math.log(0.05), rel=1e-12)
     assert found["reason"] == f"{reason}: lower bound only"
     assert found["failures_per_1000_gpu_days"] == 0
 

@@ -132,6 +132,78 @@ def test_no_median_has_a_reason() -> None:
     assert found["restricted_mean_s"] == pytest.approx(5 + 4 * 2 / 3)
 
 
+def areas_and_error(lives: pl.DataFrame, horizon: float) -> tuple[float, float]:
+    """The restricted mean and its standard error as R's survival (survmean) has them, term by term."""
+    time = np.array(lives["duration_s"])
+    failed = (lives["event"] == "failure").fill_null(False).to_numpy()
+    curve = SurvfuncRight(time, failed.astype(int))
+
+    def area(start: float) -> float:
+        steps = [t for t in curve.surv_times if start < t < horizon]
+        at = [1.0, *curve.surv_prob][sum(t <= start for t in curve.surv_times) :]
+        return sum(s * (b - a) for s, a, b in zip(at, [start, *steps], [*steps, horizon], strict=False))
+
+    variance = 0.0
+    for t, n, d in zip(curve.surv_times, curve.n_risk, curve.n_events, strict=True):
+        if t < horizon and n > d:
+            variance += area(t) ** 2 * d / (n * (n - d))
+    return area(0), variance**0.5
+
+
+def test_restricted_means_of_strata_have_one_horizon() -> None:
+    rng = np.random.default_rng(8)
+    sizes, longest = {"a": 150, "b": 300, "few": 5, "dead": 120, "never": 0}, {"a": 90, "b": 400, "few": 30, "dead": 20}
+    rows = []
+    for stratum, n in sizes.items():
+        for _ in range(n):
+            seconds = int(rng.integers(1, longest[stratum] + 1))
+            rows.append((seconds, "failure" if stratum == "dead" or rng.random() < 0.5 else None, stratum))
+        if n:
+            rows.append((longest[stratum], "failure" if stratum == "dead" else None, stratum))
+    rows.append((None, None, "never"))
+    lives = pl.DataFrame(rows, schema=LIVES | {"system": pl.String}, orient="row")
+    _, summary = survival_tables(lives, "failure", ["all", "system"])
+    every, *strata = summary.iter_rows(named=True)
+    assert every["horizon_s"] == 400
+    # Of a, which ends at 90 s; too few lives do not shorten it, nor does a curve that stays at 0.
+    assert {row["stratum"]: row["horizon_s"] for row in strata} == dict(
+        zip(("a", "b", "dead", "few", "never"), (90, 90, 90, 90, None), strict=True)
+    )
+    for row in (every, *strata[:3]):
+        mine = lives.drop_nulls("duration_s").filter((pl.col("system") == row["stratum"]) | (row["stratum"] == "all"))
+        mean, error = areas_and_error(mine, row["horizon_s"])
+        assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == pytest.approx((mean, error), rel=1e-9)
+    few = strata[3]
+    assert few["restricted_mean_s"] is None and few["restricted_mean_se_s"] is None
+    assert "observed for 30 s at the most, short of the horizon: no restricted mean" in few["reason"]
+
+
+def test_without_censoring_the_restricted_mean_is_the_mean_with_its_error() -> None:
+    seconds = np.random.default_rng(3).integers(1, 10**6, 200)
+    _, summary = survival_tables(lives_of([(int(s), "failure") for s in seconds]), "failure", ["all"])
+    found = summary.row(0, named=True)
+    assert found["restricted_mean_s"] == pytest.approx(seconds.mean())
+    assert found["restricted_mean_se_s"] == pytest.approx(seconds.std() / 200**0.5)
+
+
+@pytest.mark.parametrize("rows", [[(5, None), (8, None)], [(8, "failure")], [(5, None), (8, "failure"), (8, None)]])
+def test_without_an_event_that_a_life_outlasts_there_is_no_error_of_the_mean(rows: list) -> None:
+    found = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+    assert (found["restricted_mean_s"], found["restricted_mean_se_s"]) == (8, None)
+    assert "no standard error of the restricted mean" in found["reason"]
+
+
+def test_the_error_of_the_restricted_mean_covers() -> None:
+    rng, truth, covered = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
+    for _ in range(300):
+        life, until = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
+        end = np.minimum(until, 1000)
+        rows = [(math.ceil(min(x, c)), "failure" if x <= c else None) for x, c in zip(life, end, strict=True)]
+        found = survival_tables(lives_of(rows), "failure", ["all"])[1].row(0, named=True)
+        covered += abs(found["restricted_mean_s"] - truth) <= 1.96 * found["restricted_mean_se_s"]
+    assert covered >= 300 * 0.95 - 3 * (300 * 0.95 * 0.05) ** 0.5
+
+
 def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
     lives = simulated().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
     curves, summary = survival_tables(lives, "failure", ["all", "gpu_count", "gpu_type"])

@@ -337,7 +337,11 @@ def mttf(tables: Tables) -> Figure:
         "Components: the time of one unit, not of a job.",
         caption="Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; failures and lives "
         "beside each row. GPUs: whole ones of the job, rounded up."
-        + (" Triangle: no failure, lower limit only." if any("mttf" not in row for row in rows) else ""),
+        + (
+            " Triangle: no failure, one-sided lower bound only (drawn: 95 %)."
+            if any("mttf" not in row for row in rows)
+            else ""
+        ),
         alt_text="Points with intervals of the mean time to failure on a logarithmic axis in hours, a row for each "
         "trace, a panel for each number of GPUs",
     )

@@ -37,7 +37,7 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         f"{count(failures, 'failure')}."
     )
     if any(row["events"] == 0 for row in drawn):
-        caption += " Triangle: no failure, so only the lower limit of the 95 % interval is known."
+        caption += " Triangle: no failure, so there is a one-sided lower bound only (drawn: 95 %)."
     if len(strata) > len(drawn):
         caption += f" The {MOST_STRATA} strata with the most lives; {len(strata) - len(drawn):,} left out."
     without = mine["stratum"].n_unique() - len(strata)

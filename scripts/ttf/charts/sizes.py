@@ -53,7 +53,7 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
         known = of_rate["failures_per_1000_node_days"] is not None
         caption += f"No projection: {of_rate['no_projection' if known else 'reason']}."
     if any("mttf" not in row for row in points):
-        caption += " Triangle: no failure of this size, so only a lower limit is known."
+        caption += " Triangle: no failure of this size, so there is a one-sided lower bound (90 %) only."
     subtitle = "Points: measured, with 90 % intervals"
     subtitle += "; line and band: projected from the failure rate of a node." if line else "; no projection."
     subtitle += f" Counted: {BASES[basis]}."

@@ -81,7 +81,7 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
             f" The {MOST_STRATA} strata with the most lives are drawn; {strata} left out, with "
             f"{left_out['n'].sum():,} lives ({_left_out(stratum_by, left_out['stratum'].to_list())})."
         )
-    title = _title(chosen, drawn, names, stratum_by, study)
+    title = _title(chosen, names, stratum_by, study)
     return figure(
         _chart(rows, list(legend.values()), stratum_by, study),
         {"steps": rows},
@@ -159,13 +159,13 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
     return step_curves(base, share, axis, in_words(stratum_by), "without failure", study.units)
 
 
-def _title(curves: pl.DataFrame, drawn: pl.DataFrame, names: dict[str, str], stratum_by: str, study: Study) -> str:
+def _title(curves: pl.DataFrame, names: dict[str, str], stratum_by: str, study: Study) -> str:
     """The estimate at a round time that every drawn curve reaches, or else that two of them do."""
-    horizons = dict(drawn.select("stratum", "horizon_s").iter_rows())
-    reached = {time: [name for name in names if horizons[name] >= time] for time in _ROUND_TIMES}
+    longest = dict(curves.group_by("stratum").agg(pl.col("time_s").max()).iter_rows())
+    reached = {time: [name for name in names if longest[name] >= time] for time in _ROUND_TIMES}
     some = min(2, len(names))
     times = [t for t in reached if len(reached[t]) == len(names)] or [t for t in reached if len(reached[t]) >= some]
-    time = times[0] if times else min(horizons.values())
+    time = times[0] if times else min(longest.values())
     at = {
         stratum: curves.filter((pl.col("stratum") == stratum) & (pl.col("time_s") <= time))["survival"].last()
         for stratum in reached.get(time, names)

@@ -77,7 +77,7 @@ def _of_delayed_entry(metrics: Metrics, summary: pl.DataFrame, mttf: pl.DataFram
     for row in summary.filter(overall).iter_rows(named=True):
         metrics.put("delayed_entry.n", row["n"], "lives", source)
         metrics.put("delayed_entry.late", row["entered_late"], "lives", source, row["n"])
-        for name in ("median_s", "median_ci_low_s", "median_ci_high_s", "restricted_mean_s"):
+        for name in ("median_s", "median_ci_low_s", "median_ci_high_s", "restricted_mean_s", "restricted_mean_se_s"):
             metrics.put(f"delayed_entry.{name}", row[name], "s", source, row["n"])
     source = "tables/mttf_delayed_entry.csv"
     for row in mttf.filter(overall & (pl.col("confidence") == 0.95)).iter_rows(named=True):

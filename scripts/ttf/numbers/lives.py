@@ -28,7 +28,14 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, survival: pl.DataFrame)
     for row in summary.filter(failure & (pl.col("stratum_by") == "all")).iter_rows(named=True):
         metrics.put("survival.n", row["n"], "lives", source)
         metrics.put("survival.events", row["events"], "failures", source, row["n"])
-        for name in ("median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s", "restricted_mean_s"):
+        for name in (
+            "median_s",
+            "median_ci_low_s",
+            "median_ci_high_s",
+            "horizon_s",
+            "restricted_mean_s",
+            "restricted_mean_se_s",
+        ):
             metrics.put(f"survival.{name}", row[name], "s", source, row["n"])
         curve = survival.filter(failure & (pl.col("stratum_by") == "all"))
         for name, moment in (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000)):

@@ -31,7 +31,9 @@ def of_over_time(metrics: Metrics, over_time: pl.DataFrame) -> None:
 def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: pl.DataFrame) -> None:
     """The failure rate of a node at 90 %, sizes measured, projections, and the slope of the 1/N law at 95 %."""
     source = "tables/node_failure_rate.csv"
-    row = rate.row(by_predicate=pl.col("confidence") == 0.9, named=True)
+    # Without a failure the upper bound is all there is to say: at 95 %.
+    confidence = 0.9 if rate["failures"].sum() else 0.95
+    row = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
     runs = row["jobs"]
     metrics.put("sizes.basis", row["basis"], "label", source, runs)
     metrics.put("sizes.node_gpus", row["node_gpus"], "GPUs", source, runs)
@@ -56,6 +58,11 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
         metrics.put("sizes.law.failures", row["failures"], "failures", source, row["jobs"])
         for name in ("slope", "ci_low", "ci_high", "dispersion", "deviance", "df"):
             metrics.put(f"sizes.law.{name}", row[name], "1", source, row["jobs"])
+        # The slopes nearest to the law's that would have been told from it, on either side.
+        for name, side in (("detectable_low", -1), ("detectable_high", 1)):
+            slope = row["expected_slope"] + side * row["detectable_difference"]
+            metrics.put(f"sizes.law.{name}", slope, "1", source, row["jobs"])
+    metrics.put("sizes.law.verdict", law["verdict"][0], "label", source, law["failures"][0])
     if not told.height:
         metrics.put("sizes.law.reason", law["reason"][0], "label", source, law["jobs"][0])
 

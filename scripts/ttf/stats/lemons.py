@@ -32,7 +32,7 @@ from scipy.special import betainc, betaincinv
 from ttf.infra import EVENT
 from ttf.partitions import Partitions
 from ttf.stats.exact import group_sums
-from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
+from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval, poisson_limits
 from ttf.stats.names import Numbers, places_of
 from ttf.stats.order import first_of_each, order_by
 
@@ -470,7 +470,8 @@ def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
     rest = (1 - e) / e
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = k / (n - k) * rest
-        tail = (1 - CONFIDENCE) / 2
+        # With all failures or none there is one limit only, which has the whole of what the confidence leaves.
+        tail = (1 - CONFIDENCE) / np.where((k > 0) & (k < n), 2, 1)
         low = np.where(k > 0, betaincinv(k, n - k + 1, tail), 0.0)
         high = np.where(k < n, betaincinv(k + 1, n - k, 1 - tail), np.nan)
         found = {
@@ -630,9 +631,8 @@ def _judged(tested: pl.DataFrame, false_discovery: float, window: tuple[int, int
 
 def _standardised(counted: int, expected: float) -> tuple[float, float, float]:
     """Counted over expected with Garwood's interval of the count."""
-    low, high = garwood_interval(1.0, counted, CONFIDENCE)
-    # An exposure of 1 per failure: the interval of a count is the reciprocal of that of the mean time.
-    return counted / expected, (0.0 if high is None else 1 / high) / expected, 1 / low / expected
+    low, high = poisson_limits(np.int64(counted), CONFIDENCE)
+    return counted / expected, float(low) / expected, float(high) / expected
 
 
 def _mean_time(nodes: pl.DataFrame, suffix: str) -> dict:

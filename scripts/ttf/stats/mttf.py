@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import polars as pl
 from scipy.special import gammainccinv, gammaincinv
 
@@ -41,20 +42,30 @@ WITHOUT_END_SCHEMA = {
 }
 
 
-def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tuple[float, float | None]:
-    """The exact interval (s) of a mean time to failure, from a Poisson count of failures (Garwood 1936).
+def poisson_limits(failures: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """The exact limits of the expected number of failures, given how many there were (arrays of one length).
 
-    2T / chi2(1 - a/2; 2k + 2) to 2T / chi2(a/2; 2k), with T the exposure, k the failures and a = 1 -
-    confidence; without failures there is no upper limit (None), and the lower one keeps a/2.
-    Raises ValueError unless 0 < confidence < 1 and k >= 0.
+    chi2(a/2; 2k) / 2 and chi2(1 - a/2; 2k + 2) / 2, with k the failures and a = 1 - confidence (Garwood 1936). Without
+    failures there is no lower limit (0), and a is not shared with it: the upper limit is the one-sided bound -ln(a) at
+    that confidence (3.0 at 95 %: Hanley & Lippman-Hand 1983). Where about three failures are expected, intervals and
+    bounds taken together cover a little less than stated: 93.8 % in place of 95, 87.0 % in place of 90 at the least.
+    """
+    tail = (1 - confidence) / 2
+    # Half a chi-squared quantile with 2k degrees of freedom is a gamma quantile of shape k.
+    low = np.where(failures > 0, gammaincinv(failures, tail), 0.0)
+    return low, gammainccinv(failures + 1, np.where(failures > 0, tail, 1 - confidence))
+
+
+def garwood_interval(exposure_s: float, failures: int, confidence: float) -> tuple[float, float | None]:
+    """The exact interval (s) of a mean time to failure: T over the `poisson_limits`, with T the exposure.
+
+    Without failures there is no upper limit (None), and the lower one, T / -ln(1 - confidence), is a one-sided bound.
+    Raises ValueError unless 0 < confidence < 1 and failures >= 0.
     """
     if not 0 < confidence < 1 or failures < 0:
         raise ValueError(f"no interval for {failures} failures at confidence {confidence}")
-    tail = (1 - confidence) / 2
-    # Half a chi-squared quantile with 2k degrees of freedom is a gamma quantile of shape k.
-    low = exposure_s / float(gammainccinv(failures + 1, tail))
-    high = exposure_s / float(gammaincinv(failures, tail)) if failures else None
-    return low, high
+    low, high = (float(limit) for limit in poisson_limits(np.int64(failures), confidence))
+    return exposure_s / high, exposure_s / low if failures else None
 
 
 def mean_time_to_failure(
@@ -66,7 +77,7 @@ def mean_time_to_failure(
     be null), and a column per stratification (`all` needs none). Lives that did not end by `event` are
     censored: their time counts, their end does not.
 
-    exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, its interval Garwood's.
+    exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, its interval that of `garwood_interval`.
     GPU-days, node-days and the rates count only the lives that asked for a GPU, events and time alike; the node rate
     only those of them whose nodes are known (where gpu_milli is blank in every life: of all lives). What cannot be
     given is blank, with a reason.

@@ -6,11 +6,10 @@ them and not on the day of its end alone, where its failure counts. A rate is fa
 
 import numpy as np
 import polars as pl
-from scipy.special import gammainccinv, gammaincinv
 
 from ttf.infra import EVENT
 from ttf.jobs import Frame
-from ttf.stats.mttf import SECONDS_A_DAY
+from ttf.stats.mttf import SECONDS_A_DAY, poisson_limits
 
 # The longest of these that the trace holds so many times over: the paper does not say what it took.
 WINDOWS_DAYS = (30, 7, 1)
@@ -66,8 +65,8 @@ def failure_rate_over_time(
     the clock counts from 1970, else 24 h from the trace's first start; from_day and to_day count from 0. window: `30
     days to 2023-05-30`, or `days 1 to 30`. A failure counts on the day of its run's last second. by: `all`, or
     `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and
-    where all failures have the same there are no such rows. The interval is Garwood's at CONFIDENCE. A rate that cannot
-    be given is blank, with a reason.
+    where all failures have the same there are no such rows. The interval is Garwood's at CONFIDENCE (no failures: the
+    one-sided bound). A rate that cannot be given is blank, with a reason.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
     started = lives.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
@@ -178,12 +177,10 @@ def _name(calendar: bool, window: int) -> pl.Expr:
 
 def _rates(rows: pl.DataFrame, shared: dict) -> pl.DataFrame:
     failures, exposure = rows["failures"].to_numpy(), rows["exposure"].to_numpy().astype(float)
-    tail = (1 - CONFIDENCE) / 2
+    low, high = poisson_limits(failures, CONFIDENCE)
     with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(failures > 0, gammaincinv(failures, tail), 0.0)
         per = 1000 * SECONDS_A_DAY / exposure
-        rates = {"failures_per_1000_node_days": failures * per, "ci_low": low * per}
-        rates["ci_high"] = gammainccinv(failures + 1, tail) * per
+        rates = {"failures_per_1000_node_days": failures * per, "ci_low": low * per, "ci_high": high * per}
     at_work = pl.col("exposure") > 0
     none = pl.when(~at_work).then(pl.lit("no node was at work"))
     return _frame(

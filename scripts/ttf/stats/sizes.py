@@ -4,16 +4,16 @@ After Kokolis et al. (HPCA 2025): a job of N nodes fails N times as often as a n
 failures per node-day its mean time to failure is 1 / (N r_f). Whether the data agree is what `size_law` tests.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import bdtr, bdtrc, ndtr, xlogy
+from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
 
 from ttf.jobs import Frame
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
-from ttf.stats.normal import two_sided_z
 from ttf.stats.projection import Reach, buckets
 
 EVENT = "infra_failure"
@@ -28,6 +28,10 @@ FEWEST_NODE_DAYS = 1
 FEWEST_FITTED = 5
 CONFIDENCES = (0.9, 0.95)
 EXPECTED_SLOPE = -1.0
+# The slope of failures that do not depend on size at all: data that could not have told it from -1 do not bear it out.
+NO_DEPENDENCE = 0.0
+POWER = 0.8
+AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
 # A fit has converged when its deviance moves by no more.
 MOST_STEPS, STILL = 100, 1e-8
 
@@ -85,13 +89,16 @@ LAW_SCHEMA = {
     "ci_high": pl.Float64,
     "expected_slope": pl.Float64,
     "p_value": pl.Float64,
+    "detectable_difference": pl.Float64,
     "deviance": pl.Float64,
     "df": pl.Int64,
     "dispersion": pl.Float64,
+    "verdict": pl.String,
     "converged": pl.Boolean,
     "reason": pl.String,
 }
 NO_GPU_JOB = "no job that asked for a GPU ran for a known time"
+NO_FAILURES = "no failures"
 
 
 def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
@@ -175,8 +182,8 @@ def node_failure_rate(
     sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
     sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
     Garwood's exact one. ci_low and ci_high are per 1000 node-days, *_per_node_day per node-day. Without a failure the
-    rate is 0 and only its upper limit says something; of less than FEWEST_NODE_DAYS there is no rate. A run of more
-    than projects_to_nodes has no projection, for the reason in no_projection; needed: what data would tell.
+    rate is 0 and ci_high the one-sided upper bound; of less than FEWEST_NODE_DAYS there is no rate. A run of more than
+    projects_to_nodes has no projection, for the reason in no_projection; needed: what data would tell.
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
     shared |= {"largest_run_nodes": reach.largest_run, "projects_to_nodes": reach.nodes}
@@ -299,7 +306,15 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
     p_value: Wald test of that. How well a straight line fits: failures seen and fitted over pools of neighbouring sizes
     with FEWEST_FITTED or more fitted failures each (smaller cells do not follow chi-squared): deviance, df = pools - 2,
     and dispersion, Pearson's chi-squared over df. The model `quasi_poisson` widens the errors by the square root of the
-    dispersion where it is above 1 (McCullagh & Nelder 1989), as failures that come in clusters ask for.
+    dispersion where it is above 1 (McCullagh & Nelder 1989), as failures that come in clusters ask for; the dispersion
+    being an estimate, its quantiles are Student's of df, those of `poisson` normal. With fewer than three pools (df
+    would be 0) there is no dispersion, and the row `quasi_poisson` is blank.
+
+    detectable_difference: how far from -1 a slope must lie for the test to reject the law with a probability of POWER
+    (noncentral t). verdict, that of `quasi_poisson` on both rows: `rejected` where its interval excludes -1; `agrees`
+    where it does not, though a slope of 0 (failures that do not depend on size) would have been rejected with that
+    power; else `too few failures to tell`, as also without a dispersion or a failure. Blank where the slope has no
+    estimate for another reason.
     """
     sums = sums.filter(pl.col("exposure_s") > 0)
     shared = {"basis": basis, "sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}
@@ -310,17 +325,28 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
         shared["converged"] = fit.converged
         why = None if fit.converged else "the Poisson regression did not converge"
     if why:
-        rows = [shared | {"model": model, "reason": why} for model in ("poisson", "quasi_poisson")]
-        return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
-    shared |= _goodness(sums["failures"].to_numpy(), fit.fitted)
-    slope, error, dispersion = -fit.slope, fit.slope_se, shared["dispersion"]
-    rows = [shared | {"model": "poisson"} | _line(slope, error, confidence)]
-    if dispersion is None:
-        rows.append(shared | {"model": "quasi_poisson", "reason": "too few failures to tell their dispersion"})
+        shared |= {"reason": why, "verdict": TOO_FEW if why == NO_FAILURES else None}
+        poisson = quasi = {}
     else:
-        widened = error * max(dispersion, 1.0) ** 0.5
-        rows.append(shared | {"model": "quasi_poisson"} | _line(slope, widened, confidence))
+        shared |= _goodness(sums["failures"].to_numpy(), fit.fitted)
+        dispersion = shared["dispersion"]
+        poisson = _line(-fit.slope, fit.slope_se, math.inf, confidence)
+        if dispersion is None:
+            quasi = {"reason": "too few sizes with failures enough to tell their dispersion"}
+        else:
+            quasi = _line(-fit.slope, fit.slope_se * max(dispersion, 1.0) ** 0.5, shared["df"], confidence)
+        shared["verdict"] = _verdict(quasi, confidence)
+    rows = [shared | {"model": "poisson"} | poisson, shared | {"model": "quasi_poisson"} | quasi]
     return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
+
+
+def _verdict(line: Mapping[str, float], confidence: float) -> str:
+    """What a row with a line says of the law; of one without, nothing can be told."""
+    if "slope" not in line:
+        return TOO_FEW
+    if line["p_value"] < 1 - confidence:
+        return REJECTED
+    return AGREES if line["detectable_difference"] <= abs(NO_DEPENDENCE - EXPECTED_SLOPE) else TOO_FEW
 
 
 @dataclass(frozen=True)
@@ -352,6 +378,8 @@ def poisson_line(failures: np.ndarray, nodes: np.ndarray, exposure_s: np.ndarray
         deviance = _deviance(failures, fitted)
         if converged := bool(abs(deviance - before) <= STILL):
             break
+    # The weights of the last step were those of the line before it.
+    inverse = np.linalg.pinv(design * np.sqrt(fitted)[:, None])
     return PoissonLine(float(line[1]), float(np.sqrt(inverse[1] @ inverse[1])), fitted, converged)
 
 
@@ -359,14 +387,16 @@ def _deviance(failures: np.ndarray, fitted: np.ndarray) -> float:
     return 2 * float(np.sum(xlogy(failures, failures / fitted) - (failures - fitted)))
 
 
-def _line(slope: float, error: float, confidence: float) -> dict[str, float]:
-    margin = two_sided_z(confidence) * error
+def _line(slope: float, error: float, df: float, confidence: float) -> dict[str, float]:
+    """df: of the error; infinite where it is no estimate."""
+    widest = float(stdtrit(df, (1 + confidence) / 2))
     return {
         "slope": slope,
         "slope_se": error,
-        "ci_low": slope - margin,
-        "ci_high": slope + margin,
-        "p_value": 2 * float(ndtr(-abs(slope - EXPECTED_SLOPE) / error)),
+        "ci_low": slope - widest * error,
+        "ci_high": slope + widest * error,
+        "p_value": 2 * float(stdtr(df, -abs(slope - EXPECTED_SLOPE) / error)),
+        "detectable_difference": float(nctdtrinc(df, 1 - POWER, widest)) * error,
     }
 
 
@@ -394,7 +424,7 @@ def _no_slope(sums: pl.DataFrame) -> str | None:
     if sums.height < 2:
         return "jobs of one size only" if sums.height else NO_GPU_JOB
     if not failed.len():
-        return "no failures"
+        return NO_FAILURES
     if failed.len() == 1 and failed.item() in (sums["nodes"].min(), sums["nodes"].max()):
         end = "smallest" if failed.item() == sums["nodes"].min() else "largest"
         return f"all failures are of the {end} size, so the slope has no finite estimate"

@@ -15,6 +15,9 @@ from ttf.tables import blocks
 # at the median is 5e-7 or more, so this cannot take in a step that is truly above.
 HALF = 0.5 + 1e-10
 
+# Strata of fewer lives do not shorten the time to which the restricted means of all are taken.
+FEWEST_LIVES = 100
+
 # Rows of whole curves that are put together at a time.
 BLOCK_ROWS = 1 << 17
 
@@ -41,6 +44,7 @@ SUMMARY_SCHEMA = {
     "median_ci_high_s": pl.Int64,
     "horizon_s": pl.Int64,
     "restricted_mean_s": pl.Float64,
+    "restricted_mean_se_s": pl.Float64,
     "reason": pl.String,
 }
 DELAYED_SCHEMA = {name: SUMMARY_SCHEMA[name] for name in SUMMARY_SCHEMA if name != "reason"} | {
@@ -73,8 +77,13 @@ def survival_tables(
     curves: event, stratum_by, stratum and `kaplan_meier`'s columns, whole; `thin` cuts them for a table.
     summary, one row a stratum: n and events count lives of known duration; median_s is the smallest time
     with survival <= 0.5, its 95 % limits where the log-log limits first reach 0.5 (Brookmeyer & Crowley
-    1982); horizon_s the longest duration; restricted_mean_s the area under the curve up to it. What the data
-    cannot give is blank, with a reason.
+    1982); restricted_mean_s the area under the curve up to horizon_s, which is one for all strata of a stratification,
+    so that their means can be compared: the shortest of the longest durations of strata with FEWEST_LIVES lives or more
+    (of all strata, where none has so many), but for those whose curve falls to 0, which go on at 0; where all do, the
+    longest duration. A stratum whose curve ends above 0 before the horizon has no restricted mean.
+    restricted_mean_se_s: the root of the sum over event times of (area from there to the horizon)^2 d / (n (n - d)),
+    with d events of n at risk (Klein & Moeschberger 2003, section 4.5; R's survival). What the data cannot give is
+    blank, with a reason.
 
     With delayed entry (left truncation: Kalbfleisch & Prentice 1980, section 1.3; Klein & Moeschberger 2003,
     section 4.6) a life is at risk from the age entry_s on only, so at_risk may rise along a curve; n counts the
@@ -121,10 +130,25 @@ def _by_stratum(
 ) -> Iterator[tuple[dict[str, str], dict[str, np.ndarray], dict]]:
     """(labels, curve, row of the summary) of each stratum."""
     for stratum_by in strata:
-        for stratum, times in times_by_stratum(lives, event, stratum_by, delayed_entry):
+        of_strata = list(times_by_stratum(lives, event, stratum_by, delayed_entry))
+        horizon = _horizon([times for _, times in of_strata if times.lives])
+        for stratum, times in of_strata:
             names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             steps = _steps(times)
-            yield names, steps, names | _summary(steps, times)
+            yield names, steps, names | _summary(steps, times, horizon)
+
+
+def _horizon(strata: Sequence[Times]) -> int:
+    """The time to which strata, each with lives, have restricted means: see `survival_tables`; 0 of none."""
+    counted = [times for times in strata if times.lives >= FEWEST_LIVES] or strata
+    going_on = [times for times in counted if not _falls_to_zero(times)]
+    if going_on:
+        return min(int(times.seconds[-1]) for times in going_on)
+    return max((int(times.seconds[-1]) for times in counted), default=0)
+
+
+def _falls_to_zero(times: Times) -> bool:
+    return bool(((times.events > 0) & (times.events == times.at_risk(times.seconds))).any())
 
 
 def _summary_table(summaries: Sequence[dict], delayed_entry: bool) -> pl.DataFrame:
@@ -202,8 +226,7 @@ def _steps(times: Times) -> dict[str, np.ndarray]:
     survival = np.cumprod(np.divide(survivors, at_risk, out=np.ones(time.size), where=at_risk > 0))
     # Greenwood's sum; where nobody survives it is infinite, and no limits are written from there on.
     alive = survival > 0
-    terms = np.divide(events, at_risk * survivors, out=np.zeros(time.size), where=alive & (events > 0))
-    greenwood = np.cumsum(terms)
+    greenwood = np.cumsum(_greenwood_terms(at_risk, events))
     untouched = np.cumsum(events) == 0
     inside = alive & ~untouched
     log_survival = np.log(survival, out=np.full(time.size, -1.0), where=inside)
@@ -213,6 +236,12 @@ def _steps(times: Times) -> dict[str, np.ndarray]:
     return steps | {"survival": survival, "ci_low": low, "ci_high": high}
 
 
+def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
+    """d / (n (n - d)) at each age; 0 where nothing happens, or to all."""
+    survivors = at_risk - events
+    return np.divide(events, at_risk * survivors, out=np.zeros(events.size), where=(events > 0) & (survivors > 0))
+
+
 def _with_reasons(steps: pl.DataFrame) -> pl.DataFrame:
     survival, ci_low = pl.col("survival"), pl.col("ci_low")
     return steps.with_columns(
@@ -220,7 +249,7 @@ def _with_reasons(steps: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _summary(steps: dict[str, np.ndarray], times: Times) -> dict[str, int | float | str | None]:
+def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[str, int | float | str | None]:
     time, survival = steps["time_s"], steps["survival"]
     if times.lives == 0:
         return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_LIFE}
@@ -237,6 +266,16 @@ def _summary(steps: dict[str, np.ndarray], times: Times) -> dict[str, int | floa
         reasons.append("the lower limit never falls to 0.5: no lower limit of the median")
     if high is None:
         reasons.append("the upper limit never falls to 0.5: no upper limit of the median")
+    mean = error = None
+    if time[-1] < horizon and survival[-1] > 0:
+        reasons.append(f"observed for {time[-1]} s at the most, short of the horizon: no restricted mean")
+    else:
+        areas = survival[:-1] * np.diff(np.minimum(time, horizon))
+        mean = math.fsum(areas)
+        ahead = np.cumsum(areas[::-1])[::-1]
+        error = math.sqrt(math.fsum(ahead**2 * _greenwood_terms(steps["at_risk"], steps["events"])[:-1])) or None
+        if error is None:
+            reasons.append("no event before the horizon that a life outlasts: no standard error of the restricted mean")
     return {
         "n": times.lives,
         "events": times.failures,
@@ -244,8 +283,9 @@ def _summary(steps: dict[str, np.ndarray], times: Times) -> dict[str, int | floa
         "median_s": median,
         "median_ci_low_s": low,
         "median_ci_high_s": high,
-        "horizon_s": int(time[-1]),
-        "restricted_mean_s": math.fsum(survival[:-1] * np.diff(time)),
+        "horizon_s": horizon,
+        "restricted_mean_s": mean,
+        "restricted_mean_se_s": error,
         "reason": "; ".join(reasons) or None,
     }
 
