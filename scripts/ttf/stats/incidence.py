@@ -44,8 +44,8 @@ def cumulative_incidence(
     per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; with
     max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps. se is from the delta-method
     variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is the
-    binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury
-    2002); blank, with a reason, before the first such event and where the incidence is 1.
+    binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
+    (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves = []
