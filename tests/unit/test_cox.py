@@ -252,6 +252,42 @@ def test_lives_without_gpus_are_a_level():
     assert table["log_hazard_ratio"].to_list()[:2] == pytest.approx(reference.params.tolist(), abs=1e-9)
 
 
+def test_a_job_twice_as_large_has_twice_the_nodes_too():
+    seconds, failed, amount, type_ = simulated()
+    nodes = np.maximum(amount - np.random.default_rng(6).integers(0, 3, amount.size), 0)
+    lives = lives_of(seconds, failed, amount, type_).with_columns(nodes=pl.Series(2**nodes))
+    table = hazard_ratios(lives, "failure", ["gpu_count", "nodes", "gpu_type"])
+    assert table["covariate"].to_list() == ["gpu_count", "nodes", "gpu_type", "gpu_type", "job_size", "all"]
+    row = table.row(4, named=True)
+    assert (row["level"], row["n"], row["p_adjusted"]) == ("per doubling of GPUs and nodes", 800, None)
+    # The delta method on statsmodels' fit.
+    design = np.column_stack([amount, nodes, *(lives["gpu_type"].to_numpy() == name for name in table["level"][2:4])])
+    reference = PHReg(seconds, design.astype(float), status=failed.astype(int), ties="efron").fit(tol=1e-12)
+    contrast = np.array([1, 1, 0, 0])
+    estimate, se = contrast @ reference.params, (contrast @ reference.cov_params() @ contrast) ** 0.5
+    assert (row["log_hazard_ratio"], row["se"]) == pytest.approx((estimate, se), abs=1e-8)
+    limits = np.exp([estimate, estimate - 1.959963984540054 * se, estimate + 1.959963984540054 * se])
+    assert [row[name] for name in ("hazard_ratio", "ci_low", "ci_high")] == pytest.approx(limits.tolist(), rel=1e-7)
+    # The same model told otherwise: GPUs, and nodes over GPUs, which a larger job leaves as they were.
+    columns = [amount.astype(float), (nodes - amount).astype(float), design[:, 2], design[:, 3]]
+    told = fit(Lives(seconds, failed, columns))
+    assert (row["log_hazard_ratio"], row["se"]) == pytest.approx(
+        (told.coefficients[0], told.covariance[0, 0] ** 0.5), rel=1e-9
+    )
+    # It is no coefficient more: all others are as they would be without it.
+    adjusted = multipletests(table["p_value"].to_list()[:4], method="holm")[1]
+    assert table["p_adjusted"].to_list()[:4] == pytest.approx(adjusted.tolist())
+
+
+@pytest.mark.parametrize("each", [1, 4])
+def test_where_nodes_say_nothing_of_their_own_the_gpus_are_the_job(each):
+    lives = lives_of(*simulated()).with_columns(nodes=pl.lit(1) if each == 1 else pl.col("gpu_count") * each)
+    table = hazard_ratios(lives, "failure", ["gpu_count", "nodes"])
+    assert table["covariate"].to_list() == ["gpu_count", "nodes", "all"]
+    alone = hazard_ratios(lives, "failure", ["gpu_count"])
+    assert table["hazard_ratio"][0] == pytest.approx(alone["hazard_ratio"][0], rel=1e-12)
+
+
 def test_an_amount_that_is_mostly_blank_is_no_covariate():
     lives = lives_of(*simulated()).with_row_index()
     few = lives.with_columns(nodes=pl.when(pl.col("index") >= 30).then(pl.col("index") % 5 + 1))

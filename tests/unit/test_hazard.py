@@ -96,6 +96,21 @@ def test_with_one_end_incidence_is_one_minus_kaplan_meier():
     assert curve["incidence"].to_list() == pytest.approx((1 - reference["survival"]).to_list(), abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_error_of_an_incidence_of_1_is_0_and_that_of_a_last_end_binomial(seed):
+    seconds = np.random.default_rng(seed).integers(1, 10**6, 37 + seed)
+    alone = pl.DataFrame({"duration_s": seconds, "event": ["failure"] * seconds.size})
+    last = cumulative_incidence(alone, ["failure"], ["all"]).row(-1, named=True)
+    assert last["incidence"] == pytest.approx(1) and last["se"] == 0
+    # With an end that competes, nobody is left either, but not all have come to this one.
+    both = alone.with_columns(event=pl.when(pl.col("duration_s") % 3 > 0).then("event").otherwise(pl.lit("success")))
+    found = cumulative_incidence(both, ["failure", "success"], ["all"])
+    share = both["event"].eq("failure").mean()
+    for end in ("failure", "success"):
+        row = found.filter(pl.col("event") == end).row(-1, named=True)
+        assert row["se"] == pytest.approx((share * (1 - share) / seconds.size) ** 0.5, rel=1e-9)
+
+
 def test_incidence_of_everybody_has_no_interval():
     curve = cumulative_incidence(lives_of([(1, "failure"), (2, "failure"), (3, "failure")]), ["failure"], ["all"])
     assert curve["incidence"].to_list() == pytest.approx([0, 1 / 3, 2 / 3, 1])

@@ -14,6 +14,7 @@ from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.hazards import of_hazards
 from ttf.numbers.lives import of_lives, of_mttf, of_survival
 from ttf.numbers.metrics import Metrics
+from ttf.report import words
 from ttf.report.hazards import hazards
 from ttf.report.source import Numbers, environment
 from ttf.report.trace import Trace
@@ -159,6 +160,10 @@ def test_what_the_section_tells(tmp_path):
     assert late["exposure_s"] == plain["exposure_s"] - entries and late["events"] == plain["events"]
     assert metrics["delayed_entry.late"]["value"] == 9
     assert "By GPU type: 2 strata" in text
+    # All pods are on one node.
+    ratio = trace.table("cox").filter(covariate="gpu_count")["hazard_ratio"].item()
+    assert f"Each doubling of the GPUs of a job multiplies its hazard of failure by {words.number(ratio)} (95 %" in text
+    assert "Of the GPUs alone" not in text
     nothing, _ = section(*run(tmp_path / "no", CASES["no failures"]))
     assert "No hazard ratio can be told (fewer than 10 events&#58; no fit)." in nothing
 
@@ -178,6 +183,29 @@ def test_causes_compete_as_what_excludes_what(tmp_path):
     text, _ = section(trace, metrics)
     assert "they stand together as an end of their own" in text
     assert "there is no delayed entry" in text
+
+
+def test_the_ratio_of_a_job_twice_as_large_is_that_of_its_gpus_and_nodes_together(tmp_path):
+    lives = CASES["ordinary"].with_row_index()
+    lives = lives.with_columns(nodes=1 + (pl.col("index") % 7 * pl.col("gpu_count")) // 8).drop("index")
+    trace, metrics = run(tmp_path / "t", lives)
+    cox = trace.table("cox").drop_nulls("hazard_ratio")
+    (gpus, nodes, total), (ratio,) = (
+        cox.filter(pl.col("covariate").is_in(of))["hazard_ratio"].to_list()
+        for of in (["gpu_count", "nodes", "job_size"], ["job_size"])
+    )
+    assert ratio == total == pytest.approx(gpus * nodes)
+    text, made = section(trace, metrics)
+    assert (
+        f"Each doubling of the GPUs and nodes of a job multiplies its hazard of failure by {words.number(total)}"
+        in text
+    )
+    assert f"it would be 2. (Of the GPUs alone, on as many nodes: {words.number(gpus)}," in text
+    assert "per doubling of GPUs and nodes" in made["cox"]
+    # It is no ratio more that could differ from 1.
+    assert metrics["cox.ratios"]["value"] == cox.height - 1
+    ratios = json.loads((trace.folder / "figures" / "hazard_ratios.vl.json").read_text())["datasets"]["ratios"]
+    assert len(ratios) == cox.height - 1
 
 
 def test_charts_say_what_the_tables_say(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import fmin
-from scipy.stats import CensoredData, expon, weibull_min
+from scipy.stats import CensoredData, expon, gamma, lognorm, weibull_min
 from ttf.stats.lifetimes import MODEL_SCHEMA, lifetime_models
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
@@ -151,12 +151,35 @@ def test_all_blank(rows: list, reason: str) -> None:
         assert not fit["converged"] and not fit["best"]
 
 
-@pytest.mark.parametrize("rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (9, None)]])
-def test_one_event_time_has_no_shape(rows: list) -> None:
+@pytest.mark.parametrize(
+    "rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (5, None)], [(2, None), (9, "failure"), (9, "failure")]]
+)
+def test_events_that_no_life_outlasts_have_no_shape(rows: list) -> None:
     found = models(lives_of(rows))
     for name in ("weibull", "lognormal", "gamma"):
-        assert found[name]["loglik"] is None and "two distinct times" in found[name]["reason"]
+        assert found[name]["loglik"] is None and "no finite estimate" in found[name]["reason"]
     assert found["exponential"]["best"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(5, "failure"), (5, "failure"), (10, "success"), (20, "success")],
+        [(5, "failure"), (5, "failure"), (9, "success")],
+        [(3, "success"), (5, "failure"), (500, "success")],
+    ],
+)
+def test_events_at_one_time_have_a_shape_where_lives_outlast_them(rows: list) -> None:
+    lives = lives_of(rows)
+    found = models(lives)
+    for name, law in (("weibull", weibull_min), ("lognormal", lognorm), ("gamma", gamma)):
+        theirs = law.fit(censored(lives), floc=0, optimizer=tight)
+        assert found[name]["converged"] and found[name]["reason"] is None
+        assert found[name]["loglik"] == pytest.approx(loglik(lives, law(*theirs)), rel=1e-9)
+        mine = found[name]["sigma"] if name == "lognormal" else found[name]["shape"]
+        assert mine == pytest.approx(theirs[0], rel=1e-4)
+    if rows[-1][0] == 20:
+        assert found["weibull"]["shape"] == pytest.approx(1.109, abs=5e-4)
 
 
 @pytest.mark.parametrize(

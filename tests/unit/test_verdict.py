@@ -92,7 +92,7 @@ def test_all_failures_in_one_half_mislead() -> None:
     [
         ([], "no life with a known duration"),
         ([(5, None)], "no events: every life is censored"),
-        ([(5, "failure"), (5, "failure")], "two distinct times"),
+        ([(5, "failure"), (5, "failure")], "no finite estimate"),
     ],
 )
 def test_blank_with_a_reason(rows: list, reason: str) -> None:

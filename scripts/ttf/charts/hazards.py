@@ -31,6 +31,7 @@ from ttf.charts.text import (
     significant,
 )
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, OUTCOME_COLOURS
+from ttf.stats.hazard_ratios import JOB_SIZE
 from ttf.stats.survival import thin
 
 MOST_ENDS = len(CATEGORY_COLOURS)
@@ -161,7 +162,8 @@ def _incidence_title(curves: pl.DataFrame, ends: list[str], study: Study) -> str
 def hazard_ratio_chart(cox: pl.DataFrame, study: Study) -> Figure:
     """Hazard ratios of failure with their 95 % intervals (a forest plot), from cox.csv."""
     what = "Hazard ratios of failure"
-    mine = cox.filter((pl.col("event") == "failure") & pl.col("hazard_ratio").is_not_null())
+    of_coefficients = (pl.col("event") == "failure") & (pl.col("covariate") != JOB_SIZE)
+    mine = cox.filter(of_coefficients & pl.col("hazard_ratio").is_not_null())
     if not mine.height:
         told = cox.filter((pl.col("event") == "failure") & (pl.col("covariate") == "all"))["reason"].to_list()
         return nothing_to_draw(what, told[0] if told and told[0] else "nothing tells lives apart")

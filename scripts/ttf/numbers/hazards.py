@@ -48,7 +48,7 @@ def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:
 
 
 def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
-    """The ratio per doubling of the GPUs, how many ratios differ from 1, and whether they are proportional."""
+    """The ratio per doubling of the job, and of its GPUs; how many differ from 1, and whether they are proportional."""
     source = "tables/cox.csv"
     mine = cox.filter(pl.col("event") == "failure")
     whole = mine.filter(pl.col("covariate") == "all").row(0, named=True)
@@ -57,7 +57,7 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     metrics.put("cox.reason", whole["reason"], "label", source)
     metrics.put("cox.proportionality_p", whole["proportionality_p"], "p", source, whole["events"])
     metrics.put("cox.proportionality_df", whole["proportionality_df"], "1", source, whole["events"])
-    estimated = mine.filter(pl.col("hazard_ratio").is_not_null())
+    estimated = mine.filter(pl.col("hazard_ratio").is_not_null() & (pl.col("covariate") != "job_size"))
     metrics.put("cox.ratios", estimated.height, "ratios", source, whole["n"])
     clear = estimated.filter(pl.col("p_adjusted") < SIGNIFICANCE)
     metrics.put("cox.clear", clear.height, "ratios", source, estimated.height)
@@ -68,6 +68,12 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     for row in doubling.iter_rows(named=True):
         for name in ("hazard_ratio", "ci_low", "ci_high", "p_adjusted", "proportionality_p"):
             metrics.put(f"cox.gpus.{name}", row[name], "p" if "_p" in name else "ratio", source, row["n"])
+    # Where nodes are in the model too, the ratio of the GPUs is that on as many nodes, and not of a larger job.
+    together = mine.filter(pl.col("covariate") == "job_size")
+    for row in (together if together.height else doubling).iter_rows(named=True):
+        for name in ("hazard_ratio", "ci_low", "ci_high"):
+            metrics.put(f"cox.job.{name}", row[name], "ratio", source, row["n"])
+        metrics.put("cox.job.of", "GPUs and nodes" if together.height else "GPUs", "label", source, row["n"])
 
 
 def _of_delayed_entry(metrics: Metrics, summary: pl.DataFrame, mttf: pl.DataFrame) -> None:

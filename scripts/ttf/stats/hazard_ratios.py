@@ -26,6 +26,9 @@ MOST_BLANK = 0.05
 DOUBLING = "per doubling"
 OTHER, NOT_GIVEN = "(other)", "(not given)"
 ALL = "all"
+# All amounts together: a job twice as large has twice the GPUs on twice the nodes.
+JOB_SIZE, DOUBLING_TOGETHER = "job_size", "per doubling of GPUs and nodes"
+SUMMED = "no coefficient of its own: the sum of the two"
 
 TOO_FEW = f"fewer than {FEWEST_EVENTS} events: no fit"
 CONSTANT = "the same in every life"
@@ -99,6 +102,10 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     `ttf.stats.cox.proportionality` of the covariate's coefficients together, the same on each of its rows; the row
     `all` has that of the whole model and no ratio. Where the fit fails, rows are blank and not converged, with a
     reason.
+
+    Where several of AMOUNTS are in the model, the row `job_size` is of a job twice as large: the ratio of all of them
+    doubled together, exp of the sum of their coefficients, with its Wald interval from their covariance. It is no
+    coefficient: neither Holm's adjustment nor the test of proportionality has it.
     Raises ValueError when a covariate has no column or a duration is negative.
     """
     if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
@@ -153,7 +160,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         whole.reasons.append("no covariate tells lives apart: nothing to fit")
     else:
         try:
-            _estimate(seconds, failed, number, model, whole)
+            terms += _estimate(seconds, failed, number, model, whole)
         except NoFit as no_fit:
             for term in (*model, whole):
                 term.reasons.append(str(no_fit))
@@ -162,7 +169,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
 
 def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() for term in terms]
-    adjusted = holm([row.get("p_value") for row in rows])
+    adjusted = holm([None if row["covariate"] == JOB_SIZE else row.get("p_value") for row in rows])
     rows = [row | {"event": event, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
     return pl.DataFrame([{name: row.get(name) for name in COX_SCHEMA} for row in rows], schema=COX_SCHEMA)
 
@@ -228,8 +235,10 @@ def _level(name: str, level: str, reference: str, values: np.ndarray, alike: pl.
     return _Term(name, level, reference, values, [SEPARATED] if separated else [], separated)
 
 
-def _estimate(seconds: np.ndarray, failed: np.ndarray, number: np.ndarray, model: list[_Term], whole: _Term) -> None:
-    """The fit of the model into its terms, and what concerns all of it into `whole`."""
+def _estimate(
+    seconds: np.ndarray, failed: np.ndarray, number: np.ndarray, model: list[_Term], whole: _Term
+) -> list[_Term]:
+    """The fit of the model into its terms, and what concerns all of it into `whole`; back: the term of JOB_SIZE."""
     lives = Lives(seconds, failed, [term.values for term in model], number)
     found = fit(lives)
     places: dict[str, list[int]] = {}
@@ -237,16 +246,23 @@ def _estimate(seconds: np.ndarray, failed: np.ndarray, number: np.ndarray, model
         _tell_ratio(term, float(found.coefficients[place]), math.sqrt(found.covariance[place, place]))
         places.setdefault(term.covariate, []).append(place)
     whole.told["converged"] = True
+    amounts = [place for place, term in enumerate(model) if term.level == DOUBLING]
+    total = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amounts) > 1 else []
+    for term in total:
+        term.count(failed, number)
+        spread = float(found.covariance[np.ix_(amounts, amounts)].sum())
+        _tell_ratio(term, float(found.coefficients[amounts].sum()), math.sqrt(spread))
     everything = list(range(len(model)))
     try:
         *statistics, of_all = proportionality(lives, found, [*places.values(), everything])
     except np.linalg.LinAlgError:
         whole.reasons.append("the events are too few or too close in time for a test of proportionality")
-        return
+        return total
     for of_one, statistic in zip(places.values(), statistics, strict=True):
         for place in of_one:
             model[place].told |= _proportionality(statistic, len(of_one))
     whole.told |= _proportionality(of_all, len(everything))
+    return total
 
 
 def _tell_ratio(term: _Term, estimate: float, se: float) -> None:

@@ -44,8 +44,8 @@ def cumulative_incidence(
     per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; with
     max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps. se is from the delta-method
     variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is the
-    binomial's. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury 2002); blank, with a reason,
-    before the first such event and where the incidence is 1.
+    binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
+    (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves = []
@@ -141,7 +141,8 @@ def _curve(
     own = np.cumsum(weight**2 * hits * (at_risk - hits) / at_risk)
     step = weight * hits / at_risk
     crossed = incidence * np.cumsum(step) - np.cumsum(incidence * step)
-    se = np.sqrt(np.maximum(squares + own - 2 * crossed, 0))
+    # Where everybody has come to this end the terms cancel, but for rounding.
+    se = np.where(incidence < ONE, np.sqrt(np.maximum(squares + own - 2 * crossed, 0)), 0.0)
     inside = (incidence > 0) & (incidence < ONE)
     base = np.where(inside, incidence, 0.5)
     # A spread beyond e^30 is an interval from 0 to 1 already.

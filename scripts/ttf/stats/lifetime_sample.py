@@ -132,10 +132,11 @@ class Sample:
     def weibull(self) -> tuple[float, float, bool]:
         """(shape, log of scale (s) over the longest life, converged) of the likeliest Weibull.
 
-        The searches of other models start there. Raises CannotFit where the lives have no shape.
+        The searches of other models start there. Raises CannotFit where the lives have no shape: where no life outlasts
+        an event, the likelihood rises with the shape without end. Events at one time do have one, if lives outlast it.
         """
-        if np.count_nonzero(self.events) < 2:
-            raise CannotFit("the events are not at two distinct times at least: no shape")
+        if self.events[-1] == self.total_events:
+            raise CannotFit("every event is at the longest duration: the shape has no finite estimate")
         # In logarithms relative to the longest life every power is at most 1: nothing overflows.
         logs = np.log(self.seconds / self.seconds[-1])
         event_mean = float((self.events * logs).sum()) / self.total_events
