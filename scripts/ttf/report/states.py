@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Mean, html_table
 from ttf.report.trace import Trace
 
 _KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
@@ -55,10 +55,10 @@ def states_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
             "population": ("Which", None),
             "jobs": ("Number", words.count),
             "jobs_per_day": ("a day", words.number),
-            "runtime_mean_s": ("Run time, mean", words.duration),
+            "runtime_mean_s": Mean("Run time, mean", words.duration, "runtime_n"),
             "runtime_median_s": ("median", words.duration),
             "runtime_max_s": ("longest", words.duration),
-            "queue_mean_s": ("Delay, mean", words.duration),
+            "queue_mean_s": Mean("Delay, mean", words.duration, "queue_n"),
             "queue_median_s": ("median", words.duration),
             "gpus_mean": ("GPUs, mean", words.number),
             "gpus_max": ("most", words.count),
