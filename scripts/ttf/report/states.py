@@ -18,9 +18,8 @@ def states_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
     tables = {}
     states = trace.table("states")
     if states.height:
-        infra = pl.lit("laid to infrastructure") + pl.when(infra_basis="proxy").then(
-            pl.lit(" (a proxy: every failure)")
-        ).otherwise(pl.lit(""))
+        by_proxy = pl.lit("every failure (a proxy: no cause is recorded)")
+        infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("laid to infrastructure"))
         named = states.with_columns(
             state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
             unit=pl.col("unit").replace_strict(_KINDS),
