@@ -5,12 +5,13 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     import polars as pl
-    from ttf.infra import EVENT, INFRA_READ_OF_JOBS, infra_lives, infra_lives_of_components, read_health_events
+    from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives, read_health_events
+    from ttf.infra import infra_lives_of_components as of_components
     from ttf.tables import scan_columns, stream_parquet
 
     given = dict(snakemake.input.items())
     if "lives" in given:
-        lives = infra_lives_of_components(pl.read_parquet(given["lives"]), snakemake.params.causes)
+        lives = of_components(pl.read_parquet(given["lives"]), snakemake.params.causes)
     else:
         attempts = pl.read_parquet(given["attempts"]) if "attempts" in given else None
         events = read_health_events(given["events"]) if "events" in given else None
@@ -19,10 +20,9 @@ def main(snakemake):
         lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events)
     stream_parquet(lives.lazy(), snakemake.output.lives)
     of_infra = (pl.col("event") == EVENT).sum()
-    number, ended = (
-        pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra).collect(engine="streaming").row(0)
-    )
-    return f"{number:,} lives, {ended:,} ended by infrastructure"
+    counted = pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra, pl.col("basis").first())
+    number, ended, basis = counted.collect(engine="streaming").row(0)
+    return f"{number:,} lives, {ended:,} {ENDED_BY[basis]}" if number else "0 lives"
 
 
 run_rule(main, snakemake)

@@ -47,8 +47,10 @@ def main(snakemake):
     over_time = failure_rate_over_time(told, basis, gpus_a_node, cause_is)
     write_csv(over_time, output.failure_rate_over_time)
     strata = strata_in(lives, params.strata)
-    write_csv(survival_summary(lives, EVENT, strata), output.survival_summary_infra)
-    write_csv(mean_time_to_failure(lives, EVENT, strata), output.mttf_infra)
+    # On what ground the event is one of infrastructure: by proxy it is any failure.
+    ground = pl.lit(basis, pl.String).alias("basis")
+    write_csv(survival_summary(lives, EVENT, strata).with_columns(ground), output.survival_summary_infra)
+    write_csv(mean_time_to_failure(lives, EVENT, strata).with_columns(ground), output.mttf_infra)
     study = Study(params.unit, params.synthetic)
     drawn = {
         "mttf_by_gpus": mttf_by_gpus_chart(by_gpus, rate, study),

@@ -29,6 +29,13 @@ INFRA_COLUMNS = LIFE_COLUMNS | {
     "attempt_id": pl.UInt32,
 }
 EVENT = "infra_failure"
+# What may be said of the lives that end so, by basis.
+ENDED_BY = {
+    "state": "ended by infrastructure",
+    "event": "ended by infrastructure",
+    "proxy": "failures of any cause (no cause is recorded)",
+    "component": "failures of the components themselves",
+}
 # What `infra_lives` reads of jobs, the last four where the format has them.
 INFRA_READ_OF_JOBS = (
     *(*READ_OF_JOBS, "user", "submit_s", "status_raw"),

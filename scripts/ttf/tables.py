@@ -46,7 +46,7 @@ _WHOLE = {
     *("blank", "distinct", "minimum", "first_quartile", "middle", "third_quartile", "maximum", "longest"),
     *("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time", "preemptions"),
     *("linked_preemptions", "owners", "owners_in_top", "groups", "affected", "given_up", "start_s", "end_s", "trial_s"),
-    *("strata", "proportionality_df", "other_events", "entered_late"),
+    *("strata", "proportionality_df", "other_events", "events_so_far", "without_time", "entered_late", "roles"),
     *("rows_passed", "rows_failed", "n_before", "n_after"),
     *("gpus", "nodes", "simulated_runs", "attempts", "interruptions"),
     *("gpus_low", "gpus_high", "above_gpus", "node_gpus", "sizes", "df", "largest_run_nodes", "projects_to_nodes"),

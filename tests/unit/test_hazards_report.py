@@ -99,21 +99,22 @@ def run(folder, lives, gives="jobs", causes=()):
     return Trace("t", 1, {"gives": gives, "analyses": ["hazards"], "unit": "pod"}, folder), metrics
 
 
-def section(trace, metrics):
+def section(trace, metrics, name="hazards"):
     """The text of the section, with tables and charts as [name]."""
     made = hazards(trace, lambda name: f"t1-table-{name}")
     index = json.loads((trace.folder / "figures" / "hazards.index.json").read_text())
     text = (
         environment(ROOT / "report")
-        .get_template("sections/hazards.qmd")
+        .get_template(f"sections/{name}.qmd")
         .render(
             id="t1",
             unit="pod",
             trace=trace,
             m=Numbers(metrics),
-            chart=lambda name: "" if index[name]["empty"] else f"[{name}]",
+            strata=[],
+            chart=lambda name: "" if name in index and index[name]["empty"] else f"[{name}]",
             table=lambda name, caption: f"[{name}]" if name in made else "",
-            has_chart=lambda name: not index[name]["empty"],
+            has_chart=lambda name: name not in index or not index[name]["empty"],
             has_table=lambda name: name in made or name == "causes",
             logrank=[key.split(".")[1] for key in metrics if key.startswith("logrank.") and key.endswith(".strata")],
             most_strata=12,
@@ -166,6 +167,16 @@ def test_what_the_section_tells(tmp_path):
     assert "Of the GPUs alone" not in text
     nothing, _ = section(*run(tmp_path / "no", CASES["no failures"]))
     assert "No hazard ratio can be told (fewer than 10 events&#58; no fit)." in nothing
+
+
+def test_what_would_be_without_other_ends_supposes_that_they_are_independent(tmp_path):
+    ordinary, alone = (run(tmp_path / name, CASES[name]) for name in ("ordinary", "all fail"))
+    supposed = "other ends come independently of failure, which the data cannot test"
+    hazards_text, survival_text = (section(*ordinary, name)[0] for name in ("hazards", "survival"))
+    assert "had nothing else ended them, it would be" in hazards_text
+    assert "were they not to end for another reason" in survival_text
+    assert hazards_text.count(supposed) == survival_text.count(supposed) == 1
+    assert supposed not in section(*alone, "survival")[0], "nobody ended otherwise"
 
 
 def test_causes_compete_as_what_excludes_what(tmp_path):

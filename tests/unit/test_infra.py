@@ -1,5 +1,9 @@
 """Infra lives: which ends are laid to infrastructure, by state, exit code, reason, health event, or a proxy."""
 
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -20,6 +24,7 @@ from ttf.infra import (
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import LIFE_COLUMNS, lives_of_jobs
 
+ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
 ATTEMPTS = {
     "job_id": pl.String,
@@ -135,6 +140,29 @@ def test_without_any_rule_every_failure_counts_as_a_proxy():
     of_jobs = lives_of_jobs(told)
     assert lives.select(*LIFE_COLUMNS).drop("event").equals(of_jobs.drop("event"))
     assert infra_lives(told, None, DEFAULTS | {"states": []})["basis"].unique().to_list() == ["proxy"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "says"),
+    [
+        ({}, "t: derive_infra_lives: 3 lives, 2 failures of any cause (no cause is recorded)"),
+        ({"states": ["NODE_FAIL"]}, "t: derive_infra_lives: 3 lives, 1 ended by infrastructure"),
+    ],
+)
+def test_the_log_lays_no_failure_of_a_proxy_to_infrastructure(rules, says, tmp_path):
+    told = jobs(("a", "failure", "Failed"), ("b", "failure", "NODE_FAIL"), ("c", "success", "COMPLETED"))
+    told.write_parquet(tmp_path / "jobs.parquet")
+    snakemake = SimpleNamespace(
+        input={"jobs": str(tmp_path / "jobs.parquet")},
+        output=SimpleNamespace(lives=str(tmp_path / "lives.parquet")),
+        params=SimpleNamespace(rules=rules),
+        log=[str(tmp_path / "log")],
+        rule="derive_infra_lives",
+        wildcards=SimpleNamespace(trace="t"),
+        threads=1,
+    )
+    runpy.run_path(str(ROOT / "scripts" / "derive_infra_lives.py"), init_globals={"snakemake": snakemake})
+    assert (tmp_path / "log").read_text(encoding="utf-8").strip() == says
 
 
 def test_attempts_without_outcomes_are_censored_and_the_last_has_the_jobs_status():

@@ -13,7 +13,7 @@ from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.stats import lifetime_sample
 from ttf.stats.lifetime_fits import LARGEST_GAMMA_SHAPE, log_survival_of_gamma
 from ttf.stats.lifetime_sample import condensed
-from ttf.stats.lifetimes import lifetime_models
+from ttf.stats.lifetimes import FARTHEST, lifetime_models
 
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 
@@ -92,8 +92,8 @@ def test_agrees_with_scipy_on_simulated_lives(shape: float, kept: float) -> None
         if fit["loglik"] - their_loglik < 1e-6:
             assert ours == pytest.approx(theirs, rel=1e-3)
         distribution = DISTRIBUTIONS[model](ours[0], scale=ours[1])
-        assert fit["mean_s"] == pytest.approx(distribution.mean())
-        assert fit["median_s"] == pytest.approx(distribution.median())
+        for name, theirs in (("mean_s", distribution.mean()), ("median_s", distribution.median())):
+            assert fit[name] == (pytest.approx(theirs) if theirs <= FARTHEST * seconds.max() else None)
         assert fit["aic"] == pytest.approx(4 - 2 * fit["loglik"])
         assert fit["bic"] == pytest.approx(2 * math.log(2_000) - 2 * fit["loglik"])
 

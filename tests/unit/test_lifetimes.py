@@ -193,9 +193,30 @@ def test_events_at_one_time_have_a_shape_where_lives_outlast_them(rows: list) ->
 def test_extreme_lives_stay_finite(rows: list) -> None:
     fit = models(lives_of(rows))["weibull"]
     assert fit["converged"]
-    for name in ("shape", "shape_se", "scale_s", "scale_se_s", "median_s", "loglik"):
+    for name in ("shape", "shape_se", "scale_s", "scale_se_s", "loglik"):
         assert math.isfinite(fit[name])
-    assert fit["mean_s"] is None or math.isfinite(fit["mean_s"])
+    for name in ("mean_s", "median_s"):
+        assert fit[name] is None or fit[name] <= 1_000 * rows[-1][0]
+
+
+def test_no_mean_or_median_that_no_person_can_mean() -> None:
+    """Two early failures and 2,000 lives that go on: the models' tails lead to ages beyond that of the universe."""
+    lives = lives_of([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
+    found = models(lives)
+    for model in ("weibull", "lognormal", "gamma"):
+        fit = found[model]
+        assert fit["converged"] and fit["mean_s"] is None and fit["median_s"] is None
+        assert fit["reason"].endswith("the mean and median would be beyond 1,000 times the longest duration") or (
+            fit["reason"].startswith("the mean of so wide a")
+            and fit["reason"].endswith("the median would be beyond 1,000 times the longest duration")
+        )
+    # Exposure over failures is what it is.
+    assert found["exponential"]["mean_s"] == pytest.approx(10**10 + 2) and found["exponential"]["reason"] is None
+    wide = models(simulated(0.2, 20_000, 500, seed=1))["lognormal"]
+    near = models(simulated(1.5, 20_000, 500, seed=1))["lognormal"]
+    assert near["mean_s"] is not None and near["reason"] is None
+    assert wide["mean_s"] is None and wide["median_s"] is not None
+    assert wide["reason"] == "the mean would be beyond 1,000 times the longest duration"
 
 
 @given(

@@ -459,6 +459,11 @@ def plenty(n: int = 400) -> list[dict]:
         ([{"end_s": 5, "runtime_s": 5}], {}, "None of 1 run failed."),
         ([{"outcome": "failure", "end_s": 5, "runtime_s": 5, "gpu_milli": 0}], {}, "No GPU time was seen, so none was"),
         ([{"outcome": "failure", "end_s": 5, "runtime_s": 5}], {"states": ["NODE_FAIL"]}, "No run ended in an infra"),
+        (
+            [{"outcome": "failure", "end_s": 5, "runtime_s": 5, "status_raw": "TIMEOUT"}],
+            {},
+            "Nothing in this trace tells what ended the runs that failed",
+        ),
         ([{"outcome": "failure"}], {}, "1 of 1 run failed."),
         (plenty(), {}, "By proxy every failure"),
         (plenty(), {"states": ["NODE_FAIL"]}, "200 runs were preempted, and lost"),

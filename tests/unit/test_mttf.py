@@ -94,10 +94,10 @@ def test_garwood_refuses_nonsense() -> None:
 
 @pytest.mark.parametrize(("event", "reason"), [("failure", "no failures"), ("dbe", "no dbe")])
 def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
-    table = mean_time_to_failure(lives_of((100, "success", 1000, 1), (50, None, 1000, 1)), event, ["all"])
+    table = mean_time_to_failure(lives_of((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
     found = first(table, confidence=0.95)
     assert found["mttf_s"] is None and found["ci_high_s"] is None
-    assert found["ci_low_s"] == pytest.approx(150 / -math.log(0.05), rel=1e-12)
+    assert found["ci_low_s"] == pytest.approx(150_000 / -math.log(0.05), rel=1e-12)
     assert found["reason"] == f"{reason}: lower bound only"
     assert found["failures_per_1000_gpu_days"] == 0
 
@@ -110,13 +110,28 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
         ([], "no life with a known duration"),
         ([(9, "failure", 0, 1)], "no life asked for a GPU"),
         ([(9, "failure", None, None)], "no life asked for a GPU"),
-        ([(9, "failure", 1000, None)], "no life that asked for a GPU has its nodes written"),
+        ([(86_400, "failure", 1000, None)], "no life that asked for a GPU has its nodes written"),
+        ([(86_399, "failure", 2000, 1)], "less than one node-day: no rate per node-day"),
     ],
 )
 def test_blanks_have_a_reason(rows: list, reason: str) -> None:
     table = mean_time_to_failure(lives_of(*rows), "failure", ["all"])
     assert table["reason"].to_list() == [reason] * 2
     assert table["failures_per_1000_node_days"].null_count() == 2
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(86_400, 1000.0), (86_399, None), (1, None)])
+def test_no_rate_per_day_from_less_than_a_day(seconds: int, told: float | None) -> None:
+    """One failure in a second is no 86 million failures per 1000 GPU-days."""
+    for gpu_milli in (1000, None):
+        table = mean_time_to_failure(lives_of((seconds, "failure", gpu_milli, 1)), "failure", ["all"])
+        found = first(table, confidence=0.95)
+        assert found["mttf_s"] == seconds
+        assert found["failures_per_1000_node_days"] == told
+        assert found["node_days"] == seconds / 86_400
+        if gpu_milli:
+            assert found["failures_per_1000_gpu_days"] == told
+        assert ("less than one node-day: no rate per node-day" in (found["reason"] or "")) == (told is None)
 
 
 def test_node_rates_of_machines_without_gpus_are_of_all_lives() -> None:

@@ -54,19 +54,28 @@ def at(table, **wanted):
 
 
 def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():
-    # 16 GPUs are two nodes of eight: noon to six in the morning of the day after, 12 h and 6 h.
-    table = failure_rate_over_time(lives((NOON, 18 * 3600, 16, "NODE_FAIL")), "state", 8)
+    # 32 GPUs are four nodes of eight: noon to six in the morning of the day after, 12 h and 6 h.
+    table = failure_rate_over_time(lives((NOON, 18 * 3600, 32, "NODE_FAIL")), "state", 8)
     assert dict(table.schema) == OVER_TIME_SCHEMA
     assert table["window"].to_list() == ["2023-05-01", "2023-05-02"]
-    assert table["node_days"].to_list() == [1.0, 0.5]
+    assert table["node_days"].to_list() == [2.0, 1.0]
     assert table["failures"].to_list() == [0, 1]
     first, second = table.iter_rows(named=True)
     assert (first["failures_per_1000_node_days"], first["ci_low"]) == (0, 0)
     assert first["reason"] == "no failures: upper limit only"
-    assert first["ci_high"] == pytest.approx(1000 * stats.chi2.ppf(0.9, 2) / 2, rel=1e-12)
-    assert second["failures_per_1000_node_days"] == 2000
-    assert second["ci_low"] == pytest.approx(2000 * stats.chi2.ppf(0.05, 2) / 2, rel=1e-12)
-    assert second["ci_high"] == pytest.approx(2000 * stats.chi2.ppf(0.95, 4) / 2, rel=1e-12)
+    assert first["ci_high"] == pytest.approx(500 * stats.chi2.ppf(0.9, 2) / 2, rel=1e-12)
+    assert second["failures_per_1000_node_days"] == 1000
+    assert second["ci_low"] == pytest.approx(1000 * stats.chi2.ppf(0.05, 2) / 2, rel=1e-12)
+    assert second["ci_high"] == pytest.approx(1000 * stats.chi2.ppf(0.95, 4) / 2, rel=1e-12)
+
+
+def test_no_rate_from_less_than_a_node_day():
+    table = failure_rate_over_time(lives((NOON, 60, 8, "x")), "proxy", 8)
+    (row,) = table.iter_rows(named=True)
+    assert (row["failures"], row["node_days"]) == (1, 60 / DAY)
+    assert row["failures_per_1000_node_days"] is row["ci_low"] is row["ci_high"] is None
+    assert row["reason"] == "less than one node-day: no rate per node-day"
+    assert row["reason"] in over_time_chart(table, Study()).caption
 
 
 def test_a_run_that_ends_at_midnight_fails_on_the_day_before():
@@ -105,7 +114,7 @@ def test_the_longest_window_that_fits_three_times(days, window):
 
 def test_causes_add_up_to_all_and_the_rare_ones_are_one():
     words = [*["a"] * 8, *["b"] * 7, *["c"] * 6, *["d"] * 5, *["e"] * 4, "f", "g"]
-    runs = lives(*((NOON + i * 3600, 7200, 8, word) for i, word in enumerate(words)))
+    runs = lives(*((NOON + i * 3600, 7200, 32, word) for i, word in enumerate(words)))
     untold = runs.tail(1).with_columns(cause=pl.lit(None, pl.String))
     table = failure_rate_over_time(pl.concat([runs, untold]), "proxy", 8, "domain")
     causes = table.filter(pl.col("by") == "domain")
@@ -206,9 +215,9 @@ def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_p
 
 
 def test_one_window_and_no_failure_have_titles_of_their_own():
-    one = over_time_chart(failure_rate_over_time(lives((NOON, 60, 8, "x")), "proxy", 8), Study())
-    assert one.title.startswith("Failures of any kind (a proxy) per 1000 node-days: 1,440,000 in the one window")
-    none = over_time_chart(failure_rate_over_time(lives((NOON, 60, 8, None)), "state", 8), Study())
+    one = over_time_chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), Study())
+    assert one.title.startswith("Failures of any kind (a proxy) per 1000 node-days: 1,000 in the one window")
+    none = over_time_chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), Study())
     assert none.title.endswith("none in any window")
 
 

@@ -55,7 +55,7 @@ def test_nothing_of_a_toy_is_a_rate():
     toy = sums((1, 5, 3, 1000))
     rate = node_failure_rate(toy, "state", 8, "trace", 0, reach_of(toy, law("agrees")))
     assert rate["failures_per_1000_node_days"].to_list() == rate["ci_high"].to_list() == [None, None]
-    assert set(rate["reason"]) == {"less than a node-day was watched: too little for a rate"}
+    assert set(rate["reason"]) == {"less than one node-day: no rate per node-day"}
     assert mttf_by_gpus(toy, rate, 8)["projected_low_s"].count() == 0
 
 

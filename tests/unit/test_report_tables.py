@@ -5,7 +5,7 @@ import re
 import polars as pl
 from ttf.report import words
 from ttf.report.study1 import _estimate
-from ttf.report.tables import Interval, html_table, span
+from ttf.report.tables import Interval, Mean, html_table, span
 
 FRAME = pl.DataFrame(
     {
@@ -37,6 +37,16 @@ def test_units_stand_in_the_head_and_intervals_beside_the_estimate():
         ["1,024", "10.0 (from 5.00)", "50.0", "10.0 days"],
         ["&lt;b&gt;", "≥ 0.500", "–", "1.05 min"],
     ]
+
+
+def test_a_mean_of_few_is_marked_and_the_head_says_what_the_mark_is():
+    frame = pl.DataFrame({"of": ["a", "b", "c"], "n": [29, 30, 0], "mean_s": [60.0, 120.0, None]})
+    columns = {"of": ("Of", None), "mean_s": Mean("Mean", words.duration, "n")}
+    assert cells(html_table(frame, columns, "t")) == [
+        ["Of", "Mean (min), *: n &lt; 30"],
+        *(["a", "1.00*"], ["b", "2.00"], ["c", "–"]),
+    ]
+    assert cells(html_table(frame.slice(1), columns, "t"))[0] == ["Of", "Mean (min)"]
 
 
 def test_the_first_column_heads_the_rows():

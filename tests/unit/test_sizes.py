@@ -248,8 +248,8 @@ def test_the_slope_is_the_maximum_of_the_likelihood():
     ("rows", "reason"),
     [
         ([], "no job that asked for a GPU ran for a known time"),
-        ([(3, 4, 2, 10)], "jobs of one size only"),
-        ([(3, 4, 2, 10), (4, 1, 3, 0)], "jobs of one size only"),
+        ([(3, 4, 2, 10)], "one size only"),
+        ([(3, 4, 2, 10), (4, 1, 3, 0)], "one size only"),
         ([(1, 1, 0, 10), (2, 1, 0, 10)], "no failures"),
         ([(1, 1, 5, 10), (2, 1, 0, 10)], "all failures are of the smallest size, so the slope has no finite estimate"),
         ([(1, 1, 0, 10), (2, 1, 4, 10)], "all failures are of the largest size, so the slope has no finite estimate"),

@@ -50,7 +50,8 @@ def drift_chart(drift: pl.DataFrame, study: Study) -> Figure:
     )
     # The table is sorted by the size of the effect, so a measure's first row is its largest.
     kept = steps["measure"].unique(maintain_order=True).head(MOST_MEASURES).to_list()
-    left_out = steps["measure"].n_unique() - len(kept)
+    # Not how many: the table holds the largest effects only.
+    left_out = steps["measure"].n_unique() > len(kept)
     drawn = [row for row in steps.iter_rows(named=True) if row["measure"] in kept]
     names = _names(drawn, kept)
     shown = labels([*windows, *(row["against"] for row in drawn)])
@@ -83,9 +84,9 @@ def drift_chart(drift: pl.DataFrame, study: Study) -> Figure:
     if others:
         caption += " The comparison with the other trace is in drift.csv."
     if left_out:
-        caption += f" The {MOST_MEASURES} measures that moved most; {left_out} left out."
+        caption += f" The {MOST_MEASURES} measures that moved most."
     if len(every) > len(windows):
-        caption += f" The last {MOST_WINDOWS} windows; {len(every) - len(windows)} earlier ones left out."
+        caption += f" The last {MOST_WINDOWS} windows; earlier ones left out."
     return figure(
         chart,
         {"drift": rows},

@@ -4,9 +4,11 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, on_log_time, time_axis, time_domain
+from ttf.charts.groups import FEW, few_in_a_mean
 from ttf.charts.picking import Picks
 from ttf.charts.text import count, duration, labels
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
+from ttf.numbers.metrics import FEWEST_ENDED
 
 SETS = ("success", "failure")
 MOST_TYPES = 20
@@ -49,7 +51,9 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
         yOffset=outcome,
         color=alt.Color("outcome:N", scale=_COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
     )
-    marks = base.mark_point(size=70, filled=False, strokeWidth=2).encode(
+    marks = base.mark_point(size=70, filled=True, strokeWidth=2, opacity=1).encode(
+        stroke=alt.Stroke("outcome:N", scale=_COLOURS, legend=None),
+        fillOpacity=alt.condition(FEW, alt.value(0), alt.value(1)),
         shape=alt.Shape(
             "statistic:N",
             scale=alt.Scale(domain=["mean", "median"], range=["circle", "diamond"]),
@@ -79,6 +83,7 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
         caption += f" The {MOST_TYPES} commonest types; {count(left_out, 'rarer type')} left out."
     if drawn["runtime_median_s"].min() < 1 or drawn["runtime_mean_s"].min() < 1:
         caption += " Times below 1 s stand at 1 s."
+    caption += few_in_a_mean(rows, study)
     title = _types_title(drawn, names, study)
     return figure(
         chart,
@@ -93,6 +98,10 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
 
 
 def _types_title(drawn: pl.DataFrame, names: dict[str, str], study: Study) -> str:
+    """Where failed jobs ran shorter; of means of few jobs nothing is told, unless there are no others."""
+    enough = drawn.filter(pl.col("jobs") >= FEWEST_ENDED)
+    of_each = f" with {FEWEST_ENDED} or more of each" if 0 < enough.height < drawn.height else ""
+    drawn = enough if enough.height else drawn
     means = {(row["value"], row["outcome_set"]): row["runtime_mean_s"] for row in drawn.iter_rows(named=True)}
     both = [name for name in names if all((name, outcome) in means for outcome in SETS)]
     if not both:
@@ -106,4 +115,6 @@ def _types_title(drawn: pl.DataFrame, names: dict[str, str], study: Study) -> st
         return f"On {names[both[0]]}, failed {study.units} ran {failed} on average, successful ones {succeeded}"
     shorter = sum(means[name, "failure"] < means[name, "success"] for name in both)
     quantity = "all" if shorter == len(both) else f"{shorter} of" if shorter else "none of the"
-    return f"Failed {study.units} ran shorter on average than successful ones on {quantity} {len(both)} GPU types"
+    return (
+        f"Failed {study.units} ran shorter on average than successful ones on {quantity} {len(both)} GPU types{of_each}"
+    )

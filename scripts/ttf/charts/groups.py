@@ -4,7 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import altair as alt
 import polars as pl
+
+from ttf.charts.figure import Study
+from ttf.numbers.metrics import FEWEST_ENDED
+
+# Of a row with its number of jobs: their mean is drawn hollow, as a few long runs among so few can move it far.
+FEW = alt.FieldLTPredicate("jobs", lt=FEWEST_ENDED)
 
 MOST_POINTS = 1_000  # in a chart
 MOST_GROUPS = 300  # of a feature
@@ -24,6 +31,13 @@ class Points:
     rows: list[dict]
     zeros: int
     merged: list[str]
+
+
+def few_in_a_mean(rows: Sequence[dict], study: Study) -> str:
+    """What the caption says of means that are drawn hollow, where there are any."""
+    if all(row["jobs"] >= FEWEST_ENDED for row in rows):
+        return ""
+    return f" Hollow: fewer than {FEWEST_ENDED} {study.units}, whose mean a few long runs can move far."
 
 
 def points(groups: pl.DataFrame, log: bool) -> Points:

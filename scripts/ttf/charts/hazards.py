@@ -57,12 +57,13 @@ def incidence_chart(incidence: pl.DataFrame, study: Study) -> Figure:
     curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
     if not curves.height:
         return nothing_to_draw(what, "no life has a known duration")
-    totals = curves.group_by("event", maintain_order=True).agg(pl.col("events").sum())
-    totals = totals.filter(pl.col("events") > 0)
+    # The table may be thinned: only the running count of its rows is that of all lives.
+    every = curves.group_by("event", maintain_order=True).agg(pl.col("events_so_far", "without_time").last())
+    totals = every.filter(pl.col("events_so_far") > 0).drop("without_time")
     if not totals.height:
         return nothing_to_draw(what, f"no {study.unit} ended at a known time")
-    kept = totals.sort("events", descending=True, maintain_order=True).head(MOST_ENDS)["event"]
-    drawn = totals.filter(pl.col("event").is_in(kept.implode()))
+    ranked = totals.sort("events_so_far", descending=True, maintain_order=True)
+    drawn = totals.filter(pl.col("event").is_in(ranked["event"].head(MOST_ENDS).implode()))
     ends = drawn["event"].to_list()
     chosen = curves.filter(pl.col("event").is_in(ends))
     names = {end: f"{end} ({events:,})" for end, events in drawn.iter_rows()}
@@ -76,8 +77,12 @@ def incidence_chart(incidence: pl.DataFrame, study: Study) -> Figure:
         f"{study.units} still running are right-censored. The axis begins where few have ended; what ended earlier "
         "stands at its start."
     )
-    if left_out := totals.filter(~pl.col("event").is_in(kept.implode())).height:
-        caption += f" The {MOST_ENDS} commonest ends; {left_out:,} left out."
+    if unseen := [f"{end} {lives:,}" for end, _, lives in every.iter_rows() if lives]:
+        caption += f" Of unknown duration, and so left out: {listed(unseen)}."
+    if (rare := ranked.slice(MOST_ENDS)).height:
+        caption += (
+            f" The {MOST_ENDS} commonest ends; {rare.height:,} left out, of {_lives(rare['events_so_far'].sum())}."
+        )
     title = _incidence_title(chosen, ends, study)
     return figure(
         _incidence_lines(rows, names, study),

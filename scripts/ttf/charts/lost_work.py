@@ -110,7 +110,7 @@ def _lost_title(shown: pl.DataFrame, proxy: bool) -> str:
     hours, lost = shown["gpu_hours"].sum(), shown["first_order_gpu_hours"].sum()
     took = f"Failed runs took {percent(shown['failed_gpu_hours'].sum() / hours)} of the GPU time"
     if not lost:
-        return f"{took}; no work was lost to infra failures"
+        return f"{took}; no work was lost {'since checkpoints' if proxy else 'to infra failures'}"
     most = shown.sort("first_order_gpu_hours", descending=True, maintain_order=True).row(0, named=True)
     label = gpus_label(most["gpus_low"], most["gpus_high"])
     lost_words = gpu_hours(lost)

@@ -11,12 +11,8 @@ from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
 from ttf.stats.delay_causes import LONGEST_PLAIN_WAIT_S
 from ttf.stats.occupancy import NOTHING_HELD, TWO_THIRDS
 
-CAUSES = {
-    "fair_share": "beyond its account's observed peak",
-    "full": "too few GPUs were free",
-    "fragmentation": "enough GPUs were free, but scattered",
-    "room": "there was room",
-}
+CAUSES = {"full": "too few GPUs were free", "fragmentation": "enough GPUs were free, but scattered"}
+_UNRECOGNISED = "cause not recognised"
 _SERVERS = {"servers_full_share": "full", "servers_partly_share": "partly used", "servers_empty_share": "empty"}
 _WIDTH = 560
 
@@ -131,24 +127,25 @@ def delay_causes(table: pl.DataFrame, study: Study) -> Figure:
     if not known.height:
         said = table["reason"].drop_nulls()
         return nothing_to_draw(what, said[0] if said.len() else "nothing waited")
-    drawn = known.filter(pl.col("group") != "all")
+    told = known.with_columns(state=pl.col("cause").replace_strict(CAUSES, default=_UNRECOGNISED))
+    told = told.group_by("group", "state", "started", "n", maintain_order=True).agg(pl.col("jobs").sum())
+    drawn, every = (told.filter((pl.col("group") == "all") == is_all) for is_all in (False, True))
+    colours = dict(zip((*CAUSES.values(), _UNRECOGNISED), ("#D55E00", "#E69F00", "#D9D9D9"), strict=True))
     rows = [
         {
             "group": row["group"],
-            "state": CAUSES[row["cause"]],
-            "place": list(CAUSES).index(row["cause"]),
-            "share": row["jobs_share"],
+            "state": row["state"],
+            "place": list(colours).index(row["state"]),
+            "share": row["jobs"] / row["n"],
             "note": f"n = {row['n']:,}",
         }
         for row in drawn.iter_rows(named=True)
     ]
-    every = known.filter(pl.col("group") == "all")
-    shares = dict(every.select("cause", "jobs_share").iter_rows())
+    shares = {state: percent(jobs / n) for state, jobs, n in every.select("state", "jobs", "n").iter_rows()}
     title = (
-        f"By a proxy, {percent(shares['fair_share'])} of the waits began with the account at its observed peak, "
-        f"{percent(shares['fragmentation'])} with the free GPUs scattered"
+        f"By a proxy, {shares[CAUSES['full']]} of the waits began with too few GPUs free, "
+        f"{shares[CAUSES['fragmentation']]} with the free ones scattered"
     )
-    colours = ("#0072B2", "#D55E00", "#E69F00", "#D9D9D9")
     return figure(
         _stacked(
             rows,
@@ -156,8 +153,7 @@ def delay_causes(table: pl.DataFrame, study: Study) -> Figure:
             drawn["group"].unique(maintain_order=True).to_list(),
             f"GPUs of the {study.unit}",
             f"Share of {study.units} that waited",
-            dict(zip(CAUSES.values(), colours, strict=True)),
-            legend_columns=2,
+            colours,
         ),
         {"shares": rows},
         study,
@@ -165,8 +161,8 @@ def delay_causes(table: pl.DataFrame, study: Study) -> Figure:
         subtitle="A proxy: what was in use when the wait began, not what the scheduler gave as its reason.",
         caption=(
             f"{count(every['n'][0], study.unit)} that waited more than {LONGEST_PLAIN_WAIT_S} s for the first start, "
-            f"of {every['started'][0]:,} that started. No quotas are known: the most that "
-            "an account ever used stands in."
+            f"of {every['started'][0]:,} that started. Waits for an account's share cannot be told from others, as no "
+            "quotas are known: they are not recognised, or taken for scattered GPUs."
         ),
         alt_text=f"Stacked bars of a proxy of causes by size. {title}.",
     )
@@ -179,7 +175,6 @@ def _stacked(
     title: str,
     share: str,
     colours: Mapping[str, str],
-    legend_columns: int = 4,
 ) -> alt.LayerChart:
     base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
@@ -187,7 +182,7 @@ def _stacked(
         color=alt.Color(
             "state:N",
             scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-            legend=alt.Legend(title=None, orient="bottom", columns=legend_columns, labelLimit=300),
+            legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=300),
         ),
         order=alt.Order("place:Q"),
         tooltip=[

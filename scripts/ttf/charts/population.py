@@ -126,7 +126,7 @@ def roles(table: pl.DataFrame, study: Study) -> Figure:
         title += f"; {percent(first['failure_share'])} of those that ended failed"
     caption = f"n = {count(int(table['n'][0]), study.unit)} with a role. Failures among successes and failures."
     if table.height > drawn.height:
-        caption += f" The {MOST_ROLES} most frequent of {table.height:,} roles."
+        caption += f" The {MOST_ROLES} most frequent of {first['roles']:,} roles."
     return figure(
         alt.hconcat(
             shares.properties(width=330, height=height), failed.properties(width=210, height=height), spacing=14

@@ -18,10 +18,11 @@ from ttf.charts.figure import (
     time_axis,
     time_domain,
 )
-from ttf.charts.groups import Points, points
+from ttf.charts.groups import FEW, Points, few_in_a_mean, points
 from ttf.charts.text import FEATURE_NAMES, capital, count, feature_title, listed
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.charts.trends import note, trend_of_request, trend_of_use
+from ttf.numbers.metrics import FEWEST_ENDED
 
 # `not_success` is left to the table: it is for comparison with a published study, and mixes what runs with what failed.
 SETS = ("success", "failure")
@@ -57,7 +58,7 @@ def runtime_by_request(
     present = _present(ready)
     rows = [_drawn(row) | {"column": columns[row["cutoff_s"]]} for row in ready.rows]
     notes = [
-        {"outcome": outcome, "column": label, "note": note(correlations, feature, outcome, cutoff, log)}
+        {"outcome": outcome, "column": label, "note": note(correlations, feature, outcome, cutoff)}
         for outcome in present
         for cutoff, label in columns.items()
     ]
@@ -69,9 +70,9 @@ def runtime_by_request(
         column=alt.Column("column:N", sort=list(columns.values()), title=None),
         spacing=_GAP,
     )
-    title = trend_of_request(correlations, feature, study, log)
+    title = trend_of_request(correlations, feature, study)
     caption = f"One point per distinct {name}: the mean run time of its {study.units}. {_numbers(ready, study)}"
-    caption += _remarks(ready, log)
+    caption += _remarks(ready, study, log)
     if cutoffs:
         caption += " A cut-off selects on the outcome: it leaves out the long runs."
     if len(cutoffs) > MOST_CUTOFFS:
@@ -81,7 +82,7 @@ def runtime_by_request(
         {"groups": [*rows, *notes]},
         study,
         title=title,
-        subtitle=_subtitle(name, study, log),
+        subtitle=_subtitle(name, study),
         caption=caption,
         alt_text=f"Scatter plots of mean run time against {name}, for {listed(present)}, without and with cut-offs of "
         f"the run time. {title}.",
@@ -109,7 +110,7 @@ def runtime_by_measured_use(groups: pl.DataFrame, correlations: pl.DataFrame, st
     for feature in features:
         for outcome in present:
             mine = [row for row in by_feature[feature] if row["outcome_set"] == outcome]
-            text = {"outcome": outcome, "note": note(correlations, feature, outcome, None, log)}
+            text = {"outcome": outcome, "note": note(correlations, feature, outcome, None)}
             datasets[f"{outcome}_{feature}"] = [*map(_drawn, mine), text]
             heading = alt.TitleParams(capital(outcome), fontSize=12, offset=4, anchor="middle", frame="group")
             panel = _panel(
@@ -126,7 +127,7 @@ def runtime_by_measured_use(groups: pl.DataFrame, correlations: pl.DataFrame, st
     chart = alt.concat(*panels, columns=len(present), spacing={"row": 2 * _GAP, "column": 20}).resolve_scale(
         x="independent", y="independent", size="shared", color="shared"
     )
-    title = trend_of_use(correlations, features, study, log)
+    title = trend_of_use(correlations, features, study)
     names = listed([FEATURE_NAMES[name] for name in features])
     caption = (
         f"One point per whole unit of measured use: the mean run time of its {study.units}, without a cut-off. "
@@ -137,8 +138,8 @@ def runtime_by_measured_use(groups: pl.DataFrame, correlations: pl.DataFrame, st
         datasets,
         study,
         title=title,
-        subtitle=_subtitle(names, study, log),
-        caption=caption + _remarks(ready, log),
+        subtitle=_subtitle(names, study),
+        caption=caption + _remarks(ready, study, log),
         alt_text=f"Scatter plots of mean run time against {names}, for {listed(present)}. {title}.",
     )
 
@@ -223,10 +224,20 @@ def _tooltip(feature: str, ready: Points) -> list[alt.Tooltip]:
 
 def _panel(dataset: str, x: alt.X, y: alt.Y, size: alt.Size, tooltip: list[alt.Tooltip]) -> alt.LayerChart:
     base = chart_of(dataset)
+    outcome = {"scale": _COLOURS, "legend": None}
     dots = (
         base.transform_filter("isValid(datum.value)")
-        .mark_circle(opacity=0.65, stroke="white", strokeWidth=0.4)
-        .encode(x=x, y=y, color=alt.Color("outcome:N", scale=_COLOURS, legend=None), size=size, tooltip=tooltip)
+        .mark_circle(opacity=0.65)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("outcome:N", **outcome),
+            stroke=alt.condition(FEW, alt.Stroke("outcome:N", **outcome), alt.value("white")),
+            strokeWidth=alt.condition(FEW, alt.value(1), alt.value(0.4)),
+            fillOpacity=alt.condition(FEW, alt.value(0), alt.value(1)),
+            size=size,
+            tooltip=tooltip,
+        )
     )
     corner = (
         base.transform_filter("isValid(datum.note)")
@@ -236,11 +247,10 @@ def _panel(dataset: str, x: alt.X, y: alt.Y, size: alt.Size, tooltip: list[alt.T
     return dots + corner
 
 
-def _subtitle(names: str, study: Study, log: bool) -> str:
-    method = "Spearman's rank correlation" if log else "Pearson's correlation"
+def _subtitle(names: str, study: Study) -> str:
     return (
-        f"Mean run time of {study.units} by {names}; larger points stand for more {study.units}. In the corners: "
-        f"{method} of the group means, n groups."
+        f"Mean run time of {study.units} by {names}; larger points stand for more {study.units}, hollow ones for "
+        f"fewer than {FEWEST_ENDED}. In the corners: Pearson's correlation of the group means, n groups."
     )
 
 
@@ -257,8 +267,8 @@ def _numbers(ready: Points, study: Study) -> str:
     return f"n ({study.units} drawn, no cut-off): {', '.join(parts)}."
 
 
-def _remarks(ready: Points, log: bool) -> str:
-    text = ""
+def _remarks(ready: Points, study: Study, log: bool) -> str:
+    text = few_in_a_mean(ready.rows, study)
     if ready.merged:
         names = listed([FEATURE_NAMES[name] for name in ready.merged])
         text += (
@@ -266,7 +276,11 @@ def _remarks(ready: Points, log: bool) -> str:
             f"{' on the logarithmic axis' if log else ''}, their means weighted by n."
         )
     if log and ready.zeros:
-        text += f" A logarithmic axis has no 0: {count(ready.zeros, 'group')} at 0, over all panels, left out."
+        text += f" A logarithmic axis has no 0: {count(ready.zeros, 'group')} at 0, over all panels, not drawn."
+    text += (
+        " The correlations are of all groups, each of the same weight, and of values and means themselves, not their "
+        "logarithms: the same on both axes."
+    )
     if any(row["mean_s"] < 1 for row in ready.rows):
         text += " Means below 1 s stand at 1 s."
     return text + (

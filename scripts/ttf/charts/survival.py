@@ -70,7 +70,8 @@ def _survival(curves: pl.DataFrame, summary: pl.DataFrame, stratum_by: str, stud
     caption = (
         f"Kaplan-Meier estimate with log-log 95 % interval; n = {n:,} {lives}, {count(events, 'failure')}. "
         "Lives that ended otherwise or go on are censored: the curve is what would be seen if "
-        f"{study.units} stopped for no other reason. The axis begins at 1 s; times of 0 s stand there."
+        f"{study.units} stopped for no other reason, supposing that other ends come independently of failure. The axis "
+        "begins at 1 s; times of 0 s stand there."
     )
     if thinned.height < chosen.height:
         caption += f" At most {steps} steps of a curve are drawn, each an exact one."

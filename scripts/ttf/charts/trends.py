@@ -12,44 +12,41 @@ FEWEST_GROUPS = 5
 _WORDS = {"success": "successful", "failure": "failed"}
 
 
-def correlation(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None, log: bool) -> dict | None:
-    """The row of correlations.csv that belongs to a panel.
-
-    On a logarithmic axis that is Spearman's: a rank correlation does not change with the axis, Pearson's would.
-    """
+def correlation(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> dict | None:
+    """The row of correlations.csv that belongs to a panel, whatever its axes: Pearson's r of the group means."""
     found = correlations.filter(
         (pl.col("feature") == feature)
         & (pl.col("outcome_set") == outcome)
         & pl.col("cutoff_s").eq_missing(pl.lit(cutoff, dtype=pl.Int64))
         & (pl.col("unit") == "group_mean")
-        & (pl.col("method") == ("spearman" if log else "pearson"))
+        & (pl.col("method") == "pearson")
     )
     return found.row(0, named=True) if found.height else None
 
 
-def quoted(found: dict, log: bool) -> str:
+def quoted(found: dict) -> str:
     """r = 0.35, with a minus sign where one belongs."""
     # Adding 0 makes minus nothing plain nothing.
-    return f"{'ρ' if log else 'r'} = {round(found['estimate'], 2) + 0:.2f}".replace("-", "−")
+    return f"r = {round(found['estimate'], 2) + 0:.2f}".replace("-", "−")
 
 
-def note(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None, log: bool) -> str:
+def note(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> str:
     """The corner of a panel."""
-    found = correlation(correlations, feature, outcome, cutoff, log)
+    found = correlation(correlations, feature, outcome, cutoff)
     if found is None:
         return ""
     n = f"n = {found['n']:,}"
-    return n if found["estimate"] is None else f"{quoted(found, log)}, {n}"
+    return n if found["estimate"] is None else f"{quoted(found)}, {n}"
 
 
-def trend_of_request(correlations: pl.DataFrame, feature: str, study: Study, log: bool) -> str:
+def trend_of_request(correlations: pl.DataFrame, feature: str, study: Study) -> str:
     """The title of a chart of one request: its correlations without a cut-off."""
     name = FEATURE_NAMES[feature]
     parts = []
     for outcome, word in _WORDS.items():
-        found = correlation(correlations, feature, outcome, None, log)
+        found = correlation(correlations, feature, outcome, None)
         if _speaks(found):
-            parts.append((_verb(found), word, f"({quoted(found, log)}, n = {found['n']:,})"))
+            parts.append((_verb(found), word, f"({quoted(found)}, n = {found['n']:,})"))
     if not parts:
         return f"Mean run time by {name}: no trend can be told"
     (verb, word, number), *others = parts
@@ -59,14 +56,14 @@ def trend_of_request(correlations: pl.DataFrame, feature: str, study: Study, log
     return title
 
 
-def trend_of_use(correlations: pl.DataFrame, features: Sequence[str], study: Study, log: bool) -> str:
+def trend_of_use(correlations: pl.DataFrame, features: Sequence[str], study: Study) -> str:
     """The title of the chart of measured use: which trends are clear without a cut-off."""
     clear: dict[str, list[str]] = {}
     known = False
     for outcome, word in _WORDS.items():
         by_verb: dict[str, list[str]] = {}
         for feature in features:
-            found = correlation(correlations, feature, outcome, None, log)
+            found = correlation(correlations, feature, outcome, None)
             if not _speaks(found):
                 continue
             known = True

@@ -9,6 +9,7 @@ from ttf.charts.text import capital, count, duration, labels, percent
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges
 from ttf.jobs import gpus_of
+from ttf.stats.workload import MOST_ACCOUNTS
 
 MOST_GROUPS = 20
 # A median is named in a title only if at least so many jobs stand behind it.
@@ -44,6 +45,9 @@ def time_ranges(table: pl.DataFrame, quantity: str, group_by: str, study: Study)
     )
     if known.height > drawn.height:
         caption += f" The {MOST_GROUPS} largest kinds; {count(known.height - drawn.height, 'smaller one')} left out."
+    if group_by == "account" and drawn.height == MOST_ACCOUNTS:
+        # The table has no more of them, so how many are left out is not known here.
+        caption += f" The {MOST_ACCOUNTS} accounts with the most {study.units}."
     if drawn["p25_s"].min() < 1:
         caption += " Times below 1 s stand at 1 s."
     return figure(

@@ -106,11 +106,12 @@ def of_failure_share(metrics: Metrics, shares: pl.DataFrame) -> None:
 
 
 def of_run_times(metrics: Metrics, groups: pl.DataFrame) -> None:
-    """Mean run time by GPU type, for success and failure: the types with the longest and the shortest."""
+    """Mean run time by GPU type, for success and failure: the longest and the shortest mean of FEWEST_ENDED or more."""
     source = "tables/runtime_by_group.csv"
     types = groups.filter((pl.col("feature") == "gpu_type") & pl.col("cutoff_s").is_null())
     for outcome_set in ("success", "failure"):
-        rows = types.filter(pl.col("outcome_set") == outcome_set).sort("runtime_mean_s", maintain_order=True)
+        rows = types.filter((pl.col("outcome_set") == outcome_set) & (pl.col("jobs") >= FEWEST_ENDED))
+        rows = rows.sort("runtime_mean_s", maintain_order=True)
         if rows.height < 2:
             continue
         for end, row in (("shortest", rows.row(0, named=True)), ("longest", rows.row(-1, named=True))):

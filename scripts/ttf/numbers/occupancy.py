@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.numbers.metrics import Metrics
-from ttf.stats.delay_causes import LONGEST_PLAIN_WAIT_S
+from ttf.stats.delay_causes import LONGEST_PLAIN_WAIT_S, RECOGNISED
 from ttf.stats.occupancy import TWO_THIRDS
 
 # A load is named as the highest only if it was there for so much of the time.
@@ -41,10 +41,12 @@ def of_occupancy(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     causes = tables["delay_causes"]
     of_all = causes.filter((pl.col("group") == "all") & pl.col("cause").is_not_null())
     metrics.put("occupancy.causes.longest_plain_wait_s", LONGEST_PLAIN_WAIT_S, "s", source)
-    for row in of_all.iter_rows(named=True):
-        for name in ("jobs_share", "wait_share"):
-            metrics.put(f"occupancy.causes.{row['cause']}.{name}", row[name], "share", source, row["n"])
-        metrics.put("occupancy.causes.started", row["started"], "jobs", source, row["started"])
+    for cause in (*RECOGNISED, "unrecognised"):
+        mine = of_all.filter(pl.col("cause") == cause if cause in RECOGNISED else ~pl.col("cause").is_in(RECOGNISED))
+        for name in ("jobs", "wait_s") if of_all.height else ():
+            share = mine[name].sum() / of_all[name].sum()
+            metrics.put(f"occupancy.causes.{cause}.{name.split('_')[0]}_share", share, "share", source, of_all["n"][0])
+    metrics.put("occupancy.causes.started", of_all["started"].first(), "jobs", source, of_all["started"].first())
     if not of_all.height:
         metrics.put("occupancy.causes.reason", causes["reason"][0], "label", source)
 

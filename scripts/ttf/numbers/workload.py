@@ -74,7 +74,7 @@ def _of_population(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None
         first = tables["roles"].row(0, named=True)
         metrics.put("workload.roles.first", first["role"], "label", source, first["n"])
         metrics.put("workload.roles.first_share", first["jobs_share"], "share", source, first["n"])
-        metrics.put("workload.roles.count", tables["roles"].height, "roles", source, first["n"])
+        metrics.put("workload.roles.count", first["roles"], "roles", source, first["n"])
     source = "tables/activity.csv"
     for row in tables["activity"].filter(pl.col("top_share") == 0.05).iter_rows(named=True):
         name = f"workload.activity.{row['ranked_by']}"

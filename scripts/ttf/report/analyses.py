@@ -15,7 +15,7 @@ from ttf.report.queueing import queueing_tables
 from ttf.report.sizes import sizes_tables
 from ttf.report.states import states_tables
 from ttf.report.study1 import study1_tables
-from ttf.report.tables import html_table, span
+from ttf.report.tables import Mean, html_table, span
 from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
 from ttf.report.use import epochs_tables, utilisation_tables
@@ -61,7 +61,7 @@ def _workload(trace: Trace, identifier: Identifier) -> dict[str, str]:
     columns = {
         "kind": (f"{trace.about['unit'].capitalize()}s", None),
         "n": ("n", words.count),
-        "mean_s": ("Mean", words.duration),
+        "mean_s": Mean("Mean", words.duration, "n"),
         "p25_s": ("25 %", words.duration),
         "p50_s": ("Median", words.duration),
         "p75_s": ("75 %", words.duration),

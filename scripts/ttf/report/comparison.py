@@ -10,7 +10,7 @@ import polars as pl
 from ttf import compare
 from ttf.report import words
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, Mean, html_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 
@@ -166,7 +166,7 @@ def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
 
 def _quantile_columns(prefix: str) -> dict:
     headings = {"p05": "5 %", "p25": "25 %", "median": "Median", "p75": "75 %", "p90": "90 %", "p95": "95 %"}
-    return {f"{prefix}_mean_s": ("Mean", words.duration)} | {
+    return {f"{prefix}_mean_s": Mean("Mean", words.duration, "n")} | {
         f"{prefix}_{name}_s": (heading, words.duration) for name, heading in headings.items()
     }
 

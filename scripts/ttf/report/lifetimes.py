@@ -26,7 +26,10 @@ def lifetimes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str
 def _models(models: pl.DataFrame, identifier: str) -> str:
     models = models.with_columns(
         shape_words=_with_error(models, "shape", "shape_se", words.number),
-        scale_words=_with_error(models, "scale_s", "scale_se_s", words.duration),
+        # As far out of sight as the median.
+        scale_words=pl.when(pl.col("median_s").is_not_null()).then(
+            _with_error(models, "scale_s", "scale_se_s", words.duration)
+        ),
         sigma_words=_with_error(models, "sigma", "sigma_se", words.number),
         stratum=pl.when(pl.col("stratum_by") == "all")
         .then(pl.lit("All"))

@@ -10,7 +10,7 @@ from ttf.report.trace import Trace
 
 # The proxy of a cause, as the heading of a column.
 CAUSES = {
-    "fair_share": "beyond the account's observed peak",
+    "fair_share": "beyond the account's observed peak (not reliable)",
     "full": "too few GPUs free",
     "fragmentation": "GPUs free, but scattered",
     "room": "there was room",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import polars as pl
 
 from ttf.report import words
-from ttf.report.tables import Interval, html_table, span
+from ttf.report.tables import Interval, Mean, html_table, span
 from ttf.report.trace import Trace
 from ttf.stats.queueing import ALL
 
@@ -17,7 +17,7 @@ _DELAYS = {
     "within_60_s_share": ("≤ 1 min", words.share),
     "within_600_s_share": ("≤ 10 min", words.share),
     "within_3600_s_share": ("≤ 60 min", words.share),
-    "mean_s": ("Mean", words.duration),
+    "mean_s": Mean("Mean", words.duration, "n"),
     "p50_s": ("Median", words.duration),
     "p90_s": ("90 %", words.duration),
     "p95_s": ("95 %", words.duration),
@@ -67,7 +67,7 @@ def queueing_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
             "trials": ("Failed", words.count),
             "trials_share": ("Share", words.share),
             "n": ("n", words.count),
-            "mean_s": ("Mean", words.duration),
+            "mean_s": Mean("Mean", words.duration, "n"),
             "p50_s": ("Median", words.duration),
             "p90_s": ("90 %", words.duration),
             "p95_s": ("95 %", words.duration),

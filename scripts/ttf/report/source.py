@@ -16,7 +16,7 @@ import polars as pl
 from ttf.report import words
 from ttf.report.analyses import ANALYSES
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, Mean, html_table
 from ttf.report.themes import themes_of
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 from ttf.tables import read_csv
@@ -308,7 +308,7 @@ def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
                 "gpu_hours": ("GPU hours", words.number),
                 "gpu_hours_share": ("Share", words.share),
                 "n": ("n", words.count),
-                "runtime_mean_s": ("Mean run time", words.duration),
+                "runtime_mean_s": Mean("Mean run time", words.duration, "n"),
                 "runtime_median_s": ("Median", words.duration),
                 "runtime_p90_s": ("90th percentile", words.duration),
             },

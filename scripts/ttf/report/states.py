@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Mean, html_table
 from ttf.report.trace import Trace
 
 _KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
@@ -18,9 +18,8 @@ def states_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
     tables = {}
     states = trace.table("states")
     if states.height:
-        infra = pl.lit("laid to infrastructure") + pl.when(infra_basis="proxy").then(
-            pl.lit(" (a proxy: every failure)")
-        ).otherwise(pl.lit(""))
+        by_proxy = pl.lit("every failure (a proxy: no cause is recorded)")
+        infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("laid to infrastructure"))
         named = states.with_columns(
             state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
             unit=pl.col("unit").replace_strict(_KINDS),
@@ -55,10 +54,10 @@ def states_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, s
             "population": ("Which", None),
             "jobs": ("Number", words.count),
             "jobs_per_day": ("a day", words.number),
-            "runtime_mean_s": ("Run time, mean", words.duration),
+            "runtime_mean_s": Mean("Run time, mean", words.duration, "runtime_n"),
             "runtime_median_s": ("median", words.duration),
             "runtime_max_s": ("longest", words.duration),
-            "queue_mean_s": ("Delay, mean", words.duration),
+            "queue_mean_s": Mean("Delay, mean", words.duration, "queue_n"),
             "queue_median_s": ("median", words.duration),
             "gpus_mean": ("GPUs, mean", words.number),
             "gpus_max": ("most", words.count),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import polars as pl
 from great_tables import GT
 
+from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.report import words
 from ttf.report.words import NO_BREAK
 
@@ -35,7 +36,15 @@ class Interval(NamedTuple):
     high: str
 
 
-Column = tuple[str, Words | None] | Interval
+class Mean(NamedTuple):
+    """A column of means, marked where few are behind one; of: the column that counts them."""
+
+    heading: str
+    worded: Words
+    of: str
+
+
+Column = tuple[str, Words | None] | Interval | Mean
 
 
 def span(column: str) -> pl.Expr:
@@ -82,6 +91,11 @@ def html_table(
 
 def _column(frame: pl.DataFrame, name: str, column: Column, longest: int) -> tuple[str, list[str]]:
     """The heading and the cells of a column."""
+    if isinstance(column, Mean):
+        heading, texts = _column(frame, name, column[:2], longest)
+        few = [(n or 0) < FEWEST_ENDED and text != BLANK for n, text in zip(frame[column.of], texts, strict=True)]
+        heading += f", *: n < {FEWEST_ENDED}" if any(few) else ""
+        return heading, [f"{text}*" if is_few else text for text, is_few in zip(texts, few, strict=True)]
     heading, worded, *ends = column
     if worded is None:
         return heading, [_text(value, longest) for value in frame[name]]

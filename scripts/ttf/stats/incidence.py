@@ -21,6 +21,8 @@ INCIDENCE_SCHEMA = {
     "time_s": pl.Int64,
     "at_risk": pl.Int64,
     "events": pl.Int64,
+    "events_so_far": pl.Int64,
+    "without_time": pl.Int64,
     "other_events": pl.Int64,
     "censored": pl.Int64,
     "incidence": pl.Float64,
@@ -42,9 +44,11 @@ def cumulative_incidence(
 
     lives: duration_s (Int64 seconds; null is left out), event (one of `events`; any other, or null, censors), a column
     per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; with
-    max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps. se is from the delta-method
-    variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is the
-    binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
+    max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps: `events` are then those of
+    the rows kept, while events_so_far counts all up to the age, and a curve's last row has their number.
+    without_time: lives of unknown duration that ended by the event, which are in no other column. se is from the
+    delta-method variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is
+    the binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
     (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
@@ -113,14 +117,17 @@ def _curves(competing: list[Times]) -> list[dict[str, np.ndarray]]:
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.lives == 0:
         blanks = dict.fromkeys(("incidence", "se", "ci_low", "ci_high"), np.full(1, np.nan))
-        return [shared | {"events": first.events, "other_events": first.events} | blanks] * len(competing)
+        none = dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
+        return [shared | none | blanks | {"without_time": np.array([times.without_time])} for times in competing]
     survivors = at_risk - events
     survival = np.cumprod(survivors / at_risk)
     before = np.concatenate(([1.0], survival[:-1]))
     # The last term, where nobody is left, is multiplied by a difference of 0 in every sum.
     greenwood = np.divide(events, at_risk * survivors, out=np.zeros(before.size), where=survivors > 0)
     return [
-        _curve(shared, times.events, events - times.events, before / at_risk, at_risk, greenwood) for times in competing
+        _curve(shared, times.events, events - times.events, before / at_risk, at_risk, greenwood)
+        | {"events_so_far": np.cumsum(times.events), "without_time": np.full(first.seconds.size, times.without_time)}
+        for times in competing
     ]
 
 

@@ -9,6 +9,9 @@ from ttf.stats.lifetime_fits import MODELS
 from ttf.stats.lifetime_sample import CannotFit, Sample
 from ttf.stats.strata import NO_LIFE, Lives, Times, times_by_stratum
 
+# A mean or a median beyond so many times the longest duration is the model's tail alone: nobody has seen its like.
+FARTHEST = 1_000
+
 MODEL_SCHEMA = {
     "event": pl.String,
     "stratum_by": pl.String,
@@ -49,8 +52,9 @@ def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataF
     parameter the model does not have is blank.
     loglik is of the continuous density in seconds; aic = 2p - 2 loglik, bic = p ln(n) - 2 loglik with n
     lives. Durations of 0 s stand at 0.5 s in the fits; exposure_s is the exact sum of the durations.
-    best: the lowest aic among the converged models of the stratum (the simpler on a tie). A model that
-    cannot be fitted is blank and not converged, with a reason.
+    mean_s, median_s: blank, with a reason, beyond FARTHEST times the longest duration; not so the exponential's, whose
+    mean is exposure / events whatever the tail. best: the lowest aic among the converged models of the stratum (the
+    simpler on a tie). A model that cannot be fitted is blank and not converged, with a reason.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
     rows = []
@@ -73,6 +77,8 @@ def _fits(times: Times) -> list[dict]:
             if times.failures == 0:
                 raise CannotFit("no events: every life is censored")
             fit |= fit_model(sample)
+            if name != "exponential":
+                fit |= _out_of_sight(fit, FARTHEST * float(sample.seconds[-1]))
         except CannotFit as reason:
             fit["reason"] = str(reason)
         else:
@@ -82,3 +88,13 @@ def _fits(times: Times) -> list[dict]:
     if converged := [fit for fit in fits if fit["converged"]]:
         min(converged, key=lambda fit: fit["aic"])["best"] = True
     return fits
+
+
+def _out_of_sight(fit: dict, farthest_s: float) -> dict:
+    """The mean and the median as blanks where they lie farther, with the reason."""
+    far = [name for name in ("mean_s", "median_s") if (fit.get(name) or 0) > farthest_s]
+    if not far:
+        return {}
+    named = " and ".join(name.removesuffix("_s") for name in far)
+    reason = f"the {named} would be beyond {FARTHEST:,} times the longest duration"
+    return dict.fromkeys(far) | {"reason": "; ".join(filter(None, [fit.get("reason"), reason]))}

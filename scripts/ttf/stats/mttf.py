@@ -11,6 +11,9 @@ from ttf.stats.strata import NO_LIFE, by_stratum
 
 SECONDS_A_DAY = 86_400
 MILLI = 1000
+# A rate per 1000 days from less than one day is thousands of times what was seen.
+NO_GPU_DAY = "less than one GPU-day: no rate per GPU-day"
+NO_NODE_DAY = "less than one node-day: no rate per node-day"
 
 MTTF_SCHEMA = {
     "event": pl.String,
@@ -80,7 +83,7 @@ def mean_time_to_failure(
     exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, its interval that of `garwood_interval`.
     GPU-days, node-days and the rates count only the lives that asked for a GPU, events and time alike; the node rate
     only those of them whose nodes are known (where gpu_milli is blank in every life: of all lives). What cannot be
-    given is blank, with a reason.
+    given is blank, with a reason; so is a rate from less than one GPU-day or node-day.
     Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
     outside (0, 1).
     """
@@ -136,27 +139,28 @@ def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
 
 
 def _rates(sums: dict) -> tuple[dict, list[str]]:
-    if sums["gpu_lives"] == 0:
-        rates = {}
-        if sums["node_s"] > 0:
-            rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
-            rates["failures_per_1000_node_days"] = sums["node_events"] * 1000 * SECONDS_A_DAY / sums["node_s"]
-        return rates, ["no life asked for a GPU"] if sums["n"] else []
-    rates, reasons = {}, []
-    # Integers of any size are divided with one rounding.
-    rates["gpu_days"] = sums["gpu_milli_s"] / (MILLI * SECONDS_A_DAY)
-    if sums["gpu_milli_s"] == 0:
-        reasons.append("the lives that asked for a GPU lasted 0 s")
-    else:
-        per_day = sums["gpu_events"] * 1000 * MILLI * SECONDS_A_DAY
-        rates["failures_per_1000_gpu_days"] = per_day / sums["gpu_milli_s"]
-    if sums["node_lives"] == 0:
-        reasons.append("no life that asked for a GPU has its nodes written")
-        return rates, reasons
-    rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
-    if sums["node_s"] > 0:
+    of_gpus = sums["gpu_lives"] > 0
+    reasons = [] if of_gpus or not sums["n"] else ["no life asked for a GPU"]
+    rates = {}
+    if of_gpus:
+        # Integers of any size are divided with one rounding.
+        rates["gpu_days"] = sums["gpu_milli_s"] / (MILLI * SECONDS_A_DAY)
+        if sums["gpu_milli_s"] == 0:
+            reasons.append("the lives that asked for a GPU lasted 0 s")
+        elif sums["gpu_milli_s"] < MILLI * SECONDS_A_DAY:
+            reasons.append(NO_GPU_DAY)
+        else:
+            per_day = sums["gpu_events"] * 1000 * MILLI * SECONDS_A_DAY
+            rates["failures_per_1000_gpu_days"] = per_day / sums["gpu_milli_s"]
+        if sums["node_lives"] == 0:
+            reasons.append("no life that asked for a GPU has its nodes written")
+    if sums["node_s"] > 0 or (of_gpus and sums["node_lives"]):
+        rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
+    if sums["node_s"] >= SECONDS_A_DAY:
         rates["failures_per_1000_node_days"] = sums["node_events"] * 1000 * SECONDS_A_DAY / sums["node_s"]
-    elif sums["gpu_milli_s"] > 0:
+    elif sums["node_s"] > 0:
+        reasons.append(NO_NODE_DAY)
+    elif sums["node_lives"] and sums["gpu_milli_s"] > 0:
         reasons.append("the lives that asked for a GPU and have their nodes written lasted 0 s")
     return rates, reasons
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from ttf.infra import EVENT
 from ttf.jobs import Frame
-from ttf.stats.mttf import SECONDS_A_DAY, poisson_limits
+from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
 
 # The longest of these that the trace holds so many times over: the paper does not say what it took.
 WINDOWS_DAYS = (30, 7, 1)
@@ -66,7 +66,7 @@ def failure_rate_over_time(
     days to 2023-05-30`, or `days 1 to 30`. A failure counts on the day of its run's last second. by: `all`, or
     `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and
     where all failures have the same there are no such rows. The interval is Garwood's at CONFIDENCE (no failures: the
-    one-sided bound). A rate that cannot be given is blank, with a reason.
+    one-sided bound). A rate that cannot be given, as over less than one node-day, is blank, with a reason.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
     started = lives.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
@@ -181,13 +181,13 @@ def _rates(rows: pl.DataFrame, shared: dict) -> pl.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         per = 1000 * SECONDS_A_DAY / exposure
         rates = {"failures_per_1000_node_days": failures * per, "ci_low": low * per, "ci_high": high * per}
-    at_work = pl.col("exposure") > 0
-    none = pl.when(~at_work).then(pl.lit("no node was at work"))
+    enough = pl.col("exposure") >= SECONDS_A_DAY
+    none = pl.when(pl.col("exposure") == 0).then(pl.lit("no node was at work")).when(~enough).then(pl.lit(NO_NODE_DAY))
     return _frame(
         # By NumPy, which rounds a quotient once; Polars multiplies by the reciprocal of a number.
         rows.with_columns(node_days=pl.Series(exposure / SECONDS_A_DAY))
         .with_columns(pl.Series(name, values) for name, values in rates.items())
-        .with_columns(pl.when(at_work).then(pl.col(name)).alias(name) for name in rates)
+        .with_columns(pl.when(enough).then(pl.col(name)).alias(name) for name in rates)
         .with_columns(
             reason=none.when(pl.col("failures") == 0).then(pl.lit("no failures: upper limit only")),
             **{name: pl.lit(value, dtype=OVER_TIME_SCHEMA[name]) for name, value in shared.items()},

@@ -21,6 +21,7 @@ ROLE_SCHEMA = {
     "role": pl.String,
     "jobs": pl.Int64,
     "n": pl.Int64,
+    "roles": pl.Int64,
     "jobs_share": pl.Float64,
     "ended": pl.Int64,
     "failures": pl.Int64,
@@ -87,9 +88,9 @@ REQUESTS = {"cpu": ("cpu_milli", "cores", 1000), "gpu": ("gpu_milli", "GPUs", 10
 def roles(jobs: Rows) -> pl.DataFrame:
     """What the tasks are there for, by their names (ROLE_SCHEMA): the MOST_ROLES most frequent, equal ones by name.
 
-    jobs: task (null where a trace's jobs have no parts: such jobs have no row), outcome. n: jobs with a role. ended:
-    success or failure; failure_share: failures among them, with Wilson's interval at 95 %; failures_share: of the
-    failures of all roles.
+    jobs: task (null where a trace's jobs have no parts: such jobs have no row), outcome. n: jobs with a role; roles:
+    how many there are in all. ended: success or failure; failure_share: failures among them, with Wilson's interval at
+    95 %; failures_share: of the failures of all roles.
     """
     found = (
         jobs.lazy()
@@ -103,7 +104,7 @@ def roles(jobs: Rows) -> pl.DataFrame:
         .collect(engine="streaming")
         .sort("jobs", "role", descending=[True, False])
     )
-    n, failures = int(found["jobs"].sum()), int(found["failures"].sum())
+    n, failures, every = int(found["jobs"].sum()), int(found["failures"].sum()), found.height
     ended = pl.col("ended") > 0
     found = found.head(MOST_ROLES)
     low, high = wilson_interval(found["failures"].to_numpy(), found["ended"].to_numpy())
@@ -111,6 +112,7 @@ def roles(jobs: Rows) -> pl.DataFrame:
         "role",
         "jobs",
         n=pl.lit(n, dtype=pl.Int64),
+        roles=pl.lit(every, dtype=pl.Int64),
         jobs_share=pl.col("jobs") / n,
         ended="ended",
         failures="failures",

@@ -13,7 +13,7 @@ import polars as pl
 from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
 
 from ttf.jobs import Frame
-from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
+from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
 from ttf.stats.projection import Reach, buckets
 
 EVENT = "infra_failure"
@@ -22,8 +22,6 @@ USUAL_NODE_GPUS = 8
 LARGEST_PROJECTED_GPUS = 131_072
 # So many failures give a rate to within a third either way (90 % interval).
 FEWEST_FAILURES = 30
-# Less time than this is a toy's: a rate per 1000 node-days of it would be a number that nobody can mean.
-FEWEST_NODE_DAYS = 1
 # Of a cell that chi-squared is to hold for (Cochran 1954).
 FEWEST_FITTED = 5
 CONFIDENCES = (0.9, 0.95)
@@ -182,7 +180,7 @@ def node_failure_rate(
     sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
     sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
     Garwood's exact one. ci_low and ci_high are per 1000 node-days, *_per_node_day per node-day. Without a failure the
-    rate is 0 and ci_high the one-sided upper bound; of less than FEWEST_NODE_DAYS there is no rate. A run of more than
+    rate is 0 and ci_high the one-sided upper bound; of less than one node-day there is no rate. A run of more than
     projects_to_nodes has no projection, for the reason in no_projection; needed: what data would tell.
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
@@ -202,8 +200,8 @@ def node_failure_rate(
         if node_s == 0:
             found.append(row | {"reason": NO_GPU_JOB if jobs == 0 else "no exposure: every job lasted 0 s"})
             continue
-        if node_s < FEWEST_NODE_DAYS * SECONDS_A_DAY:
-            found.append(row | {"reason": "less than a node-day was watched: too little for a rate"})
+        if node_s < SECONDS_A_DAY:
+            found.append(row | {"reason": NO_NODE_DAY})
             continue
         low_s, high_s = garwood_interval(node_s, failures, confidence)
         a_day = {
@@ -422,7 +420,7 @@ def _no_slope(sums: pl.DataFrame) -> str | None:
     """Why there is no slope to be estimated, if there is none."""
     failed = sums.filter(pl.col("failures") > 0)["nodes"]
     if sums.height < 2:
-        return "jobs of one size only" if sums.height else NO_GPU_JOB
+        return "one size only" if sums.height else NO_GPU_JOB
     if not failed.len():
         return NO_FAILURES
     if failed.len() == 1 and failed.item() in (sums["nodes"].min(), sums["nodes"].max()):

@@ -18,13 +18,15 @@ class Times:
 
     seconds: the durations. ended: lives that lasted as long. events: those of them that ended by the event;
     the rest are censored there. late: the ages above 0, ascending, at which lives came under watch (delayed entry);
-    all others were watched from age 0.
+    all others were watched from age 0. without_time: lives of unknown duration that ended by the event, which are in
+    none of these.
     """
 
     seconds: np.ndarray
     ended: np.ndarray
     events: np.ndarray
     late: np.ndarray = field(default_factory=lambda: NOBODY)
+    without_time: int = 0
 
     @property
     def lives(self) -> int:
@@ -43,7 +45,7 @@ class Times:
         if self.seconds.size and self.seconds[0] == 0:
             return self
         columns = (np.concatenate(([0], column)) for column in (self.seconds, self.ended, self.events))
-        return Times(*columns, self.late)
+        return Times(*columns, self.late, self.without_time)
 
     def at_risk(self, seconds: np.ndarray) -> np.ndarray:
         """How many lives were under watch and had not ended just before each of some ages, ascending or not.
@@ -110,6 +112,8 @@ class CountedLives:
     def __init__(self, lives: Frame, events: Sequence[str]) -> None:
         self.lives, self.events = lives.lazy(), list(events)
         self._counted: dict[str, dict[str, list[np.ndarray]]] = {}
+        # Of unknown duration, ended by each event.
+        self._without_time: dict[str, dict[str, list[int]]] = {}
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
         """(label, times of each event) of each stratum in order; errors: see `by_stratum`.
@@ -117,10 +121,14 @@ class CountedLives:
         A stratum whose lives all lack a duration comes with empty times. Labels are the raw values as text.
         """
         if stratum_by not in self._counted:
-            self._counted[stratum_by] = dict(self._count(self.lives, stratum_by))
+            counted = self._count(self.lives, stratum_by)
+            self._counted[stratum_by] = dict(_columns(counted))
+            unknown = counted.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
+            unknown = unknown.with_columns(pl.col("stratum").cast(pl.String))
+            self._without_time[stratum_by] = {label: hits for label, *hits in unknown.iter_rows()}
         gone, late = {}, {}
         if delayed_entry:
-            gone = dict(self._count(self.lives.filter(~_UNDER_WATCH.fill_null(False)), stratum_by))
+            gone = dict(_columns(self._count(self.lives.filter(~_UNDER_WATCH.fill_null(False)), stratum_by)))
             came = self.lives.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
             late = dict(_columns(by_stratum(came, stratum_by, "entry_s", lives=pl.len())))
         for label, columns in self._counted[stratum_by].items():
@@ -133,11 +141,12 @@ class CountedLives:
                 seconds, *counts = (column[left] for column in (seconds, *counts))
             ended, *hits = counts
             entries = np.repeat(*late[label]) if label in late else NOBODY
-            yield label, [Times(seconds, ended, hit, entries) for hit in hits]
+            unknown = self._without_time[stratum_by].get(label, [0] * len(hits))
+            yield label, [Times(seconds, ended, hit, entries, of) for hit, of in zip(hits, unknown, strict=True)]
 
-    def _count(self, lives: pl.LazyFrame, stratum_by: str) -> Iterator[tuple[str, list[np.ndarray]]]:
+    def _count(self, lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
         hits = {str(place): (pl.col("event") == event).sum() for place, event in enumerate(self.events)}
-        return _columns(by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **hits))
+        return by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **hits)
 
 
 def _columns(counted: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
