@@ -12,6 +12,7 @@ def main(snakemake):
     from ttf.stats.hazard import cumulative_hazard
     from ttf.stats.hazard_ratios import hazard_ratios
     from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+    from ttf.stats.incidence_at import incidence_at
     from ttf.stats.logrank import logrank
     from ttf.stats.mttf import mean_time_to_failure
     from ttf.stats.strata import CountedLives, since_watched
@@ -20,7 +21,7 @@ def main(snakemake):
 
     params, output = snakemake.params, snakemake.output
     told_apart = (*params.strata, *params.causes, *params.covariates)
-    read = ("entry_s", "duration_s", "event", "gpu_milli", "nodes", *told_apart)
+    read = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *told_apart)
     lives = scan_columns(snakemake.input.lives, read)
     strata = strata_in(lives, params.strata)
     # Failure of any kind first, then each cause a trace tells apart.
@@ -40,6 +41,7 @@ def main(snakemake):
         competing = CountedLives(exclusive, ends)
     incidence = cumulative_incidence(competing, ends, strata, params.max_steps)
     write_csv(incidence, output.cumulative_incidence)
+    write_csv(incidence_at(competing, ends), output.incidence_at)
     write_csv(pl.concat([logrank(of, event, strata) for event, of in counted.items()]), output.logrank)
     summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
     write_csv(pl.concat(summaries), output.survival_summary_delayed_entry)

@@ -4,6 +4,8 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
+    import importlib
+
     import polars as pl
     from ttf.outcomes import SPLIT, observed_times, outcome_table, runtime_quantiles, split_outcomes
     from ttf.tables import stream_parquet, write_csv
@@ -12,10 +14,13 @@ def main(snakemake):
     for name, part in split_outcomes(jobs).items():
         stream_parquet(part, snakemake.output[name])
     times_of = observed_times(jobs)
-    outcomes = outcome_table(jobs, times_of)
+    # A trace of the format table has its words in the registry. The format is one of a closed list.
+    format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")
+    words = snakemake.params.words or getattr(format_, "OUTCOMES", ())
+    outcomes = outcome_table(jobs, times_of, words)
     write_csv(outcomes, snakemake.output.outcomes)
     # Published shares are mostly of the jobs that asked for a GPU.
-    write_csv(outcome_table(jobs.filter(pl.col("gpu_milli") > 0)), snakemake.output.outcomes_gpu)
+    write_csv(outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words), snakemake.output.outcomes_gpu)
     write_csv(runtime_quantiles(times_of), snakemake.output.quantiles)
     counts = dict(outcomes.select("outcome", "jobs").iter_rows())
     return ", ".join(f"{sum(counts.get(word, 0) for word in words):,} {name}" for name, words in SPLIT.items())

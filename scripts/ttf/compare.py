@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ttf.infra import TIME_LIMITS
 from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, gpu_seconds_milli, whole_gpus
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import wilson_interval
 
 # All that is read of jobs.parquet and lives.parquet.
-JOBS_READ = ["outcome", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
+JOBS_READ = ["outcome", "status_raw", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
 LIVES_READ = ["duration_s", "event", "gpu_count", "gpu_milli", "nodes"]
 
 ENDS = ("success", "failure", "cancelled")
@@ -142,9 +143,19 @@ def no_gpu_jobs(jobs: pl.DataFrame) -> str | None:
 
 
 def population(jobs: pl.DataFrame) -> dict[str, int]:
-    """How many jobs a trace has, how many of them asked for a GPU, and of how many the request is blank."""
-    asked = int((jobs["gpu_milli"] > 0).sum())
-    return {"jobs": jobs.height, "gpu_jobs": asked, "blank_request": jobs["gpu_milli"].null_count()}
+    """How many jobs a trace has, how many of them asked for a GPU, and of how many the request is blank.
+
+    timeouts: failures of GPU jobs that a time limit ended.
+    """
+    asked = (pl.col("gpu_milli") > 0).fill_null(False)
+    at_limit = (pl.col("outcome") == "failure") & pl.col("status_raw").is_in(TIME_LIMITS)
+    counted = jobs.select(
+        jobs=pl.len(),
+        gpu_jobs=asked.sum(),
+        blank_request=pl.col("gpu_milli").null_count(),
+        timeouts=(asked & at_limit).sum(),
+    )
+    return counted.row(0, named=True)
 
 
 def trace_labels(traces: Iterable[tuple[str, bool]]) -> dict[str, str]:
@@ -260,7 +271,8 @@ def _outcomes(subject: Subject, jobs: pl.DataFrame, reason: str | None) -> list[
 
 def _untold(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | None:
     """Why the absence of an outcome says nothing, if so."""
-    if (jobs["outcome"] == outcome).any():
+    # That no result is lacking, a trace tells by having them all.
+    if outcome == "unknown" or (jobs["outcome"] == outcome).any():
         return None
     if subject.outcomes is None:
         return f"no GPU job is {outcome}, and the format does not say whether it could tell"

@@ -7,7 +7,8 @@ import polars as pl
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
-OUTCOMES = ("success", "failure", "cancelled", "running", "waiting")
+# unknown: it ended, and with which result is not recorded.
+OUTCOMES = ("success", "failure", "cancelled", "unknown", "running", "waiting")
 
 # Units: seconds, milli-GPU, milli-core, MiB. gpu_milli, cpu_milli and mem_mib are per instance; size multiplies them.
 JOB_COLUMNS = {
@@ -76,9 +77,18 @@ def nodes(raw: Mapping[str, pl.LazyFrame], table: str) -> pl.DataFrame:
 def outcome_of(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
     """The outcome of a raw status column by the format's own words.
 
-    A word that only a person's own schema lets in is neither a success nor a failure as far as we know: cancelled.
+    A word that only a person's own schema lets in says nothing to us of how the job ended: unknown.
     """
-    return pl.col(status).replace_strict(outcomes, default="cancelled", return_dtype=pl.String)
+    return pl.col(status).replace_strict(outcomes, default="unknown", return_dtype=pl.String)
+
+
+def ended_unrecorded(outcome: pl.Expr, end_s: pl.Expr, trace_end_s: pl.Expr) -> pl.Expr:
+    """The outcome; `unknown` where the status says that a job runs of which an end before the trace's end is written.
+
+    Such a status was last written while the job ran: it has ended since, and nobody wrote how. A job that reaches the
+    trace's end may have gone on. Only for formats whose end of a running job is an end, not when it was last seen.
+    """
+    return pl.when((outcome == "running") & (end_s < trace_end_s)).then(pl.lit("unknown")).otherwise(outcome)
 
 
 def observed_s() -> pl.Expr:

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.jobs import Frame, observed_s
 
 # What ends a job; each competes with the others.
-ENDS = ("failure", "success", "cancelled")
+ENDS = ("failure", "success", "cancelled", "unknown")
 
 LIFE_COLUMNS = {
     "trace": pl.String,
@@ -33,9 +33,10 @@ def lives_of_jobs(jobs: Frame) -> Frame:
     """One life per job that no longer waits, in the jobs' order, with the columns LIFE_COLUMNS.
 
     A job that ended without ever having started has a life with blank durations, which no estimator counts.
-    event: the outcome that ended it (failure, success, cancelled); blank for a running job, whose life is censored
-    when it was last seen, or at the trace's end where no time was written. gpu_milli is what the whole job asked for
-    (per instance x size), gpu_count the same in whole GPUs, rounded up (a share of one GPU counts as 1, none as 0).
+    event: the outcome that ended it (failure, success, cancelled, unknown); blank for a running job, whose life is
+    censored when it was last seen, or at the trace's end where no time was written. gpu_milli is what the whole job
+    asked for (per instance x size), gpu_count the same in whole GPUs, rounded up (a share of one GPU counts as 1, none
+    as 0).
     A job that ended at a time nobody wrote down has a blank duration_s, and in duration_max_s the longest it can have
     lasted (start to the trace's end): estimators leave it out, and say how much it could change.
 

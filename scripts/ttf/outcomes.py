@@ -1,9 +1,10 @@
 """Jobs by outcome: how many, how long, how much GPU time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from ttf.infra import TIME_LIMITS
 from ttf.jobs import OUTCOMES, gpu_seconds_milli, observed_s
 from ttf.stats.counts import Counted, Rows, code, counts
 
@@ -11,7 +12,7 @@ from ttf.stats.counts import Counted, Rows, code, counts
 SPLIT = {
     "success": ("success",),
     "failure": ("failure",),
-    "unresolved": ("running", "waiting"),
+    "unresolved": ("unknown", "running", "waiting"),
     "cancelled": ("cancelled",),
 }
 
@@ -25,8 +26,10 @@ OUTCOME_COLUMNS = {
     "runtime_median_s": pl.Float64,
     "runtime_p90_s": pl.Float64,
     "n": pl.Int64,
+    "at_time_limit": pl.Int64,
     "reason": pl.String,
 }
+NO_LIMITS = "no status of the format says that a time limit ended the job"
 
 
 def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
@@ -34,20 +37,29 @@ def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
     return {name: jobs.filter(pl.col("outcome").is_in(outcomes)) for name, outcomes in SPLIT.items()}
 
 
-def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None) -> pl.DataFrame:
+def tells_time_limits(words: Iterable[str]) -> bool:
+    """Whether a format with these status words says which jobs their time limit ended."""
+    return not set(TIME_LIMITS).isdisjoint(words)
+
+
+def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, words: Iterable[str] = ()) -> pl.DataFrame:
     """One row per outcome that occurs (success and failure always), in the order of OUTCOMES.
 
-    times_of: `observed_times` of the jobs, where they are at hand.
+    times_of: `observed_times` of the jobs, where they are at hand. words: the status words of the trace's format;
+    at_time_limit counts the jobs whose status is one of TIME_LIMITS, and is blank where the format has none of them.
     GPU time is in GPU hours. n counts the jobs with a known time, from which the mean, median and 90th percentile
     (linear between ranks) of run time come; for running jobs that is the time observed so far.
     """
-    summed = jobs.lazy().group_by("outcome").agg(jobs=pl.len(), gpu=gpu_seconds_milli().sum())
+    told = tells_time_limits(words)
+    at_limit = pl.col("status_raw").is_in(TIME_LIMITS) if told else pl.lit(None, pl.Boolean)
+    sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": at_limit.sum()}
+    summed = jobs.lazy().group_by("outcome").agg(**sums)
     found = {outcome: rest for outcome, *rest in summed.collect(engine="streaming").iter_rows()}
-    jobs_all, gpu_all = (sum(values) for values in zip((0, 0), *found.values(), strict=True))
+    jobs_all, gpu_all, _ = (sum(values) for values in zip((0, 0, 0), *found.values(), strict=True))
     times_of = times_of or observed_times(jobs)
     rows = []
     for outcome in OUTCOMES:
-        count, gpu = found.get(outcome, (0, 0))
+        count, gpu, limited = found.get(outcome, (0, 0, 0))
         times = times_of[outcome]
         if not count and outcome not in ("success", "failure"):
             continue
@@ -60,6 +72,8 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None) -> 
             reasons.append("no job of this outcome has a known run time")
         if not gpu_all:
             reasons.append("no GPU time was seen")
+        if not told:
+            reasons.append(NO_LIMITS)
         rows.append(
             {
                 "outcome": outcome,
@@ -71,6 +85,7 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None) -> 
                 "runtime_median_s": times.median() if times.size else None,
                 "runtime_p90_s": times.percentile(90) if times.size else None,
                 "n": times.size,
+                "at_time_limit": limited if told else None,
                 "reason": "; ".join(reasons) or None,
             }
         )

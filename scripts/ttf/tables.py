@@ -65,6 +65,7 @@ _WHOLE = {
     *("count", "with_gpu", "n_with_gpu", "gpus_max", "from_day", "to_day", "window_days"),
     *("runtime_n", "runtime_sum_s", "runtime_max_s", "queue_n", "queue_sum_s", "queue_max_s"),
     *("servers_by_use", "left_out", "spread", "started", "wait_s"),
+    "at_time_limit",
 }
 
 

@@ -205,7 +205,7 @@ def test_states(cluster):
         ("COMPLETED", "success"),
         ("NODE_FAIL", "failure"),
         ("TIMEOUT", "failure"),
-        ("PREEMPTED", "running"),
+        ("PREEMPTED", "unknown"),
         ("CANCELLED", "cancelled"),
     ]
 
@@ -213,7 +213,7 @@ def test_states(cluster):
 def test_a_preempted_job_is_censored_where_it_was_stopped(cluster):
     jobs, _, _ = cluster(seren=SEREN)
     life = lives_of_jobs(jobs).filter(pl.col("unit_id") == "5778473")
-    assert life.select("duration_s", "event").row(0) == (200, None)
+    assert life.select("duration_s", "event").row(0) == (200, "unknown")
 
 
 def test_types_of_work_are_kept(cluster):

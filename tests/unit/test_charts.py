@@ -498,7 +498,7 @@ def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
 def test_outcomes_keep_their_colours(all_tables):
     spec = json.dumps(BUILDERS["runtime_distribution"](all_tables["ordinary"], STUDY).spec())
     assert OUTCOME_COLOURS["failure"] in spec
-    assert len(set(OUTCOME_COLOURS.values())) == 5
+    assert len(set(OUTCOME_COLOURS.values())) == 6
 
 
 # ---- the rule ----

@@ -493,7 +493,7 @@ TABLE = {
         "exit_code": "x",
     },
     "times": {"format": "epoch", "zone": "UTC"},
-    "outcomes": {name: [name] for name in ("success", "failure", "cancelled", "running", "waiting")},
+    "outcomes": {name: [name] for name in ("success", "failure", "cancelled", "unknown", "running", "waiting")},
     "unique_ids": True,
     "delimiter": ";",
     "quoted": True,

@@ -24,7 +24,7 @@ from ttf.tables import read_csv, write_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = (
-    *("cumulative_hazard", "cumulative_incidence", "logrank", "cox"),
+    *("cumulative_hazard", "cumulative_incidence", "incidence_at", "logrank", "cox"),
     *("survival_summary_delayed_entry", "mttf_delayed_entry"),
 )
 CHARTS = ("cumulative_incidence", "hazard_ratios")

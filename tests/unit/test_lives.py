@@ -22,6 +22,8 @@ def jobs(**columns):
         ("failure", 20, 30, (30, "failure", None)),
         ("failure", 20, 0, (0, "failure", None)),
         ("cancelled", 20, 30, (30, "cancelled", None)),
+        ("unknown", 20, 30, (30, "unknown", None)),
+        ("unknown", 20, None, (None, "unknown", 80)),
         ("running", 20, 30, (30, None, None)),
         ("running", 20, None, (80, None, None)),
         ("running", 100, None, (0, None, None)),

@@ -81,7 +81,7 @@ def test_outcomes_and_censoring(pods):
     assert jobs.select("outcome", "start_s", "end_s", "queue_s", "runtime_s", "nodes").rows() == [
         ("success", 10, 50, 10, 40, 1),
         ("failure", 10, 60, 10, 50, 1),
-        ("running", 10, 70, 10, 60, 1),
+        ("unknown", 10, 70, 10, 60, 1),
         ("running", 10, None, 10, None, 1),
         *[("waiting", None, None, None, None, None)] * 3,
         ("failure", None, None, None, None, None),
@@ -90,9 +90,25 @@ def test_outcomes_and_censoring(pods):
     assert lives_of_jobs(jobs).select("unit_id", "duration_s", "event", "duration_max_s").rows() == [
         ("p0", 40, "success", None),
         ("p1", 50, "failure", None),
-        ("p2", 60, None, None),
+        ("p2", 60, "unknown", None),
         ("p3", 90, None, None),
         ("p7", None, "failure", None),
+    ]
+
+
+def test_a_running_pod_has_ended_where_it_was_deleted_before_the_traces_end(pods):
+    jobs = pods(
+        "1,1,1,1000,,LS,Running,0,99,10",
+        "1,1,1,1000,,LS,Running,0,100,10",
+        "1,1,1,1000,,LS,Running,0,,10",
+        "1,1,1,1000,,LS,Succeeded,0,100,10",
+    )
+    assert jobs["outcome"].to_list() == ["unknown", "running", "running", "success"]
+    assert lives_of_jobs(jobs).select("duration_s", "event").rows() == [
+        (89, "unknown"),
+        (90, None),
+        (90, None),
+        (90, "success"),
     ]
 
 
@@ -111,7 +127,8 @@ def test_the_real_trace(schemas, tmp_path):
     assert quarantine.is_empty()
     jobs = openb.jobs({"pods": pl.scan_parquet(tmp_path / "pods.parquet")})
     assert dict(jobs["outcome"].value_counts().rows()) == {
-        "running": 5193,
+        "unknown": 5159,
+        "running": 34,
         "failure": 1870,
         "waiting": 897,
         "success": 192,

@@ -2,8 +2,11 @@
 
 import polars as pl
 import pytest
-from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s
-from ttf.outcomes import OUTCOME_COLUMNS, observed_times, outcome_table, runtime_quantiles, split_outcomes
+from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
+from ttf.numbers.jobs import of_outcomes
+from ttf.numbers.metrics import Metrics
+from ttf.outcomes import NO_LIMITS, OUTCOME_COLUMNS, observed_times, outcome_table, runtime_quantiles, split_outcomes
+from ttf.traces import acme, helios, openb, pai2020, philly, sacct
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -22,6 +25,7 @@ DOZEN = jobs(
     ("failure", 0, 100, 0, 1),
     ("failure", 0, None, 1000, 1),  # ended at a time nobody wrote down
     ("cancelled", 0, 3600, 1000, 1),  # 1
+    ("unknown", 0, 360, 1000, 1),  # 0.1
     ("running", 100, None, 1000, 1),  # from its start to the trace's end: 7,200 s, 2
     ("running", 0, 720, 10_000, 1),  # seen until 720 s, 2
     ("waiting", None, None, 8000, 4),
@@ -34,42 +38,43 @@ def test_a_dozen_jobs():
     assert table.schema == pl.Schema(OUTCOME_COLUMNS)
     waits = "has not started, so it has no run time"
     assert table.rows() == [
-        ("success", 4, 4 / 12, 3.0, 3 / 12, 2715.0, 1830.0, 6120.0, 4, None),
-        ("failure", 3, 3 / 12, 4.0, 4 / 12, 950.0, 950.0, 1630.0, 2, None),
-        ("cancelled", 1, 1 / 12, 1.0, 1 / 12, 3600.0, 3600.0, 3600.0, 1, None),
-        ("running", 2, 2 / 12, 4.0, 4 / 12, 3960.0, 3960.0, 6552.0, 2, None),
-        ("waiting", 2, 2 / 12, 0.0, 0.0, None, None, None, 0, waits),
+        ("success", 4, 4 / 13, 3.0, 30 / 121, 2715.0, 1830.0, 6120.0, 4, None, NO_LIMITS),
+        ("failure", 3, 3 / 13, 4.0, 40 / 121, 950.0, 950.0, 1630.0, 2, None, NO_LIMITS),
+        ("cancelled", 1, 1 / 13, 1.0, 10 / 121, 3600.0, 3600.0, 3600.0, 1, None, NO_LIMITS),
+        ("unknown", 1, 1 / 13, 0.1, 1 / 121, 360.0, 360.0, 360.0, 1, None, NO_LIMITS),
+        ("running", 2, 2 / 13, 4.0, 40 / 121, 3960.0, 3960.0, 6552.0, 2, None, NO_LIMITS),
+        ("waiting", 2, 2 / 13, 0.0, 0.0, None, None, None, 0, None, f"{waits}; {NO_LIMITS}"),
     ]
 
 
 def test_one_job():
     assert outcome_table(DOZEN.head(1)).rows() == [
-        ("success", 1, 1.0, 1.0, 1.0, 3600.0, 3600.0, 3600.0, 1, None),
-        ("failure", 0, 0.0, 0.0, 0.0, None, None, None, 0, "no job has this outcome"),
+        ("success", 1, 1.0, 1.0, 1.0, 3600.0, 3600.0, 3600.0, 1, None, NO_LIMITS),
+        ("failure", 0, 0.0, 0.0, 0.0, None, None, None, 0, None, f"no job has this outcome; {NO_LIMITS}"),
     ]
 
 
 def test_no_success():
     table = outcome_table(DOZEN.filter(pl.col("outcome") == "failure"))
     assert table.select("outcome", "jobs", "n", "reason").rows() == [
-        ("success", 0, 0, "no job has this outcome"),
-        ("failure", 3, 2, None),
+        ("success", 0, 0, f"no job has this outcome; {NO_LIMITS}"),
+        ("failure", 3, 2, NO_LIMITS),
     ]
 
 
 def test_all_wait():
     table = outcome_table(DOZEN.filter(pl.col("outcome") == "waiting"))
     assert table.select("outcome", "jobs", "gpu_hours", "gpu_hours_share", "reason").rows() == [
-        ("success", 0, 0.0, None, "no job has this outcome; no GPU time was seen"),
-        ("failure", 0, 0.0, None, "no job has this outcome; no GPU time was seen"),
-        ("waiting", 2, 0.0, None, "has not started, so it has no run time; no GPU time was seen"),
+        ("success", 0, 0.0, None, f"no job has this outcome; no GPU time was seen; {NO_LIMITS}"),
+        ("failure", 0, 0.0, None, f"no job has this outcome; no GPU time was seen; {NO_LIMITS}"),
+        ("waiting", 2, 0.0, None, f"has not started, so it has no run time; no GPU time was seen; {NO_LIMITS}"),
     ]
 
 
 def test_no_end_was_written():
     row = outcome_table(jobs(("failure", 5, None, 1000, 1), ("failure", 6, None, 1000, 1))).row(1, named=True)
     assert (row["jobs"], row["n"], row["runtime_mean_s"]) == (2, 0, None)
-    assert row["reason"] == "no job of this outcome has a known run time; no GPU time was seen"
+    assert row["reason"] == f"no job of this outcome has a known run time; no GPU time was seen; {NO_LIMITS}"
 
 
 def test_no_jobs():
@@ -97,16 +102,79 @@ def test_every_job_is_in_one_part():
     assert {name: part.height for name, part in parts.items()} == {
         "success": 4,
         "failure": 3,
-        "unresolved": 4,
+        "unresolved": 5,
         "cancelled": 1,
     }
     assert sum(part.height for part in parts.values()) == DOZEN.height
     assert {outcome for part in parts.values() for outcome in part["outcome"]} == set(OUTCOMES)
 
 
+FORMATS = {"sacct": sacct, "helios": helios, "acme": acme, "pai2020": pai2020, "openb": openb, "philly": philly}
+
+
+def with_states(*rows):
+    """rows: (outcome, status_raw)."""
+    frame = jobs(*((outcome, 0, 60, 1000, 1) for outcome, _ in rows))
+    return frame.with_columns(status_raw=pl.Series([status for _, status in rows], dtype=pl.String))
+
+
+LIMITED = with_states(
+    ("success", "COMPLETED"),
+    *[("failure", "TIMEOUT")] * 3,
+    ("failure", "DEADLINE"),
+    ("failure", "FAILED"),
+    ("failure", None),
+    ("cancelled", "TIMEOUT"),
+    ("running", "RUNNING"),
+)
+
+
+def test_time_limits_are_told_apart_where_the_format_names_them():
+    whole = outcome_table(LIMITED, words=sacct.OUTCOMES)
+    assert list(whole.columns[-2:]) == ["at_time_limit", "reason"]
+    assert whole.select("outcome", "jobs", "at_time_limit").rows() == [
+        ("success", 1, 0),
+        ("failure", 6, 4),
+        ("cancelled", 1, 1),
+        ("running", 1, 0),
+    ]
+    # None of these jobs did, and the format would have said so.
+    none = outcome_table(LIMITED.head(1), words=["COMPLETED", "TIMEOUT"])
+    assert none["at_time_limit"].to_list() == [0, 0]
+    assert outcome_table(LIMITED, words=["COMPLETED"])["at_time_limit"].to_list() == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [*dict.fromkeys(("sacct", "helios", "acme"), True).items(), ("openb", False)]
+)
+def test_which_formats_tell_time_limits(name, told):
+    assert (outcome_table(LIMITED, words=FORMATS[name].OUTCOMES)["at_time_limit"].count() > 0) == told
+
+
+def test_numbers_of_time_limits():
+    metrics = Metrics()
+    of_outcomes(metrics, outcome_table(LIMITED, words=["TIMEOUT"]))
+    assert metrics["outcomes.timeouts"] == {"value": 4, "unit": "jobs", "source": "tables/outcomes.csv", "n": 6}
+    assert metrics["outcomes.timeout_share"]["value"] == 4 / 6
+    # 2 of the 3 that ended in success or failure otherwise.
+    without = metrics["outcomes.failure_share_without_timeout"]
+    assert (without["value"], without["n"]) == (2 / 3, 3)
+    untold = Metrics()
+    of_outcomes(untold, outcome_table(LIMITED))
+    assert "outcomes.timeout_share" not in untold
+    assert untold["outcomes.failure_share"] == metrics["outcomes.failure_share"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_word_of_ones_own_schema_says_nothing_of_the_result(name):
+    words = pl.DataFrame({"status": ["a word of my own", *FORMATS[name].OUTCOMES]})
+    outcomes = words.select(outcome_of("status", FORMATS[name].OUTCOMES)).to_series().to_list()
+    assert outcomes == ["unknown", *FORMATS[name].OUTCOMES.values()]
+
+
 def test_observed():
     assert DOZEN.select(observed_s()).to_series().to_list() == [
-        *(3600, 7200, 0, 60, 1800, 100, None, 3600, 7200, 720, None, None)
+        *(3600, 7200, 0, 60, 1800, 100, None, 3600, 360, 7200, 720, None, None)
     ]
 
 
@@ -119,7 +187,13 @@ def test_quantiles_are_run_times_that_occur():
         ("success", 4, 0.75, 3600),
         ("success", 4, 1.0, 7200),
     ]
-    assert table["outcome"].unique(maintain_order=True).to_list() == ["success", "failure", "cancelled", "running"]
+    assert table["outcome"].unique(maintain_order=True).to_list() == [
+        "success",
+        "failure",
+        "cancelled",
+        "unknown",
+        "running",
+    ]
     assert table.filter(pl.col("outcome") == "cancelled")["runtime_s"].to_list() == [3600] * 5
 
 

@@ -155,6 +155,37 @@ def test_lives_of_what_has_no_end(derive):
     ]
 
 
+def test_a_running_task_has_ended_where_it_or_all_of_its_instances_have(derive):
+    jobs = derive(
+        [
+            ("own", "Running", "100", "300"),
+            ("all", "Running", "100", ""),
+            ("some", "Running", "100", ""),
+            ("last", "Running", "100", ""),
+            ("won", "Terminated", "100", "300"),
+        ],
+        [
+            *[("own", "110", "290"), ("own", "110", "")],
+            *[("all", "110", "200"), ("all", "110", "250")],
+            *[("some", "110", "200"), ("some", "110", "0")],
+            ("last", "110", str(END)),
+        ],
+    )
+    assert dict(jobs.select("job_id", "outcome").iter_rows()) == {
+        "own": "unknown",
+        "all": "unknown",
+        "some": "running",
+        "last": "running",
+        "won": "success",
+    }
+    lives = lives_of_jobs(jobs).select("unit_id", "duration_s", "event").head(3)
+    assert lives.rows() == [
+        ("own/worker", 180, "unknown"),
+        ("all/worker", 140, "unknown"),
+        ("some/worker", 90, None),
+    ]
+
+
 @pytest.mark.parametrize("table", ["job", "task", "instance"])
 @pytest.mark.parametrize("column", ["start", "end"])
 def test_the_trace_ends_with_the_last_time_in_any_table(derive, table, column):

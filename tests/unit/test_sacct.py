@@ -253,7 +253,7 @@ def test_an_id_that_was_given_out_again(told):
         ("5@3", 2, "success"),
         ("6", 1, "failure"),
         ("6@2", 1, "success"),
-        ("7", 1, "running"),
+        ("7", 1, "unknown"),  # not the same job: nothing came of it again
         ("7@2", 1, "success"),
     ]
     assert attempts["job_id"].to_list() == ["5", "5@2", "5@3", "5@3", "6", "6@2", "7", "7@2"]

@@ -157,7 +157,7 @@ def test_outcomes_and_censoring(derived):
         ("failure", 10, 60, 10, 50, 1),
         ("cancelled", 10, 70, 10, 60, 1),
         ("running", 10, None, 10, None, 1),
-        ("running", 10, 30, 10, 20, 1),
+        ("unknown", 10, 30, 10, 20, 1),
         *[("waiting", None, None, None, None, None)] * 2,
         ("cancelled", None, None, None, None, None),
         ("failure", 10, None, 10, None, 1),
@@ -180,6 +180,12 @@ def test_a_run_time_in_place_of_an_end(derived, unit, seconds):
     assert account == (3, 2, 1)
     assert jobs.select("start_s", "end_s", "runtime_s").rows() == [(10, 10 + run, run), (10, None, None)]
     assert jobs["trace_end_s"].to_list() == [10 + run] * 2
+
+
+def test_the_run_time_of_a_running_job_is_no_end(derived):
+    rows = ["a,RUNNING,0,5,7", "b,COMPLETED,0,5,90"]
+    jobs, _, _ = derived(entry(mapping={"runtime": "run"}, drop=["end"]), lines(*rows, header="id,state,sub,beg,run"))
+    assert jobs.select("outcome", "runtime_s").rows() == [("running", 7), ("success", 90)]
 
 
 def test_a_run_time_without_a_start_is_none(derived):

@@ -118,7 +118,7 @@ rule derive_placements:
 
 
 rule split_outcomes:
-    """Every job into one of success, failure, unresolved (running or waiting) and cancelled; totals by outcome."""
+    """Every job into one of success, failure, cancelled and unresolved (all others); totals by outcome."""
     input:
         jobs="results/{trace}/jobs.parquet",
     output:
@@ -141,7 +141,9 @@ rule split_outcomes:
     resources:
         **asks_for("split_outcomes"),
     params:
-        *code_of("split_outcomes"),
+        *code_of("split_outcomes", by_trace=format_module_of),
+        format=lookup("registry/{trace}/format", within=config),
+        words=lambda wildcards: sum(REGISTRY[wildcards.trace].get("outcomes", {}).values(), []),
     script:
         "../../scripts/split_outcomes.py"
 

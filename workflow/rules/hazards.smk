@@ -12,6 +12,7 @@ rule estimate_hazards:
             tables=[
                 "cumulative_hazard",
                 "cumulative_incidence",
+                "incidence_at",
                 "logrank",
                 "cox",
                 "survival_summary_delayed_entry",

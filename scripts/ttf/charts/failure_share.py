@@ -51,6 +51,9 @@ def failure_share(shares: pl.DataFrame, outcomes: pl.DataFrame, study: Study) ->
         f"for the number of values); n = {count(failures + successes, study.unit)}, {count(failures, 'failure')}. "
         "Values in their order."
     )
+    limited = outcomes.filter(pl.col("outcome") == "failure")["at_time_limit"].sum()
+    if limited:
+        caption += f" {limited:,} of the failures ended at their time limit."
     if cut:
         caption += (
             f" Of {listed([FEATURE_NAMES[name] for name in cut])} only the {MOST_VALUES} values with the most "

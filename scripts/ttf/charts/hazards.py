@@ -48,7 +48,12 @@ _ROUND_TIMES = {
     HOUR_S: "1 hour",
     MINUTE_S: "1 minute",
 }
-_HAVE = {"failure": "failed", "success": "succeeded", "cancelled": "been cancelled"}
+_HAVE = {
+    "failure": "failed",
+    "success": "succeeded",
+    "cancelled": "been cancelled",
+    "unknown": "ended with no result recorded",
+}
 
 
 def incidence_chart(incidence: pl.DataFrame, study: Study) -> Figure:

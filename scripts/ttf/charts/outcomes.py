@@ -17,7 +17,13 @@ from ttf.charts.figure import (
 from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 
-_DID = {"success": "succeeded", "cancelled": "were cancelled", "running": "are running", "waiting": "are waiting"}
+_DID = {
+    "success": "succeeded",
+    "cancelled": "were cancelled",
+    "unknown": "ended with no result recorded",
+    "running": "are running",
+    "waiting": "are waiting",
+}
 _COLOURS = alt.Scale(domain=list(OUTCOME_COLOURS), range=list(OUTCOME_COLOURS.values()))
 
 
@@ -73,6 +79,8 @@ def outcome_shares(outcomes: pl.DataFrame, study: Study) -> Figure:
             f", {gpu_hours(outcomes['gpu_hours'].sum(), 4)}. GPU time is GPUs asked for times the time a "
             f"{study.unit} was seen to run (a running {study.unit}: so far)."
         )
+        if "unknown" in by_outcome:
+            caption += " Unknown: ended, result not recorded."
         started = outcomes.filter(pl.col("outcome") != "waiting")
         if unseen := started["jobs"].sum() - started["n"].sum():
             verb = "adds" if unseen == 1 else "add"
@@ -160,6 +168,8 @@ def runtime_distribution(quantiles: pl.DataFrame, outcomes: pl.DataFrame, study:
     )
     if "running" in present:
         caption += f" A running {study.unit} counts with the time observed so far."
+    if "unknown" in present:
+        caption += " Unknown: ended, result not recorded."
     title = _medians_title(dict(outcomes.select("outcome", "runtime_median_s").iter_rows()), study)
     return figure(
         (lines + points).properties(width=590, height=300),

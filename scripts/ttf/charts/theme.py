@@ -11,6 +11,7 @@ OUTCOME_COLOURS = {
     "success": "#009E73",
     "failure": "#D55E00",
     "cancelled": "#CC79A7",
+    "unknown": "#E69F00",
     "running": "#56B4E9",
     "waiting": "#999999",
 }

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf.infra import TIME_LIMITS
 from ttf.jobs import OUTCOMES, observed_s
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics
 from ttf.stats.counts import Counted, Rows, counts
@@ -18,7 +19,7 @@ def of_rows(metrics: Metrics, account: pl.DataFrame) -> None:
 
 def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
     """Jobs, users, nodes, GPUs, and the time from the first submission to the trace's end."""
-    running = pl.when(pl.col("outcome") == "running").then(observed_s())
+    of_outcome = {name: pl.when(pl.col("outcome") == name).then(observed_s()) for name in ("running", "unknown")}
     sums = {
         "jobs": pl.len(),
         "first": pl.col("submit_s").min(),
@@ -26,7 +27,10 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
         "gpu_jobs": (pl.col("gpu_milli") > 0).sum(),
         "seen": observed_s().count(),
         "seen_s": observed_s().sum(),
-        "running_s": running.sum(),
+        "timeouts": (
+            (pl.col("outcome") == "failure") & pl.col("status_raw").is_in(TIME_LIMITS) & observed_s().is_not_null()
+        ).sum(),
+        **{f"{name}_s": seconds.sum() for name, seconds in of_outcome.items()},
     }
     if "runtime_from" in jobs.collect_schema():
         sums |= {"fallback": (pl.col("runtime_from") == "task").sum(), "negative": pl.col("negative_queue").sum()}
@@ -43,8 +47,11 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
     if "fallback" in found:
         metrics.put("data.runtime_from_task", found["fallback"], "jobs", "jobs.parquet", n)
         metrics.put("data.negative_queue", found["negative"], "jobs", "jobs.parquet", n)
+    # Failures by a time limit among those of known duration, which survival and the mean time to failure count.
+    metrics.put("survival.timeouts", found["timeouts"], "failures", "jobs.parquet", found["seen"])
     if total := found["seen_s"]:
-        metrics.put("data.running_time_share", found["running_s"] / total, "share", "jobs.parquet", found["seen"])
+        for name in of_outcome:
+            metrics.put(f"data.{name}_time_share", found[f"{name}_s"] / total, "share", "jobs.parquet", found["seen"])
     queue = Counted.of(counts(jobs, queue_s=pl.col("queue_s")), "queue_s")
     if queue.size:
         metrics.put("queue.median", queue.median(), "s", "jobs.parquet", queue.size)
@@ -61,12 +68,17 @@ def of_agreement(metrics: Metrics, agreement: pl.DataFrame) -> None:
 
 
 def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
-    """Jobs, shares and run times by outcome; the share of failures among the jobs that ended, with its interval."""
+    """Jobs, shares and run times by outcome; the share of failures among the jobs that ended, with its interval.
+
+    timeouts: failures that a time limit ended; timeout_share: of the failures. failure_share_without_timeout: the other
+    failures among the jobs that ended otherwise, (failures - timeouts) / (ended - timeouts).
+    """
     source = "tables/outcomes.csv"
-    jobs = dict.fromkeys(OUTCOMES, 0)
+    jobs, at_limit = dict.fromkeys(OUTCOMES, 0), None
     for row in outcomes.iter_rows(named=True):
         outcome = row["outcome"]
         jobs[outcome] = row["jobs"]
+        at_limit = row["at_time_limit"] if outcome == "failure" else at_limit
         metrics.put(f"outcomes.{outcome}.jobs", row["jobs"], "jobs", source)
         metrics.put(f"outcomes.{outcome}.jobs_share", row["jobs_share"], "share", source, outcomes["jobs"].sum())
         metrics.put(f"outcomes.{outcome}.gpu_hours", row["gpu_hours"], "GPU hours", source, row["n"])
@@ -81,6 +93,13 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
         metrics.put("outcomes.failure_share", jobs["failure"] / ended, "share", source, ended)
         metrics.put("outcomes.failure_share_low", float(low[0]), "share", source, ended)
         metrics.put("outcomes.failure_share_high", float(high[0]), "share", source, ended)
+    metrics.put("outcomes.timeouts", at_limit, "jobs", source, jobs["failure"])
+    if at_limit:
+        metrics.put("outcomes.timeout_share", at_limit / jobs["failure"], "share", source, jobs["failure"])
+        # Time limits leave the failures and the jobs that ended alike.
+        rest = ended - at_limit
+        without = (jobs["failure"] - at_limit) / rest if rest else None
+        metrics.put("outcomes.failure_share_without_timeout", without, "share", source, rest)
 
 
 def of_median_run_times(metrics: Metrics, jobs: Rows) -> None:

@@ -65,8 +65,8 @@ def _head(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
         lines += [
             "To adopt what you keep, copy this file out of results/ and name it in your configuration:",
             f"  registry: {{{trace}: {{schema: path/to/the/copy.yaml}}}}",
-            "A word allowed for a job's status that the format does not know counts as cancelled: neither as a success",
-            "nor as a failure.",
+            "A word allowed for a job's status that the format does not know gives the outcome unknown: neither a",
+            "success nor a failure.",
         ]
     return "".join(f"{COMMENT}{line}\n" for line in lines)
 

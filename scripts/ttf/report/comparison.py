@@ -42,6 +42,7 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
         table=table_of,
         has_chart=lambda name: not figures[name]["empty"],
         has_table=lambda name: name in html,
+        at_limit=_at_limit(about, labels, metrics),
         blanks={name: _blanks(table, labels) for name, table in tables.items()},
         label_of=lambda trace: words.label(labels[trace]),
         synthetic=[labels[trace] for trace, entry in about.items() if entry["synthetic"]],
@@ -178,6 +179,18 @@ def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
         if reason.startswith(compare.OF_THE_WHOLE):
             traces.setdefault(reason, []).append(labels[trace])
     return words.markdown("; ".join(f"{', '.join(names)}: {reason}" for reason, names in traces.items()))
+
+
+def _at_limit(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> str:
+    """In which traces how many failures of GPU jobs came at a time limit, as literal Markdown; empty where none did."""
+    counted = {trace: (metrics.value(f"of.{trace}.timeouts", 0), f"of.{trace}.failures") for trace in about}
+    return words.markdown(
+        "; ".join(
+            f"{labels[trace]}: {words.count(number)} of {words.count(metrics[failures])}"
+            for trace, (number, failures) in counted.items()
+            if number
+        )
+    )
 
 
 def _called(about: Mapping[str, Mapping], gives: str) -> str:

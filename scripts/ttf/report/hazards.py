@@ -21,6 +21,7 @@ def hazards(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     """The HTML tables of the analysis `hazards` by name; one with nothing in it is left out."""
     made = {
         "incidence": _incidence(trace),
+        "incidence-bounds": _bounds(trace),
         "logrank": _logrank(trace),
         "pairs": _pairs(trace),
         "cox": _cox(trace),
@@ -50,6 +51,20 @@ def _incidence(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | Non
         frame = frame.join(until.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
         columns[name] = (heading, str)
     return frame if len(columns) > 2 else frame.head(0), columns, None
+
+
+def _bounds(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
+    """Between what the incidence of an end lies whose time is not always written."""
+    table = trace.table("incidence_at").filter((pl.col("without_end") > 0) & pl.col("incidence").is_not_null())
+    columns: dict[str, Column] = {
+        "time_s": ("By", words.duration),
+        "n": ("n", words.count),
+        "without_end": ("without end", words.count),
+        "incidence_low": ("At least", words.share),
+        "incidence_high": ("at most", words.share),
+        "incidence": Interval("Without them", words.share, "ci_low", "ci_high"),
+    }
+    return table, columns, "event"
 
 
 def _share_with_interval(row: dict) -> str:

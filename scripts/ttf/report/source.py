@@ -298,6 +298,8 @@ def _raw_value(kind: str, value: float | None) -> str | None:
 
 def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     """The tables that only a trace of jobs has."""
+    limited = trace.table("outcomes")["at_time_limit"].sum() > 0
+    at_limit = {"at_time_limit": ("At time limit", words.count)} if limited else {}
     tables = {
         "outcomes": html_table(
             trace.table("outcomes"),
@@ -311,6 +313,7 @@ def _tables_of_jobs(trace: Trace, identifier: Callable[[str], str]) -> dict[str,
                 "runtime_mean_s": Mean("Mean run time", words.duration, "n"),
                 "runtime_median_s": ("Median", words.duration),
                 "runtime_p90_s": ("90th percentile", words.duration),
+                **at_limit,
             },
             identifier("outcomes"),
         ),

@@ -12,7 +12,7 @@ from ttf.stats.queueing import ALL, bucket_of
 from ttf.stats.shares import wilson_interval
 
 # Outcomes of jobs that have ended.
-ENDED = ("success", "failure", "cancelled")
+ENDED = ("success", "failure", "cancelled", "unknown")
 # Failed attempts of one job or user.
 AT_LEAST = (1, 2, 5, 10)
 RECORDED, PROXY = "recorded", "proxy"
@@ -110,11 +110,11 @@ def basis_of(tries: pl.DataFrame) -> str:
 def retries(jobs: pl.DataFrame) -> pl.DataFrame:
     """Retries and unsuccessful jobs by GPUs of the job, with RETRY_SCHEMA.
 
-    n: jobs that ended (in success, failure or cancellation) after at least one attempt. retries: attempts less the
+    n: jobs that ended (ENDED) after at least one attempt. retries: attempts less the
     first; their mean with its interval by the normal approximation (blank for one job), never below 0. retried_share:
-    jobs with a retry. unsuccessful_share: failures of n (cancelled jobs stand in the denominator, as in ATC'19's
-    table 6), with Wilson's interval. group_by: all; gpus (GPU_BUCKETS); gpu_count (each power of two from 1 on). A job
-    without a GPU is under `all` only.
+    jobs with a retry. unsuccessful_share: failures of n (cancelled and unknown ones stand in the denominator, as in
+    ATC'19's table 6), with Wilson's interval. group_by: all; gpus (GPU_BUCKETS); gpu_count (each power of two from 1
+    on). A job without a GPU is under `all` only.
     """
     gpus = whole_gpus()
     # A power of two has no bit in common with the number before it.

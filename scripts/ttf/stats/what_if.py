@@ -115,11 +115,12 @@ def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
             stopped=pl.col("stops").any(),
             again=pl.col("later").any(),
             succeeded=(pl.col("later") & (pl.col("outcome") == "success").fill_null(False)).any(),
-            goes_on=(pl.col("outcome") == "running").fill_null(False).any(),
+            # Neither known to be in vain: it runs, or how it ended is not recorded.
+            is_open=pl.col("outcome").is_in(["running", "unknown"]).fill_null(False).any(),
             gpu=pl.col("gpu").filter("later").sum(),
         )
     )
-    in_vain = pl.col("again") & ~pl.col("succeeded") & ~pl.col("goes_on")
+    in_vain = pl.col("again") & ~pl.col("succeeded") & ~pl.col("is_open")
     sums = of_jobs.select(
         n=pl.col("stopped").sum(),
         affected=in_vain.sum(),

@@ -7,12 +7,12 @@ table of its own. No attempts, placement, quota owners or reasons of failures we
 import polars as pl
 
 from ttf.errors import StudyError
-from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
 
 # No table names a node.
 NODE_TABLE = None
 # TIMEOUT and NODE_FAIL count as failed, as in the paper; status_raw keeps them apart. A preempted job was ended neither
-# by itself nor by a person, and goes on in a record of its own: it is right-censored at that moment.
+# by itself nor by a person, and goes on in a record of its own, which cannot be told: one with an end is `unknown`.
 OUTCOMES = {
     "COMPLETED": "success",
     "CANCELLED": "cancelled",
@@ -60,7 +60,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             end_s="end_s",
             queue_s="queue_s",
             runtime_s="runtime_s",
-            outcome=outcome_of("state", OUTCOMES),
+            outcome=ended_unrecorded(outcome_of("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="state",
             gpu_milli="gpu_milli",
             cpu_milli="cpu_milli",

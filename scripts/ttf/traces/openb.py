@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
 
 NODE_TABLE = "nodes"
 OUTCOMES = {"Succeeded": "success", "Failed": "failure", "Running": "running", "Pending": "waiting"}
@@ -11,8 +11,9 @@ OUTCOMES = {"Succeeded": "success", "Failed": "failure", "Running": "running", "
 def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
     """One row per pod, in file order, with the columns of the common job record and `qos`, `num_gpu`.
 
-    Run time is deletion - scheduled. A Running pod did not fail before it was deleted: its run time is what was seen
-    of it, and it is right-censored there. A Pending pod never started. gpu_milli is the share of the one GPU where
+    Run time is deletion - scheduled. A pod last seen Running had not failed when it was deleted, and how it ended is
+    not recorded: its outcome is unknown; one that was not deleted before the trace's end is running. A Pending pod
+    never started. gpu_milli is the share of the one GPU where
     num_gpu is 1, and 1000 for each GPU of a pod with several. gpu_type is the set of types the pod accepts, as written.
     """
     # A Pending pod has not started, whatever time it carries.
@@ -32,7 +33,7 @@ def jobs(raw: dict[str, pl.LazyFrame]) -> pl.DataFrame:
             end_s=pl.when(started).then("end_s"),
             queue_s=pl.col("start_s") - pl.col("submit_s"),
             runtime_s=pl.col("end_s") - pl.col("start_s"),
-            outcome="outcome",
+            outcome=ended_unrecorded(pl.col("outcome"), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="pod_phase",
             gpu_type="gpu_type",
             gpu_milli=pl.when(pl.col("num_gpu") == 1).then("gpu_milli").otherwise(pl.col("num_gpu") * 1000),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
 from ttf.partitions import Partitions, Results, beside, check_keys, one_by_one
 from ttf.placements import as_placements
 
@@ -27,6 +27,9 @@ def jobs(raw: dict[str, pl.LazyFrame], of_tasks: Results) -> pl.LazyFrame:
     times; negative_queue: an instance started before its task (the queueing delay is blank then); recurrence_group,
     workload: from the group tags; gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
 
+    A Running task that has an end before the trace's, be it its own or that of every one of its instances, has ended,
+    with an unknown result. Where some of them have none it runs, and its end is when the others were last seen.
+
     of_tasks: the results of `task_totals`. size is the number of instance rows, or inst_num for a task that has none.
     """
     end_s = _trace_end(raw)
@@ -36,9 +39,10 @@ def jobs(raw: dict[str, pl.LazyFrame], of_tasks: Results) -> pl.LazyFrame:
 def task_totals(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
     """Per task what the other tables say of it, partition by partition, for `jobs`.
 
-    Columns: row, its place in the task table; user; of its instances their number (instances), the earliest start and
-    latest end (instance_start_s, instance_end_s) and on how many machines they were seen (nodes, blank for none); the
-    mean use by its sensor rows and its job's tags, where the trace has these tables.
+    Columns: row, its place in the task table; user; of its instances their number (instances), how many of them have an
+    end (instances_ended), the earliest start and latest end (instance_start_s, instance_end_s) and on how many machines
+    they were seen (nodes, blank for none); the mean use by its sensor rows and its job's tags, where the trace has
+    these tables.
     Raises SharedKeyError where two tasks of a partition have the same key.
     """
     split, key = partitions.split, partitions.key(*TASK)
@@ -130,6 +134,7 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
     started = pl.col("status") != "Waiting"
     by_instances = started & (pl.col("instance_end_s") >= pl.col("instance_start_s")).fill_null(False)
     by_task = started & (pl.col("task_end_s") >= pl.col("task_start_s")).fill_null(False)
+    has_ended = by_task | (pl.col("instances_ended") == pl.col("instances"))
     queue_s = pl.when(started).then(pl.col("instance_start_s") - pl.col("task_start_s"))
     times = tasks.with_columns(
         start_s=pl.when(by_instances)
@@ -153,7 +158,9 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
             end_s="end_s",
             queue_s=pl.when(pl.col("queue_s") >= 0).then("queue_s"),
             runtime_s=pl.col("end_s") - pl.col("start_s"),
-            outcome=outcome_of("status", OUTCOMES),
+            outcome=ended_unrecorded(
+                outcome_of("status", OUTCOMES), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
+            ),
             status_raw="status",
             gpu_type="gpu_type",
             gpu_milli="gpu_milli",
@@ -187,12 +194,16 @@ def _users(raw: dict[str, pl.LazyFrame], partitions: Partitions) -> pl.LazyFrame
 
 
 def _instances(instance: pl.LazyFrame) -> pl.LazyFrame:
-    """Per task: its instance rows, earliest start, latest end, and the machines it was seen on (0 seen: blank)."""
+    """Per task: its instance rows, those with an end, earliest start, latest end, and the machines it was seen on.
+
+    0 machines seen: blank.
+    """
     machines = pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)
     return (
         instance.group_by("key")
         .agg(
             instances=pl.len().cast(pl.Int64),
+            instances_ended=pl.col("end_s").count().cast(pl.Int64),
             instance_start_s=pl.col("start_s").min(),
             instance_end_s=pl.col("end_s").max(),
             machines=machines,

@@ -71,7 +71,8 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
     start - the first submission, runtime_s the sum of the runs without suspended time, attempts the number of runs
     that started. gpu_milli, cpu_milli and mem_mib are what the whole job asked for (size is 1); where the dump does
     not say, what it got. A job between two runs (its last record is PREEMPTED, or PENDING after REQUEUED) is running,
-    and censored at its last end; one that never started has no start, end or run time.
+    and censored at its last end; where no other record came within LONGEST_REQUEUE_S, it has ended, with an unknown
+    result. One that never started has no start, end or run time.
 
     Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
     derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
@@ -112,6 +113,10 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
     )
     has_run = pl.col("start_s").is_not_null()
     outcome = outcome_of("state", OUTCOMES)
+    # A record after so long would be another job's, of the same id.
+    comes_no_more = pl.col("state").is_in(CONTINUED) & (
+        pl.col("end_s") < pl.lit(last_seen, dtype=pl.Int64) - LONGEST_REQUEUE_S
+    )
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
@@ -124,9 +129,13 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: Mapping = MappingProxyType({})) ->
             queue_s=pl.when(queue_s >= 0).then(queue_s),
             runtime_s="runtime_s",
             # Waiting for the next run is no waiting to start, and a run without a start is none.
-            outcome=pl.when(outcome.is_in(["running", "waiting"]))
-            .then(pl.when(has_run).then(pl.lit("running")).otherwise(pl.lit("waiting")))
-            .otherwise(outcome),
+            outcome=pl.when(~outcome.is_in(["running", "waiting"]))
+            .then(outcome)
+            .when(~has_run)
+            .then(pl.lit("waiting"))
+            .when(comes_no_more)
+            .then(pl.lit("unknown"))
+            .otherwise(pl.lit("running")),
             status_raw="state",
             gpu_type=pl.coalesce("gpu_type_allocated", "gpu_type_requested"),
             gpu_milli=pl.coalesce(

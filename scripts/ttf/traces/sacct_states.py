@@ -3,7 +3,7 @@
 import polars as pl
 
 # Slurm's words (man page of sacct, and the job state flags of newer versions) -> the job's outcome, if its last record
-# says so. PREEMPTED, REQUEUED and RESIZING end a record, not the job: with nothing after, it goes on.
+# says so. PREEMPTED, REQUEUED and RESIZING end a record, not the job: with nothing after, it goes on, for a day.
 OUTCOMES = {
     "COMPLETED": "success",
     "FAILED": "failure",

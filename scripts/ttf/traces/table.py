@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
-from ttf.jobs import JOB_COLUMNS, conform
+from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
@@ -108,9 +108,11 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: dict) -> pl.DataFrame:
     """One row per row of the table, in file order, with the columns of the common job record.
 
     Run time is end - start, or what the mapped `runtime` says; the end is then start + run time. A job without a start
-    has not started, and a waiting one neither, whatever other times they carry. Requests are per instance, and a job
-    whose size is not mapped is one instance. Where ids are not unique, rows that share one are told apart by `task`:
-    their number in file order, after the mapped task if there is one. trace_end_s is the last moment any row names.
+    has not started, and a waiting one neither, whatever other times they carry. A running job that has an end before
+    the trace's end has ended, with an unknown result; but not by a run time, which is what has been seen of it so far.
+    Requests are per instance, and a job whose size is not mapped is one instance. Where ids are not unique, rows that
+    share one are told apart by `task`: their number in file order, after the mapped task if there is one. trace_end_s
+    is the last moment any row names.
     Extras, where they are mapped: reason, exit_code.
     """
     mapping = entry["mapping"]
@@ -147,7 +149,9 @@ def jobs(raw: dict[str, pl.LazyFrame], entry: dict) -> pl.DataFrame:
             end_s=pl.when(started).then("end_s"),
             queue_s=pl.col("start_s") - pl.col("submit_s"),
             runtime_s=pl.col("end_s") - pl.col("start_s"),
-            outcome="outcome",
+            outcome="outcome"
+            if "runtime" in mapping
+            else ended_unrecorded(pl.col("outcome"), pl.when(started).then("end_s"), pl.col("trace_end_s")),
             status_raw="status",
             gpu_type="gpu_type",
             gpu_milli="gpu_milli",
