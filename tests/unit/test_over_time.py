@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,7 +16,9 @@ from ttf.charts.figure import Study
 from ttf.charts.over_time import over_time_chart
 from ttf.infra import EVENT
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.sizes import of_over_time
+from ttf.numbers.sizes import of_over_time, of_sizes
+from ttf.report.source import Numbers, environment
+from ttf.stats import sizes
 from ttf.stats.over_time import (
     MOST_WINDOWS,
     OVER_TIME_SCHEMA,
@@ -233,3 +237,33 @@ def test_domains_come_from_the_reasons_and_not_where_two_are_told():
     )
     told = with_domains(lives((NOON, 60, 8, "x"), (NOON, 60, 8, "x"), (NOON, 60, 8, "x")), reasons)
     assert told.collect().sort("unit_id")["cause"].to_list() == ["user", None, None]
+
+
+@pytest.mark.parametrize(("late", "basis"), [(32, "proxy"), (0, "proxy"), (0, "state")])
+def test_a_low_rate_at_the_beginning_is_laid_to_left_truncation_only_where_it_is_one(late, basis):
+    runs = lives(*((NOON + i * DAY, 2 * DAY, 16, "x" if i % 3 else None) for i in range(40)), basis=basis)
+    runs = runs.with_columns(gpu_milli=1000 * pl.col("gpu_count"))
+    sums = sizes.sums_by_nodes(runs.lazy(), 8)
+    rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128)
+    metrics = Metrics()
+    of_sizes(metrics, sizes.mttf_by_gpus(sums, rate, 8), rate, sizes.size_law(sums, basis))
+    of_over_time(metrics, failure_rate_over_time(runs, basis, 8))
+    metrics.put("delayed_entry.late", late, "lives", "x")
+    metrics.put("delayed_entry.n", 40, "lives", "x")
+    text = (
+        environment(Path(__file__).parents[2] / "report")
+        .get_template("sections/sizes.qmd")
+        .render(
+            id="t1",
+            unit="job",
+            trace=SimpleNamespace(has_jobs=True),
+            m=Numbers(metrics),
+            chart=lambda name: "",
+            table=lambda name, caption: "",
+            has_chart=lambda name: False,
+            has_table=lambda name: False,
+        )
+    )
+    assert "something new is recorded" not in text
+    assert ("Left truncation: 32 of 40 jobs had started before the first end" in text) == (late > 0)
+    assert ("A jump may also lie in what is recorded" in text) == (basis == "state")
