@@ -11,6 +11,7 @@ import pytest
 from study.config import load_yaml, resolve
 from ttf.ingest import ingest
 from ttf.lives import lives_of_jobs
+from ttf.outcomes import outcome_table
 from ttf.raw_tables import table_schemas
 from ttf.traces import table
 
@@ -58,11 +59,13 @@ def whole(text):
     return int(number)
 
 
-def test_outcomes(jobs, rows):
+def test_outcomes(entry, jobs, rows):
     states = Counter(row["state"] for row in rows)
     assert states == {"COMPLETED": 985, "TIMEOUT": 15}
     assert dict(jobs["outcome"].value_counts().rows()) == {"success": 985, "failure": 15}
     assert jobs["status_raw"].to_list() == [row["state"] for row in rows]
+    told = outcome_table(jobs, words=[word for words in entry["outcomes"].values() for word in words])
+    assert told.select("outcome", "jobs", "at_time_limit").rows() == [("success", 985, 0), ("failure", 15, 15)]
 
 
 def test_run_times_are_those_of_the_file(jobs, rows):

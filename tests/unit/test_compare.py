@@ -104,7 +104,7 @@ def test_outcomes_of_gpu_jobs(by_hand):
     assert failure["gpu_hours"] == 65_000 / 3_600_000
     assert failure["gpu_hours_share"] == 65_000 / 965_000
     assert row_of(table, outcome="cancelled")["jobs_share"] == 0
-    assert table["reason"].null_count() == 5
+    assert table["reason"].null_count() == 6
 
 
 def test_run_times_by_nearest_rank(by_hand):

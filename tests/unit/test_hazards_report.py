@@ -179,6 +179,33 @@ def test_what_would_be_without_other_ends_supposes_that_they_are_independent(tmp
     assert supposed not in section(*alone, "survival")[0], "nobody ended otherwise"
 
 
+def test_bounds_come_first_where_many_ends_are_not_written(tmp_path):
+    lost = lives_of(ends=("failure", "success", None), late=0).with_row_index()
+    gone = (pl.col("event") == "failure") & (pl.col("index") % 2 == 0)
+    lost = lost.with_columns(
+        duration_s=pl.when(~gone.fill_null(False)).then("duration_s"), duration_max_s=pl.when(gone).then(10**6)
+    )
+    trace, metrics = run(tmp_path / "t", lost)
+    text, made = section(trace, metrics)
+    row = trace.table("incidence_at").row(
+        by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
+    )
+    assert row["incidence_low"] < row["incidence"] < row["incidence_high"]
+    low, high = (f"{100 * row[name]:.1f} %" for name in ("incidence_low", "incidence_high"))
+    first = (
+        text.replace("\u00a0", " ")
+        .replace("\u202f", " ")
+        .index(f"By the end of a day between **{low} and {high}** have failed")
+    )
+    assert first < text.index("have failed; had nothing else")
+    assert f"{row['without_end']} failures ended at a time nobody" in text.replace("\u00a0", " ")
+    assert "[incidence-bounds]" in text and "incidence-bounds" in made
+    # Few without an end: nothing is said of them but in the table.
+    few = lost.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
+    text, made = section(*run(tmp_path / "few", few))
+    assert "between **" not in text and "incidence-bounds" in made
+
+
 def test_causes_compete_as_what_excludes_what(tmp_path):
     lives = lives_of(ends=("failure", "failure", None), late=0).with_row_index()
     lives = lives.with_columns(

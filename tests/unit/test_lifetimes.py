@@ -166,7 +166,7 @@ def test_events_that_no_life_outlasts_have_no_shape(rows: list) -> None:
     [
         [(5, "failure"), (5, "failure"), (10, "success"), (20, "success")],
         [(5, "failure"), (5, "failure"), (9, "success")],
-        [(3, "success"), (5, "failure"), (500, "success")],
+        [(3, "success"), (5, "failure"), (50, "success")],
     ],
 )
 def test_events_at_one_time_have_a_shape_where_lives_outlast_them(rows: list) -> None:

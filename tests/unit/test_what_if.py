@@ -94,10 +94,11 @@ def test_no_retries_by_hand() -> None:
         *[(3, 1, HOUR, "failure", not_so), (3, 1, HOUR, "cancelled")],
         *[(4, 1, HOUR, "failure", certain), (4, 1, HOUR, "running")],  # still open
         *[(5, 1, HOUR, "cancelled"), (5, 1, HOUR, "success")],
+        *[(6, 1, HOUR, "failure", not_so), (6, 1, HOUR, "unknown")],  # nobody wrote whether in vain
     )
     table = what_if(of_runs, [])
     row = row_of(table, NO_RETRY)
-    assert (row["n"], row["affected"], row["given_up"]) == (5, 2, 1)
+    assert (row["n"], row["affected"], row["given_up"]) == (6, 2, 1)
     assert (row["saved_gpu_hours"], row["cost_gpu_hours"], row["given_up_gpu_hours"]) == (5, 0, 2)
     row = row_of(table, NO_CERTAIN_RETRY)
     assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (2, 1, 0, 4)
