@@ -28,6 +28,7 @@ def main(snakemake):
         of_jobs.of_failure_share(metrics, tables["failure_share"])
         of_jobs.of_run_times(metrics, tables["runtime_by_group"])
         of_jobs.of_correlations(metrics, tables["correlations"])
+        of_lives.of_steps(metrics, pl.scan_parquet(snakemake.input.curves), jobs)
     else:
         of_lives.of_lives(metrics, pl.read_parquet(snakemake.input.lives))
     of_lives.of_survival(metrics, tables["summary"], tables["survival"])

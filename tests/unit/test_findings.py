@@ -71,6 +71,7 @@ def numbers_of(frame):
     mttf = mean_time_to_failure(lives, "failure", ["all"])
     of_lives.of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
     of_lives.of_models(metrics, lifetime_models(lives, "failure", ["all"]))
+    of_lives.of_mttf_range(metrics)
     return Numbers(metrics)
 
 
@@ -128,7 +129,7 @@ def test_findings_in_words():
     assert "**All 20 jobs that ended failed**" in findings("no successes")
     assert "**None of 2 jobs that ended failed**" in findings("no failures")
     assert "**No failure was seen** in " in findings("no failures")
-    assert "; 1 failure without a written end is left out." in findings("failures without an end")
+    assert "lies between" in findings("failures without an end")
     assert "**No job of this trace has ended**" in findings("all waiting")
     for case, said in (
         ("one failure", "The one job that ended failed"),
@@ -171,3 +172,80 @@ def test_what_is_synthetic_beside_a_real_trace_is_named():
     traces = [made(CASES["ordinary"], number, synthetic=number > 1) for number in (1, 2, 3)]
     text = report_source(JINJA, traces, 0.05, {"ettr_reference": "", "scorecard": ""})
     assert "**made&#95;2 and made&#95;3 are synthetic samples.**" in text
+
+
+def in_words(metrics, section="findings"):
+    """The findings of numbers at hand, in plain spaces."""
+    trace = Made(
+        "made", 1, {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False} | {"metrics": metrics}, Path()
+    )
+    return told(section, trace).replace("\u00a0", " ").replace("&#160;", " ")
+
+
+def test_a_run_that_cannot_be_estimated_has_no_number_on_the_first_screen():
+    metrics = numbers_of(CASES["ordinary"])
+    run = {"ettr.assumed.size_of_the_run": 1024, "ettr.unit": "GPUs", "ettr.assumed.failure_rate": 843.8}
+    run |= {"ettr.withheld": "no cause is told", "ettr.needed": "causes"}
+    for name, value in run.items():
+        dict.__setitem__(metrics, name, {"value": value, "unit": "1", "n": 9, "source": "x"})
+    text = in_words(metrics)
+    assert "**What a run of 1,024 GPUs can expect cannot be estimated from this trace**: no cause is told" in text
+    assert "What would tell: causes." in text
+    assert "effective" not in text and "interruptions" not in text and "843" not in text
+    assert slips(text) == []
+
+
+def test_bounds_come_before_a_mean_time_to_failure_that_ends_decide():
+    def after(**more):
+        metrics = Metrics()
+        known = {"mttf.mttf_s": 1000.0, "mttf.ci_low_s": 900.0, "mttf.ci_high_s": 1100.0, "mttf.n": 50}
+        known |= {"mttf.exposure_s": 20_000, "mttf.events": 20, "outcomes.ended": 40}
+        for name, value in (known | more).items():
+            metrics.put(name, value, "s", "x", 50)
+        of_lives.of_mttf_range(metrics)
+        found = [metrics.get(f"mttf.range.{end}", {}).get("value") for end in ("low_s", "high_s", "why")]
+        return found, metrics
+
+    assert after()[0] == [None] * 3
+    few = {"without_end.share": 0.05, "without_end.mttf_low_s": 800.0, "without_end.mttf_high_s": 1500.0}
+    assert after(**few)[0] == [None] * 3
+    found, metrics = after(**few | {"without_end.share": 0.378})
+    assert found == [800.0, 1500.0, "37.8\u00a0% of the failures have no written end"]
+    text = in_words(Numbers(metrics))
+    bounds, estimate = text.index("lies between 13.3 min and 25.0 min"), text.index("as they stand, is 16.7 min")
+    assert bounds < estimate
+    assert after(**{"data.running_time_share": 0.969})[0][:2] == [pytest.approx(31.0), 1000.0]
+    assert after(**{"outcomes.unknown.with_runtime": 30})[0][:2] == [400.0, 1000.0]
+    assert after(**{"delayed_entry.mttf_s": 1099.0})[0] == [None] * 3
+    assert after(**{"delayed_entry.mttf_s": 540.0})[0][:2] == [540.0, 1000.0]
+
+
+def test_failures_without_any_end_are_no_absence_of_failures():
+    text = told("findings", made(jobs(("failure", None), ("failure", None), ("success", 50))))
+    assert "No failure was seen" not in text and "lies between" in text
+
+
+def test_what_ended_with_no_result_recorded_bounds_the_share_of_failures():
+    text = in_words(numbers_of(jobs(("failure", 10), ("success", 20), ("unknown", 30), ("unknown", 40))))
+    assert "**50.0 % of 2 jobs that ended failed**" in text
+    assert "Of 2 jobs more no result is recorded: among all that ended, between 25.0 % and 75.0 % failed." in text
+
+
+def test_a_step_of_time_limits_in_the_survival_curve_is_said():
+    rows = (
+        [("failure", 3600)] * 30 + [("failure", 10 + n) for n in range(10)] + [("success", 5000 + n) for n in range(20)]
+    )
+    frame = jobs(*rows).with_columns(
+        status_raw=pl.when(pl.col("runtime_s") == 3600).then(pl.lit("TIMEOUT")).otherwise(pl.lit("FAILED"))
+    )
+    metrics = numbers_of(frame)
+    curves, _ = survival_tables(lives_of_jobs(frame), "failure", ["all"])
+    steps = Metrics()
+    of_lives.of_steps(steps, curves.lazy(), frame.lazy())
+    assert steps["survival.steps.time_s"]["value"] == 3600
+    assert steps["survival.steps.drop"]["value"] == pytest.approx(30 / 60)
+    assert steps["survival.steps.timeout_share"]["value"] == 1 and steps["survival.steps.failures"]["value"] == 30
+    for name, about in steps.items():
+        dict.__setitem__(metrics, name, about)
+    text = in_words(metrics, "survival")
+    assert "The curve falls by 50.0 % in one second, at 1.00 h, where 100.0 % of 30 failures are time limits" in text

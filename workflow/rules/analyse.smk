@@ -338,6 +338,7 @@ rule summarise:
         validation="results/{trace}/quality/validation.csv",
         without_end="results/{trace}/tables/failures_without_end.csv",
         models="results/{trace}/tables/lifetime_models.csv",
+        curves="results/{trace}/tables/survival.parquet",
     output:
         metrics="results/{trace}/metrics.json",
     log:

@@ -88,11 +88,18 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
         metrics.put(f"outcomes.{outcome}.with_runtime", row["n"], "jobs", source, row["jobs"])
     ended = jobs["success"] + jobs["failure"]
     metrics.put("outcomes.ended", ended, "jobs", source)
+    if every := sum(jobs.values()):
+        metrics.put("outcomes.ended_share", ended / every, "share", source, every)
     if ended:
         low, high = wilson_interval([jobs["failure"]], [ended])
         metrics.put("outcomes.failure_share", jobs["failure"] / ended, "share", source, ended)
         metrics.put("outcomes.failure_share_low", float(low[0]), "share", source, ended)
         metrics.put("outcomes.failure_share_high", float(high[0]), "share", source, ended)
+    if unknown := jobs["unknown"]:
+        # Whatever became of those that ended with no result recorded.
+        every = ended + unknown
+        metrics.put("outcomes.failure_share_at_least", jobs["failure"] / every, "share", source, every)
+        metrics.put("outcomes.failure_share_at_most", (jobs["failure"] + unknown) / every, "share", source, every)
     metrics.put("outcomes.timeouts", at_limit, "jobs", source, jobs["failure"])
     if at_limit:
         metrics.put("outcomes.timeout_share", at_limit / jobs["failure"], "share", source, jobs["failure"])

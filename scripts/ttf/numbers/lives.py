@@ -2,9 +2,12 @@
 
 import polars as pl
 
+from ttf.infra import TIME_LIMITS
+from ttf.jobs import observed_s
 from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
 
-# From these shares on, what is not known of the ends moves a mean time to failure more than chance does.
+# From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
+# without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
 MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
 
 
@@ -46,6 +49,27 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, survival: pl.DataFrame)
                     metrics.put(f"survival.{name}.{column}", step[column], "share", "tables/survival.csv", row["n"])
 
 
+def of_steps(metrics: Metrics, curves: pl.LazyFrame, jobs: pl.LazyFrame) -> None:
+    """The second at which the survival curve of all jobs falls most, by how much, and how far time limits did that.
+
+    curves: survival.parquet, whole; jobs: outcome, status_raw and times. survival.steps.drop is a share of all jobs;
+    timeout_share: of the failures at that second. A median beyond such a step is a limit's, not that of a failure.
+    """
+    of_all = curves.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all") & (pl.col("events") > 0))
+    drop = pl.col("survival").shift(1, fill_value=1.0) - pl.col("survival")
+    steps = of_all.select("time_s", "events", drop=drop).collect(engine="streaming")
+    if not steps.height:
+        return
+    step = steps.row(steps["drop"].arg_max(), named=True)
+    at_step = jobs.filter((pl.col("outcome") == "failure") & (observed_s() == step["time_s"]))
+    limits = at_step.select(pl.col("status_raw").is_in(TIME_LIMITS).sum()).collect(engine="streaming").item()
+    source = "tables/survival.parquet"
+    metrics.put("survival.steps.time_s", step["time_s"], "s", source, step["events"])
+    metrics.put("survival.steps.drop", step["drop"], "share", source, step["events"])
+    metrics.put("survival.steps.failures", step["events"], "failures", source)
+    metrics.put("survival.steps.timeout_share", limits / step["events"], "share", "jobs.parquet", step["events"])
+
+
 def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> None:
     """Mean time to failure over all lives and at the ends of the range of job sizes; what missing ends could change."""
     source = "tables/mttf.csv"
@@ -84,7 +108,8 @@ def of_mttf_range(metrics: Metrics) -> None:
     mttf.range.low_s and high_s (s): the lowest and the highest of the estimate as it stands and of those under the
     other things that the data allow; mttf.range.why says which. More than MOST_WITHOUT_END of the failures have no end:
     they failed at once, or lasted to the trace's end. More than MOST_RUNNING of the time at risk is of runs that still
-    go on: without that time. Delayed entry (left truncation) leads out of the estimate's interval: its estimate.
+    go on: without that time. More than MOST_WITHOUT_END of the jobs that ended have no result recorded: all of them
+    failed. Delayed entry (left truncation) leads out of the estimate's interval: its estimate.
     """
     value = {name: about["value"] for name, about in metrics.items()}
     mean = value.get("mttf.mttf_s")
@@ -95,6 +120,10 @@ def of_mttf_range(metrics: Metrics) -> None:
     if mean and (share := value.get("data.running_time_share", 0)) > MOST_RUNNING:
         found.append((1 - share) * mean)
         why.append(f"{share:.1%} of the time at risk is of runs that still go on")
+    unknown = value.get("outcomes.unknown.with_runtime", 0)
+    if mean and unknown > MOST_WITHOUT_END * (value["outcomes.ended"] + unknown):
+        found.append(value["mttf.exposure_s"] / (value["mttf.events"] + unknown))
+        why.append(f"{unknown:,} ended with no result recorded")
     entered = value.get("delayed_entry.mttf_s")
     if mean and entered and not value["mttf.ci_low_s"] <= entered <= value["mttf.ci_high_s"]:
         found.append(entered)
