@@ -121,7 +121,7 @@ def of_mttf_range(metrics: Metrics) -> None:
         found.append((1 - share) * mean)
         why.append(f"{share:.1%} of the time at risk is of runs that still go on")
     unknown = value.get("outcomes.unknown.with_runtime", 0)
-    if mean and unknown > MOST_WITHOUT_END * (value["outcomes.ended"] + unknown):
+    if mean and unknown > MOST_WITHOUT_END * (value.get("outcomes.ended", 0) + unknown):
         found.append(value["mttf.exposure_s"] / (value["mttf.events"] + unknown))
         why.append(f"{unknown:,} ended with no result recorded")
     entered = value.get("delayed_entry.mttf_s")
