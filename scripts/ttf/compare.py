@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.infra import TIME_LIMITS
-from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, gpu_seconds_milli, whole_gpus
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, TIME_LIMITS, gpu_bucket, gpu_seconds_milli, whole_gpus
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import wilson_interval

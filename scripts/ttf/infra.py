@@ -15,7 +15,7 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
-from ttf.jobs import Frame
+from ttf.jobs import TIME_LIMITS, Frame
 from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, first_end_s, life_columns
 
 INFRA_COLUMNS = LIFE_COLUMNS | {
@@ -41,8 +41,6 @@ INFRA_READ_OF_JOBS = (
     *(*READ_OF_JOBS, "user", "submit_s", "status_raw"),
     *("exit_code", "slurm_reason", "reason", "node_list"),
 )
-# Slurm's words for a run that its time limit or its deadline ended.
-TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 # A failed check counts from so long before the end of a run to so long after it, both ends included
 # (Kokolis et al. 2025).
 BEFORE_S, AFTER_S = 600, 300

@@ -9,6 +9,8 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 # unknown: it ended, and with which result is not recorded.
 OUTCOMES = ("success", "failure", "cancelled", "unknown", "running", "waiting")
+# Slurm's words for a run that its time limit or its deadline ended.
+TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 
 # Units: seconds, milli-GPU, milli-core, MiB. gpu_milli, cpu_milli and mem_mib are per instance; size multiplies them.
 JOB_COLUMNS = {

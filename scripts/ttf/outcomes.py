@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ttf.infra import TIME_LIMITS
-from ttf.jobs import OUTCOMES, gpu_seconds_milli, observed_s
+from ttf.jobs import OUTCOMES, TIME_LIMITS, gpu_seconds_milli, observed_s
 from ttf.stats.counts import Counted, Rows, code, counts
 
 # Which outcomes go into which file of split_outcomes.

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from ttf.infra import TIME_LIMITS
-from ttf.jobs import conform, observed_s
+from ttf.jobs import TIME_LIMITS, conform, observed_s
 
 RUN_COLUMNS = {
     "job": pl.Int64,

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from ttf.infra import TIME_LIMITS
-from ttf.jobs import OUTCOMES, observed_s
+from ttf.jobs import OUTCOMES, TIME_LIMITS, observed_s
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.infra import TIME_LIMITS
+from ttf.jobs import TIME_LIMITS
 from ttf.numbers.metrics import Metrics
 
 
