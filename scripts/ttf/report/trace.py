@@ -25,6 +25,7 @@ _FILES = {
     "domains": "tables/taxonomy.csv",
     "epochs": "tables/epochs_summary.csv",
     "incidence": "tables/cumulative_incidence.csv",
+    "lemon-ranking": "tables/lemon_nodes.csv",
     "lemons": "tables/lemon_nodes.csv",
     "machines": "tables/listed_machines.csv",
     "models": "tables/lifetime_models.csv",
