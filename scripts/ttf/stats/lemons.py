@@ -135,9 +135,9 @@ class Runs:
     last, until: seconds since from_s of the start, of the end (the start where it is not known), and of the start and
     the run time (the start where this is not known, the window's end for a run still going on), each cut to -1 and
     length_s. single: the attempt was on one node; failed: its failure is this node's; incident: and it is the attempt
-    that the failure hit; shared: it failed, on which of its nodes is not told, in shared_attempts the attempt_id of
-    these rows; known: whether this node's part failed is. before, after: how many runs of its user's started earlier
-    and later that day, with basis `proxy`.
+    that the failure hit; shared: it failed, on which of its nodes is not told; known: whether this node's part failed
+    is. attempt: its attempt_id, by which `order`, with basis `proxy`, has how many runs of its user's started earlier
+    that day, and how many later.
     """
 
     from_s: int
@@ -154,10 +154,9 @@ class Runs:
     failed: np.ndarray
     incident: np.ndarray
     shared: np.ndarray
-    shared_attempts: np.ndarray
     known: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
+    attempt: np.ndarray
+    order: tuple[np.ndarray, ...]
 
     @cached_property
     def trials(self) -> np.ndarray:
@@ -217,16 +216,12 @@ def _runs_of(part: pl.LazyFrame, names: Numbers, of_attempts: "_Attempts", windo
     single, is_own, failed = (runs[name].to_numpy() for name in ("single", "own_outcome", "failed"))
     attempt = runs["attempt_id"].to_numpy()
     there, incident = failed, failed
-    before = after = np.zeros(0, np.uint16)
-    if of_attempts.order:
-        before, after = (count[attempt] for count in of_attempts.order)
-    else:
+    if not of_attempts.order:
         failed, failed_node = of_attempts.failed[attempt], of_attempts.failed_node[attempt]
         is_own = single | (failed_node > 0)
         there = failed & (single | (failed_node == runs["node"].to_numpy() + 1))
         incident = of_attempts.is_hit[attempt]
     nodes, node = places_of(names.named(runs["node"]))
-    shared = failed & ~is_own
     return Runs(
         low,
         high - low,
@@ -239,11 +234,10 @@ def _runs_of(part: pl.LazyFrame, names: Numbers, of_attempts: "_Attempts", windo
         single,
         failed=there & is_own,
         incident=there & is_own & incident,
-        shared=shared,
-        shared_attempts=attempt[shared],
+        shared=failed & ~is_own,
         known=(failed | runs["succeeded"].to_numpy()) & is_own,
-        before=before,
-        after=after,
+        attempt=attempt,
+        order=of_attempts.order,
     )
 
 
@@ -380,8 +374,8 @@ def nodes_in(runs: Runs, basis: str, window: tuple[int, int]) -> pl.DataFrame:
 def shared_in(runs: Runs, basis: str, window: tuple[int, int]) -> np.ndarray:
     """attempt_id, each once, of the attempts that failed within a window, on which of their nodes is not told."""
     low, high = (moment - runs.from_s for moment in window)
-    moment = (runs.start if basis == "proxy" else runs.last)[runs.shared]
-    return np.unique(runs.shared_attempts[(moment >= low) & (moment < high)])
+    moment = runs.start if basis == "proxy" else runs.last
+    return np.unique(runs.attempt[runs.shared & (moment >= low) & (moment < high)])
 
 
 def lemon_nodes(
@@ -498,8 +492,8 @@ def lemon_components(lives: pl.DataFrame, fleet_by: str, false_discovery: float)
 def trials_of(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
     """What counts of runs that failures of any kind end, see the module: node (its place), failed, stratum (a number),
 
-    before and after of Runs. nodes: node and fleet of each node of the runs in the window. Of equal starts the first
-    row counts. A stratum has the same number in all partitions. Days begin as those of the runs' window do.
+    before and after (see `Runs`). nodes: node and fleet of each node of the runs in the window. Of equal starts the
+    first row counts. A stratum has the same number in all partitions. Days begin as those of the runs' window do.
     """
     low, high = (moment - runs.from_s for moment in window)
     start = runs.start[runs.trials]
@@ -517,9 +511,9 @@ def trials_of(runs: Runs, nodes: pl.DataFrame, window: tuple[int, int]) -> pl.Da
     # A user is told in 32 bits, which leaves room for some millions of fleets over a year.
     days = _days(runs.length_s)
     stratum = ((fleet[node[kept]] << 32) + user[kept]) * days + day[kept]
-    rows = trials[kept]
-    order = {"before": runs.before[rows], "after": runs.after[rows]}
-    return pl.DataFrame({"node": node[kept], "failed": failed[kept], "stratum": stratum} | order)
+    before, after = (count[runs.attempt[trials[kept]]] for count in runs.order)
+    told = {"node": node[kept], "failed": failed[kept], "stratum": stratum, "before": before, "after": after}
+    return pl.DataFrame(told)
 
 
 def chances_of(trials: Sequence[pl.LazyFrame], days: int = 1) -> pl.DataFrame:
