@@ -20,9 +20,10 @@ def main(snakemake):
     given, params, output = dict(snakemake.input.items()), snakemake.params, snakemake.output
     rate = params.false_discovery
     if "placements" in given:
-        lives = scan_columns(given["lives"], ("attempt_id", "event", "basis", "user", "account", "gpu_type"))
+        lives = scan_columns(given["lives"], lemons.LIVES_READ)
         placements = pl.scan_parquet(given["placements"])
-        window = lemons.last_window(placements, params.window_days)
+        days = params.window_days if lemons.basis_of(lives) == "proxy" else params.infra_window_days
+        window = lemons.last_window(placements, days)
         with spill_beside(output.lemon_nodes) as spilled:
             partitions = partitions_of([placements], PARTITION_ROWS, spilled)
             windows = [window, *lemons.halves_of(window)]

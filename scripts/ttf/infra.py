@@ -27,6 +27,8 @@ INFRA_COLUMNS = LIFE_COLUMNS | {
     "cause": pl.String,
     "basis": pl.String,
     "attempt_id": pl.UInt32,
+    "failed_node": pl.String,
+    "incident": pl.UInt32,
 }
 EVENT = "infra_failure"
 # What may be said of the lives that end so, by basis.
@@ -64,20 +66,30 @@ def infra_lives(
     submission, or the end of the attempt before. state is its status word (where only jobs have one: that of the last
     attempt). cause is what laid the end to infrastructure: the code of the health event, else the state, the exit code
     or the reason; blank where nothing did, and for a proxy. An attempt of which nobody tells how it ended is censored.
+
+    failed_node is the node that the failure is attributed to: the one of its own that the trace names as failed
+    (Slurm's FailedNode), else that of the health event; blank where neither tells. incident is the attempt_id of the
+    attempt that the failure hit: of the attempts with one health event on their failed_node the one that ended nearest
+    to it in time (of equals the first), of any other its own. One health event is one incident, however many attempts
+    it ended. Both are blank for a proxy, and where the attempt did not end in an infra failure.
     Raises StudyError where a rule asks for something that the trace does not have.
     """
     runs = _runs(jobs, attempts)
     if attempts is not None and (runs["outcome"] == "waiting").any():
         raise ValueError("a run that waits has no life")
-    cause = pl.coalesce(_event_cause(runs, rules, events), *_told_causes(runs, rules))
+    runs = _with_events(runs, rules, events)
+    cause = pl.coalesce("event_code", *_told_causes(runs, rules))
     failed = (pl.col("outcome") == "failure").fill_null(False) & ~_at_time_limit()
     basis = _basis(rules, events)
     is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
+    is_told = is_infra & pl.lit(basis != "proxy")
     columns = life_columns(first_end_s(runs)) | {
         **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
         "life_id": pl.col("attempt"),
         "event": pl.when(is_infra).then(pl.lit(EVENT)),
         "basis": pl.lit(basis),
+        "failed_node": pl.when(is_told).then(pl.coalesce(_named_node(runs), "event_node")),
+        "incident": pl.when(is_told).then(pl.coalesce("event_victim", "attempt_id")),
     }
     return runs.with_columns(cause=cause, failed=failed, outcome=pl.col("outcome").fill_null("unknown")).select(
         columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items()
@@ -129,17 +141,20 @@ def read_health_events(path: str | Path) -> pl.DataFrame:
 
 
 def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[str] = ()) -> pl.DataFrame:
-    """run, code: the health event that a run's end is laid to, for the runs that have one; sorted by run.
+    """run, code, node, place, apart_s: the health event that a run's end is attributed to, of the runs that have one.
 
+    Sorted by run. place: the row of the event; apart_s: from the event to the run's end, without its sign.
     runs: run (a number), end_s (Int64 s), node_list (List[String]); events: node, time_s, code, severity. An event
     counts from BEFORE_S before the end to AFTER_S after it, on any of the run's nodes. Of several the most severe
     counts, by the order of `severities` (as listed, the first most severe; all alike where nothing is listed), then the
-    earliest, then the first code by name.
+    earliest, then the first code by name, then the first row.
     """
     # Two moments at most a window apart are in the same bucket or in neighbours: an exact join, not a product. What is
     # found twice does not matter, as one event of a run is kept.
     width = BEFORE_S + AFTER_S + 1
-    of_events = events.select("node", "time_s", "code", "severity", bucket=pl.col("time_s") // width)
+    of_events = events.with_row_index("place").select(
+        "place", "node", "time_s", "code", "severity", bucket=pl.col("time_s") // width
+    )
     on_nodes = (
         runs.drop_nulls(["end_s", "node_list"])
         .select("run", "end_s", node="node_list")
@@ -155,9 +170,9 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
         on_nodes.join(of_events, on=["node", "bucket"])
         .filter((pl.col("time_s") - pl.col("end_s")).is_between(-BEFORE_S, AFTER_S))
         .with_columns(rank=pl.col("severity").replace_strict(rank, default=len(rank), return_dtype=pl.Int64))
-        .sort("run", "rank", "time_s", "code")
+        .sort("run", "rank", "time_s", "code", "place")
         .unique("run", keep="first", maintain_order=True)
-        .select("run", "code")
+        .select("run", "code", "node", "place", apart_s=(pl.col("time_s") - pl.col("end_s")).abs())
     )
 
 
@@ -214,15 +229,27 @@ def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
     return causes
 
 
-def _event_cause(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> pl.Series | pl.Expr:
-    """The code of the health event that each failed run's end is laid to; blank where there is none."""
-    if events is None:
+def _named_node(runs: Frame) -> pl.Expr:
+    """The node that the trace names as failed, where it is one of the run's."""
+    if "failed_node" not in runs.collect_schema():
         return pl.lit(None, dtype=pl.String)
-    runs = runs.with_row_index("run")
+    is_of_run = pl.col("node_list").list.contains(pl.col("failed_node"))
+    return pl.when(is_of_run.fill_null(True)).then("failed_node")
+
+
+def _with_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Frame:
+    """The runs with the health event that the end of a failed one is attributed to, blank where there is none:
+
+    event_code; event_node; event_victim: the attempt_id of the run that it hit, blank where the trace names another
+    node as failed.
+    """
+    if events is None:
+        blank = {"event_code": pl.String, "event_node": pl.String, "event_victim": pl.UInt32}
+        return runs.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blank.items())
     if "node_list" not in runs.columns:
         raise StudyError(
-            "health_events are given, but the trace does not say on which nodes a run was: no event can be laid to it. "
-            "Leave health_events out of its entry in the registry."
+            "health_events are given, but the trace does not say on which nodes a run was: no event can be attributed "
+            "to it. Leave health_events out of its entry in the registry."
         )
     if runs.schema["node_list"] == pl.String:
         runs = runs.with_columns(pl.col("node_list").str.split(","))
@@ -234,9 +261,16 @@ def _event_cause(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> pl
     state = pl.col("state")
     failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
     named = state.is_in(list(rules.get("states", []))).fill_null(False)
-    failed = runs.filter((failed & ~_at_time_limit()) | named)
+    failed = runs.filter((failed & ~_at_time_limit()) | named).with_columns(
+        run="attempt_id", named_node=_named_node(runs)
+    )
     found = attributed(failed.select("run", "end_s", "node_list"), events, wanted.get("severities", []))
-    return runs.select("run").join(found, on="run", how="left", maintain_order="left")["code"]
+    found = found.join(failed.select("run", "named_node"), on="run", how="left", maintain_order="left")
+    hit = found.filter(pl.col("named_node").is_null() | (pl.col("named_node") == pl.col("node")))
+    victim = pl.col("run").sort_by("apart_s", "run").first().over("place")
+    hit = hit.select("run", event_victim=victim)
+    found = found.join(hit, on="run", how="left").select("run", "event_victim", event_code="code", event_node="node")
+    return runs.join(found, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
 
 
 def _at_time_limit() -> pl.Expr:

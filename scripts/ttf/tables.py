@@ -56,6 +56,7 @@ _WHOLE = {
     *("asked_more", "used_more", "at_least", "groups"),
     *("window_from_s", "window_to_s", "placements", "single_node_placements", "single_node_failures", "out_count"),
     *("multi_node_failures", "shared_multi_node_failures", "counted", "lemons"),
+    *("incidents", "window_failures", "attributed_failures"),
     *("failures_without", "exposure_without_s"),
     *("clock_hours", "first_submit_s", "instances", "instances_ended", "instances_failed", "over_half"),
     *("with_start", "with_end", "measured_s", "study_n", "asked_n", "rate_failures"),

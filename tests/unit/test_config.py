@@ -527,7 +527,7 @@ FULL = {
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},
     "lost_work": {"checkpoint_interval_s": 1, "preemption_window_s": 0, "trial_minutes": [1], "owners": 1},
-    "lemons": {"window_days": 7, "false_discovery": 0.1},
+    "lemons": {"window_days": 7, "infra_window_days": 90, "false_discovery": 0.1},
     "infra_failures": INFRA,
     "sizes": {"above_gpus": 0},
     "ettr": {

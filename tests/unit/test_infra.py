@@ -220,8 +220,46 @@ def test_of_several_events_the_most_severe_then_the_earliest_counts():
     checks = events(
         ("n1", 500, "early", "low"), ("n2", 700, "b", "high"), ("n1", 700, "a", "high"), ("n1", 600, "c", None)
     )
-    assert attributed(runs, checks)["code"].to_list() == ["early"]
-    assert attributed(runs, checks, ["high", "low"])["code"].to_list() == ["a"]
+    assert attributed(runs, checks).rows() == [(0, "early", "n1", 0, 500)]
+    assert attributed(runs, checks, ["high", "low"]).rows() == [(0, "a", "n1", 2, 300)]
+
+
+def test_a_failure_is_attributed_to_the_node_that_the_trace_names_else_to_that_of_its_event():
+    named = [{"failed_node": name} for name in ("n2", "n9", None, None, None)]
+    told = jobs(*((name, "failure", "x") for name in "abcde"))
+    states = ["NODE_FAIL", "NODE_FAIL", "NODE_FAIL", "FAILED", "TIMEOUT"]
+    runs = attempts(
+        *((name, 0, state, "failure", more) for name, state, more in zip("abcde", states, named, strict=True))
+    )
+    runs = runs.with_columns(failed_node=pl.Series([more["failed_node"] for more in named]))
+    # Without a health log: only where one of the run's own nodes is named.
+    alone = infra_lives(told, runs, DEFAULTS)
+    assert alone.select("failed_node", "incident").rows() == [
+        ("n2", 0),
+        (None, 1),
+        (None, 2),
+        (None, None),
+        (None, None),
+    ]
+    lives = infra_lives(told, runs, DEFAULTS, events(("n1", 1000, "XID79", "high")))
+    assert lives["cause"].to_list() == ["XID79"] * 4 + [None]
+    assert lives["failed_node"].to_list() == ["n2", "n1", "n1", "n1", None]
+    # The event on n1 is not what ended the run of which n2 is named, and hit the first of the others.
+    assert lives["incident"].to_list() == [0, 1, 1, 1, None]
+
+
+def test_one_health_event_is_one_incident_of_the_run_that_ended_nearest_to_it():
+    told = jobs(*((name, "failure", "x") for name in "abc"))
+    ends = [{"end_s": 1400, "node_list": ["n1"]}, {"end_s": 990, "node_list": ["n1", "n2"]}, {"node_list": ["n2"]}]
+    runs = attempts(*((name, 0, "FAILED", "failure", more) for name, more in zip("abc", ends, strict=True)))
+    lives = infra_lives(told, runs, DEFAULTS, events(("n1", 1000, "ECC", None), ("n2", 1005, "PCIE", None)))
+    assert lives["failed_node"].to_list() == ["n1", "n1", "n2"]
+    assert lives["incident"].to_list() == [1, 1, 2]
+
+
+def test_a_proxy_attributes_nothing():
+    lives = infra_lives(jobs(("a", "failure", "Failed")), None, {})
+    assert lives.select("event", "failed_node", "incident").row(0) == ("infra_failure", None, None)
 
 
 MOMENT = st.integers(-3000, 3000)
@@ -242,12 +280,13 @@ def test_attribution_is_that_of_every_pair_looked_at(runs, checks):
     expected = []
     for run, (end, nodes) in enumerate(runs):
         near = [
-            (rank[severity], time, code)
-            for node, time, code, severity in checks
+            (rank[severity], time, code, place, node)
+            for place, (node, time, code, severity) in enumerate(checks)
             if node in nodes and -600 <= time - end <= 300
         ]
-        expected += [(run, min(near)[2])] if near else []
-    assert attributed(frame, events(*checks), ["high", "low"]).rows() == expected
+        expected += [(run, *min(near)[2:], abs(min(near)[1] - end))] if near else []
+    found = attributed(frame, events(*checks), ["high", "low"])
+    assert found.select("run", "code", "place", "node", "apart_s").rows() == expected
 
 
 def test_node_lists_as_text(tmp_path):

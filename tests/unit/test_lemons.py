@@ -1,5 +1,6 @@
 """Lemon nodes: the tests against closed forms and SciPy, the false-discovery rate and the power by simulation."""
 
+import itertools
 import math
 import time
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
 from made_placements import ATTEMPT_ID
-from scipy import stats
+from scipy import integrate, stats
 from ttf.charts.figure import Study
 from ttf.charts.lemons import lemon_funnel, lemon_signals, poisson_quantile
 from ttf.partitions import Partitions
@@ -17,6 +21,7 @@ from ttf.stats.lemons import (
     EFFECT_SCHEMA,
     LEMON_SCHEMA,
     benjamini_hochberg,
+    chances_of,
     compared_by_exposure,
     compared_by_trials,
     halves_of,
@@ -26,11 +31,15 @@ from ttf.stats.lemons import (
     lemon_effect,
     lemon_nodes,
     nodes_in,
+    order_in_day,
     poisson_binomial_tail,
     runs_by_node,
-    strata_that_tell,
     trials_of,
+    trials_that_tell,
+    with_posterior,
+    with_power,
 )
+from ttf.stats.trials import Strata, chances_given_count
 from ttf.tables import read_csv, write_csv
 
 DAY = 86_400
@@ -60,8 +69,10 @@ def lives_of(placements: pl.DataFrame, basis: str = "proxy", infra=None) -> pl.D
     user = pl.col("user") if "user" in placements.columns else pl.col("job_id")
     lives = placements.select("attempt_id", unit_id="job_id", life_id="attempt", user=user).unique(maintain_order=True)
     event = pl.lit(None, pl.String) if infra is None else pl.Series(infra, dtype=pl.String)
-    blank = pl.lit(None, pl.String)
-    return lives.with_columns(event=event, basis=pl.lit(basis), account=blank, gpu_type=blank)
+    blank, start = pl.lit(None, pl.String), placements.group_by("attempt_id").agg(pl.col("start_s").min())
+    lives = lives.join(start, on="attempt_id", maintain_order="left")
+    told = {"account": blank, "gpu_type": blank, "failed_node": blank, "incident": pl.col("attempt_id")}
+    return lives.with_columns(event=event, basis=pl.lit(basis), **told)
 
 
 def judged(placements, basis="proxy", infra=None, window=WINDOW, partitions=WHOLE):
@@ -112,8 +123,8 @@ def test_trials_in_closed_form():
             "stratum": [1, 1, 2, 2, 3, 3],
             "failed": [True, False, True, False, True, True],
         }
-    )
-    told = compared_by_trials(trials.lazy(), strata_that_tell([trials.lazy()]))
+    ).with_columns(before=0, after=0)
+    told = compared_by_trials(trials_that_tell(trials.lazy(), chances_of([trials.lazy()])))
     assert told.select("node", "trials", "counted", "expected", "p_value").rows() == [
         ("a", 2, 2, 1.0, 0.25),
         ("b", 1, 0, 0.5, 1.0),
@@ -142,6 +153,116 @@ def test_exposure_is_scipys_binomial_test():
         assert row["rate_ratio"] == pytest.approx(k / e / ((10 - k) / (10_000 - e)))
 
 
+@given(
+    st.lists(st.floats(0.05, 20), min_size=2, max_size=7).flatmap(
+        lambda odds: st.tuples(st.just(odds), st.integers(1, len(odds) - 1))
+    )
+)
+def test_chances_given_the_count_are_those_of_every_set_looked_at(case):
+    odds, count = case
+    sets = list(itertools.combinations(range(len(odds)), count))
+    weights = [math.prod(odds[place] for place in one) for one in sets]
+    expected = [
+        sum(weight for one, weight in zip(sets, weights, strict=True) if place in one) / sum(weights)
+        for place in range(len(odds))
+    ]
+    padded = np.array([[*odds, 0.0, 0.0], [*odds, 0.0, 0.0]])
+    for row in chances_given_count(padded, np.array([count, count])):
+        np.testing.assert_allclose(row[: len(odds)], expected, rtol=1e-10)
+
+
+def test_odds_by_order_are_statsmodels_conditional_logit():
+    rng = np.random.default_rng(8)
+    size = rng.integers(2, 12, 1500)
+    stratum = np.repeat(np.arange(size.size), size)
+    basis = rng.normal(size=(stratum.size, 2))
+    failed = rng.random(stratum.size) < 1 / (1 + np.exp(-(basis @ [0.8, -0.5] + rng.normal(size=size.size)[stratum])))
+    groups = pl.DataFrame({"stratum": stratum, "trials": 1, "failed": failed.astype(int)})
+    groups = groups.with_columns(pl.col("trials", "failed").sum().over("stratum").name.prefix("all_"))
+    tells = (
+        groups.select(pl.col("all_failed").is_between(0, pl.col("all_trials"), closed="none")).to_series().to_numpy()
+    )
+    slopes = Strata(groups.filter(tells), basis[tells]).slopes()
+    theirs = sm.ConditionalLogit(failed[tells].astype(int), basis[tells], groups=stratum[tells]).fit(disp=False)
+    # The prior draws by 1 / (variance x precision of the data), some thousandth.
+    np.testing.assert_allclose(slopes, theirs.params, atol=0.01)
+
+
+def test_the_chances_of_many_trials_are_nearly_exact():
+    rng = np.random.default_rng(4)
+    count = 33
+    groups = pl.DataFrame({"stratum": 0, "trials": np.ones(count, int), "all_trials": count, "all_failed": 9})
+    eta = rng.normal(0, 1, count)
+    strata = Strata(groups.with_columns(failed=pl.lit(0)), eta[:, None])
+    exact = chances_given_count(np.exp(eta)[None, :], np.array([9]))[0]
+    np.testing.assert_allclose(strata.chances(np.ones(1)), exact, atol=0.02)
+    assert strata.chances(np.ones(1)).sum() == pytest.approx(9)
+
+
+def test_order_in_a_users_day():
+    rng = np.random.default_rng(2)
+    user, start = rng.integers(0, 4, 300).astype(np.uint32), rng.integers(-20_000, 3 * DAY, 300) // 600 * 600
+    before, after = order_in_day(user, start)
+    for row in range(300):
+        mine = start[(user == user[row]) & (start >= 0) & (start // DAY == start[row] // DAY)]
+        seen = ((mine < start[row]).sum(), (mine > start[row]).sum()) if start[row] >= 0 else (0, 0)
+        assert (before[row], after[row]) == seen
+
+
+def test_the_posterior_is_that_of_the_negative_binomial_with_the_largest_likelihood():
+    rng = np.random.default_rng(11)
+    expected = rng.uniform(0.3, 3, 400)
+    counted = rng.poisson(expected * rng.gamma(0.8, 1 / 0.8, 400))
+    expected *= counted.sum() / expected.sum()
+    found = with_posterior(pl.DataFrame({"fleet": ["x"] * 400, "counted": counted, "expected": expected}))
+    # The shape, out of the first node's mean: (a + k) / (a + e) = m.
+    k, e, mean = counted[0], expected[0], found["posterior_rate_ratio"][0]
+    shape = (k - mean * e) / (mean - 1)
+
+    def loss(a):
+        return -stats.nbinom.logpmf(counted, a, a / (a + expected)).sum()
+
+    assert loss(shape) < min(loss(0.98 * shape), loss(1.02 * shape))
+    assert 0.5 < shape < 1.3
+    posterior = stats.gamma(shape + counted, scale=1 / (shape + expected))
+    np.testing.assert_allclose(found["posterior_rate_ratio"], posterior.mean(), rtol=1e-6)
+    np.testing.assert_allclose(found["posterior_above_3"], posterior.sf(3), rtol=1e-5)
+
+    # Bayes' rule by integration.
+    def both(ratio):
+        return stats.gamma.pdf(ratio, shape, scale=1 / shape) * stats.poisson.pmf(k, ratio * e)
+
+    above, whole = (integrate.quad(both, low, 60, limit=200)[0] for low in (3, 0))
+    assert found["posterior_above_3"][0] == pytest.approx(above / whole, rel=1e-4)
+
+
+def test_counts_that_spread_no_more_than_poisson_counts_have_one_rate():
+    found = with_posterior(pl.DataFrame({"fleet": ["x"] * 4, "counted": [2, 1, 1, 0], "expected": [1.0] * 4}))
+    assert found["posterior_rate_ratio"].to_list() == [1] * 4
+    assert found["posterior_above_3"].to_list() == [0] * 4
+    no_expectation = pl.Series([None, None], dtype=pl.Float64)
+    blank = with_posterior(pl.DataFrame({"fleet": ["x"] * 2, "counted": [0, 0], "expected": no_expectation}))
+    assert blank["posterior_rate_ratio"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(("nodes", "failures"), [(200, 150), (40, 1000), (2, 30)])
+def test_the_detectable_ratio_is_found_with_the_stated_power(nodes, failures):
+    """Counts of a node with that ratio, in a fleet at one rate: found in some 80 % of the traces."""
+    rng = np.random.default_rng(nodes)
+    exposure, threshold, traces = np.full(nodes, 1000), 0.05 / nodes, 4000
+    fleet = pl.DataFrame({"fleet": ["x"] * nodes, "exposure_s": exposure, "p_value": 0.5})
+    even = fleet.with_columns(
+        counted=pl.Series([failures // nodes] * (nodes - 1) + [failures // nodes + failures % nodes])
+    )
+    ratio = with_power(even, threshold)["detectable_ratio"][0]
+    # The rest of the fleet as it was seen.
+    rest = round(failures * (1 - 1 / nodes))
+    mine = rng.poisson(ratio * failures / nodes, traces)
+    p = stats.binom.sf(mine - 1, mine + rest, 1 / nodes)
+    assert np.mean(p <= threshold) == pytest.approx(0.8, abs=0.02)
+    assert ratio > 1
+
+
 def test_each_fleet_is_its_own():
     one = pl.DataFrame({"fleet": ["x", "x"], "counted": [3, 1], "exposure_s": [100, 300]})
     other = pl.DataFrame({"fleet": ["y", "y"], "counted": [90, 10], "exposure_s": [5, 7]})
@@ -156,7 +277,7 @@ def test_a_user_counts_against_a_node_once():
     """A job tried again a hundred times a day, for days, is one failure; another user's is another."""
     rows = [("bad", "n1", day * DAY + minute, "failure") for day in range(5) for minute in range(100)]
     rows += [("bad", "n2", day * DAY, "success") for day in range(5)]
-    rows += [("good", "n1", 10, "failure"), ("good", "n2", 20, "success")]
+    rows += [("good", "n1", 10, "failure"), ("good", "n2", 10, "success")]
     frame = pl.DataFrame(rows, schema=["user", "node", "start_s", "outcome"], orient="row")
     placements = placed(node=frame["node"], start_s=frame["start_s"], outcome=frame["outcome"])
     placements = placements.with_columns(user=frame["user"], end_s=pl.col("start_s") + 30)
@@ -194,13 +315,17 @@ def test_infrastructure_counts_a_node_and_day_once_and_a_told_node_only():
         job_id=["j1", "j2", "g", "g", "j3"],
         nodes=[1, 1, 2, 2, 1],
         end_s=[DAY // 2, DAY // 2, 3 * DAY, 3 * DAY, 28 * DAY - 1],
-        infra_failure=[True, True, True, False, False],
         outcome=["failure"] * 4 + ["success"],
     )
-    table = judged(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None]).sort("node")
+    lives = lives_of(placements, "state", ["infra_failure", "infra_failure", "infra_failure", None])
+    lives = lives.with_columns(failed_node=pl.when(pl.col("unit_id") == "g").then(pl.lit("a")))
+    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
+    table = table.sort("node")
     assert table["failures"].to_list() == [3, 0, 0]
     assert table["counted"].to_list() == [2, 0, 0]
     assert table["multi_node_failures"].to_list() == [1, 0, 0]
+    assert table["incidents"].to_list() == [3, 0, 0]
+    assert table.select("window_failures", "attributed_failures", "attributed_share").row(0) == (3, 3, 1)
     exposure = [4 * DAY, 3 * DAY, 28 * DAY - 1]
     assert table["exposure_s"].to_list() == exposure
     a = table.row(0, named=True)
@@ -216,6 +341,19 @@ def test_a_multi_node_failure_by_ones_own_rules_is_shared():
     )
     table = judged(placements, "state", ["infra_failure"])
     assert table.select("failures", "shared_multi_node_failures").rows() == [(0, 1), (0, 1)]
+    assert table.select("window_failures", "attributed_failures", "attributed_share").rows() == [(1, 0, 0)] * 2
+
+
+def test_one_health_event_that_ended_several_runs_counts_once():
+    """Three runs on one node that one event ended on two days; the day of the run that it hit counts."""
+    placements = placed(
+        node=["a", "a", "a", "b"], end_s=[DAY - 1, DAY + 1, DAY + 2, DAY], outcome=["failure"] * 3 + ["success"]
+    )
+    lives = lives_of(placements, "event", ["infra_failure"] * 3 + [None]).with_columns(
+        incident=pl.when(pl.col("event").is_not_null()).then(pl.lit(2, pl.UInt32)),
+    )
+    (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
+    assert table.sort("node").select("failures", "incidents", "counted").rows() == [(3, 1, 1), (0, 0, 0)]
 
 
 def test_an_attempt_that_was_tried_again_did_not_succeed():
@@ -233,6 +371,8 @@ def test_the_window_is_the_last_days():
     placements = placed(node=["a", "a"], start_s=[0, 40 * DAY], end_s=[DAY, 41 * DAY], outcome=["failure", "success"])
     window = last_window(placements.lazy(), 28)
     assert window == (13 * DAY + 1, 41 * DAY + 1)
+    # No longer than the trace, or one half of it would be empty.
+    assert last_window(placements.lazy(), 365) == (0, 41 * DAY + 1)
     assert judged(placements, window=window).select("placements", "failures", "exposure_s").row(0) == (1, 0, DAY)
     assert halves_of(window) == [(13 * DAY + 1, 27 * DAY + 1), (27 * DAY + 1, 41 * DAY + 1)]
 
@@ -427,7 +567,7 @@ def test_odd_names_survive_tables_and_charts(tmp_path):
     write_csv(table, tmp_path / "lemons.csv")
     assert read_csv(tmp_path / "lemons.csv").equals(table)
     drawn = lemon_funnel(table, Study("job", synthetic=True), 0.05)
-    assert drawn.title.startswith("1 of 7 nodes fails more than chance explains")
+    assert drawn.title.startswith("1 of 7 nodes has significantly more failures")
     drawn.spec(validate=True)
     assert "\u202e" not in str(drawn.spec())
     lemon_signals(table, Study()).spec(validate=True)

@@ -39,6 +39,7 @@ rule find_lemon_nodes:
     params:
         *code_of("find_lemon_nodes"),
         window_days=lookup("lemons/window_days", within=config),
+        infra_window_days=lookup("lemons/infra_window_days", within=config),
         false_discovery=lookup("lemons/false_discovery", within=config),
         fleet_by=lambda wildcards: strata_of(format_of(wildcards))[0],
         unit=lambda wildcards: format_of(wildcards)["unit"],

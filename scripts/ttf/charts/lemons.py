@@ -1,4 +1,4 @@
-"""Lemon nodes: their failures against those expected of their fleet, and the signals over the nodes."""
+"""Nodes with excess failures: their failures against those expected of their fleet, the signals over the nodes."""
 
 import math
 
@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 620, 360
 _SIGNALS = {
     "single_node_failures": "failures of single-node attempts",
     "single_node_failure_rate": "share of single-node attempts that failed",
-    "multi_node_failures": "failures of multi-node attempts laid to it",
+    "multi_node_failures": "failures of multi-node attempts attributed to it",
     "shared_multi_node_failures": "failed multi-node attempts it was part of",
     "out_count": "outages",
     "rate_ratio": "failure rate over its fleet's",
@@ -38,7 +38,8 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
     what = "Failures of nodes against their fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
-        return nothing_to_draw(what, "no node has failures to be compared with those of others")
+        unattributed = _unattributed(nodes)
+        return nothing_to_draw(what, unattributed or "no node has failures to be compared with those of others")
     lemons = tested.filter("lemon")
     drawn_lemons, others = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = labels(drawn_lemons["node"])
@@ -50,18 +51,20 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
     limit = [row for row in _limit(domain, cut) if row["ratio"] <= top]
     _label([row for row in rows if row["lemon"]], domain, top)
     chart = _funnel(rows, domain, top)
-    title = _title(lemons, tested.height)
+    title = _title(lemons, tested)
     n = int(tested["counted"].sum())
     caption = (
         f"{count(tested.height, 'node')}, {count(n, 'failure')} counted; one-sided exact tests, Benjamini-Hochberg "
         f"at a false-discovery rate of {percent(false_discovery)}. Line: the Poisson limit at "
         f"p = {significant(cut, 2)}."
     )
+    if ratio := _detectable(tested):
+        caption += f" Found with 80 % power: a typical node with {ratio}."
     if untested := nodes.height - tested.height:
         caption += f" {count(untested, 'node')} without a test left out."
     if lemons.height > MOST_LEMONS:
         caption += (
-            f" The {MOST_LEMONS} lemons of lowest p; {lemons.height - MOST_LEMONS:,} more are in lemon_nodes.csv."
+            f" Orange: the {MOST_LEMONS} of lowest p; {lemons.height - MOST_LEMONS:,} more are in lemon_nodes.csv."
         )
     if any(row["nodes"] > 1 for row in rows):
         caption += " Dots of nodes that nearly coincide are drawn as one, larger with more nodes."
@@ -70,7 +73,7 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
         {"nodes": rows, "limit": limit},
         study,
         title=title,
-        subtitle="Failures over those expected from its fleet, by the number expected; orange: lemons.",
+        subtitle="Failures over those expected from its fleet, by the number expected; orange: significant.",
         caption=caption,
         alt_text=f"A funnel plot of {count(tested.height, 'node')}. {title}.",
     )
@@ -78,7 +81,7 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
 
 def lemon_signals(nodes: pl.DataFrame, study: Study) -> Figure:
     """How each signal is spread over the nodes: the share at or below each value, as a share of the largest."""
-    what = "Signals of lemon nodes"
+    what = "Signals of nodes with excess failures"
     rows, drawn, title = [], {}, None
     for place, (name, words) in enumerate(_SIGNALS.items()):
         values = nodes[name].drop_nulls().sort()
@@ -225,12 +228,38 @@ def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart
     return (one + line + dots + names.encode(text="label:N")).properties(width=_WIDTH, height=_HEIGHT)
 
 
-def _title(lemons: pl.DataFrame, tested: int) -> str:
+def _title(lemons: pl.DataFrame, tested: pl.DataFrame) -> str:
+    """What was found; of failures of which most are attributed to no node, that first."""
+    unattributed, of_nodes = _unattributed(tested), count(tested.height, "node")
+    if unattributed:
+        found = (
+            f"{lemons.height:,} of {of_nodes} with excess" if lemons.height else f"no excess on {of_nodes} by the rest"
+        )
+        return f"{unattributed}; {found}"
     if not lemons.height:
-        return f"None of {count(tested, 'node')} fails more than chance explains"
+        title = f"No node of {tested.height:,} has significantly more failures"
+        ratio = _detectable(tested)
+        return f"{title}; one with {ratio} would have been found" if ratio else title
     of_counted = lemons["counted"].sum() / lemons["expected"].sum()
-    verb = "fails" if lemons.height == 1 else "fail"
+    verb = "has" if lemons.height == 1 else "have"
     return (
-        f"{lemons.height:,} of {count(tested, 'node')} {verb} more than chance explains: "
+        f"{lemons.height:,} of {of_nodes} {verb} significantly more failures: "
         f"{significant(of_counted)} times what {'its' if lemons.height == 1 else 'their'} fleet would"
     )
+
+
+def _unattributed(nodes: pl.DataFrame) -> str:
+    """How many failures are attributed to no node, where they are most; else nothing."""
+    for row in nodes.head(1).iter_rows(named=True):
+        failures, attributed = row["window_failures"], row["attributed_failures"]
+        if 2 * attributed < failures:
+            return f"{failures - attributed:,} of {count(failures, 'failure')} could not be attributed to a node"
+    return ""
+
+
+def _detectable(tested: pl.DataFrame) -> str:
+    ratios = tested["detectable_ratio"].drop_nulls().sort()
+    if not ratios.len():
+        return ""
+    what = "the failures expected" if tested["basis"][0] == "proxy" else "the fleet's rate"
+    return f"{significant(ratios[ratios.len() // 2])} times {what}"

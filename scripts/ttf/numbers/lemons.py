@@ -6,7 +6,10 @@ from ttf.numbers.metrics import Metrics
 
 
 def of_lemons(metrics: Metrics, nodes: pl.DataFrame, effect: pl.DataFrame) -> None:
-    """How many nodes were tested and how many are lemons, the worst of them, and the fleet with and without them."""
+    """How many nodes were tested and how many are lemons, the worst of them; how many failures are attributed to nodes;
+
+    the ratio that would have been found; the fleet with and without the lemons.
+    """
     source = "tables/lemon_nodes.csv"
     tested = nodes.filter(pl.col("p_value").is_not_null())
     lemons = tested.filter("lemon")
@@ -14,16 +17,23 @@ def of_lemons(metrics: Metrics, nodes: pl.DataFrame, effect: pl.DataFrame) -> No
     metrics.put("lemons.tested", tested.height, "nodes", source, nodes.height)
     metrics.put("lemons.lemons", lemons.height, "nodes", source, tested.height)
     metrics.put("lemons.failures", int(nodes["failures"].sum()), "failures", source, nodes.height)
-    metrics.put("lemons.shared", int(nodes["shared_multi_node_failures"].sum()), "failures", source, nodes.height)
     metrics.put("lemons.counted", int(tested["counted"].sum()), "failures", source, tested.height)
     for row in nodes.head(1).iter_rows(named=True):
         metrics.put("lemons.basis", row["basis"], "label", source)
+        failures = row["window_failures"]
+        metrics.put("lemons.window_failures", failures, "failures", source, failures)
+        metrics.put("lemons.unattributed", failures - row["attributed_failures"], "failures", source, failures)
+        if failures:
+            metrics.put("lemons.attributed_share", row["attributed_share"], "share", source, failures)
         if row["window_to_s"] is not None:
             metrics.put("lemons.window_s", row["window_to_s"] - row["window_from_s"], "s", source)
     for row in tested.head(1).iter_rows(named=True):
         metrics.put("lemons.first.node", row["node"], "label", source)
         for name in ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value"):
             metrics.put(f"lemons.first.{name}", row[name], "1", source, row["trials"] or row["failures"])
+    if tested["detectable_ratio"].count():
+        typical = tested["detectable_ratio"].drop_nulls().sort()
+        metrics.put("lemons.detectable_ratio", typical[typical.len() // 2], "1", source, tested.height)
     if lemons.height:
         share = lemons["failures"].sum() / max(nodes["failures"].sum(), 1)
         metrics.put("lemons.share_of_failures", share, "share", source, int(nodes["failures"].sum()))

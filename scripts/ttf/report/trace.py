@@ -26,6 +26,7 @@ _FILES = {
     "epochs": "tables/epochs_summary.csv",
     "incidence": "tables/cumulative_incidence.csv",
     "incidence-bounds": "tables/incidence_at.csv",
+    "lemon-ranking": "tables/lemon_nodes.csv",
     "lemons": "tables/lemon_nodes.csv",
     "machines": "tables/listed_machines.csv",
     "models": "tables/lifetime_models.csv",
