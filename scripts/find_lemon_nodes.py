@@ -14,19 +14,20 @@ def main(snakemake):
     from ttf.memory import keep_freed_arrays
     from ttf.partitions import partitions_of, spill_beside
     from ttf.stats import lemons
+    from ttf.stats.node_runs import LIVES_READ, basis_of, halves_of, last_window
     from ttf.tables import read_columns, scan_columns, write_csv
 
     keep_freed_arrays()
     given, params, output = dict(snakemake.input.items()), snakemake.params, snakemake.output
     rate = params.false_discovery
     if "placements" in given:
-        lives = scan_columns(given["lives"], lemons.LIVES_READ)
+        lives = scan_columns(given["lives"], LIVES_READ)
         placements = pl.scan_parquet(given["placements"])
-        days = params.window_days if lemons.basis_of(lives) == "proxy" else params.infra_window_days
-        window = lemons.last_window(placements, days)
+        days = params.window_days if basis_of(lives) == "proxy" else params.infra_window_days
+        window = last_window(placements, days)
         with spill_beside(output.lemon_nodes) as spilled:
             partitions = partitions_of([placements], PARTITION_ROWS, spilled)
-            windows = [window, *lemons.halves_of(window)]
+            windows = [window, *halves_of(window)]
             found = lemons.lemon_nodes(placements, lives, windows, rate, partitions)
     else:
         lives = read_columns(given["lives"], ("unit_id", "event", "duration_s", params.fleet_by))

@@ -17,28 +17,27 @@ from ttf.charts.figure import Study
 from ttf.charts.lemons import lemon_funnel, lemon_signals, poisson_quantile
 from ttf.partitions import Partitions
 from ttf.placements import PLACEMENT_COLUMNS
+from ttf.stats.excess import (
+    benjamini_hochberg,
+    compared_by_exposure,
+    compared_by_trials,
+    poisson_binomial_tail,
+    with_posterior,
+    with_power,
+)
 from ttf.stats.lemons import (
     EFFECT_SCHEMA,
     LEMON_SCHEMA,
-    benjamini_hochberg,
     chances_of,
-    compared_by_exposure,
-    compared_by_trials,
-    halves_of,
     halves_of_lives,
-    last_window,
     lemon_components,
     lemon_effect,
     lemon_nodes,
     nodes_in,
-    order_in_day,
-    poisson_binomial_tail,
-    runs_by_node,
     trials_of,
     trials_that_tell,
-    with_posterior,
-    with_power,
 )
+from ttf.stats.node_runs import halves_of, last_window, order_in_day, runs_by_node
 from ttf.stats.trials import Strata, chances_given_count
 from ttf.tables import read_csv, write_csv
 

@@ -51,6 +51,8 @@ EDITED_MODULES = {
     "scripts/ttf/stats/states.py": FROM_STATES,
     "scripts/ttf/placements.py": FROM_TYPED,
     "scripts/ttf/stats/lemons.py": FROM_LEMONS,
+    "scripts/ttf/stats/excess.py": FROM_LEMONS,
+    "scripts/ttf/stats/node_runs.py": FROM_LEMONS,
     "scripts/ttf/stats/trials.py": FROM_LEMONS,
     "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
