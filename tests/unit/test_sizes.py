@@ -441,7 +441,8 @@ def test_the_chart_without_a_projection_draws_and_says_none():
 
 
 def test_the_chart_without_failures_and_without_jobs():
-    by_gpus, rate, _ = made(rows=[(2, 3, 0, 5 * DAY)], reach=Reach(2, 0, "no failures", "more"))
+    rows = [(1, 3, 0, DAY), (2, 3, 0, 5 * DAY)]
+    by_gpus, rate, _ = made(rows=rows, reach=Reach(2, 0, "no failures", "more"))
     figure = mttf_by_gpus_chart(by_gpus, rate, Study("job", synthetic=True))
     assert figure.title.startswith("No failure seen: ")
     assert figure.empty is None
@@ -477,3 +478,8 @@ def test_the_error_of_the_slope_is_that_at_the_line_itself():
     assert line.slope_se == pytest.approx(exact, rel=1e-12)
     fit = sm.GLM(failures, design, family=sm.families.Poisson(), offset=np.log(exposure_s)).fit(tol=1e-14)
     assert line.slope_se == pytest.approx(fit.bse[1], rel=1e-9)
+
+
+def test_one_measured_size_without_a_projection_is_no_chart():
+    by_gpus, rate, _ = made(rows=[(1, 90, 40, 90 * DAY)], reach=Reach(1, 0, "a proxy", "causes"))
+    assert mttf_by_gpus_chart(by_gpus, rate, Study("job")).empty == "runs of one size, and no projection to others"

@@ -4,7 +4,7 @@ import math
 
 import altair as alt
 import polars as pl
-from scipy.special import pdtr, pdtrik
+from scipy.special import pdtr, pdtrc, pdtrik
 
 from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, percent_axis
 from ttf.charts.text import capital, count, labels, percent, significant
@@ -33,7 +33,7 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
     """Counted over expected failures of every node of lemon_nodes.csv, and the line above which chance does not reach.
 
     The line (a funnel plot's limit, Spiegelhalter 2005) is the smallest count whose Poisson tail at that expectation
-    is at most the largest p-value of a lemon. The tests are not of Poisson counts, and may differ a little from it.
+    is at most the largest of the lemons, of their own tests and of such tails. Other nodes may differ a little from it.
     """
     what = "Failures of nodes against their fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
@@ -45,7 +45,9 @@ def lemon_funnel(nodes: pl.DataFrame, study: Study, false_discovery: float) -> F
     names = labels(drawn_lemons["node"])
     rows = [_dot(row, names[row["node"]]) for row in drawn_lemons.iter_rows(named=True)]
     rows += _together(others)
-    cut = lemons["p_value"].max() if lemons.height else false_discovery / tested.height
+    # No node found stands below the line, though its own test is not of a Poisson count.
+    tails = pdtrc(lemons["counted"].to_numpy() - 1, lemons["expected"].to_numpy())
+    cut = max(lemons["p_value"].max(), tails.max()) if lemons.height else false_discovery / tested.height
     domain = log_domain(tested["expected"].to_list(), 1.5, 1.5)
     top = max(2.0, *(row["ratio"] for row in rows)) * 1.08
     limit = [row for row in _limit(domain, cut) if row["ratio"] <= top]

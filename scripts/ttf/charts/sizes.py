@@ -27,6 +27,8 @@ def mttf_by_gpus_chart(by_gpus: pl.DataFrame, rate: pl.DataFrame, study: Study) 
     measured = by_gpus.filter(pl.col("ci_low_s").is_not_null() & (pl.col("ci_low_s") > 0))
     if not measured.height:
         return nothing_to_draw(what, by_gpus["reason"].first() if by_gpus.height == 1 else NO_GPU_JOB)
+    if measured.height == 1 and not by_gpus["projected_mttf_s"].count():
+        return nothing_to_draw(what, "runs of one size, and no projection to others")
     basis = by_gpus["basis"][0]
     points = [_point(row) for row in measured.iter_rows(named=True)]
     largest_run = max(row["gpus"] for row in points)
