@@ -331,7 +331,16 @@ def test_means_of_few_are_hollow_and_the_caption_says_so(all_tables):
     for name in ("runtime_by_memory_request", "runtime_by_memory_request_log", "runtime_by_gpu_type"):
         drawn = BUILDERS[name](all_tables["ordinary"], STUDY)
         text = json.dumps(drawn.spec())
-        assert '"fillOpacity": {"condition": {"test": {"field": "jobs", "lt": 30}, "value": 0}' in text
+        hollow = '"fillOpacity": {"condition": {"test": {"field": "jobs", "lt": 30}, "value": 0}'
+        if name == "runtime_by_gpu_type":
+            hollow = '"filled": false'
+            of_few = [
+                layer
+                for layer in drawn.spec()["layer"]
+                if {"filter": {"field": "jobs", "lt": 30}} in layer.get("transform", [])
+            ]
+            assert [layer["mark"]["filled"] for layer in of_few] == [False]
+        assert hollow in text
         few = any(row.get("jobs", 30) < 30 for rows in drawn.datasets.values() for row in rows)
         assert ("Hollow: fewer than 30 pods, whose mean a few long runs can move far." in drawn.caption) == few
     # Nor is anything said of them in the title, where there are others.

@@ -27,6 +27,7 @@ from ttf.stats.over_time import (
     window_days,
     with_domains,
 )
+from ttf.stats.projection import reach_of
 from ttf.tables import read_csv, write_csv
 
 DAY = 86_400
@@ -240,13 +241,14 @@ def test_domains_come_from_the_reasons_and_not_where_two_are_told():
 
 
 @pytest.mark.parametrize(("late", "basis"), [(32, "proxy"), (0, "proxy"), (0, "state")])
-def test_a_low_rate_at_the_beginning_is_laid_to_left_truncation_only_where_it_is_one(late, basis):
+def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_it_is_one(late, basis):
     runs = lives(*((NOON + i * DAY, 2 * DAY, 16, "x" if i % 3 else None) for i in range(40)), basis=basis)
     runs = runs.with_columns(gpu_milli=1000 * pl.col("gpu_count"))
     sums = sizes.sums_by_nodes(runs.lazy(), 8)
-    rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128)
+    law = sizes.size_law(sums, basis)
+    rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128, reach_of(sums, law))
     metrics = Metrics()
-    of_sizes(metrics, sizes.mttf_by_gpus(sums, rate, 8), rate, sizes.size_law(sums, basis))
+    of_sizes(metrics, sizes.mttf_by_gpus(sums, rate, 8), rate, law)
     of_over_time(metrics, failure_rate_over_time(runs, basis, 8))
     metrics.put("delayed_entry.late", late, "lives", "x")
     metrics.put("delayed_entry.n", 40, "lives", "x")

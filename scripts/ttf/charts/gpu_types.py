@@ -51,9 +51,7 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
         yOffset=outcome,
         color=alt.Color("outcome:N", scale=_COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
     )
-    marks = base.mark_point(size=70, filled=True, strokeWidth=2, opacity=1).encode(
-        stroke=alt.Stroke("outcome:N", scale=_COLOURS, legend=None),
-        fillOpacity=alt.condition(FEW, alt.value(0), alt.value(1)),
+    pointed = base.encode(
         shape=alt.Shape(
             "statistic:N",
             scale=alt.Scale(domain=["mean", "median"], range=["circle", "diamond"]),
@@ -67,13 +65,18 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
             alt.Tooltip("jobs:Q", title=study.units, format=","),
         ],
     )
+    # Two layers, as the legends of a fill and of a stroke by one field would contradict each other.
+    marks = [
+        pointed.transform_filter(which).mark_point(size=70, filled=filled, strokeWidth=2, opacity=1)
+        for filled, which in ((True, {"not": FEW.to_dict()}), (False, FEW))
+    ]
     spans = base.mark_line(strokeWidth=1).encode(detail=["type:N", "outcome:N"])
     notes = (
         base.transform_filter("isValid(datum.note)")
         .mark_text(align="left", fontSize=10, baseline="middle")
         .encode(x=alt.value(508), text="note:N", color=alt.value(FAINT))
     )
-    chart = (spans + marks + notes).properties(width=500, height=alt.Step(20 if len(names) > 1 else 34))
+    chart = alt.layer(spans, *marks, notes).properties(width=500, height=alt.Step(20 if len(names) > 1 else 34))
     left_out = jobs.height - len(names)
     caption = (
         f"Mean and median run time of the {study.units} of each GPU type that succeeded or failed at a known time; "
