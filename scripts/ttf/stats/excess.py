@@ -58,7 +58,7 @@ def detectable_by_trials(told: Sequence[pl.DataFrame], threshold: float) -> floa
         return expit(np.log(typical) - np.log1p(-typical) + log_factor)
 
     low, high = 0.0, 40.0
-    for _ in range(50):
+    for _ in range(30):
         middle = (low + high) / 2
         is_found = poisson_binomial_tail([with_factor(middle)], [needed])[0] >= POWER
         low, high = (low, middle) if is_found else (middle, high)
