@@ -1,10 +1,12 @@
 """Five traces at once, of jobs and of components, in one report with a section that compares them."""
 
+import json
 import re
 
 import polars as pl
 import pytest
 from study_runs import PAGE, check_out
+from ttf.tables import read_csv
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +15,9 @@ def results(tmp_path_factory, shared_data):
     folders = {name: {"folder": str(shared_data / name)} for name in ("openb", "titan", "lanl", "eagle")}
     folders["openb"]["windows"] = {"by": "month"}
     sample = {"sample": {"generate": {"tasks": 2000}}}
-    study.snakemake("--", PAGE, one_process=True, study=["sample", *folders], registry=sample | folders)
+    # Curves are cut short, as those of large traces are.
+    cut = {"survival": {"max_steps": 40}}
+    study.snakemake("--", PAGE, one_process=True, study=["sample", *folders], registry=sample | folders, **cut)
     return study.folder / "results"
 
 
@@ -58,6 +62,39 @@ def test_one_page_with_a_comparison(results):
     assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
     compared = pl.read_csv(results / "comparison/mttf.csv", infer_schema_length=None)
     assert set(compared["trace"]) == {"sample", "openb", "titan", "lanl", "eagle"}
+
+
+def test_no_headline_on_a_projection_that_the_data_do_not_bear(results):
+    """Failures of users stand for those of machines (openb, eagle, sample), or no life has several parts (titan, lanl)."""
+    for trace in ("sample", "openb", "titan", "lanl", "eagle"):
+        chapter = (results / f"report/source/_{trace}.qmd").read_text()
+        findings, rest = chapter.split("\n## ", 1)
+        assert "cannot be estimated from this trace" in findings
+        assert not re.search(r"effective training time of|can expect \S+\s*% of its time", findings)
+        assert not re.search(r"can expect [\d,.]+ interruptions", rest)
+        ettr = read_csv(results / trace / "tables/ettr.csv")
+        assert ettr.filter(pl.coalesce("gpus", "nodes") == 1024)["ettr_renewal"].null_count() == 3
+    openb = (results / "report/source/_openb.qmd").read_text()
+    assert "the time at risk is that of pods still running" not in openb
+
+
+def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
+    """They were sums over the steps that a thinned curve keeps."""
+    for trace in ("sample", "openb", "eagle"):
+        lives = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
+        ended = dict(lives.drop_nulls().group_by("event").len().iter_rows())
+        caption = json.loads((results / trace / "figures/hazards.index.json").read_text())["cumulative_incidence"][
+            "caption"
+        ]
+        told = re.search(r"ended by (.*?)\. The ends compete", caption)[1]
+        counts = {end: int(number.replace(",", "")) for end, number in re.findall(r"(\w+) ([\d,]*\d)", told)}
+        assert counts == ended
+
+
+def test_time_limits_are_told_where_failures_are_counted(results):
+    """All 15 failures of Eagle's sample are runs into their time limit."""
+    chapter = (results / "report/source/_eagle.qmd").read_text()
+    assert "15 of them at their time limit" in chapter.split("\n## ", 1)[0]
 
 
 def test_drift_between_months(results):
