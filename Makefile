@@ -37,7 +37,7 @@ explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number 
 check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
 	@$(BIN)/python scripts/check_resources.py
 
-gallery: .venv/requirements-test.lock  ## badges and pictures of the page for the README, in docs/gallery/; after `make report`
+gallery: .venv/requirements-test.lock  ## badges and a picture of the page for the README, in docs/gallery/; after `make report`
 	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
 	@$(BIN)/python docs/badges.py docs/gallery
 

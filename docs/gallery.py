@@ -1,4 +1,4 @@
-"""Pictures of the page for the README: docs/gallery/*.png, of the report of the embedded sample.
+"""The picture of the page in the README: docs/gallery/findings.png, the first screen on the embedded samples.
 
 usage: gallery.py PAGE FOLDER   (make gallery; needs Chromium: make test-tools)
 """
@@ -8,13 +8,6 @@ import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-
-# Picture -> the element that this selector finds; without one, the first screen.
-PICTURES = {
-    "findings": None,
-    "mttf_by_gpus": "#fig-t1-mttf-by-gpus",
-    "planner": "#fig-t1-ettr-planner",
-}
 
 
 def main(page_file: Path, folder: Path) -> None:
@@ -28,10 +21,9 @@ def main(page_file: Path, folder: Path) -> None:
         page.goto(page_file.resolve().as_uri())
         page.wait_for_function("charts.every(([id]) => document.querySelector(`#${id} svg`))")
         page.wait_for_timeout(500)
-        for name, selector in PICTURES.items():
-            shown = page.locator(selector).first if selector else page
-            shown.screenshot(path=folder / f"{name}.png", animations="disabled", timeout=120_000)
-            print(f"{folder / name}.png, {(folder / f'{name}.png').stat().st_size / 1000:.0f} kB")
+        picture = folder / "findings.png"
+        page.screenshot(path=picture, animations="disabled", timeout=120_000)
+        print(f"{picture}, {picture.stat().st_size / 1000:.0f} kB")
         browser.close()
 
 

@@ -65,7 +65,7 @@ def test_one_page_with_a_comparison(results):
 
 
 def test_no_headline_on_a_projection_that_the_data_do_not_bear(results):
-    """Failures of users stand for those of machines (openb, eagle, sample), or no life has several parts (titan, lanl)."""
+    """Failures of users stand for those of machines (openb, eagle, sample), or lives have one size (titan, lanl)."""
     for trace in ("sample", "openb", "titan", "lanl", "eagle"):
         chapter = (results / f"report/source/_{trace}.qmd").read_text()
         findings, rest = chapter.split("\n## ", 1)

@@ -6,6 +6,7 @@ import polars as pl
 from ttf.charts.figure import TIME_TICKS_S, Figure, Study, chart_of, figure, log_domain, nothing_to_draw, time_axis
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
+from ttf.stats.projection import FEWEST_MEASURED
 from ttf.stats.sizes import NO_GPU_JOB
 
 PROJECTED = "#D55E00"
@@ -180,6 +181,8 @@ def _title(by_gpus: pl.DataFrame, basis: str) -> str:
     seen = by_gpus.filter(pl.col("failures") > 0)
     if not seen.height:
         return f"No failure seen: of the mean time to {what} only a lower limit is known"
+    enough = seen.filter(pl.col("failures") >= FEWEST_MEASURED)
+    seen = enough if enough.height else seen
     ends = [seen.row(0, named=True), seen.row(-1, named=True)][: seen.height]
     times = " and ".join(f"{duration(row['mttf_s'])} at {_gpus(row)}" for row in ends)
     return f"Measured mean time to {what}: {times} GPUs"
