@@ -110,6 +110,13 @@ def test_the_rate_is_that_of_a_plain_count(rows):
         assert found["rate_ratio"] <= found["rate_ci_high"] * (1 + 1e-9)
     else:
         assert (found.get("rate_ratio"), found["rate_ci_high"]) == (None, None)
+    # Failures on one side only: the one limit there is has all of the 5 %.
+    if not k_low:
+        least = 0.05 ** (1 / k_high)
+        assert found["rate_ci_low"] == pytest.approx(least / (1 - least) * t_low / t_high)
+    if not k_high:
+        most = 1 - 0.05 ** (1 / k_low)
+        assert found["rate_ci_high"] == pytest.approx(most / (1 - most) * t_low / t_high)
 
 
 @pytest.mark.parametrize("n", [1, 5, 6, 7, 20, 101, 5000])

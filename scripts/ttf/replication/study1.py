@@ -217,8 +217,9 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     The value (split_value) parts the jobs that ran as evenly as their values allow. A job counts with the time seen of
     it, and as a failure if it failed after a known time; success, cancellation and still running are right-censoring.
     Given the failures k of both parts, those above are binomial with k and pi = T2 rho / (T2 rho + T1), T the run
-    times, rho the ratio of the rates: Clopper-Pearson's interval of pi gives that of rho at 95 %, and the two-sided p
-    is twice the smaller tail under rho = 1. A failure rate that is constant within a part is assumed.
+    times, rho the ratio of the rates: Clopper-Pearson's interval of pi gives that of rho at 95 % (one-sided where one
+    part has no failure), and the two-sided p is twice the smaller tail under rho = 1. A failure rate that is constant
+    within a part is assumed.
     Where there is no ratio, the reason says why.
     """
     seen = (
@@ -245,7 +246,8 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
         return row | {"reason": "no job failed after a known time"}
     if not t_low or not t_high:
         return row | {"reason": "one half ran for 0 s"}
-    k, tail = k_low + k_high, (1 - CONFIDENCE) / 2
+    # Where one half has no failure there is one limit, which has all of the error.
+    k, tail = k_low + k_high, (1 - CONFIDENCE) / (2 if k_low and k_high else 1)
     exposures = t_low / t_high
     lowest = float(betaincinv(k_high, k_low + 1, tail)) if k_high else 0.0
     highest = float(betaincinv(k_high + 1, k_low, 1 - tail)) if k_low else 1.0
