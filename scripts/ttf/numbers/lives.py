@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.infra import TIME_LIMITS
-from ttf.jobs import observed_s
+from ttf.jobs import Frame, observed_s
 from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
@@ -24,8 +24,11 @@ def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
         metrics.put("repair.p90_s", repairs.quantile(0.9, "linear"), "s", source, repairs.len())
 
 
-def of_survival(metrics: Metrics, summary: pl.DataFrame, survival: pl.DataFrame) -> None:
-    """Over all lives: median time to failure, restricted mean, share without failure after an hour, a day, a year."""
+def of_survival(metrics: Metrics, summary: pl.DataFrame, curves: Frame) -> None:
+    """Over all lives: median time to failure, restricted mean, share without failure after an hour, a day, a year.
+
+    curves: survival.parquet, whole: a curve that is cut short may lack the step just before a moment.
+    """
     source = "tables/survival_summary.csv"
     failure = pl.col("event") == "failure"
     for row in summary.filter(failure & (pl.col("stratum_by") == "all")).iter_rows(named=True):
@@ -40,13 +43,14 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, survival: pl.DataFrame)
             "restricted_mean_se_s",
         ):
             metrics.put(f"survival.{name}", row[name], "s", source, row["n"])
-        curve = survival.filter(failure & (pl.col("stratum_by") == "all"))
+        of_all = curves.lazy().filter(failure & (pl.col("stratum_by") == "all"))
+        curve = of_all.select("time_s", "survival", "ci_low", "ci_high").collect(engine="streaming").sort("time_s")
         for name, moment in (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000)):
             until = curve.filter(pl.col("time_s") <= moment)
             if until.height and row["horizon_s"] is not None and row["horizon_s"] >= moment:
                 step = until.row(-1, named=True)
                 for column in ("survival", "ci_low", "ci_high"):
-                    metrics.put(f"survival.{name}.{column}", step[column], "share", "tables/survival.csv", row["n"])
+                    metrics.put(f"survival.{name}.{column}", step[column], "share", "tables/survival.parquet", row["n"])
 
 
 def of_steps(metrics: Metrics, curves: pl.LazyFrame, jobs: pl.LazyFrame) -> None:
