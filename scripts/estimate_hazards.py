@@ -41,7 +41,8 @@ def main(snakemake):
         competing = CountedLives(exclusive, ends)
     incidence = cumulative_incidence(competing, ends, strata, params.max_steps)
     write_csv(incidence, output.cumulative_incidence)
-    write_csv(incidence_at(competing, ends), output.incidence_at)
+    at = incidence_at(competing, ends)
+    write_csv(at, output.incidence_at)
     write_csv(pl.concat([logrank(of, event, strata) for event, of in counted.items()]), output.logrank)
     summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
     write_csv(pl.concat(summaries), output.survival_summary_delayed_entry)
@@ -49,7 +50,10 @@ def main(snakemake):
     write_csv(pl.concat(mttf), output.mttf_delayed_entry)
 
     study = Study(params.unit, params.synthetic)
-    drawn = {"cumulative_incidence": incidence_chart(incidence, study), "hazard_ratios": hazard_ratio_chart(cox, study)}
+    drawn = {
+        "cumulative_incidence": incidence_chart(incidence, at, study),
+        "hazard_ratios": hazard_ratio_chart(cox, study),
+    }
     save_charts(drawn, output.specs, output.index)
     late = lives.select((pl.col("entry_s") > 0).sum()).collect(engine="streaming").item()
     return f"{cox['hazard_ratio'].count():,} hazard ratios, {late:,} lives entered late"

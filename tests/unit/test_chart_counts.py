@@ -11,8 +11,10 @@ from ttf.charts.population import roles as roles_chart
 from ttf.charts.states import states_chart
 from ttf.charts.survival import survival
 from ttf.stats.incidence import cumulative_incidence
+from ttf.stats.incidence_at import incidence_at
 from ttf.stats.population import roles
 from ttf.stats.states import STATE_SCHEMA, states
+from ttf.stats.strata import CountedLives
 from ttf.stats.survival import survival_tables, thin
 
 PODS = Study("pod", synthetic=False)
@@ -57,7 +59,11 @@ def counted(texts: dict[str, int]) -> str:
 def test_the_counts_of_the_incidence_chart_are_those_of_the_lives(case):
     lives, max_steps = CASES[case]
     ends = lives["event"].drop_nulls().unique(maintain_order=True).to_list()
-    figure = incidence_chart(cumulative_incidence(lives, ends, ["all"], max_steps), PODS)
+    lives = lives.with_columns(duration_max_s=pl.lit(None, pl.Int64))
+    at = incidence_at(CountedLives(lives, ends), ends)
+    figure = incidence_chart(cumulative_incidence(lives, ends, ["all"], max_steps), at, PODS)
+    whole = incidence_chart(cumulative_incidence(lives, ends, ["all"]), at, PODS)
+    assert figure.title == whole.title, "read off the whole curve, however short it is cut"
     known = lives.drop_nulls("duration_s")
     by_end = {end: known.filter(event=end).height for end in ends}
     unknown = {end: lives.filter(pl.col("duration_s").is_null(), event=end).height for end in ends}

@@ -78,8 +78,8 @@ def test_where_every_end_is_written_the_bounds_are_the_estimate():
 
 
 def test_nobody_and_nothing():
-    assert at(lives_of([]))["reason"].to_list() == [NO_LIFE] * 8
-    assert at(lives_of([(None, 9, "failure")]))["reason"].to_list() == [NO_LIFE] * 8
+    assert at(lives_of([]))["reason"].to_list() == [NO_LIFE] * 2 * len(AGES_S)
+    assert at(lives_of([(None, 9, "failure")]))["reason"].to_list() == [NO_LIFE] * 2 * len(AGES_S)
     early = at(lives_of([(9, None, "failure")]), 3).row(0, named=True)
     assert (early["incidence"], early["incidence_low"], early["reason"]) == (0, 0, NO_EVENT_YET)
 

@@ -56,8 +56,11 @@ _HAVE = {
 }
 
 
-def incidence_chart(incidence: pl.DataFrame, study: Study) -> Figure:
-    """The share of lives that each end has come to, by age, from the curves of `cumulative_incidence`."""
+def incidence_chart(incidence: pl.DataFrame, at: pl.DataFrame, study: Study) -> Figure:
+    """The share of lives that each end has come to, by age, from the curves of `cumulative_incidence`.
+
+    at: `incidence_at`, which the title tells of: a curve that is cut short may lack the step just before an age.
+    """
     what = "How lives end, by age"
     curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
     if not curves.height:
@@ -88,7 +91,7 @@ def incidence_chart(incidence: pl.DataFrame, study: Study) -> Figure:
         caption += (
             f" The {MOST_ENDS} commonest ends; {rare.height:,} left out, of {_lives(rare['events_so_far'].sum())}."
         )
-    title = _incidence_title(chosen, ends, study)
+    title = _incidence_title(chosen, at, ends, study)
     return figure(
         _incidence_lines(rows, names, study),
         {"incidence": rows},
@@ -155,12 +158,12 @@ def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> a
     return step_curves(base, share, axis, "ended by", "share", study.units)
 
 
-def _incidence_title(curves: pl.DataFrame, ends: list[str], study: Study) -> str:
-    """What has become of the lives at the longest round time that the curves reach."""
-    horizon = int(curves["time_s"].max())
-    time = next((time for time in _ROUND_TIMES if time <= horizon), horizon)
-    until = curves.filter(pl.col("time_s") <= time)
-    at = dict(until.group_by("event", maintain_order=True).agg(pl.col("incidence").last()).iter_rows())
+def _incidence_title(curves: pl.DataFrame, at: pl.DataFrame, ends: list[str], study: Study) -> str:
+    """What has become of the lives at the longest round time that they reach; else at the end of the curves."""
+    known = at.filter(pl.col("time_s").is_in(list(_ROUND_TIMES)) & pl.col("incidence").is_not_null())
+    time = int((known if known.height else curves)["time_s"].max())
+    shares = known.filter(time_s=time) if known.height else curves.group_by("event", maintain_order=True).last()
+    at = dict(shares.select("event", "incidence").iter_rows())
     after = f"After {_ROUND_TIMES.get(time, duration(time))}"
     if set(ends) <= set(_HAVE):
         first, *others = [f"{percent(at[end])} {_HAVE[end]}" for end in ends]

@@ -12,34 +12,27 @@ MOMENTS = (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000))
 
 def of_hazards(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     """What the analysis `hazards` gives to the prose, from its tables."""
-    _of_incidence(metrics, tables["cumulative_incidence"])
-    _of_bounds(metrics, tables["incidence_at"])
+    _of_incidence(metrics, tables["incidence_at"])
     _of_logrank(metrics, tables["logrank"])
     _of_cox(metrics, tables["cox"])
     _of_delayed_entry(metrics, tables["survival_summary_delayed_entry"], tables["mttf_delayed_entry"])
 
 
-def _of_incidence(metrics: Metrics, incidence: pl.DataFrame) -> None:
-    """Over all lives, how many have ended how by an hour, a day, a year, where the lives reach so far."""
-    source = "tables/cumulative_incidence.csv"
-    curves = incidence.filter((pl.col("stratum_by") == "all") & pl.col("incidence").is_not_null())
-    for (end,), curve in curves.group_by("event", maintain_order=True):
-        n = int(curve["at_risk"].max())
-        for name, moment in MOMENTS:
-            if curve["time_s"].max() >= moment:
-                row = curve.filter(pl.col("time_s") <= moment).row(-1, named=True)
-                for column in ("incidence", "ci_low", "ci_high"):
-                    metrics.put(f"incidence.{end}.{name}.{column}", row[column], "share", source, n)
+def _of_incidence(metrics: Metrics, table: pl.DataFrame) -> None:
+    """Over all lives, how many have ended how by an hour, a day, a year, where the lives reach so far.
 
-
-def _of_bounds(metrics: Metrics, table: pl.DataFrame) -> None:
-    """Of each end that some lives came to at a time nobody wrote: between what its incidence lies with these."""
-    source = "tables/incidence_at.csv"
-    for row in table.filter(pl.col("without_end") > 0).iter_rows(named=True):
+    Of ends that some lives came to at a time nobody wrote also between what their incidence lies with these, by age.
+    """
+    source, moments = "tables/incidence_at.csv", {moment: name for name, moment in MOMENTS}
+    for row in table.filter(pl.col("incidence").is_not_null()).iter_rows(named=True):
         key = f"incidence.{row['event']}"
-        metrics.put(f"{key}.without_end", row["without_end"], "lives", source, row["n"] + row["without_end"])
-        for name in ("incidence", "incidence_low", "incidence_high"):
-            metrics.put(f"{key}.{row['time_s']}s.{name}", row[name], "share", source, row["n"])
+        if row["time_s"] in moments:
+            for column in ("incidence", "ci_low", "ci_high"):
+                metrics.put(f"{key}.{moments[row['time_s']]}.{column}", row[column], "share", source, row["n"])
+        if row["without_end"]:
+            metrics.put(f"{key}.without_end", row["without_end"], "lives", source, row["n"] + row["without_end"])
+            for name in ("incidence", "incidence_low", "incidence_high"):
+                metrics.put(f"{key}.{row['time_s']}s.{name}", row[name], "share", source, row["n"])
 
 
 def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:

@@ -13,6 +13,7 @@ DAY_S = 86_400
 # Ages at which the incidence is told: name of the column, heading.
 OF_JOBS = {3_600: ("h", "After 1 h"), DAY_S: ("d", "1 day"), 7 * DAY_S: ("w", "7 days")}
 OF_COMPONENTS = {30 * DAY_S: ("m", "After 30 days"), 365 * DAY_S: ("y", "1 year"), 5 * 365 * DAY_S: ("5y", "5 years")}
+BOUNDED_AT_S = (3_600, DAY_S, 7 * DAY_S, 30 * DAY_S)
 LONGEST_REMARK = 160
 FAILURE = pl.col("event") == "failure"
 
@@ -36,26 +37,23 @@ def hazards(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
 
 def _incidence(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
     """The share that each end has come to at a few ages: no age that the lives do not reach."""
-    curves = trace.table("cumulative_incidence").filter(pl.col("incidence").is_not_null())
-    curves = curves.filter(pl.col("stratum_by") == "all")
-    horizon = curves["time_s"].max() or 0
-    frame = curves.group_by("event", maintain_order=True).agg(
-        n=pl.col("at_risk").max(), horizon_s=pl.col("time_s").max()
-    )
+    known = trace.table("incidence_at").filter(pl.col("incidence").is_not_null())
+    frame = known.group_by("event", maintain_order=True).agg(pl.col("n").first())
     columns: dict[str, Column] = {"event": ("Ended by", None), "n": ("n", words.count)}
     for moment, (name, heading) in (OF_JOBS if trace.has_jobs else OF_COMPONENTS).items():
-        if horizon < moment:
+        rows = known.filter(time_s=moment)
+        if not rows.height:
             break
-        until = curves.filter(pl.col("time_s") <= moment).group_by("event", maintain_order=True).last()
-        cells = [_share_with_interval(row) for row in until.iter_rows(named=True)]
-        frame = frame.join(until.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
+        cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
+        frame = frame.join(rows.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
         columns[name] = (heading, str)
     return frame if len(columns) > 2 else frame.head(0), columns, None
 
 
 def _bounds(trace: Trace) -> tuple[pl.DataFrame, dict[str, Column], str | None]:
     """Between what the incidence of an end lies whose time is not always written."""
-    table = trace.table("incidence_at").filter((pl.col("without_end") > 0) & pl.col("incidence").is_not_null())
+    known = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
+    table = trace.table("incidence_at").filter(known & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns: dict[str, Column] = {
         "time_s": ("By", words.duration),
         "n": ("n", words.count),

@@ -24,7 +24,7 @@ _FILES = {
     "demand": "tables/taxonomy.csv",
     "domains": "tables/taxonomy.csv",
     "epochs": "tables/epochs_summary.csv",
-    "incidence": "tables/cumulative_incidence.csv",
+    "incidence": "tables/incidence_at.csv",
     "incidence-bounds": "tables/incidence_at.csv",
     "lemon-ranking": "tables/lemon_nodes.csv",
     "lemons": "tables/lemon_nodes.csv",

@@ -9,7 +9,9 @@ from ttf.stats.incidence import cumulative_incidence
 from ttf.stats.order import first_of_each
 from ttf.stats.strata import NO_LIFE, CountedLives, competing_times_by_stratum
 
-AGES_S = (3_600, 86_400, 7 * 86_400, 30 * 86_400)
+_DAY_S = 86_400
+# A minute, an hour, a day, a week, 30 days, a year, five years.
+AGES_S = (60, 3_600, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 5 * 365 * _DAY_S)
 TOO_LATE = "no life of known duration lasted so long"
 
 INCIDENCE_AT_SCHEMA = {
