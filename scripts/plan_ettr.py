@@ -14,13 +14,13 @@ def main(snakemake):
     from ttf.stats.contour import ettr_contour
     from ttf.stats.job_runs import queue_of
     from ttf.stats.plans import Habits, assumptions, mitigation_table, node_rate, plan_tables
-    from ttf.tables import read_columns, read_csv, write_csv
+    from ttf.tables import read_csv, scan_columns, write_csv
 
     params, output = snakemake.params, snakemake.output
     asked = params.ettr
     rates = read_csv(snakemake.input.rate)
     rate = node_rate(rates, read_csv(snakemake.input.by_gpus))
-    queue = queue_of(read_columns(snakemake.input.lives, OF_LIVES), asked.get("queue_s"))
+    queue = queue_of(scan_columns(snakemake.input.lives, OF_LIVES), asked.get("queue_s"))
     habits = [
         Habits(interval, asked["checkpoint_write_s"], asked["restart_s"], queue["value"], asked["productive_s"])
         for interval in asked["checkpoint_intervals_s"]

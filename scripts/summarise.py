@@ -16,7 +16,7 @@ def main(snakemake):
     from ttf.tables import Tables
 
     tables = Tables(dict(snakemake.input.items()))
-    metrics, curves = Metrics(), pl.scan_parquet(snakemake.input.curves)
+    metrics, curve = Metrics(), of_lives.curve_of_all(pl.scan_parquet(snakemake.input.curves))
     of_jobs.of_rows(metrics, tables["account"])
     of_quality(metrics, tables["anomalies"], tables["statistics"], tables["validation"])
     if "jobs" in dict(snakemake.input.items()):
@@ -28,10 +28,10 @@ def main(snakemake):
         of_jobs.of_failure_share(metrics, tables["failure_share"])
         of_jobs.of_run_times(metrics, tables["runtime_by_group"])
         of_jobs.of_correlations(metrics, tables["correlations"])
-        of_lives.of_steps(metrics, curves, jobs)
+        of_lives.of_steps(metrics, curve, jobs)
     else:
         of_lives.of_lives(metrics, pl.read_parquet(snakemake.input.lives))
-    of_lives.of_survival(metrics, tables["summary"], curves)
+    of_lives.of_survival(metrics, tables["summary"], curve)
     of_lives.of_mttf(metrics, tables["mttf"], tables["without_end"])
     of_lives.of_models(metrics, tables["models"])
     for analysis in snakemake.params.analyses:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.jobs import GPU_BUCKETS, OUTCOMES, TIME_LIMITS, gpu_bucket, gpu_seconds_milli, whole_gpus
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, at_time_limit, gpu_bucket, gpu_seconds_milli, whole_gpus
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.shares import wilson_interval
@@ -147,7 +147,7 @@ def population(jobs: pl.DataFrame) -> dict[str, int]:
     timeouts: failures of GPU jobs that a time limit ended.
     """
     asked = (pl.col("gpu_milli") > 0).fill_null(False)
-    at_limit = (pl.col("outcome") == "failure") & pl.col("status_raw").is_in(TIME_LIMITS)
+    at_limit = (pl.col("outcome") == "failure") & at_time_limit("status_raw")
     counted = jobs.select(
         jobs=pl.len(),
         gpu_jobs=asked.sum(),

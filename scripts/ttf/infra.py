@@ -15,7 +15,7 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
-from ttf.jobs import TIME_LIMITS, Frame
+from ttf.jobs import Frame, at_time_limit
 from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, first_end_s, life_columns
 
 INFRA_COLUMNS = LIFE_COLUMNS | {
@@ -79,7 +79,7 @@ def infra_lives(
         raise ValueError("a run that waits has no life")
     runs = _with_events(runs, rules, events)
     cause = pl.coalesce("event_code", *_told_causes(runs, rules))
-    failed = (pl.col("outcome") == "failure").fill_null(False) & ~_at_time_limit()
+    failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
     basis = _basis(rules, events)
     is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
     is_told = is_infra & pl.lit(basis != "proxy")
@@ -209,7 +209,7 @@ def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
 
 def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
     """The state, the exit code and the reason of each run, where the rules lay it to infrastructure."""
-    may_count = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~_at_time_limit()
+    may_count = (pl.col("outcome").is_null() | (pl.col("outcome") == "failure")) & ~at_time_limit("state")
     there = runs.collect_schema().names()
     causes = []
     for key, column, counts in (
@@ -261,7 +261,7 @@ def _with_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fr
     state = pl.col("state")
     failed = (pl.col("outcome") == "failure") | (pl.col("outcome").is_null() & pl.col("end_s").is_not_null())
     named = state.is_in(list(rules.get("states", []))).fill_null(False)
-    failed = runs.filter((failed & ~_at_time_limit()) | named).with_columns(
+    failed = runs.filter((failed & ~at_time_limit("state")) | named).with_columns(
         run="attempt_id", named_node=_named_node(runs)
     )
     found = attributed(failed.select("run", "end_s", "node_list"), events, wanted.get("severities", []))
@@ -271,10 +271,6 @@ def _with_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fr
     hit = hit.select("run", event_victim=victim)
     found = found.join(hit, on="run", how="left").select("run", "event_victim", event_code="code", event_node="node")
     return runs.join(found, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
-
-
-def _at_time_limit() -> pl.Expr:
-    return pl.col("state").is_in(TIME_LIMITS).fill_null(False)
 
 
 def _basis(rules: Mapping, events: pl.DataFrame | None) -> str:

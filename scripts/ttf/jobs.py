@@ -84,6 +84,11 @@ def outcome_of(status: str, outcomes: Mapping[str, str]) -> pl.Expr:
     return pl.col(status).replace_strict(outcomes, default="unknown", return_dtype=pl.String)
 
 
+def at_time_limit(status: str) -> pl.Expr:
+    """Whether the status word in this column says that a time limit ended the run; false where there is none."""
+    return pl.col(status).is_in(TIME_LIMITS).fill_null(False)
+
+
 def ended_unrecorded(outcome: pl.Expr, end_s: pl.Expr, trace_end_s: pl.Expr) -> pl.Expr:
     """The outcome; `unknown` where the status says that a job runs of which an end before the trace's end is written.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from ttf.jobs import OUTCOMES, TIME_LIMITS, gpu_seconds_milli, observed_s
+from ttf.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, gpu_seconds_milli, observed_s
 from ttf.stats.counts import Counted, Rows, code, counts
 
 # Which outcomes go into which file of split_outcomes.
@@ -50,7 +50,7 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, wor
     (linear between ranks) of run time come; for running jobs that is the time observed so far.
     """
     told = tells_time_limits(words)
-    at_limit = pl.col("status_raw").is_in(TIME_LIMITS) if told else pl.lit(None, pl.Boolean)
+    at_limit = at_time_limit("status_raw") if told else pl.lit(None, pl.Boolean)
     sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": at_limit.sum()}
     summed = jobs.lazy().group_by("outcome").agg(**sums)
     found = {outcome: rest for outcome, *rest in summed.collect(engine="streaming").iter_rows()}

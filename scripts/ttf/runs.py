@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.jobs import TIME_LIMITS, conform, observed_s
+from ttf.jobs import at_time_limit, conform, observed_s
 
 RUN_COLUMNS = {
     "job": pl.Int64,
@@ -51,7 +51,7 @@ def runs(
     told = infra_lives.lazy().select(
         "basis",
         infra=pl.col("event").is_not_null(),
-        timed_out=pl.col("state").is_in(TIME_LIMITS).fill_null(False),
+        timed_out=at_time_limit("state"),
         preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
     )
     tries = pl.concat([tries, told], how="horizontal")

@@ -241,7 +241,7 @@ def test_a_step_of_time_limits_in_the_survival_curve_is_said():
     metrics = numbers_of(frame)
     curves, _ = survival_tables(lives_of_jobs(frame), "failure", ["all"])
     steps = Metrics()
-    of_lives.of_steps(steps, curves.lazy(), frame.lazy())
+    of_lives.of_steps(steps, curves, frame.lazy())
     assert steps["survival.steps.time_s"]["value"] == 3600
     assert steps["survival.steps.drop"]["value"] == pytest.approx(30 / 60)
     assert steps["survival.steps.timeout_share"]["value"] == 1 and steps["survival.steps.failures"]["value"] == 30

@@ -13,9 +13,9 @@ _WIDTH, _HEIGHT = 285, 270
 
 
 def contour_chart(contour: pl.DataFrame, rate: NodeRate, habit: Habits, study: Study) -> Figure:
-    """ettr_contour.csv as a line for each ratio, a panel for each size; dashed: the rate of the trace, where it may be
+    """ettr_contour.csv as a line for each ratio, a panel for each size.
 
-    projected to that size.
+    Dashed: the rate of the trace, where it may be projected to that size.
     """
     what = "Failure rate that a run can bear"
     known = contour.filter(pl.col("failures_per_1000_node_days").is_not_null())

@@ -9,6 +9,7 @@ from scipy.special import pdtr, pdtrc, pdtrik
 from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, percent_axis
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, INK
+from ttf.stats.excess import typical_detectable
 
 MOST_LABELLED = 10
 MOST_LEMONS = 60
@@ -260,8 +261,8 @@ def _unattributed(nodes: pl.DataFrame) -> str:
 
 
 def _detectable(tested: pl.DataFrame) -> str:
-    ratios = tested["detectable_ratio"].drop_nulls().sort()
-    if not ratios.len():
+    ratio = typical_detectable(tested)
+    if ratio is None:
         return ""
     what = "the failures expected" if tested["basis"][0] == "proxy" else "the fleet's rate"
-    return f"{significant(ratios[ratios.len() // 2])} times {what}"
+    return f"{significant(ratio)} times {what}"

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.jobs import OUTCOMES, TIME_LIMITS, observed_s
+from ttf.jobs import OUTCOMES, at_time_limit, observed_s
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
@@ -26,9 +26,7 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
         "gpu_jobs": (pl.col("gpu_milli") > 0).sum(),
         "seen": observed_s().count(),
         "seen_s": observed_s().sum(),
-        "timeouts": (
-            (pl.col("outcome") == "failure") & pl.col("status_raw").is_in(TIME_LIMITS) & observed_s().is_not_null()
-        ).sum(),
+        "timeouts": ((pl.col("outcome") == "failure") & at_time_limit("status_raw") & observed_s().is_not_null()).sum(),
         **{f"{name}_s": seconds.sum() for name, seconds in of_outcome.items()},
     }
     if "runtime_from" in jobs.collect_schema():

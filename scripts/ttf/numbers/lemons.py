@@ -3,6 +3,7 @@
 import polars as pl
 
 from ttf.numbers.metrics import Metrics
+from ttf.stats.excess import typical_detectable
 
 
 def of_lemons(metrics: Metrics, nodes: pl.DataFrame, effect: pl.DataFrame) -> None:
@@ -31,9 +32,7 @@ def of_lemons(metrics: Metrics, nodes: pl.DataFrame, effect: pl.DataFrame) -> No
         metrics.put("lemons.first.node", row["node"], "label", source)
         for name in ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value"):
             metrics.put(f"lemons.first.{name}", row[name], "1", source, row["trials"] or row["failures"])
-    if tested["detectable_ratio"].count():
-        typical = tested["detectable_ratio"].drop_nulls().sort()
-        metrics.put("lemons.detectable_ratio", typical[typical.len() // 2], "1", source, tested.height)
+    metrics.put("lemons.detectable_ratio", typical_detectable(tested), "1", source, tested.height)
     if lemons.height:
         share = lemons["failures"].sum() / max(nodes["failures"].sum(), 1)
         metrics.put("lemons.share_of_failures", share, "share", source, int(nodes["failures"].sum()))

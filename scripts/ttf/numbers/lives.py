@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from ttf.infra import TIME_LIMITS
-from ttf.jobs import Frame, observed_s
+from ttf.charts.text import listed
+from ttf.jobs import at_time_limit, observed_s
 from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
@@ -24,10 +24,19 @@ def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
         metrics.put("repair.p90_s", repairs.quantile(0.9, "linear"), "s", source, repairs.len())
 
 
-def of_survival(metrics: Metrics, summary: pl.DataFrame, curves: Frame) -> None:
+def curve_of_all(curves: pl.LazyFrame) -> pl.DataFrame:
+    """The curve of failure over all lives from survival.parquet, whole, in order of time.
+
+    One that is cut short may lack the step just before a moment, or the steepest.
+    """
+    of_all = curves.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all"))
+    return of_all.collect(engine="streaming").sort("time_s")
+
+
+def of_survival(metrics: Metrics, summary: pl.DataFrame, curve: pl.DataFrame) -> None:
     """Over all lives: median time to failure, restricted mean, share without failure after an hour, a day, a year.
 
-    curves: survival.parquet, whole: a curve that is cut short may lack the step just before a moment.
+    curve: of `curve_of_all`.
     """
     source = "tables/survival_summary.csv"
     failure = pl.col("event") == "failure"
@@ -43,8 +52,6 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, curves: Frame) -> None:
             "restricted_mean_se_s",
         ):
             metrics.put(f"survival.{name}", row[name], "s", source, row["n"])
-        of_all = curves.lazy().filter(failure & (pl.col("stratum_by") == "all"))
-        curve = of_all.select("time_s", "survival", "ci_low", "ci_high").collect(engine="streaming").sort("time_s")
         for name, moment in (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000)):
             until = curve.filter(pl.col("time_s") <= moment)
             if until.height and row["horizon_s"] is not None and row["horizon_s"] >= moment:
@@ -53,20 +60,19 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, curves: Frame) -> None:
                     metrics.put(f"survival.{name}.{column}", step[column], "share", "tables/survival.parquet", row["n"])
 
 
-def of_steps(metrics: Metrics, curves: pl.LazyFrame, jobs: pl.LazyFrame) -> None:
+def of_steps(metrics: Metrics, curve: pl.DataFrame, jobs: pl.LazyFrame) -> None:
     """The second at which the survival curve of all jobs falls most, by how much, and how far time limits did that.
 
-    curves: survival.parquet, whole; jobs: outcome, status_raw and times. survival.steps.drop is a share of all jobs;
+    curve: of `curve_of_all`; jobs: outcome, status_raw and times. survival.steps.drop is a share of all jobs;
     timeout_share: of the failures at that second. A median beyond such a step is a limit's, not that of a failure.
     """
-    of_all = curves.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all") & (pl.col("events") > 0))
     drop = pl.col("survival").shift(1, fill_value=1.0) - pl.col("survival")
-    steps = of_all.select("time_s", "events", drop=drop).collect(engine="streaming")
+    steps = curve.filter(pl.col("events") > 0).select("time_s", "events", drop=drop)
     if not steps.height:
         return
     step = steps.row(steps["drop"].arg_max(), named=True)
     at_step = jobs.filter((pl.col("outcome") == "failure") & (observed_s() == step["time_s"]))
-    limits = at_step.select(pl.col("status_raw").is_in(TIME_LIMITS).sum()).collect(engine="streaming").item()
+    limits = at_step.select(at_time_limit("status_raw").sum()).collect(engine="streaming").item()
     source = "tables/survival.parquet"
     metrics.put("survival.steps.time_s", step["time_s"], "s", source, step["events"])
     metrics.put("survival.steps.drop", step["drop"], "share", source, step["events"])
@@ -137,8 +143,7 @@ def of_mttf_range(metrics: Metrics) -> None:
     n = value.get("mttf.n")
     metrics.put("mttf.range.low_s", min(found), "s", "tables/mttf.csv", n)
     metrics.put("mttf.range.high_s", max(found), "s", "tables/mttf.csv", n)
-    reasons = why[0] if len(why) == 1 else f"{', '.join(why[:-1])} and {why[-1]}"
-    metrics.put("mttf.range.why", reasons.replace("%", "\u00a0%"), "label", "tables/mttf.csv", n)
+    metrics.put("mttf.range.why", listed(why).replace("%", "\u00a0%"), "label", "tables/mttf.csv", n)
 
 
 def of_models(metrics: Metrics, models: pl.DataFrame) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.jobs import TIME_LIMITS
+from ttf.jobs import at_time_limit
 from ttf.numbers.metrics import Metrics
 
 
@@ -33,7 +33,7 @@ def _of_states(metrics: Metrics, states: pl.DataFrame) -> None:
         metrics.put("states.most.state", row["state"], "label", source, row["n"])
         metrics.put("states.most.share", row["count_share"], "share", source, row["n"])
         metrics.put("states.most.gpu_hours_share", row["gpu_hours_share"], "share", source, row["n"])
-    at_limit = mine.filter((pl.col("kind") == "state") & pl.col("state").is_in(TIME_LIMITS))
+    at_limit = mine.filter((pl.col("kind") == "state") & at_time_limit("state"))
     metrics.put("states.timeouts", int(at_limit["count"].sum()), "ends", source, mine["n"][0])
     for row in mine.filter(pl.col("kind") == "infra").iter_rows(named=True):
         metrics.put("states.infra.basis", row["infra_basis"], "label", source, row["n"])

@@ -211,3 +211,9 @@ def _standardised(counted: int, expected: float) -> tuple[float, float, float]:
     """Counted over expected with Garwood's interval of the count."""
     low, high = poisson_limits(np.int64(counted), CONFIDENCE)
     return counted / expected, float(low) / expected, float(high) / expected
+
+
+def typical_detectable(nodes: pl.DataFrame) -> float | None:
+    """The ratio that would have been found on a typical node, of the fleets of lemon_nodes.csv the upper median."""
+    ratios = nodes["detectable_ratio"].drop_nulls().sort()
+    return ratios[ratios.len() // 2] if ratios.len() else None

@@ -7,6 +7,7 @@ import polars as pl
 from scipy.special import stdtrit
 
 from ttf.errors import StudyError
+from ttf.jobs import Frame
 from ttf.stats.ettr import Plan, ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.plans import Habits, NodeRate
@@ -27,7 +28,7 @@ MEASURED_SCHEMA = {
 }
 
 
-def queue_of(runs: pl.DataFrame, configured: float | None) -> dict:
+def queue_of(runs: Frame, configured: float | None) -> dict:
     """The wait to plan with, at the submission and before each restart: value (s), source, n and median_s.
 
     The configured one, if there is one. Else a mean, which is what the renewal form asks for (waits are skewed, and
@@ -42,7 +43,8 @@ def queue_of(runs: pl.DataFrame, configured: float | None) -> dict:
         return {"value": configured, "source": "configuration"}
     wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
     follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
-    known = runs.select("gpu_milli", wait=wait, requeued=requeued, after=follows).filter(pl.col("wait") >= 0)
+    known = runs.lazy().select("gpu_milli", wait=wait, requeued=requeued, after=follows)
+    known = known.filter(pl.col("wait") >= 0).collect(engine="in-memory")
     known = with_gpu if (with_gpu := known.filter(pl.col("gpu_milli") > 0)).height else known
     for whose, kind, fewest in (
         ("attempts requeued after an infrastructure failure", pl.col("after"), FEWEST_MEASURED),
