@@ -11,7 +11,8 @@ from pathlib import Path
 if not __package__:  # started as a file: this folder, not its parent, is on the path
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from study.config import SCHEMA, flow, key_paths, kind, limits
+from study.config import SCHEMA
+from study.documents import flow, key_paths, kind, limits
 
 README = Path(__file__).resolve().parents[2] / "config" / "README.md"
 COMMAND = "python workflow/study/config_docs.py --write"
