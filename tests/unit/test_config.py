@@ -126,7 +126,7 @@ def test_the_readme_has_every_key_and_its_examples_are_right():
     for path, _ in key_paths(SCHEMA):
         assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 2
     for content in examples:
         assert resolved(yaml.safe_load(content))
 

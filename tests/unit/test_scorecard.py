@@ -417,7 +417,7 @@ claims:
             ("missing: data", "missing: data, colour: red"),
             r"claims\.a\.colour: there is no such key\. Allowed here: id, ",
         ),
-        ((", missing: data", ""), r"claims\.a: needs quantity and tolerance and why or missing: one of them"),
+        ((", missing: data", ""), r"claims\.a: needs quantity and tolerance and why, or missing: one of them"),
         (("statement: s, ", ""), r"claims\.a\.statement: is missing; expected text\."),
         (("published: 1", "published: one"), r"claims\.a\.published: found the text 'one'; expected a number\."),
         (

@@ -116,9 +116,8 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     merged: dict = {}
     for _, content in stack:
         merged = _merge(merged, content)
-    schema = SCHEMA
+    schema = copy.deepcopy(SCHEMA)
     if tables is not None:
-        schema = copy.deepcopy(SCHEMA)
         entry_of(schema)["properties"]["format"]["enum"] = sorted(tables)
     problems = list(schema_problems(merged, schema))
     problems += _contradictions(merged, {problem.path[:end] for problem in problems for end in (1, 2)}, tables or {})
@@ -225,10 +224,8 @@ def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
     if "generate" in entry:
         size = SAMPLE_SIZES[entry["format"]]
         for key in [key for key in entry["generate"] if key not in (size, "seed")]:
-            text = (
-                f"a sample of the format {entry['format']} is as large as {size} says; write {size} in place of {key}."
-            )
-            yield Problem(("generate", key), text)
+            text = f"a sample of the format {entry['format']} is as large as {size} says; "
+            yield Problem(("generate", key), f"{text}write {size} in place of {key}.")
     checks = [window_problems(entry)]
     checks += [mapping_problems(entry)] if entry["format"] == "table" else []
     checks += [zone_problems(entry)] if entry["format"] in ("table", "sacct") else []
@@ -249,12 +246,10 @@ def _message(problems: list[Problem], stack: list[Layer]) -> str:
 
 def _last_layer(path: KeyPath, stack: list[Layer]) -> int:
     """The last layer that has `path`, or as much of it as any layer has (a key may be missing)."""
-    depths = []
-    for _, content in stack:
-        depth = 0
-        for key in path:
-            if not isinstance(content, dict) or key not in content:
-                break
-            content, depth = content[key], depth + 1
-        depths.append(depth)
-    return max(range(len(stack)), key=lambda i: (depths[i], i))
+    return max(range(len(stack)), key=lambda number: (_depth(path, stack[number][1]), number))
+
+
+def _depth(path: KeyPath, content: Any) -> int:
+    """How much of `path` there is."""
+    there = path and isinstance(content, dict) and path[0] in content
+    return 1 + _depth(path[1:], content[path[0]]) if there else 0

@@ -260,7 +260,7 @@ def _mapping_problems(value: dict, schema: dict, path: KeyPath, whole: dict) -> 
         yield Problem(path, f"says too little; give it one of {', '.join(free)}.")
     ways = [way["required"] for way in schema.get("oneOf", [])]
     if ways and sum(value.keys() >= set(way) for way in ways) != 1:
-        yield Problem(path, f"needs {' or '.join(' and '.join(way) for way in ways)}: one of them, and no other.")
+        yield Problem(path, f"needs {', or '.join(' and '.join(way) for way in ways)}: one of them, and no other.")
 
 
 def _text_problems(value: str, schema: dict) -> Iterator[str]:
