@@ -250,7 +250,12 @@ def _mapping_problems(value: dict, schema: dict, path: KeyPath, whole: dict) -> 
             word = value.get(other)
             needed = needed or (part.get("needed", False) and word in words)
             # A misspelt word is reported as such.
-            if key in value and word not in words and word in known[other].get("enum", [word]) and word is not None:
+            if (
+                key in value
+                and isinstance(word, str)
+                and word not in words
+                and word in known[other].get("enum", [word])
+            ):
                 text = f"works with the {other} {' or '.join(words)} only, and the {other} here is {word}."
                 yield Problem((*path, key), text)
         if needed and key not in value and key not in meant:
