@@ -13,14 +13,18 @@ import ttf.charts.figure  # noqa: F401 registers the look of every chart
 from ttf.charts.picture import renumbered
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-# The rule's own script, in a process of its own: fonts are looked for once in a process.
+# As the entry draws, in a process of its own: fonts are looked for once in a process.
 DRAW = """
-import runpy, sys
-from types import SimpleNamespace
+import sys
+from pathlib import Path
 
-output, wildcards = SimpleNamespace(svgs=sys.argv[2:]), SimpleNamespace()
-rule = SimpleNamespace(rule="render_figures", threads=1, log=["log.txt"], output=output, wildcards=wildcards)
-runpy.run_path(sys.argv[1] + "/render_figures.py", init_globals={"snakemake": rule})
+sys.path.append(sys.argv[1])
+from ttf.charts.picture import picture_of
+from ttf.fonts import hide_system_fonts
+
+hide_system_fonts()
+for svg in map(Path, sys.argv[2:]):
+    svg.write_text(picture_of(svg.with_suffix(".vl.json").read_text(encoding="utf-8")), encoding="utf-8")
 """
 
 
@@ -68,7 +72,7 @@ def test_a_picture_does_not_depend_on_the_fonts_of_the_machine(tmp_path):
     assert str(tmp_path).encode() not in pictures[0]["signs"]
 
 
-@pytest.mark.parametrize("script", ["render_figures", "render_report", "render_pdf", "publish_site"])
+@pytest.mark.parametrize("script", ["draw_charts", "render_report", "render_pdf", "publish_site"])
 def test_every_script_that_draws_or_renders_hides_the_fonts_of_the_machine(script):
     assert "    hide_system_fonts()\n" in (SCRIPTS / f"{script}.py").read_text(encoding="utf-8")
 

@@ -1,22 +1,52 @@
 # Raw tables -> typed Parquet, and the account of every row.
 
 
+def schema_of(wildcards):
+    """The schema of the raw tables of a trace; none where it follows from its entry."""
+    file = STUDY.schema_file(wildcards.trace)
+    return [] if file is None else local(file)
+
+
+def reader_of(wildcards):
+    """The module that reads raw tables which are no tables of lines, if the format has one."""
+    reader = trace_of(wildcards).format.get("reader")
+    return [f"ttf.traces.{reader}"] if reader else []
+
+
+def raw_files_of(wildcards):
+    """Table -> the files that it is read from; several tables may be in one archive."""
+    return {
+        table: [source_file(on_disk(file)) for file in files] for table, files in trace_of(wildcards).raw_files.items()
+    }
+
+
+def raw_files_of_part(wildcards):
+    """Table -> the file that it is read from, of a part of a trace."""
+    files = trace_of(wildcards).parts[wildcards.part]
+    return {table: source_file(on_disk(file)) for table, file in files.items()}
+
+
+def products_of_parts(wildcards, name):
+    """One product of every part of the trace, in the order of the parts."""
+    return [f"results/{wildcards.trace}/parts/{part}/{name}" for part in trace_of(wildcards).parts]
+
+
 rule ingest:
-    """Read and check every row; put aside the ones that break a rule; stop when they are too many."""
+    """Read and check every row; exclude the ones that break a rule; stop when they are too many."""
     input:
         unpack(raw_files_of),
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        schema=schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
-        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table"),
+        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table", "Data quality"),
         quarantine="results/{trace}/quality/quarantine.parquet",
     log:
         "logs/{trace}/ingest.log",
     benchmark:
         "benchmarks/{trace}/ingest.tsv"
     wildcard_constraints:
-        trace=any_of([trace for trace in config["study"] if trace not in PARTS]),
+        trace=any_of(STUDY.traces_where(lambda trace: not trace.parts)),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -24,9 +54,9 @@ rule ingest:
         **asks_for("ingest"),
     params:
         *code_of("ingest", by_trace=reader_of),
-        members=members_of,
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: reading_of(wildcards),
+        members=lambda wildcards: trace_of(wildcards).members,
+        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
+        entry=lambda wildcards: trace_of(wildcards).reading,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
@@ -36,7 +66,7 @@ rule ingest_part:
     """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
     input:
         unpack(raw_files_of_part),
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        schema=schema_of,
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
         account="results/{trace}/parts/{part}/row_account.csv",
@@ -46,21 +76,21 @@ rule ingest_part:
     benchmark:
         "benchmarks/{trace}/ingest_part/{part}.tsv"
     wildcard_constraints:
-        trace=any_of(PARTS),
+        trace=any_of(STUDY.traces_where(lambda trace: trace.parts)),
         part="[^/]+",
     group:
         "parts"
     conda:
         "../../environment.yml"
     # Parts are read side by side; a single one has the machine to itself.
-    threads: lambda wildcards: max(1, 8 // len(PARTS[wildcards.trace]))
+    threads: lambda wildcards: max(1, 8 // len(trace_of(wildcards).parts))
     resources:
         **asks_for("ingest_part"),
     params:
         *code_of("ingest_part", by_trace=reader_of),
-        members=lambda wildcards: members_of_parts(wildcards)[wildcards.part],
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: reading_of(wildcards),
+        members=lambda wildcards: trace_of(wildcards).members_of_parts[wildcards.part],
+        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
+        entry=lambda wildcards: trace_of(wildcards).reading,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
     script:
@@ -74,11 +104,11 @@ rule merge_parts:
         parts=lambda wildcards: products_of_parts(wildcards, "raw"),
         accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
         quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        schema=schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
-        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table"),
+        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table", "Data quality"),
         quarantine="results/{trace}/quality/quarantine.parquet",
         by_part="results/{trace}/quality/row_account_by_part.csv",
     log:
@@ -86,7 +116,7 @@ rule merge_parts:
     benchmark:
         "benchmarks/{trace}/merge_parts.tsv"
     wildcard_constraints:
-        trace=any_of(PARTS),
+        trace=any_of(STUDY.traces_where(lambda trace: trace.parts)),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -94,9 +124,15 @@ rule merge_parts:
         **asks_for("merge_parts"),
     params:
         *code_of("merge_parts", by_trace=reader_of),
-        parts=members_of_parts,
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: reading_of(wildcards),
+        parts=lambda wildcards: trace_of(wildcards).members_of_parts,
+        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
+        entry=lambda wildcards: trace_of(wildcards).reading,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"
+
+
+RULES_OF_TRACES |= {
+    "ingest": STUDY.names,
+    "merge_parts": STUDY.traces_where(lambda trace: trace.parts),
+}
