@@ -5,8 +5,14 @@
 def inputs_of(room):
     return lambda wildcards: {
         name: [source_file(file) for file in files] if isinstance(files, list) else source_file(files)
-        for name, files in room.inputs(wildcards.trace).items()
+        for name, files in (room.inputs(wildcards.trace) | outside(room)).items()
     }
+
+
+def outside(*rooms):
+    """The files of analyses outside the checkout: a job that shares no disk is given them."""
+    files = STUDY.outside(rooms)
+    return {"rooms": files} if files else {}
 
 
 def outputs_of(room):
@@ -64,7 +70,7 @@ for kind, traces in STUDY.drawn_alike.items():
         name:
             f"draw_charts_{kind}"
         input:
-            unpack(lambda wildcards: STUDY.drawn_from(wildcards.trace)),
+            unpack(lambda wildcards: STUDY.drawn_from(wildcards.trace) | outside(*STUDY.drawing(wildcards.trace))),
         output:
             index="results/{trace}/figures/index.json",
             specs=[f"results/{{trace}}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
@@ -106,7 +112,7 @@ for kind, traces in STUDY.drawn_alike.items():
 rule summarise:
     """Every number that the report's sentences use, with its unit, n and source table."""
     input:
-        unpack(lambda wildcards: STUDY.summed_up(wildcards.trace)),
+        unpack(lambda wildcards: STUDY.summed_up(wildcards.trace) | outside(*STUDY.rooms_of(wildcards.trace))),
     output:
         metrics="results/{trace}/metrics.json",
     log:

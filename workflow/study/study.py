@@ -67,6 +67,9 @@ class Study:
         self._maker = {table: name for name, room in self.rooms.items() for table in room.tables}
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
         self.claims = [claim for path, label in self.claim_files for claim in self._claims(path, label)]
+        ids = Counter(claim["id"] for claim in self.claims)
+        if several := sorted(name for name, times in ids.items() if times > 1):
+            raise ConfigError(f"claims: {', '.join(several)}: more than one finding has this id; give each its own.")
 
     def _claims(self, path: str, label: str) -> list[dict]:
         claims = load_claims(path, label)["claims"]
@@ -207,6 +210,11 @@ class Study:
                         asked.setdefault(trace, {})[quantity["table"]] = path
         return asked
 
+    def outside(self, rooms: Iterable[Room]) -> list[str]:
+        """The files of those of these analyses that lie outside the checkout: inputs of their rules."""
+        places = [room.place for room in rooms if not room.place.is_relative_to(self.root)]
+        return sorted(str(file) for place in places for file in place.iterdir() if file.suffix in (".py", ".qmd"))
+
     # What jobs depend on and ask for -----------------------------------------------------------------------------
 
     def code(self, script: str, *modules: str) -> list[str]:
@@ -214,7 +222,7 @@ class Study:
 
         Of a declaration counts what computing and drawing go by, not its sentences.
         """
-        files = helpers(self.root / "scripts" / f"{script}.py", *modules)
+        files = helpers(self.root / "scripts" / f"{script}.py", *modules, rooms=tuple(map(Path, self.folders)))
         declared = {room.place / "__init__.py": room.declared.types for room in self.rooms.values()}
         of_code = stamps(self.root, tuple(file for file in files if file not in declared))
         return of_code + [stamp(self.root, file, declared[file].encode()) for file in files if file in declared]

@@ -62,10 +62,12 @@ def environment(templates: Path, rooms: Iterable[Path]) -> jinja2.Environment:
     return jinja
 
 
-def trace_source(jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: str, traces: int = 1) -> str:
+def trace_source(
+    jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: str, traces: int = 1, folders: tuple = ()
+) -> str:
     """The .qmd of one trace of a study of so many.
 
-    rule: the one that drew its charts; the charts go to `charts`.
+    rule: the one that drew its charts; the charts go to `charts`. folders: of analyses outside the checkout.
     """
     pages = {name: page for name in trace.analyses if (page := _page(name))}
     tables, metrics = _tables(trace), trace.metrics
@@ -85,7 +87,7 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: 
 
     return jinja.get_template("trace.qmd").render(
         trace=trace,
-        themes=themes_of(trace.analyses),
+        themes=themes_of(trace.analyses, folders),
         findings_here=traces > MOST_IN_FULL,
         id=trace.id,
         unit=trace.about["unit"],
