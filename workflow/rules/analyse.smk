@@ -3,16 +3,16 @@
 
 
 def inputs_of(room):
-    return lambda wildcards: {
+    return lambda wildcards: outside(room) | {
         name: [source_file(file) for file in files] if isinstance(files, list) else source_file(files)
-        for name, files in (room.inputs(wildcards.trace) | outside(room)).items()
+        for name, files in room.inputs(wildcards.trace).items()
     }
 
 
 def outside(*rooms):
-    """The files of analyses outside the checkout: a job that shares no disk is given them."""
+    """The files of analyses outside the checkout, for a job that shares no disk; what reruns it are its parameters."""
     files = STUDY.outside(rooms)
-    return {"rooms": files} if files else {}
+    return {"rooms": [ancient(local(file)) for file in files]} if files else {}
 
 
 def outputs_of(room):

@@ -14,6 +14,7 @@ from types import ModuleType
 import jinja2
 import polars as pl
 
+from ttf.analyses import contracts_of
 from ttf.report import words
 from ttf.report.blocks import Charts, table_block
 from ttf.report.tables import html_table
@@ -76,6 +77,8 @@ def trace_source(
         tables |= page.tables(trace, lambda name: f"{trace.id}-table-{name}")
         if "context" in vars(page):
             context |= page.context(trace, metrics)
+    # Of an analysis that words no table of its own, each stands as its contract says.
+    as_declared = contracts_of(name for name in trace.analyses if name not in pages)
     figures = trace.figures
 
     def chart(name: str) -> str:
@@ -83,6 +86,9 @@ def trace_source(
 
     def table(name: str, caption: str) -> str:
         html = tables.get(name)
+        if name in as_declared and (frame := trace.table(name)).height:
+            columns = [column for column in as_declared[name].columns if frame[column].count()]
+            html = html_table(frame, columns, f"{trace.id}-table-{name}", contract=as_declared[name])
         return table_block(f"tbl-{trace.id}-{name}", html, caption, trace.file_of(name)) if html else ""
 
     return jinja.get_template("trace.qmd").render(
