@@ -61,7 +61,7 @@ rule publish_site:
     resources:
         **asks_for("publish_site"),
     params:
-        *code_of("publish_site", *(room.module for room in STUDY.rooms.values())),
+        *code_of("publish_site", *(room.module for room in STUDY.rooms.values()), words=True),
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
@@ -89,7 +89,7 @@ rule archive_results:
     resources:
         **asks_for("archive_results"),
     params:
-        *code_of("archive_results", *(room.module for room in STUDY.rooms.values())),
+        *code_of("archive_results", *(room.module for room in STUDY.rooms.values()), words=True),
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,

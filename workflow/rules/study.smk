@@ -40,11 +40,12 @@ def trace_of(wildcards):
     return STUDY.traces[wildcards.trace]
 
 
-def code_of(script, *modules, by_trace=None):
+def code_of(script, *modules, by_trace=None, words=False):
     """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
     named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
+    words: the sentences of declarations count.
     """
-    always = STUDY.code(script, *modules)
+    always = STUDY.code(script, *modules, words=words)
     if by_trace is None:
         return always
     return [
