@@ -1,63 +1,84 @@
 """On which nodes does more fail than their use explains?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+
+_DATED = "lives of components bear no dates"
+_PLACED = "components have no placements"
+_NO_RATE = "no time at risk is known"
+_PER_1000 = {"unit": "per 1000 node-days"}
 
 LEMON_NODES = table(
     "lemon_nodes",
-    "TODO",
-    node=text("Node", "TODO"),
-    fleet=text("Fleet", "TODO"),
-    basis=text("Basis", "TODO"),
-    window_from_s=whole_seconds("Window from", "TODO", blank="TODO"),
-    window_to_s=whole_seconds("Window to", "TODO", blank="TODO"),
-    placements=count("Placements", "TODO", blank="TODO"),
-    single_node_placements=count("Single node placements", "TODO", blank="TODO"),
-    single_node_failures=count("Single node failures", "TODO", blank="TODO"),
-    single_node_failure_rate=number("Single node failure rate", "TODO", blank="TODO"),
-    multi_node_failures=count("Multi node failures", "TODO", blank="TODO"),
-    shared_multi_node_failures=count("Shared multi node failures", "TODO", blank="TODO"),
-    out_count=count("Out count", "TODO", blank="TODO"),
-    exposure_s=whole_seconds("Exposure", "TODO"),
-    failures=count("Failures", "TODO"),
-    failures_per_1000_node_days=number("Failures per 1000 node days", "TODO"),
-    fleet_failures_per_1000_node_days=number("Fleet failures per 1000 node days", "TODO"),
-    trials=count("Trials", "TODO", blank="TODO"),
-    counted=count("Counted", "TODO", blank="TODO"),
-    expected=number("Expected", "TODO", blank="TODO"),
-    rate_ratio=number("Rate ratio", "TODO", blank="TODO"),
-    ci_low=number("Ci low", "TODO", blank="TODO"),
-    ci_high=number("Ci high", "TODO", blank="TODO"),
-    p_value=number("P value", "TODO", blank="TODO"),
-    q_value=number("Q value", "TODO", blank="TODO"),
-    lemon=truth("Lemon", "TODO", blank="TODO"),
-    incidents=count("Incidents", "TODO", blank="TODO"),
-    posterior_rate_ratio=number("Posterior rate ratio", "TODO", blank="TODO"),
-    posterior_above_3=number("Posterior above 3", "TODO", blank="TODO"),
-    detectable_ratio=number("Detectable ratio", "TODO", blank="TODO"),
-    window_failures=count("Window failures", "TODO"),
-    attributed_failures=count("Attributed failures", "TODO"),
-    attributed_share=share("Attributed share", "TODO"),
+    "A node with runs in the window, or a component in service: its failures against those expected of its fleet.",
+    node=text("Node", "Name of the node."),
+    fleet=text("Fleet", "Nodes it is compared with: those of its GPU type or system."),
+    basis=text("Basis", "How failures are attributed: state, event, proxy (all failures) or component."),
+    window_from_s=whole_seconds("Window from", "First moment of the window.", blank=_DATED),
+    window_to_s=whole_seconds("Window to", "The moment after its last.", blank=_DATED),
+    placements=count("Placements", "Attempts that ran on the node.", blank=_PLACED),
+    single_node_placements=count("Single-node attempts", "Those of them on no other node.", blank=_PLACED),
+    single_node_failures=count("Failures of single-node attempts", "Failures of these.", blank=_PLACED),
+    single_node_failure_rate=share(
+        "share of attempts", "Share of its single-node attempts that failed.", blank="no single-node attempt"
+    ),
+    multi_node_failures=count("of multi-node attempts", "Those attributed to this node.", blank=_PLACED),
+    shared_multi_node_failures=count("attributed to no node", "Failed multi-node attempts it had.", blank=_PLACED),
+    out_count=count("Outages", "Failures of the component.", blank="not a trace of components"),
+    exposure_s=whole_seconds("Time at risk", "Time of its placements in the window, or its time in service."),
+    failures=count("Failures", "Failures attributed to the node."),
+    failures_per_1000_node_days=number("Rate", "Failures per 1000 days at risk.", blank=_NO_RATE, **_PER_1000),
+    fleet_failures_per_1000_node_days=number(
+        "Rate of the fleet", "The same of its fleet.", blank=_NO_RATE, **_PER_1000
+    ),
+    trials=count(
+        "Trials", "With basis proxy: first runs of a user on the node on a day.", blank="no trials are compared"
+    ),
+    counted=count("Counted", "Failures that the test counts.", blank=REASON),
+    expected=number("Expected", "Failures expected of its fleet at the same use.", blank=REASON),
+    rate_ratio=number(
+        "Ratio", "Failure rate over that of the rest of its fleet, or counted over expected.", blank=REASON
+    ),
+    ci_low=number("Interval from", "Lower end of the ratio's 95 % interval.", blank=REASON),
+    ci_high=number("Interval to", "Its upper end.", blank=REASON),
+    p_value=number("p", "One-sided p-value of so many failures or more.", blank=REASON),
+    q_value=number("q", "The p-value adjusted for the number of nodes (Benjamini-Hochberg).", blank=REASON),
+    lemon=truth("Significant", "Whether q is at most the false-discovery rate asked for.", blank=REASON),
+    incidents=count("Incidents", "Its failures that are incidents of their own.", blank="basis is proxy or component"),
+    posterior_rate_ratio=number(
+        "Shrunken rate ratio",
+        "Posterior mean of its rate over its fleet's.",
+        blank="basis is proxy, or there is no test",
+    ),
+    posterior_above_3=share(
+        "Probability above 3", "That this ratio is above 3.", blank="basis is proxy, or there is no test"
+    ),
+    detectable_ratio=number(
+        "Detectable ratio", "Smallest ratio found with 80 % power.", blank="no test, or none could be significant"
+    ),
+    window_failures=count("Failures in the window", "Of all nodes, those attributed to none among them."),
+    attributed_failures=count("Attributed failures", "Those of them that are attributed to a node."),
+    attributed_share=share("Attributed", "Share of the failures in the window.", blank="no failure in the window"),
     reason=reason(),
 )
 LEMON_EFFECT = table(
     "lemon_effect",
-    "TODO",
-    picked_on=text("Picked on", "TODO"),
-    measured_on=text("Measured on", "TODO"),
-    nodes=count("Nodes", "TODO"),
-    lemons=count("Lemons", "TODO"),
-    failures=count("Failures", "TODO"),
-    exposure_s=whole_seconds("Exposure", "TODO"),
-    mttf_s=seconds("Mttf", "TODO"),
-    ci_low_s=seconds("Ci low", "TODO"),
-    ci_high_s=seconds("Ci high", "TODO"),
-    failures_without=count("Failures without", "TODO", blank="TODO"),
-    exposure_without_s=whole_seconds("Exposure without", "TODO", blank="TODO"),
-    mttf_without_s=seconds("Mttf without", "TODO", blank="TODO"),
-    ci_low_without_s=seconds("Ci low without", "TODO", blank="TODO"),
-    ci_high_without_s=seconds("Ci high without", "TODO", blank="TODO"),
-    mttf_ratio=number("Mttf ratio", "TODO", blank="TODO"),
+    "The fleet's mean time to failure with and without the nodes of excess failures that were picked.",
+    picked_on=text("Picked on", "Part of the window in which the nodes were tested."),
+    measured_on=text("measured on", "Part of the window in which the time to failure is measured."),
+    nodes=count("Nodes of the fleet", "Nodes with runs in the part measured."),
+    lemons=count("Nodes", "Nodes picked."),
+    failures=count("Failures", "Failures of all nodes."),
+    exposure_s=whole_seconds("Time at risk", "Node time of all nodes."),
+    mttf_s=seconds("Node time per failure", "Of all nodes.", blank="no failure, or no time at risk"),
+    ci_low_s=seconds("Interval from", "Lower end of its 95 % interval (Garwood).", blank=_NO_RATE),
+    ci_high_s=seconds("Interval to", "Its upper end.", blank="no failure, or no time at risk"),
+    failures_without=count("without these nodes", "Failures of the other nodes.", blank=REASON),
+    exposure_without_s=whole_seconds("Time at risk without", "Node time of the other nodes.", blank=REASON),
+    mttf_without_s=seconds("Node time per failure", "Of the other nodes.", blank=REASON),
+    ci_low_without_s=seconds("Interval from, without", "Lower end of its 95 % interval.", blank=REASON),
+    ci_high_without_s=seconds("Interval to, without", "Its upper end.", blank=REASON),
+    mttf_ratio=number("Ratio", "Time per failure without over with these nodes.", blank=REASON),
     reason=reason(),
 )
 
@@ -75,10 +96,7 @@ ANALYSIS = Analysis(
         "fleet_by": lambda trace: trace.strata[0],
     },
     keeps_freed_memory=True,
-    tables=(
-        LEMON_NODES,
-        LEMON_EFFECT,
-    ),
+    tables=(LEMON_NODES, LEMON_EFFECT),
     charts={"lemons": "lemon_nodes", "lemon_signals": "lemon_nodes"},
     sections=["lemons"],
     memory_mb=530,
