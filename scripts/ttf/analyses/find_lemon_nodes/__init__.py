@@ -5,8 +5,9 @@ from ttf.contract import REASON, count, number, reason, seconds, share, table, t
 
 _DATED = "lives of components bear no dates"
 _PLACED = "components have no placements"
-_NO_RATE = "no time at risk is known"
-_PER_1000 = {"unit": "per 1000 node-days"}
+_NO_TIME = "no time at risk is known"
+_PROXY_OR_UNTESTED = "basis is proxy, or there is no test"
+_RATE = {"blank": _NO_TIME, "unit": "per 1000 node-days"}
 
 LEMON_NODES = table(
     "lemon_nodes",
@@ -27,32 +28,22 @@ LEMON_NODES = table(
     out_count=count("Outages", "Failures of the component.", blank="not a trace of components"),
     exposure_s=whole_seconds("Time at risk", "Time of its placements in the window, or its time in service."),
     failures=count("Failures", "Failures attributed to the node."),
-    failures_per_1000_node_days=number("Rate", "Failures per 1000 days at risk.", blank=_NO_RATE, **_PER_1000),
-    fleet_failures_per_1000_node_days=number(
-        "Rate of the fleet", "The same of its fleet.", blank=_NO_RATE, **_PER_1000
-    ),
-    trials=count(
-        "Trials", "With basis proxy: first runs of a user on the node on a day.", blank="no trials are compared"
-    ),
+    failures_per_1000_node_days=number("Rate", "Failures per 1000 days at risk.", **_RATE),
+    fleet_failures_per_1000_node_days=number("Rate of the fleet", "The same of its fleet.", **_RATE),
+    trials=count("Trials", "With basis proxy: first runs of a user on a day that are compared.", blank="there is none"),
     counted=count("Counted", "Failures that the test counts.", blank=REASON),
     expected=number("Expected", "Failures expected of its fleet at the same use.", blank=REASON),
-    rate_ratio=number(
-        "Ratio", "Failure rate over that of the rest of its fleet, or counted over expected.", blank=REASON
-    ),
+    rate_ratio=number("Ratio", "Failure rate over the rest of its fleet's, or counted over expected.", blank=REASON),
     ci_low=number("Interval from", "Lower end of the ratio's 95 % interval.", blank=REASON),
     ci_high=number("Interval to", "Its upper end.", blank=REASON),
     p_value=number("p", "One-sided p-value of so many failures or more.", blank=REASON),
     q_value=number("q", "The p-value adjusted for the number of nodes (Benjamini-Hochberg).", blank=REASON),
     lemon=truth("Significant", "Whether q is at most the false-discovery rate asked for.", blank=REASON),
-    incidents=count("Incidents", "Its failures that are incidents of their own.", blank="basis is proxy or component"),
+    incidents=count("Incidents", "Its failures that are incidents of their own.", blank="not known with this basis"),
     posterior_rate_ratio=number(
-        "Shrunken rate ratio",
-        "Posterior mean of its rate over its fleet's.",
-        blank="basis is proxy, or there is no test",
+        "Shrunken rate ratio", "Posterior mean of its rate over its fleet's.", blank=_PROXY_OR_UNTESTED
     ),
-    posterior_above_3=share(
-        "Probability above 3", "That this ratio is above 3.", blank="basis is proxy, or there is no test"
-    ),
+    posterior_above_3=share("Probability above 3", "That this ratio is above 3.", blank=_PROXY_OR_UNTESTED),
     detectable_ratio=number(
         "Detectable ratio", "Smallest ratio found with 80 % power.", blank="no test, or none could be significant"
     ),
@@ -71,7 +62,7 @@ LEMON_EFFECT = table(
     failures=count("Failures", "Failures of all nodes."),
     exposure_s=whole_seconds("Time at risk", "Node time of all nodes."),
     mttf_s=seconds("Node time per failure", "Of all nodes.", blank="no failure, or no time at risk"),
-    ci_low_s=seconds("Interval from", "Lower end of its 95 % interval (Garwood).", blank=_NO_RATE),
+    ci_low_s=seconds("Interval from", "Lower end of its 95 % interval (Garwood).", blank=_NO_TIME),
     ci_high_s=seconds("Interval to", "Its upper end.", blank="no failure, or no time at risk"),
     failures_without=count("without these nodes", "Failures of the other nodes.", blank=REASON),
     exposure_without_s=whole_seconds("Time at risk without", "Node time of the other nodes.", blank=REASON),

@@ -67,10 +67,7 @@ MITIGATIONS = table(
     ettr_before=share("Before", "Exact ratio without the change.", blank=REASON),
     ettr_after=share("After", "Exact ratio with it.", blank=REASON),
     node_hours_saved_per_productive_week=number(
-        "node-hours saved a week of work",
-        "Node-hours less for each week of work done.",
-        blank=REASON,
-        unit="node-hours",
+        "node-hours saved a week of work", "Node-hours less for each week of work.", blank=REASON, unit="node-hours"
     ),
     gpu_hours_saved_per_productive_week=number(
         *("GPU-hours saved a week of work", "The same in GPU-hours."),
