@@ -8,8 +8,8 @@ from ttf.rooms import rooms
 from ttf.stages import TABLES as OF_STAGES
 
 INTRODUCTION = (
-    "Every table that a study writes, under the folder of its trace in results/. Tables are CSV with a header row, times in "
-    "seconds, shares from 0 to 1, floats in full precision; a blank cell is a number that cannot be had, for the reason given."
+    "Every table that a study writes, under the folder of its trace in results/. Tables are CSV with a header row: times "
+    "in seconds, shares from 0 to 1, floats in full precision. A blank cell is a number that cannot be had, and why."
 )
 
 
@@ -50,7 +50,6 @@ def as_html(groups: Mapping[str, tuple[Table, ...]]) -> str:
         for table in tables:
             text += f'<h3 id="{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
             cells = "".join(f"<tr><td>{'</td><td>'.join(map(escape, row))}</td></tr>\n" for row in _rows(table))
-            text += (
-                f"<table>\n<tr><th>Column</th><th>Type</th><th>What it is</th></tr>\n{cells}</table>\n" if cells else ""
-            )
+            head = "<tr><th>Column</th><th>Type</th><th>What it is</th></tr>"
+            text += f"<table>\n{head}\n{cells}</table>\n" if cells else ""
     return text
