@@ -6,8 +6,8 @@ from ttf.entry import run_rule
 def main(snakemake):
     import polars as pl
     from ttf.charts.saving import save_charts
+    from ttf.formats.philly.derive import zone_evidence
     from ttf.tables import write_csv
-    from ttf.traces.philly import zone_evidence
     from ttf.traces.philly_checks import listed_machines
 
     zones = zone_evidence(pl.read_parquet(snakemake.input.jobs))

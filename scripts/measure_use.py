@@ -10,8 +10,8 @@ def main(snakemake):
     from ttf.charts.figure import Study
     from ttf.charts.saving import save_charts
     from ttf.charts.use import CHARTS
+    from ttf.formats.philly.derive import held_gpus
     from ttf.tables import write_csv
-    from ttf.traces.philly import held_gpus
     from ttf.traces.philly_telemetry import gpu_use_by_kind, host_use
 
     folder, output = Path(snakemake.input.raw), snakemake.output

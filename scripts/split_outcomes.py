@@ -4,8 +4,6 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
-    import importlib
-
     import polars as pl
     from ttf.outcomes import SPLIT, observed_times, outcome_table, runtime_quantiles, split_outcomes
     from ttf.tables import stream_parquet, write_csv
@@ -14,9 +12,7 @@ def main(snakemake):
     for name, part in split_outcomes(jobs).items():
         stream_parquet(part, snakemake.output[name])
     times_of = observed_times(jobs)
-    # A trace of the format table has its words in the registry. The format is one of a closed list.
-    format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")
-    words = snakemake.params.words or getattr(format_, "OUTCOMES", ())
+    words = snakemake.params.words
     outcomes = outcome_table(jobs, times_of, words)
     write_csv(outcomes, snakemake.output.outcomes)
     # Published shares are mostly of the jobs that asked for a GPU.

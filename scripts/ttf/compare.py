@@ -77,11 +77,6 @@ class Subject:
         return {"trace": self.trace, "synthetic": self.synthetic, "unit": self.unit}
 
 
-def told_outcomes(words: object) -> frozenset[str] | None:
-    """The outcomes a format can tell, from its mapping of raw words to outcomes; None for anything but a mapping."""
-    return frozenset(words.values()) if isinstance(words, Mapping) else None
-
-
 def compared_jobs(subject: Subject, jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """The rows of one trace of jobs in outcomes, run_times, queueing and failure_share (see SCHEMAS).
 

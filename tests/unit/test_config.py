@@ -27,11 +27,12 @@ from study.config import (
     load_yaml,
     resolve,
 )
+from study.formats import load_formats
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
 TRACES = load_yaml(ROOT / "config/traces.yaml")
-TABLES = {name: list(kind["tables"]) for name, kind in load_yaml(ROOT / "workflow/formats.yaml").items()}
+TABLES = {name: list(kind["tables"]) for name, kind in load_formats().items()}
 FORMATS = ", ".join(sorted(TABLES))
 REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
 MINE = {"format": "openb", "folder": "data/mine"}
@@ -85,7 +86,7 @@ def test_every_shipped_trace_resolves_and_says_where_it_comes_from():
 
 def test_the_formats_of_the_schema_are_those_of_the_study():
     formats = [part["enum"] for path, part in key_paths(SCHEMA) if path[-1] == "format" and "enum" in part]
-    assert formats == [sorted(load_yaml(ROOT / "workflow/formats.yaml"))]
+    assert formats == [sorted(load_formats())]
 
 
 @pytest.mark.parametrize("name", ["config", "registry", "infra_failures"])

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from of_formats import FORMATS
 from study.config import SCHEMAS, ConfigError, load_yaml
 from study.taxonomy import LONGEST_WRITTEN_OUT, pattern_problem, taxonomy_of, tells_reasons
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/taxonomy.yaml"
 TAXONOMY = taxonomy_of(SHIPPED)
-FORMATS = load_yaml(ROOT / "workflow/formats.yaml")
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
         resources:
             **asks_for("make_sample"),
         params:
-            *code_of("make_sample", f"ttf.sample.{sample_format}"),
+            *code_of("make_sample", f"ttf.formats.{sample_format}.sample"),
             format=sample_format,
             generate=lambda wildcards: REGISTRY[wildcards.trace]["generate"],
         script:

@@ -6,6 +6,7 @@ from functools import cache
 import yaml
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
+from study.formats import load_formats, meaning_of, reading_of, status_words
 from study.helpers import helpers, stamps
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
@@ -18,7 +19,7 @@ ROOT = WORKFLOW.parent
 # Where products lie in place of the disk (--default-storage-prefix); see docs/cluster.md.
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
-FORMATS = yaml.safe_load((WORKFLOW / "formats.yaml").read_text(encoding="utf-8"))
+FORMATS = load_formats()
 # Raw tables below this are read in a moment by one thread.
 SMALL_GB = 0.05
 MEASURED = yaml.safe_load((WORKFLOW / "resources.yaml").read_text(encoding="utf-8"))
@@ -64,7 +65,7 @@ GENERATED = list(SAMPLES)
 
 
 def traces_with(key, value):
-    """The traces of the study whose format has this in formats.yaml."""
+    """The traces of the study whose format declares this."""
     return [trace for trace, entry in REGISTRY.items() if FORMATS[entry["format"]].get(key) == value]
 
 
@@ -116,7 +117,7 @@ def code_of(script, *modules, by_trace=None):
 
 
 def format_of(wildcards):
-    """What formats.yaml says of the trace's format."""
+    """The declaration of the trace's format."""
     return FORMATS[REGISTRY[wildcards.trace]["format"]]
 
 
@@ -131,27 +132,19 @@ def sources_of_infra_lives(wildcards):
 
 
 def format_module_of(wildcards):
-    """The module of the trace's format."""
-    return [f"ttf.traces.{REGISTRY[wildcards.trace]['format']}"]
-
-
-def mapping_of(wildcards):
-    """What the registry says of the columns of a trace in the format table; of another trace nothing."""
-    keys = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
-    entry = REGISTRY[wildcards.trace]
-    return {key: entry[key] for key in keys if key in entry} if "mapping" in entry else {}
-
-
-def reading_of(wildcards):
-    """What the registry says of how a trace is read: its mapping, or the zone of its times."""
-    entry = REGISTRY[wildcards.trace]
-    return mapping_of(wildcards) or {key: entry[key] for key in ("times",) if key in entry}
+    """The module of the code of the trace's format."""
+    return [format_of(wildcards)["code"]]
 
 
 def reader_of(wildcards):
     """The module that reads raw tables which are no tables of lines, if the format has one."""
-    reader = format_of(wildcards).get("reader")
-    return [f"ttf.traces.{reader}"] if reader else []
+    return [format_of(wildcards)["reader"]] if "reader" in format_of(wildcards) else []
+
+
+def read_by(wildcards):
+    """What the rules that read raw tables are told of them: reader, schema, and what the registry says."""
+    about, entry = format_of(wildcards), REGISTRY[wildcards.trace]
+    return {"reader": about.get("reader"), "entry": reading_of(entry), "schema": SCHEMAS[wildcards.trace]}
 
 
 def source_file(path):

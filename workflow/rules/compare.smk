@@ -34,15 +34,13 @@ if COMPARISON:
         resources:
             **asks_for("compare_traces"),
         params:
-            *code_of("compare_traces", *sorted({f"ttf.traces.{REGISTRY[trace]['format']}" for trace in JOB_TRACES})),
+            *code_of("compare_traces"),
             about={
                 trace: {
-                    "format": REGISTRY[trace]["format"],
                     "unit": FORMATS[REGISTRY[trace]["format"]]["unit"],
                     "gives": FORMATS[REGISTRY[trace]["format"]]["gives"],
                     "synthetic": trace in GENERATED,
-                    # Of a format whose words stand in the registry.
-                    "outcomes": list(REGISTRY[trace].get("outcomes", [])),
+                    "outcomes": list(status_words(REGISTRY[trace], FORMATS[REGISTRY[trace]["format"]])),
                 }
                 for trace in config["study"]
             },

@@ -25,7 +25,7 @@ rule derive_share:
         shares=lambda wildcards: len(SHARES[wildcards.trace]),
     params:
         *code_of("derive_share", by_trace=format_module_of),
-        format=lookup("registry/{trace}/format", within=config),
+        code=lambda wildcards: format_of(wildcards)["code"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_share.py"
@@ -45,7 +45,7 @@ rule derive_runtimes:
     benchmark:
         "benchmarks/{trace}/derive_runtimes.tsv"
     wildcard_constraints:
-        trace=any_of(JOB_TRACES),
+        trace=any_of([trace for trace in JOB_TRACES if trace not in ATTEMPT_TRACES]),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -55,8 +55,9 @@ rule derive_runtimes:
         partition_rows=config["scatter"]["partition_rows"],
     params:
         *code_of("derive_runtimes", by_trace=format_module_of),
-        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
-        entry=lambda wildcards: reading_of(wildcards),
+        code=lambda wildcards: format_of(wildcards)["code"],
+        meaning=lambda wildcards: meaning_of(REGISTRY[wildcards.trace], format_of(wildcards)),
+        node_table=lambda wildcards: format_of(wildcards).get("node_table"),
         parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
@@ -64,11 +65,15 @@ rule derive_runtimes:
 
 
 rule derive_attempts:
-    """Every try at a job, in sequence, where the format tells them apart."""
+    """The same where a format tells attempts apart, with every try at a job, in sequence, and the machines it was on."""
     input:
         raw="results/{trace}/raw",
     output:
+        jobs="results/{trace}/jobs.parquet",
         attempts="results/{trace}/attempts.parquet",
+        placements="results/{trace}/placements.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        agreement="results/{trace}/tables/runtime_agreement.csv",
     log:
         "logs/{trace}/derive_attempts.log",
     benchmark:
@@ -82,8 +87,10 @@ rule derive_attempts:
         **asks_for("derive_attempts"),
     params:
         *code_of("derive_attempts", by_trace=format_module_of),
-        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
-        entry=lambda wildcards: reading_of(wildcards),
+        code=lambda wildcards: format_of(wildcards)["code"],
+        meaning=lambda wildcards: meaning_of(REGISTRY[wildcards.trace], format_of(wildcards)),
+        node_table=lambda wildcards: format_of(wildcards).get("node_table"),
+        parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_attempts.py"
@@ -101,7 +108,7 @@ rule derive_placements:
     benchmark:
         "benchmarks/{trace}/derive_placements.tsv"
     wildcard_constraints:
-        trace=any_of(PLACEMENT_TRACES),
+        trace=any_of([trace for trace in PLACEMENT_TRACES if trace not in ATTEMPT_TRACES]),
     conda:
         "../../environment.yml"
     threads: 1
@@ -111,7 +118,7 @@ rule derive_placements:
         partition_rows=config["scatter"]["partition_rows"],
     params:
         *code_of("derive_placements", by_trace=format_module_of),
-        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
+        code=lambda wildcards: format_of(wildcards)["code"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:
         "../../scripts/derive_placements.py"
@@ -141,9 +148,8 @@ rule split_outcomes:
     resources:
         **asks_for("split_outcomes"),
     params:
-        *code_of("split_outcomes", by_trace=format_module_of),
-        format=lookup("registry/{trace}/format", within=config),
-        words=lambda wildcards: sum(REGISTRY[wildcards.trace].get("outcomes", {}).values(), []),
+        *code_of("split_outcomes"),
+        words=lambda wildcards: sum(status_words(REGISTRY[wildcards.trace], format_of(wildcards)).values(), []),
     script:
         "../../scripts/split_outcomes.py"
 
@@ -167,7 +173,7 @@ rule derive_lives:
         **asks_for("derive_lives"),
     params:
         *code_of("derive_lives", by_trace=format_module_of),
-        format=lambda wildcards: REGISTRY[wildcards.trace]["format"],
+        code=lambda wildcards: format_of(wildcards)["code"],
         gives=lambda wildcards: format_of(wildcards)["gives"],
         tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
     script:

@@ -1,11 +1,28 @@
 # Raw tables -> typed Parquet, and the account of every row.
+from study.formats import declarations
+from study.table_schema import schema_of
+
+DECLARATIONS = declarations()
+
+try:
+    # Trace -> the schema of its raw tables, with its comments: its format's, or the one that its registry entry names;
+    # none where it follows from the entry.
+    SCHEMAS = {trace: schema_of(trace, entry, DECLARATIONS[entry["format"]]) for trace, entry in REGISTRY.items()}
+except ConfigError as error:
+    print(f"error in the configuration\n{error}", file=sys.stderr)
+    sys.exit(1)
+
+
+def adopted_schema_of(wildcards):
+    """The schema that the registry names for a trace, a file like its raw tables."""
+    return [local(path) for path in [REGISTRY[wildcards.trace].get("schema")] if path]
 
 
 rule ingest:
     """Read and check every row; put aside the ones that break a rule; stop when they are too many."""
     input:
         unpack(raw_files_of),
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -25,8 +42,7 @@ rule ingest:
     params:
         *code_of("ingest", by_trace=reader_of),
         members=members_of,
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: reading_of(wildcards),
+        read_by=read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
@@ -36,7 +52,7 @@ rule ingest_part:
     """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
     input:
         unpack(raw_files_of_part),
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
         account="results/{trace}/parts/{part}/row_account.csv",
@@ -59,8 +75,7 @@ rule ingest_part:
     params:
         *code_of("ingest_part", by_trace=reader_of),
         members=lambda wildcards: members_of_parts(wildcards)[wildcards.part],
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: reading_of(wildcards),
+        read_by=read_by,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
     script:
@@ -74,7 +89,7 @@ rule merge_parts:
         parts=lambda wildcards: products_of_parts(wildcards, "raw"),
         accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
         quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
+        adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -95,8 +110,39 @@ rule merge_parts:
     params:
         *code_of("merge_parts", by_trace=reader_of),
         parts=members_of_parts,
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: reading_of(wildcards),
+        read_by=read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"
+
+
+rule describe_tables:
+    """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
+    input:
+        unpack(raw_files_of),
+        raw="results/{trace}/raw",
+        quarantine="results/{trace}/quality/quarantine.parquet",
+        adopted=adopted_schema_of,
+    output:
+        statistics="results/{trace}/quality/statistics.csv",
+        validation="results/{trace}/quality/validation.csv",
+        suggested="results/{trace}/quality/suggested_schema.yaml",
+    log:
+        "logs/{trace}/describe_tables.log",
+    benchmark:
+        "benchmarks/{trace}/describe_tables.tsv"
+    # Nothing but the summary waits for it: it runs beside the charts, on one core.
+    priority: -10
+    group:
+        "analyses"
+    conda:
+        "../../environment.yml"
+    threads: 1
+    resources:
+        **asks_for("describe_tables"),
+    params:
+        *code_of("describe_tables", by_trace=reader_of),
+        members=members_of,
+        read_by=read_by,
+    script:
+        "../../scripts/describe_tables.py"

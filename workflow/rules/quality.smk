@@ -1,12 +1,7 @@
-# What the raw tables hold and what is wrong with them, in words; what moved from window to window.
-from study.table_schema import schema_of
+# What moved from window to window, and what a trace leaves open.
 from study.windows import windows_of
 
 try:
-    in_force = {
-        trace: schema_of(trace, entry, WORKFLOW / "schemas" / "tables" / f"{entry['format']}.yaml")
-        for trace, entry in REGISTRY.items()
-    }
     # Trace -> how its drift is measured: `by` windows of the submission, `against` another trace of the study.
     WINDOWS = {
         trace: asked for trace, entry in REGISTRY.items() if (asked := windows_of(trace, entry, JOB_TRACES, PARTS))
@@ -14,46 +9,6 @@ try:
 except ConfigError as error:
     print(f"error in the configuration\n{error}", file=sys.stderr)
     sys.exit(1)
-
-# Trace -> the schema of its raw tables: its format's, or the one of a person's own that its registry entry names; none
-# where it follows from the entry.
-SCHEMAS = {
-    trace: [] if path is None else local(str(path) if "schema" in REGISTRY[trace] else seen_from_here(path))
-    for trace, path in in_force.items()
-}
-
-
-rule describe_tables:
-    """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
-    input:
-        unpack(raw_files_of),
-        raw="results/{trace}/raw",
-        quarantine="results/{trace}/quality/quarantine.parquet",
-        schema=lambda wildcards: SCHEMAS[wildcards.trace],
-    output:
-        statistics="results/{trace}/quality/statistics.csv",
-        validation="results/{trace}/quality/validation.csv",
-        suggested="results/{trace}/quality/suggested_schema.yaml",
-    log:
-        "logs/{trace}/describe_tables.log",
-    benchmark:
-        "benchmarks/{trace}/describe_tables.tsv"
-    # Nothing but the summary waits for it: it runs beside the charts, on one core.
-    priority: -10
-    group:
-        "analyses"
-    conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        **asks_for("describe_tables"),
-    params:
-        *code_of("describe_tables", by_trace=reader_of),
-        members=members_of,
-        reader=lambda wildcards: format_of(wildcards).get("reader"),
-        entry=lambda wildcards: mapping_of(wildcards),
-    script:
-        "../../scripts/describe_tables.py"
 
 
 rule measure_drift:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import yaml
 from jsonschema import Draft202012Validator, validators
 
+from study.formats import declarations
 from study.mapping import mapping_problems, zone_problems
 from study.window import window_problems
 
@@ -249,8 +250,11 @@ def _complete(schema: dict, value: Any) -> Any:
 
 
 def load_schema() -> dict:
-    """The schema of the whole configuration, with the files that it names by $ref in their places."""
-    return _with_files({"$ref": "config.schema.yaml"})
+    """The schema of the whole configuration, with the files that it names by $ref in their places, and the formats."""
+    schema = _with_files({"$ref": "config.schema.yaml"})
+    entry = next(iter(schema["properties"]["registry"]["patternProperties"].values()))
+    entry["properties"]["format"]["enum"] = list(declarations())
+    return schema
 
 
 def _with_files(part: Any) -> Any:

@@ -115,7 +115,8 @@ def _table(keys: Iterator[tuple[tuple[str, ...], dict]]) -> str:
                 part.get("description", "The file of the table with this name."),
                 kind(part),
                 "" if default is None else f"`{flow(default)}`",
-                limits(part),
+                # A new format is no change of the documentation.
+                "" if path == ("format",) else limits(part),
             ]
         )
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)

@@ -17,7 +17,8 @@ def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
     """Files of the ttf package that `script` and the named modules (such as "ttf.traces.openb") need, sorted.
 
     Only absolute imports count (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's
-    __init__.py runs when a module of it is imported, so it is needed too.
+    __init__.py runs when a module of it is imported, so it is needed too; so is the declaration that a format's code
+    reads.
     Raises ModuleNotFoundError for a module that is not there, ImportError for a relative import.
     """
     root = script.parent
@@ -27,7 +28,7 @@ def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
         file = pending.pop()
         if file not in found:
             found.add(file)
-            pending += _imported(file, root)
+            pending += _imported(file, root) if file.suffix == ".py" else ()
     return tuple(sorted(found))
 
 
@@ -75,6 +76,9 @@ def _imported(file: Path, root: Path) -> tuple[Path, ...]:
                 raise ImportError(f"{file}, line {node.lineno}: a relative import; write `from ttf. ... import ...`")
             for alias in node.names:
                 files += _files_of(f"{node.module}.{alias.name}", root, may_be_a_name=True)
+    declaration = file.with_name("format.yaml")
+    if root / "ttf" / "formats" / "declared.py" in files and declaration.is_file():
+        files.append(declaration)
     return tuple(files)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from study.config import SCHEMAS, ConfigError, load_yaml
+from study.formats import schema_text
 
 TABLE_SCHEMA = SCHEMAS / "table.schema.yaml"
 # Rules write below it: a schema there would be an input of the rule that it comes from.
@@ -14,8 +15,8 @@ PRODUCTS = Path("results")
 MOST_PROBLEMS = 8
 
 
-def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
-    """The schema file in force for a trace: `shipped`, its format's, or the one that its registry entry names.
+def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
+    """The text of the schema in force for a trace: in `shipped`, its format's, or in the file that its entry names.
 
     None for the format table: its schema follows from the registry entry.
     Raises ConfigError for a file that is not there, is no schema, lies below results/, or does not give the columns
@@ -29,7 +30,7 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
             )
         return None
     if "schema" not in entry:
-        return shipped
+        return schema_text(shipped)
     adopted, where = Path(entry["schema"]), f"registry.{trace}.schema"
     if adopted.resolve().is_relative_to(PRODUCTS.resolve()):
         raise ConfigError(
@@ -41,13 +42,17 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
     document = load_table_schema(adopted, f"{where}: {adopted}")
     if problems := list(_differences(document, load_table_schema(shipped))):
         raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems[:MOST_PROBLEMS]))
-    return adopted
+    return schema_text(adopted)
 
 
 def load_table_schema(path: str | Path, label: str | None = None) -> dict:
-    """The document of a schema file. Raises ConfigError, a line a problem, for a file that is none."""
+    """The document of a schema file, or of the one in the declaration of a format.
+
+    Raises ConfigError, a line a problem, for a file that is none.
+    """
     label = str(path) if label is None else label
     document = load_yaml(path, label)
+    document = document.get("schema", document)
     errors = sorted(_validator().iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
     problems = [f"{_place(document, error.absolute_path)}: {_words(error)}" for error in errors]
     problems = problems or list(_contradictions(document))
