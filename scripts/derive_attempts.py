@@ -16,7 +16,8 @@ def main(snakemake):
     source = replace(source, records=format_.records(source))
     jobs = write_jobs(format_, source, trace, params.parts, params.node_table, output)
     attempts = write_attempts(format_, source, trace, output.attempts)
-    source = replace(source, attempts=pl.scan_parquet(output.attempts))
+    if format_.placements_of_attempts:
+        source = replace(source, records=None, attempts=pl.scan_parquet(output.attempts))
     placements = write_placements(format_, source, trace, output.placements)
     return f"{jobs}; {attempts}, {placements}"
 

@@ -11,6 +11,64 @@ from ttf.raw_tables import table_schemas
 FORMATS = load_formats()
 FILES = declarations()
 
+# A format that nobody has, and its table of jobs.
+MADE_UP = """\
+unit: run
+gives: jobs
+outcomes: {success: [ok], failure: [broken], running: [active], waiting: [queued]}
+mapping:
+  table: runs
+  job_id: id
+  account: team
+  submit: asked_s
+  start: start_s
+  runtime: {column: minutes, unit: min}
+  status: {column: state, first_word: true}
+  gpus: {column: cards, unit: gpu}
+  memory: {column: mb, unit: MB}
+  size: workers
+  nodes: hosts
+  attempts: 1
+  extras: [note]
+  flags: {is_test: {team: test}}
+node_table: hosts
+tables:
+  runs: {file: runs, required: true}
+  hosts: {file: hosts, required: false}
+
+schema:
+  version: 1
+  tables:
+    runs:
+      key: [id]
+      columns:
+        - {name: id, type: text, required: true}
+        - {name: team, type: text}
+        - {name: asked, type: seconds, as: asked_s}
+        - {name: started, type: seconds, as: start_s}
+        - {name: minutes, type: count}
+        - {name: state, type: text, required: true}
+        - {name: cards, type: count}
+        - {name: mb, type: count}
+        - {name: workers, type: count}
+        - {name: hosts, type: count}
+        - {name: note, type: text}
+    hosts:
+      columns:
+        - {name: host, type: text, as: node}
+        - {name: cards, type: count, as: gpu_count}
+        - {name: model, type: text, as: gpu_type, optional: true}
+        - {name: cores, type: number, scale: 1000, as: cpu_milli, optional: true}
+        - {name: memory, type: number, scale: 1, as: mem_mib, optional: true}
+"""
+RUNS = """\
+id,team,asked,started,minutes,state,cards,mb,workers,hosts,note
+a,test,0,10,2,ok,1,1049,2,2,x
+b,lab,5,20,1,broken by 7,4,,1,1,
+c,lab,6,,,queued,8,,1,4,
+d,lab,7,30,9,strange,0,,1,1,
+"""
+
 
 def raw_schemas(name):
     """Table -> the schema of a format's raw table."""
@@ -27,8 +85,8 @@ def table_of(name, product, raw, entry=None):
     source = Source(raw, meaning_of(entry or {}, about))
     if format_.records:
         source = replace(source, records=format_.records(source))
-    if product == "placements" and format_.attempts:
-        source = replace(source, attempts=format_.attempts(source).lazy())
+    if product == "placements" and format_.placements_of_attempts:
+        source = replace(source, records=None, attempts=format_.attempts(source).lazy())
     return getattr(format_, product)(source)
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from of_formats import FILES, FORMATS
+from of_formats import FILES, FORMATS, MADE_UP, RUNS
 from study.config import SCHEMAS, load_yaml
 from study.formats import FOLDER, load_formats, meaning_of, schema_text
 from study.table_schema import load_table_schema
@@ -60,64 +60,6 @@ def test_no_code_lies_in_a_room_that_does_not_declare_it():
         rooms = {path.stem for path in file.parent.glob("*.py")} if file.name == "format.yaml" else set()
         assert {"derive", "read"} & rooms == {"derive", "read"} & declared, name
     assert not [path for path in FOLDER.iterdir() if path.is_dir() and path.name[0] != "_" and path.name not in FILES]
-
-
-MADE_UP = """\
-unit: run
-gives: jobs
-outcomes: {success: [ok], failure: [broken], running: [active], waiting: [queued]}
-mapping:
-  table: runs
-  job_id: id
-  account: team
-  submit: asked_s
-  start: start_s
-  runtime: {column: minutes, unit: min}
-  status: {column: state, first_word: true}
-  gpus: {column: cards, unit: gpu}
-  memory: {column: mb, unit: MB}
-  size: workers
-  nodes: hosts
-  attempts: 1
-  extras: [note]
-  flags: {is_test: {team: test}}
-node_table: hosts
-tables:
-  runs: {file: runs, required: true}
-  hosts: {file: hosts, required: false}
-
-schema:
-  version: 1
-  tables:
-    runs:
-      key: [id]
-      columns:
-        - {name: id, type: text, required: true}
-        - {name: team, type: text}
-        - {name: asked, type: seconds, as: asked_s}
-        - {name: started, type: seconds, as: start_s}
-        - {name: minutes, type: count}
-        - {name: state, type: text, required: true}
-        - {name: cards, type: count}
-        - {name: mb, type: count}
-        - {name: workers, type: count}
-        - {name: hosts, type: count}
-        - {name: note, type: text}
-    hosts:
-      columns:
-        - {name: host, type: text, as: node}
-        - {name: cards, type: count, as: gpu_count}
-        - {name: model, type: text, as: gpu_type, optional: true}
-        - {name: cores, type: number, scale: 1000, as: cpu_milli, optional: true}
-        - {name: memory, type: number, scale: 1, as: mem_mib, optional: true}
-"""
-RUNS = """\
-id,team,asked,started,minutes,state,cards,mb,workers,hosts,note
-a,test,0,10,2,ok,1,1049,2,2,x
-b,lab,5,20,1,broken by 7,4,,1,1,
-c,lab,6,,,queued,8,,1,4,
-d,lab,7,30,9,strange,0,,1,1,
-"""
 
 
 def test_one_file_makes_a_format(tmp_path):

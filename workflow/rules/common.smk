@@ -6,13 +6,14 @@ from functools import cache
 import yaml
 
 from study.config import ConfigError, dump, layers_of, load_yaml, resolve
-from study.formats import load_formats, meaning_of, reading_of, status_words
+from study.formats import declarations, load_formats, meaning_of, reading_of, status_words
 from study.helpers import helpers, stamps
 from study.infra import health_events_of, infra_failures_of, loss_log_of
 from study.lock import hold
 from study.raw_tables import member_of, on_disk, parts_of, raw_tables, sample_files
 from study.resources import gigabytes, megabytes, minutes
 from study.shares import shares_of
+from study.table_schema import schema_of
 from study.window import window_of
 
 ROOT = WORKFLOW.parent
@@ -46,6 +47,11 @@ try:
         trace: file
         for trace, entry in resolved["registry"].items()
         if (file := health_events_of(trace, entry, FORMATS[entry["format"]], sum(SAMPLES.get(trace, {}).values(), [])))
+    }
+    # Trace -> the schema of its raw tables, with its comments: its format's, or the one that its registry entry names;
+    # none where it follows from the entry.
+    SCHEMAS = {
+        trace: schema_of(trace, entry, declarations()[entry["format"]]) for trace, entry in resolved["registry"].items()
     }
     # Trace -> its loss log, of the traces that have one.
     LOSS_LOGS = {
@@ -145,6 +151,12 @@ def read_by(wildcards):
     """What the rules that read raw tables are told of them: reader, schema, and what the registry says."""
     about, entry = format_of(wildcards), REGISTRY[wildcards.trace]
     return {"reader": about.get("reader"), "entry": reading_of(entry), "schema": SCHEMAS[wildcards.trace]}
+
+
+def adopted_schema_of(wildcards):
+    """The schema that the registry names for a trace, a file like its raw tables."""
+    entry = REGISTRY[wildcards.trace]
+    return local(entry["schema"]) if "schema" in entry else []
 
 
 def source_file(path):

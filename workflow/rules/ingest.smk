@@ -1,21 +1,4 @@
 # Raw tables -> typed Parquet, and the account of every row.
-from study.formats import declarations
-from study.table_schema import schema_of
-
-DECLARATIONS = declarations()
-
-try:
-    # Trace -> the schema of its raw tables, with its comments: its format's, or the one that its registry entry names;
-    # none where it follows from the entry.
-    SCHEMAS = {trace: schema_of(trace, entry, DECLARATIONS[entry["format"]]) for trace, entry in REGISTRY.items()}
-except ConfigError as error:
-    print(f"error in the configuration\n{error}", file=sys.stderr)
-    sys.exit(1)
-
-
-def adopted_schema_of(wildcards):
-    """The schema that the registry names for a trace, a file like its raw tables."""
-    return [local(path) for path in [REGISTRY[wildcards.trace].get("schema")] if path]
 
 
 rule ingest:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 @cache
 def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
-    """Files of the ttf package that `script` and the named modules (such as "ttf.traces.openb") need, sorted.
+    """Files of the ttf package that `script` and the named modules (such as "ttf.formats.mapped") need, sorted.
 
     Only absolute imports count (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's
     __init__.py runs when a module of it is imported, so it is needed too; so is the declaration that a format's code

@@ -37,8 +37,9 @@ class Format:
 
     jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.jobs, ttf.placements and
     ttf.lives. nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
-    come from, worked out once and given to them; placements are given the attempts too. by_partition: of a large trace,
-    product -> what is made of each partition for it, and given to it as `results`.
+    come from, worked out once and given to them. placements_of_attempts: placements come from the attempts instead, so
+    that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each
+    partition for it, and given to it as `results`.
     """
 
     jobs: Derive | None = None
@@ -47,6 +48,7 @@ class Format:
     lives: Derive | None = None
     nodes: Derive | None = None
     records: Callable[[Source], Any] | None = None
+    placements_of_attempts: bool = False
     by_partition: Mapping[str, Make] = field(default_factory=dict)
 
 

@@ -302,7 +302,7 @@ def records(source: Source) -> pl.DataFrame:
     ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
 
 
-FORMAT = Format(jobs=jobs, attempts=attempts, placements=placements, records=records)
+FORMAT = Format(jobs=jobs, attempts=attempts, placements=placements, records=records, placements_of_attempts=True)
 
 
 def _typed(records: pl.LazyFrame) -> pl.LazyFrame:
