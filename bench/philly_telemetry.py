@@ -43,11 +43,10 @@ import sys
 from pathlib import Path
 import polars as pl
 from dataclasses import replace
-from ttf.formats.philly.derive import FORMAT
-from ttf.formats.protocol import Source, typed_tables
+from ttf.formats.protocol import format_and_source
 root, folder, *tables = sys.argv[1:]
-source = Source(typed_tables(Path(folder) / "raw", tables))
-frame = FORMAT.{function}(replace(source, records=FORMAT.records(source)))
+format_, source = format_and_source(Path(folder) / "raw", "ttf.formats.philly.derive", dict(), tables)
+frame = format_.{function}(replace(source, records=format_.records(source)))
 print(frame.height, frame.select(pl.all().count()).row(0, named=True))
 """
 

@@ -8,11 +8,10 @@ def main(snakemake):
 
     import polars as pl
     from ttf.derived import write_attempts, write_jobs, write_placements
-    from ttf.formats.protocol import Source, code_of, typed_tables
+    from ttf.formats.protocol import format_and_source
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
-    format_ = code_of(params.code)
-    source = Source(typed_tables(snakemake.input.raw, params.tables), params.meaning)
+    format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
     source = replace(source, records=format_.records(source))
     jobs = write_jobs(format_, source, trace, params.parts, params.node_table, output)
     attempts = write_attempts(format_, source, trace, output.attempts)

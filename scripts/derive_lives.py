@@ -5,16 +5,16 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     import polars as pl
-    from ttf.formats.protocol import Source, code_of, typed_tables
+    from ttf.formats.protocol import format_and_source
     from ttf.lives import READ_OF_JOBS, lives_of_jobs
     from ttf.tables import scan_columns, stream_parquet
 
-    source, params = snakemake.input[0], snakemake.params
-    if params.gives == "jobs":
-        lives = lives_of_jobs(scan_columns(source, READ_OF_JOBS))
+    given = snakemake.input[0]
+    if snakemake.params.gives == "jobs":
+        lives = lives_of_jobs(scan_columns(given, READ_OF_JOBS))
     else:
-        lives = code_of(params.code).lives(Source(typed_tables(source, params.tables)))
-        lives = lives.lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace))
+        format_, source = format_and_source(given, **snakemake.params.derived_by)
+        lives = format_.lives(source).lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace))
     stream_parquet(lives, snakemake.output.lives)
     number, ended = pl.scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
     return f"{number:,} lives, {ended:,} ended"

@@ -5,11 +5,10 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     from ttf.derived import with_results, write_placements
-    from ttf.formats.protocol import Source, code_of, typed_tables
+    from ttf.formats.protocol import format_and_source
     from ttf.partitions import spill_beside
 
-    format_ = code_of(snakemake.params.code)
-    source = Source(typed_tables(snakemake.input.raw, snakemake.params.tables))
+    format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
     with spill_beside(snakemake.output.placements) as spilled:
         rows = snakemake.resources.partition_rows
         source = with_results(format_, "placements", source, snakemake.input.get("shares", []), rows, spilled)

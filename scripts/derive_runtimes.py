@@ -5,12 +5,11 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     from ttf.derived import with_results, write_jobs
-    from ttf.formats.protocol import Source, code_of, typed_tables
+    from ttf.formats.protocol import format_and_source
     from ttf.partitions import spill_beside
 
     output, params = snakemake.output, snakemake.params
-    format_ = code_of(params.code)
-    source = Source(typed_tables(snakemake.input.raw, params.tables), params.meaning)
+    format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
     with spill_beside(output.jobs) as spilled:
         rows = snakemake.resources.partition_rows
         source = with_results(format_, "jobs", source, snakemake.input.get("shares", []), rows, spilled)

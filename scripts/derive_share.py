@@ -6,15 +6,15 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.formats.protocol import code_of, typed_tables
+    from ttf.formats.protocol import format_and_source
     from ttf.partitions import partitions_of, spill_beside, write_results
 
-    raw = typed_tables(snakemake.input.raw, snakemake.params.tables)
+    format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
     share, shares = int(snakemake.wildcards.share), snakemake.resources.shares
     with spill_beside(snakemake.output[0]) as spilled:
-        partitions = partitions_of(raw.values(), snakemake.resources.partition_rows, spilled, share, shares)
-        for make in code_of(snakemake.params.code).by_partition.values():
-            write_results(make, raw, partitions, Path(snakemake.output[0]))
+        partitions = partitions_of(source.raw.values(), snakemake.resources.partition_rows, spilled, share, shares)
+        for make in format_.by_partition.values():
+            write_results(make, source.raw, partitions, Path(snakemake.output[0]))
     return f"share {share + 1} of {shares}"
 
 

@@ -1,22 +1,28 @@
-"""Rule draw_charts: tables -> every chart of the report, as Vega-Lite JSON."""
+"""All charts of a trace, or of the comparison, from the tables alone: as Vega-Lite and as pictures."""
 
 from ttf.entry import run_rule
 
 
 def main(snakemake):
-    from pathlib import Path
+    from importlib import import_module
 
-    from ttf.charts.catalogue import TABLES, builder
+    from ttf.analyses import contracts_of, join
     from ttf.charts.figure import Study
     from ttf.charts.saving import save_charts
-    from ttf.tables import read_csv
+    from ttf.fonts import hide_system_fonts
+    from ttf.inputs import Inputs
 
-    tables = {name: read_csv(path) for name, path in snakemake.input.items() if name in TABLES}
-    study = Study(snakemake.params.unit, snakemake.params.synthetic)
-    output = snakemake.output
-    names = [Path(spec).name.removesuffix(".vl.json") for spec in output.specs]
-    drawn = {name: builder(name)(tables, study) for name in names}
-    shown = save_charts(drawn, output.specs, output.index)
+    hide_system_fonts()
+    params, output = snakemake.params, snakemake.output
+    join(params.folders)
+    files, contracts = dict(snakemake.input.items()), contracts_of(params.reads)
+    drawn, tables = {}, {}
+    for analysis, (charts, settings) in params.charts.items():
+        given = Inputs(files, contracts, settings)
+        build = import_module(f"ttf.analyses.{analysis}.charts").CHARTS
+        drawn |= {name: build[name](given, Study(params.unit, params.synthetic)) for name in charts}
+        tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}
+    shown = save_charts(drawn, tables, output.specs, output.svgs, output.index)
     return f"{shown} charts, {len(drawn) - shown} with nothing to draw"
 
 

@@ -8,11 +8,13 @@ def main(snakemake):
     import tempfile
     from pathlib import Path
 
+    from ttf.fonts import hide_system_fonts
     from ttf.publish import site, website
     from ttf.publish.about import describe
     from ttf.publish.files import Published, published, words_of_charts
     from ttf.publish.png import png_of
 
+    hide_system_fonts()
     files, params = snakemake.input, snakemake.params
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     charts = words_of_charts(Path(index) for index in files.indexes)

@@ -9,23 +9,26 @@ def main(snakemake):
 
     import yaml
     from ttf.replication.scorecard import implied_counts, scorecard
-    from ttf.tables import read_csv, write_csv
+    from ttf.rooms import contracts
+    from ttf.stages import IMPLIED_N, SCORECARD
+    from ttf.tables import read_table, write_product
 
     # libyaml's loader, where it is there, takes a seventh of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    claims = yaml.load(Path(snakemake.input.claims).read_text(encoding="utf-8"), Loader=loader)
-    study, given = snakemake.params.study, iter(snakemake.input.tables)
-    paths = {(trace, name): next(given) for trace, names in snakemake.params.tables.items() for name in names}
+    params, output, claims = snakemake.params, snakemake.output, []
+    for file in snakemake.input.claims:
+        document = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=loader)
+        claims += [claim | {"source": document["sources"][claim["source"]]} for claim in document["claims"]]
+    declared, given = contracts(tuple(params.folders)), iter(snakemake.input.tables)
+    paths = {(trace, name): next(given) for trace, names in params.tables.items() for name in names}
 
     def table(trace, name):
         path = paths.get((trace, name))
-        return None if path is None else read_csv(path)
+        return None if path is None else read_table(path, declared[name])
 
-    for claim in claims["claims"]:
-        claim["source"] = claims["sources"][claim["source"]]
-    scored = scorecard(claims["claims"], study, table)
-    write_csv(scored, snakemake.output.scorecard)
-    write_csv(implied_counts(claims["claims"], study, table), snakemake.output.implied)
+    scored = scorecard(claims, params.study, table)
+    write_product(scored, SCORECARD, output.scorecard)
+    write_product(implied_counts(claims, params.study, table), IMPLIED_N, output.implied)
     return ", ".join(f"{count} {verdict}" for verdict, count in Counter(scored["verdict"]).items())
 
 

@@ -6,7 +6,7 @@ which a time-out or a lost node is a failure). What a trace or its format cannot
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -70,7 +70,7 @@ class Subject:
     unit: str = "job"
     gives: str = "jobs"
     synthetic: bool = False
-    outcomes: frozenset[str] | None = None
+    outcomes: Collection[str] | None = None
 
     @property
     def columns(self) -> dict[str, str | bool]:
@@ -192,26 +192,22 @@ def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:
     )
 
 
-def metrics_of(
-    subjects: Sequence[Subject], populations: Mapping[str, Mapping[str, int]], tables: Mapping[str, pl.DataFrame]
-) -> Metrics:
+def metrics_of(metrics: Metrics, traces: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> None:
     """The numbers of the comparison's prose.
 
     of.<trace>.<number> for each trace; range.<number>.<lowest|highest>.<trace|value> over the real traces with enough
     behind them (FEWEST_ENDED jobs, FEWEST_FAILURES failures), where there are two or more. Components are in no range.
     """
-    metrics = Metrics()
-    kinds = Counter(subject.gives for subject in subjects)
+    kinds = Counter(traces["gives"])
     metrics.put("traces.jobs", kinds["jobs"], "traces", "")
     metrics.put("traces.components", kinds["lives"], "traces", "")
-    metrics.put("traces.synthetic", sum(subject.synthetic for subject in subjects), "traces", "")
-    for trace, counts in populations.items():
-        for name, value in counts.items():
-            metrics.put(f"of.{trace}.{name}", value, "jobs", "jobs.parquet", counts["jobs"])
+    metrics.put("traces.synthetic", int(traces["synthetic"].sum()), "traces", "")
+    for row in traces.filter(gives="jobs").iter_rows(named=True):
+        for name in ("jobs", "gpu_jobs", "blank_request", "timeouts"):
+            metrics.put(f"of.{row['trace']}.{name}", row[name], "jobs", "jobs.parquet", row["jobs"])
     _put_outcomes(metrics, tables)
     _put_run_times(metrics, tables)
     _put_mttf(metrics, tables["mttf"])
-    return metrics
 
 
 # ---- the rows of one trace ----

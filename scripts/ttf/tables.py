@@ -6,6 +6,8 @@ from pathlib import Path
 import polars as pl
 from polars.io.plugins import register_io_source
 
+from ttf.contract import Table
+
 ROWS_A_GROUP = 1 << 18
 
 # A label such as 100 stays text, a count stays whole; every other column of a table is a float.
@@ -80,6 +82,29 @@ def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
     if bad:
         raise ValueError(f"{path}: column {', '.join(bad)} holds NaN or an infinity")
     frame.write_csv(path)
+
+
+def read_table(path: str | Path, contract: Table) -> pl.DataFrame:
+    """A CSV with the types of its contract, also where a column is all blank."""
+    return pl.read_csv(path, schema=contract.schema)
+
+
+def write_product(product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame], contract: Table, path: str) -> str:
+    """Write a table or a Parquet file of this contract; returns what it is in a word for the log.
+
+    A frame that is collected lazily, or comes in blocks, is written without being held; its types alone are checked.
+    Raises StudyError for a frame that breaks the contract: nothing is written.
+    """
+    if isinstance(product, pl.DataFrame):
+        contract.check(product)
+        (write_csv if path.endswith(".csv") else write_parquet)(product, path)
+        return f"{contract.name} {product.height:,}"
+    if isinstance(product, pl.LazyFrame):
+        contract.check(pl.DataFrame(schema=product.collect_schema()))
+        stream_parquet(product, path)
+    else:
+        write_blocks(product, contract.schema, path)
+    return contract.name
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:

@@ -6,9 +6,8 @@ import inspect
 import polars as pl
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 from of_formats import FILES, FORMATS, MADE_UP, RUNS
-from study.config import SCHEMAS, load_yaml
+from study.documents import load_document, load_schema
 from study.formats import FOLDER, load_formats, meaning_of, schema_text
 from study.table_schema import load_table_schema
 from ttf.formats.protocol import Reading, Source, code_of, reading_in
@@ -19,9 +18,7 @@ from ttf.raw_tables import table_schemas
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_declaration_keeps_to_its_schema(name):
-    declaration = load_yaml(FILES[name])
-    validator = Draft202012Validator(load_yaml(SCHEMAS / "format.schema.yaml"))
-    assert not list(validator.iter_errors(declaration))
+    declaration = load_document(FILES[name], load_schema("format.schema.yaml"))
     if "schema" in declaration:
         assert list(load_table_schema(FILES[name])["tables"]) == list(declaration["tables"])
         assert list(declaration)[-1] == "schema", "the code reads what stands before it"

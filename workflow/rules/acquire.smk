@@ -1,34 +1,23 @@
 # Raw tables that the workflow makes or downloads. All others lie in a folder that the registry names.
 import re
 
-from study.raw_tables import to_fetch
-
-TO_FETCH = {
-    (trace, file): download
-    for trace, entry in REGISTRY.items()
-    for file, download in to_fetch(trace, entry, RAW_TABLES[trace]).items()
-}
-
-# Of all traces, the raw files that are the product of a rule.
-TO_MAKE = {file for files in SAMPLES.values() for file in sum(files.values(), [])}
-TO_MAKE |= {f"data/{trace}/{file}" for trace, file in TO_FETCH}
-
+from study.raw_tables import sample_files
 
 # A trace of each format is made of files of its own.
-for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
+for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.values() if trace.synthetic}):
 
     rule:
         """A synthetic trace in the layout of the format, from a seed: the same bytes every time."""
         name:
             f"make_sample_{sample_format}"
         output:
-            **sample_files("{trace}", {"format": sample_format}, FORMATS),
+            **sample_files("{trace}", {"format": sample_format}, STUDY.formats),
         log:
             "logs/{trace}/make_sample.log",
         benchmark:
             "benchmarks/{trace}/make_sample.tsv"
         wildcard_constraints:
-            trace=any_of([trace for trace in GENERATED if REGISTRY[trace]["format"] == sample_format]),
+            trace=any_of(STUDY.traces_where(lambda trace: trace.synthetic and trace.entry["format"] == sample_format)),
         conda:
             "../../environment.yml"
         resources:
@@ -36,7 +25,7 @@ for sample_format in sorted({REGISTRY[trace]["format"] for trace in GENERATED}):
         params:
             *code_of("make_sample", f"ttf.formats.{sample_format}.sample"),
             format=sample_format,
-            generate=lambda wildcards: REGISTRY[wildcards.trace]["generate"],
+            generate=lambda wildcards: trace_of(wildcards).entry["generate"],
         script:
             "../../scripts/make_sample.py"
 
@@ -51,7 +40,7 @@ rule fetch:
         "benchmarks/{trace}/fetch_{file}.tsv"
     wildcard_constraints:
         # Just these files of these traces, not every such name in every folder.
-        trace=any_of([f"{trace}(?=/{re.escape(file)}$)" for trace, file in TO_FETCH]),
+        trace=any_of([f"{trace}(?=/{re.escape(file)}$)" for trace, file in STUDY.to_fetch]),
         file="[^/]+",
     conda:
         "../../environment.yml"
@@ -59,6 +48,6 @@ rule fetch:
         **asks_for("fetch"),
     params:
         *code_of("fetch"),
-        download=lambda wildcards: TO_FETCH[wildcards.trace, wildcards.file],
+        download=lambda wildcards: STUDY.to_fetch[wildcards.trace, wildcards.file],
     script:
         "../../scripts/fetch.py"

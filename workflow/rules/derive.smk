@@ -1,4 +1,35 @@
-# Typed raw tables -> jobs with run times -> jobs by outcome, and lives.
+# Typed raw tables -> attempts, jobs and placements -> lives.
+
+
+def format_module_of(wildcards):
+    """The module of the code of the trace's format."""
+    return [trace_of(wildcards).format["code"]]
+
+
+def derived_by(wildcards):
+    """What the rules that derive the common tables are told: code, what the words and columns mean, raw tables."""
+    trace = trace_of(wildcards)
+    return {"code": trace.format["code"], "meaning": trace.meaning, "tables": list(trace.raw_files)}
+
+
+def shares_of_work(wildcards):
+    """What each share found, to be put together; nothing where one process does it all."""
+    shares = trace_of(wildcards).shares
+    of_shares = written(rules.derive_share.output)
+    return collect(of_shares, trace=wildcards.trace, share=range(shares) if shares > 1 else [])
+
+
+def sources_of_infra_lives(wildcards):
+    """What infra lives are derived from: jobs, their attempts and health events where there are any, or components."""
+    trace = trace_of(wildcards)
+    names = ("jobs", "attempts", "events") if trace.has_jobs else ("lives",)
+    return {name: source_file(file) for name in names if (file := trace.file(name))}
+
+
+WITH_ATTEMPTS = STUDY.traces_where(lambda trace: "attempts" in trace.products)
+WITHOUT_ATTEMPTS = STUDY.traces_where(lambda trace: trace.has_jobs and trace.name not in WITH_ATTEMPTS)
+# Of the others, these have placements too.
+WITH_PLACEMENTS = [name for name in WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
 
 
 rule derive_share:
@@ -12,7 +43,7 @@ rule derive_share:
     benchmark:
         "benchmarks/{trace}/derive_share/{share}.tsv"
     wildcard_constraints:
-        trace=any_of(SHARES),
+        trace=any_of(STUDY.traces_where(lambda trace: trace.shares > 1)),
         share="[0-9]+",
     group:
         "parts"
@@ -22,11 +53,10 @@ rule derive_share:
     resources:
         **asks_for("derive_share"),
         partition_rows=config["scatter"]["partition_rows"],
-        shares=lambda wildcards: len(SHARES[wildcards.trace]),
+        shares=lambda wildcards: trace_of(wildcards).shares,
     params:
         *code_of("derive_share", by_trace=format_module_of),
-        code=lambda wildcards: format_of(wildcards)["code"],
-        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+        derived_by=derived_by,
     script:
         "../../scripts/derive_share.py"
 
@@ -45,7 +75,7 @@ rule derive_runtimes:
     benchmark:
         "benchmarks/{trace}/derive_runtimes.tsv"
     wildcard_constraints:
-        trace=any_of([trace for trace in JOB_TRACES if trace not in ATTEMPT_TRACES]),
+        trace=any_of(WITHOUT_ATTEMPTS),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -55,11 +85,9 @@ rule derive_runtimes:
         partition_rows=config["scatter"]["partition_rows"],
     params:
         *code_of("derive_runtimes", by_trace=format_module_of),
-        code=lambda wildcards: format_of(wildcards)["code"],
-        meaning=lambda wildcards: meaning_of(REGISTRY[wildcards.trace], format_of(wildcards)),
-        node_table=lambda wildcards: format_of(wildcards).get("node_table"),
-        parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
-        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+        derived_by=derived_by,
+        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
+        parts=lambda wildcards: list(trace_of(wildcards).parts),
     script:
         "../../scripts/derive_runtimes.py"
 
@@ -79,7 +107,7 @@ rule derive_attempts:
     benchmark:
         "benchmarks/{trace}/derive_attempts.tsv"
     wildcard_constraints:
-        trace=any_of(ATTEMPT_TRACES),
+        trace=any_of(WITH_ATTEMPTS),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -87,17 +115,15 @@ rule derive_attempts:
         **asks_for("derive_attempts"),
     params:
         *code_of("derive_attempts", by_trace=format_module_of),
-        code=lambda wildcards: format_of(wildcards)["code"],
-        meaning=lambda wildcards: meaning_of(REGISTRY[wildcards.trace], format_of(wildcards)),
-        node_table=lambda wildcards: format_of(wildcards).get("node_table"),
-        parts=lambda wildcards: list(PARTS.get(wildcards.trace, {})),
-        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+        derived_by=derived_by,
+        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
+        parts=lambda wildcards: list(trace_of(wildcards).parts),
     script:
         "../../scripts/derive_attempts.py"
 
 
 rule derive_placements:
-    """Every part of an attempt on one machine, where the format says which machines it was on."""
+    """Every part of a job on one machine, where a format says that and tells no attempts apart."""
     input:
         raw="results/{trace}/raw",
         shares=shares_of_work,
@@ -108,7 +134,7 @@ rule derive_placements:
     benchmark:
         "benchmarks/{trace}/derive_placements.tsv"
     wildcard_constraints:
-        trace=any_of([trace for trace in PLACEMENT_TRACES if trace not in ATTEMPT_TRACES]),
+        trace=any_of(WITH_PLACEMENTS),
     conda:
         "../../environment.yml"
     threads: 1
@@ -118,46 +144,15 @@ rule derive_placements:
         partition_rows=config["scatter"]["partition_rows"],
     params:
         *code_of("derive_placements", by_trace=format_module_of),
-        code=lambda wildcards: format_of(wildcards)["code"],
-        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+        derived_by=derived_by,
     script:
         "../../scripts/derive_placements.py"
-
-
-rule split_outcomes:
-    """Every job into one of success, failure, cancelled and unresolved (all others); totals by outcome."""
-    input:
-        jobs="results/{trace}/jobs.parquet",
-    output:
-        success="results/{trace}/success.parquet",
-        failure="results/{trace}/failure.parquet",
-        unresolved="results/{trace}/unresolved.parquet",
-        cancelled="results/{trace}/cancelled.parquet",
-        outcomes=in_report("results/{trace}/tables/outcomes.csv", "table"),
-        outcomes_gpu="results/{trace}/tables/outcomes_gpu.csv",
-        quantiles="results/{trace}/tables/runtime_quantiles.csv",
-    log:
-        "logs/{trace}/split_outcomes.log",
-    benchmark:
-        "benchmarks/{trace}/split_outcomes.tsv"
-    group:
-        "analyses"
-    conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        **asks_for("split_outcomes"),
-    params:
-        *code_of("split_outcomes"),
-        words=lambda wildcards: sum(status_words(REGISTRY[wildcards.trace], format_of(wildcards)).values(), []),
-    script:
-        "../../scripts/split_outcomes.py"
 
 
 rule derive_lives:
     """Exposure with its duration and the event that ended it, censored where none did: of jobs, or of components."""
     input:
-        branch(lambda wildcards: wildcards.trace in JOB_TRACES, "results/{trace}/jobs.parquet", "results/{trace}/raw"),
+        branch(lambda wildcards: trace_of(wildcards).has_jobs, "results/{trace}/jobs.parquet", "results/{trace}/raw"),
     output:
         lives="results/{trace}/lives.parquet",
     log:
@@ -173,9 +168,8 @@ rule derive_lives:
         **asks_for("derive_lives"),
     params:
         *code_of("derive_lives", by_trace=format_module_of),
-        code=lambda wildcards: format_of(wildcards)["code"],
-        gives=lambda wildcards: format_of(wildcards)["gives"],
-        tables=lambda wildcards: list(RAW_TABLES[wildcards.trace]),
+        gives=lambda wildcards: trace_of(wildcards).gives,
+        derived_by=derived_by,
     script:
         "../../scripts/derive_lives.py"
 
@@ -199,9 +193,16 @@ rule derive_infra_lives:
         **asks_for("derive_infra_lives"),
     params:
         *code_of("derive_infra_lives"),
-        rules=lambda wildcards: infra_failures_of(
-            REGISTRY[wildcards.trace], config["infra_failures"], format_of(wildcards)
-        ),
-        causes=lambda wildcards: format_of(wildcards).get("causes", []),
+        rules=lambda wildcards: trace_of(wildcards).infra_failures,
+        causes=lambda wildcards: trace_of(wildcards).causes,
     script:
         "../../scripts/derive_infra_lives.py"
+
+
+RULES_OF_TRACES |= {
+    "derive_runtimes": WITHOUT_ATTEMPTS,
+    "derive_attempts": WITH_ATTEMPTS,
+    "derive_placements": WITH_PLACEMENTS,
+    "derive_lives": STUDY.names,
+    "derive_infra_lives": STUDY.names,
+}

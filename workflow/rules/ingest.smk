@@ -1,22 +1,58 @@
 # Raw tables -> typed Parquet, and the account of every row.
 
 
+def adopted_schema_of(wildcards):
+    """The schema of raw tables that the registry names for a trace, a file like its raw tables."""
+    entry = trace_of(wildcards).entry
+    return local(entry["schema"]) if "schema" in entry else []
+
+
+def reader_of(wildcards):
+    """The module that reads raw tables which are no tables of lines, if the format has one."""
+    format = trace_of(wildcards).format
+    return [format["reader"]] if "reader" in format else []
+
+
+def read_by(wildcards):
+    """What the rules that read raw tables are told of them: reader, schema, and what the registry says."""
+    trace = trace_of(wildcards)
+    return {"reader": trace.format.get("reader"), "entry": trace.reading, "schema": STUDY.schemas[trace.name]}
+
+
+def raw_files_of(wildcards):
+    """Table -> the files that it is read from; several tables may be in one archive."""
+    return {
+        table: [source_file(on_disk(file)) for file in files] for table, files in trace_of(wildcards).raw_files.items()
+    }
+
+
+def raw_files_of_part(wildcards):
+    """Table -> the file that it is read from, of a part of a trace."""
+    files = trace_of(wildcards).parts[wildcards.part]
+    return {table: source_file(on_disk(file)) for table, file in files.items()}
+
+
+def products_of_parts(wildcards, name):
+    """One product of every part of the trace, in the order of the parts."""
+    return [f"results/{wildcards.trace}/parts/{part}/{name}" for part in trace_of(wildcards).parts]
+
+
 rule ingest:
-    """Read and check every row; put aside the ones that break a rule; stop when they are too many."""
+    """Read and check every row; exclude the ones that break a rule; stop when they are too many."""
     input:
         unpack(raw_files_of),
         adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
-        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table"),
+        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table", "Data quality"),
         quarantine="results/{trace}/quality/quarantine.parquet",
     log:
         "logs/{trace}/ingest.log",
     benchmark:
         "benchmarks/{trace}/ingest.tsv"
     wildcard_constraints:
-        trace=any_of([trace for trace in config["study"] if trace not in PARTS]),
+        trace=any_of(STUDY.traces_where(lambda trace: not trace.parts)),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -24,7 +60,7 @@ rule ingest:
         **asks_for("ingest"),
     params:
         *code_of("ingest", by_trace=reader_of),
-        members=members_of,
+        members=lambda wildcards: trace_of(wildcards).members,
         read_by=read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
@@ -45,19 +81,19 @@ rule ingest_part:
     benchmark:
         "benchmarks/{trace}/ingest_part/{part}.tsv"
     wildcard_constraints:
-        trace=any_of(PARTS),
+        trace=any_of(STUDY.traces_where(lambda trace: trace.parts)),
         part="[^/]+",
     group:
         "parts"
     conda:
         "../../environment.yml"
     # Parts are read side by side; a single one has the machine to itself.
-    threads: lambda wildcards: max(1, 8 // len(PARTS[wildcards.trace]))
+    threads: lambda wildcards: max(1, 8 // len(trace_of(wildcards).parts))
     resources:
         **asks_for("ingest_part"),
     params:
         *code_of("ingest_part", by_trace=reader_of),
-        members=lambda wildcards: members_of_parts(wildcards)[wildcards.part],
+        members=lambda wildcards: trace_of(wildcards).members_of_parts[wildcards.part],
         read_by=read_by,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
@@ -76,7 +112,7 @@ rule merge_parts:
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
-        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table"),
+        anomalies=in_report("results/{trace}/quality/anomalies.csv", "table", "Data quality"),
         quarantine="results/{trace}/quality/quarantine.parquet",
         by_part="results/{trace}/quality/row_account_by_part.csv",
     log:
@@ -84,7 +120,7 @@ rule merge_parts:
     benchmark:
         "benchmarks/{trace}/merge_parts.tsv"
     wildcard_constraints:
-        trace=any_of(PARTS),
+        trace=any_of(STUDY.traces_where(lambda trace: trace.parts)),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -92,40 +128,14 @@ rule merge_parts:
         **asks_for("merge_parts"),
     params:
         *code_of("merge_parts", by_trace=reader_of),
-        parts=members_of_parts,
+        parts=lambda wildcards: trace_of(wildcards).members_of_parts,
         read_by=read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"
 
 
-rule describe_tables:
-    """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
-    input:
-        unpack(raw_files_of),
-        raw="results/{trace}/raw",
-        quarantine="results/{trace}/quality/quarantine.parquet",
-        adopted=adopted_schema_of,
-    output:
-        statistics="results/{trace}/quality/statistics.csv",
-        validation="results/{trace}/quality/validation.csv",
-        suggested="results/{trace}/quality/suggested_schema.yaml",
-    log:
-        "logs/{trace}/describe_tables.log",
-    benchmark:
-        "benchmarks/{trace}/describe_tables.tsv"
-    # Nothing but the summary waits for it: it runs beside the charts, on one core.
-    priority: -10
-    group:
-        "analyses"
-    conda:
-        "../../environment.yml"
-    threads: 1
-    resources:
-        **asks_for("describe_tables"),
-    params:
-        *code_of("describe_tables", by_trace=reader_of),
-        members=members_of,
-        read_by=read_by,
-    script:
-        "../../scripts/describe_tables.py"
+RULES_OF_TRACES |= {
+    "ingest": STUDY.names,
+    "merge_parts": STUDY.traces_where(lambda trace: trace.parts),
+}

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 WORKFLOW = Path(str(workflow.current_basedir)).parent
-sys.path.insert(0, str(WORKFLOW))
+sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 
 from study.progress import follow
 

@@ -20,7 +20,7 @@ rule write_manifest:
     threads: 4
     params:
         *code_of("write_manifest"),
-        study=config["study"],
+        study=STUDY.names,
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
         jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT, read_beside),
     script:

@@ -4,11 +4,7 @@ from study.publication import published_on, sources_of_study
 # Tables, charts, numbers; what was run, and how each file came about.
 PUBLISHED = (".csv", ".vl.json", ".svg", "metrics.json", "results/config.yaml", "results/manifest.json")
 RUN_REPORT = "logs/snakemake-report.html"
-ABOUT_TRACES = {
-    trace: {key: entry[key] for key in ("title", "source", "licence", "citation", "note") if key in entry}
-    | {"synthetic": trace in GENERATED}
-    for trace, entry in REGISTRY.items()
-}
+ABOUT_TRACES = {name: trace.about for name, trace in STUDY.traces.items()}
 
 
 rule write_site_source:

@@ -1,20 +1,13 @@
 # Published findings against the tables of the study.
-from study.claims import load_claims
-
-try:
-    CLAIMS = load_claims(ROOT / "config" / "claims.yaml", "config/claims.yaml")["claims"]
-except ConfigError as error:
-    print(f"error in the configuration\n{error}", file=sys.stderr)
-    sys.exit(1)
 
 
 rule score_claims:
     """Every published finding beside what the data give: reproduced, differs, suspect, not computable, not run."""
     input:
-        tables=lambda _: [path for tables in tables_of_claims().values() for path in tables.values()],
-        claims=local(seen_from_here(ROOT / "config" / "claims.yaml")),
+        tables=lambda _: [path for tables in STUDY.claimed().values() for path in tables.values()],
+        claims=[local(seen_from_here(file)) for file, _ in STUDY.claim_files],
     output:
-        scorecard=in_report("results/scorecard.csv", "table", trace="all"),
+        scorecard=in_report("results/scorecard.csv", "table", "Published findings", trace="all"),
         implied="results/implied_n.csv",
     log:
         "logs/score_claims.log",
@@ -28,8 +21,29 @@ rule score_claims:
         **asks_for("score_claims"),
     params:
         *code_of("score_claims"),
-        study=config["study"],
+        study=STUDY.names,
+        folders=STUDY.folders,
         # In the order of the input.
-        tables=lambda _: {trace: list(tables) for trace, tables in tables_of_claims().items()},
+        tables=lambda _: {trace: list(tables) for trace, tables in STUDY.claimed().items()},
     script:
         "../../scripts/score_claims.py"
+
+
+rule recompute_ettr:
+    """What the paper on which this rests states about effective training time, and what the formulas here give."""
+    output:
+        reference="results/ettr_reference.csv",
+    log:
+        "logs/recompute_ettr.log",
+    benchmark:
+        "benchmarks/recompute_ettr.tsv"
+    group:
+        "report"
+    conda:
+        "../../environment.yml"
+    resources:
+        **asks_for("recompute_ettr"),
+    params:
+        *code_of("recompute_ettr"),
+    script:
+        "../../scripts/recompute_ettr.py"

@@ -17,7 +17,7 @@ rule write_config:
         **asks_for("write_config"),
     params:
         *code_of("write_config"),
-        text=dump(resolved),
+        text=dump(STUDY.config),
     script:
         "../../scripts/write_config.py"
 
@@ -44,9 +44,20 @@ rule bundle_vega:
 
 TEMPLATES = sorted(
     seen_from_here(path)
-    for path in (ROOT / "report").rglob("*")
+    for folder in (ROOT / "report", *(room.place for room in STUDY.rooms.values()))
+    for path in folder.rglob("*")
     if path.suffix in (".qmd", ".html", ".bib", ".typ") or path.name == "tables.lua"
 )
+
+
+def given_to_report(_):
+    """What stands for all that the report reads: the numbers of a trace come after all of its tables.
+
+    Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given what it reads.
+    """
+    if STORED:
+        return read_by_report()
+    return [f"results/{trace}/{name}" for trace in STUDY.subjects for name in ("metrics.json", "figures/index.json")]
 
 
 rule write_report_source:
@@ -77,18 +88,17 @@ rule write_report_source:
     resources:
         **asks_for("write_report_source"),
     params:
-        *code_of("write_report_source"),
-        study=config["study"],
+        *code_of(
+            "write_report_source",
+            *(module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))),
+        ),
+        study=STUDY.names,
         about={
-            trace: {
-                key: entry[key] for key in ("format", "title", "source", "licence", "citation", "note") if key in entry
-            }
-            | {"synthetic": trace in GENERATED, "analyses": analyses_of(trace), "parts": len(PARTS.get(trace, {}))}
-            | {key: FORMATS[entry["format"]][key] for key in ("unit", "gives")}
-            for trace, entry in REGISTRY.items()
+            name: trace.about | {"analyses": [room.name for room in STUDY.rooms_of(name)]}
+            for name, trace in STUDY.traces.items()
         },
-        drawn_by=drawers,
-        cutoffs_s=lookup("correlation/cutoffs_s", within=config),
+        drawn_by={trace: f"draw_charts_{kind}" for kind, traces in STUDY.drawn_alike.items() for trace in traces},
+        folders=STUDY.folders,
         significance=lookup("correlation/significance", within=config),
     script:
         "../../scripts/write_report_source.py"
@@ -132,7 +142,7 @@ rule render_pdf:
         bibliography="results/report/source/references.bib",
         printed="results/report/source/pdf.typ",
         tables="results/report/source/tables.lua",
-        charts=[svg for svgs in PICTURES.values() for svg in svgs],
+        charts=[f"results/{trace}/figures/{chart}.svg" for trace in STUDY.subjects for chart in STUDY.charts(trace)],
         filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
     output:
         pdf="results/report/report.pdf",

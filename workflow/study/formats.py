@@ -45,16 +45,8 @@ def schema_text(file: Path) -> str:
     return textwrap.dedent(schema) if in_declaration else text
 
 
-def reading_of(entry: dict) -> dict:
-    """What the registry says of how a trace is read: nothing but of the formats table and sacct."""
-    return {key: entry[key] for key in OF_READING if key in entry}
-
-
 def meaning_of(entry: dict, format: dict) -> dict:
     """What jobs are derived by, beside the raw tables: the words and columns of the registry, else of the format."""
-    return {key: format[key] for key in ("mapping", "outcomes") if key in format} | reading_of(entry)
-
-
-def status_words(entry: dict, format: dict) -> dict[str, list[str]]:
-    """Outcome -> the words of a status that mean it."""
-    return entry.get("outcomes") or format.get("outcomes", {})
+    return {key: format[key] for key in ("mapping", "outcomes") if key in format} | {
+        key: entry[key] for key in OF_READING if key in entry
+    }

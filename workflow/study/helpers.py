@@ -35,17 +35,17 @@ def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
 @cache
 def stamps(root: Path, files: tuple[Path, ...]) -> list[str]:
     """Each file by its path under `root` and a digest of what it holds: another text once the file is another."""
-    return [f"{file.relative_to(root)} {_digest(file)}" for file in files]
+    return [stamp(root, file, file.read_bytes()) for file in files]
+
+
+def stamp(root: Path, file: Path, content: bytes) -> str:
+    """The path of a file under `root` and a digest of what counts of it."""
+    return f"{file.relative_to(root)} {hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def stamped(stamps: Iterable[str]) -> list[str]:
     """The paths of these stamps."""
     return [stamp.rpartition(" ")[0] for stamp in stamps]
-
-
-@cache
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 # A statement that may import a module of ttf, or a relative import. Parsing just these takes a tenth of the time that

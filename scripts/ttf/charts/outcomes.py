@@ -123,7 +123,9 @@ def runtime_distribution(quantiles: pl.DataFrame, outcomes: pl.DataFrame, study:
         return nothing_to_draw("Run times by outcome", f"no {study.unit} has a known run time")
     rows = [
         {"outcome": outcome, "runtime_s": runtime, "x": on_log_time(runtime), "share": share, "n": n}
-        for outcome, n, share, runtime in quantiles.select("outcome", "n", "share", "runtime_s").iter_rows()
+        for outcome, n, share, runtime in quantiles.select(
+            "outcome", "n", "share", pl.col("runtime_s").cast(pl.Float64)
+        ).iter_rows()
     ]
     # Of equal run times the highest share is the curve, and the first row where it rises from; those between only
     # repeat its vertical line.

@@ -109,6 +109,3 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
         x="estimate:Q"
     )
     return (nought + marks).properties(width=255, height=alt.Step(17))
-
-
-CHARTS = {"study1_asked_twice": asked_twice}

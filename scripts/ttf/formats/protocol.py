@@ -73,6 +73,7 @@ def code_of(module: str) -> Format:
     return importlib.import_module(module).FORMAT
 
 
-def typed_tables(folder: str | Path, names: Iterable[str]) -> dict[str, pl.LazyFrame]:
-    """The typed raw tables with these names."""
-    return {name: pl.scan_parquet(Path(folder) / f"{name}.parquet") for name in names}
+def format_and_source(folder: str | Path, code: str, meaning: Mapping, tables: Iterable[str]) -> tuple[Format, Source]:
+    """The code in a module, and what it is given: the typed raw tables with these names in the folder, and meaning."""
+    raw = {name: pl.scan_parquet(Path(folder) / f"{name}.parquet") for name in tables}
+    return code_of(code), Source(raw, meaning)

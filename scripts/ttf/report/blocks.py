@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from ttf.charts.theme import page_config
 from ttf.report import words
-from ttf.report.chart_tables import tables_of
 from ttf.report.packing import as_script, packed
 
 _SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z]|n )")
@@ -57,7 +56,9 @@ class Charts:
             switch = f'<div class="switch" role="group" aria-label="Axes" data-chart="{place}"></div>\n'
             about["caption"] += _what_else(about["caption"], figures[ways[1]]["caption"])
         pictures = [f"figures/{folder.name}/{way}.svg" for way in ways]
-        return chart_block(identifier, about, *pictures, above=switch, below=_files(folder.name, ways, rule))
+        return chart_block(
+            identifier, about, *pictures, above=switch, below=_files(folder.name, ways, about["tables"], rule)
+        )
 
     def script(self) -> str:
         """JavaScript with everything that is drawn, and the look that all charts share."""
@@ -85,23 +86,20 @@ def _what_else(linear: str, logarithmic: str) -> str:
     return f" On logarithmic axes: {' '.join(more)}" if more else ""
 
 
-def _files(trace: str, ways: Sequence[str], rule: str) -> str:
+def _files(trace: str, ways: Sequence[str], tables: Sequence[str], rule: str) -> str:
     """Where the numbers of a chart are, the chart as a file, and how it came about."""
 
     def link(path: str, text: str) -> str:
         # The site has the page beside the folders of the traces: it shortens the links of this class.
         return f'<a class="file" href="../{trace}/{path}">{text}</a>'
 
-    # Those of several traces stand in the folder of the comparison itself.
-    where = "" if trace == "comparison" else "tables/"
-    data = ", ".join(link(f"{where}{table}.csv", f"{table}.csv") for table in tables_of(ways[0]))
+    data = ", ".join(link(table, table.rpartition("/")[2]) for table in tables if table.endswith(".csv"))
     charts = []
     for way in ways:
         kind = "" if len(ways) == 1 else " (logarithmic)" if way.endswith("_log") else " (linear)"
         charts += [link(f"figures/{way}.vl.json", f"Vega-Lite{kind}"), link(f"figures/{way}.svg", f"SVG{kind}")]
-    script = "draw_charts" if rule.startswith("draw_charts") else rule
     how = (
-        f"Rule <code>{rule}</code>, script <code>scripts/{script}.py</code>. "
+        f"Rule <code>{rule}</code>, script <code>scripts/draw_charts.py</code>. "
         f"<code>make explain FILE=results/{trace}/figures/{ways[0]}.vl.json</code> names every step back to the raw "
         "files, with the parameters and the SHA-256 of each file."
     )

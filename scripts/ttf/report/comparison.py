@@ -28,7 +28,7 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
     html = tables_of(tables, about, labels, metrics)
 
     def chart_of(name: str) -> str:
-        return charts.place(f"comparison-{name.replace('_', '-')}", folder, name, figures, "compare_traces")
+        return charts.place(f"comparison-{name.replace('_', '-')}", folder, name, figures, "draw_charts_comparison")
 
     def table_of(name: str, caption: str) -> str:
         if name not in html:
@@ -36,7 +36,7 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
         file = f"comparison/{name}.csv" if name in tables else "comparison/metrics.json"
         return table_block(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption, file)
 
-    return jinja.get_template("sections/comparison.qmd").render(
+    return jinja.get_template("compare_traces/comparison.qmd").render(
         m=metrics,
         chart=chart_of,
         table=table_of,

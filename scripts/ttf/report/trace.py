@@ -1,15 +1,17 @@
 """A trace of the study as the report sees it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from ttf.charts.text import capital, in_words
+from ttf.contract import Table
 from ttf.errors import StudyError
 from ttf.report.blocks import Numbers
-from ttf.tables import read_csv
+from ttf.tables import read_table
 
 # Rows of a table by stratum: so many of each kind.
 MOST_STRATA = 12
@@ -53,6 +55,7 @@ class Trace:
     number: int
     about: dict
     folder: Path
+    contracts: Mapping[str, Table]
 
     @property
     def id(self) -> str:
@@ -77,8 +80,14 @@ class Trace:
     def metrics(self) -> Numbers:
         return Numbers(json.loads((self.folder / "metrics.json").read_text(encoding="utf-8")))
 
+    @property
+    def figures(self) -> dict[str, dict]:
+        """Chart -> its entry in index.json."""
+        return json.loads((self.folder / "figures" / "index.json").read_text(encoding="utf-8"))
+
     def table(self, name: str) -> pl.DataFrame:
-        return read_csv(self.folder / "tables" / f"{name}.csv")
+        contract = self.contracts[name]
+        return read_table(self.folder / contract.path, contract)
 
     def file_of(self, name: str) -> str:
         """The CSV that a table of the page shows, as a path under results/. Raises StudyError where there is none."""

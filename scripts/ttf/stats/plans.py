@@ -169,6 +169,13 @@ def rate_row(table: pl.DataFrame) -> dict:
     return table.row(by_predicate=pl.col("confidence") == CONFIDENCE, named=True)
 
 
+def habits_of(assumed: pl.DataFrame) -> Habits:
+    """The habits that a plan rests on, out of ettr_assumptions.csv."""
+    amounts = dict(assumed.select("assumption", "amount").iter_rows())
+    kinds = ("checkpoint interval", "checkpoint write", "start-up", "queue", "work of the run")
+    return Habits(*(amounts[kind] for kind in kinds))
+
+
 def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: int) -> pl.DataFrame:
     """What a plan rests on, a row each, with where it is from: the trace or the configuration.
 

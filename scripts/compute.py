@@ -1,0 +1,32 @@
+"""Any analysis: what its room computes, checked against the contracts of its tables and written."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from collections.abc import Mapping
+    from importlib import import_module
+
+    from ttf.analyses import contracts_of, join
+    from ttf.memory import keep_freed_memory
+
+    params, output = snakemake.params, snakemake.output
+    join(params.folders)
+    analysis = import_module(f"ttf.analyses.{params.analysis}").ANALYSIS
+    if analysis.keeps_freed_memory:
+        keep_freed_memory()  # before Polars is imported
+    room = import_module(f"ttf.analyses.{params.analysis}.compute")
+    from ttf.inputs import Inputs
+    from ttf.tables import write_product
+
+    files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
+    given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0])
+    computed, declared, written = room.compute(given), {table.name: table for table in analysis.tables}, []
+    for name, product in computed.items() if isinstance(computed, Mapping) else computed:
+        written.append(write_product(product, declared.pop(name), output[name]))
+    if declared:
+        raise ValueError(f"computed no {', '.join(declared)}")
+    return f"rows: {', '.join(written)}"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,3 @@
+from ttf.report.taxonomy import taxonomy_tables
+
+tables = taxonomy_tables

@@ -1,0 +1,3 @@
+from ttf.charts.queueing import CHARTS
+
+__all__ = ["CHARTS"]

@@ -1,0 +1,21 @@
+from ttf.inputs import Inputs
+from ttf.stats import queueing, retries
+
+JOBS = ("job_id", "user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "start_s")
+ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+
+
+def compute(given: Inputs) -> dict:
+    jobs, window = given.read("jobs", JOBS), given.settings.window
+    placed = queueing.placed(jobs, given.read("attempts", ATTEMPTS))
+    jobs = jobs.drop("job_id")
+    waits, tries = queueing.waits(placed), retries.tries(placed)
+    return {
+        "delays": queueing.delays(waits, queueing.busiest(jobs)),
+        "delay_by_nodes": queueing.delay_by_nodes(waits),
+        "out_of_order": queueing.out_of_order(jobs),
+        "retries": retries.retries(jobs),
+        "runtime_to_failure": retries.runtime_to_failure(tries),
+        "failed_attempts": retries.failed_attempts(jobs, tries),
+        "outcomes_window": retries.outcomes_window(jobs, tries, tuple(window) if window else None),
+    }

@@ -1,0 +1,3 @@
+from ttf.numbers.queueing import of_queueing
+
+numbers = of_queueing

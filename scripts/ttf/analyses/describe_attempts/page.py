@@ -1,0 +1,3 @@
+from ttf.report.queueing import queueing_tables
+
+tables = queueing_tables

@@ -1,0 +1,3 @@
+from ttf.numbers.states import of_states
+
+numbers = of_states

@@ -1,0 +1,3 @@
+from ttf.report.states import states_tables
+
+tables = states_tables

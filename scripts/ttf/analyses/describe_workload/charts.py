@@ -1,0 +1,3 @@
+from ttf.charts import population, workload
+
+CHARTS = workload.CHARTS | population.CHARTS

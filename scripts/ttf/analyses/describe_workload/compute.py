@@ -1,0 +1,29 @@
+import polars as pl
+
+from ttf.inputs import Inputs
+from ttf.stats import population, workload
+from ttf.stats.machine_load import machine_load
+from ttf.stats.submissions import submissions
+from ttf.stats.waits import wait_share
+
+
+def compute(given: Inputs) -> dict:
+    raw = {}
+    if "raw" in given:
+        raw = {name: pl.scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
+    jobs = given.scan("jobs")
+    return {
+        "percentiles": workload.percentiles(jobs),
+        "gpu_requests": workload.gpu_requests(jobs),
+        "request_use": workload.request_against_use(jobs),
+        "recurrence": workload.recurrence(jobs),
+        "submissions": submissions(jobs, given.settings.zone),
+        "roles": population.roles(jobs),
+        "activity": population.activity(jobs),
+        "gangs": population.gangs(jobs),
+        "request_percentiles": population.request_percentiles(jobs),
+        "wait_share": wait_share(jobs),
+        "machines": population.machines(given.read("nodes")),
+        "job_status": population.job_status(raw.get("job")),
+        "machine_load": machine_load(raw),
+    }

@@ -1,0 +1,3 @@
+from ttf.numbers.workload import of_workload
+
+numbers = of_workload

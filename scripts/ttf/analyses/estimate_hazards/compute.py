@@ -1,0 +1,42 @@
+from collections.abc import Iterator
+
+import polars as pl
+
+from ttf.inputs import Inputs
+from ttf.lives import by_cause, ends_in, strata_in
+from ttf.stats.hazard import cumulative_hazard
+from ttf.stats.hazard_ratios import hazard_ratios
+from ttf.stats.incidence import cumulative_incidence, exclusive_causes
+from ttf.stats.incidence_at import incidence_at
+from ttf.stats.logrank import logrank
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.strata import CountedLives, since_watched
+from ttf.stats.survival import survival_summary
+
+LIVES = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
+
+
+def compute(given: Inputs) -> Iterator[tuple]:
+    settings = given.settings
+    lives = given.scan("lives", [*LIVES, *settings.strata, *settings.causes, *settings.covariates])
+    strata = strata_in(lives, settings.strata)
+    # Failure of any kind first, then each cause that the trace distinguishes.
+    events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
+    covariates = [name for name in settings.covariates if name in lives.collect_schema()]
+    yield "cox", pl.concat([hazard_ratios(of, event, covariates) for event, of in events.items()])
+    ends = ends_in(lives)
+    counted = {event: CountedLives(of, ends if event == "failure" else [event]) for event, of in events.items()}
+    # Cut one curve at a time: all of them whole would not fit memory with ten million lives.
+    hazards = [cumulative_hazard(of, event, strata, settings.max_steps) for event, of in counted.items()]
+    yield "cumulative_hazard", pl.concat(hazards)
+    competing = counted["failure"]
+    if settings.causes:
+        exclusive, ends = exclusive_causes(lives, settings.causes)
+        competing = CountedLives(exclusive, ends)
+    yield "cumulative_incidence", cumulative_incidence(competing, ends, strata, settings.max_steps)
+    yield "incidence_at", incidence_at(competing, ends)
+    yield "logrank", pl.concat([logrank(of, event, strata) for event, of in counted.items()])
+    summaries = [survival_summary(of, event, strata, delayed_entry=True) for event, of in counted.items()]
+    yield "survival_summary_delayed_entry", pl.concat(summaries)
+    mttf = [mean_time_to_failure(since_watched(of), event, strata) for event, of in events.items()]
+    yield "mttf_delayed_entry", pl.concat(mttf)

@@ -1,0 +1,3 @@
+from ttf.numbers.hazards import of_hazards
+
+numbers = of_hazards

@@ -1,0 +1,3 @@
+from ttf.report.lemons import lemon_tables
+
+tables = lemon_tables

@@ -1,0 +1,3 @@
+from ttf.report.lifetimes import lifetimes_tables
+
+tables = lifetimes_tables

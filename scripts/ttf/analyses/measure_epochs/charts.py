@@ -1,0 +1,3 @@
+from ttf.charts.epochs import CHARTS
+
+__all__ = ["CHARTS"]

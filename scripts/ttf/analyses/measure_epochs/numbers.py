@@ -1,0 +1,3 @@
+from ttf.numbers.use import of_epochs
+
+numbers = of_epochs

@@ -1,0 +1,3 @@
+from ttf.report.use import epochs_tables
+
+tables = epochs_tables

@@ -1,0 +1,3 @@
+from ttf.report.ettr import measured
+
+tables = measured

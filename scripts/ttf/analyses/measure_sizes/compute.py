@@ -1,0 +1,44 @@
+import polars as pl
+
+from ttf.infra import EVENT
+from ttf.inputs import Inputs
+from ttf.lives import strata_in
+from ttf.stats import sizes
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.over_time import failure_rate_over_time, with_domains
+from ttf.stats.projection import reach_of
+from ttf.stats.survival import survival_summary
+
+LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes")
+
+
+def compute(given: Inputs) -> dict:
+    settings = given.settings
+    lives = given.scan("lives_infra", [*LIVES, *settings.strata])
+    basis = lives.head(1).select(pl.col("basis").first()).collect().item()
+    if settings.gives == "jobs":
+        gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus)
+        sums, above_gpus = sizes.sums_by_nodes(lives, gpus_a_node), settings.above_gpus
+    else:
+        # A component is a node or stands in one; one of LANL's nodes has no GPU.
+        gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
+        sums, above_gpus = sizes.sums_of_components(lives), None
+        came_from = gpus_a_node and "trace"
+    law = sizes.size_law(sums, basis)
+    rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law))
+    timed, cause_is = lives, "cause"
+    if basis == "proxy" and "reasons" in given:
+        # Nothing attributes a failure to a cause but the words and codes that the taxonomy reads.
+        named = given.scan("lives_infra", [*LIVES, "unit_id", "life_id"])
+        timed, cause_is = with_domains(named, given.scan("reasons")), "domain"
+    strata = strata_in(lives, settings.strata)
+    # On what ground the event is one of infrastructure: by proxy it is any failure.
+    ground = pl.lit(basis, pl.String).alias("basis")
+    return {
+        "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_a_node),
+        "node_failure_rate": rate,
+        "size_law": law,
+        "failure_rate_over_time": failure_rate_over_time(timed, basis, gpus_a_node, cause_is),
+        "survival_summary_infra": survival_summary(lives, EVENT, strata).with_columns(ground),
+        "mttf_infra": mean_time_to_failure(lives, EVENT, strata).with_columns(ground),
+    }

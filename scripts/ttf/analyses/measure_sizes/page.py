@@ -1,0 +1,3 @@
+from ttf.report.sizes import sizes_tables
+
+tables = sizes_tables

@@ -1,0 +1,3 @@
+from ttf.charts.use import CHARTS
+
+__all__ = ["CHARTS"]

@@ -1,0 +1,3 @@
+from ttf.numbers.use import of_utilisation
+
+numbers = of_utilisation

@@ -1,0 +1,3 @@
+from ttf.report.use import utilisation_tables
+
+tables = utilisation_tables

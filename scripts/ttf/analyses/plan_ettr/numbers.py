@@ -1,0 +1,3 @@
+from ttf.numbers.ettr import of_ettr
+
+numbers = of_ettr

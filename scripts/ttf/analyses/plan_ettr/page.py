@@ -1,0 +1,3 @@
+from ttf.report.ettr import planned
+
+tables = planned

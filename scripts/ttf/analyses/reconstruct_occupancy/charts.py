@@ -1,0 +1,3 @@
+from ttf.charts.occupancy import CHARTS
+
+__all__ = ["CHARTS"]

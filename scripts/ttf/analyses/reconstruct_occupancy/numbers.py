@@ -1,0 +1,3 @@
+from ttf.numbers.occupancy import of_occupancy
+
+numbers = of_occupancy

@@ -1,0 +1,3 @@
+from ttf.report.occupancy import occupancy_tables
+
+tables = occupancy_tables

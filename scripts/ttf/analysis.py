@@ -1,0 +1,71 @@
+"""What an analysis declares. Its rule, its drawing, its numbers and its place on the page follow from that.
+
+A room is a folder `analyses/<name>/`; the name is that of the rule and of the module. `__init__.py` holds the
+declaration `ANALYSIS` and the contracts of its tables. It imports neither Polars nor NumPy nor Altair, as every start
+of the workflow loads it. Beside it stand
+    compute.py    compute(given) -> {table: frame}, or pairs of them one after the other; given: ttf.inputs.Inputs
+    charts.py     CHARTS: chart -> a function of (tables, Study) -> Figure
+    numbers.py    numbers(metrics, given): what the sentences need
+    page.py       tables(trace, identifier) -> {name: HTML}
+    <section>.qmd the text of each section
+of which an analysis has what it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ttf.contract import Table
+
+# What a trace may have besides tables: the products of the stages before the analyses.
+PRODUCTS = {
+    "jobs": "jobs.parquet",
+    "nodes": "nodes.parquet",
+    "attempts": "attempts.parquet",
+    "placements": "placements.parquet",
+    "lives": "lives.parquet",
+    "lives_infra": "lives_infra.parquet",
+    "raw": "raw",
+}
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """question: what it answers, in a line; theme: a key of ttf.themes; rank: its place within the theme.
+
+    needs: products (above), files of the trace (study.room.SOURCES) or tables of any analysis, without which it cannot
+    run; uses: those it takes where the trace has them. applies: whether a trace that has what it needs
+    (study.trace.Trace) has the analysis.
+    settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
+    charts: name -> the tables that its numbers stand in; or a function of the trace that gives that. The first of
+    `tables` whose name a chart has is meant where none is named.
+    sections: its templates; one that belongs to another theme as "theme/section".
+    memory_mb: of the script with any trace; mb_per_gb: and for each GB of raw tables, by format.
+    keeps_freed_memory: it works on one large block after another (ttf.memory).
+    of_study: it runs once, on all traces together.
+    """
+
+    question: str
+    theme: str
+    rank: int = 50
+    needs: Sequence[str] = ()
+    uses: Sequence[str] = ()
+    applies: Callable[[Any], bool] = lambda trace: True
+    settings: Mapping[str, str | Callable[[Any], Any]] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    charts: Mapping[str, str | Sequence[str]] | Callable[[Any], Mapping[str, str | Sequence[str]]] = field(
+        default_factory=dict
+    )
+    sections: Sequence[str] = ()
+    memory_mb: int = 500
+    mb_per_gb: Mapping[str, int] = field(default_factory=dict)
+    threads: int = 1
+    keeps_freed_memory: bool = False
+    of_study: bool = False
+
+    @property
+    def types(self) -> str:
+        """All of the declaration that computing depends on but settings and inputs, which its rule has anyhow."""
+        return "\n".join(table.types for table in self.tables)

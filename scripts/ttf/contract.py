@@ -1,0 +1,137 @@
+"""The contract of a table: what each of its columns is called, holds and means, in one place.
+
+It serves typed reading, a check when the table is written, the headings of the report, the data dictionary, and the
+check of claims and charts when a study is loaded. The workflow loads every declaration at each start, so that nothing
+here imports Polars before a frame is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ttf.errors import StudyError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Blank where the row's own column `reason` says why.
+REASON = "the column reason says why"
+TEXT, TRUTH, WHOLE, REAL = "text", "truth value", "whole number", "number"
+_DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """kind: TEXT, TRUTH, WHOLE or REAL; unit: "" for none; heading: on the page; about: a plain sentence.
+
+    blank: why a cell may be blank, REASON where the row says it, None where no cell may be.
+    """
+
+    kind: str
+    unit: str
+    heading: str
+    about: str
+    blank: str | None = None
+
+
+def text(heading: str, about: str, blank: str | None = None) -> Column:
+    return Column(TEXT, "", heading, about, blank)
+
+
+def truth(heading: str, about: str, blank: str | None = None) -> Column:
+    return Column(TRUTH, "", heading, about, blank)
+
+
+def count(heading: str, about: str, blank: str | None = None, unit: str = "") -> Column:
+    """A whole number of things."""
+    return Column(WHOLE, unit, heading, about, blank)
+
+
+def whole_seconds(heading: str, about: str, blank: str | None = None) -> Column:
+    return Column(WHOLE, "s", heading, about, blank)
+
+
+def seconds(heading: str, about: str, blank: str | None = None) -> Column:
+    return Column(REAL, "s", heading, about, blank)
+
+
+def share(heading: str, about: str, blank: str | None = None) -> Column:
+    """A number from 0 to 1."""
+    return Column(REAL, "share", heading, about, blank)
+
+
+def number(heading: str, about: str, blank: str | None = None, unit: str = "") -> Column:
+    return Column(REAL, unit, heading, about, blank)
+
+
+def reason(about: str = "Why cells of the row are blank.") -> Column:
+    return text("Reason", about, blank="nothing is amiss")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A product with rows and columns. about: what a row is; path: under the folder of its trace.
+
+    open: a Parquet file of which a trace's format decides the further columns.
+    """
+
+    name: str
+    about: str
+    path: str
+    columns: Mapping[str, Column] = field(hash=False)
+    open: bool = False
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Column -> the type that Polars has for it."""
+        import polars as pl
+
+        return {name: getattr(pl, _DTYPES[column.kind]) for name, column in self.columns.items()}
+
+    @property
+    def types(self) -> str:
+        """All that computing and drawing depend on: no heading and no sentence."""
+        told = [f"{name}:{c.kind}:{c.unit}:{c.blank and c.blank == REASON}" for name, c in self.columns.items()]
+        return f"{self.path} {' '.join(told)}{' ...' if self.open else ''}"
+
+    def frame(self, rows: Iterable[Mapping]) -> pl.DataFrame:
+        """The rows as a table of this contract; what a row does not have is blank, what the contract lacks left out."""
+        import polars as pl
+
+        return pl.DataFrame([{name: row.get(name) for name in self.columns} for row in rows], schema=self.schema)
+
+    def check(self, frame: pl.DataFrame) -> None:
+        """Raises StudyError, with table, column and rule, for a frame that breaks the contract."""
+        columns = list(frame.columns)[: len(self.columns)] if self.open else list(frame.columns)
+        if columns != list(self.columns):
+            missing, more = set(self.columns) - set(columns), set(columns) - set(self.columns)
+            said = [f"{what} {', '.join(sorted(names))}" for what, names in (("no", missing), ("also", more)) if names]
+            raise StudyError(f"table {self.name}: {'; '.join(said) or 'another order'} than its declaration says")
+        for name, column in self.columns.items():
+            if problem := self._problem(frame, name, column):
+                raise StudyError(f"table {self.name}, column {name}: {problem}")
+
+    def _problem(self, frame: pl.DataFrame, name: str, column: Column) -> str | None:
+        values, dtype = frame[name], self.schema[name]
+        if values.dtype != dtype:
+            return f"is declared a {column.kind} ({dtype}), and is {values.dtype}"
+        if column.kind == REAL and not values.drop_nulls().is_finite().all():
+            return "holds NaN or an infinity; what cannot be computed is blank, with a reason"
+        blanks = values.is_null()
+        if column.blank is None and blanks.any():
+            return f"blank in {blanks.sum():,} rows, and declared never blank"
+        if column.blank == REASON and (unsaid := (blanks & frame["reason"].is_null()).sum()):
+            return f"blank in {unsaid:,} rows whose reason is blank too"
+        return None
+
+
+def table(name: str, about: str, /, **columns: Column) -> Table:
+    """A CSV under tables/."""
+    return Table(name, about, f"tables/{name}.csv", columns)
+
+
+def parquet(name: str, about: str, path: str, /, *, open: bool = False, **columns: Column) -> Table:
+    """A Parquet file, such as one with a row per job."""
+    return Table(name, about, path, columns, open)

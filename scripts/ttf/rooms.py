@@ -1,0 +1,63 @@
+"""The analyses there are: those of `ttf.analyses` and those of folders that a study's configuration names."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import ttf.analyses
+from ttf.analysis import Analysis
+from ttf.contract import Table
+from ttf.errors import StudyError
+from ttf.stages import TABLES as OF_STAGES
+from ttf.themes import THEMES
+
+BUILT_IN = Path(__file__).parent / "analyses"
+
+
+def places(folders: Sequence[str] = ()) -> dict[str, Path]:
+    """Analysis -> its folder, of the package and of `folders`. Raises StudyError where two have one name."""
+    found: dict[str, Path] = {}
+    for folder in (BUILT_IN, *map(Path, folders)):
+        for declaration in sorted(folder.glob("*/__init__.py")):
+            room = declaration.parent
+            if other := found.get(room.name):
+                raise StudyError(f"two analyses are called {room.name}: {other} and {room}; rename the folder of one.")
+            found[room.name] = room
+    return found
+
+
+@cache
+def rooms(folders: tuple[str, ...] = ()) -> Mapping[str, Analysis]:
+    """Analysis -> its declaration, in the order of the page. Folders outside join the package: they run as code.
+
+    Raises StudyError for a name that is taken, a folder without a declaration, a theme or a table that there is not.
+    """
+    found = places(folders)
+    for folder in folders:
+        if (path := str(Path(folder).resolve())) not in ttf.analyses.__path__:
+            ttf.analyses.__path__.append(path)
+    declared = {name: _declaration(name, place) for name, place in found.items()}
+    order = list(THEMES)
+    return dict(sorted(declared.items(), key=lambda item: (order.index(item[1].theme), item[1].rank, item[0])))
+
+
+def _declaration(name: str, place: Path) -> Analysis:
+    analysis = getattr(importlib.import_module(f"ttf.analyses.{name}"), "ANALYSIS", None)
+    if not isinstance(analysis, Analysis):
+        raise StudyError(f"{place / '__init__.py'}: no ANALYSIS = Analysis(...); see CONTRIBUTING.md.")
+    if analysis.theme not in THEMES:
+        raise StudyError(f"{place / '__init__.py'}: theme {analysis.theme!r}; there are {', '.join(THEMES)}.")
+    return analysis
+
+
+@cache
+def contracts(folders: tuple[str, ...] = ()) -> Mapping[str, Table]:
+    """Table -> its contract, of the stages and of all analyses. Raises StudyError where two have one name."""
+    found: dict[str, Table] = {table.name: table for table in OF_STAGES}
+    for name, analysis in rooms(folders).items():
+        for table in analysis.tables:
+            if table.name in found:
+                raise StudyError(f"analysis {name}: there is another table {table.name}.")
+            found[table.name] = table
+    return found

@@ -1,0 +1,129 @@
+"""The contracts of the tables that the stages around the analyses write: ingest, quality, published findings."""
+
+from dataclasses import replace
+
+from ttf.contract import REASON, Table, count, number, reason, seconds, share, table, text
+
+_ACCOUNT = {
+    "table": text("Table", "Raw table."),
+    "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
+    "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
+    "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
+}
+
+
+def _quality(name: str, about: str, /, **columns) -> Table:
+    return replace(table(name, about, **columns), path=f"quality/{name}.csv")
+
+
+ROW_ACCOUNT = _quality("row_account", "A raw table and what became of its rows.", **_ACCOUNT)
+ROW_ACCOUNT_BY_PART = _quality(
+    "row_account_by_part",
+    "The same of a part of a trace that is given in parts.",
+    part=text("Part", "File or folder that is read by itself."),
+    **_ACCOUNT,
+)
+ANOMALIES = _quality(
+    "anomalies",
+    "A finding about the raw tables, with what to do about it.",
+    table=text("Table", "Raw table."),
+    column=text("Column", "Its column.", blank="the finding is of whole rows or of the table"),
+    code=text("Code", "Stable name of the kind of finding."),
+    severity=text("Severity", "error, warning or note."),
+    rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding is not of rows"),
+    share=share("Share of the table", "Of the rows of the table.", blank="the finding is not of rows"),
+    first_lines=text("Lines", "The first lines concerned.", blank="the finding is not of lines"),
+    sentence=text("What is wrong", "The finding in words."),
+    suggestion=text("Suggestion", "What to do about it.", blank="there is nothing to do"),
+)
+STATISTICS = _quality(
+    "statistics",
+    "A column of a raw table and what it holds, of the rows kept.",
+    table=text("Table", "Raw table."),
+    column=text("Column", "Column as the file names it."),
+    stored_as=text("Stored as", "Its name here.", blank="the column is not stored"),
+    type=text("Type", "Type by the schema."),
+    rows=count("Rows", "Rows kept.", unit="rows"),
+    blank=count("Blank", "Blank cells.", unit="rows", blank=REASON),
+    blank_share=share("Blank", "Of the rows.", blank=REASON),
+    distinct=count("Distinct", "Different values.", blank=REASON),
+    minimum=count("Smallest", "In the stored unit.", blank=REASON),
+    first_quartile=count("25 %", "Nearest rank.", blank=REASON),
+    middle=count("Median", "Nearest rank.", blank=REASON),
+    third_quartile=count("75 %", "Nearest rank.", blank=REASON),
+    maximum=count("Largest", "In the stored unit.", blank=REASON),
+    mean=number("Mean", "In the stored unit.", blank=REASON),
+    commonest=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),
+    longest=count("Longest", "Characters of the longest text.", blank=REASON),
+    reason=reason(),
+)
+VALIDATION = _quality(
+    "validation",
+    "A rule of the schema, checked once more on the rows kept by a library of its own.",
+    table=text("Table", "Raw table."),
+    column=text("Column", "Its column.", blank="the check is of the whole table"),
+    check=text("Check", "Name of the check in Pointblank."),
+    sentence=text("Sentence", "The rule in words."),
+    rows=count("Rows", "Rows or tables checked.", blank=REASON),
+    rows_passed=count("Rows passed", "Those that keep the rule.", blank=REASON),
+    rows_failed=count("Rows failed", "Those that break it.", blank=REASON),
+    reason=reason("Why it could not be checked."),
+)
+RUNTIME_AGREEMENT = table(
+    "runtime_agreement",
+    "A time that successful jobs have from two sources, and by how much the two differ.",
+    time=text("Time", "start, end or run time."),
+    n=count("n", "Successful jobs with both.", unit="jobs"),
+    equal=count("Equal", "Those to which both give the same second.", unit="jobs", blank=REASON),
+    equal_share=share("Equal", "Of n.", blank=REASON),
+    difference_p01_s=seconds("1st percentile", "First source less the second.", blank=REASON),
+    difference_p05_s=seconds("5th percentile", "As above.", blank=REASON),
+    difference_median_s=seconds("Median", "As above.", blank=REASON),
+    difference_p95_s=seconds("95th percentile", "As above.", blank=REASON),
+    difference_p99_s=seconds("99th percentile", "As above.", blank=REASON),
+    difference_mean_s=seconds("Mean", "As above.", blank=REASON),
+    reason=reason(),
+)
+_CLAIM = {
+    "id": text("Finding", "Its id in the claims."),
+    "trace": text("Trace", "Trace that it is about.", blank="it is about printed numbers alone"),
+    "source": text("Source", "Where it was published."),
+    "statement": text("Statement", "What was published."),
+}
+SCORECARD = replace(
+    table(
+        "scorecard",
+        "A published finding beside what the data give.",
+        **_CLAIM,
+        published=number("Published", "In `unit`.", blank="the finding is not one number"),
+        computed=number("Computed", "In `unit`.", blank="see note"),
+        tolerance=number("Tolerance", "By how much the two may differ.", blank="the finding is a bound"),
+        verdict=text("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
+        note=text("Note", "Why it is not computed, or what is to be known.", blank="nothing is amiss"),
+        n=count("n", "What the computed number rests on.", blank="the table does not say"),
+        unit=text("Unit", "Of the numbers."),
+        evidence=text("Evidence", "printed, digitised or second-hand."),
+    ),
+    path="scorecard.csv",
+)
+IMPLIED_N = replace(
+    table(
+        "implied_n",
+        "The number of points that a printed correlation and its printed p-value imply.",
+        **_CLAIM,
+        printed_r=text("r", "As printed."),
+        printed_p=text("p", "As printed."),
+        n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does"),
+        n_best=count("best", "The n that comes nearest.", blank="no n does"),
+        n_high=count("at most", "Largest n that gives both as printed.", blank="no n does"),
+        n_found=count("found", "n in the data.", blank="see note"),
+        verdict=text("Verdict", "Whether the n found is among those implied."),
+        note=text("Note", "What is to be known.", blank="nothing is amiss"),
+    ),
+    path="implied_n.csv",
+)
+
+TABLES = (
+    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
+    *(SCORECARD, IMPLIED_N),
+)

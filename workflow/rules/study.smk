@@ -1,0 +1,148 @@
+# The study: read and checked before any job. Below it what only Snakemake knows: storage, its own report, its jobs.
+import os
+import re
+from functools import cache
+
+from study.config import ConfigError, dump, layers_of
+from study.lock import hold
+from study.raw_tables import on_disk
+from study.room import OF_STUDY
+from study.study import SMALL_GB, Study, any_of, paths_in, seen_from_here
+
+ROOT = WORKFLOW.parent
+# Where products lie in place of the disk (--default-storage-prefix); see docs/cluster.md.
+STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
+STORED = workflow.storage_settings.default_storage_provider is not None
+
+try:
+    STUDY = Study(layers_of(workflow), ROOT)
+except ConfigError as error:
+    # One plain message in place of a traceback through the Snakefile.
+    print(f"error in the configuration\n{error}", file=sys.stderr)
+    sys.exit(1)
+
+config.clear()
+config.update(STUDY.config)
+
+
+def trace_of(wildcards):
+    return STUDY.traces[wildcards.trace]
+
+
+def code_of(script, *modules, by_trace=None):
+    """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
+    named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
+    """
+    always = STUDY.code(script, *modules)
+    if by_trace is None:
+        return always
+    return [
+        *always,
+        lambda wildcards: [
+            stamp for stamp in STUDY.code(script, *modules, *by_trace(wildcards)) if stamp not in always
+        ],
+    ]
+
+
+def source_file(path):
+    """A raw file as an input: one that no rule makes or downloads lies on the disk, also where products do not."""
+    return path if path in STUDY.to_make or path.startswith("results/") else local(path)
+
+
+def threads_by_size(most):
+    """As many threads as help: of a small trace two jobs side by side are done before one that has all cores."""
+    return lambda wildcards: most if STUDY.raw_of(wildcards.trace, wildcards.get("part"))[1] > SMALL_GB else 1
+
+
+def asks_for(name):
+    """The memory and the time that a job of the rule asks for where it is sent elsewhere, more with each attempt."""
+
+    def of(wildcards):
+        return {key: value for key, value in wildcards.items() if key in ("trace", "part")}
+
+    return {
+        "mem_mb": lambda wildcards, attempt: STUDY.megabytes(name, attempt, **of(wildcards)),
+        "runtime": lambda wildcards, attempt: STUDY.minutes(attempt, **of(wildcards)),
+    }
+
+
+def in_report(path, kind, theme, trace="{trace}"):
+    """Mark an output, a table or a chart, for Snakemake's own report, under a heading."""
+    labels = {"trace": trace, "what": Path(path).name.split(".")[0].replace("_", " "), "kind": kind}
+    return report(path, caption=f"../report/{kind}.rst", category=theme, labels=labels)
+
+
+def of_every_trace(pattern):
+    return collect(pattern, trace=STUDY.names)
+
+
+def written(outputs):
+    """The outputs of a rule as plain paths, as its file writes them.
+
+    Snakemake puts what a wildcard may be behind its name and, where products lie in a store, the place of their copy.
+    """
+    paths = [path.storage_object.query.removeprefix(STORE) if path.is_storage else str(path) for path in outputs]
+    return [re.sub(r"\{(\w+),[^}]*\}", r"{\1}", path) for path in paths]
+
+
+# Name of a rule -> the traces that its products are of; the targets, the report and the manifest ask for them.
+RULES_OF_TRACES = {}
+
+
+@cache
+def jobs_of_traces():
+    """The products of every job of every trace, those of a job in one list; all but the report."""
+    return [
+        [path.format(trace=trace) for path in written(getattr(rules, name).output)]
+        for name, traces in RULES_OF_TRACES.items()
+        for trace in traces
+    ]
+
+
+WITH_PDF = {"pdf", "published", "archived"}
+
+
+def jobs_of_study():
+    """The products of every job of the study, as above.
+
+    The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
+    """
+    of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
+    if Path(str(rules.render_pdf.output.pdf)).exists() or WITH_PDF.intersection(workflow.dag_settings.targets):
+        of_the_study += (rules.render_pdf,)
+    # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
+    return [written(rule.output) for rule in of_the_study] + jobs_of_traces()
+
+
+def one_of_each(jobs):
+    """A product of each job, which stands for all of them: Snakemake looks up each file that it is asked for."""
+    return list(dict.fromkeys(products[0] for products in jobs))
+
+
+def asked_of(jobs):
+    """What asks for all products of these jobs: one of each, and those beside it that somebody deleted."""
+    if STORED:
+        return paths_in(jobs)
+    deleted = [path for first, *others in jobs if os.path.exists(first) for path in others if not os.path.exists(path)]
+    return one_of_each(jobs) + deleted
+
+
+def files_to_publish(*endings):
+    """The products with these endings: no table with a row per job or attempt, which are Parquet."""
+    return sorted(
+        path for path in paths_in([*jobs_of_study(), written(rules.write_manifest.output)]) if path.endswith(endings)
+    )
+
+
+def read_by_report():
+    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
+    return sorted(path for path in paths_in(jobs_of_traces()) if path.endswith((".csv", ".json")))
+
+
+def read_beside(job):
+    """The products that a job reads, of which its inputs are those that stand for them."""
+    return read_by_report() if job.rule.name == "write_report_source" else []
+
+
+wildcard_constraints:
+    trace=any_of(STUDY.subjects),

@@ -1,0 +1,139 @@
+"""An analysis in a study: on which of its traces it runs, what it reads there, and what it writes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ttf.analysis import PRODUCTS, Analysis
+from ttf.contract import Table
+from ttf.themes import THEMES
+
+from study.config import ConfigError
+
+if TYPE_CHECKING:
+    from study.study import Study
+
+# Beside products and tables: files that a registry entry names, and the jobs that drift is measured against.
+SOURCES = ("events", "losses", "tails", "jobs_against")
+OF_STUDY = "comparison"
+
+
+class Room:
+    """A declaration bound to the study. Raises ConfigError where it names a table that no analysis has."""
+
+    def __init__(self, name: str, declared: Analysis, place: Path, study: Study) -> None:
+        self.name, self.declared, self.place, self._study = name, declared, place, study
+        self.tables = {table.name: table for table in declared.tables}
+        self.title = THEMES[declared.theme].title
+        for asked in (*declared.needs, *declared.uses):
+            if asked not in PRODUCTS and asked not in SOURCES:
+                study.table_named(asked, f"analysis {name}")
+
+    @property
+    def module(self) -> str:
+        return f"ttf.analyses.{self.name}"
+
+    def has(self, part: str) -> bool:
+        """Whether it has a module of this name, such as `numbers`."""
+        return (self.place / f"{part}.py").is_file()
+
+    def module_of(self, *parts: str) -> list[str]:
+        return [f"{self.module}.{part}" for part in parts if self.has(part)]
+
+    @property
+    def reads(self) -> list[str]:
+        """The analyses whose tables it reads."""
+        return self._study.makers((*self.declared.needs, *self.declared.uses))
+
+    @property
+    def group(self) -> str:
+        """Whose jobs are sent together: those of a trace, or those that put the traces together."""
+        return "report" if self.declared.of_study else "analyses"
+
+    def applies(self, trace: str) -> bool:
+        """Whether a trace, or the study as a whole, has the analysis."""
+        if self.declared.of_study or trace == OF_STUDY:
+            return self.declared.of_study and trace == OF_STUDY and len(self._study.traces) > 1
+        about = self._study.traces[trace]
+        return all(self._files(trace, name) for name in self.declared.needs) and self.declared.applies(about)
+
+    @property
+    def traces(self) -> list[str]:
+        return [trace for trace in self._study.subjects if self._study.has(trace, self.name)]
+
+    def inputs(self, trace: str) -> dict[str, Any]:
+        """Name -> its file, or the files of all traces that have it."""
+        found = {name: self._files(trace, name) for name in (*self.declared.needs, *self.declared.uses)}
+        return {name: files for name, files in found.items() if files}
+
+    def _files(self, trace: str, name: str) -> Any:
+        if not self.declared.of_study:
+            return self._study.file(trace, name)
+        return [file for one in self._study.traces if (file := self._study.file(one, name))]
+
+    def outputs(self) -> dict[str, str]:
+        """Table -> its path, as the rule writes it."""
+        return {name: f"results/{{trace}}/{table.path}" for name, table in self.tables.items()}
+
+    def settings(self, trace: str) -> dict[str, Any]:
+        about = self._study if self.declared.of_study else self._study.traces[trace]
+        return {
+            name: self._study.setting(asked) if isinstance(asked, str) else asked(about)
+            for name, asked in self.declared.settings.items()
+        }
+
+    def charts(self, trace: str) -> dict[str, tuple[str, ...]]:
+        """Chart -> the tables that its numbers stand in. Raises ConfigError for a table that there is not."""
+        about = self._study if self.declared.of_study else self._study.traces[trace]
+        declared = self.declared.charts(about) if callable(self.declared.charts) else self.declared.charts
+        charts = {name: (tables,) if isinstance(tables, str) else tuple(tables) for name, tables in declared.items()}
+        for name, tables in charts.items():
+            for table in tables:
+                self._study.table_named(table, f"chart {name} of analysis {self.name}")
+        return charts
+
+
+def known(name: str, names: Mapping[str, Any], what: str, where: str) -> Any:
+    """names[name]. Raises ConfigError with the nearest right name."""
+    if name in names:
+        return names[name]
+    raise ConfigError(f"{where}: there is no {what} {name}{nearest(name, names)}.")
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def columns_of(claim: Mapping) -> Iterable[str]:
+    """The columns that a claim's quantity names."""
+    quantity = claim["quantity"]
+    yield quantity["column"]
+    yield from quantity.get("where", {})
+    yield from quantity.get("of", {})
+    if "over" in quantity:
+        yield quantity["over"]
+
+
+def check_claims(claims: Iterable[Mapping], tables: Mapping[str, Table], label: str) -> None:
+    """Raises ConfigError, a line a problem, where a claim names a table or a column that no declaration has."""
+    problems = []
+    for claim in claims:
+        name = claim.get("quantity", {}).get("table")
+        if name is None:
+            continue
+        where = f"{label}: claims.{claim['id']}"
+        table = tables.get(name)
+        if table is None:
+            problems.append(f"{where}: there is no table {name}{nearest(name, tables)}")
+            continue
+        problems += [
+            f"{where}: table {name} has no column {column}{nearest(column, table.columns)}"
+            for column in columns_of(claim)
+            if column not in table.columns
+        ]
+    if problems:
+        raise ConfigError("\n".join(problems))

@@ -1,0 +1,254 @@
+"""The study: its configuration, checked and resolved; its traces; its analyses on each of them; its claims.
+
+Everything here is plain Python: the rules ask it, and it is tested without Snakemake.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ttf.contract import Table
+from ttf.errors import StudyError
+from ttf.rooms import contracts, places, rooms
+
+from study import resources
+from study.claims import load_claims
+from study.config import ConfigError, load_yaml, resolve
+from study.formats import declarations, load_formats
+from study.helpers import helpers, stamp, stamps
+from study.infra import health_events_of, loss_log_of
+from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
+from study.room import OF_STUDY, Room, check_claims, known
+from study.shares import shares_of
+from study.table_schema import schema_of
+from study.taxonomy import taxonomy_of, tells_reasons
+from study.trace import Trace
+from study.windows import windows_of
+
+# Raw tables below this are read in a moment by one thread.
+SMALL_GB = 0.05
+CLAIMS = "config/claims.yaml"
+
+
+class Study:
+    """The study of these layers of configuration in the checkout `root`.
+
+    Raises ConfigError, one problem a line, for anything that is wrong before the first job.
+    """
+
+    def __init__(self, layers: list, root: Path) -> None:
+        self.root, workflow = root, root / "workflow"
+        self.formats = load_formats()
+        self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
+        registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
+        self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
+        self.taxonomy = taxonomy_of(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
+        entries = self.config["registry"]
+        with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
+        self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
+        declared = declarations()
+        self.schemas = {name: schema_of(name, entry, declared[entry["format"]]) for name, entry in entries.items()}
+        self.folders = tuple(self.config.get("analyses", []))
+        try:
+            self.tables = contracts(self.folders)
+            placed = places(self.folders)
+            self.rooms = {
+                name: Room(name, declared, placed[name], self) for name, declared in rooms(self.folders).items()
+            }
+        except StudyError as error:
+            raise ConfigError(f"analyses: {error}") from None
+        self._maker = {table: name for name, room in self.rooms.items() for table in room.tables}
+        self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
+        self.claims = [claim for path, label in self.claim_files for claim in self._claims(path, label)]
+
+    def _claims(self, path: str, label: str) -> list[dict]:
+        claims = load_claims(path, label)["claims"]
+        check_claims(claims, self.tables, label)
+        return claims
+
+    def _trace(self, name: str, entry: dict, with_jobs: list[str]) -> Trace:
+        format, formats = self.formats[entry["format"]], self.formats
+        files, parts = raw_tables(name, entry, formats), parts_of(name, entry, formats)
+        made = sample_files(name, entry, formats) if "generate" in entry else {}
+        given = {
+            "events": health_events_of(name, entry, format, [file for files in made.values() for file in files]),
+            "losses": loss_log_of(name, entry, format),
+            "tails": entry.get("log_tails"),
+        }
+        return Trace(
+            name,
+            entry,
+            format,
+            settings=self.config,
+            raw_files=files,
+            parts=parts,
+            made_files=made,
+            sources={source: file for source, file in given.items() if file},
+            windows=windows_of(name, entry, with_jobs, [name] if parts else []),
+            shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
+            tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
+            taxonomy=self.taxonomy,
+        )
+
+    # Traces ---------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.config["study"])
+
+    @cached_property
+    def subjects(self) -> list[str]:
+        """What has a folder under results/: the traces, and the study as a whole where it has several."""
+        return [*self.names, *([OF_STUDY] if len(self.names) > 1 else [])]
+
+    def traces_where(self, holds: Callable[[Trace], Any]) -> list[str]:
+        return [name for name, trace in self.traces.items() if holds(trace)]
+
+    @cached_property
+    def to_fetch(self) -> dict[tuple[str, str], dict]:
+        """(trace, file) -> its download, of the raw files that are not there yet."""
+        return {
+            (name, file): download
+            for name, trace in self.traces.items()
+            for file, download in to_fetch(name, trace.entry, trace.raw_files).items()
+        }
+
+    @cached_property
+    def to_make(self) -> set[str]:
+        """The raw files that are the product of a rule."""
+        made = {file for trace in self.traces.values() for files in trace.made_files.values() for file in files}
+        return made | {f"data/{trace}/{file}" for trace, file in self.to_fetch}
+
+    # Analyses -------------------------------------------------------------------------------------------------
+
+    @functools.cache  # noqa: B019 one study a process
+    def has(self, trace: str, room: str) -> bool:
+        return self.rooms[room].applies(trace)
+
+    def rooms_of(self, trace: str) -> list[Room]:
+        """The analyses that a trace has, in the order of the page."""
+        return [room for name, room in self.rooms.items() if self.has(trace, name)]
+
+    def table_named(self, name: str, where: str) -> Table:
+        return known(name, self.tables, "table", where)
+
+    def setting(self, key: str) -> Any:
+        """The value at a key such as "lemons/window_days"."""
+        return functools.reduce(lambda values, part: values[part], key.split("/"), self.config)
+
+    def file(self, trace: str, name: str) -> str | None:
+        """A product, a source or a table of any analysis by its name; None where the trace has none."""
+        if maker := self._maker.get(name):
+            return f"results/{trace}/{self.tables[name].path}" if self.has(trace, maker) else None
+        if name in self.tables:
+            return f"results/{trace}/{self.tables[name].path}"
+        return self.traces[trace].file(name)
+
+    @functools.cache  # noqa: B019 one study a process
+    def charts(self, trace: str) -> dict[str, Room]:
+        """Chart -> its analysis, of all that a trace has, in the order of the page."""
+        return {chart: room for room in self.rooms_of(trace) for chart in room.charts(trace)}
+
+    def drawing(self, trace: str) -> list[Room]:
+        """The analyses of a trace that draw anything."""
+        return [room for room in self.rooms_of(trace) if room.charts(trace)]
+
+    @cached_property
+    def drawn_alike(self) -> dict[str, list[str]]:
+        """Format -> its traces that have the same charts; where those of a format differ, a key for each kind."""
+        kinds: dict[tuple, list[str]] = {}
+        for trace in self.subjects:
+            format = self.traces[trace].entry["format"] if trace in self.traces else trace
+            kinds.setdefault((format, *self.charts(trace)), []).append(trace)
+        several = {format for format, times in Counter(kind[0] for kind in kinds).items() if times > 1}
+        return {f"{kind[0]}_{traces[0]}" if kind[0] in several else kind[0]: traces for kind, traces in kinds.items()}
+
+    def drawn_from(self, trace: str) -> dict[str, str]:
+        """Table -> its file, of those that charts of the trace are drawn from."""
+        tables = [table for room in self.rooms_of(trace) for tables in room.charts(trace).values() for table in tables]
+        return {table: self.file(trace, table) for table in dict.fromkeys(tables)}
+
+    def makers(self, tables: Iterable[str]) -> list[str]:
+        """The analyses that these tables are of."""
+        return sorted({self._maker[table] for table in tables if table in self._maker})
+
+    def summed_up(self, trace: str) -> dict[str, str]:
+        """Table or product -> its file: all that the numbers of a trace may be taken from."""
+        found = {table: self.file(trace, table) for room in self.rooms_of(trace) for table in room.tables}
+        if trace == OF_STUDY:
+            return found
+        stages = ["row_account", "anomalies", "statistics", "validation"]
+        stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
+        return found | {name: self.file(trace, name) for name in stages}
+
+    def claimed(self) -> dict[str, dict[str, str]]:
+        """Trace -> table that a finding is asked of -> its path, of those that the study has."""
+        asked: dict[str, dict[str, str]] = {}
+        for claim in self.claims:
+            quantity = claim.get("quantity", {})
+            traces = [claim["trace"], *quantity.get("also", [])] if "table" in quantity else []
+            if set(traces) <= set(self.names):
+                for trace in traces:
+                    if path := self.file(trace, quantity["table"]):
+                        asked.setdefault(trace, {})[quantity["table"]] = path
+        return asked
+
+    # What jobs depend on and ask for -----------------------------------------------------------------------------
+
+    def code(self, script: str, *modules: str) -> list[str]:
+        """The modules that a script imports, and those named, each with a digest: an edited one reruns its rules.
+
+        Of a declaration counts what computing and drawing go by, not its sentences.
+        """
+        files = helpers(self.root / "scripts" / f"{script}.py", *modules)
+        declared = {room.place / "__init__.py": room.declared.types for room in self.rooms.values()}
+        of_code = stamps(self.root, tuple(file for file in files if file not in declared))
+        return of_code + [stamp(self.root, file, declared[file].encode()) for file in files if file in declared]
+
+    def raw_of(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:
+        """(format, GB) of the raw tables that a job goes back to: of its part, its trace, or all traces."""
+        if part is not None:
+            about = self.traces[trace]
+            return about.entry["format"], resources.gigabytes(about.parts[part].values())
+        asked = [self.traces[trace]] if trace in self.traces else self.traces.values()
+        format = self.traces[trace].entry["format"] if trace in self.traces else None
+        return format, resources.gigabytes(file for one in asked for files in one.raw_files.values() for file in files)
+
+    def megabytes(self, rule: str, attempt: int, **of: str) -> int:
+        return resources.megabytes(self._of_rules, rule, *self.raw_of(**of), attempt)
+
+    def minutes(self, attempt: int, **of: str) -> int:
+        return resources.minutes(self.measured, self.raw_of(**of)[1], attempt)
+
+    @cached_property
+    def _of_rules(self) -> dict:
+        of_rooms = {
+            name: {"base_mb": room.declared.memory_mb, "mb_per_gb": room.declared.mb_per_gb}
+            for name, room in self.rooms.items()
+        }
+        return self.measured | {"rules": self.measured["rules"] | of_rooms}
+
+
+@functools.cache
+def seen_from_here(path: Path | str) -> str:
+    """A file of the checkout as a path from where the command is typed, or in full if it lies elsewhere."""
+    path, here = Path(path), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def any_of(names: Iterable[str]) -> str:
+    """A regular expression that matches just these names; where there are none, nothing."""
+    return "|".join(names) or "(?!)"
+
+
+def paths_in(nested: str | Iterable) -> list[str]:
+    """The paths of lists of lists of paths, each once."""
+    if isinstance(nested, str):
+        return [nested]
+    return list(dict.fromkeys(path for part in nested for path in paths_in(part)))

@@ -1,0 +1,142 @@
+"""A trace of the study, as rules and declarations of analyses ask of it: what it has, and where that lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ttf.analysis import PRODUCTS
+
+from study.formats import OF_READING, meaning_of
+from study.infra import infra_failures_of
+from study.raw_tables import member_of
+from study.window import window_of
+
+STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
+
+
+@dataclass
+class Trace:
+    """entry: of the registry; format: its declaration; raw_files: table -> files; parts: part -> table -> file.
+
+    sources: name -> a file given beside the raw tables (health events, losses, tails of logs); made_files: by table, of
+    a synthetic trace; windows: between which its drift is measured; shares: jobs that share the work on its tables.
+    """
+
+    name: str
+    entry: dict
+    format: dict
+    settings: dict
+    raw_files: dict[str, list[str]]
+    parts: dict[str, dict[str, str]]
+    made_files: dict[str, list[str]]
+    sources: dict[str, str]
+    windows: dict
+    shares: int
+    tells_reasons: bool
+    taxonomy: dict = field(repr=False)
+
+    @property
+    def gives(self) -> str:
+        return self.format["gives"]
+
+    @property
+    def has_jobs(self) -> bool:
+        return self.gives == "jobs"
+
+    @property
+    def unit(self) -> str:
+        """What a job, or the unit that lives, is called."""
+        return self.format["unit"]
+
+    @property
+    def synthetic(self) -> bool:
+        return "generate" in self.entry
+
+    @property
+    def strata(self) -> list[str]:
+        """What lives are divided by, besides `all`."""
+        return self.format.get("strata", STRATA_OF_JOBS)
+
+    @property
+    def causes(self) -> list[str]:
+        return self.format.get("causes", [])
+
+    @property
+    def outcomes(self) -> dict[str, list[str]]:
+        """Outcome -> the words for it: those of the registry entry, else of the format."""
+        return self.entry.get("outcomes") or self.format.get("outcomes", {})
+
+    @property
+    def words(self) -> list[str]:
+        """The words that a status may be."""
+        return [word for words in self.outcomes.values() for word in words]
+
+    @property
+    def infra_failures(self) -> dict:
+        """What ends a run by infrastructure."""
+        return infra_failures_of(self.entry, self.settings["infra_failures"], self.format)
+
+    @property
+    def window(self) -> tuple[int, int] | None:
+        return window_of(self.entry)
+
+    @property
+    def clock(self) -> str | None:
+        """The zone by which the hour of a submission is known; None where times count from an origin that is not."""
+        times = self.entry.get("times", {})
+        if times.get("format") == "seconds":
+            return None
+        return times.get("zone") or self.format.get("zone", "UTC")
+
+    @property
+    def reading(self) -> dict:
+        """What the registry says of how the trace is read: its mapping, or the zone of its times."""
+        return {key: self.entry[key] for key in OF_READING if key in self.entry}
+
+    @property
+    def meaning(self) -> dict:
+        """What jobs are derived by, beside the raw tables."""
+        return meaning_of(self.entry, self.format)
+
+    @cached_property
+    def members(self) -> dict[str, list[str]]:
+        """Table -> what each of its files is in its archive; nothing where the file itself is the table."""
+        return {table: [member_of(file) for file in files] for table, files in self.raw_files.items()}
+
+    @cached_property
+    def members_of_parts(self) -> dict[str, dict[str, str]]:
+        return {part: {table: member_of(file) for table, file in files.items()} for part, files in self.parts.items()}
+
+    @property
+    def products(self) -> set[str]:
+        """Which of the products before the analyses it has."""
+        of_jobs = {"jobs", "nodes"} if self.has_jobs else set()
+        optional = {name for name in ("attempts", "placements") if self.format.get(name)}
+        return {"lives", "lives_infra", "raw"} | of_jobs | optional
+
+    def file(self, name: str) -> str | None:
+        """Where a product before the analyses lies, or what is given beside the tables; None where it has none."""
+        if name in self.products:
+            return f"results/{self.name}/{PRODUCTS[name]}"
+        if name == "jobs_against" and "against" in self.windows:
+            return f"results/{self.windows['against']}/jobs.parquet"
+        return self.sources.get(name)
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
+        outcomes = sorted(self.outcomes) or None
+        return {"unit": self.unit, "gives": self.gives, "synthetic": self.synthetic, "outcomes": outcomes}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the report says of the trace."""
+        keys = ("format", "title", "source", "licence", "citation", "note")
+        return {key: self.entry[key] for key in keys if key in self.entry} | {
+            "synthetic": self.synthetic,
+            "parts": len(self.parts),
+            "unit": self.unit,
+            "gives": self.gives,
+        }
