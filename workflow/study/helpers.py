@@ -18,7 +18,7 @@ def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[
 
     rooms: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
     (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's __init__.py runs when a module
-    of it is imported, so it is needed too.
+    of it is imported, so it is needed too; so is the declaration that a format's code reads.
     Raises ModuleNotFoundError for a module that is not there, ImportError for a relative import.
     """
     roots = (script.parent, *rooms)
@@ -28,7 +28,7 @@ def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[
         file = pending.pop()
         if file not in found:
             found.add(file)
-            pending += _imported(file, roots)
+            pending += _imported(file, roots) if file.suffix == ".py" else ()
     return tuple(sorted(found))
 
 
@@ -77,6 +77,9 @@ def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
                 raise ImportError(f"{file}, line {node.lineno}: a relative import; write `from ttf. ... import ...`")
             for alias in node.names:
                 files += _files_of(f"{node.module}.{alias.name}", roots, may_be_a_name=True)
+    declaration = file.with_name("format.yaml")
+    if roots[0] / "ttf" / "formats" / "declared.py" in files and declaration.is_file():
+        files.append(declaration)
     return tuple(files)
 
 

@@ -20,6 +20,7 @@ from ttf.rooms import contracts, places, rooms
 from study import resources
 from study.claims import load_claims
 from study.config import ConfigError, load_yaml, resolve
+from study.formats import declarations, load_formats
 from study.helpers import helpers, stamp, stamps
 from study.infra import health_events_of, loss_log_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
@@ -43,7 +44,7 @@ class Study:
 
     def __init__(self, layers: list, root: Path) -> None:
         self.root, workflow = root, root / "workflow"
-        self.formats = yaml.safe_load((workflow / "formats.yaml").read_text(encoding="utf-8"))
+        self.formats = load_formats()
         self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
@@ -51,10 +52,8 @@ class Study:
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
-        self.schemas = {
-            name: schema_of(name, entry, workflow / "schemas" / "tables" / f"{entry['format']}.yaml")
-            for name, entry in entries.items()
-        }
+        declared = declarations()
+        self.schemas = {name: schema_of(name, entry, declared[entry["format"]]) for name, entry in entries.items()}
         self.folders = tuple(self.config.get("analyses", []))
         try:
             self.tables = contracts(self.folders)
@@ -128,13 +127,6 @@ class Study:
         """The raw files that are the product of a rule."""
         made = {file for trace in self.traces.values() for files in trace.made_files.values() for file in files}
         return made | {f"data/{trace}/{file}" for trace, file in self.to_fetch}
-
-    def schema_file(self, trace: str) -> str | None:
-        """The schema of the raw tables: of the format, or a person's own; None where it follows from the entry."""
-        path = self.schemas[trace]
-        if path is None:
-            return None
-        return str(path) if "schema" in self.traces[trace].entry else seen_from_here(path)
 
     # Analyses -------------------------------------------------------------------------------------------------
 
