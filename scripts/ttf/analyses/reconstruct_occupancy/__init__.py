@@ -41,8 +41,9 @@ OCCUPANCY_BASIS = table(
 FRAGMENTATION = table(
     "fragmentation",
     "A tenth of the load and a number of free GPUs: whether servers have so many.",
-    **_AT_LOAD,
+    load=_AT_LOAD["load"],
     free_at_least=text("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
+    time_s=_AT_LOAD["time_s"],
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Free GPUs on servers with at least so many free.", blank=REASON),
     placeable_time_share=share("Share of time", "Time with such a server, of the time at this load.", blank=REASON),
