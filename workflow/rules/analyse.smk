@@ -52,7 +52,7 @@ for room in STUDY.rooms.values():
         params:
             *code_of("compute", f"{room.module}.compute", *(f"ttf.analyses.{name}" for name in room.reads)),
             analysis=room.name,
-            folders=STUDY.folders,
+            folders=STUDY.folders_of([room.name, *room.reads]),
             reads=room.reads,
             settings=lambda wildcards, room=room: room.settings(wildcards.trace),
         script:
@@ -99,7 +99,10 @@ for kind, traces in STUDY.drawn_alike.items():
                 room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
                 for room in STUDY.drawing(wildcards.trace)
             },
-            folders=STUDY.folders,
+            folders=lambda wildcards: STUDY.folders_of(
+                [room.name for room in STUDY.drawing(wildcards.trace)]
+                + STUDY.makers(STUDY.drawn_from(wildcards.trace))
+            ),
             reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
             unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
             synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
@@ -139,7 +142,7 @@ rule summarise:
             for room in STUDY.rooms_of(wildcards.trace)
             if room.has("numbers")
         },
-        folders=STUDY.folders,
+        folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
     script:
         "../../scripts/summarise.py"
 

@@ -202,6 +202,11 @@ class Study:
                         asked.setdefault(trace, {})[quantity["table"]] = path
         return asked
 
+    def folders_of(self, names: Iterable[str]) -> list[str]:
+        """The folders outside the checkout that these analyses are in: a new one concerns no other analysis."""
+        places = {str(self.rooms[name].place.parent) for name in names}
+        return [folder for folder in self.folders if str(Path(folder)) in places]
+
     def outside(self, rooms: Iterable[Room]) -> list[str]:
         """The files of those of these analyses that lie outside the checkout: inputs of their rules."""
         places = [room.place for room in rooms if not room.place.is_relative_to(self.root)]
