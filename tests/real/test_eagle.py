@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 from study.config import load_yaml, resolve
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.ingest import ingest
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
 from ttf.raw_tables import table_schemas
 from ttf.traces import table
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.ingest import ingest
 from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli, nodes
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
 from ttf.raw_tables import table_schemas
 from ttf.traces import helios
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pai_products import jobs_of
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
 from ttf.traces import pai2020
 
 END = 5000  # of the trace, written in a job of its own

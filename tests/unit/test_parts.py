@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from study.config import ConfigError
 from study.raw_tables import parts_of, raw_tables
 from ttf import ingest as ingest_module
+from ttf.analyses.measure_drift.compute import by_window, drift_table
 from ttf.errors import StudyError
 from ttf.ingest import Part, anomalies, ingest, ingest_part, merge
 from ttf.jobs import with_parts
-from ttf.quality.drift import by_window, drift_table
 from ttf.raw_tables import table_schemas
 from ttf.tables import write_parquet
 from ttf.traces import sacct, sacct_reader, table

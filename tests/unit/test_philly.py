@@ -10,6 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf import raw_files
+from ttf.analyses.check_philly.compute import listed_machines
+from ttf.analyses.check_philly.numbers import numbers
 from ttf.errors import StudyError
 from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
@@ -19,7 +21,6 @@ from ttf.numbers.metrics import Metrics
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.raw_tables import ASIDE_SCHEMA, table_schemas
 from ttf.traces import philly, philly_raw
-from ttf.traces.philly_checks import listed_machines, of_philly_checks
 from ttf.traces.philly_raw import READERS
 from ttf.traces.philly_use import gpu_use
 
@@ -895,7 +896,7 @@ def test_what_the_trace_leaves_open_is_counted(raw):
     assert listed.rows() == [(2, 4, 1), (8, None, 1)]
     zones = philly.zone_evidence(philly.jobs(tables))
     metrics = Metrics()
-    of_philly_checks(metrics, zones, listed)
+    numbers(metrics, {"zone_evidence": zones, "listed_machines": listed})
     found = {name: about["value"] for name, about in metrics.items()}
     assert found == {
         "zone.starts": 1,
@@ -908,5 +909,6 @@ def test_what_the_trace_leaves_open_is_counted(raw):
         "machine_list.listed": 2,
     }
     metrics = Metrics()
-    of_philly_checks(metrics, zones.clear(), listed_machines(philly.nodes(raw(log))))
+    without_list = listed_machines(philly.nodes(raw(log)))
+    numbers(metrics, {"zone_evidence": zones.clear(), "listed_machines": without_list})
     assert set(metrics) == {"machine_list.listed_gpus", "machine_list.found_gpus", "machine_list.listed"}
