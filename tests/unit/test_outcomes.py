@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from of_formats import FORMATS
 from ttf.analyses.split_outcomes import OUTCOMES as OUTCOMES_TABLE
 from ttf.analyses.split_outcomes.compute import (
     NO_LIMITS,
@@ -11,9 +12,9 @@ from ttf.analyses.split_outcomes.compute import (
     split_outcomes,
 )
 from ttf.analyses.split_outcomes.numbers import of_outcomes
+from ttf.formats.declared import outcome_by_word
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
 from ttf.numbers.metrics import Metrics
-from ttf.traces import acme, helios, openb, pai2020, philly, sacct
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -116,7 +117,7 @@ def test_every_job_is_in_one_part():
     assert {outcome for part in parts.values() for outcome in part["outcome"]} == set(OUTCOMES)
 
 
-FORMATS = {"sacct": sacct, "helios": helios, "acme": acme, "pai2020": pai2020, "openb": openb, "philly": philly}
+WORDS = {name: outcome_by_word(about["outcomes"]) for name, about in FORMATS.items() if "outcomes" in about}
 
 
 def with_states(*rows):
@@ -137,7 +138,7 @@ LIMITED = with_states(
 
 
 def test_time_limits_are_told_apart_where_the_format_names_them():
-    whole = outcome_table(LIMITED, words=sacct.OUTCOMES)
+    whole = outcome_table(LIMITED, words=WORDS["sacct"])
     assert list(whole.columns[-2:]) == ["at_time_limit", "reason"]
     assert whole.select("outcome", "jobs", "at_time_limit").rows() == [
         ("success", 1, 0),
@@ -155,7 +156,7 @@ def test_time_limits_are_told_apart_where_the_format_names_them():
     ("name", "told"), [*dict.fromkeys(("sacct", "helios", "acme"), True).items(), ("openb", False)]
 )
 def test_which_formats_tell_time_limits(name, told):
-    assert (outcome_table(LIMITED, words=FORMATS[name].OUTCOMES)["at_time_limit"].count() > 0) == told
+    assert (outcome_table(LIMITED, words=WORDS[name])["at_time_limit"].count() > 0) == told
 
 
 def test_numbers_of_time_limits():
@@ -172,11 +173,11 @@ def test_numbers_of_time_limits():
     assert untold["outcomes.failure_share"] == metrics["outcomes.failure_share"]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WORDS)
 def test_a_word_of_ones_own_schema_says_nothing_of_the_result(name):
-    words = pl.DataFrame({"status": ["a word of my own", *FORMATS[name].OUTCOMES]})
-    outcomes = words.select(outcome_of("status", FORMATS[name].OUTCOMES)).to_series().to_list()
-    assert outcomes == ["unknown", *FORMATS[name].OUTCOMES.values()]
+    words = pl.DataFrame({"status": ["a word of my own", *WORDS[name]]})
+    outcomes = words.select(outcome_of("status", WORDS[name])).to_series().to_list()
+    assert outcomes == ["unknown", *WORDS[name].values()]
 
 
 def test_observed():

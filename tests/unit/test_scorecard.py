@@ -415,12 +415,15 @@ claims:
         (("source: x", "source: z"), r"claims\.a\.source: z is not under sources: x\."),
         (
             ("missing: data", "missing: data, colour: red"),
-            r"claims\.a: there is no such key: colour\. Allowed here: id, ",
+            r"claims\.a\.colour: there is no such key\. Allowed here: id, ",
         ),
-        ((", missing: data", ""), r"claims\.a: needs quantity, tolerance and why, or missing"),
-        (("statement: s, ", ""), r"claims\.a: statement is missing\."),
-        (("published: 1", "published: one"), r"claims\.a\.published: 'one' is not of type 'number'\."),
-        (("evidence: printed", "evidence: recalled"), r"claims\.a\.evidence: 'recalled' is not one of "),
+        ((", missing: data", ""), r"claims\.a: needs quantity and tolerance and why, or missing: one of them"),
+        (("statement: s, ", ""), r"claims\.a\.statement: is missing; expected text\."),
+        (("published: 1", "published: one"), r"claims\.a\.published: found the text 'one'; expected a number\."),
+        (
+            ("evidence: printed", "evidence: recalled"),
+            r"claims\.a\.evidence: 'recalled' is not allowed\. Allowed: printed",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, change, message):
@@ -435,5 +438,5 @@ def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, chang
 def test_an_id_stands_once(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text(GOOD + GOOD.splitlines()[-1] + "\n")
-    with pytest.raises(ConfigError, match=r"claims\.a: the id stands 2 times"):
+    with pytest.raises(ConfigError, match=r"line 5: claims\.a\.id: stands 2 times"):
         load_claims(file)

@@ -3,10 +3,16 @@
 
 
 def inputs_of(room):
-    return lambda wildcards: {
+    return lambda wildcards: outside(room) | {
         name: [source_file(file) for file in files] if isinstance(files, list) else source_file(files)
         for name, files in room.inputs(wildcards.trace).items()
     }
+
+
+def outside(*rooms):
+    """The files of analyses outside the checkout, for a job that shares no disk; what reruns it are its parameters."""
+    files = STUDY.outside(rooms)
+    return {"rooms": [ancient(local(file)) for file in files]} if files else {}
 
 
 def outputs_of(room):
@@ -46,7 +52,7 @@ for room in STUDY.rooms.values():
         params:
             *code_of("compute", f"{room.module}.compute", *(f"ttf.analyses.{name}" for name in room.reads)),
             analysis=room.name,
-            folders=STUDY.folders,
+            folders=STUDY.folders_of([room.name, *room.reads]),
             reads=room.reads,
             settings=lambda wildcards, room=room: room.settings(wildcards.trace),
         script:
@@ -64,7 +70,7 @@ for kind, traces in STUDY.drawn_alike.items():
         name:
             f"draw_charts_{kind}"
         input:
-            unpack(lambda wildcards: STUDY.drawn_from(wildcards.trace)),
+            unpack(lambda wildcards: STUDY.drawn_from(wildcards.trace) | outside(*STUDY.drawing(wildcards.trace))),
         output:
             index="results/{trace}/figures/index.json",
             specs=[f"results/{{trace}}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
@@ -93,7 +99,10 @@ for kind, traces in STUDY.drawn_alike.items():
                 room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
                 for room in STUDY.drawing(wildcards.trace)
             },
-            folders=STUDY.folders,
+            folders=lambda wildcards: STUDY.folders_of(
+                [room.name for room in STUDY.drawing(wildcards.trace)]
+                + STUDY.makers(STUDY.drawn_from(wildcards.trace))
+            ),
             reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
             unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
             synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
@@ -106,7 +115,7 @@ for kind, traces in STUDY.drawn_alike.items():
 rule summarise:
     """Every number that the report's sentences use, with its unit, n and source table."""
     input:
-        unpack(lambda wildcards: STUDY.summed_up(wildcards.trace)),
+        unpack(lambda wildcards: STUDY.summed_up(wildcards.trace) | outside(*STUDY.rooms_of(wildcards.trace))),
     output:
         metrics="results/{trace}/metrics.json",
     log:
@@ -133,7 +142,7 @@ rule summarise:
             for room in STUDY.rooms_of(wildcards.trace)
             if room.has("numbers")
         },
-        folders=STUDY.folders,
+        folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
     script:
         "../../scripts/summarise.py"
 

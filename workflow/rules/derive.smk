@@ -2,8 +2,14 @@
 
 
 def format_module_of(wildcards):
-    """The module of the trace's format."""
-    return [f"ttf.traces.{trace_of(wildcards).entry['format']}"]
+    """The module of the code of the trace's format."""
+    return [trace_of(wildcards).format["code"]]
+
+
+def derived_by(wildcards):
+    """What the rules that derive the common tables are told: code, what the words and columns mean, raw tables."""
+    trace = trace_of(wildcards)
+    return {"code": trace.format["code"], "meaning": trace.meaning, "tables": list(trace.raw_files)}
 
 
 def shares_of_work(wildcards):
@@ -18,6 +24,12 @@ def sources_of_infra_lives(wildcards):
     trace = trace_of(wildcards)
     names = ("jobs", "attempts", "events") if trace.has_jobs else ("lives",)
     return {name: source_file(file) for name in names if (file := trace.file(name))}
+
+
+WITH_ATTEMPTS = STUDY.traces_where(lambda trace: "attempts" in trace.products)
+WITHOUT_ATTEMPTS = STUDY.traces_where(lambda trace: trace.has_jobs and trace.name not in WITH_ATTEMPTS)
+# Of the others, these have placements too.
+WITH_PLACEMENTS = [name for name in WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
 
 
 rule derive_share:
@@ -44,8 +56,7 @@ rule derive_share:
         shares=lambda wildcards: trace_of(wildcards).shares,
     params:
         *code_of("derive_share", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        derived_by=derived_by,
     script:
         "../../scripts/derive_share.py"
 
@@ -64,7 +75,7 @@ rule derive_runtimes:
     benchmark:
         "benchmarks/{trace}/derive_runtimes.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: trace.has_jobs)),
+        trace=any_of(WITHOUT_ATTEMPTS),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -74,26 +85,29 @@ rule derive_runtimes:
         partition_rows=config["scatter"]["partition_rows"],
     params:
         *code_of("derive_runtimes", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        derived_by=derived_by,
+        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
     script:
         "../../scripts/derive_runtimes.py"
 
 
 rule derive_attempts:
-    """Every try at a job, in sequence, where the format tells them apart."""
+    """The same where a format tells attempts apart, with every try at a job, in sequence, and the machines it was on."""
     input:
         raw="results/{trace}/raw",
     output:
+        jobs="results/{trace}/jobs.parquet",
         attempts="results/{trace}/attempts.parquet",
+        placements="results/{trace}/placements.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        agreement="results/{trace}/tables/runtime_agreement.csv",
     log:
         "logs/{trace}/derive_attempts.log",
     benchmark:
         "benchmarks/{trace}/derive_attempts.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: "attempts" in trace.products)),
+        trace=any_of(WITH_ATTEMPTS),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -101,15 +115,15 @@ rule derive_attempts:
         **asks_for("derive_attempts"),
     params:
         *code_of("derive_attempts", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        entry=lambda wildcards: trace_of(wildcards).reading,
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        derived_by=derived_by,
+        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
+        parts=lambda wildcards: list(trace_of(wildcards).parts),
     script:
         "../../scripts/derive_attempts.py"
 
 
 rule derive_placements:
-    """Every part of an attempt on one machine, where the format says which machines it was on."""
+    """Every part of a job on one machine, where a format says that and tells no attempts apart."""
     input:
         raw="results/{trace}/raw",
         shares=shares_of_work,
@@ -120,7 +134,7 @@ rule derive_placements:
     benchmark:
         "benchmarks/{trace}/derive_placements.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: "placements" in trace.products)),
+        trace=any_of(WITH_PLACEMENTS),
     conda:
         "../../environment.yml"
     threads: 1
@@ -130,8 +144,7 @@ rule derive_placements:
         partition_rows=config["scatter"]["partition_rows"],
     params:
         *code_of("derive_placements", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        derived_by=derived_by,
     script:
         "../../scripts/derive_placements.py"
 
@@ -155,9 +168,8 @@ rule derive_lives:
         **asks_for("derive_lives"),
     params:
         *code_of("derive_lives", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
         gives=lambda wildcards: trace_of(wildcards).gives,
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        derived_by=derived_by,
     script:
         "../../scripts/derive_lives.py"
 
@@ -188,9 +200,9 @@ rule derive_infra_lives:
 
 
 RULES_OF_TRACES |= {
-    "derive_runtimes": STUDY.traces_where(lambda trace: trace.has_jobs),
-    "derive_attempts": STUDY.traces_where(lambda trace: "attempts" in trace.products),
-    "derive_placements": STUDY.traces_where(lambda trace: "placements" in trace.products),
+    "derive_runtimes": WITHOUT_ATTEMPTS,
+    "derive_attempts": WITH_ATTEMPTS,
+    "derive_placements": WITH_PLACEMENTS,
     "derive_lives": STUDY.names,
     "derive_infra_lives": STUDY.names,
 }

@@ -1,16 +1,22 @@
 # Raw tables -> typed Parquet, and the account of every row.
 
 
-def schema_of(wildcards):
-    """The schema of the raw tables of a trace; none where it follows from its entry."""
-    file = STUDY.schema_file(wildcards.trace)
-    return [] if file is None else local(file)
+def adopted_schema_of(wildcards):
+    """The schema of raw tables that the registry names for a trace, a file like its raw tables."""
+    entry = trace_of(wildcards).entry
+    return local(entry["schema"]) if "schema" in entry else []
 
 
 def reader_of(wildcards):
     """The module that reads raw tables which are no tables of lines, if the format has one."""
-    reader = trace_of(wildcards).format.get("reader")
-    return [f"ttf.traces.{reader}"] if reader else []
+    format = trace_of(wildcards).format
+    return [format["reader"]] if "reader" in format else []
+
+
+def read_by(wildcards):
+    """What the rules that read raw tables are told of them: reader, schema, and what the registry says."""
+    trace = trace_of(wildcards)
+    return {"reader": trace.format.get("reader"), "entry": trace.reading, "schema": STUDY.schemas[trace.name]}
 
 
 def raw_files_of(wildcards):
@@ -35,7 +41,7 @@ rule ingest:
     """Read and check every row; exclude the ones that break a rule; stop when they are too many."""
     input:
         unpack(raw_files_of),
-        schema=schema_of,
+        adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -55,8 +61,7 @@ rule ingest:
     params:
         *code_of("ingest", by_trace=reader_of),
         members=lambda wildcards: trace_of(wildcards).members,
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        read_by=read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
@@ -66,7 +71,7 @@ rule ingest_part:
     """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
     input:
         unpack(raw_files_of_part),
-        schema=schema_of,
+        adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
         account="results/{trace}/parts/{part}/row_account.csv",
@@ -89,8 +94,7 @@ rule ingest_part:
     params:
         *code_of("ingest_part", by_trace=reader_of),
         members=lambda wildcards: trace_of(wildcards).members_of_parts[wildcards.part],
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        read_by=read_by,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
     script:
@@ -104,7 +108,7 @@ rule merge_parts:
         parts=lambda wildcards: products_of_parts(wildcards, "raw"),
         accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
         quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
-        schema=schema_of,
+        adopted=adopted_schema_of,
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -125,8 +129,7 @@ rule merge_parts:
     params:
         *code_of("merge_parts", by_trace=reader_of),
         parts=lambda wildcards: trace_of(wildcards).members_of_parts,
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        read_by=read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"

@@ -7,7 +7,7 @@ rule describe_tables:
         unpack(raw_files_of),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
-        schema=schema_of,
+        adopted=adopted_schema_of,
     output:
         statistics="results/{trace}/quality/statistics.csv",
         validation="results/{trace}/quality/validation.csv",
@@ -28,8 +28,7 @@ rule describe_tables:
     params:
         *code_of("describe_tables", by_trace=reader_of),
         members=lambda wildcards: trace_of(wildcards).members,
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).mapping,
+        read_by=read_by,
     script:
         "../../scripts/describe_tables.py"
 

@@ -91,6 +91,7 @@ rule write_report_source:
         *code_of(
             "write_report_source",
             *(module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))),
+            words=True,
         ),
         study=STUDY.names,
         about={

@@ -14,12 +14,23 @@ ROOT = WORKFLOW.parent
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
 
+
+def stop(problem):
+    """One plain message in place of a traceback through the Snakefile."""
+    print(f"error in the configuration\n{problem}", file=sys.stderr)
+    sys.exit(1)
+
+
 try:
     STUDY = Study(layers_of(workflow), ROOT)
 except ConfigError as error:
-    # One plain message in place of a traceback through the Snakefile.
-    print(f"error in the configuration\n{error}", file=sys.stderr)
-    sys.exit(1)
+    stop(error)
+
+if STORED and (near := [folder for folder in STUDY.folders if not os.path.isabs(folder)]):
+    stop(
+        f"analyses: {', '.join(near)}: jobs in a store run elsewhere. Name the full path of a folder on a volume that "
+        "every job mounts, as docs/cluster.md says of raw tables."
+    )
 
 config.clear()
 config.update(STUDY.config)
@@ -29,11 +40,12 @@ def trace_of(wildcards):
     return STUDY.traces[wildcards.trace]
 
 
-def code_of(script, *modules, by_trace=None):
+def code_of(script, *modules, by_trace=None, words=False):
     """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
     named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
+    words: the sentences of declarations count.
     """
-    always = STUDY.code(script, *modules)
+    always = STUDY.code(script, *modules, words=words)
     if by_trace is None:
         return always
     return [

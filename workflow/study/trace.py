@@ -8,12 +8,11 @@ from typing import Any
 
 from ttf.analysis import PRODUCTS
 
+from study.formats import OF_READING, meaning_of
 from study.infra import infra_failures_of
 from study.raw_tables import member_of
 from study.window import window_of
 
-# Keys of a registry entry by which the columns of a trace in the format table are read.
-MAPPING = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
 
@@ -92,14 +91,14 @@ class Trace:
         return times.get("zone") or self.format.get("zone", "UTC")
 
     @property
-    def mapping(self) -> dict:
-        """What the registry says of the columns of a trace in the format table; of another trace nothing."""
-        return {key: self.entry[key] for key in MAPPING if key in self.entry} if "mapping" in self.entry else {}
-
-    @property
     def reading(self) -> dict:
         """What the registry says of how the trace is read: its mapping, or the zone of its times."""
-        return self.mapping or {key: self.entry[key] for key in ("times",) if key in self.entry}
+        return {key: self.entry[key] for key in OF_READING if key in self.entry}
+
+    @property
+    def meaning(self) -> dict:
+        """What jobs are derived by, beside the raw tables."""
+        return meaning_of(self.entry, self.format)
 
     @cached_property
     def members(self) -> dict[str, list[str]]:

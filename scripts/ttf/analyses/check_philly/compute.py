@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from ttf.formats.philly.derive import zone_evidence
 from ttf.inputs import Inputs
-from ttf.traces.philly import zone_evidence
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
