@@ -15,8 +15,11 @@ import polars as pl
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
-from ttf.stats import correlation, hazard, hazard_ratios, incidence, lifetimes, logrank, lost_work
-from ttf.stats import mttf, owners, repeats, run_times, shares, survival, verdict, what_if
+from ttf.analyses.correlate import compute as shares
+from ttf.analyses.correlate import correlations as correlation
+from ttf.analyses.correlate import run_times
+from ttf.stats import hazard, hazard_ratios, incidence, lifetimes, logrank, lost_work
+from ttf.stats import mttf, owners, repeats, survival, verdict, what_if
 
 rng = np.random.default_rng(11)
 n = 60_000

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import polars as pl
 
+from ttf.analyses.describe_attempts import FAILED_ATTEMPTS, OUTCOMES_WINDOW, RETRIES, RUNTIME_TO_FAILURE
+from ttf.analyses.describe_attempts.delays import ALL, bucket_of
 from ttf.jobs import GPU_BUCKETS, OUTCOMES, whole_gpus
 from ttf.runs import gpu_time
 from ttf.stats.exact import percentile, total
-from ttf.stats.queueing import ALL, bucket_of
+from ttf.stats.normal import Z_95
 from ttf.stats.shares import wilson_interval
 
 # Outcomes of jobs that have ended.
@@ -17,73 +19,12 @@ ENDED = ("success", "failure", "cancelled", "unknown")
 AT_LEAST = (1, 2, 5, 10)
 RECORDED, PROXY = "recorded", "proxy"
 _MILLI_S_AN_HOUR = 3_600_000
-_Z = 1.959963984540054
-
-RETRY_SCHEMA = {
-    "group_by": pl.String,
-    "group": pl.String,
-    "n": pl.Int64,
-    "retries": pl.Int64,
-    "retries_mean": pl.Float64,
-    "retries_ci_low": pl.Float64,
-    "retries_ci_high": pl.Float64,
-    "retried_share": pl.Float64,
-    "failures": pl.Int64,
-    "unsuccessful_share": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "reason": pl.String,
-}
-RTF_SCHEMA = {
-    "gpu_bucket": pl.String,
-    "basis": pl.String,
-    "trials": pl.Int64,
-    "trials_share": pl.Float64,
-    "n": pl.Int64,
-    "mean_s": pl.Float64,
-    "p50_s": pl.Float64,
-    "p90_s": pl.Float64,
-    "p95_s": pl.Float64,
-    "rtf_total_s": pl.Int64,
-    "rtf_share": pl.Float64,
-    "gpu_hours": pl.Float64,
-    "gpu_hours_share": pl.Float64,
-    "reason": pl.String,
-}
-FAILED_SCHEMA = {
-    "group_by": pl.String,
-    "basis": pl.String,
-    "at_least": pl.Int64,
-    "groups": pl.Int64,
-    "n": pl.Int64,
-    "groups_share": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "trials": pl.Int64,
-    "trials_mean": pl.Float64,
-    "trials_share": pl.Float64,
-    "reason": pl.String,
-}
-WINDOW_SCHEMA = {
-    "window": pl.String,
-    "unit": pl.String,
-    "outcome": pl.String,
-    "basis": pl.String,
-    "n": pl.Int64,
-    "n_share": pl.Float64,
-    "gpu_hours": pl.Float64,
-    "gpu_hours_share": pl.Float64,
-    "without_end": pl.Int64,
-    "window_from_s": pl.Int64,
-    "window_to_s": pl.Int64,
-    "reason": pl.String,
-}
 
 
 def tries(placed: pl.DataFrame) -> pl.DataFrame:
     """One row per attempt that started, by job and in sequence.
 
-    placed: of `ttf.stats.queueing.placed`. Columns: job, user, submit_s, bucket, runtime_s, gpu_milli, outcome, failed,
+    placed: of `delays.placed`. Columns: job, user, submit_s, bucket, runtime_s, gpu_milli, outcome, failed,
     by_proxy. failed: the attempt ended in failure; one without an outcome of its own (Philly gives only the last one of
     a job an outcome) counts as failed, as it was tried again, and is by_proxy. gpu_milli: of the attempt, else of its
     job, else 0. outcome: `failure` for such an attempt too.
@@ -108,13 +49,11 @@ def basis_of(tries: pl.DataFrame) -> str:
 
 
 def retries(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Retries and unsuccessful jobs by GPUs of the job, with RETRY_SCHEMA.
+    """Retries and unsuccessful jobs by GPUs of the job, with RETRIES.
 
-    n: jobs that ended (ENDED) after at least one attempt. retries: attempts less the
-    first; their mean with its interval by the normal approximation (blank for one job), never below 0. retried_share:
-    jobs with a retry. unsuccessful_share: failures of n (cancelled and unknown ones stand in the denominator, as in
-    ATC'19's table 6), with Wilson's interval. group_by: all; gpus (GPU_BUCKETS); gpu_count (each power of two from 1
-    on). A job without a GPU is under `all` only.
+    Of jobs that ended (ENDED) after at least one attempt. The interval of the mean is blank for one job, and never
+    below 0. unsuccessful_share: cancelled and unknown jobs stand in the denominator, as in ATC'19's table 6.
+    group_by: all; gpus (GPU_BUCKETS); gpu_count (each power of two from 1 on). A job without a GPU is under `all` only.
     """
     gpus = whole_gpus()
     # A power of two has no bit in common with the number before it.
@@ -151,21 +90,20 @@ def retries(jobs: pl.DataFrame) -> pl.DataFrame:
         about |= {"retries_mean": sum_ / n, "retried_share": row["retried"] / n}
         about |= {"unsuccessful_share": row["failures"] / n, "ci_low": float(low[0]), "ci_high": float(high[0])}
         if n > 1:
-            half = _Z * math.sqrt((n * squares - sum_ * sum_) / (n * n * (n - 1)))
+            half = Z_95 * math.sqrt((n * squares - sum_ * sum_) / (n * n * (n - 1)))
             about |= {"retries_ci_low": max(sum_ / n - half, 0.0), "retries_ci_high": sum_ / n + half}
         else:
             about["reason"] = "one job: no interval of the mean"
         rows.append(about)
-    return pl.DataFrame(rows, schema=RETRY_SCHEMA)
+    return RETRIES.frame(rows)
 
 
 def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
-    """How long failed attempts ran, by GPUs of their job, with RTF_SCHEMA.
+    """How long failed attempts ran, by GPUs of their job, with RUNTIME_TO_FAILURE.
 
     tries: of `tries`. basis `proxy`: the trace gives attempts no outcome, and an attempt that was followed by another
-    counts as failed, whatever ended it (preemption looks alike); so does the last one of a failed job. basis
-    `recorded`: the attempt's own outcome. trials: failed attempts; n: those with a known run time, which the times are
-    of. rtf_share, gpu_hours_share: of all failed attempts, also those of jobs without a known number of GPUs.
+    counts as failed, whatever ended it (preemption looks alike); so does the last one of a failed job. Shares are of
+    all failed attempts, also those of jobs without a known number of GPUs.
     """
     failed = tries.filter("failed")
     all_trials = failed.height
@@ -174,7 +112,7 @@ def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for place, name in enumerate((ALL, *GPU_BUCKETS), start=-1):
         part = failed if name == ALL else failed.filter(pl.col("bucket") == place)
-        known = part.filter(pl.col("runtime_s").is_not_null())
+        known = part.drop_nulls("runtime_s")
         times = np.sort(known["runtime_s"].to_numpy())
         gpu = known.select(gpu_time().sum()).item() or 0
         sum_s = total(times)
@@ -190,17 +128,14 @@ def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
         else:
             row["reason"] = "no failed attempt has a known run time" if part.height else "no attempt failed"
         rows.append(row)
-    return pl.DataFrame(rows, schema=RTF_SCHEMA)
+    return RUNTIME_TO_FAILURE.frame(rows)
 
 
 def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
-    """How many failed attempts one job or one user has, with FAILED_SCHEMA.
+    """How many failed attempts one job or one user has, with FAILED_ATTEMPTS.
 
     group_by: failed_job (jobs whose outcome is failure and that had an attempt), job (all jobs with a failed attempt,
-    also those that went on to succeed), user (users with one). n: such jobs or users; groups: those of them with at
-    least so many failed attempts; groups_share with Wilson's interval over n (of 1, which all have, none); trials: all
-    failed attempts of the n, trials_mean: per job or user, trials_share: those of `groups`. Failed by the rule of
-    `tries`.
+    also those that went on to succeed), user (users with one). Failed by the rule of `tries`.
     """
     failed = tries.filter("failed")
     by_job = failed.group_by("job").agg(trials=pl.len().cast(pl.Int64))
@@ -225,16 +160,15 @@ def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
             else:
                 row["reason"] = "no attempt failed"
             rows.append(row)
-    return pl.DataFrame(rows, schema=FAILED_SCHEMA)
+    return FAILED_ATTEMPTS.frame(rows)
 
 
 def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
-    """Jobs and attempts by outcome and GPU time, in the whole trace and in a window, with WINDOW_SCHEMA.
+    """Jobs and attempts by outcome and GPU time, in the whole trace and in a window, with OUTCOMES_WINDOW.
 
     window: from (included) and to (not included), seconds on the trace's clock; a job is in it by its submission, an
     attempt by its job's. Without one there are rows of the whole trace only. unit job: the GPU time is that of all
     attempts of the job. unit attempt: each attempt by its own outcome; one without (`basis` proxy) counts as a failure.
-    GPU time: GPUs of an attempt x its run time; without_end: attempts without a known run time, which have none.
     A row per outcome that occurs in the trace (success and failure always).
     """
     timed = tries.select("job", "outcome", "submit_s", gpu=gpu_time(), blank=pl.col("runtime_s").is_null())
@@ -246,23 +180,17 @@ def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, 
     )
     bases = {"job": RECORDED, "attempt": basis_of(tries)}
     rows = []
-    for name, span in (("all", None), ("window", window)):
-        if name == "window" and window is None:
-            continue
+    for name, span in [("all", None), *([("window", window)] if window else [])]:
         about = {"window": name} | ({"window_from_s": span[0], "window_to_s": span[1]} if span else {})
         for unit, frame in (("job", of_jobs), ("attempt", timed)):
             part = frame.filter(pl.col("submit_s").is_between(*span, closed="left")) if span else frame
             occurring = set(frame["outcome"].unique()) | {"success", "failure"}
-            counts = {
-                outcome: rest
-                for outcome, *rest in part.group_by("outcome")
-                .agg(pl.len(), pl.col("gpu").sum(), pl.col("blank").sum())
-                .iter_rows()
-            }
+            sums = part.group_by("outcome").agg(pl.len(), pl.col("gpu").sum(), pl.col("blank").sum())
+            counts = {outcome: rest for outcome, *rest in sums.iter_rows()}
             gpu_all = sum(gpu for _, gpu, _ in counts.values())
             for outcome in (outcome for outcome in OUTCOMES if outcome in occurring):
                 n, gpu, blank = counts.get(outcome, (0, 0, 0))
-                reason = None if part.height else f"no {unit} is in it"
+                reason = None if gpu_all else "no GPU time was seen" if part.height else f"no {unit} is in it"
                 rows.append(
                     about
                     | {
@@ -274,7 +202,7 @@ def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, 
                         "gpu_hours": gpu / _MILLI_S_AN_HOUR,
                         "gpu_hours_share": gpu / gpu_all if gpu_all else None,
                         "without_end": blank,
-                        "reason": reason or (None if gpu_all else "no GPU time was seen"),
+                        "reason": reason,
                     }
                 )
-    return pl.DataFrame(rows, schema=WINDOW_SCHEMA)
+    return OUTCOMES_WINDOW.frame(rows)

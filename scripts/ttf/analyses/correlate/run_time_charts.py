@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, Points, few_in_a_mean, points
+from ttf.analyses.correlate.trends import note, trend_of_request, trend_of_use
 from ttf.charts.figure import (
     Figure,
     Study,
@@ -18,14 +20,11 @@ from ttf.charts.figure import (
     time_axis,
     time_domain,
 )
-from ttf.charts.groups import FEW, Points, few_in_a_mean, points
 from ttf.charts.text import FEATURE_NAMES, capital, count, feature_title, listed
-from ttf.charts.theme import INK, OUTCOME_COLOURS
-from ttf.charts.trends import note, trend_of_request, trend_of_use
+from ttf.charts.theme import INK
+from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
 
-# `not_success` is left to the table: it is for comparison with a published study, and mixes what runs with what failed.
-SETS = ("success", "failure")
 MEASURED = ("gpu_utilisation", "cpu_usage", "memory_usage")
 MOST_CUTOFFS = 3
 
@@ -36,14 +35,11 @@ _GAP = 8
 _FEW_TICKS_S = (1, 60, 3_600, 86_400, 8_640_000, 864_000_000)
 # Above the highest point, for the correlation in the corner of each panel.
 _HEADROOM = 12
-_COLOURS = alt.Scale(domain=list(SETS), range=[OUTCOME_COLOURS[name] for name in SETS])
 
 
-def runtime_by_request(
-    groups: pl.DataFrame, correlations: pl.DataFrame, feature: str, study: Study, *, log: bool
-) -> Figure:
+def runtime_by_request(given: Inputs, study: Study, *, feature: str, log: bool) -> Figure:
     """Mean run time against the value of one request; a row of panels per outcome, a column per cut-off."""
-    name = FEATURE_NAMES[feature]
+    groups, correlations, name = given["runtime_by_group"], given["correlations"], FEATURE_NAMES[feature]
     what = f"Run time by {name}" + (" (logarithmic)" if log else "")
     known = groups.filter((pl.col("feature") == feature) & pl.col("outcome_set").is_in(SETS))
     if not known.height:
@@ -89,8 +85,9 @@ def runtime_by_request(
     )
 
 
-def runtime_by_measured_use(groups: pl.DataFrame, correlations: pl.DataFrame, study: Study, *, log: bool) -> Figure:
+def runtime_by_measured_use(given: Inputs, study: Study, *, log: bool) -> Figure:
     """Mean run time against measured use, without a cut-off; a column of panels per feature, a row per outcome."""
+    groups, correlations = given["runtime_by_group"], given["correlations"]
     what = "Run time by measured use" + (" (logarithmic)" if log else "")
     known = groups.filter(
         pl.col("feature").is_in(MEASURED) & pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(SETS)
@@ -224,7 +221,7 @@ def _tooltip(feature: str, ready: Points) -> list[alt.Tooltip]:
 
 def _panel(dataset: str, x: alt.X, y: alt.Y, size: alt.Size, tooltip: list[alt.Tooltip]) -> alt.LayerChart:
     base = chart_of(dataset)
-    outcome = {"scale": _COLOURS, "legend": None}
+    outcome = {"scale": COLOURS, "legend": None}
     dots = (
         base.transform_filter("isValid(datum.value)")
         .mark_circle(opacity=0.65)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttf.charts.figure import Study
-from ttf.charts.text import FEATURE_NAMES, listed
+from ttf.charts.text import FEATURE_NAMES, coefficient, listed
 
 # A title is silent about fewer: three points on a line are easily had by chance, whatever their p-value.
 FEWEST_GROUPS = 5
@@ -25,9 +25,7 @@ def correlation(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: 
 
 
 def quoted(found: dict) -> str:
-    """r = 0.35, with a minus sign where one belongs."""
-    # Adding 0 makes minus nothing plain nothing.
-    return f"r = {round(found['estimate'], 2) + 0:.2f}".replace("-", "−")
+    return f"r = {coefficient(found['estimate'])}"
 
 
 def note(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> str:

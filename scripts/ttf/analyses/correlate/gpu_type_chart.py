@@ -3,22 +3,21 @@
 import altair as alt
 import polars as pl
 
+from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, few_in_a_mean
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, on_log_time, time_axis, time_domain
-from ttf.charts.groups import FEW, few_in_a_mean
 from ttf.charts.picking import Picks
 from ttf.charts.text import count, duration, labels
-from ttf.charts.theme import FAINT, OUTCOME_COLOURS
+from ttf.charts.theme import FAINT
+from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
 
-SETS = ("success", "failure")
 MOST_TYPES = 20
-_COLOURS = alt.Scale(domain=list(SETS), range=[OUTCOME_COLOURS[name] for name in SETS])
 
 
-def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
+def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     """Mean and median run time by GPU type, for successes and failures."""
     what = "Run time by GPU type"
-    known = groups.filter(
+    known = given["runtime_by_group"].filter(
         (pl.col("feature") == "gpu_type") & pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(SETS)
     )
     if not known.height:
@@ -49,7 +48,7 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
         ),
         y=alt.Y("type:N", title="GPU type", sort=list(names.values())),
         yOffset=outcome,
-        color=alt.Color("outcome:N", scale=_COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
+        color=alt.Color("outcome:N", scale=COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),
     )
     pointed = base.encode(
         shape=alt.Shape(
@@ -101,7 +100,7 @@ def runtime_by_gpu_type(groups: pl.DataFrame, study: Study) -> Figure:
 
 
 def _types_title(drawn: pl.DataFrame, names: dict[str, str], study: Study) -> str:
-    """Where failed jobs ran shorter; of means of few jobs nothing is told, unless there are no others."""
+    """Where failed jobs ran shorter; means of few jobs do not count, unless there are no others."""
     enough = drawn.filter(pl.col("jobs") >= FEWEST_ENDED)
     of_each = f" with {FEWEST_ENDED} or more of each" if 0 < enough.height < drawn.height else ""
     drawn = enough if enough.height else drawn

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
+from ttf.analyses.correlate import RUNTIME_BY_GROUP
 from ttf.stats.counts import Rows, code, counts, labels
 from ttf.stats.exact import doubled_ranks, group_sums, product
 from ttf.stats.features import Feature, features_of
@@ -26,16 +27,6 @@ _KIND = (
 )
 # The first and the last kind. `not_success` is study 1's second set: whatever is not a success and has a run time.
 OUTCOME_SETS = {"success": (0, 0), "failure": (1, 1), "not_success": (1, 2)}
-
-GROUP_SCHEMA = {
-    "outcome_set": pl.String,
-    "feature": pl.String,
-    "cutoff_s": pl.Int64,
-    "value": pl.String,
-    "jobs": pl.Int64,
-    "runtime_mean_s": pl.Float64,
-    "runtime_median_s": pl.Float64,
-}
 
 
 @dataclass(frozen=True)
@@ -168,7 +159,7 @@ def runtime_by_group(
     the middle of the two middle run times.
     """
     parts = ((sample.outcome_set, groups_of(sample)) for sample in samples(jobs, cutoffs, features))
-    return pl.concat([pl.DataFrame(schema=GROUP_SCHEMA), *by_outcome_set(parts)])
+    return pl.concat([RUNTIME_BY_GROUP.frame([]), *by_outcome_set(parts)])
 
 
 def groups_of(sample: Sample) -> pl.DataFrame:
@@ -190,5 +181,5 @@ def groups_of(sample: Sample) -> pl.DataFrame:
             "runtime_mean_s": sample.group_runtime_sums[present] / counts,
             "runtime_median_s": middle / 2,
         },
-        schema=GROUP_SCHEMA,
+        schema=RUNTIME_BY_GROUP.schema,
     )

@@ -8,8 +8,12 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.figure import Study
+from ttf.charts.theme import OUTCOME_COLOURS
 from ttf.numbers.metrics import FEWEST_ENDED
 
+# `not_success` is left to the table: it is for comparison with a published study, and mixes what runs with what failed.
+SETS = ("success", "failure")
+COLOURS = alt.Scale(domain=list(SETS), range=[OUTCOME_COLOURS[name] for name in SETS])
 # Of a row with its number of jobs: their mean is drawn hollow, as a few long runs among so few can move it far.
 FEW = alt.FieldLTPredicate("jobs", lt=FEWEST_ENDED)
 

@@ -9,34 +9,19 @@ import numpy as np
 import polars as pl
 from scipy.special import betainc, betaincc
 
+from ttf.analyses.correlate import CORRELATIONS, RUNTIME_BY_GROUP
+from ttf.analyses.correlate.kendall import kendall
+from ttf.analyses.correlate.run_times import Sample, by_outcome_set, groups_of, samples
 from ttf.stats.counts import Rows
 from ttf.stats.exact import correlation_parts, dot, doubled_ranks, product, total
 from ttf.stats.features import Feature, features_of
 from ttf.stats.holm import holm
-from ttf.stats.kendall import kendall
 from ttf.stats.normal import Z_95
 from ttf.stats.p_value import SMALLEST_P, TINY_P
-from ttf.stats.run_times import GROUP_SCHEMA, Sample, by_outcome_set, groups_of, samples
 
 TOO_FEW = "fewer than 3 points"
 PERFECT = f"a perfect correlation has no interval; its p is written as {SMALLEST_P}"
 PERFECT_KENDALL = "a perfect correlation has no interval"
-
-CORRELATION_SCHEMA = {
-    "outcome_set": pl.String,
-    "feature": pl.String,
-    "cutoff_s": pl.Int64,
-    "unit": pl.String,
-    "method": pl.String,
-    "n": pl.Int64,
-    "estimate": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "p_value": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "reject": pl.Boolean,
-    "reason": pl.String,
-}
 
 
 @dataclass(frozen=True)
@@ -59,7 +44,7 @@ def correlations(
 ) -> pl.DataFrame:
     """Correlation of each numeric feature with the run time, by outcome set and cut-off.
 
-    jobs, cutoffs (s): see `ttf.stats.run_times.samples`, also for the ValueErrors raised.
+    jobs, cutoffs (s): see `run_times.samples`, also for the ValueErrors raised.
     unit `group_mean`: one point per distinct value, at the unweighted mean run time of its jobs (study 1):
     Pearson, Spearman, Kendall's tau-b. unit `job`: one point per job, measured values unrounded: Pearson,
     Spearman.
@@ -82,27 +67,24 @@ def correlations(
 def groups_and_correlations(
     jobs: Rows, cutoffs: Sequence[int | None], significance: float = 0.05
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """`ttf.stats.run_times.runtime_by_group` and `correlations` of all features in one pass over their samples."""
+    """`run_times.runtime_by_group` and `correlations` of all features in one pass over their samples."""
     groups, rows = [], []
     for sample in samples(jobs, cutoffs):
         groups.append((sample.outcome_set, groups_of(sample)))
         if sample.feature.is_numeric:
             rows += ((sample.outcome_set, row) for row in _rows(sample))
     table = _table(by_outcome_set(rows), significance)
-    return pl.concat([pl.DataFrame(schema=GROUP_SCHEMA), *by_outcome_set(groups)]), table
+    return pl.concat([RUNTIME_BY_GROUP.frame([]), *by_outcome_set(groups)]), table
 
 
 def _rows(sample: Sample) -> list[dict]:
     about = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
-    return [
-        about | {"unit": unit, "method": method, **vars(estimate), "p_adjusted": None, "reject": None}
-        for unit, method, estimate in _estimates(sample)
-    ]
+    return [about | {"unit": unit, "method": method, **vars(estimate)} for unit, method, estimate in _estimates(sample)]
 
 
 def _table(rows: list[dict], significance: float) -> pl.DataFrame:
     _adjust(rows, significance)
-    return pl.DataFrame(rows, schema=CORRELATION_SCHEMA)
+    return CORRELATIONS.frame(rows)
 
 
 def _adjust(rows: list[dict], significance: float) -> None:

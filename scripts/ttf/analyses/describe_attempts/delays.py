@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 
+from ttf.analyses.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.runs import in_sequence
 from ttf.stats.counts import commonest
@@ -24,45 +25,7 @@ ACCOUNT, CLUSTER = SCOPES = ("account", "cluster")
 
 NO_DELAY = "no delay is known"
 NO_POSITIVE = "no delay above 0 is known"
-
-_TIMES = {"mean_s": pl.Float64, **{f"p{percent}_s": pl.Float64 for percent in PERCENTS}}
-DELAY_SCHEMA = {
-    "group_by": pl.String,
-    "group": pl.String,
-    "gpu_bucket": pl.String,
-    "which": pl.String,
-    "zeros_kept": pl.Boolean,
-    "n": pl.Int64,
-    "zeros": pl.Int64,
-    "negative": pl.Int64,
-    "unknown": pl.Int64,
-    **{f"within_{limit}_s_share": pl.Float64 for limit in WITHIN_S},
-    "step_180_s_share": pl.Float64,
-    "beside_180_s_share": pl.Float64,
-    **_TIMES,
-    "reason": pl.String,
-}
-NODES_SCHEMA = {
-    "gpu_bucket": pl.String,
-    "nodes": pl.Int64,
-    "n": pl.Int64,
-    "negative": pl.Int64,
-    "unknown": pl.Int64,
-    **_TIMES,
-    "longest_s": pl.Int64,
-    "reason": pl.String,
-}
-ORDER_SCHEMA = {
-    "scope": pl.String,
-    "gpu_bucket": pl.String,
-    "n": pl.Int64,
-    "out_of_order": pl.Int64,
-    "out_of_order_share": pl.Float64,
-    "overtaken": pl.Int64,
-    "overtaken_share": pl.Float64,
-    "left_out": pl.Int64,
-    "reason": pl.String,
-}
+NO_TIMES = "no job has the times it takes"
 
 
 def bucket_of() -> pl.Expr:
@@ -77,7 +40,7 @@ def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     attempts, bucket (`bucket_of`), job_gpu_milli (of all its instances) of the job.
     """
     of_jobs = jobs.with_row_index("job").select("job", "job_id")
-    told = jobs.select(
+    about = jobs.select(
         "account",
         "user",
         "submit_s",
@@ -91,7 +54,7 @@ def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
         .drop("job_id")
     )
     tries = in_sequence(tries).drop("attempt")
-    return tries.hstack(told[tries["job"]])
+    return tries.hstack(about[tries["job"]])
 
 
 def waits(tries: pl.DataFrame) -> pl.DataFrame:
@@ -117,14 +80,12 @@ def busiest(jobs: pl.DataFrame) -> list[str]:
 
 
 def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
-    """Queueing delay over all and by account x size of the job x which attempts, with DELAY_SCHEMA.
+    """Queueing delay over all and by account x size of the job x which attempts, with DELAYS.
 
-    waits: of `waits`; accounts: those that have rows. Negative delays are left out and counted in `negative`, as are
-    those not known in `unknown`. Delays of 0 are counted in `zeros`; every group has a row with them and one without
-    (zeros_kept false: as the notebook of the Philly trace has it). within_<x>_s_share: delays of at most x seconds.
-    step_180_s_share: those in STEP_S; beside_180_s_share: the mean of the shares in the two spans beside it, of the
-    same width, so that a step at 3 minutes stands out. Percentiles are linear between ranks. A group without an
-    attempt has no row.
+    waits: of `waits`; accounts: those that have rows. Every group with an attempt has a row with the delays of 0 and
+    one without (zeros_kept false: as the notebook of the Philly trace has it). beside_180_s_share: the mean of the
+    shares in the two spans around STEP_S, of the same width, so that a step at 3 minutes stands out. Percentiles are
+    linear between ranks.
     """
     places = waits["account"].replace_strict(accounts, range(len(accounts)), default=-1, return_dtype=pl.Int16)
     account = places.fill_null(-1).to_numpy()
@@ -163,7 +124,7 @@ def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
         if (key := (group_by, group, bucket_name, kind)) in found
         for row in found[key]
     ]
-    return pl.DataFrame(table, schema=DELAY_SCHEMA)
+    return DELAYS.frame(table)
 
 
 def _both(ascending: np.ndarray, counted: dict) -> list[dict]:
@@ -199,10 +160,9 @@ def _times(ascending: np.ndarray) -> dict[str, float]:
 
 
 def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
-    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more, with NODES_SCHEMA.
+    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more, with DELAY_BY_NODES.
 
-    waits: of `waits`. Delays of 0 are kept, negative ones left out and counted, as are those not known. An attempt of
-    which the nodes are not known is in no row.
+    waits: of `waits`. Delays of 0 are kept. An attempt of which the nodes are not known is in no row.
     """
     rows = []
     for name in BUCKETS_OF_NODES:
@@ -224,11 +184,11 @@ def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
             about = {"gpu_bucket": name, "n": part.size, **row}
             about |= _times(part) | {"longest_s": int(part[-1])} if part.size else {"reason": NO_DELAY}
             rows.append(about)
-    return pl.DataFrame(rows, schema=NODES_SCHEMA)
+    return DELAY_BY_NODES.frame(rows)
 
 
 def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
-    """How many jobs started while one that was submitted before them still waited, with ORDER_SCHEMA.
+    """How many jobs started while one that was submitted before them still waited, with OUT_OF_ORDER.
 
     scope `account`: only jobs of the same account count; `cluster`: all do. out_of_order: jobs of n that started (first
     start) before some job with an earlier submission had; overtaken: jobs that some job with a later submission started
@@ -259,13 +219,9 @@ def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
                 continue
             n, first, second = chosen.height, int(chosen["ahead"].sum()), int(chosen["passed"].sum())
             row = {"scope": scope, "gpu_bucket": name, "n": n, "out_of_order": first, "overtaken": second}
-            row |= {"left_out": whole - n}
-            if n:
-                row |= {"out_of_order_share": first / n, "overtaken_share": second / n}
-            else:
-                row["reason"] = "no job has the times it takes"
-            rows.append(row)
-    return pl.DataFrame(rows, schema=ORDER_SCHEMA)
+            shares = {"out_of_order_share": first / n, "overtaken_share": second / n} if n else {"reason": NO_TIMES}
+            rows.append(row | {"left_out": whole - n} | shares)
+    return OUT_OF_ORDER.frame(rows)
 
 
 def _overtaking(group: np.ndarray, submit: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from ttf.charts.text import (
     significant,
 )
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
+from ttf.inputs import Inputs
 
 MOST_VALUES = 20
 COLUMNS = 3
@@ -23,10 +24,10 @@ _ROW = 13
 _NUMERIC_ORDER = pl.col("value").cast(pl.Float64, strict=False)
 
 
-def failure_share(shares: pl.DataFrame, outcomes: pl.DataFrame, study: Study) -> Figure:
-    """Failure share with its Wilson interval by feature value, from failure_share.csv; a panel per feature."""
-    what = "Failure share by feature"
-    ended = shares.filter(pl.col("ended") > 0)
+def failure_share(given: Inputs, study: Study) -> Figure:
+    """Failure share with its Wilson interval by feature value; a panel per feature."""
+    what, outcomes = "Failure share by feature", given["outcomes"]
+    ended = given["failure_share"].filter(pl.col("ended") > 0)
     by_outcome = dict(outcomes.select("outcome", "jobs").iter_rows())
     failures, successes = by_outcome.get("failure", 0), by_outcome.get("success", 0)
     if not failures + successes:
