@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import yaml
+from ttf.analyses.find_lemon_nodes.compute import lemon_effect, lemon_nodes
+from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
 from ttf.infra import infra_lives, read_health_events
 from ttf.ingest import ingest
 from ttf.partitions import Partitions
 from ttf.raw_tables import table_schemas
-from ttf.stats.lemons import lemon_effect, lemon_nodes
-from ttf.stats.node_runs import halves_of, last_window
 from ttf.traces import sacct, sacct_reader
 
 SCHEMA = Path(__file__).parents[1] / "workflow/schemas/tables/sacct.yaml"
