@@ -31,7 +31,7 @@ EDITED_MODULES = {
     "scripts/ttf/raw_tables.py": FROM_RAW,
     "scripts/ttf/formats/pai2020/derive.py": FROM_TYPED,
     "scripts/ttf/quality/statistics.py": {"describe_tables", "summarise"} | REPORT,
-    "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
+    "scripts/ttf/analyses/compare_traces/labels.py": REPORT,
     "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
     "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
@@ -39,7 +39,7 @@ EDITED_MODULES = {
     "scripts/ttf/stats/correlation.py": {"correlate", "ask_again"} | FROM_SUMMARY,
     "scripts/ttf/stats/ettr.py": {"recompute_ettr", "score_claims"} | FROM_PLANS,
     "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
-    "scripts/ttf/charts/planner.py": FROM_PLANS,
+    "scripts/ttf/analyses/plan_ettr/planner.py": FROM_PLANS,
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
     "scripts/ttf/stats/mttf.py": FROM_LIVES
     | FROM_SIZES
@@ -50,10 +50,10 @@ EDITED_MODULES = {
     "scripts/ttf/stats/over_time.py": FROM_SIZES,
     "scripts/ttf/stats/states.py": FROM_STATES,
     "scripts/ttf/placements.py": FROM_TYPED,
-    "scripts/ttf/stats/lemons.py": FROM_LEMONS,
-    "scripts/ttf/stats/excess.py": FROM_LEMONS,
-    "scripts/ttf/stats/node_runs.py": FROM_LEMONS,
-    "scripts/ttf/stats/trials.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/compute.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/excess.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/node_runs.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/trials.py": FROM_LEMONS,
     "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
