@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 from ttf.charts.figure import Study
-from ttf.charts.hazards import MOST_ENDS, incidence_chart
+from ttf.analyses.estimate_hazards.charts import MOST_ENDS, incidence_chart
 from ttf.charts.population import roles as roles_chart
 from ttf.charts.states import states_chart
-from ttf.charts.survival import survival
-from ttf.stats.incidence import cumulative_incidence
-from ttf.stats.incidence_at import incidence_at
+from ttf.analyses.fit_mttf.charts import survival
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
+from ttf.analyses.estimate_hazards.incidence_at import incidence_at
 from ttf.stats.population import roles
 from ttf.stats.states import STATE_SCHEMA, states
 from ttf.stats.strata import CountedLives

@@ -9,8 +9,8 @@ from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.stats.multitest import multipletests
 from ttf.stats import cox
-from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
-from ttf.stats.hazard_ratios import (
+from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
+from ttf.analyses.estimate_hazards.hazard_ratios import (
     COLLINEAR,
     CONSTANT,
     COX_SCHEMA,

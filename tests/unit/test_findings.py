@@ -15,7 +15,7 @@ from ttf.outcomes import outcome_table
 from ttf.report.blocks import Numbers
 from ttf.report.source import MOST_IN_FULL, environment, report_source
 from ttf.report.trace import Trace
-from ttf.stats.lifetimes import lifetime_models
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.stats.mttf import failures_without_end, mean_time_to_failure
 from ttf.stats.survival import survival_tables
 

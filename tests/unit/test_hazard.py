@@ -11,9 +11,9 @@ from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
-from ttf.stats.hazard import HAZARD_SCHEMA, NO_EVENT_YET, cumulative_hazard
-from ttf.stats.incidence import EVERYBODY, INCIDENCE_SCHEMA, cumulative_incidence, exclusive_causes
-from ttf.stats.logrank import LOGRANK_SCHEMA, MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
+from ttf.analyses.estimate_hazards.hazard import HAZARD_SCHEMA, NO_EVENT_YET, cumulative_hazard
+from ttf.analyses.estimate_hazards.incidence import EVERYBODY, INCIDENCE_SCHEMA, cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.logrank import LOGRANK_SCHEMA, MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.p_value import SMALLEST_P
 from ttf.stats.strata import NO_LIFE
 from ttf.stats.survival import kaplan_meier, thin

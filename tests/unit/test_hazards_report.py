@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 import vl_convert
 from ttf.lives import LIFE_COLUMNS
-from ttf.numbers.hazards import of_hazards
-from ttf.numbers.lives import of_lives, of_mttf, of_survival
+from ttf.analyses.estimate_hazards.numbers import of_hazards
+from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
-from ttf.report.hazards import hazards
+from ttf.analyses.estimate_hazards.page import hazards
 from ttf.report.source import Numbers, environment
 from ttf.report.trace import Trace
 from ttf.stats.mttf import failures_without_end, mean_time_to_failure

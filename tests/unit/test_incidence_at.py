@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import CumIncidenceRight
-from ttf.stats.hazard import NO_EVENT_YET
-from ttf.stats.incidence import cumulative_incidence
-from ttf.stats.incidence_at import AGES_S, INCIDENCE_AT_SCHEMA, TOO_LATE, incidence_at
+from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
+from ttf.analyses.estimate_hazards.incidence_at import AGES_S, INCIDENCE_AT_SCHEMA, TOO_LATE, incidence_at
 from ttf.stats.strata import NO_LIFE, CountedLives
 
 ENDS = ["failure", "success"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import fmin
 from scipy.stats import CensoredData, expon, gamma, lognorm, weibull_min
-from ttf.stats.lifetimes import MODEL_SCHEMA, lifetime_models
+from ttf.analyses.fit_mttf.lifetimes import MODEL_SCHEMA, lifetime_models
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.charts.figure import Study
-from ttf.charts.over_time import over_time_chart
+from ttf.analyses.measure_sizes.over_time_chart import over_time_chart
 from ttf.infra import EVENT
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.sizes import of_over_time, of_sizes
+from ttf.analyses.measure_sizes.numbers import of_over_time, of_sizes
 from ttf.report.source import Numbers, environment
 from ttf.stats import sizes
-from ttf.stats.over_time import (
+from ttf.analyses.measure_sizes.over_time import (
     MOST_WINDOWS,
     OVER_TIME_SCHEMA,
     exposure_by_day,

@@ -20,7 +20,7 @@ from ttf.sample import sacct as sample
 from ttf.sample.sacct_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.stats.mttf import garwood_interval
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import node_failure_rate, sums_by_nodes
+from ttf.analyses.measure_sizes.sizes import node_failure_rate, sums_by_nodes
 from ttf.traces import sacct, sacct_reader
 from ttf.traces.hostlist import node_lists
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 from ttf.charts.figure import Study
-from ttf.charts.sizes import mttf_by_gpus_chart
+from ttf.analyses.measure_sizes.charts import mttf_by_gpus_chart
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.sizes import of_sizes
+from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import (
+from ttf.analyses.measure_sizes.sizes import (
     BY_GPUS_SCHEMA,
     LAW_SCHEMA,
     NODE_RATE_SCHEMA,

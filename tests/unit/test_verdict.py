@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from ttf.stats.lifetimes import lifetime_models
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.stats.survival import survival_tables
-from ttf.stats.verdict import VERDICT_SCHEMA, lifetime_verdict
+from ttf.analyses.judge_lifetimes.compute import VERDICT_SCHEMA, lifetime_verdict
 from ttf.tables import read_csv, write_csv
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}

@@ -7,12 +7,12 @@ import polars as pl
 from scipy.special import stdtrit
 
 from ttf.errors import StudyError
+from ttf.infra import EVENT
 from ttf.jobs import Frame
 from ttf.stats.ettr import Plan, ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
 from ttf.stats.plans import Habits, NodeRate
 from ttf.stats.projection import FEWEST_MEASURED
-from ttf.stats.sizes import EVENT
 
 CONFIDENCE = 0.95
 

@@ -1,3 +1,32 @@
-from ttf.report.sizes import sizes_tables
+"""The table of mean time to failure by job size."""
 
-tables = sizes_tables
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.report import words
+from ttf.report.tables import Interval, html_table
+from ttf.report.trace import Trace
+
+
+def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """Measured beside projected, a row per bucket; left out where the units hold no GPU or none was at risk."""
+    known = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
+    by_gpus = trace.table("mttf_by_gpus").filter(known)
+    if not by_gpus.height:
+        return {}
+    sizes = [
+        words.count(high) if low == high else f"{words.count(low)} to {words.count(high)}"
+        for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()
+    ]
+    columns = {
+        "gpus": ("GPUs", None),
+        "jobs": ("Runs" if trace.has_jobs else "Lives", words.count),
+        "failures": ("Failures", words.count),
+        "mttf_s": Interval("Measured", words.duration, "ci_low_s", "ci_high_s"),
+        "projected_mttf_s": Interval("Projected", words.duration, "projected_low_s", "projected_high_s"),
+    }
+    frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
+    if not frame["projected_mttf_s"].count():
+        del columns["projected_mttf_s"]
+    return {"sizes": html_table(frame, columns, identifier("sizes"))}

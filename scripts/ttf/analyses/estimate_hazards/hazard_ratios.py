@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaincc, ndtr
 
+from ttf.analyses.estimate_hazards import COX, DOUBLING, JOB_SIZE
+from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.jobs import Frame
-from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.stats.holm import holm
 from ttf.stats.normal import Z_95
 from ttf.stats.p_value import never_zero
@@ -23,11 +24,9 @@ FEWEST_EVENTS = 10
 # An amount blank in more than this share of the lives is no covariate; else the lives without it are left out.
 MOST_BLANK = 0.05
 
-DOUBLING = "per doubling"
 OTHER, NOT_GIVEN = "(other)", "(not given)"
 ALL = "all"
-# All amounts together: a job twice as large has twice the GPUs on twice the nodes.
-JOB_SIZE, DOUBLING_TOGETHER = "job_size", "per doubling of GPUs and nodes"
+DOUBLING_TOGETHER = "per doubling of GPUs and nodes"
 SUMMED = "no coefficient of its own: the sum of the two"
 
 TOO_FEW = f"fewer than {FEWEST_EVENTS} events: no fit"
@@ -38,27 +37,6 @@ COLLINEAR = "collinear with the covariates before it: left out"
 LARGEST_LOG_RATIO = 50.0
 RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); its lives are left out of the fit"
-
-COX_SCHEMA = {
-    "event": pl.String,
-    "covariate": pl.String,
-    "level": pl.String,
-    "reference": pl.String,
-    "n": pl.Int64,
-    "events": pl.Int64,
-    "log_hazard_ratio": pl.Float64,
-    "se": pl.Float64,
-    "hazard_ratio": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "p_value": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "proportionality_statistic": pl.Float64,
-    "proportionality_df": pl.Int64,
-    "proportionality_p": pl.Float64,
-    "converged": pl.Boolean,
-    "reason": pl.String,
-}
 
 
 @dataclass
@@ -98,10 +76,9 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     with those before it, no event (separation: its lives are taken out, as in the limit of a ratio of 0).
 
     n, events: of the level, or of the whole fit (rows of AMOUNTS and of the covariate `all`). hazard_ratio with Wald's
-    95 % interval and p-value; p_adjusted: Holm over the coefficients. proportionality_*: the test of
-    `ttf.stats.cox.proportionality` of the covariate's coefficients together, the same on each of its rows; the row
-    `all` has that of the whole model and no ratio. Where the fit fails, rows are blank and not converged, with a
-    reason.
+    95 % interval and p-value; p_adjusted: Holm over the coefficients. proportionality_*: `cox.proportionality` of the
+    covariate's coefficients together, the same on each of its rows; the row `all` has that of the whole model and no
+    ratio. Where the fit fails, rows are blank and not converged, with a reason.
 
     Where several of AMOUNTS are in the model, the row `job_size` is of a job twice as large: the ratio of all of them
     doubled together, exp of the sum of their coefficients, with its Wald interval from their covariance. It is no
@@ -171,7 +148,7 @@ def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() for term in terms]
     adjusted = holm([None if row["covariate"] == JOB_SIZE else row.get("p_value") for row in rows])
     rows = [row | {"event": event, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
-    return pl.DataFrame([{name: row.get(name) for name in COX_SCHEMA} for row in rows], schema=COX_SCHEMA)
+    return COX.frame(rows)
 
 
 def _amount(alike: pl.DataFrame, name: str) -> list[_Term]:

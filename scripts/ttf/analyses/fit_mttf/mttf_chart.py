@@ -1,5 +1,7 @@
 """Mean time to failure by stratum, with its exact intervals."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import polars as pl
 
@@ -15,10 +17,10 @@ MOST_STRATA = 20
 ENOUGH_FAILURES = 10
 
 
-def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
-    """Mean time to failure by GPU type or number of GPUs with 90 % and 95 % intervals, from mttf.csv."""
+def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
+    """Mean time to failure by GPU type or number of GPUs with 90 % and 95 % intervals."""
     what = f"Mean time to failure by {in_words(stratum_by)}"
-    mttf = mttf.filter(pl.col("event") == "failure")
+    mttf = given["mttf"].filter(pl.col("event") == "failure")
     mine = mttf.filter((pl.col("stratum_by") == stratum_by) & (pl.col("n") > 0))
     strata = _by_stratum(mine.filter(pl.col("ci_low_s") > 0))
     if not strata:
@@ -173,10 +175,7 @@ def _across(rows: list[dict], overall: list[float], _stratum_by: str) -> alt.Lay
 
 def _title(drawn: list[dict], names: dict[str, str], stratum_by: str) -> str:
     def named(row: dict) -> str:
-        name = names[row["stratum"]]
-        if stratum_by != "gpu_count":
-            return name
-        return f"{name} GPU" if row["stratum"] == "1" else f"{name} GPUs"
+        return count(int(row["stratum"]), "GPU") if stratum_by == "gpu_count" else names[row["stratum"]]
 
     seen = [row for row in drawn if row["events"]]
     if not seen:
