@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import yaml
+from ttf.analyses.measure_sizes.sizes import node_failure_rate, sums_by_nodes
 from ttf.errors import StudyError
 from ttf.infra import EVENT, infra_lives, read_health_events
 from ttf.ingest import ingest
@@ -20,7 +21,6 @@ from ttf.sample import sacct as sample
 from ttf.sample.sacct_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.stats.mttf import garwood_interval
 from ttf.stats.projection import Reach
-from ttf.analyses.measure_sizes.sizes import node_failure_rate, sums_by_nodes
 from ttf.traces import sacct, sacct_reader
 from ttf.traces.hostlist import node_lists
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ttf.agreement import runtime_agreement
 from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.outcomes import OUTCOME_COLUMNS
-from ttf.stats import correlation, lifetimes, mttf, run_times, shares, survival
+from ttf.stats import correlation, run_times, shares
 from ttf.tables import Tables, read_columns, read_csv, stream_parquet, write_blocks, write_csv, write_parquet
 
 ACCOUNT = {"table": pl.String} | dict.fromkeys(("rows_read", "rows_kept", "rows_quarantined"), pl.Int64)
@@ -56,9 +56,8 @@ def test_a_non_number_is_refused(tmp_path, bad):
 @pytest.mark.parametrize(
     "schema",
     [
-        *(ACCOUNT, ANOMALIES_SCHEMA, OUTCOME_COLUMNS, correlation.CORRELATION_SCHEMA, lifetimes.MODEL_SCHEMA),
-        *(mttf.MTTF_SCHEMA, mttf.WITHOUT_END_SCHEMA, run_times.GROUP_SCHEMA, shares.SHARE_SCHEMA),
-        *(survival.STRATUM_SCHEMA, survival.CURVE_SCHEMA, survival.SUMMARY_SCHEMA),
+        *(ACCOUNT, ANOMALIES_SCHEMA, OUTCOME_COLUMNS, correlation.CORRELATION_SCHEMA),
+        *(run_times.GROUP_SCHEMA, shares.SHARE_SCHEMA),
     ],
 )
 @pytest.mark.parametrize("rows", [0, 2])

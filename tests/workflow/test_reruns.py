@@ -155,7 +155,9 @@ def test_a_plan_tells_which_module_was_edited(study_of_module):
     with study_of_module.appended("scripts/ttf/analyses/estimate_hazards/cox.py"):
         said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
     reason = next(line for line in said.splitlines() if "Params have changed" in line)
-    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, "as it was, and as it is"
+    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, (
+        "as it was, and as it is"
+    )
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module):

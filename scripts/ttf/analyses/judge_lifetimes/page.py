@@ -4,23 +4,25 @@ from collections.abc import Callable
 
 import polars as pl
 
+from ttf.analyses.fit_mttf import LIFETIME_MODELS
+from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 
-def lifetimes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     """The fitted models, and the verdict on each stratum; empty ones left out."""
     models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
     models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
     verdict = trace.table("lifetime_verdict")
     verdict = largest_strata(verdict.filter((pl.col("event") == "failure") & pl.col("verdict").is_not_null()))
-    tables = {}
+    made = {}
     if verdict.height:
-        tables["verdict"] = _verdict(verdict, identifier("verdict"))
+        made["verdict"] = _verdict(verdict, identifier("verdict"))
     if models.height:
-        tables["models"] = _models(models, identifier("models"))
-    return tables
+        made["models"] = _models(models, identifier("models"))
+    return made
 
 
 def _models(models: pl.DataFrame, identifier: str) -> str:
@@ -35,38 +37,27 @@ def _models(models: pl.DataFrame, identifier: str) -> str:
         .then(pl.lit("All"))
         .otherwise(pl.concat_str(strata_in_words(models)["stratum_by"], pl.lit(": "), "stratum")),
     )
-    columns = {
-        "model": ("Model", None),
-        "n": ("n", words.count),
-        "events": ("Failures", words.count),
+    columns = dict.fromkeys(("model", "n", "events")) | {
         "shape_words": ("Shape", str),
         "scale_words": ("Scale", str),
         "sigma_words": ("σ", str),
-        "mean_s": ("Mean", words.duration),
-        "median_s": ("Median", words.duration),
+        "mean_s": None,
+        "median_s": None,
         "aic": ("AIC", words.count),
     }
-    return html_table(models, columns, identifier, group="stratum")
+    return html_table(models, columns, identifier, group="stratum", contract=LIFETIME_MODELS)
 
 
 def _verdict(verdict: pl.DataFrame, identifier: str) -> str:
-    intervals = [
-        f"{words.number(shape)} ({words.number(low)} to {words.number(high)})"
-        for shape, low, high in verdict.select("shape", "shape_ci_low", "shape_ci_high").iter_rows()
-    ]
-    verdict = verdict.with_columns(shape_words=pl.Series(intervals, dtype=pl.String))
-    columns = {
-        "stratum": ("Lives", None),
-        "events": ("Failures", words.count),
-        "verdict": ("The rate", None),
-        "shape_words": ("Weibull shape", str),
-        "young_mttf_s": ("Mean, young", words.duration),
-        "old_mttf_s": ("Mean, old", words.duration),
+    columns = dict.fromkeys(("stratum", "events", "verdict")) | {
+        "shape": Interval(low="shape_ci_low", high="shape_ci_high"),
+        "young_mttf_s": None,
+        "old_mttf_s": None,
         "largest_gap": ("Largest gap", _points),
-        "at_s": ("at", words.duration),
+        "at_s": None,
         "misleads": ("A constant one misleads", lambda value: "yes" if value else "no"),
     }
-    return html_table(strata_in_words(verdict), columns, identifier, group="stratum_by")
+    return html_table(strata_in_words(verdict), columns, identifier, group="stratum_by", contract=LIFETIME_VERDICT)
 
 
 def _points(share: float) -> str:

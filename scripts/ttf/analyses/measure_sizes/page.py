@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 import polars as pl
 
+from ttf.analyses.measure_sizes import MTTF_BY_GPUS
 from ttf.report import words
 from ttf.report.tables import Interval, html_table
 from ttf.report.trace import Trace
 
 
-def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     """Measured beside projected, a row per bucket; left out where the units hold no GPU or none was at risk."""
     known = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
     by_gpus = trace.table("mttf_by_gpus").filter(known)
@@ -21,12 +22,12 @@ def sizes_tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, st
     ]
     columns = {
         "gpus": ("GPUs", None),
-        "jobs": ("Runs" if trace.has_jobs else "Lives", words.count),
-        "failures": ("Failures", words.count),
-        "mttf_s": Interval("Measured", words.duration, "ci_low_s", "ci_high_s"),
-        "projected_mttf_s": Interval("Projected", words.duration, "projected_low_s", "projected_high_s"),
+        "jobs": "Runs" if trace.has_jobs else "Lives",
+        "failures": None,
+        "mttf_s": Interval(low="ci_low_s", high="ci_high_s"),
+        "projected_mttf_s": Interval(low="projected_low_s", high="projected_high_s"),
     }
     frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
     if not frame["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
-    return {"sizes": html_table(frame, columns, identifier("sizes"))}
+    return {"sizes": html_table(frame, columns, identifier("sizes"), contract=MTTF_BY_GPUS)}
