@@ -83,7 +83,7 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
     n = int(curves["at_risk"].max())
     by_end = listed([f"{end} {events:,}" for end, events in drawn.iter_rows()])
     caption = (
-        f"Aalen-Johansen estimate with log-log 95 % interval (delta-method variance); n = {_lives(n)}, ended by "
+        f"Aalen-Johansen estimate with log-log 95 % interval (delta-method variance); n = {count(n, 'life')}, ended by "
         f"{by_end}. The ends compete, and at every age their shares and that of {study.units} going on add up to all; "
         f"{study.units} still running are right-censored. The axis begins where few have ended; what ended earlier "
         "stands at its start."
@@ -91,9 +91,8 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
     if unseen := [f"{end} {lives:,}" for end, _, lives in every.iter_rows() if lives]:
         caption += f" Of unknown duration, and so left out: {listed(unseen)}."
     if (rare := ranked.slice(MOST_ENDS)).height:
-        caption += (
-            f" The {MOST_ENDS} commonest ends; {rare.height:,} left out, of {_lives(rare['events_so_far'].sum())}."
-        )
+        lives = count(rare["events_so_far"].sum(), "life")
+        caption += f" The {MOST_ENDS} commonest ends; {rare.height:,} left out, of {lives}."
     title = _incidence_title(chosen, at, ends, study)
     return figure(
         _incidence_lines(rows, names, study),
@@ -182,12 +181,12 @@ def hazard_ratios(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     of_coefficients = (pl.col("event") == "failure") & (pl.col("covariate") != JOB_SIZE)
     mine = cox.filter(of_coefficients & pl.col("hazard_ratio").is_not_null())
     if not mine.height:
-        told = cox.filter((pl.col("event") == "failure") & (pl.col("covariate") == "all"))["reason"].to_list()
-        return nothing_to_draw(what, told[0] if told and told[0] else "nothing tells lives apart")
+        reason = cox.filter((pl.col("event") == "failure") & (pl.col("covariate") == "all"))["reason"].first()
+        return nothing_to_draw(what, reason or "nothing tells lives apart")
     whole = cox.filter((pl.col("event") == "failure") & (pl.col("covariate") == "all")).row(0, named=True)
     rows = _ratio_rows(mine.head(MOST_RATIOS))
     caption = (
-        f"Cox regression with Efron's ties; n = {_lives(whole['n'])}, {count(whole['events'], 'failure')}. Each "
+        f"Cox regression with Efron's ties; n = {count(whole['n'], 'life')}, {count(whole['events'], 'failure')}. Each "
         "ratio holds with the other covariates fixed; Wald intervals, 95 %, not adjusted for the number of ratios. "
         "Hollow: the ratio changes with time (test of proportionality, p below 0.05), so that it is an average over "
         "young and old."
@@ -264,10 +263,6 @@ def _ratio_title(rows: list[dict], study: Study) -> str:
         f"{most['name'].replace(': ', ', ', 1)}: {significant(most['ratio'])} times the hazard of failure "
         f"(95 % interval {significant(most['low'])} to {significant(most['high'])}), the clearest difference"
     )
-
-
-def _lives(n: int) -> str:
-    return f"{n:,} {'life' if n == 1 else 'lives'}"
 
 
 CHARTS = {"cumulative_incidence": cumulative_incidence, "hazard_ratios": hazard_ratios}

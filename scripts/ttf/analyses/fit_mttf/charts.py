@@ -61,9 +61,8 @@ def survival(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str = 
     thinned = thin(chosen, steps)
     rows = _rows(thinned, legend)
     n, events = drawn["n"].sum(), drawn["events"].sum()
-    lives = "life" if n == 1 else "lives"
     caption = (
-        f"Kaplan-Meier estimate with log-log 95 % interval; n = {n:,} {lives}, {count(events, 'failure')}. "
+        f"Kaplan-Meier estimate with log-log 95 % interval; n = {count(n, 'life')}, {count(events, 'failure')}. "
         "Lives that ended otherwise or go on are censored: the curve is what would be seen if "
         f"{study.units} stopped for no other reason, supposing that other ends come independently of failure. The axis "
         "begins at 1 s; times of 0 s stand there."
@@ -72,10 +71,9 @@ def survival(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str = 
         caption += f" At most {steps} steps of a curve are drawn, each an exact one."
     left_out = mine.filter(~pl.col("stratum").is_in(kept.implode()))
     if left_out.height:
-        strata = "1 stratum" if left_out.height == 1 else f"{left_out.height:,} strata"
         caption += (
-            f" The {MOST_STRATA} strata with the most lives are drawn; {strata} left out, with "
-            f"{left_out['n'].sum():,} lives ({_left_out(stratum_by, left_out['stratum'].to_list())})."
+            f" The {MOST_STRATA} strata with the most lives are drawn; {count(left_out.height, 'stratum')} left out, "
+            f"with {left_out['n'].sum():,} lives ({_left_out(stratum_by, left_out['stratum'].to_list())})."
         )
     title = _title(chosen, names, stratum_by, study)
     return figure(

@@ -33,9 +33,8 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     rows = [_row(row, names[row["stratum"]]) for row in drawn]
     overall = mttf.filter((pl.col("stratum_by") == "all") & pl.col("mttf_s").is_not_null())["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
-    lives = "life" if n == 1 else "lives"
     caption = (
-        f"Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; n = {n:,} {lives}, "
+        f"Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; n = {count(n, 'life')}, "
         f"{count(failures, 'failure')}."
     )
     if any(row["events"] == 0 for row in drawn):
@@ -44,11 +43,10 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
         caption += f" The {MOST_STRATA} strata with the most lives; {len(strata) - len(drawn):,} left out."
     without = mine["stratum"].n_unique() - len(strata)
     if without:
-        caption += f" {count(without, 'stratum').replace('stratums', 'strata')} without exposure left out."
+        caption += f" {count(without, 'stratum')} without exposure left out."
     everything = mttf.filter(pl.col("stratum_by") == "all")["n"].max() or 0
     if overall and (unknown := everything - mine.filter(pl.col("confidence") == 0.95)["n"].sum()):
-        lives = "life" if unknown == 1 else "lives"
-        caption += f" The whole trace includes {unknown:,} {lives} without a known {in_words(stratum_by)}."
+        caption += f" The whole trace includes {count(unknown, 'life')} without a known {in_words(stratum_by)}."
     title = _title(drawn, names, stratum_by)
     picks = Picks(("strata",), "stratum", {name: name for name in names.values()})
     in_order = stratum_by == "gpu_count" and len(rows) <= MOST_ACROSS
@@ -62,8 +60,8 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
         title=title,
         subtitle=subtitle,
         caption=caption,
-        alt_text=f"Points with intervals on a logarithmic axis in hours, one for each of "
-        f"{count(len(drawn), 'stratum').replace('stratums', 'strata')}. {title}.",
+        alt_text="Points with intervals on a logarithmic axis in hours, one for each of "
+        f"{count(len(drawn), 'stratum')}. {title}.",
         picks=picks if stratum_by == "gpu_type" else None,
     )
 

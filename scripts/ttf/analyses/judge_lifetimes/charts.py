@@ -84,12 +84,11 @@ def probability_plots(curves: Frame, models: pl.DataFrame, stratum_by: str, stud
     chart = alt.concat(*drawn, columns=2, spacing=80, bounds="flush")
     n = sum(fits[stratum, "exponential"]["n"] for stratum in kept)
     events = sum(fits[stratum, "exponential"]["events"] for stratum in kept)
-    lives = "life" if n == 1 else "lives"
     caption = (
-        f"n = {n:,} {lives}, {count(events, 'failure')}. Points: Kaplan-Meier estimate at the middle of its steps, at "
-        f"most {MOST_POINTS} of a curve, evenly over the log of time. Lines: fits by censored maximum likelihood. "
-        "Exponential and Weibull: cumulative hazard by time; lognormal: share failed on a normal scale; gamma: time "
-        "seen by time under the model."
+        f"n = {count(n, 'life')}, {count(events, 'failure')}. Points: Kaplan-Meier estimate at the middle of its "
+        f"steps, at most {MOST_POINTS} of a curve, evenly over the log of time. Lines: fits by censored maximum "
+        "likelihood. Exponential and Weibull: cumulative hazard by time; lognormal: share failed on a normal scale; "
+        "gamma: time seen by time under the model."
     )
     if len(fitted["stratum"]) > len(kept):
         more = len(fitted["stratum"]) - len(kept)

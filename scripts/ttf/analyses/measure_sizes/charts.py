@@ -15,8 +15,8 @@ from ttf.stats.projection import FEWEST_MEASURED
 PROJECTED = "#D55E00"
 # A large machine may fail more often than once a second.
 TICKS_S = (0.001, 0.01, 0.1, *TIME_TICKS_S)
-# A size that the title speaks of, where the projection goes as far.
-TOLD_GPUS = 1024
+# A size that the title names, where the projection goes as far.
+NAMED_GPUS = 1024
 
 
 def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
@@ -36,7 +36,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     title = _title(by_gpus, basis)
     n, failures = measured["jobs"].sum(), measured["failures"].sum()
     is_jobs = of_rate["above_gpus"] is not None
-    lives = count(n, "run") if is_jobs else f"{n:,} {'life' if n == 1 else 'lives'}"
+    lives = count(n, "run" if is_jobs else "life")
     caption = (
         f"Time at risk per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = {lives}, "
         f"{count(failures, 'failure')}. "
@@ -170,11 +170,11 @@ def _title(by_gpus: pl.DataFrame, basis: str) -> str:
     what = {"proxy": "any failure (cause unknown)", "component": "a failure"}.get(basis, "an infrastructure failure")
     known = by_gpus.filter(pl.col("projected_mttf_s").is_not_null()).sort("gpus_high")
     if known.height:
-        told = known.filter(pl.col("gpus_high") >= TOLD_GPUS).head(1)
-        told = (told if told.height else known.tail(1)).row(0, named=True)
+        wanted = known.filter(pl.col("gpus_high") >= NAMED_GPUS).head(1)
+        shown = (wanted if wanted.height else known.tail(1)).row(0, named=True)
         run = by_gpus.filter(pl.col("jobs") > 0)["gpus_high"].max()
-        beyond = f" (projected; the largest runs: {run:,})" if told["gpus_high"] > run else ""
-        time, gpus = duration(told["projected_mttf_s"]), count(told["gpus_high"], "GPU")
+        beyond = f" (projected; the largest runs: {run:,})" if shown["gpus_high"] > run else ""
+        time, gpus = duration(shown["projected_mttf_s"]), count(shown["gpus_high"], "GPU")
         return f"The mean time to {what} is {time} at {gpus}{beyond}"
     seen = by_gpus.filter(pl.col("failures") > 0)
     if not seen.height:

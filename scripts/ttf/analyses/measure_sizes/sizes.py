@@ -27,7 +27,7 @@ FEWEST_FAILURES = 30
 FEWEST_FITTED = 5
 CONFIDENCES = (0.9, 0.95)
 EXPECTED_SLOPE = -1.0
-# The slope of failures that do not depend on size at all: data that could not have told it from -1 do not bear it out.
+# The slope of failures that do not depend on size at all: data that could not have detected it are no support of -1.
 NO_DEPENDENCE = 0.0
 POWER = 0.8
 AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
@@ -279,7 +279,7 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
 
 
 def _verdict(line: Mapping[str, float], confidence: float) -> str:
-    """What a row with a line says of the law; of one without, nothing can be told."""
+    """What a row with a line says of the law, or that it has none."""
     if "slope" not in line:
         return TOO_FEW
     if line["p_value"] < 1 - confidence:
