@@ -18,7 +18,6 @@ from ttf.formats.sacct import read as sacct_reader
 from ttf.infra import infra_lives, read_health_events
 from ttf.ingest import ingest
 from ttf.partitions import Partitions
-from ttf.traces import sacct_reader
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400
