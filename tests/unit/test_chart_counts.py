@@ -5,14 +5,14 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from ttf.analyses.describe_workload.charts import roles as roles_chart
+from ttf.analyses.describe_workload.population import roles
 from ttf.charts.figure import Study
 from ttf.charts.hazards import MOST_ENDS, incidence_chart
-from ttf.charts.population import roles as roles_chart
 from ttf.charts.states import states_chart
 from ttf.charts.survival import survival
 from ttf.stats.incidence import cumulative_incidence
 from ttf.stats.incidence_at import incidence_at
-from ttf.stats.population import roles
 from ttf.stats.states import STATE_SCHEMA, states
 from ttf.stats.strata import CountedLives
 from ttf.stats.survival import survival_tables, thin
@@ -118,4 +118,4 @@ def test_the_caption_of_roles_counts_all_roles():
     jobs = pl.DataFrame({"task": [f"role {k:03d}" for k in range(130)], "outcome": "failure"})
     table = roles(jobs)
     assert table.height == 100
-    assert "The 24 most frequent of 130 roles." in roles_chart(table, PODS).caption
+    assert "The 24 most frequent of 130 roles." in roles_chart({"roles": table}, PODS).caption

@@ -6,15 +6,15 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.charts.figure import Study
-from ttf.charts.workload import CHARTS
-from ttf.stats.workload import (
+from ttf.analyses.describe_workload.charts import CHARTS
+from ttf.analyses.describe_workload.workload import (
     PERCENTS,
     gpu_requests,
     percentiles,
     recurrence,
     request_against_use,
 )
+from ttf.charts.figure import Study
 
 COLUMNS = {
     "outcome": pl.String,
