@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
+from ttf.analyses.classify_failures.rules import classify, every_attempt
 from ttf.charts.figure import Study
 from ttf.charts.lost_work import lost_work_chart
 from ttf.infra import EVENT, infra_lives
@@ -37,7 +38,6 @@ from ttf.stats.lost_work import (
 from ttf.stats.owners import concentration, owner_counts
 from ttf.stats.repeats import repeats
 from ttf.stats.what_if import what_if
-from ttf.taxonomy import classify, every_attempt
 
 HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}

@@ -84,7 +84,7 @@ EDITED_FOR_NOTHING = [
     "scripts/ttf/traces/table.py",
     "scripts/ttf/traces/openb.py",
     "scripts/ttf/traces/philly_telemetry.py",
-    "scripts/ttf/taxonomy.py",
+    "scripts/ttf/analyses/classify_failures/rules.py",
     "config/taxonomy.yaml",
     "workflow/schemas/tables/openb.yaml",
     "scripts/ttf/provenance/verify.py",
