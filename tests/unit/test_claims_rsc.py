@@ -11,6 +11,7 @@ import pytest
 from claims_tested import ELSEWHERE
 from plan_inputs import a_rate
 from study.claims import load_claims
+from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
 from ttf.outcomes import outcome_table
@@ -18,7 +19,6 @@ from ttf.replication.scorecard import scorecard, traces_of
 from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.job_runs import measured_table
 from ttf.stats.lemons import EFFECT_SCHEMA, LEMON_SCHEMA, lemon_effect
-from ttf.stats.lost_work import loss_sums, lost_work
 from ttf.stats.plans import Habits
 from ttf.stats.projection import Reach
 from ttf.stats.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate

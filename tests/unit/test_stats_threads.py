@@ -15,8 +15,9 @@ import polars as pl
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
-from ttf.stats import correlation, hazard, hazard_ratios, incidence, lifetimes, logrank, lost_work
-from ttf.stats import mttf, owners, repeats, run_times, shares, survival, verdict, what_if
+from ttf.stats import correlation, hazard, hazard_ratios, incidence, lifetimes, logrank
+from ttf.stats import mttf, run_times, shares, survival, verdict
+from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 
 rng = np.random.default_rng(11)
 n = 60_000
