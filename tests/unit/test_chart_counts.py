@@ -8,14 +8,14 @@ import pytest
 from ttf.analyses.describe_states import STATES
 from ttf.analyses.describe_states.charts import states_chart
 from ttf.analyses.describe_states.compute import states
+from ttf.analyses.describe_workload.charts import roles as roles_chart
+from ttf.analyses.describe_workload.population import roles
 from ttf.analyses.estimate_hazards.charts import MOST_ENDS
 from ttf.analyses.estimate_hazards.charts import cumulative_incidence as incidence_chart
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
 from ttf.analyses.estimate_hazards.incidence_at import incidence_at
 from ttf.analyses.fit_mttf.charts import survival
 from ttf.charts.figure import Study
-from ttf.charts.population import roles as roles_chart
-from ttf.stats.population import roles
 from ttf.stats.strata import CountedLives
 from ttf.stats.survival import survival_tables, thin
 
@@ -124,4 +124,4 @@ def test_the_caption_of_roles_counts_all_roles():
     jobs = pl.DataFrame({"task": [f"role {k:03d}" for k in range(130)], "outcome": "failure"})
     table = roles(jobs)
     assert table.height == 100
-    assert "The 24 most frequent of 130 roles." in roles_chart(table, PODS).caption
+    assert "The 24 most frequent of 130 roles." in roles_chart({"roles": table}, PODS).caption

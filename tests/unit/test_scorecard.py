@@ -11,11 +11,17 @@ from study.config import ConfigError
 from ttf.analyses.correlate.compute import failure_share
 from ttf.analyses.correlate.correlations import correlations
 from ttf.analyses.correlate.run_times import runtime_by_group
+from ttf.analyses.describe_workload.workload import (
+    RESOURCES,
+    gpu_requests,
+    percentiles,
+    recurrence,
+    request_against_use,
+)
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS
 from ttf.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.workload import RESOURCES, gpu_requests, percentiles, recurrence, request_against_use
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]

@@ -84,7 +84,7 @@ EDITED_FOR_NOTHING = [
     "scripts/ttf/formats/table/read.py",
     "scripts/ttf/formats/mapped.py",
     "scripts/ttf/traces/philly_telemetry.py",
-    "scripts/ttf/taxonomy.py",
+    "scripts/ttf/analyses/classify_failures/rules.py",
     "config/taxonomy.yaml",
     "scripts/ttf/formats/openb.yaml",
     "scripts/ttf/provenance/verify.py",

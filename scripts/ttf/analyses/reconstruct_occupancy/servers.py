@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from ttf.spill import Spill
+from ttf.analyses.reconstruct_occupancy import SERVER_SHARING
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.reconstruct_occupancy.spill import Spill
+from ttf.jobs import GPU_BUCKETS
 from ttf.stats.exact import dot, group_sums
-from ttf.stats.holdings import GPU, Holdings
 from ttf.stats.order import first_of_each, order_by
+
+# Of the sizes of attempts that have a row.
+NAMES = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
+SIZES = len(NAMES) + 1
 
 
 @dataclass(frozen=True)
@@ -154,3 +161,32 @@ def are_all_equal(there: np.ndarray, values: np.ndarray, sign: np.ndarray, last:
         total, squares = np.cumsum(signed)[last], np.cumsum(signed * digit)[last]
         found &= n * squares == total * total
     return found
+
+
+def sizes_of(attempt_milli: np.ndarray) -> np.ndarray:
+    """The size of attempts by the GPUs of all their parts: 0 for one or less, else one more than the place in NAMES."""
+    sizes = np.zeros(attempt_milli.size, np.int8)
+    for name in NAMES:
+        sizes += attempt_milli > (GPU_BUCKETS[name][0] - 1) * GPU
+    return sizes
+
+
+def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
+    """How much of the GPU time of attempts on several GPUs went by on servers without another (SERVER_SHARING).
+
+    sizes: `sizes_of` the attempts, which the servers were swept with. An attempt has a server to itself while no other
+    attempt holds a GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
+    """
+    attempts = [int((sizes == size).sum()) for size in range(SIZES)]
+    rows = list(zip(NAMES, *(of[1:] for of in (attempts, servers.milli_s, servers.alone_milli_s)), strict=True))
+    rows.append(("all", *(sum(row[k] for row in rows) for k in (1, 2, 3))))
+    return SERVER_SHARING.frame(
+        {
+            "group": name,
+            "attempts": count,
+            "gpu_hours": whole / (GPU * 3600),
+            "dedicated_share": part / whole if whole else None,
+            "reason": None if whole else "no attempt of this size",
+        }
+        for name, count, whole, part in rows
+    )

@@ -1,6 +1,6 @@
 """All servers of a cluster together, one window of time after the other.
 
-What the servers do at each moment (`ttf.stats.servers`), sorted by time: the running sums are counts over the cluster.
+What the servers do at each moment (`servers`), sorted by time: the running sums are counts over the cluster.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ttf.stats.holdings import Holdings
+from ttf.analyses.reconstruct_occupancy.holdings import Holdings
+from ttf.analyses.reconstruct_occupancy.servers import Servers, free_of, state_of
 from ttf.stats.order import last_of_each, sorted_rows
-from ttf.stats.servers import Servers, free_of, state_of
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What the servers do in a window: their states before and after (`ttf.stats.servers.state_of`), by time.
+    """What the servers do in a window: their states before and after (`servers.state_of`), by time.
 
     last: the place of the last of them at each moment of the window.
     """

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from ttf.analyses.measure_losses import REPEATS
 from ttf.partitions import Partitions
 from ttf.stats.exact import INT64_LIMIT, dot
 from ttf.stats.names import Numbers
@@ -19,18 +20,6 @@ OF_ONE_JOB = "job"
 # Everything in memory.
 WHOLE = Partitions(Path())
 
-REPEAT_SCHEMA = {
-    "group_by": pl.String,
-    "measure": pl.String,
-    "n": pl.Int64,
-    "groups": pl.Int64,
-    "events": pl.Int64,
-    "unit": pl.String,
-    "estimate": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "reason": pl.String,
-}
 
 NO_GROUP = "no job that ended has a group"
 NO_FAILURE = "no failure"
@@ -42,7 +31,7 @@ NO_UPPER = "the interval has no upper end"
 
 
 def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHOLE) -> pl.DataFrame:
-    """How failures repeat (REPEAT_SCHEMA): a row per kind of group and measure.
+    """How failures repeat (REPEATS): a row per kind of group and measure.
 
     jobs: the job record; runs: `ttf.runs.runs` of it; partitions: of the jobs, one of which is held at a time. Only
     jobs that ended in success or failure are looked at. The job before a job is the one of its group that ended last
@@ -68,8 +57,7 @@ def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHO
     times = _of_runs(runs)
     if times.height:
         rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(_until_first_failure(times))})
-    names = list(REPEAT_SCHEMA)
-    return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], schema=REPEAT_SCHEMA)
+    return REPEATS.frame(rows)
 
 
 def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf.analyses.describe_workload import SUBMISSIONS
 from ttf.stats.counts import Rows
 
 BY = ("hour", "weekday")
@@ -9,22 +10,9 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 NO_CLOCK = "the trace's times count from an origin that is not told: they have no hour of day"
 NO_TIME = "no submission has a time"
 
-SUBMISSION_SCHEMA = {
-    "by": pl.String,
-    "value": pl.String,
-    "zone": pl.String,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "jobs_share": pl.Float64,
-    "clock_hours": pl.Int64,
-    "jobs_per_hour": pl.Float64,
-    "first_submit_s": pl.Int64,
-    "reason": pl.String,
-}
-
 
 def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
-    """Submissions by hour of the day (0 to 23) and by weekday, with SUBMISSION_SCHEMA.
+    """Submissions by hour of the day (0 to 23) and by weekday (SUBMISSIONS).
 
     jobs: submit_s (Int64 seconds since 1970, null where not known). zone: whose wall clock tells the hour; None for a
     trace whose times have no known origin, which gets a row of `by` with the reason. n: jobs with a time. clock_hours:
@@ -36,7 +24,7 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
     first, last, n = ends.collect(engine="streaming").row(0)
     if zone is None or not n:
         blank = {"zone": zone, "jobs": 0, "n": n, "reason": NO_CLOCK if zone is None else NO_TIME}
-        return pl.DataFrame([{"by": by} | blank for by in BY], schema=SUBMISSION_SCHEMA)
+        return SUBMISSIONS.frame({"by": by} | blank for by in BY)
     clock = pl.from_epoch("submit_s", time_unit="s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     of_jobs = (
         times.with_row_index("row")
@@ -76,7 +64,7 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
                 .then(pl.lit("no submission then")),
             )
         )
-    return pl.concat(parts).cast(SUBMISSION_SCHEMA)
+    return pl.concat(parts).cast(SUBMISSIONS.schema)
 
 
 def _hours_between(first_s: int, last_s: int, zone: str) -> pl.DataFrame:

@@ -8,21 +8,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ttf.analyses.measure_losses import WHAT_IF
 from ttf.runs import PROXY, gpu_time
 
-WHAT_IF_SCHEMA = {
-    "scenario": pl.String,
-    "trial_s": pl.Int64,
-    "n": pl.Int64,
-    "affected": pl.Int64,
-    "saved_gpu_hours": pl.Float64,
-    "cost_gpu_hours": pl.Float64,
-    "net_gpu_hours": pl.Float64,
-    "net_share": pl.Float64,
-    "given_up": pl.Int64,
-    "given_up_gpu_hours": pl.Float64,
-    "reason": pl.String,
-}
 TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
 ONE_GPU_MILLI = 1000
 _GPU_HOUR = 1000 * 3600
@@ -34,7 +22,7 @@ NO_REASONS = "the trace gives no reasons of failures"
 
 
 def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
-    """GPU time that would have been saved (WHAT_IF_SCHEMA): a row per length of the trial, and two for retries.
+    """GPU time that would have been saved (WHAT_IF): a row per length of the trial, and two for retries.
 
     runs: `ttf.runs.runs`, held only where jobs have run again. net = saved - cost, net_share = net over the GPU time of
     all runs.
@@ -77,7 +65,7 @@ def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
             rows.append(_blank(scenario, NO_RETRIES))
         else:
             rows.append(_no_retry(measured, scenario, stops))
-    return pl.DataFrame([_in_hours(row, sums["total"]) for row in rows], schema=WHAT_IF_SCHEMA, orient="row")
+    return WHAT_IF.frame(_in_hours(row, sums["total"]) for row in rows)
 
 
 def _blank(scenario: str, reason: str, trial_s: int | None = None) -> dict:
@@ -134,7 +122,7 @@ def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
 
 def _in_hours(row: dict, total: int) -> dict:
     if "saved" not in row:
-        return {name: row.get(name) for name in WHAT_IF_SCHEMA}
+        return row
     net = row["saved"] - row["cost"]
     found = row | {
         "saved_gpu_hours": row["saved"] / _GPU_HOUR,
@@ -145,4 +133,4 @@ def _in_hours(row: dict, total: int) -> dict:
     }
     if "given_up" in row:
         found["given_up_gpu_hours"] = row["given_up_gpu"] / _GPU_HOUR
-    return {name: found.get(name) for name in WHAT_IF_SCHEMA}
+    return found

@@ -1,10 +1,11 @@
-"""What the jobs are like: run times and delays by kind of job, what they asked for and used, who does it again."""
+"""What the jobs are like: run times and delays by kind of job, requests and use, recurrence, how much is waiting."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
+from ttf.analyses.describe_workload import GPU_REQUESTS, PERCENTILES, RECURRENCE, REQUEST_USE, WAIT_SHARE
 from ttf.jobs import GPU_BUCKETS, OUTCOMES, gpu_bucket, whole_gpus
 from ttf.stats.counts import Counted, Rows, code, commonest, counts, labels
 from ttf.stats.exact import parts_of
@@ -14,7 +15,7 @@ PERCENTS = (25, 50, 75, 80, 90, 95, 99)
 QUANTITIES = ("runtime_s", "queue_s", "wall_s")
 ALL = "all"
 OUTCOME_SETS = (ALL, "success", "failure", "cancelled")
-# What an instance asked for, told apart by whether it shares a GPU with others.
+# What an instance asked for, by whether it shares a GPU with others.
 GPU_SHARES = ("no GPU", "share of a GPU", "whole GPUs")
 # Milli-GPU per instance: from (included) and to (not included).
 REQUEST_BUCKETS = {
@@ -28,41 +29,6 @@ MOST_ACCOUNTS = 20
 # Jobs of one recurrence group.
 RECURRENCES = (1, 2, 5, 10, 100)
 
-PERCENTILE_SCHEMA = {
-    "quantity": pl.String,
-    "outcome_set": pl.String,
-    "group_by": pl.String,
-    "group": pl.String,
-    "n": pl.Int64,
-    "mean_s": pl.Float64,
-    **{f"p{percent}_s": pl.Float64 for percent in PERCENTS},
-}
-REQUEST_SCHEMA = {
-    "group_by": pl.String,
-    "group": pl.String,
-    "gpu_request": pl.String,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "jobs_share": pl.Float64,
-}
-USE_SCHEMA = {
-    "resource": pl.String,
-    "n": pl.Int64,
-    "asked_more": pl.Int64,
-    "asked_more_share": pl.Float64,
-    "used_more": pl.Int64,
-    "used_more_share": pl.Float64,
-    "used_median_share": pl.Float64,
-    "reason": pl.String,
-}
-RECURRENCE_SCHEMA = {
-    "group_by": pl.String,
-    "at_least": pl.Int64,
-    "groups": pl.Int64,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "jobs_share": pl.Float64,
-}
 # Resource -> what was asked for and what was used, per instance.
 RESOURCES = {
     "cpu": ("cpu_milli", "cpu_used_milli"),
@@ -73,7 +39,7 @@ USED_LESS, USED_MORE = pl.col("used") < pl.col("asked"), pl.col("used") > pl.col
 
 
 def percentiles(jobs: Rows) -> pl.DataFrame:
-    """Mean and percentiles of QUANTITIES by kind of job, with PERCENTILE_SCHEMA.
+    """Mean and percentiles of QUANTITIES by kind of job (PERCENTILES).
 
     jobs: the common job record; wall_s where the format has it. Groups: all; gpu_type; gpus (GPU_BUCKETS);
     gpu_request (GPU_SHARES, per instance); account (the MOST_ACCOUNTS with the most jobs). n: jobs of the group and
@@ -96,11 +62,11 @@ def percentiles(jobs: Rows) -> pl.DataFrame:
                     part = Counted(times[place], n[place])
                     about = {"group": names[group], "n": part.size, "mean_s": part.mean()}
                     rows.append(named | about | {f"p{p}_s": part.percentile(p) for p in PERCENTS})
-    return pl.DataFrame(rows, schema=PERCENTILE_SCHEMA)
+    return PERCENTILES.frame(rows)
 
 
 def _groups(jobs: Rows) -> dict[str, tuple[Sequence[str], pl.Expr]]:
-    """Each way to tell jobs apart: the labels in order, and the place of a job's among them; -1 where it has none."""
+    """Each way to divide jobs: the labels in order, and the place of a job's among them; -1 where it has none."""
     types, accounts = labels(jobs, "gpu_type"), sorted(commonest(jobs, "account", MOST_ACCOUNTS))
     gpu_request = pl.when(pl.col("gpu_milli") >= 1000).then(2).when(pl.col("gpu_milli") > 0).then(1).otherwise(0)
     return {
@@ -115,7 +81,7 @@ def _groups(jobs: Rows) -> dict[str, tuple[Sequence[str], pl.Expr]]:
 def gpu_requests(jobs: Rows) -> pl.DataFrame:
     """How jobs that asked for a GPU share out over what each instance asked for: over all, and by GPU type.
 
-    REQUEST_SCHEMA; n: the group's jobs that asked for a GPU.
+    GPU_REQUESTS; n: the group's jobs that asked for a GPU.
     """
     types = labels(jobs, "gpu_type")
     asked = counts(
@@ -132,14 +98,14 @@ def gpu_requests(jobs: Rows) -> pl.DataFrame:
             found = part.filter(pl.col("gpu_milli") >= low, below)["n"].sum()
             if n:
                 rows.append((group_by, group, name, found, n, found / n))
-    return pl.DataFrame(rows, schema=REQUEST_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=GPU_REQUESTS.schema, orient="row")
 
 
 def request_against_use(jobs: Rows) -> pl.DataFrame:
-    """Of each resource: how many jobs asked for more than they used, and how many used more, with USE_SCHEMA.
+    """Of each resource: how many jobs asked for more than they used, and how many used more (REQUEST_USE).
 
     n: jobs with a request and a measured use of the resource, both per instance. used_median_share: the median of use
-    over request, where the request is not nought. A resource whose use the trace does not measure has a reason.
+    over request, where the request is not 0. A resource whose use the trace does not measure has a reason.
     """
     rows = []
     for resource, (asked, used) in RESOURCES.items():
@@ -164,11 +130,11 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
                 "used_median_share": Counted.of(shares, "share").median() if shares.height else None,
             }
         )
-    return pl.DataFrame(rows, schema=USE_SCHEMA)
+    return REQUEST_USE.frame(rows)
 
 
 def recurrence(jobs: Rows) -> pl.DataFrame:
-    """How many jobs belong to groups of at least so many jobs, with RECURRENCE_SCHEMA.
+    """How many jobs belong to groups of at least so many jobs (RECURRENCE).
 
     group_by: recurrence_group where the trace has one, and user. n: jobs with a known group or user.
     """
@@ -194,4 +160,42 @@ def recurrence(jobs: Rows) -> pl.DataFrame:
                 sizes.filter(pl.col("jobs") >= at_least).select(pl.col("groups").sum(), members.sum()).row(0)
             )
             rows.append((group_by, at_least, groups, found, n, found / n))
-    return pl.DataFrame(rows, schema=RECURRENCE_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=RECURRENCE.schema, orient="row")
+
+
+def wait_share(jobs: Rows) -> pl.DataFrame:
+    """How many jobs wait for more than half of their time to completion (WAIT_SHARE).
+
+    Completion: queueing delay and run time together. Groups: all; run_length, `short` where a job ran no longer than
+    the median (limit_s) and `long` otherwise. n: jobs with both times, not both 0. wait_median_share: the median of the
+    delay over the time to completion. A group without jobs has no row.
+    """
+    queue, run = pl.col("queue_s"), pl.col("runtime_s")
+    known = jobs.lazy().select("queue_s", "runtime_s").filter(queue + run > 0)
+    times = counts(known, run=run)
+    if not times.height:
+        return WAIT_SHARE.frame([])
+    limit = Counted.of(times, "run").median()
+    found = known.group_by(is_long=run > limit, over=queue > run, share=queue / (queue + run))
+    shares = found.agg(n=pl.len().cast(pl.Int64)).collect(engine="streaming").sort("share")
+    rows = []
+    for group_by, group, part in (
+        ("all", "all", shares),
+        ("run_length", "short", shares.filter(~pl.col("is_long"))),
+        ("run_length", "long", shares.filter("is_long")),
+    ):
+        if not part.height:
+            continue
+        n, over = part["n"].sum(), part.filter("over")["n"].sum()
+        rows.append(
+            {
+                "group_by": group_by,
+                "group": group,
+                "limit_s": limit if group_by == "run_length" else None,
+                "n": n,
+                "over_half": over,
+                "over_half_share": over / n,
+                "wait_median_share": Counted.of(part, "share").median(),
+            }
+        )
+    return WAIT_SHARE.frame(rows)

@@ -1,6 +1,6 @@
 """Why jobs waited, by a proxy: what the cluster and the job's account had in use when the wait began.
 
-Jeon et al. (ATC 2019, Table 2) tell fair-share delay (the virtual cluster is at its quota) from fragmentation delay
+Jeon et al. (ATC 2019, Table 2) separate fair-share delay (the virtual cluster is at its quota) from fragmentation delay
 (quota is left, but no placement close enough together is free) by the scheduler's own log. No trace has that log, nor
 the quotas: what stands here is a proxy from the placements and is to be called so.
 """
@@ -11,37 +11,24 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES
+from ttf.analyses.reconstruct_occupancy.cluster import Sum, Window
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.reconstruct_occupancy.servers import Servers, has_free
+from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.jobs import GPU_BUCKETS, whole_gpus
-from ttf.spill import Spill
-from ttf.stats.cluster import Sum, Window
 from ttf.stats.exact import group_sums
-from ttf.stats.holdings import GPU, Holdings
 from ttf.stats.order import running
-from ttf.stats.servers import Servers, has_free
 from ttf.stats.shares import wilson_interval
 
 # A shorter wait is what a scheduler takes to come by.
 LONGEST_PLAIN_WAIT_S = 60
 # In the order in which they are asked about.
 CAUSES = ("fair_share", "full", "fragmentation", "room")
-# Of these what is told on the page, and drawn; the others do not show why a job waited.
+# Of these what the page says and draws; the others do not show why a job waited.
 RECOGNISED = ("full", "fragmentation")
 NOT_RELIABLE = "not reliable: recognised for 6 of 201 such waits of the synthetic Philly trace"
 NO_ACCOUNT = "the trace names no account that a quota could belong to"
-
-CAUSES_SCHEMA = {
-    "group": pl.String,
-    "cause": pl.String,
-    "started": pl.Int64,
-    "n": pl.Int64,
-    "jobs": pl.Int64,
-    "jobs_share": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "wait_s": pl.Int64,
-    "wait_share": pl.Float64,
-    "reason": pl.String,
-}
 
 
 class DelayCauses:
@@ -58,9 +45,9 @@ class DelayCauses:
       the largest server holds needs them on one; a larger one whole largest servers, and the rest on one more.
     - room: none of these; there was a place, and why the job waited does not show.
     What the cluster was like later in the wait, and which servers an account or a queue may use, are not looked at. An
-    account that is lent idle GPUs beyond its quota has a peak far above it, so that its fair-share delays are told as
-    room, or as fragmentation: in the synthetic Philly trace, whose scheduler lends, 6 of 201 are told as fair share,
-    163 as room and 32 as fragmentation; all 36 waits for want of a place are told right. So fair_share is not
+    account that is lent idle GPUs beyond its quota has a peak far above it, so that its fair-share delays are taken for
+    room, or for fragmentation: in the synthetic Philly trace, whose scheduler lends, 6 of 201 are recognised, 163 taken
+    for room and 32 for fragmentation; all 36 waits for want of a place are right. So fair_share is not
     reliable, as the reason of its rows says.
     started: GPU jobs with an account and a known wait; n: those that waited; shares are of n and of its waiting time,
     the interval Wilson's at 95 % (waits come in clusters, so it is too narrow).
@@ -151,12 +138,9 @@ class DelayCauses:
         return in_use[np.searchsorted(key, at, side="right") - 1]
 
     def table(self) -> pl.DataFrame:
-        """CAUSES_SCHEMA."""
+        """The table DELAY_CAUSES."""
         if self._reason:
-            rows = [
-                dict.fromkeys(CAUSES_SCHEMA) | {"group": name, "reason": self._reason} for name in (*GPU_BUCKETS, "all")
-            ]
-            return pl.DataFrame(rows, schema=CAUSES_SCHEMA)
+            return DELAY_CAUSES.frame({"group": name, "reason": self._reason} for name in (*GPU_BUCKETS, "all"))
         shape = (len(GPU_BUCKETS), len(CAUSES))
         counts, waits = np.zeros((2, *shape), np.int64)
         for window in range(self._judged.parts):
@@ -171,7 +155,7 @@ class DelayCauses:
             ("all", counts.sum(axis=0), waits.sum(axis=0), int(self._started.sum())),
         ]:
             rows += _rows(name, of_name, time, started)
-        return pl.DataFrame(rows, schema=CAUSES_SCHEMA)
+        return DELAY_CAUSES.frame(rows)
 
 
 def _bucket(gpus: np.ndarray) -> np.ndarray:
@@ -182,13 +166,11 @@ def _bucket(gpus: np.ndarray) -> np.ndarray:
 def _rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> list[dict]:
     n, wait_s = int(counts.sum()), int(waits.sum())
     shared = {"group": name, "started": started, "n": n}
-    blank = dict.fromkeys(CAUSES_SCHEMA)
     if not n:
-        return [blank | shared | {"reason": f"no job of this size waited more than {LONGEST_PLAIN_WAIT_S} s"}]
+        return [shared | {"reason": f"no job of this size waited more than {LONGEST_PLAIN_WAIT_S} s"}]
     low, high = wilson_interval(counts, np.full(counts.size, n))
     return [
-        blank
-        | shared
+        shared
         | {
             "cause": cause,
             "jobs": int(counts[k]),

@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from ttf.stats.cluster import Sum, Window
-from ttf.stats.holdings import GPU, Holdings
+from ttf.analyses.reconstruct_occupancy import FRAGMENTATION, OCCUPANCY, OCCUPANCY_BASIS
+from ttf.analyses.reconstruct_occupancy.cluster import Sum, Window
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.reconstruct_occupancy.servers import Servers, free_of, has_free, is_empty, is_full
 from ttf.stats.order import sums_of_runs
-from ttf.stats.servers import Servers, free_of, has_free, is_empty, is_full
 
 BINS = 10
 # The load that Jeon et al. are quoted for.
@@ -25,46 +26,11 @@ MOST_FREE = 64
 WHOLE = "whole server"
 NOTHING_HELD = "no placement held a GPU for a known time"
 
-BASIS_SCHEMA = {
-    "servers": pl.Int64,
-    "servers_by_use": pl.Int64,
-    "gpus": pl.Int64,
-    "placements": pl.Int64,
-    "left_out": pl.Int64,
-    "spread": pl.Int64,
-    "above_capacity_share": pl.Float64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "reason": pl.String,
-}
-OCCUPANCY_SCHEMA = {
-    "load": pl.String,
-    "time_s": pl.Int64,
-    "time_share": pl.Float64,
-    "n": pl.Int64,
-    "gpus_in_use_share": pl.Float64,
-    "servers_empty_share": pl.Float64,
-    "servers_partly_share": pl.Float64,
-    "servers_full_share": pl.Float64,
-    "free_gpus": pl.Float64,
-    "largest_free_gpus": pl.Float64,
-    "reason": pl.String,
-}
-FRAGMENTATION_SCHEMA = {
-    "load": pl.String,
-    "free_at_least": pl.String,
-    "time_s": pl.Int64,
-    "n": pl.Int64,
-    "free_gpus_share": pl.Float64,
-    "placeable_time_share": pl.Float64,
-    "reason": pl.String,
-}
-
 
 def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
-    """What the occupancy rests on, BASIS_SCHEMA, one row.
+    """What the occupancy rests on (OCCUPANCY_BASIS), one row.
 
-    servers_by_use: those whose GPUs no table tells. gpus: whole ones of all servers, all the time, as nothing says when
+    servers_by_use: those whose GPUs no table gives. gpus: whole ones of all servers, all the time, as nothing says when
     a server came or went. above_capacity_share: of the GPU time, what exceeds what the servers hold; it is cut off.
     """
     count = servers.capacity_milli.size
@@ -78,7 +44,7 @@ def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
             "start_s": held.first_s,
             "end_s": held.last_s,
         }
-    return pl.DataFrame([{name: row.get(name) for name in BASIS_SCHEMA}], schema=BASIS_SCHEMA)
+    return OCCUPANCY_BASIS.frame([row])
 
 
 def _free_in(state: np.ndarray, are_in: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -132,7 +98,7 @@ class Occupancy:
             add(f"free {level}", free.over(window.changes)[1:] * seconds)
 
     def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """(OCCUPANCY_SCHEMA, FRAGMENTATION_SCHEMA)."""
+        """(OCCUPANCY, FRAGMENTATION)."""
         rows, pieces = [], []
         sums = {what: [*of_tenths, of_tenths.sum()] for what, of_tenths in self._sums.items()}
         names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS} %" for k in range(BINS)] + ["all"]
@@ -141,9 +107,9 @@ class Occupancy:
             row, of_levels = self._row(of_load)
             shared = {"load": name, "time_s": of_load["time_s"], "n": of_load["n"]}
             row["time_share"] = of_load["time_s"] / sums["time_s"][-1]
-            rows.append(dict.fromkeys(OCCUPANCY_SCHEMA) | shared | row)
-            pieces += [dict.fromkeys(FRAGMENTATION_SCHEMA) | shared | piece for piece in of_levels]
-        return pl.DataFrame(rows, schema=OCCUPANCY_SCHEMA), pl.DataFrame(pieces, schema=FRAGMENTATION_SCHEMA)
+            rows.append(shared | row)
+            pieces += [shared | piece for piece in of_levels]
+        return OCCUPANCY.frame(rows), FRAGMENTATION.frame(pieces)
 
     def _row(self, sums: dict[str, int]) -> tuple[dict, list[dict]]:
         """What the sums over the time at one load say: of occupancy, and of each level of fragmentation."""

@@ -6,11 +6,11 @@ preempted because such a run was to start anew. Every sum is one of integers (mi
 half of an odd interval is whole); hours are made of it at the end, with one rounding.
 """
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import polars as pl
 
+from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
 from ttf.runs import gpu_time
 
 # An hour of one GPU, in milli-GPU half seconds.
@@ -20,36 +20,6 @@ WINDOW_S = 28 * 86_400
 YEAR_2000_S = 946_684_800
 
 _COUNTS = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
-LOSS_COLUMNS = {
-    "runs": pl.Int64,
-    "gpu_hours": pl.Float64,
-    "gpu_hours_share": pl.Float64,
-    "failed_runs": pl.Int64,
-    "failed_without_time": pl.Int64,
-    "failed_gpu_hours": pl.Float64,
-    "failed_gpu_hours_share": pl.Float64,
-    "infra_basis": pl.String,
-    "infra_failures": pl.Int64,
-    "infra_without_time": pl.Int64,
-    "infra_gpu_hours": pl.Float64,
-    "infra_gpu_hours_share": pl.Float64,
-    "checkpoint_interval_s": pl.Int64,
-    "first_order_gpu_hours": pl.Float64,
-    "preemptions": pl.Int64,
-    "second_order_gpu_hours": pl.Float64,
-    "linked_preemptions": pl.Int64,
-    "linked_gpu_hours": pl.Float64,
-    "first_and_linked_gpu_hours": pl.Float64,
-    "reason": pl.String,
-}
-BY_GPUS_SCHEMA = {"gpus_low": pl.Int64, "gpus_high": pl.Int64, **LOSS_COLUMNS}
-BY_MONTH_SCHEMA = {
-    "window": pl.String,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "complete": pl.Boolean,
-    **LOSS_COLUMNS,
-}
 
 NO_PREEMPTION = "no run is recorded as preempted"
 NO_NODES = "no job ran again on known nodes after an infra failure: no preemption can be linked to one"
@@ -113,33 +83,32 @@ def _parts(interval_s: int, is_linked: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def lost_work(sums: pl.DataFrame) -> pl.DataFrame:
-    """What failures cost, a row per size of the run in GPUs that occurs (BY_GPUS_SCHEMA), ascending.
+    """What failures cost, a row per size of the run in GPUs that occurs (LOST_WORK), ascending.
 
     sums: `loss_sums`. gpus_low, gpus_high: 0, 1, 2, 3-4, 5-8 ... GPUs, a share of one GPU counting as 1. Shares are
     of the GPU time of all runs. failed_gpu_hours: whole GPU time of runs that failed, infra_gpu_hours of those that
     ended in an infra failure; infra_basis says how these are known (`ttf.infra`; `proxy`: every failure is taken for
     one). first_order_gpu_hours: lost by infra failures. second_order_gpu_hours: lost by all preemptions, whatever
     their cause: an upper bound, as accounting does not say for whom a run was preempted. linked_gpu_hours: of those
-    that `linked_preemptions` lays to a failed run; first_and_linked_gpu_hours: these and the first order together.
+    that `linked_preemptions` attributes to a failed run; first_and_linked_gpu_hours: these and the first order.
     Runs without a known run time count, but have no GPU time: failed_without_time and infra_without_time say how many
     these are.
     What cannot be given is blank, with a reason.
     """
     by_size = _sums_by(sums, "gpus_high")
     total = sum(by_size["gpu"].to_list())
-    rows = [
+    return LOST_WORK.frame(
         {
             "gpus_low": high // 2 + 1 if (high := row["gpus_high"]) > 1 else high,
             "gpus_high": high,
             **_losses(row, total, sums),
         }
         for row in by_size.iter_rows(named=True)
-    ]
-    return pl.DataFrame(rows, schema=BY_GPUS_SCHEMA, orient="row")
+    )
 
 
 def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | None) -> pl.DataFrame:
-    """What failures cost month by month (BY_MONTH_SCHEMA), in the order of time; months without a run have no row.
+    """What failures cost month by month (LOST_WORK_BY_MONTH), in the order of time; months without a run have no row.
 
     sums: `loss_sums` from begin_s on. begin_s, end_s: the first and the last moment of the trace, on its clock. A run
     counts, with all its GPU time, in the month in which it ended or was last seen; gpu_hours_share is of all GPU time,
@@ -168,8 +137,7 @@ def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | Non
                 **losses,
             }
         )
-    names = list(BY_MONTH_SCHEMA)
-    return pl.DataFrame([{name: row.get(name) for name in names} for row in rows], schema=BY_MONTH_SCHEMA)
+    return LOST_WORK_BY_MONTH.frame(rows)
 
 
 def linked_preemptions(runs: pl.LazyFrame, window_s: int) -> pl.Series:
@@ -236,13 +204,8 @@ def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
     for name in ("gpu", "failed_gpu", "infra_gpu"):
         losses[f"{name}_hours"] = row[name] / _GPU_HOUR
         losses[f"{name}_hours_share"] = row[name] / total if total else None
-    losses |= dict.fromkeys(("preemptions", "second_order_gpu_hours", "linked_preemptions", "linked_gpu_hours"))
-    losses["first_and_linked_gpu_hours"] = None
     if known:
-        losses |= {
-            "preemptions": row["preemptions"],
-            "second_order_gpu_hours": row["second_order"] / _GPU_HOUR,
-        }
+        losses |= {"preemptions": row["preemptions"], "second_order_gpu_hours": row["second_order"] / _GPU_HOUR}
     else:
         reasons.append(NO_PREEMPTION)
     if linkable:
@@ -250,8 +213,7 @@ def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
         losses["first_and_linked_gpu_hours"] = (row["first_order"] + row["linked"]) / _GPU_HOUR
     elif known:
         reasons.append(NO_NODES)
-    losses["reason"] = "; ".join(reasons) or None
-    return {name: losses[name] for name in LOSS_COLUMNS}
+    return losses | {"reason": "; ".join(reasons) or None}
 
 
 def _next_month(first_s: int) -> int:
@@ -265,9 +227,3 @@ def _window_name(first_s: int, begin_s: int | None) -> str:
         return datetime.fromtimestamp(first_s, UTC).strftime("%Y-%m")
     day = (first_s - (begin_s or 0)) // 86_400
     return f"days {day + 1} to {day + 28}"
-
-
-def last_complete(by_month: pl.DataFrame) -> dict | None:
-    """The last row of `lost_work_by_month` that the trace covers whole, if there is one."""
-    rows: Sequence[dict] = by_month.filter(pl.col("complete").fill_null(False)).tail(1).to_dicts()
-    return rows[0] if rows else None

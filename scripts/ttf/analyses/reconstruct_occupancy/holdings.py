@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ttf.spill import Spill
+from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.stats.names import Numbers
 
 GPU = 1000  # milli-GPU

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ttf.analyses.describe_workload import ACTIVITY, GANGS, JOB_STATUS, MACHINES, REQUEST_PERCENTILES
 from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
 from ttf.stats.counts import Rows, code, counts
 from ttf.stats.shares import wilson_interval
@@ -17,76 +18,12 @@ AT_LEAST = (1, 2, 10, 100, 1000)
 PERCENTS = (50, 75, 90, 95, 99)
 _MILLI_S_AN_HOUR = 3_600_000
 
-ROLE_SCHEMA = {
-    "role": pl.String,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "roles": pl.Int64,
-    "jobs_share": pl.Float64,
-    "ended": pl.Int64,
-    "failures": pl.Int64,
-    "failure_share": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "failures_share": pl.Float64,
-    "reason": pl.String,
-}
-ACTIVITY_SCHEMA = {
-    "owner_by": pl.String,
-    "ranked_by": pl.String,
-    "top_share": pl.Float64,
-    "owners": pl.Int64,
-    "owners_in_top": pl.Int64,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "jobs_share": pl.Float64,
-    "gpu_hours": pl.Float64,
-    "gpu_hours_share": pl.Float64,
-    "reason": pl.String,
-}
-GANG_SCHEMA = {
-    "at_least": pl.Int64,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "jobs_share": pl.Float64,
-    "instances": pl.Int64,
-    "instances_share": pl.Float64,
-    "instances_ended": pl.Int64,
-    "instances_failed": pl.Int64,
-    "instances_failed_share": pl.Float64,
-    "reason": pl.String,
-}
-REQUEST_SCHEMA = {
-    "resource": pl.String,
-    "unit": pl.String,
-    "weighted_by": pl.String,
-    "n": pl.Int64,
-    **{f"p{percent}": pl.Float64 for percent in PERCENTS},
-    "largest": pl.Float64,
-    "reason": pl.String,
-}
-MACHINE_SCHEMA = {
-    "gpu_type": pl.String,
-    "nodes": pl.Int64,
-    "nodes_share": pl.Float64,
-    "gpus": pl.Int64,
-    "gpus_share": pl.Float64,
-    "reason": pl.String,
-}
-STATUS_SCHEMA = {
-    "status": pl.String,
-    "jobs": pl.Int64,
-    "n": pl.Int64,
-    "jobs_share": pl.Float64,
-    "with_start": pl.Int64,
-    "with_end": pl.Int64,
-}
 # Resource -> its column per instance, the unit people use, and how many of the column's units make one of it.
 REQUESTS = {"cpu": ("cpu_milli", "cores", 1000), "gpu": ("gpu_milli", "GPUs", 1000), "memory": ("mem_mib", "GiB", 1024)}
 
 
 def roles(jobs: Rows) -> pl.DataFrame:
-    """What the tasks are there for, by their names (ROLE_SCHEMA): the MOST_ROLES most frequent, equal ones by name.
+    """What the tasks are there for, by their names (ROLES): the MOST_ROLES most frequent, equal ones by name.
 
     jobs: task (null where a trace's jobs have no parts: such jobs have no row), outcome. n: jobs with a role; roles:
     how many there are in all. ended: success or failure; failure_share: failures among them, with Wilson's interval at
@@ -128,7 +65,7 @@ def roles(jobs: Rows) -> pl.DataFrame:
 
 
 def activity(jobs: Rows) -> pl.DataFrame:
-    """Which share of the jobs and of the GPU time the most active users have (ACTIVITY_SCHEMA).
+    """Which share of the jobs and of the GPU time the most active users have (ACTIVITY).
 
     ranked_by `jobs`: users with the most jobs first; `gpu_hours`: with the most GPU time seen (see
     `ttf.jobs.gpu_seconds_milli`). A row per TOP_PERCENT of the users, rounded up to whole users; equal ones by name.
@@ -144,7 +81,7 @@ def activity(jobs: Rows) -> pl.DataFrame:
         .sort("user")
     )
     if not owners.height:
-        return pl.DataFrame(schema=ACTIVITY_SCHEMA)
+        return ACTIVITY.frame([])
     # Python's integers of any size are divided with one rounding.
     totals = {name: sum(owners[name].to_list()) for name in ("jobs", "gpu_hours")}
     rows = []
@@ -170,11 +107,11 @@ def activity(jobs: Rows) -> pl.DataFrame:
                     "reason": None if totals["gpu_hours"] else "no job has GPU time",
                 }
             )
-    return pl.DataFrame(rows, schema=ACTIVITY_SCHEMA)
+    return ACTIVITY.frame(rows)
 
 
 def gangs(jobs: Rows) -> pl.DataFrame:
-    """How many jobs, and how many instances, are in jobs of at least so many instances (GANG_SCHEMA).
+    """How many jobs, and how many instances, are in jobs of at least so many instances (GANGS).
 
     n: jobs with a known size. A job of two instances or more is a gang: they run side by side. instances_failed_share:
     instances of failed jobs among those of jobs that ended in success or failure.
@@ -208,11 +145,11 @@ def gangs(jobs: Rows) -> pl.DataFrame:
                 "reason": None if ended else "none of them ended",
             }
         )
-    return pl.DataFrame(rows, schema=GANG_SCHEMA)
+    return GANGS.frame(rows)
 
 
 def request_percentiles(jobs: Rows) -> pl.DataFrame:
-    """What is asked for per instance, in the unit people use (REQUEST_SCHEMA), over jobs and over instances.
+    """What is asked for per instance, in the unit people use (REQUEST_PERCENTILES), over jobs and over instances.
 
     A percentile is the smallest value that so many per cent of the jobs, or of the instances (each job counts as
     often as it has instances), do not exceed. n: jobs, or instances, that asked for some; who asked for none (blank or
@@ -232,7 +169,7 @@ def request_percentiles(jobs: Rows) -> pl.DataFrame:
         for weighted_by in ("jobs", "instances") if resource in REQUESTS else ("jobs",):
             about = {"resource": resource, "unit": unit, "weighted_by": weighted_by}
             rows.append(about | _of(counted["value"], counted[weighted_by], per))
-    return pl.DataFrame(rows, schema=REQUEST_SCHEMA)
+    return REQUEST_PERCENTILES.frame(rows)
 
 
 def _of(values: pl.Series, weights: pl.Series, per: int) -> dict:
@@ -254,9 +191,9 @@ def weighted_percentiles(ascending: np.ndarray, weights: np.ndarray, percents: S
 
 
 def machines(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Machines and their GPUs by GPU type (MACHINE_SCHEMA), those without a type last; nodes as in nodes.parquet."""
+    """Machines and their GPUs by GPU type (MACHINES), those without a type last; nodes as in nodes.parquet."""
     if not nodes.height:
-        return pl.DataFrame(schema=MACHINE_SCHEMA)
+        return MACHINES.frame([])
     gpus = int(nodes["gpu_count"].fill_null(0).sum())
     return (
         nodes.group_by("gpu_type")
@@ -270,17 +207,17 @@ def machines(nodes: pl.DataFrame) -> pl.DataFrame:
             gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
             reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
         )
-        .cast(MACHINE_SCHEMA)
+        .cast(MACHINES.schema)
     )
 
 
 def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
-    """How many rows of a trace's table of whole jobs have each status, and a start and an end (STATUS_SCHEMA).
+    """How many rows of a trace's table of whole jobs have each status, and a start and an end (JOB_STATUS).
 
     job: status, start_s, end_s (null where not written); None where a job's parts have no such table above them.
     """
     if job is None:
-        return pl.DataFrame(schema=STATUS_SCHEMA)
+        return JOB_STATUS.frame([])
     counts = (
         job.group_by("status")
         .agg(jobs=pl.len(), with_start=pl.col("start_s").count(), with_end=pl.col("end_s").count())
@@ -290,5 +227,5 @@ def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
     return (
         counts.sort("jobs", "status", descending=[True, False])
         .select("status", "jobs", n=n, jobs_share=pl.col("jobs") / n, with_start="with_start", with_end="with_end")
-        .cast(STATUS_SCHEMA)
+        .cast(JOB_STATUS.schema)
     )

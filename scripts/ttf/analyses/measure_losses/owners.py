@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
 from ttf.runs import gpu_time
 from ttf.stats.shares import wilson_interval
 
@@ -11,34 +12,6 @@ OWNERS = ("user", "account")
 # Most active first: these shares of the owners, in per cent, at least one of them.
 TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
 _MILLI_S_AN_HOUR = 3_600_000
-
-OWNER_SCHEMA = {
-    "owner_by": pl.String,
-    "owner": pl.String,
-    "ended": pl.Int64,
-    "failures": pl.Int64,
-    "failure_share": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "failed_runs": pl.Int64,
-    "failed_gpu_hours": pl.Float64,
-    "failed_gpu_hours_share": pl.Float64,
-    "reason": pl.String,
-}
-CONCENTRATION_SCHEMA = {
-    "owner_by": pl.String,
-    "ranked_by": pl.String,
-    "top_share": pl.Float64,
-    "owners": pl.Int64,
-    "owners_in_top": pl.Int64,
-    "ended": pl.Int64,
-    "ended_share": pl.Float64,
-    "failures": pl.Int64,
-    "failures_share": pl.Float64,
-    "failed_gpu_hours": pl.Float64,
-    "failed_gpu_hours_share": pl.Float64,
-    "reason": pl.String,
-}
 
 
 def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFrame]:
@@ -73,13 +46,13 @@ def _by_owner(rows: pl.LazyFrame, owner_by: str, **sums: pl.Expr) -> pl.DataFram
 
 
 def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataFrame:
-    """The `most` users and the `most` accounts with the most GPU time in failed runs (OWNER_SCHEMA), most first.
+    """The `most` users and the `most` accounts with the most GPU time in failed runs (FAILURES_BY_OWNER), most first.
 
     owners: `owner_counts`. failure_share: failures among the ended jobs, with Wilson's interval at 95 %.
     failed_gpu_hours: of all runs that failed, also of jobs that then succeeded; its share is of that of all owners.
     Where GPU time is equal, more failures come first, then the name. What cannot be computed is blank, with a reason.
     """
-    parts = [pl.DataFrame(schema=OWNER_SCHEMA)]
+    parts = [FAILURES_BY_OWNER.frame([])]
     for owner_by, counts in owners.items():
         total = sum(counts["failed_gpu"].to_list())
         top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
@@ -99,12 +72,12 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataF
                 ignore_nulls=True,
             ).replace("", None),
         )
-        parts.append(table.select(pl.col(name).cast(dtype) for name, dtype in OWNER_SCHEMA.items()))
+        parts.append(table.select(pl.col(name).cast(dtype) for name, dtype in FAILURES_BY_OWNER.schema.items()))
     return pl.concat(parts)
 
 
 def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Which share of the failures comes from a few owners (CONCENTRATION_SCHEMA): a row per TOP_PERCENT of them.
+    """Which share of the failures comes from a few owners (FAILURE_CONCENTRATION): a row per TOP_PERCENT of them.
 
     owners: `owner_counts`. ranked_by `ended`: the owners with the most ended jobs, whose share of failures is to be
     held against their share of jobs; `failures`: those with the most failures, a choice that selects on what is
@@ -139,7 +112,7 @@ def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                         "reason": _reason(totals),
                     }
                 )
-    return pl.DataFrame(rows, schema=CONCENTRATION_SCHEMA, orient="row")
+    return FAILURE_CONCENTRATION.frame(rows)
 
 
 def _hours(milli_s: pl.Series) -> pl.Series:

@@ -6,27 +6,17 @@ All of it is whole numbers (seconds, milli-GPU), divided last.
 import numpy as np
 import polars as pl
 
+from ttf.analyses.reconstruct_occupancy import LOAD_OVER_TIME
+from ttf.analyses.reconstruct_occupancy.cluster import Window
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.reconstruct_occupancy.servers import Servers
 from ttf.jobs import whole_gpus
-from ttf.stats.cluster import Window
 from ttf.stats.exact import group_sums
-from ttf.stats.holdings import GPU, Holdings
 from ttf.stats.order import first_of_each, sums_of_runs
-from ttf.stats.servers import Servers
 
 # Lengths of a step of load_over_time, from a minute on; the shortest that gives at most MOST_STEPS.
 STEPS_S = (60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000)
 MOST_STEPS = 150
-
-LOAD_SCHEMA = {
-    "start_s": pl.Int64,
-    "time_s": pl.Int64,
-    "gpus": pl.Int64,
-    "gpus_in_use_mean": pl.Float64,
-    "gpus_in_use_max": pl.Float64,
-    "gpus_in_use_share": pl.Float64,
-    "running_mean": pl.Float64,
-    "waiting_mean": pl.Float64,
-}
 
 
 class LoadOverTime:
@@ -78,7 +68,7 @@ class LoadOverTime:
                 self._begun_s[kind] += sign * group_sums(step, times - first, self._edges.size)
 
     def table(self) -> pl.DataFrame:
-        """LOAD_SCHEMA."""
+        """The table LOAD_OVER_TIME."""
         length = np.diff(self._edges)
         # Up to each edge: the seconds from the starts before it on, less those from the ends before it on.
         before, before_s = (np.cumsum(of, axis=1) - of for of in (self._begun, self._begun_s))
@@ -101,7 +91,7 @@ class LoadOverTime:
                     "waiting_mean": wait / seconds,
                 }
             )
-        return pl.DataFrame(rows, schema=LOAD_SCHEMA)
+        return LOAD_OVER_TIME.frame(rows)
 
 
 def _spans(jobs: pl.DataFrame) -> list[tuple[np.ndarray, np.ndarray]]:

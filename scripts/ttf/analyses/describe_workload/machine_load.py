@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from ttf.analyses.describe_workload import MACHINE_LOAD
+from ttf.analyses.describe_workload.population import weighted_percentiles
 from ttf.stats.counts import code, labels
 from ttf.stats.exact import INT64_LIMIT, dot, total
-from ttf.stats.population import weighted_percentiles
 from ttf.tables import blocks
 
 PERCENTS = (25, 50, 75, 90, 95)
@@ -25,26 +26,13 @@ QUANTITIES = {
     "workers_milli": ("workers", "workers"),
 }
 MILLI = 1000
-# Values that lie further apart than so many are first told apart by bins.
+# Values that lie further apart than so many are first divided into bins.
 MOST_BINS = 1 << 17
 _LIVED = pl.col("life_s") > 0
 
-LOAD_SCHEMA = {
-    "quantity": pl.String,
-    "unit": pl.String,
-    "group_by": pl.String,
-    "group": pl.String,
-    "n": pl.Int64,
-    "nodes": pl.Int64,
-    "measured_s": pl.Int64,
-    "mean": pl.Float64,
-    **{f"p{percent}": pl.Float64 for percent in PERCENTS},
-    "reason": pl.String,
-}
-
 
 def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-    """Mean and percentiles of each of QUANTITIES, over all machines and by GPU type, with LOAD_SCHEMA.
+    """Mean and percentiles of each of QUANTITIES, over all machines and by GPU type (MACHINE_LOAD).
 
     raw: machine_metric (a row per instance: machine, start_s, end_s, and what the machine did in the mean between them)
     and machine_spec (node, gpu_type); no rows where the first is not there. A row weighs as much as its instance's life
@@ -53,7 +41,7 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     time are measured several times over. n: rows with the value and a life above 0 s; nodes: machines among them.
     """
     if "machine_metric" not in raw:
-        return pl.DataFrame(schema=LOAD_SCHEMA)
+        return MACHINE_LOAD.frame([])
     metric = raw["machine_metric"].select("machine", *QUANTITIES, life_s=pl.col("end_s") - pl.col("start_s"))
     machines = pl.DataFrame({"node": labels(metric, "machine")}, schema={"node": pl.String})
     types, type_of = _types(machines, raw.get("machine_spec"))
@@ -74,8 +62,8 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
         exact = found.within(bins, metric.filter(_LIVED).rename({column: "value"}))
         for (group_by, group), of_types in groups.items():
             about = {"quantity": quantity, "unit": unit, "group_by": group_by, "group": group}
-            rows.append(about | found.told(of_types, bins, exact))
-    return pl.DataFrame(rows, schema=LOAD_SCHEMA)
+            rows.append(about | found.row(of_types, bins, exact))
+    return MACHINE_LOAD.frame(rows)
 
 
 def _types(machines: pl.DataFrame, spec: pl.LazyFrame | None) -> tuple[list[str], np.ndarray]:
@@ -85,8 +73,8 @@ def _types(machines: pl.DataFrame, spec: pl.LazyFrame | None) -> tuple[list[str]
     """
     if spec is None:
         return [], np.zeros(machines.height + 1, dtype=np.int16)
-    told = spec.select("node", "gpu_type").unique("node", keep="first", maintain_order=True).collect()
-    types = machines.join(told, on="node", how="left", maintain_order="left")["gpu_type"]
+    of_nodes = spec.select("node", "gpu_type").unique("node", keep="first", maintain_order=True).collect()
+    types = machines.join(of_nodes, on="node", how="left", maintain_order="left")["gpu_type"]
     names = types.drop_nulls().unique().sort().to_list()
     places = types.replace_strict(names, range(len(names)), default=len(names), return_dtype=pl.Int16)
     return names, np.append(places.fill_null(len(names)).to_numpy(), np.int16(len(names)))
@@ -150,7 +138,7 @@ class _Measured:
         found = rows.group_by("node", "value").agg(pl.col("life_s").sum()).collect(engine="streaming")
         return found.select("value", "life_s", type=pl.Series(self.type_of[found["node"].to_numpy()]))
 
-    def told(self, types: slice, bins: np.ndarray, exact: pl.DataFrame) -> dict:
+    def row(self, types: slice, bins: np.ndarray, exact: pl.DataFrame) -> dict:
         """The row of a group of types; exact: what is `within` these bins, which stands in their place."""
         if not any(self.rows[types]):
             return {"n": 0, "nodes": 0, "measured_s": 0, "reason": "no row has a value and a life above 0 s"}
