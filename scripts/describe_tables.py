@@ -15,7 +15,8 @@ def main(snakemake):
     from ttf.quality.validation import validate
     from ttf.raw_files import tables_in
     from ttf.raw_tables import table_schemas
-    from ttf.tables import write_csv
+    from ttf.stages import STATISTICS, VALIDATION
+    from ttf.tables import write_product
 
     if snakemake.params.entry:
         # One of a closed list: formats.yaml names it.
@@ -30,8 +31,8 @@ def main(snakemake):
     tables = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in files}
     checks = validate(tables, schemas)
     suggestions = suggest(pl.read_parquet(snakemake.input.quarantine), schemas, files)
-    write_csv(table_statistics(tables, schemas), snakemake.output.statistics)
-    write_csv(checks, snakemake.output.validation)
+    write_product(table_statistics(tables, schemas), STATISTICS, snakemake.output.statistics)
+    write_product(checks, VALIDATION, snakemake.output.validation)
     from_entry = bool(snakemake.params.entry)
     suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)
     Path(snakemake.output.suggested).write_text(suggested, encoding="utf-8")

@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 import yaml
 from ttf.quality import validation
-from ttf.quality.validation import VALIDATION_SCHEMA, validate
+from ttf.quality.validation import validate
 from ttf.raw_tables import table_schemas
+from ttf.stages import VALIDATION
 from ttf.tables import read_csv, write_csv
 
 SCHEMAS = table_schemas(
@@ -41,7 +42,7 @@ def failures(table):
 
 def test_sound_rows_pass():
     table = checked({}, {"task_name": "ps", "start_s": None, "end_s": None, "cpu_milli": None, "inst_num": None})
-    assert table.schema == pl.Schema(VALIDATION_SCHEMA)
+    assert table.schema == pl.Schema(VALIDATION.schema)
     assert (table["rows_failed"] == 0).all()
     assert (table["rows"] == table["rows_passed"]).all()
     assert table.filter(pl.col("check") == "col_vals_in_set")["sentence"].to_list() == [

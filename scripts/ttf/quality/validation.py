@@ -13,28 +13,18 @@ import pointblank as pb
 import polars as pl
 
 from ttf.raw_tables import Column, TableSchema
+from ttf.stages import VALIDATION
 
-VALIDATION_SCHEMA = {
-    "table": pl.String,
-    "column": pl.String,
-    "check": pl.String,
-    "sentence": pl.String,
-    "rows": pl.Int64,
-    "rows_passed": pl.Int64,
-    "rows_failed": pl.Int64,
-    "reason": pl.String,
-}
 MOST_WORDS_SHOWN = 8
 
 
 def validate(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSchema]) -> pl.DataFrame:
-    """One row per table and check: rows looked at, passed and failed (VALIDATION_SCHEMA).
+    """One row per table and check: rows looked at, passed and failed (VALIDATION).
 
     tables: the typed raw tables by name. Limits are those of the schema in the stored unit. The check of the columns
     and their types counts as one row. A check that Pointblank could not run has blank counts and a reason.
     """
-    rows = [row for name, table in tables.items() for row in _of_table(table, schemas[name])]
-    return pl.DataFrame(rows, schema=VALIDATION_SCHEMA)
+    return VALIDATION.frame(row for name, table in tables.items() for row in _of_table(table, schemas[name]))
 
 
 @dataclass(frozen=True)

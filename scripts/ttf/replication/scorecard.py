@@ -8,6 +8,7 @@ from decimal import Decimal
 import polars as pl
 
 from ttf.replication.implied_n import implied_n
+from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.stats.ettr import Plan, daly_young_interval_s, ettr_combined, ettr_renewal, ettr_v1, ettr_v2
 from ttf.stats.mttf import SECONDS_A_DAY
 
@@ -15,34 +16,6 @@ NOT_RUN, NOT_COMPUTABLE, SUSPECT = "not run", "not computable", "suspect in the 
 REPRODUCED, DIFFERS = "reproduced", "differs"
 VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)
 
-SCORECARD_SCHEMA = {
-    "id": pl.String,
-    "trace": pl.String,
-    "source": pl.String,
-    "statement": pl.String,
-    "published": pl.Float64,
-    "computed": pl.Float64,
-    "tolerance": pl.Float64,
-    "verdict": pl.String,
-    "note": pl.String,
-    "n": pl.Int64,
-    "unit": pl.String,
-    "evidence": pl.String,
-}
-IMPLIED_SCHEMA = {
-    "id": pl.String,
-    "trace": pl.String,
-    "source": pl.String,
-    "statement": pl.String,
-    "printed_r": pl.String,
-    "printed_p": pl.String,
-    "n_low": pl.Int64,
-    "n_best": pl.Int64,
-    "n_high": pl.Int64,
-    "n_found": pl.Int64,
-    "verdict": pl.String,
-    "note": pl.String,
-}
 # Of the clusters whose printed rates are checked against their printed times.
 GPUS_PER_NODE = 8
 FORMS = {"v1": ettr_v1, "v2": ettr_v2, "combined": ettr_combined, "renewal": ettr_renewal}
@@ -136,7 +109,7 @@ def arithmetic(parts: Sequence[float], whole: float | None = None) -> float:
 
 
 def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """A row per claim in their order, with SCORECARD_SCHEMA.
+    """A row per claim in their order, with the columns of SCORECARD.
 
     published, computed and tolerance are in the claim's unit; computed is blank unless the trace is in the study and
     gives it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance, or on
@@ -145,7 +118,7 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
     """
     rows = []
     for claim in claims:
-        row = {name: claim.get(name) for name in SCORECARD_SCHEMA}
+        row = {name: claim.get(name) for name in SCORECARD.columns}
         if "missing" in claim:
             rows.append(row | {"verdict": NOT_COMPUTABLE, "note": claim["missing"]})
         elif "table" not in claim["quantity"]:
@@ -155,7 +128,7 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
             rows.append(row | {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"})
         else:
             rows.append(row | _judged(claim, tables))
-    return pl.DataFrame(rows, schema=SCORECARD_SCHEMA)
+    return SCORECARD.frame(rows)
 
 
 def traces_of(claim: Mapping) -> list[str]:
@@ -218,7 +191,7 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        row = {name: claim.get(name) for name in IMPLIED_SCHEMA} | {"printed_r": r, "printed_p": p}
+        row = {name: claim.get(name) for name in IMPLIED_N.columns} | {"printed_r": r, "printed_p": p}
         found = None
         if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
             matching = _rows(table, claim["quantity"].get("where", {}))
@@ -241,4 +214,4 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
             agrees = (low or 0) <= found <= (high or found)
             row |= {"verdict": "agrees" if agrees else DIFFERS, "note": None}
         rows.append(row)
-    return pl.DataFrame(rows, schema=IMPLIED_SCHEMA)
+    return IMPLIED_N.frame(rows)
