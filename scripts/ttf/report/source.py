@@ -45,7 +45,10 @@ def environment(templates: Path, rooms: Iterable[Path] = ()) -> jinja2.Environme
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # the output is Markdown; texts go through the filters md and label
     )
-    of_words = "label count number share duration until plural p_value part wait typst_strings".split()
+    of_words = (
+        *("label", "count", "number", "share", "duration", "until"),
+        *("plural", "p_value", "part", "wait", "typst_strings"),
+    )
     jinja.filters |= {"md": words.markdown} | {name: getattr(words, name) for name in of_words}
     return jinja
 
