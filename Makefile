@@ -16,14 +16,14 @@ report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; T
 	@$(SNAKEMAKE)
 
 pdf: $(ENVIRONMENT)  ## the report on paper, results/report/report.pdf
-	@$(SNAKEMAKE) -- pdf
+	@$(SNAKEMAKE) -- render_pdf
 	@$(SNAKEMAKE) # the manifest has it too
 
 publish: $(ENVIRONMENT)  ## results/site/, for any host of static files
-	@$(SNAKEMAKE) -- published
+	@$(SNAKEMAKE) -- publish_site
 
 archive: $(ENVIRONMENT)  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
-	@$(SNAKEMAKE) -- archived
+	@$(SNAKEMAKE) -- archive_results
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html

@@ -1,7 +1,8 @@
 """Download a raw table: go on where a download broke off, try the mirrors, compare checksums, then put it in place.
 
-Beside the file, under names that begin with a dot: `.part` has what has arrived, `.piece` a whole part of a file that
-comes in parts, `.wrong` what came and was another file. The file itself appears in one step, complete and checked.
+In the folder of the file, under names that begin with a dot: `.part` has what has arrived, `.piece` a whole part of
+a file that comes in parts, `.wrong` another file than expected. The file itself appears in one step, complete and
+checked.
 """
 
 import errno
@@ -21,6 +22,7 @@ from pathlib import Path
 from ttf.errors import StudyError
 from ttf.http_get import Answer, Broken, Refused, ask, checked
 from ttf.raw_files import MOST_BYTES, unpacked
+from ttf.report.words import plural
 
 HEAD_BYTES = 512
 # Names of the parts of a file, after its own.
@@ -217,7 +219,7 @@ def _download(
         else:
             idle += 1
         if idle >= patience.tries or attempt == patience.most_tries:
-            raise Refused(f"{problem} ({_count(attempt, 'try', 'tries')})") from None
+            raise Refused(f"{problem} ({plural(attempt, 'try', 'tries')})") from None
         wait_s = max(next(waits), problem.wait_s)
         progress.report(f"{progress.name}: {problem}; at {_mb(partial.size)}, next try in {wait_s:.1f} s")
         patience.sleep(wait_s)
@@ -379,7 +381,3 @@ class _Progress:
 
 def _mb(size: float) -> str:
     return f"{size / 10**6:,.1f} MB"
-
-
-def _count(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from ttf.report.words import plural
+
 # Key of a column -> what it means when it is not written.
 _PLAIN = {
     "as": None,
@@ -52,8 +54,7 @@ def _document(old: dict, new: dict) -> Iterator[str]:
     before, after = old["tables"], new["tables"]
     for table in after:
         if table not in before:
-            count = len(after[table]["columns"])
-            yield f"{table}: new table of {count} {'column' if count == 1 else 'columns'}"
+            yield f"{table}: new table of {plural(len(after[table]['columns']), 'column')}"
             continue
         yield from (f"{table}{sentence}" for sentence in _table(old, new, before[table], after[table]))
     yield from (f"{table}: table removed" for table in before if table not in after)

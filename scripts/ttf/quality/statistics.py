@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttf.raw_tables import Column, TableSchema, printable
+from ttf.report.words import shorten
 from ttf.stages import STATISTICS
 from ttf.stats.counts import counted
 
@@ -151,12 +152,7 @@ def _longest(texts: pl.LazyFrame) -> int:
 
 def _listed(values: list[tuple[str, int]], known: int) -> str:
     """Values with their shares of the rows that have one: `T4 (62.5 %), P100 (37.5 %)`. A trace's text is untrusted."""
-    return ", ".join(f"{_short(value)} ({_percent(rows, known)})" for value, rows in values)
-
-
-def _short(value: str) -> str:
-    shown = printable(value)
-    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
+    return ", ".join(f"{shorten(printable(value), LONGEST_VALUE)} ({_percent(rows, known)})" for value, rows in values)
 
 
 def _percent(rows: int, known: int) -> str:
