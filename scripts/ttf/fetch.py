@@ -72,7 +72,7 @@ def fetch(
 ) -> str:
     """Download `wanted` to `target`; return a few words about it. A file already there is replaced in one step.
 
-    A download that an earlier run began goes on if a checksum will tell whether it was the same file's.
+    A download that an earlier run began continues if a checksum can show that it was of the same file.
     Raises StudyError, with a line for every address tried, if none gives the file; and if it cannot be written.
     """
     patience = patience or Patience()
@@ -80,7 +80,7 @@ def fetch(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not wanted.sha256:
-            _remove(target, PIECES)  # nothing would tell whether they are of this version
+            _remove(target, PIECES)  # nothing shows whether they are of this version
         for url in wanted.urls:
             try:
                 _whole(url, target, wanted, patience, report)
@@ -196,7 +196,7 @@ def _download(
     url: str, partial: Partial, length: int | None, will_be_checked: bool, patience: Patience, progress: "_Progress"
 ) -> None:
     """Bring `partial` to the whole of what is at `url`, with as many tries as it takes while they get further."""
-    # Without a checksum, nothing would tell whether what an earlier run has left is of this version.
+    # Without a checksum, nothing shows whether what an earlier run left is of this version.
     if not will_be_checked or (length and partial.size > length):
         partial.start_anew()
     furthest, idle, version = partial.size, 0, None
@@ -211,7 +211,7 @@ def _download(
             return
         except Broken as trouble:
             problem = trouble
-        # Without a sign of the file's version, only a checksum would tell that the rest belongs to the beginning.
+        # Without a sign of the file's version, only a checksum shows that the rest belongs to the beginning.
         if problem.anew or not (version or will_be_checked):
             partial.start_anew()
         if partial.size > furthest:

@@ -93,7 +93,7 @@ _CLAIM = {
 SCORECARD = replace(
     table(
         "scorecard",
-        "A published finding beside what the data give.",
+        "A published finding and what the data give.",
         **_CLAIM,
         published=number("Published", "In `unit`."),
         computed=number("Computed", "In `unit`.", blank="see note"),

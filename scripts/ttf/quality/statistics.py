@@ -33,7 +33,7 @@ def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, T
     """Statistics of the rows kept, a row per table and column in the order of the schema (STATISTICS).
 
     tables: the typed raw tables by name. Numbers are in the stored unit (seconds, milli-GPU, MiB ...), under our name
-    of the column (`stored_as`) beside the file's (`column`). Quartiles are values of the column (nearest rank).
+    of the column (`stored_as`); `column` is the file's. Quartiles are values of the column (nearest rank).
     commonest: up to MOST_VALUES values, each with its share of the rows that are not blank; equally common ones in the
     order of their text. longest: characters of the longest text.
     """

@@ -1,4 +1,4 @@
-"""The scorecard: every published finding beside what the data give."""
+"""The scorecard: every published finding and what the data give."""
 
 import math
 from collections import defaultdict
@@ -132,7 +132,7 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
 
 
 def traces_of(claim: Mapping) -> list[str]:
-    """The traces whose tables a claim is asked of: its own, and those that are put together with it."""
+    """The traces whose tables a claim needs: its own, and those that are put together with it."""
     return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
 
 
@@ -178,7 +178,7 @@ def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
 
 
 def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """Of every printed pair of r and p: how many points it implies, beside the number found. A row per pair.
+    """Of every printed pair of r and p: how many points it implies, and the number found. A row per pair.
 
     n_low, n_high: what the rounding of both leaves possible (see `ttf.replication.implied_n`); n_found: of the claim's
     row, blank where the trace is not in the study. verdict: agrees, differs, not run, malformed (a text that is no

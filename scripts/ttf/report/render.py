@@ -30,7 +30,7 @@ _FONT_FAMILY = re.compile(r'font-family="[^"]*"')
 _FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
 # The font of the PDF is that much narrower than the one the charts are drawn for, and small where that is not.
 _FONT, _LARGER = "Libertinus Serif", 1.08
-# Not of every word: beside a chart is room (px) for the end of a line that is wider all the same.
+# Room (px) at the side of a chart for lines that are wider all the same.
 _SIDE = 24
 _SVG_WIDTH = re.compile(r'(<svg [^>]*?\bwidth=")([\d.]+)("[^>]*?viewBox="0 0 )([\d.]+)')
 
