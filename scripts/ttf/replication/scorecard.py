@@ -118,16 +118,15 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
     """
     rows = []
     for claim in claims:
-        row = {name: claim.get(name) for name in SCORECARD.columns}
+        absent = [trace for trace in traces_of(claim) if trace not in study]
         if "missing" in claim:
-            rows.append(row | {"verdict": NOT_COMPUTABLE, "note": claim["missing"]})
-        elif "table" not in claim["quantity"]:
-            rows.append(row | _of_printed(claim))
-        elif absent := [trace for trace in traces_of(claim) if trace not in study]:
+            found = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
+        elif absent and "table" in claim["quantity"]:
             verb = "is" if len(absent) == 1 else "are"
-            rows.append(row | {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"})
+            found = {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"}
         else:
-            rows.append(row | _judged(claim, tables))
+            found = _judged(claim, tables)
+        rows.append(claim | found)
     return SCORECARD.frame(rows)
 
 
@@ -136,31 +135,29 @@ def traces_of(claim: Mapping) -> list[str]:
     return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
 
 
-def _of_printed(claim: Mapping) -> dict:
-    """The verdict on a claim of printed numbers alone."""
-    asked = claim["quantity"]
-    try:
-        if "projection" in asked:
-            return _verdict(claim, projected_mttf_h(**asked["projection"]), None)
-        if "arithmetic" in asked:
-            return _verdict(claim, arithmetic(**asked["arithmetic"]), None)
-        return _verdict(claim, printed_ettr(asked["ettr"]), None)
-    except NotComputable as why:
-        return {"verdict": NOT_COMPUTABLE, "note": str(why)}
-
-
 def _judged(claim: Mapping, tables: Tables) -> dict:
-    name = claim["quantity"]["table"]
+    """The verdict on a claim that can be checked: of the tables of its traces, or of printed numbers alone."""
+    asked, n = claim["quantity"], None
     try:
-        found = {trace: tables(trace, name) for trace in traces_of(claim)}
-        without = [trace for trace, table in found.items() if table is None]
-        if without:
-            verb = "has" if len(without) == 1 else "have"
-            raise NotComputable(f"{', '.join(without)} {verb} no table {name}")
-        computed, n = quantity(pl.concat(found.values()), claim["quantity"])
+        if "table" in asked:
+            computed, n = quantity(_tables_of(claim, tables), asked)
+        elif "projection" in asked:
+            computed = projected_mttf_h(**asked["projection"])
+        elif "arithmetic" in asked:
+            computed = arithmetic(**asked["arithmetic"])
+        else:
+            computed = printed_ettr(asked["ettr"])
     except NotComputable as why:
         return {"verdict": NOT_COMPUTABLE, "note": str(why)}
     return _verdict(claim, computed, n)
+
+
+def _tables_of(claim: Mapping, tables: Tables) -> pl.DataFrame:
+    name = claim["quantity"]["table"]
+    found = {trace: tables(trace, name) for trace in traces_of(claim)}
+    if without := [trace for trace, table in found.items() if table is None]:
+        raise NotComputable(f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no table {name}")
+    return pl.concat(found.values())
 
 
 def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:

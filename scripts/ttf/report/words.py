@@ -9,6 +9,7 @@ from collections.abc import Callable
 NO_BREAK = "\u00a0"  # between a number and its unit
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 LONGEST_LABEL = 60
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # A space that stands before or after a relation (n = 5, p < 0.01) or before the unit of a number.
 _UNBROKEN = re.compile(
     r"(?<=\b[nrp]) (?=[=<>] )|(?<=[ρ²]) (?=[=<>] )|(?<=[=<>]) (?=[−-]?\d)"
@@ -72,7 +73,7 @@ def number(value: float, digits: int = 3) -> str:
         return "0"
     if not 1e-4 <= abs(value) < 1e9:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa} × 10{_superscript(int(exponent))}"
+        return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     rounded = float(f"{value:.{digits}g}")
     # The power of ten of the first digit gives how many decimals leave `digits` significant ones.
     decimals = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
@@ -173,7 +174,3 @@ def strength(value: float) -> str:
 def plural(value: float, one: str, many: str | None = None) -> str:
     """A count with its noun: 1 failure, 2 failures."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"
-
-
-def _superscript(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
