@@ -209,12 +209,14 @@ class Study:
 
     # What jobs depend on and ask for -----------------------------------------------------------------------------
 
-    def code(self, script: str, *modules: str) -> list[str]:
+    def code(self, script: str, *modules: str, words: bool = False) -> list[str]:
         """The modules that a script imports, and those named, each with a digest: an edited one reruns its rules.
 
-        Of a declaration counts what computing and drawing go by, not its sentences.
+        Of a declaration counts what computing and drawing go by; `words`: its headings and sentences too.
         """
         files = helpers(self.root / "scripts" / f"{script}.py", *modules)
+        if words:
+            return stamps(self.root, files)
         declared = {room.place / "__init__.py": room.declared.types for room in self.rooms.values()}
         of_code = stamps(self.root, tuple(file for file in files if file not in declared))
         return of_code + [stamp(self.root, file, declared[file].encode()) for file in files if file in declared]
