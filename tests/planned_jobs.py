@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 
 def jobs_of(checkout, *configfiles: str) -> list[SimpleNamespace]:
-    """Every job: rule, script, question, wildcards, input, output, code (the stamps among its parameters), params, resources."""
+    """Every job: what _shown has; code: the stamps of modules among its parameters, params: those with a name."""
     from study_runs import environment
 
     command = [sys.executable, __file__, *configfiles]

@@ -1,7 +1,7 @@
 """The rules as Snakemake has them, beside the declarations that they are made from: a study of every format, unrun."""
 
+import contextlib
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -30,12 +30,8 @@ def planned(tmp_path_factory):
             grown.truncate(2_000_000_000)  # a hole, which takes no room on the disk
     config = {"study": ["sample", "sample_slurm", *registry], "registry": registry}
     (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
-    here = os.getcwd()
-    os.chdir(checkout.folder)
-    try:
+    with contextlib.chdir(checkout.folder):
         yield Study([("my.yaml", config)], ROOT), jobs_of(checkout, "my.yaml")
-    finally:
-        os.chdir(here)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +82,7 @@ def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
     study, jobs = planned
     large = set()
     for job in jobs:
-        if job.resources["mem_mb"] is None:
+        if job.rule == "write_manifest":
             continue  # it is never sent anywhere
         about = {key: value for key, value in job.wildcards.items() if key in ("trace", "part")}
         rule = job.rule if job.rule in study.rooms else job.script
