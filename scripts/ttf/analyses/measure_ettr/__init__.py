@@ -19,13 +19,15 @@ ETTR_MEASURED = table(
     reason=reason(),
 )
 
+READ = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")
+
 ANALYSIS = Analysis(
     question="What did the time of job runs go into, beside what the model expects?",
     theme="training",
     rank=20,
     needs=["jobs", "lives_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,
-    settings={"ettr": "ettr"},
+    settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in READ}},
     tables=(ETTR_MEASURED,),
     charts={"ettr_measured": "ettr_measured"},
     memory_mb=200,

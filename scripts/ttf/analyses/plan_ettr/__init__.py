@@ -97,12 +97,17 @@ ETTR_CONTOUR = table(
     reason=reason(),
 )
 
+# Of the settings of effective training time those that are of runs already done.
+OF_DONE_RUNS = ("run_key", "run_at_least_s")
+
 ANALYSIS = Analysis(
     question="What is to be expected of a job run at every size: its effective training time, its interruptions?",
     theme="training",
     rank=10,
     needs=["lives_infra", "node_failure_rate", "mttf_by_gpus"],
-    settings={"ettr": "ettr"},
+    settings={
+        "ettr": lambda trace: {key: value for key, value in trace.settings["ettr"].items() if key not in OF_DONE_RUNS}
+    },
     tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
     charts={
         "ettr_by_gpus": ["ettr", "node_failure_rate"],
