@@ -5,6 +5,9 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from ttf.analyses.describe_states import STATES
+from ttf.analyses.describe_states.charts import states_chart
+from ttf.analyses.describe_states.compute import states
 from ttf.analyses.estimate_hazards.charts import MOST_ENDS
 from ttf.analyses.estimate_hazards.charts import cumulative_incidence as incidence_chart
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
@@ -12,9 +15,7 @@ from ttf.analyses.estimate_hazards.incidence_at import incidence_at
 from ttf.analyses.fit_mttf.charts import survival
 from ttf.charts.figure import Study
 from ttf.charts.population import roles as roles_chart
-from ttf.charts.states import states_chart
 from ttf.stats.population import roles
-from ttf.stats.states import STATE_SCHEMA, states
 from ttf.stats.strata import CountedLives
 from ttf.stats.survival import survival_tables, thin
 
@@ -114,7 +115,7 @@ def test_the_caption_of_states_counts_no_states_that_the_table_has_put_together(
     )
     lives = pl.DataFrame({"state": [None], "gpu_milli": [0], "duration_s": [0], "event": [None], "basis": ["proxy"]})
     table = states(jobs, lives.cast({"state": pl.String, "event": pl.String}), of_attempts=False)
-    caption = states_chart(table.cast(STATE_SCHEMA), PODS).caption
+    caption = states_chart({"states": table.cast(STATES.schema)}, PODS).caption
     assert integers(caption) == {jobs.height}
     assert "Rarer states are in states.csv." in caption
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from study.claims import load_claims
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS
-from ttf.outcomes import outcome_table
 from ttf.replication.scorecard import scorecard
 from ttf.stats.population import activity, gangs, job_status, machines, request_percentiles, roles
 from ttf.stats.submissions import submissions

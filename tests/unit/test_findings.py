@@ -9,11 +9,12 @@ from prose import slips
 from ttf.analyses.fit_mttf import numbers as of_lives
 from ttf.analyses.fit_mttf.compute import failures_without_end
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.split_outcomes.compute import outcome_table
+from ttf.analyses.split_outcomes.numbers import of_median_run_times, of_outcomes
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.numbers import jobs as of_jobs
+from ttf.numbers.jobs import of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.outcomes import outcome_table
 from ttf.report.blocks import Numbers
 from ttf.report.source import MOST_IN_FULL, environment, report_source
 from ttf.report.trace import Trace
@@ -64,9 +65,9 @@ def numbers_of(frame):
     metrics = Metrics()
     for name, rows in (("rows_read", frame.height), ("rows_kept", frame.height), ("rows_quarantined", 0)):
         metrics.put(f"data.{name}", rows, "rows", "quality/row_account.csv")
-    of_jobs.of_jobs(metrics, frame, pl.DataFrame(schema=NODE_COLUMNS))
-    of_jobs.of_outcomes(metrics, outcome_table(frame))
-    of_jobs.of_median_run_times(metrics, frame)
+    of_jobs(metrics, frame, pl.DataFrame(schema=NODE_COLUMNS))
+    of_outcomes(metrics, outcome_table(frame))
+    of_median_run_times(metrics, frame)
     lives = lives_of_jobs(frame)
     curves, summary = survival_tables(lives, "failure", ["all"])
     of_lives.of_survival(metrics, summary, curves)

@@ -15,11 +15,14 @@ import polars as pl
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
+from ttf.analyses.correlate import compute as shares
+from ttf.analyses.correlate import correlations as correlation
+from ttf.analyses.correlate import run_times
 from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
-from ttf.stats import correlation, lost_work, mttf, owners, repeats, run_times, shares, survival, what_if
+from ttf.stats import lost_work, mttf, owners, repeats, survival, what_if
 
 rng = np.random.default_rng(11)
 n = 60_000

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ttf.agreement import runtime_agreement
 from ttf.ingest import ANOMALIES_SCHEMA
-from ttf.outcomes import OUTCOME_COLUMNS
-from ttf.stats import correlation, run_times, shares
 from ttf.tables import Tables, read_columns, read_csv, stream_parquet, write_blocks, write_csv, write_parquet
 
 ACCOUNT = {"table": pl.String} | dict.fromkeys(("rows_read", "rows_kept", "rows_quarantined"), pl.Int64)
@@ -55,10 +53,7 @@ def test_a_non_number_is_refused(tmp_path, bad):
 
 @pytest.mark.parametrize(
     "schema",
-    [
-        *(ACCOUNT, ANOMALIES_SCHEMA, OUTCOME_COLUMNS, correlation.CORRELATION_SCHEMA),
-        *(run_times.GROUP_SCHEMA, shares.SHARE_SCHEMA),
-    ],
+    [ACCOUNT, ANOMALIES_SCHEMA],
 )
 @pytest.mark.parametrize("rows", [0, 2])
 def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, schema, rows):
