@@ -54,11 +54,11 @@ EDITED_MODULES = {
     "scripts/ttf/stats/excess.py": FROM_LEMONS,
     "scripts/ttf/stats/node_runs.py": FROM_LEMONS,
     "scripts/ttf/stats/trials.py": FROM_LEMONS,
-    "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
-    "scripts/ttf/stats/what_if.py": FROM_LOSSES,
+    "scripts/ttf/analyses/reconstruct_occupancy/holdings.py": FROM_OCCUPANCY,
+    "scripts/ttf/analyses/measure_losses/what_if.py": FROM_LOSSES,
     "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
     "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
+    "scripts/ttf/analyses/describe_workload/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/stats/cox.py": FROM_HAZARDS,
     "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes", "ask_again"}
     | FROM_HAZARDS
@@ -67,7 +67,7 @@ EDITED_MODULES = {
     "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
     "scripts/ttf/report/source.py": REPORT,
     "scripts/ttf/replication/study1.py": {"ask_again", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/stats/population.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
+    "scripts/ttf/analyses/describe_workload/population.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
     "config/claims.yaml": {"score_claims"} | REPORT,
     "scripts/ttf/report/render.py": {"render_report"},

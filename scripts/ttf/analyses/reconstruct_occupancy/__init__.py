@@ -28,7 +28,7 @@ OCCUPANCY_BASIS = table(
     "occupancy_basis",
     "What the occupancy rests on; one row.",
     servers=count("Servers", "Servers of the trace.", unit="servers"),
-    servers_by_use=count("by use", "Those whose GPUs only their use tells.", blank=REASON, unit="servers"),
+    servers_by_use=count("by use", "Those whose GPUs are known by use alone.", blank=REASON, unit="servers"),
     gpus=count("GPUs", "Whole GPUs of all servers.", unit="GPUs"),
     placements=count("Placements", "Placements that hold a GPU."),
     left_out=count("Left out", "Those without a known time."),
