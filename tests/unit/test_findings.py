@@ -21,7 +21,7 @@ from ttf.stats.mttf import failures_without_end, mean_time_to_failure
 from ttf.stats.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-JINJA = environment(ROOT / "report")
+JINJA = environment(ROOT / "report", sorted(ROOT.glob("scripts/ttf/analyses/*/")))
 TRACE_END_S = 100_000
 
 
@@ -90,7 +90,7 @@ def made(frame, number=1, **about):
 
 
 def told(section, trace):
-    text = JINJA.get_template(f"sections/{section}.qmd").render(
+    text = JINJA.get_template(f"{section}.qmd").render(
         trace=trace,
         id=trace.id,
         unit=trace.about["unit"],

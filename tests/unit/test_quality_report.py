@@ -10,7 +10,8 @@ from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_quality
 from ttf.quality.statistics import STATISTICS_SCHEMA
-from ttf.report.source import Numbers, environment
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 # As ttf.quality.validation has it; its import of Pointblank is not needed here.
@@ -53,8 +54,13 @@ def section(metrics):
         shown.append(name)
         return f"[{name}]"
 
-    template = environment(ROOT / "report").get_template("sections/quality.qmd")
-    text = template.render(id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]")
+    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "measure_drift"])
+    text = "".join(
+        jinja.get_template(name).render(
+            id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]"
+        )
+        for name in ("sections/quality.qmd", "drift.qmd")
+    )
     return " ".join(text.split()), shown
 
 
