@@ -22,6 +22,8 @@ from ttf.stats.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 JINJA = environment(ROOT / "report", sorted(ROOT.glob("scripts/ttf/analyses/*/")))
+# Sections that are of no analysis.
+OF_PAGE = ("findings", "findings_in_a_line", "data")
 TRACE_END_S = 100_000
 
 
@@ -86,11 +88,11 @@ class Made(Trace):
 
 def made(frame, number=1, **about):
     about = {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False, "parts": 0, "format": "table"} | about
-    return Made(f"made_{number}", number, about | {"metrics": numbers_of(frame)}, Path())
+    return Made(f"made_{number}", number, about | {"metrics": numbers_of(frame)}, Path(), {})
 
 
 def told(section, trace):
-    text = JINJA.get_template(f"{section}.qmd").render(
+    text = JINJA.get_template(f"sections/{section}.qmd" if section in OF_PAGE else f"{section}.qmd").render(
         trace=trace,
         id=trace.id,
         unit=trace.about["unit"],
@@ -178,7 +180,11 @@ def test_what_is_synthetic_beside_a_real_trace_is_named():
 def in_words(metrics, section="findings"):
     """The findings of numbers at hand, in plain spaces."""
     trace = Made(
-        "made", 1, {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False} | {"metrics": metrics}, Path()
+        "made",
+        1,
+        {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False} | {"metrics": metrics},
+        Path(),
+        {},
     )
     return told(section, trace).replace("\u00a0", " ").replace("&#160;", " ")
 
