@@ -7,10 +7,10 @@ def main(snakemake):
     import shutil
     from pathlib import Path
 
+    from ttf.analyses.compare_traces.page import comparison_section
     from ttf.charts.theme import dark_style
     from ttf.report.blocks import Charts
-    from ttf.report.comparison import comparison_section
-    from ttf.report.ettr import reference_section
+    from ttf.report.ettr_reference import reference_section
     from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
     from ttf.report.trace import Trace

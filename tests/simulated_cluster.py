@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from of_formats import raw_schemas, table_of
+from ttf.analyses.find_lemon_nodes.compute import lemon_effect, lemon_nodes
+from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
 from ttf.formats.sacct import read as sacct_reader
 from ttf.infra import infra_lives, read_health_events
 from ttf.ingest import ingest
 from ttf.partitions import Partitions
-from ttf.stats.lemons import lemon_effect, lemon_nodes
-from ttf.stats.node_runs import halves_of, last_window
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400

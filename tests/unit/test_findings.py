@@ -6,24 +6,24 @@ from pathlib import Path
 import polars as pl
 import pytest
 from prose import slips
+from ttf.analyses.fit_mttf import numbers as of_lives
+from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.analyses.split_outcomes.numbers import of_median_run_times, of_outcomes
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.numbers import lives as of_lives
 from ttf.numbers.jobs import of_jobs
 from ttf.numbers.metrics import Metrics
 from ttf.report.blocks import Numbers
 from ttf.report.source import MOST_IN_FULL, environment, report_source
 from ttf.report.trace import Trace
-from ttf.stats.lifetimes import lifetime_models
-from ttf.stats.mttf import failures_without_end, mean_time_to_failure
+from ttf.rooms import places
+from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-JINJA = environment(ROOT / "report", sorted(ROOT.glob("scripts/ttf/analyses/*/")))
-# Sections that are of no analysis.
-OF_PAGE = ("findings", "findings_in_a_line", "data")
+JINJA = environment(ROOT / "report", places().values())
 TRACE_END_S = 100_000
 
 
@@ -92,7 +92,7 @@ def made(frame, number=1, **about):
 
 
 def told(section, trace):
-    text = JINJA.get_template(f"sections/{section}.qmd" if section in OF_PAGE else f"{section}.qmd").render(
+    text = JINJA.select_template([f"sections/{section}.qmd", f"{section}.qmd"]).render(
         trace=trace,
         id=trace.id,
         unit=trace.about["unit"],

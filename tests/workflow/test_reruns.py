@@ -31,7 +31,7 @@ EDITED_MODULES = {
     "scripts/ttf/raw_tables.py": FROM_RAW,
     "scripts/ttf/formats/pai2020/derive.py": FROM_TYPED,
     "scripts/ttf/quality/statistics.py": {"describe_tables", "summarise"} | REPORT,
-    "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
+    "scripts/ttf/analyses/compare_traces/labels.py": REPORT,
     "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
     "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
     "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
@@ -39,27 +39,27 @@ EDITED_MODULES = {
     "scripts/ttf/stats/correlation.py": {"correlate", "ask_again"} | FROM_SUMMARY,
     "scripts/ttf/stats/ettr.py": {"recompute_ettr", "score_claims"} | FROM_PLANS,
     "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
-    "scripts/ttf/charts/planner.py": FROM_PLANS,
+    "scripts/ttf/analyses/plan_ettr/planner.py": FROM_PLANS,
     "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
     "scripts/ttf/stats/mttf.py": FROM_LIVES
     | FROM_SIZES
     | FROM_STATES
     | FROM_LEMONS
     | {"recompute_ettr", "score_claims"},
-    "scripts/ttf/stats/sizes.py": FROM_SIZES,
-    "scripts/ttf/stats/over_time.py": FROM_SIZES,
+    "scripts/ttf/analyses/measure_sizes/sizes.py": FROM_SIZES,
+    "scripts/ttf/analyses/measure_sizes/over_time.py": FROM_SIZES,
     "scripts/ttf/stats/states.py": FROM_STATES,
     "scripts/ttf/placements.py": FROM_TYPED,
-    "scripts/ttf/stats/lemons.py": FROM_LEMONS,
-    "scripts/ttf/stats/excess.py": FROM_LEMONS,
-    "scripts/ttf/stats/node_runs.py": FROM_LEMONS,
-    "scripts/ttf/stats/trials.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/compute.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/excess.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/node_runs.py": FROM_LEMONS,
+    "scripts/ttf/analyses/find_lemon_nodes/trials.py": FROM_LEMONS,
     "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
-    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
-    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
+    "scripts/ttf/analyses/fit_mttf/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
+    "scripts/ttf/analyses/judge_lifetimes/compute.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/stats/cox.py": FROM_HAZARDS,
+    "scripts/ttf/analyses/estimate_hazards/cox.py": FROM_HAZARDS,
     "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes", "ask_again"}
     | FROM_HAZARDS
     | FROM_INFRA_LIVES
@@ -152,10 +152,12 @@ def test_edited_file_reruns_what_uses_it(study_of_module, file):
 
 
 def test_a_plan_tells_which_module_was_edited(study_of_module):
-    with study_of_module.appended("scripts/ttf/stats/cox.py"):
+    with study_of_module.appended("scripts/ttf/analyses/estimate_hazards/cox.py"):
         said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
     reason = next(line for line in said.splitlines() if "Params have changed" in line)
-    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/stats/cox.py"] * 2, "as it was, and as it is"
+    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, (
+        "as it was, and as it is"
+    )
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module):

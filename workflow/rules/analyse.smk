@@ -2,40 +2,15 @@
 # trace, drawn from the tables alone.
 
 
-def inputs_of(room):
-    return lambda wildcards: outside(room) | {
-        name: [source_file(file) for file in files] if isinstance(files, list) else source_file(files)
-        for name, files in room.inputs(wildcards.trace).items()
-    }
-
-
-def outside(*rooms):
-    """The files of analyses outside the checkout, for a job that shares no disk; what reruns it are its parameters."""
-    files = STUDY.outside(rooms)
-    return {"rooms": [ancient(local(file)) for file in files]} if files else {}
-
-
-def outputs_of(room):
-    return {
-        name: in_report(path, "table", room.title) if path.endswith(".csv") else path
-        for name, path in room.outputs().items()
-    }
-
-
-def group_of(wildcards):
-    """Whose jobs are sent together: those of a trace, or those that put the traces together."""
-    return "report" if wildcards.trace == OF_STUDY else "analyses"
-
-
 for room in STUDY.rooms.values():
 
     rule:
         name:
             room.name
         input:
-            unpack(inputs_of(room)),
+            unpack(lambda wildcards, room=room: given(room.inputs(wildcards.trace))),
         output:
-            **outputs_of(room),
+            **{name: in_report(path, "table", room.title) for name, path in room.outputs().items()},
         log:
             f"logs/{{trace}}/{room.name}.log",
         benchmark:
@@ -70,7 +45,7 @@ for kind, traces in STUDY.drawn_alike.items():
         name:
             f"draw_charts_{kind}"
         input:
-            unpack(lambda wildcards: STUDY.drawn_from(wildcards.trace) | outside(*STUDY.drawing(wildcards.trace))),
+            unpack(lambda wildcards: given(STUDY.drawn_from(wildcards.trace))),
         output:
             index="results/{trace}/figures/index.json",
             specs=[f"results/{{trace}}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
@@ -115,7 +90,7 @@ for kind, traces in STUDY.drawn_alike.items():
 rule summarise:
     """Every number that the report's sentences use, with its unit, n and source table."""
     input:
-        unpack(lambda wildcards: STUDY.summed_up(wildcards.trace) | outside(*STUDY.rooms_of(wildcards.trace))),
+        unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
     output:
         metrics="results/{trace}/metrics.json",
     log:

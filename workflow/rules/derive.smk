@@ -1,31 +1,5 @@
 # Typed raw tables -> attempts, jobs and placements -> lives.
 
-
-def format_module_of(wildcards):
-    """The module of the code of the trace's format."""
-    return [trace_of(wildcards).format["code"]]
-
-
-def derived_by(wildcards):
-    """What the rules that derive the common tables are told: code, what the words and columns mean, raw tables."""
-    trace = trace_of(wildcards)
-    return {"code": trace.format["code"], "meaning": trace.meaning, "tables": list(trace.raw_files)}
-
-
-def shares_of_work(wildcards):
-    """What each share found, to be put together; nothing where one process does it all."""
-    shares = trace_of(wildcards).shares
-    of_shares = written(rules.derive_share.output)
-    return collect(of_shares, trace=wildcards.trace, share=range(shares) if shares > 1 else [])
-
-
-def sources_of_infra_lives(wildcards):
-    """What infra lives are derived from: jobs, their attempts and health events where there are any, or components."""
-    trace = trace_of(wildcards)
-    names = ("jobs", "attempts", "events") if trace.has_jobs else ("lives",)
-    return {name: source_file(file) for name in names if (file := trace.file(name))}
-
-
 WITH_ATTEMPTS = STUDY.traces_where(lambda trace: "attempts" in trace.products)
 WITHOUT_ATTEMPTS = STUDY.traces_where(lambda trace: trace.has_jobs and trace.name not in WITH_ATTEMPTS)
 # Of the others, these have placements too.
@@ -55,8 +29,8 @@ rule derive_share:
         partition_rows=config["scatter"]["partition_rows"],
         shares=lambda wildcards: trace_of(wildcards).shares,
     params:
-        *code_of("derive_share", by_trace=format_module_of),
-        derived_by=derived_by,
+        *code_of("derive_share", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_share.py"
 
@@ -65,7 +39,7 @@ rule derive_runtimes:
     """The common job record: start, end, run time, queueing delay, outcome and requests of every job."""
     input:
         raw="results/{trace}/raw",
-        shares=shares_of_work,
+        shares=lambda wildcards: trace_of(wildcards).of_shares,
     output:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
@@ -84,8 +58,8 @@ rule derive_runtimes:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        *code_of("derive_runtimes", by_trace=format_module_of),
-        derived_by=derived_by,
+        *code_of("derive_runtimes", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
     script:
@@ -114,8 +88,8 @@ rule derive_attempts:
     resources:
         **asks_for("derive_attempts"),
     params:
-        *code_of("derive_attempts", by_trace=format_module_of),
-        derived_by=derived_by,
+        *code_of("derive_attempts", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
     script:
@@ -126,7 +100,7 @@ rule derive_placements:
     """Every part of a job on one machine, where a format says that and tells no attempts apart."""
     input:
         raw="results/{trace}/raw",
-        shares=shares_of_work,
+        shares=lambda wildcards: trace_of(wildcards).of_shares,
     output:
         placements="results/{trace}/placements.parquet",
     log:
@@ -143,8 +117,8 @@ rule derive_placements:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        *code_of("derive_placements", by_trace=format_module_of),
-        derived_by=derived_by,
+        *code_of("derive_placements", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_placements.py"
 
@@ -167,9 +141,9 @@ rule derive_lives:
     resources:
         **asks_for("derive_lives"),
     params:
-        *code_of("derive_lives", by_trace=format_module_of),
+        *code_of("derive_lives", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         gives=lambda wildcards: trace_of(wildcards).gives,
-        derived_by=derived_by,
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_lives.py"
 
@@ -177,7 +151,7 @@ rule derive_lives:
 rule derive_infra_lives:
     """A life per attempt, ended where hardware or system software ended it: a requeued job hides no node failure."""
     input:
-        unpack(sources_of_infra_lives),
+        unpack(lambda wildcards: given(trace_of(wildcards).infra_sources)),
     output:
         lives="results/{trace}/lives_infra.parquet",
     log:

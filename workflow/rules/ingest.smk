@@ -1,47 +1,11 @@
 # Raw tables -> typed Parquet, and the account of every row.
 
 
-def adopted_schema_of(wildcards):
-    """The schema of raw tables that the registry names for a trace, a file like its raw tables."""
-    entry = trace_of(wildcards).entry
-    return local(entry["schema"]) if "schema" in entry else []
-
-
-def reader_of(wildcards):
-    """The module that reads raw tables which are no tables of lines, if the format has one."""
-    format = trace_of(wildcards).format
-    return [format["reader"]] if "reader" in format else []
-
-
-def read_by(wildcards):
-    """What the rules that read raw tables are told of them: reader, schema, and what the registry says."""
-    trace = trace_of(wildcards)
-    return {"reader": trace.format.get("reader"), "entry": trace.reading, "schema": STUDY.schemas[trace.name]}
-
-
-def raw_files_of(wildcards):
-    """Table -> the files that it is read from; several tables may be in one archive."""
-    return {
-        table: [source_file(on_disk(file)) for file in files] for table, files in trace_of(wildcards).raw_files.items()
-    }
-
-
-def raw_files_of_part(wildcards):
-    """Table -> the file that it is read from, of a part of a trace."""
-    files = trace_of(wildcards).parts[wildcards.part]
-    return {table: source_file(on_disk(file)) for table, file in files.items()}
-
-
-def products_of_parts(wildcards, name):
-    """One product of every part of the trace, in the order of the parts."""
-    return [f"results/{wildcards.trace}/parts/{part}/{name}" for part in trace_of(wildcards).parts]
-
-
 rule ingest:
     """Read and check every row; exclude the ones that break a rule; stop when they are too many."""
     input:
-        unpack(raw_files_of),
-        adopted=adopted_schema_of,
+        unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -59,9 +23,9 @@ rule ingest:
     resources:
         **asks_for("ingest"),
     params:
-        *code_of("ingest", by_trace=reader_of),
+        *code_of("ingest", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members,
-        read_by=read_by,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
@@ -70,8 +34,8 @@ rule ingest:
 rule ingest_part:
     """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
     input:
-        unpack(raw_files_of_part),
-        adopted=adopted_schema_of,
+        unpack(lambda wildcards: given(trace_of(wildcards).part_inputs(wildcards.part))),
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
         account="results/{trace}/parts/{part}/row_account.csv",
@@ -92,9 +56,9 @@ rule ingest_part:
     resources:
         **asks_for("ingest_part"),
     params:
-        *code_of("ingest_part", by_trace=reader_of),
+        *code_of("ingest_part", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members_of_parts[wildcards.part],
-        read_by=read_by,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
     script:
@@ -104,11 +68,11 @@ rule ingest_part:
 rule merge_parts:
     """Put the parts together, to the same bytes as reading all files at once; keys and owners are looked at here."""
     input:
-        unpack(raw_files_of),
-        parts=lambda wildcards: products_of_parts(wildcards, "raw"),
-        accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
-        quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
-        adopted=adopted_schema_of,
+        unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
+        parts=lambda wildcards: trace_of(wildcards).of_parts("raw"),
+        accounts=lambda wildcards: trace_of(wildcards).of_parts("row_account.csv"),
+        quarantines=lambda wildcards: trace_of(wildcards).of_parts("quarantine.parquet"),
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -127,9 +91,9 @@ rule merge_parts:
     resources:
         **asks_for("merge_parts"),
     params:
-        *code_of("merge_parts", by_trace=reader_of),
+        *code_of("merge_parts", by_trace=lambda wildcards: trace_of(wildcards).reader),
         parts=lambda wildcards: trace_of(wildcards).members_of_parts,
-        read_by=read_by,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"

@@ -37,12 +37,12 @@ CLAIMS = "config/claims.yaml"
 
 
 class Study:
-    """The study of these layers of configuration in the checkout `root`.
+    """The study of these layers of configuration in the checkout `root`; stored: its products lie in a store.
 
     Raises ConfigError, one problem a line, for anything that is wrong before the first job.
     """
 
-    def __init__(self, layers: list, root: Path) -> None:
+    def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
         self.root, workflow = root, root / "workflow"
         self.formats = load_formats()
         self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
@@ -52,9 +52,12 @@ class Study:
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
-        declared = declarations()
-        self.schemas = {name: schema_of(name, entry, declared[entry["format"]]) for name, entry in entries.items()}
         self.folders = tuple(self.config.get("analyses", []))
+        if stored and (near := [folder for folder in self.folders if not Path(folder).is_absolute()]):
+            raise ConfigError(
+                f"analyses: {', '.join(near)}: jobs in a store run elsewhere. Name the full path of a folder on a "
+                "volume that every job mounts, as docs/cluster.md says of raw tables."
+            )
         try:
             self.tables = contracts(self.folders)
             placed = places(self.folders)
@@ -97,6 +100,7 @@ class Study:
             shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
             tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
+            schema=schema_of(name, entry, declarations()[entry["format"]]),
         )
 
     # Traces ---------------------------------------------------------------------------------------------------
@@ -175,7 +179,8 @@ class Study:
     def drawn_from(self, trace: str) -> dict[str, str]:
         """Table -> its file, of those that charts of the trace are drawn from."""
         tables = [table for room in self.rooms_of(trace) for tables in room.charts(trace).values() for table in tables]
-        return {table: self.file(trace, table) for table in dict.fromkeys(tables)}
+        found = {table: self.file(trace, table) for table in dict.fromkeys(tables)}
+        return found | self.outside(self.drawing(trace))
 
     def makers(self, tables: Iterable[str]) -> list[str]:
         """The analyses that these tables are of."""
@@ -184,6 +189,7 @@ class Study:
     def summed_up(self, trace: str) -> dict[str, str]:
         """Table or product -> its file: all that the numbers of a trace may be taken from."""
         found = {table: self.file(trace, table) for room in self.rooms_of(trace) for table in room.tables}
+        found |= self.outside(self.rooms_of(trace))
         if trace == OF_STUDY:
             return found
         stages = ["row_account", "anomalies", "statistics", "validation"]
@@ -207,10 +213,15 @@ class Study:
         places = {str(self.rooms[name].place.parent) for name in names}
         return [folder for folder in self.folders if str(Path(folder)) in places]
 
-    def outside(self, rooms: Iterable[Room]) -> list[str]:
-        """The files of those of these analyses that lie outside the checkout: inputs of their rules."""
+    def outside(self, rooms: Iterable[Room]) -> dict[str, list[str]]:
+        """Inputs of the rules of those of these analyses that lie outside the checkout, for jobs that share no disk."""
         places = [room.place for room in rooms if not room.place.is_relative_to(self.root)]
-        return sorted(str(file) for place in places for file in place.iterdir() if file.suffix in (".py", ".qmd"))
+        files = sorted(str(file) for place in places for file in place.iterdir() if file.suffix in (".py", ".qmd"))
+        return {"rooms": files} if files else {}
+
+    @cached_property
+    def own_files(self) -> set[str]:
+        return set(self.outside(self.rooms.values()).get("rooms", []))
 
     # What jobs depend on and ask for -----------------------------------------------------------------------------
 
@@ -258,10 +269,3 @@ def seen_from_here(path: Path | str) -> str:
 def any_of(names: Iterable[str]) -> str:
     """A regular expression that matches just these names; where there are none, nothing."""
     return "|".join(names) or "(?!)"
-
-
-def paths_in(nested: str | Iterable) -> list[str]:
-    """The paths of lists of lists of paths, each once."""
-    if isinstance(nested, str):
-        return [nested]
-    return list(dict.fromkeys(path for part in nested for path in paths_in(part)))

@@ -10,7 +10,7 @@ from ttf.analysis import PRODUCTS
 
 from study.formats import OF_READING, meaning_of
 from study.infra import infra_failures_of
-from study.raw_tables import member_of
+from study.raw_tables import member_of, on_disk
 from study.window import window_of
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
@@ -36,6 +36,7 @@ class Trace:
     shares: int
     tells_reasons: bool
     taxonomy: dict = field(repr=False)
+    schema: str | None = field(repr=False)
 
     @property
     def gives(self) -> str:
@@ -99,6 +100,44 @@ class Trace:
     def meaning(self) -> dict:
         """What jobs are derived by, beside the raw tables."""
         return meaning_of(self.entry, self.format)
+
+    @property
+    def read_by(self) -> dict[str, Any]:
+        """What the rules that read raw tables are given: reader, schema, and what the registry says of them."""
+        return {"reader": self.format.get("reader"), "entry": self.reading, "schema": self.schema}
+
+    @property
+    def reader(self) -> list[str]:
+        """The module that reads raw tables which are no tables of lines, if the format has one."""
+        return [self.format["reader"]] if "reader" in self.format else []
+
+    @property
+    def derived_by(self) -> dict[str, Any]:
+        """What the rules that derive the common tables are given: code, what words and columns mean, raw tables."""
+        return {"code": self.format["code"], "meaning": self.meaning, "tables": list(self.raw_files)}
+
+    @property
+    def raw_inputs(self) -> dict[str, list[str]]:
+        """Table -> the files that it is read from; several tables may be in one archive."""
+        return {table: [on_disk(file) for file in files] for table, files in self.raw_files.items()}
+
+    def part_inputs(self, part: str) -> dict[str, str]:
+        return {table: on_disk(file) for table, file in self.parts[part].items()}
+
+    def of_parts(self, product: str) -> list[str]:
+        """One product of every part, in the order of the parts."""
+        return [f"results/{self.name}/parts/{part}/{product}" for part in self.parts]
+
+    @property
+    def of_shares(self) -> list[str]:
+        """What each share of the work found; nothing where one process does it all."""
+        return [f"results/{self.name}/shares/{share}" for share in range(self.shares)] if self.shares > 1 else []
+
+    @property
+    def infra_sources(self) -> dict[str, str]:
+        """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
+        names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)
+        return {name: file for name in names if (file := self.file(name))}
 
     @cached_property
     def members(self) -> dict[str, list[str]]:

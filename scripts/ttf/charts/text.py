@@ -94,7 +94,9 @@ def gpus_label(low: int, high: int) -> str:
 
 
 def plural(noun: str) -> str:
-    """Of the nouns used here only those in -y after a consonant do not take a plain -s: histories, but delays."""
+    """With -s, but for those in -y after a consonant (histories, but delays), lives and strata."""
+    if noun in ("life", "stratum"):
+        return {"life": "lives", "stratum": "strata"}[noun]
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 

@@ -26,7 +26,7 @@ def chances_by_order(groups: pl.DataFrame, days: int) -> np.ndarray:
     """The chance of a trial of each group; groups: stratum, before, after, trials, failed, all_trials, all_failed.
 
     Sorted by the first three. The day of a stratum is the rest of its number divided by `days`: the odds are fitted to
-    the last days with _MOST_FITTED groups that tell of order, the first of these days being whole.
+    the last days with _MOST_FITTED groups that differ in order, the first of these days being whole.
     """
     chance = (groups["all_failed"] / groups["all_trials"]).to_numpy().copy()
     begin = first_of_each(groups["stratum"].to_numpy())
@@ -72,7 +72,7 @@ class Strata:
     def slopes(self) -> np.ndarray:
         """The logarithmic odds by column of the basis: Newton's steps with M / (M - 1) of the variance of free trials.
 
-        A normal prior of standard deviation 1 / 2 on each coefficient keeps them finite where order tells all.
+        A normal prior of standard deviation 1 / 2 on each coefficient keeps them finite where order decides all.
         """
         slope = np.zeros(self.basis.shape[1])
         for _ in range(_MOST_STEPS):

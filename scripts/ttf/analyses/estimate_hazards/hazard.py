@@ -5,24 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Lives, Times, stacked, times_by_stratum
-from ttf.stats.survival import STRATUM_SCHEMA, thinned
+from ttf.stats.survival import thinned
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
-
-HAZARD_SCHEMA = {
-    **STRATUM_SCHEMA,
-    "time_s": pl.Int64,
-    "at_risk": pl.Int64,
-    "events": pl.Int64,
-    "censored": pl.Int64,
-    "cumulative_hazard": pl.Float64,
-    "variance": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "reason": pl.String,
-}
 
 
 def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
@@ -42,11 +30,11 @@ def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps
         for stratum, times in times_by_stratum(lives, event, stratum_by)
     ]
     if not curves:
-        return pl.DataFrame(schema=HAZARD_SCHEMA)
+        return CUMULATIVE_HAZARD.frame([])
     seen = pl.col("cumulative_hazard") > 0
     reason = pl.when(~seen).then(pl.lit(NO_EVENT_YET)).when(pl.col("cumulative_hazard").is_null()).then(pl.lit(NO_LIFE))
     table = stacked(curves).with_columns(pl.when(seen).then(pl.col("ci_low", "ci_high")), reason=reason)
-    return table.select(pl.col(name).cast(kind) for name, kind in HAZARD_SCHEMA.items())
+    return CUMULATIVE_HAZARD.typed(table)
 
 
 def _curve(times: Times) -> dict[str, np.ndarray]:

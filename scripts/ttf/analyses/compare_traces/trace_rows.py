@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import altair as alt
 import polars as pl
 
+from ttf.analyses.compare_traces.labels import OF_THE_WHOLE, reasons, trace_labels
 from ttf.charts.figure import Figure, Study, chart_of, figure, on_log_time, time_axis, time_domain
 from ttf.charts.text import count, listed
 from ttf.charts.theme import FAINT
-from ttf.compare import OF_THE_WHOLE, reasons, trace_labels
 
 MOST_TRACES = 8
 LABEL_WIDTH = 250
@@ -22,9 +22,9 @@ _SYNTHETIC = "datum.synthetic"
 class Traces:
     """The traces of a table that have something to draw, at most MOST_TRACES, with their labels."""
 
-    def __init__(self, table: pl.DataFrame, told: pl.DataFrame) -> None:
+    def __init__(self, table: pl.DataFrame, known: pl.DataFrame) -> None:
         self.names = trace_labels(table.select("trace", "synthetic").iter_rows())
-        traces = list(dict.fromkeys(told["trace"]))
+        traces = list(dict.fromkeys(known["trace"]))
         self.shown = traces[:MOST_TRACES]
         self.left_out = len(traces) - len(self.shown)
         self.made_up = [
@@ -65,6 +65,7 @@ class Traces:
 
 
 def figure_of(
+    study: Study,
     chart: alt.TopLevelMixin,
     datasets: Mapping[str, Sequence[Mapping]],
     drawn: Traces,
@@ -82,7 +83,7 @@ def figure_of(
     return figure(
         chart,
         datasets,
-        Study(),
+        study,
         title=title,
         subtitle=subtitle,
         caption=caption + drawn.caption(),
@@ -127,15 +128,15 @@ def ranges(
 
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
         axis = time_axis(axis_title if last else None, labels=last, ticks=last)
-        told = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
+        known = base.transform_filter("isValid(datum.q50)").encode(color=colour, tooltip=tooltip)
 
         def at(field: str) -> alt.X:
             return alt.X(f"{field}:Q", scale=scale, axis=axis)
 
         return (
-            told.mark_rule(strokeWidth=1.5).encode(x=at("q05"), x2="q95:Q")
-            + told.mark_rule(strokeWidth=5, opacity=0.5).encode(x=at("q25"), x2="q75:Q")
-            + told.mark_point(filled=True, size=55, opacity=1).encode(x=at("q50"))
+            known.mark_rule(strokeWidth=1.5).encode(x=at("q05"), x2="q95:Q")
+            + known.mark_rule(strokeWidth=5, opacity=0.5).encode(x=at("q25"), x2="q75:Q")
+            + known.mark_point(filled=True, size=55, opacity=1).encode(x=at("q50"))
             + notes(base)
         )
 

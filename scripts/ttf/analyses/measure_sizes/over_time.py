@@ -7,6 +7,7 @@ them and not on the day of its end alone, where its failure counts. A rate is fa
 import numpy as np
 import polars as pl
 
+from ttf.analyses.measure_sizes import FAILURE_RATE_OVER_TIME
 from ttf.infra import EVENT
 from ttf.jobs import Frame
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
@@ -22,43 +23,24 @@ MOST_CAUSES = 5
 CONFIDENCE = 0.9
 # A clock that shows a later moment when the trace begins counts from 1970: no trace is 20 years long.
 YEAR_1990_S = 631_152_000
-EVERY, OTHER, UNTOLD = "all", "other", "not told"
-
-OVER_TIME_SCHEMA = {
-    "by": pl.String,
-    "cause": pl.String,
-    "window": pl.String,
-    "from_day": pl.Int64,
-    "to_day": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "window_days": pl.Int64,
-    "failures": pl.Int64,
-    "node_days": pl.Float64,
-    "failures_per_1000_node_days": pl.Float64,
-    "confidence": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "basis": pl.String,
-    "reason": pl.String,
-}
+EVERY, OTHER, UNKNOWN = "all", "other", "not told"
 
 
 def with_domains(lives: Frame, reasons: Frame) -> pl.LazyFrame:
-    """Infra lives with the domain of their failure's reason as `cause`; blank where none, or more than one, is told.
+    """Infra lives with the domain of their failure's reason as `cause`; blank where there is none, or more than one.
 
     reasons: reasons.parquet.
     """
     unit = pl.concat_str("job_id", "task", separator="/", ignore_nulls=True)
-    told = reasons.lazy().select("domain", unit_id=unit, life_id="attempt")
-    told = told.unique(["unit_id", "life_id"], keep="none")
-    return lives.lazy().join(told, on=["unit_id", "life_id"], how="left").with_columns(cause="domain")
+    known = reasons.lazy().select("domain", unit_id=unit, life_id="attempt")
+    known = known.unique(["unit_id", "life_id"], keep="none")
+    return lives.lazy().join(known, on=["unit_id", "life_id"], how="left").with_columns(cause="domain")
 
 
 def failure_rate_over_time(
     lives: Frame, basis: str | None, gpus_a_node: int | None, cause_is: str = "cause"
 ) -> pl.DataFrame:
-    """Failures per 1000 node-days in rolling windows, OVER_TIME_SCHEMA: of all causes, then of each; in time's order.
+    """Failures per 1000 node-days in rolling windows: of all causes, then of each; in time's order.
 
     lives: infra lives; those of jobs count if they asked for a GPU, over whole nodes of `gpus_a_node` GPUs; those of
     components over their own `nodes`. Runs without a start or a known time are left out. Days are those of UTC where
@@ -69,21 +51,25 @@ def failure_rate_over_time(
     one-sided bound). A rate that cannot be given, as over less than one node-day, is blank, with a reason.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
+
+    def nothing(reason: str) -> pl.DataFrame:
+        return FAILURE_RATE_OVER_TIME.frame([shared | {"reason": reason}])
+
     started = lives.lazy().select(pl.col("start_s").count()).collect(engine="streaming").item()
     if not started:
-        return _frame([shared | {"reason": "the trace gives no times of starting"}])
+        return nothing("the trace gives no times of starting")
     runs = _at_work(lives.lazy(), basis, gpus_a_node)
     # A run that ends at midnight was at risk until the day before.
     last_s = pl.max_horizontal("start_s", pl.col("end_s") - 1)
     span = runs.select(first=pl.col("start_s").min(), last=last_s.max()).collect(engine="streaming")
     first_s, final_s = span.row(0)
     if first_s is None:
-        return _frame([shared | {"reason": "no run with a known start and time"}])
+        return nothing("no run with a known start and time")
     calendar = first_s >= YEAR_1990_S
     origin = first_s // SECONDS_A_DAY * SECONDS_A_DAY if calendar else first_s
     days = 1 + (final_s - origin) // SECONDS_A_DAY
     if days > MOST_DAYS:
-        return _frame([shared | {"reason": f"the times of the trace are {days:,} days apart: a clock was wrong"}])
+        return nothing(f"the times of the trace are {days:,} days apart: a clock was wrong")
     window = window_days(days)
     ends = np.arange(window - 1, days, -(-days // MOST_WINDOWS))
     exposure = _in_windows(exposure_by_day(runs, origin, days), ends, window)
@@ -147,7 +133,7 @@ def _at_work(lives: pl.LazyFrame, basis: str | None, gpus_a_node: int | None) ->
 
 
 def _causes(failed: pl.DataFrame, cause_is: str) -> list[tuple[str, str, pl.DataFrame]]:
-    """(by, cause, its failures) of the causes with the most failures, then of all others, then of those not told."""
+    """(by, cause, its failures) of the causes with the most failures, then of all others, then of those unknown."""
     counts = failed.drop_nulls("cause").group_by("cause").agg(pl.col("count").sum())
     counts = counts.sort("count", "cause", descending=[True, False])
     if counts.height + (failed["cause"].null_count() > 0) < 2 or not counts.height:
@@ -156,7 +142,7 @@ def _causes(failed: pl.DataFrame, cause_is: str) -> list[tuple[str, str, pl.Data
     parts = [(cause_is, cause, failed.filter(pl.col("cause") == cause)) for cause in named]
     parts += [
         (cause_is, OTHER, failed.filter(pl.col("cause").is_not_null() & ~pl.col("cause").is_in(named))),
-        (cause_is, UNTOLD, failed.filter(pl.col("cause").is_null())),
+        (cause_is, UNKNOWN, failed.filter(pl.col("cause").is_null())),
     ]
     return [part for part in parts if part[2].height]
 
@@ -183,19 +169,11 @@ def _rates(rows: pl.DataFrame, shared: dict) -> pl.DataFrame:
         rates = {"failures_per_1000_node_days": failures * per, "ci_low": low * per, "ci_high": high * per}
     enough = pl.col("exposure") >= SECONDS_A_DAY
     none = pl.when(pl.col("exposure") == 0).then(pl.lit("no node was at work")).when(~enough).then(pl.lit(NO_NODE_DAY))
-    return _frame(
-        # By NumPy, which rounds a quotient once; Polars multiplies by the reciprocal of a number.
-        rows.with_columns(node_days=pl.Series(exposure / SECONDS_A_DAY))
-        .with_columns(pl.Series(name, values) for name, values in rates.items())
-        .with_columns(pl.when(enough).then(pl.col(name)).alias(name) for name in rates)
-        .with_columns(
-            reason=none.when(pl.col("failures") == 0).then(pl.lit("no failures: upper limit only")),
-            **{name: pl.lit(value, dtype=OVER_TIME_SCHEMA[name]) for name, value in shared.items()},
-        )
+    # By NumPy, which rounds a quotient once; Polars multiplies by the reciprocal of a number.
+    rates["node_days"] = exposure / SECONDS_A_DAY
+    rows = rows.with_columns(pl.Series(name, values) for name, values in rates.items()).with_columns(
+        pl.when(enough).then(pl.col("failures_per_1000_node_days", "ci_low", "ci_high")),
+        reason=none.when(pl.col("failures") == 0).then(pl.lit("no failures: upper limit only")),
+        **{name: pl.lit(value) for name, value in shared.items()},
     )
-
-
-def _frame(rows: pl.DataFrame | list[dict]) -> pl.DataFrame:
-    if not isinstance(rows, pl.DataFrame):
-        rows = pl.DataFrame([{name: row.get(name) for name in OVER_TIME_SCHEMA} for row in rows], OVER_TIME_SCHEMA)
-    return rows.select(pl.col(name).cast(dtype) for name, dtype in OVER_TIME_SCHEMA.items())
+    return FAILURE_RATE_OVER_TIME.typed(rows)

@@ -5,38 +5,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttf.stats.lifetime_fits import MODELS
-from ttf.stats.lifetime_sample import CannotFit, Sample
+from ttf.analyses.fit_mttf import LIFETIME_MODELS
+from ttf.analyses.fit_mttf.lifetime_fits import MODELS
+from ttf.analyses.fit_mttf.lifetime_sample import CannotFit, Sample
 from ttf.stats.strata import NO_LIFE, Lives, Times, times_by_stratum
 
 # A mean or a median beyond so many times the longest duration is the model's tail alone: nobody has seen its like.
 FARTHEST = 1_000
-
-MODEL_SCHEMA = {
-    "event": pl.String,
-    "stratum_by": pl.String,
-    "stratum": pl.String,
-    "model": pl.String,
-    "n": pl.Int64,
-    "events": pl.Int64,
-    "exposure_s": pl.Int64,
-    "shape": pl.Float64,
-    "shape_se": pl.Float64,
-    "scale_s": pl.Float64,
-    "scale_se_s": pl.Float64,
-    "mu_log_s": pl.Float64,
-    "mu_log_se": pl.Float64,
-    "sigma": pl.Float64,
-    "sigma_se": pl.Float64,
-    "mean_s": pl.Float64,
-    "median_s": pl.Float64,
-    "loglik": pl.Float64,
-    "aic": pl.Float64,
-    "bic": pl.Float64,
-    "converged": pl.Boolean,
-    "best": pl.Boolean,
-    "reason": pl.String,
-}
 
 
 def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
@@ -62,7 +37,7 @@ def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataF
         for stratum, times in times_by_stratum(lives, event, stratum_by):
             names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             rows.extend(names | fit for fit in _fits(times))
-    return pl.DataFrame([{name: row.get(name) for name in MODEL_SCHEMA} for row in rows], schema=MODEL_SCHEMA)
+    return LIFETIME_MODELS.frame(rows)
 
 
 def _fits(times: Times) -> list[dict]:

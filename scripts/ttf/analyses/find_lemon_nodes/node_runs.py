@@ -1,4 +1,4 @@
-"""The runs on each node in a window, and what the infra lives tell of their attempts."""
+"""The runs on each node in a window, and what the infra lives say of their attempts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Runs:
     last, until: seconds since from_s of the start, of the end (the start where it is not known), and of the start and
     the run time (the start where this is not known, the window's end for a run still going on), each cut to -1 and
     length_s. single: the attempt was on one node; failed: its failure is this node's; incident: and it is the attempt
-    that the failure hit; shared: it failed, on which of its nodes is not told; known: whether this node's part failed
+    that the failure hit; shared: it failed, on which of its nodes is not known; known: whether this node's part failed
     is. attempt: its attempt_id, by which `order`, with basis `proxy`, has how many runs of its user's started earlier
     that day, and how many later.
     """
@@ -92,7 +92,7 @@ def runs_by_node(
     if is_proxy:
         failed = (pl.col("outcome") == "failure").fill_null(False)
         if placements.select((pl.col("attempt") > 0).any()).collect().item():
-            # An attempt that was tried again and of which nobody tells how it ended: it did not succeed.
+            # An attempt that was tried again and of which nobody says how it ended: it did not succeed.
             last = placements.group_by("job_id", "task").agg(last_attempt=pl.col("attempt").max())
             frame = placements.join(last, on=["job_id", "task"], nulls_equal=True, how="left", maintain_order="left")
             failed |= (pl.col("outcome").is_null() & (pl.col("attempt") < pl.col("last_attempt"))).fill_null(False)
@@ -157,9 +157,9 @@ def _runs_of(part: pl.LazyFrame, names: Numbers, of_attempts: "_Attempts", windo
 
 @dataclass(frozen=True)
 class _Attempts:
-    """What the lives tell of each attempt, by its number; see Runs. One without a life did not fail.
+    """What the lives say of each attempt, by its number; see Runs. One without a life did not fail.
 
-    failed_node: one more than the node's number, 0 where none is told. order: (before, after), with basis `proxy`;
+    failed_node: one more than the node's number, 0 where none is named. order: (before, after), with basis `proxy`;
     else there is none, and with it there are no failed_node and is_hit.
     """
 
@@ -179,18 +179,18 @@ def _of_lives(lives: pl.LazyFrame, count: int, nodes: Numbers, days_from_s: int 
     """
     count = max(count, _numbers(lives))
     types, users = Numbers(NO_FLEET), Numbers("")
-    told = {
+    read = {
         "failed": ((pl.col("event") == EVENT).fill_null(False), bool),
         "gpu_type": (types.of(pl.col("gpu_type").fill_null(NO_FLEET)), np.uint32),
         "user": (users.of(pl.coalesce("user", "account").fill_null("")), np.uint32),
     }
     if days_from_s is None:
-        told["failed_node"] = ((nodes.of(pl.col("failed_node")) + 1).fill_null(0), np.uint32)
-        told["is_hit"] = ((pl.col("incident") == pl.col("attempt_id")).fill_null(False), bool)
+        read["failed_node"] = ((nodes.of(pl.col("failed_node")) + 1).fill_null(0), np.uint32)
+        read["is_hit"] = ((pl.col("incident") == pl.col("attempt_id")).fill_null(False), bool)
     else:
-        told["start"] = ((pl.col("start_s") - days_from_s).clip(-1).fill_null(-1), np.int64)
-    found = {name: np.zeros(count, dtype) for name, (_, dtype) in told.items()}
-    for block in lives.select("attempt_id", **{name: what for name, (what, _) in told.items()}).collect_batches(
+        read["start"] = ((pl.col("start_s") - days_from_s).clip(-1).fill_null(-1), np.int64)
+    found = {name: np.zeros(count, dtype) for name, (_, dtype) in read.items()}
+    for block in lives.select("attempt_id", **{name: what for name, (what, _) in read.items()}).collect_batches(
         engine="streaming"
     ):
         of_block = block["attempt_id"].to_numpy()

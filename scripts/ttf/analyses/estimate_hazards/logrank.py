@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaincc
 
+from ttf.analyses.estimate_hazards import LOGRANK
 from ttf.stats.holm import holm
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import Lives, Times, times_by_stratum
@@ -19,22 +20,6 @@ FEWEST_EXPECTED = 5
 TOO_FEW_STRATA = "fewer than two strata with lives of known duration"
 NO_CONTRAST = "no event while two strata were at risk: nothing to compare"
 ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value is rough"
-
-LOGRANK_SCHEMA = {
-    "event": pl.String,
-    "stratum_by": pl.String,
-    "kind": pl.String,
-    "stratum_a": pl.String,
-    "stratum_b": pl.String,
-    "strata": pl.Int64,
-    "n": pl.Int64,
-    "events": pl.Int64,
-    "statistic": pl.Float64,
-    "df": pl.Int64,
-    "p_value": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "reason": pl.String,
-}
 
 
 def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
@@ -69,7 +54,7 @@ def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
         overall.append(whole)
         rows += [whole, *pairs]
     _adjust(overall)
-    return pl.DataFrame([{name: row.get(name) for name in LOGRANK_SCHEMA} for row in rows], schema=LOGRANK_SCHEMA)
+    return LOGRANK.frame(rows)
 
 
 def _adjust(rows: list[dict]) -> None:

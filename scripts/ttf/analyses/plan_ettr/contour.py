@@ -3,12 +3,15 @@
 After figure 10 of Kokolis et al. (HPCA 2025). Model only: of the trace come the size of a node and the wait.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
-from ttf.stats.ettr import Plan, ettr_renewal
+from ttf.analyses.plan_ettr import ETTR_CONTOUR
+from ttf.stats.ettr import ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
-from ttf.stats.plans import Habits, NodeRate
+from ttf.stats.plans import Habits, NodeRate, habit_columns
 
 LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95)
 # From a minute to 17 hours, by factors of the square root of two.
@@ -21,21 +24,9 @@ _STEPS = 60
 NEVER = "not reached even without failures"
 NO_NODES = "the GPUs of a node are not known"
 
-CONTOUR_SCHEMA = {
-    "gpus": pl.Int64,
-    "nodes": pl.Int64,
-    "ettr": pl.Float64,
-    **dict.fromkeys(
-        ("checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s", "productive_s"),
-        pl.Float64,
-    ),
-    "failures_per_1000_node_days": pl.Float64,
-    "reason": pl.String,
-}
-
 
 def ettr_contour(rate: NodeRate, habit: Habits, run_gpus: int) -> pl.DataFrame:
-    """The highest failure rate of a node that leaves a run the ratio `ettr`, CONTOUR_SCHEMA.
+    """The highest failure rate of a node that leaves a run the ratio `ettr`: ETTR_CONTOUR.
 
     A row for `run_gpus` and LARGE_GPUS (nodes where the machines hold no GPUs), for each of LEVELS and INTERVALS_S, in
     this order; the interval of `habit` plays no part. By the exact renewal form, which falls with the rate; found by
@@ -46,31 +37,20 @@ def ettr_contour(rate: NodeRate, habit: Habits, run_gpus: int) -> pl.DataFrame:
     rows = []
     for gpus, nodes in rate.sizes(sorted({run_gpus, LARGE_GPUS})):
         for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), bearable.tolist(), strict=True):
-            row = {"gpus": gpus, "nodes": nodes, "ettr": level, "checkpoint_interval_s": float(interval)}
-            row |= {"checkpoint_write_s": habit.write_s, "restart_s": habit.restart_s, "queue_s": habit.queue_s}
-            row["productive_s"] = habit.productive_s
+            row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
             if nodes is None or per_s != per_s:
                 row["reason"] = NO_NODES if nodes is None else NEVER
             else:
                 row["failures_per_1000_node_days"] = per_s * SECONDS_A_DAY * 1000 / nodes
             rows.append(row)
-    return pl.DataFrame([{name: row.get(name) for name in CONTOUR_SCHEMA} for row in rows], schema=CONTOUR_SCHEMA)
+    return ETTR_CONTOUR.frame(rows)
 
 
 def _bearable(levels: np.ndarray, intervals: np.ndarray, habit: Habits) -> np.ndarray:
     """Failures per second of the run at which the ratio is the level; NaN where it is below without any."""
 
     def ratio(per_s: np.ndarray) -> np.ndarray:
-        return ettr_renewal(
-            Plan(
-                per_s,
-                intervals,
-                np.full_like(intervals, habit.write_s),
-                np.full_like(intervals, habit.restart_s),
-                np.full_like(intervals, habit.queue_s),
-                np.full_like(intervals, habit.productive_s),
-            )
-        )
+        return ettr_renewal(replace(habit, interval_s=intervals).plan(per_s))
 
     low, high = np.full_like(levels, np.log(_LOWEST)), np.full_like(levels, np.log(_HIGHEST))
     for _ in range(_STEPS):

@@ -1,5 +1,7 @@
 """Mean time to failure by stratum, with its exact intervals."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import polars as pl
 
@@ -15,10 +17,10 @@ MOST_STRATA = 20
 ENOUGH_FAILURES = 10
 
 
-def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
-    """Mean time to failure by GPU type or number of GPUs with 90 % and 95 % intervals, from mttf.csv."""
+def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
+    """Mean time to failure by GPU type or number of GPUs with 90 % and 95 % intervals."""
     what = f"Mean time to failure by {in_words(stratum_by)}"
-    mttf = mttf.filter(pl.col("event") == "failure")
+    mttf = given["mttf"].filter(pl.col("event") == "failure")
     mine = mttf.filter((pl.col("stratum_by") == stratum_by) & (pl.col("n") > 0))
     strata = _by_stratum(mine.filter(pl.col("ci_low_s") > 0))
     if not strata:
@@ -31,9 +33,8 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
     rows = [_row(row, names[row["stratum"]]) for row in drawn]
     overall = mttf.filter((pl.col("stratum_by") == "all") & pl.col("mttf_s").is_not_null())["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
-    lives = "life" if n == 1 else "lives"
     caption = (
-        f"Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; n = {n:,} {lives}, "
+        f"Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; n = {count(n, 'life')}, "
         f"{count(failures, 'failure')}."
     )
     if any(row["events"] == 0 for row in drawn):
@@ -42,11 +43,10 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         caption += f" The {MOST_STRATA} strata with the most lives; {len(strata) - len(drawn):,} left out."
     without = mine["stratum"].n_unique() - len(strata)
     if without:
-        caption += f" {count(without, 'stratum').replace('stratums', 'strata')} without exposure left out."
+        caption += f" {count(without, 'stratum')} without exposure left out."
     everything = mttf.filter(pl.col("stratum_by") == "all")["n"].max() or 0
     if overall and (unknown := everything - mine.filter(pl.col("confidence") == 0.95)["n"].sum()):
-        lives = "life" if unknown == 1 else "lives"
-        caption += f" The whole trace includes {unknown:,} {lives} without a known {in_words(stratum_by)}."
+        caption += f" The whole trace includes {count(unknown, 'life')} without a known {in_words(stratum_by)}."
     title = _title(drawn, names, stratum_by)
     picks = Picks(("strata",), "stratum", {name: name for name in names.values()})
     in_order = stratum_by == "gpu_count" and len(rows) <= MOST_ACROSS
@@ -60,8 +60,8 @@ def mttf_by(mttf: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
         title=title,
         subtitle=subtitle,
         caption=caption,
-        alt_text=f"Points with intervals on a logarithmic axis in hours, one for each of "
-        f"{count(len(drawn), 'stratum').replace('stratums', 'strata')}. {title}.",
+        alt_text="Points with intervals on a logarithmic axis in hours, one for each of "
+        f"{count(len(drawn), 'stratum')}. {title}.",
         picks=picks if stratum_by == "gpu_type" else None,
     )
 
@@ -173,10 +173,7 @@ def _across(rows: list[dict], overall: list[float], _stratum_by: str) -> alt.Lay
 
 def _title(drawn: list[dict], names: dict[str, str], stratum_by: str) -> str:
     def named(row: dict) -> str:
-        name = names[row["stratum"]]
-        if stratum_by != "gpu_count":
-            return name
-        return f"{name} GPU" if row["stratum"] == "1" else f"{name} GPUs"
+        return count(int(row["stratum"]), "GPU") if stratum_by == "gpu_count" else names[row["stratum"]]
 
     seen = [row for row in drawn if row["events"]]
     if not seen:

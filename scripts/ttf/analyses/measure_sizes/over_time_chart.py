@@ -1,15 +1,15 @@
 """The failure rate of a node over time, with its interval, and by cause where the trace tells causes apart."""
 
 import math
+from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
 
+from ttf.analyses.measure_sizes.over_time import CONFIDENCE, EVERY
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.sizes import BASES
 from ttf.charts.text import capital, labels, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
-from ttf.stats.over_time import CONFIDENCE, EVERY
 
 # Windows of one line, which overlap: so many show its course.
 MOST_POINTS = 60
@@ -17,10 +17,18 @@ MOST_POINTS_BY_CAUSE = 30
 # The highest window is so many times the middle one: the axis is one of square roots.
 STEEP = 8
 _WIDTH = 620
+# What the failures are, by the basis of the table.
+BASES = {
+    "state": "infrastructure failures, by the status of each run",
+    "event": "infrastructure failures, by status and failed health checks",
+    "proxy": "every failure, users' errors among them, as a proxy",
+    "component": "failures of the components themselves",
+}
 
 
-def over_time_chart(over_time: pl.DataFrame, study: Study) -> Figure:
-    """failure_rate_over_time.csv as a line with a band; below it a line for each cause or domain."""
+def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """The rate as a line with a band; below it a line for each cause or domain."""
+    over_time = given["failure_rate_over_time"]
     what = "Failure rate over time"
     every = over_time.filter((pl.col("by") == EVERY) & pl.col("ci_high").is_not_null())
     if not every.height:

@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
 
+from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW
+from ttf.infra import EVENT
 from ttf.jobs import Frame
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
 from ttf.stats.projection import Reach, buckets
 
-EVENT = "infra_failure"
 # What a node holds where neither the trace nor the configuration says.
 USUAL_NODE_GPUS = 8
 LARGEST_PROJECTED_GPUS = 131_072
@@ -26,7 +27,7 @@ FEWEST_FAILURES = 30
 FEWEST_FITTED = 5
 CONFIDENCES = (0.9, 0.95)
 EXPECTED_SLOPE = -1.0
-# The slope of failures that do not depend on size at all: data that could not have told it from -1 do not bear it out.
+# The slope of failures that do not depend on size at all: data that could not have detected it are no support of -1.
 NO_DEPENDENCE = 0.0
 POWER = 0.8
 AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
@@ -34,67 +35,6 @@ AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
 MOST_STEPS, STILL = 100, 1e-8
 
 SUMS_SCHEMA = {"nodes": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64, "exposure_s": pl.Int64}
-BY_GPUS_SCHEMA = {
-    "gpus_low": pl.Int64,
-    "gpus_high": pl.Int64,
-    "jobs": pl.Int64,
-    "failures": pl.Int64,
-    "exposure_s": pl.Int64,
-    "mttf_s": pl.Float64,
-    "ci_low_s": pl.Float64,
-    "ci_high_s": pl.Float64,
-    "projected_mttf_s": pl.Float64,
-    "projected_low_s": pl.Float64,
-    "projected_high_s": pl.Float64,
-    "gpus_mean": pl.Float64,
-    "confidence": pl.Float64,
-    "basis": pl.String,
-    "expected_failures": pl.Float64,
-    "p_value": pl.Float64,
-    "reason": pl.String,
-}
-NODE_RATE_SCHEMA = {
-    "basis": pl.String,
-    "above_gpus": pl.Int64,
-    "node_gpus": pl.Int64,
-    "node_gpus_from": pl.String,
-    "jobs": pl.Int64,
-    "failures": pl.Int64,
-    "node_days": pl.Float64,
-    "failures_per_1000_node_days": pl.Float64,
-    "confidence": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "failures_per_node_day": pl.Float64,
-    "ci_low_per_node_day": pl.Float64,
-    "ci_high_per_node_day": pl.Float64,
-    "largest_run_nodes": pl.Int64,
-    "projects_to_nodes": pl.Int64,
-    "no_projection": pl.String,
-    "needed": pl.String,
-    "reason": pl.String,
-}
-LAW_SCHEMA = {
-    "basis": pl.String,
-    "model": pl.String,
-    "sizes": pl.Int64,
-    "jobs": pl.Int64,
-    "failures": pl.Int64,
-    "slope": pl.Float64,
-    "slope_se": pl.Float64,
-    "confidence": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "expected_slope": pl.Float64,
-    "p_value": pl.Float64,
-    "detectable_difference": pl.Float64,
-    "deviance": pl.Float64,
-    "df": pl.Int64,
-    "dispersion": pl.Float64,
-    "verdict": pl.String,
-    "converged": pl.Boolean,
-    "reason": pl.String,
-}
 NO_GPU_JOB = "no job that asked for a GPU ran for a known time"
 NO_FAILURES = "no failures"
 
@@ -175,7 +115,7 @@ def node_failure_rate(
     above_gpus: int | None,
     reach: Reach,
 ) -> pl.DataFrame:
-    """The failures of a node in a day at work, NODE_RATE_SCHEMA, a row per confidence of CONFIDENCES.
+    """The failures of a node in a day at work, NODE_FAILURE_RATE, a row per confidence of CONFIDENCES.
 
     sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
     sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
@@ -216,7 +156,7 @@ def node_failure_rate(
         }
         none = None if failures else "no failures: upper limit only"
         found.append(row | {"reason": "; ".join(filter(None, [none, reason])) or None})
-    return pl.DataFrame([{name: row.get(name) for name in NODE_RATE_SCHEMA} for row in found], schema=NODE_RATE_SCHEMA)
+    return NODE_FAILURE_RATE.frame(found)
 
 
 def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float]:
@@ -231,7 +171,7 @@ def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, 
 
 
 def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
-    """Measured and projected mean time to failure by size, BY_GPUS_SCHEMA, at the first of CONFIDENCES.
+    """Measured and projected mean time to failure by size, MTTF_BY_GPUS, at the first of CONFIDENCES.
 
     sums: see `sums_by_nodes`; rate: what `node_failure_rate` gives. Buckets of whole nodes, each twice as wide as the
     one before: 1, 2, 3 to 4, 5 to 8 nodes ...; gpus_low and gpus_high: the fewest and the most GPUs that need so many
@@ -248,7 +188,7 @@ def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None
     shared = {"confidence": confidence, "basis": row_of_rate["basis"]}
     if gpus_a_node is None:
         rows = [shared | {"jobs": 0, "failures": 0, "reason": "no life has a GPU"}]
-        return pl.DataFrame([{name: row.get(name) for name in BY_GPUS_SCHEMA} for row in rows], schema=BY_GPUS_SCHEMA)
+        return MTTF_BY_GPUS.frame(rows)
     largest_run = sums["nodes"].max() or 0
     every = sums.to_dicts()
     rows = []
@@ -259,7 +199,7 @@ def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None
         reasons = [row.get("reason"), row_of_rate["no_projection"] if high > row_of_rate["projects_to_nodes"] else None]
         row["reason"] = "; ".join(filter(None, reasons)) or None
         rows.append(row | projected_mttf_s(high, row_of_rate))
-    return pl.DataFrame([{name: row.get(name) for name in BY_GPUS_SCHEMA} for row in rows], schema=BY_GPUS_SCHEMA)
+    return MTTF_BY_GPUS.frame(rows)
 
 
 def _measured(inside: list[dict], gpus_a_node: int, confidence: float, beyond: bool) -> dict:
@@ -297,7 +237,7 @@ def _held_against(inside: list[dict], every: list[dict]) -> dict[str, float]:
 
 
 def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.DataFrame:
-    """How the mean time to failure goes with size: its slope on logarithmic axes, LAW_SCHEMA, a row per model.
+    """How the mean time to failure goes with size: its slope on logarithmic axes, SIZE_LAW, a row per model.
 
     sums: see `sums_by_nodes`. Poisson regression of the failures at each size on log nodes, with log exposure as
     offset; the slope is that of the mean time to failure, the negative of the rate's, and -1 under the law 1/N.
@@ -335,11 +275,11 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
             quasi = _line(-fit.slope, fit.slope_se * max(dispersion, 1.0) ** 0.5, shared["df"], confidence)
         shared["verdict"] = _verdict(quasi, confidence)
     rows = [shared | {"model": "poisson"} | poisson, shared | {"model": "quasi_poisson"} | quasi]
-    return pl.DataFrame([{name: row.get(name) for name in LAW_SCHEMA} for row in rows], schema=LAW_SCHEMA)
+    return SIZE_LAW.frame(rows)
 
 
 def _verdict(line: Mapping[str, float], confidence: float) -> str:
-    """What a row with a line says of the law; of one without, nothing can be told."""
+    """What a row with a line says of the law, or that it has none."""
     if "slope" not in line:
         return TOO_FEW
     if line["p_value"] < 1 - confidence:

@@ -7,10 +7,15 @@ from pathlib import Path
 import jinja2
 import polars as pl
 
-from ttf import compare
+from ttf.analyses.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF, QUEUEING, RUN_TIMES, TRACES
+from ttf.analyses.compare_traces.labels import ENDS, OF_THE_WHOLE, reasons, trace_labels
+from ttf.contract import Table
+from ttf.jobs import OUTCOMES
+from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.blocks import Charts, Numbers, table_block
 from ttf.report.tables import Interval, Mean, html_table
+from ttf.tables import read_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 
@@ -23,8 +28,9 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
     """
     figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
     metrics = Numbers(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
-    tables = {name: read_table(name, folder / f"{name}.csv") for name in compare.SCHEMAS}
-    labels = compare.trace_labels((trace, entry["synthetic"]) for trace, entry in about.items())
+    contracts = {table.path.removesuffix(".csv"): table for table in ANALYSIS.tables if table is not TRACES}
+    tables = {name: read_table(folder / contract.path, contract) for name, contract in contracts.items()}
+    labels = trace_labels((trace, entry["synthetic"]) for trace, entry in about.items())
     html = tables_of(tables, about, labels, metrics)
 
     def chart_of(name: str) -> str:
@@ -48,13 +54,8 @@ def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], 
         synthetic=[labels[trace] for trace, entry in about.items() if entry["synthetic"]],
         jobs_called=_called(about, "jobs"),
         components_called=_called(about, "lives"),
-        fewest={"ended": compare.FEWEST_ENDED, "failures": compare.FEWEST_FAILURES},
+        fewest={"ended": FEWEST_ENDED, "failures": FEWEST_FAILURES},
     )
-
-
-def read_table(name: str, path: Path) -> pl.DataFrame:
-    """A table of the comparison with the types it was written with, also where a column is all blank."""
-    return pl.read_csv(path, schema=compare.SCHEMAS[name])
 
 
 def tables_of(
@@ -65,49 +66,32 @@ def tables_of(
         name: table.with_columns(trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String))
         for name, table in tables.items()
     }
-    seconds = {"n": ("n", words.count)}
     html = {"traces": _traces(about, labels, metrics)}
     outcomes = _outcomes_side_by_side(named["outcomes"])
     if outcomes.height:
         columns = {"trace": ("Trace", None), "n": ("n", words.count)}
-        columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in compare.OUTCOMES}
+        columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
         html["outcomes"] = html_table(outcomes, columns, _id("outcomes"), group="measure")
     run_times = named["run_times"].filter(pl.col("n") > 0)
     if run_times.height:
-        order = {outcome: number for number, outcome in enumerate(compare.ENDS)}
-        columns = {"trace": ("Trace", None)} | seconds | _quantile_columns("runtime")
-        html["run_times"] = html_table(
-            run_times.sort(pl.col("outcome").replace_strict(order), maintain_order=True),
-            columns,
-            _id("run-times"),
-            group="outcome",
-        )
+        order = {outcome: number for number, outcome in enumerate(ENDS)}
+        run_times = run_times.sort(pl.col("outcome").replace_strict(order), maintain_order=True)
+        html["run_times"] = _times(run_times, RUN_TIMES, "outcome")
     queueing = _by_gpus(named["queueing"].filter(pl.col("n") > 0))
     if queueing.height:
-        columns = {"trace": ("Trace", None)} | seconds | _quantile_columns("queue")
-        html["queueing"] = html_table(queueing, columns, _id("queueing"), group="jobs_of")
+        html["queueing"] = _times(queueing, QUEUEING, "jobs_of")
     shares = _by_gpus(named["failure_share"].filter(pl.col("ended") > 0))
     if shares.height:
-        columns = {
-            "trace": ("Trace", None),
-            "ended": ("Ended", words.count),
-            "failures": ("Failures", words.count),
-            "failure_share": Interval("Failure share", words.share, "ci_low", "ci_high"),
-        }
-        html["failure_share"] = html_table(shares, columns, _id("failure-share"), group="jobs_of")
+        columns = dict.fromkeys(("trace", "ended", "failures"))
+        columns["failure_share"] = Interval(low="ci_low", high="ci_high")
+        html["failure_share"] = html_table(
+            shares, columns, _id("failure-share"), group="jobs_of", contract=FAILURE_SHARE
+        )
     mttf = named["mttf"].filter((pl.col("confidence") == 0.95) & (pl.col("n") > 0))
     if mttf.height:
-        columns = {
-            "trace": ("Trace", None),
-            "unit": ("Unit", None),
-            "n": ("Lives", words.count),
-            "events": ("Failures", words.count),
-            "without_end": ("without an end", words.count),
-            "exposure_s": ("Time at risk", words.duration),
-            "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
-            "failures_per_1000_gpu_days": ("per 1000 GPU-days", words.number),
-        }
-        html["mttf"] = html_table(_by_gpus(mttf), columns, _id("mttf"), group="jobs_of")
+        columns = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
+        columns |= {"mttf_s": Interval(low="ci_low_s", high="ci_high_s"), "failures_per_1000_gpu_days": None}
+        html["mttf"] = html_table(_by_gpus(mttf), columns, _id("mttf"), group="jobs_of", contract=MTTF)
     return html
 
 
@@ -126,22 +110,14 @@ def _traces(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Nu
         )
     schema = dict.fromkeys(("trace", "title", "unit"), pl.String)
     schema |= dict.fromkeys(("jobs", "gpu_jobs", "blank_request", "mttf_lives"), pl.Int64)
-    columns = {
-        "trace": ("Trace", None),
-        "title": ("Title", None),
-        "unit": ("Unit", None),
-        "jobs": ("Jobs", words.count),
-        "gpu_jobs": ("asked for a GPU", words.count),
-        "blank_request": ("request blank", words.count),
-        "mttf_lives": ("Lives compared", words.count),
-    }
-    return html_table(pl.DataFrame(rows, schema=schema), columns, _id("traces"))
+    columns = dict.fromkeys(schema) | {"title": ("Title", None), "mttf_lives": ("Lives compared", words.count)}
+    return html_table(pl.DataFrame(rows, schema=schema), columns, _id("traces"), contract=TRACES)
 
 
 def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     """A row per measure and trace, a column per outcome that any trace has; n: the jobs behind the share."""
-    told = table.filter(pl.col("jobs") > 0)
-    present = [outcome for outcome in compare.OUTCOMES if (told["outcome"] == outcome).any()]
+    known = table.filter(pl.col("jobs") > 0)
+    present = [outcome for outcome in OUTCOMES if (known["outcome"] == outcome).any()]
     rows = []
     for measure, heading in _MEASURES.items():
         n = "jobs" if measure == "jobs_share" else "n"
@@ -165,18 +141,19 @@ def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").replace_strict(order), maintain_order=True)
 
 
-def _quantile_columns(prefix: str) -> dict:
-    headings = {"p05": "5 %", "p25": "25 %", "median": "Median", "p75": "75 %", "p90": "90 %", "p95": "95 %"}
-    return {f"{prefix}_mean_s": Mean("Mean", words.duration, "n")} | {
-        f"{prefix}_{name}_s": (heading, words.duration) for name, heading in headings.items()
-    }
+def _times(table: pl.DataFrame, contract: Table, group: str) -> str:
+    """Mean and quantiles of a time."""
+    name = contract.path.removesuffix(".csv").replace("_", "-")
+    columns = dict.fromkeys(("trace", "n", *(column for column in contract.columns if column.endswith("_s"))))
+    columns = {column: Mean(of="n") if column.endswith("_mean_s") else None for column in columns}
+    return html_table(table, columns, _id(name), group=group, contract=contract)
 
 
 def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
     """Which traces lack numbers of a table for a reason of the whole trace or of its format, as literal Markdown."""
     traces: dict[str, list[str]] = {}
-    for trace, reason in compare.reasons(table):
-        if reason.startswith(compare.OF_THE_WHOLE):
+    for trace, reason in reasons(table):
+        if reason.startswith(OF_THE_WHOLE):
             traces.setdefault(reason, []).append(labels[trace])
     return words.markdown("; ".join(f"{', '.join(names)}: {reason}" for reason, names in traces.items()))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import erfcx, gammainc, gammaincc, gammaincinv, log_ndtr, ndtri
 
-from ttf.stats.lifetime_sample import CannotFit, Points, Sample
+from ttf.analyses.fit_mttf.lifetime_sample import CannotFit, Points, Sample
 
 # A double ends at e^709.
 LARGEST_LOG = 600

@@ -18,7 +18,7 @@ _BLOCK = 256
 
 
 def compared_by_trials(by_node: pl.DataFrame) -> pl.DataFrame:
-    """node, trials, counted, expected, p_value, rate_ratio, ci_low, ci_high: of what `trials_that_tell` gives.
+    """node, trials, counted, expected, p_value, rate_ratio, ci_low, ci_high: of what `informative_trials` gives.
 
     p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial), expected its mean.
     """
@@ -37,14 +37,14 @@ def compared_by_trials(by_node: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def detectable_by_trials(told: Sequence[pl.DataFrame], threshold: float) -> float | None:
+def detectable_by_trials(informative: Sequence[pl.DataFrame], threshold: float) -> float | None:
     """The smallest ratio of failures to those expected that a node of typical trials would have been found with.
 
-    told: of `trials_that_tell`. The node is the one with the median number of trials (of equals that of the median
-    expectation); all odds of its trials have one factor, and the ratio is that of the expectations with and without.
+    informative: of `informative_trials`. The node is the one with the median number of trials (of equals that of the
+    median expectation); all odds of its trials have one factor: the ratio of the expectations with it and without it.
     Found: with a chance of POWER its p-value is at most `threshold`. None where no number of failures is enough.
     """
-    by_trials = pl.concat(nodes.select("trials", "chances", mean=pl.col("chances").list.sum()) for nodes in told)
+    by_trials = pl.concat(nodes.select("trials", "chances", mean=pl.col("chances").list.sum()) for nodes in informative)
     if by_trials.is_empty():
         return None
     typical = by_trials.sort("trials", "mean")["chances"][by_trials.height // 2].to_numpy()

@@ -5,32 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from ttf.analyses.estimate_hazards import CUMULATIVE_INCIDENCE
+from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET
 from ttf.jobs import Frame
-from ttf.stats.hazard import NO_EVENT_YET
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Lives, Times, competing_times_by_stratum, stacked
-from ttf.stats.survival import STRATUM_SCHEMA, thinned
+from ttf.stats.survival import thinned
 
 UNKNOWN_CAUSE = "unknown cause"
 EVERYBODY = "the incidence is 1: the log-log interval is not defined there"
 # A sum that everybody adds to reaches 1 only up to rounding.
 ONE = 1 - 1e-9
-
-INCIDENCE_SCHEMA = {
-    **STRATUM_SCHEMA,
-    "time_s": pl.Int64,
-    "at_risk": pl.Int64,
-    "events": pl.Int64,
-    "events_so_far": pl.Int64,
-    "without_time": pl.Int64,
-    "other_events": pl.Int64,
-    "censored": pl.Int64,
-    "incidence": pl.Float64,
-    "se": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "reason": pl.String,
-}
 
 
 def cumulative_incidence(
@@ -60,7 +45,7 @@ def cumulative_incidence(
                 names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
                 curves.append((names, thinned(curve, max_steps)))
     if not curves:
-        return pl.DataFrame(schema=INCIDENCE_SCHEMA)
+        return CUMULATIVE_INCIDENCE.frame([])
     incidence = pl.col("incidence")
     inside = (incidence > 0) & (incidence < ONE)
     reason = (
@@ -72,7 +57,7 @@ def cumulative_incidence(
         .then(pl.lit(EVERYBODY))
     )
     table = stacked(curves).with_columns(pl.when(inside).then(pl.col("ci_low", "ci_high")), reason=reason)
-    return table.select(pl.col(name).cast(kind) for name, kind in INCIDENCE_SCHEMA.items())
+    return CUMULATIVE_INCIDENCE.typed(table)
 
 
 def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.stats.incidence import cumulative_incidence
+from ttf.analyses.estimate_hazards import INCIDENCE_AT
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
 from ttf.stats.order import first_of_each
 from ttf.stats.strata import NO_LIFE, CountedLives, competing_times_by_stratum
 
@@ -14,20 +15,6 @@ _DAY_S = 86_400
 AGES_S = (60, 3_600, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 5 * 365 * _DAY_S)
 TOO_LATE = "no life of known duration lasted so long"
 
-INCIDENCE_AT_SCHEMA = {
-    "event": pl.String,
-    "stratum_by": pl.String,
-    "stratum": pl.String,
-    "time_s": pl.Int64,
-    "n": pl.Int64,
-    "without_end": pl.Int64,
-    "incidence": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "incidence_low": pl.Float64,
-    "incidence_high": pl.Float64,
-    "reason": pl.String,
-}
 # (seconds, lives): how many lives have each of some ages.
 _Counts = tuple[np.ndarray, np.ndarray]
 
@@ -73,7 +60,7 @@ def incidence_at(lives: CountedLives, events: Sequence[str], ages_s: Sequence[in
                 row["incidence_low"] = _incidence(age, place, hits, least, censored)
                 row["incidence_high"] = _incidence(age, place, hits, most, censored)
             rows.append(row)
-    return pl.DataFrame([{name: row.get(name) for name in INCIDENCE_AT_SCHEMA} for row in rows], INCIDENCE_AT_SCHEMA)
+    return INCIDENCE_AT.frame(rows)
 
 
 def _without_end(lives: pl.LazyFrame, events: Sequence[str]) -> list[_Counts]:

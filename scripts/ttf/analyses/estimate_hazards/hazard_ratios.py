@@ -1,4 +1,4 @@
-"""Hazard ratios of what lives are told apart by, each with the others held fixed, and whether they are proportional."""
+"""Hazard ratios of what lives differ in, each with the others held fixed, and whether they are proportional."""
 
 import math
 from collections.abc import Sequence
@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaincc, ndtr
 
+from ttf.analyses.estimate_hazards import COX, DOUBLING, JOB_SIZE
+from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.jobs import Frame
-from ttf.stats.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.stats.holm import holm
 from ttf.stats.normal import Z_95
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import NO_LIFE
 
-# Columns of lives that are numbers: the hazard is told per doubling. All others are told by their levels.
+# Columns of lives that are numbers: the ratio is per doubling. All others have one per level.
 AMOUNTS = ("gpu_count", "nodes")
 MOST_LEVELS = 12
 # A level, and the whole fit, needs so many events; rarer levels are taken together.
@@ -23,11 +24,9 @@ FEWEST_EVENTS = 10
 # An amount blank in more than this share of the lives is no covariate; else the lives without it are left out.
 MOST_BLANK = 0.05
 
-DOUBLING = "per doubling"
 OTHER, NOT_GIVEN = "(other)", "(not given)"
 ALL = "all"
-# All amounts together: a job twice as large has twice the GPUs on twice the nodes.
-JOB_SIZE, DOUBLING_TOGETHER = "job_size", "per doubling of GPUs and nodes"
+DOUBLING_TOGETHER = "per doubling of GPUs and nodes"
 SUMMED = "no coefficient of its own: the sum of the two"
 
 TOO_FEW = f"fewer than {FEWEST_EVENTS} events: no fit"
@@ -38,27 +37,6 @@ COLLINEAR = "collinear with the covariates before it: left out"
 LARGEST_LOG_RATIO = 50.0
 RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); its lives are left out of the fit"
-
-COX_SCHEMA = {
-    "event": pl.String,
-    "covariate": pl.String,
-    "level": pl.String,
-    "reference": pl.String,
-    "n": pl.Int64,
-    "events": pl.Int64,
-    "log_hazard_ratio": pl.Float64,
-    "se": pl.Float64,
-    "hazard_ratio": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "p_value": pl.Float64,
-    "p_adjusted": pl.Float64,
-    "proportionality_statistic": pl.Float64,
-    "proportionality_df": pl.Int64,
-    "proportionality_p": pl.Float64,
-    "converged": pl.Boolean,
-    "reason": pl.String,
-}
 
 
 @dataclass
@@ -74,17 +52,17 @@ class _Term:
     values: np.ndarray | None = None
     reasons: list[str] = field(default_factory=list)
     separated: bool = False
-    told: dict = field(default_factory=dict)
+    cells: dict = field(default_factory=dict)
 
     def count(self, failed: np.ndarray, number: np.ndarray) -> None:
         """n and events: of the lives at this level, or of all of them."""
         if self.values is not None and self.values.dtype == np.bool_:
             failed, number = failed[self.values], number[self.values]
-        self.told |= {"n": int(number.sum()), "events": int(number[failed].sum())}
+        self.cells |= {"n": int(number.sum()), "events": int(number[failed].sum())}
 
     def row(self) -> dict:
         names = {"covariate": self.covariate, "level": self.level, "reference": self.reference}
-        return names | {"converged": False, "reason": "; ".join(self.reasons) or None} | self.told
+        return names | {"converged": False, "reason": "; ".join(self.reasons) or None} | self.cells
 
 
 def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
@@ -98,10 +76,9 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     with those before it, no event (separation: its lives are taken out, as in the limit of a ratio of 0).
 
     n, events: of the level, or of the whole fit (rows of AMOUNTS and of the covariate `all`). hazard_ratio with Wald's
-    95 % interval and p-value; p_adjusted: Holm over the coefficients. proportionality_*: the test of
-    `ttf.stats.cox.proportionality` of the covariate's coefficients together, the same on each of its rows; the row
-    `all` has that of the whole model and no ratio. Where the fit fails, rows are blank and not converged, with a
-    reason.
+    95 % interval and p-value; p_adjusted: Holm over the coefficients. proportionality_*: `cox.proportionality` of the
+    covariate's coefficients together, the same on each of its rows; the row `all` has that of the whole model and no
+    ratio. Where the fit fails, rows are blank and not converged, with a reason.
 
     Where several of AMOUNTS are in the model, the row `job_size` is of a job twice as large: the ratio of all of them
     doubled together, exp of the sum of their coefficients, with its Wald interval from their covariance. It is no
@@ -119,7 +96,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     ((*blank, n, events, shortest_s),) = totals.collect(engine="streaming").iter_rows()
     if n and shortest_s < 0:
         raise ValueError("a duration is negative")
-    whole = _Term(ALL, told={"n": n, "events": events})
+    whole = _Term(ALL, cells={"n": n, "events": events})
     if events < FEWEST_EVENTS:
         whole.reasons.append(TOO_FEW if n else NO_LIFE)
         return _table(event, [whole])
@@ -149,13 +126,13 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     model = [term for term in terms if term.values is not None and not term.separated]
     for term in model:
         term.values = term.values[stay]
-    told_apart = independent([term.values for term in model], number)
+    kept = independent([term.values for term in model], number)
     for place, term in enumerate(model):
         term.count(failed, number)
-        if place not in told_apart:
+        if place not in kept:
             term.reasons.append(COLLINEAR)
     whole.count(failed, number)
-    model = [model[place] for place in told_apart]
+    model = [model[place] for place in kept]
     if not model:
         whole.reasons.append("no covariate tells lives apart: nothing to fit")
     else:
@@ -171,7 +148,7 @@ def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() for term in terms]
     adjusted = holm([None if row["covariate"] == JOB_SIZE else row.get("p_value") for row in rows])
     rows = [row | {"event": event, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
-    return pl.DataFrame([{name: row.get(name) for name in COX_SCHEMA} for row in rows], schema=COX_SCHEMA)
+    return COX.frame(rows)
 
 
 def _amount(alike: pl.DataFrame, name: str) -> list[_Term]:
@@ -186,7 +163,7 @@ def _amount(alike: pl.DataFrame, name: str) -> list[_Term]:
 
 @dataclass(frozen=True)
 class _Levels:
-    """A covariate that is told by its levels: those with rows of their own by their labels, the reference first.
+    """A covariate by its levels: those with rows of their own by their labels, the reference first.
 
     place: of a life, its label's, from 1; 0 for the rarer levels, taken together. reason: why there are no rows.
     """
@@ -243,15 +220,15 @@ def _estimate(
     found = fit(lives)
     places: dict[str, list[int]] = {}
     for place, term in enumerate(model):
-        _tell_ratio(term, float(found.coefficients[place]), math.sqrt(found.covariance[place, place]))
+        _put_ratio(term, float(found.coefficients[place]), math.sqrt(found.covariance[place, place]))
         places.setdefault(term.covariate, []).append(place)
-    whole.told["converged"] = True
+    whole.cells["converged"] = True
     amounts = [place for place, term in enumerate(model) if term.level == DOUBLING]
     total = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amounts) > 1 else []
     for term in total:
         term.count(failed, number)
         spread = float(found.covariance[np.ix_(amounts, amounts)].sum())
-        _tell_ratio(term, float(found.coefficients[amounts].sum()), math.sqrt(spread))
+        _put_ratio(term, float(found.coefficients[amounts].sum()), math.sqrt(spread))
     everything = list(range(len(model)))
     try:
         *statistics, of_all = proportionality(lives, found, [*places.values(), everything])
@@ -260,20 +237,20 @@ def _estimate(
         return total
     for of_one, statistic in zip(places.values(), statistics, strict=True):
         for place in of_one:
-            model[place].told |= _proportionality(statistic, len(of_one))
-    whole.told |= _proportionality(of_all, len(everything))
+            model[place].cells |= _proportionality(statistic, len(of_one))
+    whole.cells |= _proportionality(of_all, len(everything))
     return total
 
 
-def _tell_ratio(term: _Term, estimate: float, se: float) -> None:
+def _put_ratio(term: _Term, estimate: float, se: float) -> None:
     if abs(estimate) + Z_95 * se > LARGEST_LOG_RATIO:
         term.reasons.append(RUNS_OFF)
-        term.told["converged"] = False
+        term.cells["converged"] = False
         return
     p, tiny = never_zero(2 * float(ndtr(-abs(estimate / se))))
     if tiny:
         term.reasons.append(tiny)
-    term.told |= {
+    term.cells |= {
         "log_hazard_ratio": estimate,
         "se": se,
         "hazard_ratio": math.exp(estimate),

@@ -7,15 +7,20 @@ part of one, only numbers do.
 import math
 
 import altair as alt
-import polars as pl
 
-from ttf.charts.ettr import BASES
 from ttf.charts.figure import PERCENT_LABEL, Figure, Study, chart_of, figure, percent_axis
 from ttf.charts.text import capital, significant
 from ttf.charts.theme import ACCENT, FAINT, INK
+from ttf.inputs import Inputs
 from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import Habits, NodeRate, rate_row
+from ttf.stats.plans import Habits, habits_of, node_rate, rate_row
 
+BASES = {
+    "state": "by the states that name infrastructure",
+    "event": "by states and health events",
+    "proxy": "a proxy: every failure counts, those of users too",
+    "component": "of the machines themselves",
+}
 LARGEST_LOG2 = 17
 # Of RSC-1 in the paper, for a trace that shows no rate of its own.
 PUBLISHED_PER_1000 = 6.5
@@ -59,12 +64,13 @@ def better_guess(x: str, load: str) -> str:
     return f"{x} - ({x} - 1 + exp(-{x} - ({load}))) / (1 - exp(-{x} - ({load})))"
 
 
-def planner(rates: pl.DataFrame, rate: NodeRate, habit: Habits, run_gpus: int, study: Study) -> Figure:
+def planner(given: Inputs, study: Study) -> Figure:
     """The planner, set to the configured habits and to a failure rate.
 
-    That of the trace (rates: node_failure_rate.csv), where it may be projected to a run of that size; else a published
-    one, named as such.
+    That of the trace, where it may be projected to a run of that size; else a published one, named as such.
     """
+    rate = node_rate(given["node_failure_rate"], given["mttf_by_gpus"])
+    habit, run_gpus = habits_of(given["ettr_assumptions"]), given.settings.ettr["run_gpus"]
     ((_, nodes),) = rate.sizes([run_gpus])
     why_not = rate.why_not(nodes)
     per_1000 = PUBLISHED_PER_1000 if why_not else 1000 * rate.estimate
@@ -75,7 +81,7 @@ def planner(rates: pl.DataFrame, rate: NodeRate, habit: Habits, run_gpus: int, s
     if why_not:
         start += f", published for RSC-1 and not of this trace, from which it cannot be estimated: {why_not}"
     else:
-        start += f" of the trace ({BASES[rate_row(rates)['basis']]})"
+        start += f" of the trace ({BASES[rate_row(given['node_failure_rate'])['basis']]})"
     params = _sliders(habit, per_1000, run_gpus, unit) + _derived(node_gpus)
     # Not `add_params`, which copies every panel for every parameter.
     panels = [_answer(unit, in_nodes), _curves(unit, node_gpus)]
