@@ -12,7 +12,7 @@ def main(snakemake):
     from ttf.schemas import schemas_and_readers
     from ttf.tables import read_csv, write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
+    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
     found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [

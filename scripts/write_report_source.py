@@ -20,14 +20,15 @@ def main(snakemake):
     params, results = snakemake.params, Path(snakemake.output.report).parents[2]
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
     jinja = environment(templates, {place.parent for place in places(params.folders).values()})
-    tables = contracts(tuple(params.folders))
+    folders = tuple(params.folders)
+    tables = contracts(folders)
     traces = [
         Trace(name, number, params.about[name], results / name, tables)
         for number, name in enumerate(params.study, start=1)
     ]
     charts = Charts()
     for trace, path in zip(traces, snakemake.output.traces, strict=True):
-        text = trace_source(jinja, trace, charts, params.drawn_by[trace.name], len(traces))
+        text = trace_source(jinja, trace, charts, params.drawn_by[trace.name], len(traces), folders)
         Path(path).write_text(unbroken(text), encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))

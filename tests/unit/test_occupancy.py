@@ -12,9 +12,9 @@ from made_placements import PLACED, found, jobs_of, nodes_of, placed
 from ttf import spill
 from ttf.charts.figure import Study
 from ttf.charts.occupancy import CHARTS
+from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.occupancy import of_occupancy
-from ttf.sample import philly
 from ttf.spill import Spill
 from ttf.stats import holdings
 from ttf.stats.delay_causes import CAUSES

@@ -29,7 +29,7 @@ FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
 
 EDITED_MODULES = {
     "scripts/ttf/raw_tables.py": FROM_RAW,
-    "scripts/ttf/traces/pai2020.py": FROM_TYPED,
+    "scripts/ttf/formats/pai2020/derive.py": FROM_TYPED,
     "scripts/ttf/quality/statistics.py": {"describe_tables", "summarise"} | REPORT,
     "scripts/ttf/analyses/compare_traces/labels.py": REPORT,
     "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
@@ -75,18 +75,18 @@ EDITED_MODULES = {
     "scripts/bundle_vega.py": {"bundle_vega", "render_report"},
     "report/sections/methods.qmd": REPORT,
     "report/pandoc.css": {"render_report"},
-    "workflow/schemas/tables/pai2020.yaml": FROM_RAW,
+    "scripts/ttf/formats/pai2020/format.yaml": FROM_RAW,
     "scripts/ttf/provenance/manifest.py": {"write_manifest"},
 }
 
 # Of which the sample has no need.
 EDITED_FOR_NOTHING = [
-    "scripts/ttf/traces/table.py",
-    "scripts/ttf/traces/openb.py",
+    "scripts/ttf/formats/table/read.py",
+    "scripts/ttf/formats/mapped.py",
     "scripts/ttf/traces/philly_telemetry.py",
     "scripts/ttf/taxonomy.py",
     "config/taxonomy.yaml",
-    "workflow/schemas/tables/openb.yaml",
+    "scripts/ttf/formats/openb.yaml",
     "scripts/ttf/provenance/verify.py",
     "README.md",
 ]

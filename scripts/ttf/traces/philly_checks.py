@@ -1,7 +1,6 @@
 """What the Philly trace leaves open, held against the trace itself: the zone of its log, and its list of machines."""
 
 import polars as pl
-
 from ttf.numbers.metrics import Metrics
 
 

@@ -1,5 +1,5 @@
+from ttf.formats.philly.derive import zone_evidence
 from ttf.inputs import Inputs
-from ttf.traces.philly import zone_evidence
 from ttf.traces.philly_checks import listed_machines
 
 

@@ -23,7 +23,7 @@ _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of the
 def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], folder: Path, charts: Charts) -> str:
     """The .qmd of the section, from what rule compare_traces left in `folder`; its charts go to `charts`.
 
-    about: of each trace of the study, in order, what the registry and formats.yaml say: unit, gives, synthetic, and
+    about: of each trace of the study, in order, what the registry and the format say: unit, gives, synthetic, and
     title where there is one.
     """
     figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
