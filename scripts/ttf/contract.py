@@ -112,6 +112,10 @@ class Table:
         """The rows as a table of this contract; what a row does not have is blank, what the contract lacks left out."""
         return frame_of(self.columns, rows)
 
+    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns of this contract out of a frame that has them, with their types and in their order."""
+        return frame.select(frame[name].cast(dtype) for name, dtype in self.schema.items())
+
     def check(self, frame: pl.DataFrame) -> None:
         """Raises StudyError, with table, column and rule, for a frame that breaks the contract."""
         columns = list(frame.columns)[: len(self.columns)] if self.open else list(frame.columns)

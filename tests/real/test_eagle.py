@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from of_formats import table_of
 from study.config import load_yaml, resolve
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.formats.table import read as table
 from ttf.ingest import ingest
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
 from ttf.raw_tables import table_schemas
 
 ROOT = Path(__file__).resolve().parents[2]

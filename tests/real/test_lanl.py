@@ -15,19 +15,19 @@ from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.survfunc import survdiff
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.logrank import logrank
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
+from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.formats.lanl import derive as lanl
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
-from ttf.stats.incidence import cumulative_incidence, exclusive_causes
-from ttf.stats.lifetimes import lifetime_models
-from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import kaplan_meier, survival_tables
-from ttf.stats.verdict import lifetime_verdict
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")

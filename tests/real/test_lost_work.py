@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of
 from study.config import load_yaml, resolve
+from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
+from ttf.analyses.measure_losses.repeats import repeats
+from ttf.analyses.measure_losses.what_if import TRIAL, what_if
 from ttf.formats.table import read as table
 from ttf.infra import infra_lives
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.runs import runs
-from ttf.stats.lost_work import loss_sums, lost_work, lost_work_by_month
-from ttf.stats.owners import concentration, failures_by_owner, owner_counts
-from ttf.stats.repeats import repeats
-from ttf.stats.what_if import TRIAL, what_if
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUR = 3600

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 from of_formats import FORMATS, raw_schemas, table_of
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.ingest import ingest
 from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
 
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 # The three rows of the publishers' README, and nine more in their manner.

@@ -3,11 +3,18 @@
 import polars as pl
 import pytest
 from of_formats import FORMATS
+from ttf.analyses.split_outcomes import OUTCOMES as OUTCOMES_TABLE
+from ttf.analyses.split_outcomes.compute import (
+    NO_LIMITS,
+    observed_times,
+    outcome_table,
+    runtime_quantiles,
+    split_outcomes,
+)
+from ttf.analyses.split_outcomes.numbers import of_outcomes
 from ttf.formats.declared import outcome_by_word
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
-from ttf.numbers.jobs import of_outcomes
 from ttf.numbers.metrics import Metrics
-from ttf.outcomes import NO_LIMITS, OUTCOME_COLUMNS, observed_times, outcome_table, runtime_quantiles, split_outcomes
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -36,7 +43,7 @@ DOZEN = jobs(
 
 def test_a_dozen_jobs():
     table = outcome_table(DOZEN)
-    assert table.schema == pl.Schema(OUTCOME_COLUMNS)
+    OUTCOMES_TABLE.check(table)
     waits = "has not started, so it has no run time"
     assert table.rows() == [
         ("success", 4, 4 / 13, 3.0, 30 / 121, 2715.0, 1830.0, 6120.0, 4, None, NO_LIMITS),

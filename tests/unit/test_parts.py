@@ -10,12 +10,12 @@ from of_formats import FORMATS, raw_schemas, table_of
 from study.config import ConfigError
 from study.raw_tables import parts_of, raw_tables
 from ttf import ingest as ingest_module
+from ttf.analyses.measure_drift.compute import by_window, drift_table
 from ttf.errors import StudyError
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.table import read as table
 from ttf.ingest import Part, anomalies, ingest, ingest_part, merge
 from ttf.jobs import with_parts
-from ttf.quality.drift import by_window, drift_table
 from ttf.raw_tables import table_schemas
 from ttf.tables import write_parquet
 

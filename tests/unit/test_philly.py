@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas, table_of
 from ttf import raw_files
+from ttf.analyses.check_philly.compute import listed_machines
+from ttf.analyses.check_philly.numbers import numbers
 from ttf.errors import StudyError
 from ttf.formats.philly import derive as philly
 from ttf.formats.philly import read as philly_raw
@@ -22,7 +24,6 @@ from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
 from ttf.placements import PLACEMENT_COLUMNS
 from ttf.raw_tables import ASIDE_SCHEMA
-from ttf.traces.philly_checks import listed_machines, of_philly_checks
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = raw_schemas("philly")
@@ -901,7 +902,7 @@ def test_what_the_trace_leaves_open_is_counted(raw):
     assert listed.rows() == [(2, 4, 1), (8, None, 1)]
     zones = philly.zone_evidence(table_of("philly", "jobs", tables))
     metrics = Metrics()
-    of_philly_checks(metrics, zones, listed)
+    numbers(metrics, {"zone_evidence": zones, "listed_machines": listed})
     found = {name: about["value"] for name, about in metrics.items()}
     assert found == {
         "zone.starts": 1,
@@ -914,5 +915,6 @@ def test_what_the_trace_leaves_open_is_counted(raw):
         "machine_list.listed": 2,
     }
     metrics = Metrics()
-    of_philly_checks(metrics, zones.clear(), listed_machines(table_of("philly", "nodes", raw(log))))
+    without_list = listed_machines(table_of("philly", "nodes", raw(log)))
+    numbers(metrics, {"zone_evidence": zones.clear(), "listed_machines": without_list})
     assert set(metrics) == {"machine_list.listed_gpus", "machine_list.found_gpus", "machine_list.listed"}

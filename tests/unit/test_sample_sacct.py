@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of
+from ttf.analyses.measure_sizes.sizes import node_failure_rate, sums_by_nodes
 from ttf.errors import StudyError
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct import sample
@@ -21,7 +22,6 @@ from ttf.infra import EVENT, infra_lives, read_health_events
 from ttf.ingest import ingest
 from ttf.stats.mttf import garwood_interval
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import node_failure_rate, sums_by_nodes
 
 ROOT = Path(__file__).parents[2]
 JOBS = 4_000

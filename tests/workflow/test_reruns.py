@@ -46,8 +46,8 @@ EDITED_MODULES = {
     | FROM_STATES
     | FROM_LEMONS
     | {"recompute_ettr", "score_claims"},
-    "scripts/ttf/stats/sizes.py": FROM_SIZES,
-    "scripts/ttf/stats/over_time.py": FROM_SIZES,
+    "scripts/ttf/analyses/measure_sizes/sizes.py": FROM_SIZES,
+    "scripts/ttf/analyses/measure_sizes/over_time.py": FROM_SIZES,
     "scripts/ttf/stats/states.py": FROM_STATES,
     "scripts/ttf/placements.py": FROM_TYPED,
     "scripts/ttf/analyses/find_lemon_nodes/compute.py": FROM_LEMONS,
@@ -56,10 +56,10 @@ EDITED_MODULES = {
     "scripts/ttf/analyses/find_lemon_nodes/trials.py": FROM_LEMONS,
     "scripts/ttf/stats/holdings.py": FROM_OCCUPANCY,
     "scripts/ttf/stats/what_if.py": FROM_LOSSES,
-    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
-    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
+    "scripts/ttf/analyses/fit_mttf/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
+    "scripts/ttf/analyses/judge_lifetimes/compute.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
     "scripts/ttf/stats/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/stats/cox.py": FROM_HAZARDS,
+    "scripts/ttf/analyses/estimate_hazards/cox.py": FROM_HAZARDS,
     "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes", "ask_again"}
     | FROM_HAZARDS
     | FROM_INFRA_LIVES
@@ -84,7 +84,7 @@ EDITED_FOR_NOTHING = [
     "scripts/ttf/formats/table/read.py",
     "scripts/ttf/formats/mapped.py",
     "scripts/ttf/traces/philly_telemetry.py",
-    "scripts/ttf/taxonomy.py",
+    "scripts/ttf/analyses/classify_failures/rules.py",
     "config/taxonomy.yaml",
     "scripts/ttf/formats/openb.yaml",
     "scripts/ttf/provenance/verify.py",
@@ -152,10 +152,12 @@ def test_edited_file_reruns_what_uses_it(study_of_module, file):
 
 
 def test_a_plan_tells_which_module_was_edited(study_of_module):
-    with study_of_module.appended("scripts/ttf/stats/cox.py"):
+    with study_of_module.appended("scripts/ttf/analyses/estimate_hazards/cox.py"):
         said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
     reason = next(line for line in said.splitlines() if "Params have changed" in line)
-    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/stats/cox.py"] * 2, "as it was, and as it is"
+    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, (
+        "as it was, and as it is"
+    )
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module):

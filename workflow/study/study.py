@@ -55,8 +55,8 @@ class Study:
         self.folders = tuple(self.config.get("analyses", []))
         if stored and (near := [folder for folder in self.folders if not Path(folder).is_absolute()]):
             raise ConfigError(
-                f"analyses: {', '.join(near)}: jobs in a store run elsewhere. Name the full path of a folder on a volume "
-                "that every job mounts, as docs/cluster.md says of raw tables."
+                f"analyses: {', '.join(near)}: jobs in a store run elsewhere. Name the full path of a folder on a "
+                "volume that every job mounts, as docs/cluster.md says of raw tables."
             )
         try:
             self.tables = contracts(self.folders)

@@ -76,7 +76,7 @@ def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> b
 
 
 def _folded(word: str) -> str:
-    """A word as it is compared: see `ttf.taxonomy.folded`."""
+    """A word as it is compared: see `ttf.analyses.classify_failures.rules.folded`."""
     return re.sub(r"[\s_-]+", " ", word.strip().lower())
 
 

@@ -4,8 +4,9 @@ from ttf.analysis import Analysis
 from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
-# The row of `cox` with all amounts together: a job twice as large has twice the GPUs on twice the nodes.
-JOB_SIZE = "job_size"
+# In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
+# GPUs on twice the nodes.
+DOUBLING, JOB_SIZE = "per doubling", "job_size"
 _OF_ALL = "the row is of all strata"
 _NO_RATIO = "the row is of the whole model, or its reason says why"
 _NOT_TESTED = "the row is of no coefficient, or could not be tested"

@@ -4,6 +4,9 @@ from ttf.analysis import Analysis
 from ttf.columns import COUNTED, STRATUM
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
+# Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
+FEWEST_FAILURES = 100
+
 LIFETIME_VERDICT = table(
     "lifetime_verdict",
     "A stratum: whether its failure rate changes with age, and what a constant one hides.",

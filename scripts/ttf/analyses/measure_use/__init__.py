@@ -3,7 +3,7 @@
 from ttf.analysis import Analysis
 from ttf.contract import REASON, count, reason, share, table, text, truth
 
-_USE = {
+USE = {
     "n": count("Readings", "Readings, one per minute."),
     "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
     "zero_share": share("At nought", "Readings of exactly nought, of all.", blank=REASON),
@@ -22,7 +22,7 @@ GPU_USE = table(
     servers=count("Servers", "Servers of the attempt.", "the row is of any number of them", unit="servers"),
     dedicated=truth("Dedicated", "Only attempts with their servers to themselves.", "the row is of all attempts"),
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
-    **_USE,
+    **USE,
     held_gpu_minutes=count("GPU minutes held", "By attempts with both times.", blank=REASON, unit="GPU minutes"),
     coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
     held_gpu_minutes_in_span=count("in span", "Those while readings exist.", blank=REASON, unit="GPU minutes"),
@@ -34,7 +34,7 @@ HOST_USE = table(
     "How much of the CPU or memory of the machines was in use.",
     resource=text("Of", "cpu or memory (with the page cache)."),
     machine_minutes=text("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
-    **_USE,
+    **USE,
     out_of_range=count("Out of range", "Readings below nought or above all, excluded.", blank=REASON),
     reason=reason(),
 )
