@@ -10,7 +10,7 @@ CORES ?= $(if $(PROFILE),,all)
 SNAKEMAKE = $(BIN)/snakemake $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE))) \
   $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]' $(if $(PROFILE),'scatter={jobs: 16}'))
 
-.PHONY: report pdf publish archive gallery snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive gallery docs snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
@@ -40,6 +40,9 @@ check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more m
 gallery: .venv/requirements-test.lock  ## badges and a picture of the page for the README, in docs/gallery/; after `make report`
 	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
 	@$(BIN)/python docs/badges.py docs/gallery
+
+docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is
+	@$(BIN)/python docs/tables.py docs/tables.md
 
 test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder

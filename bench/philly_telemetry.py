@@ -29,9 +29,9 @@ import sys, yaml
 from pathlib import Path
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
-from ttf.traces.philly_raw import READERS
+from ttf.formats.philly.read import READERS
 root, folder, *tables = sys.argv[1:]
-schemas = table_schemas(yaml.safe_load((Path(root) / "workflow/schemas/tables/philly.yaml").read_text()))
+schemas = table_schemas(yaml.safe_load((Path(root) / "scripts/ttf/formats/philly/format.yaml").read_text())["schema"])
 raw = Path(folder) / "raw"
 raw.mkdir(exist_ok=True)
 files = {table: [Path(folder) / f"cluster_{table}"] for table in tables}
@@ -42,10 +42,11 @@ DERIVE = """
 import sys
 from pathlib import Path
 import polars as pl
-from ttf.traces import philly
+from dataclasses import replace
+from ttf.formats.protocol import format_and_source
 root, folder, *tables = sys.argv[1:]
-raw = {table: pl.scan_parquet(Path(folder) / "raw" / f"{table}.parquet") for table in tables}
-frame = philly.{function}(raw)
+format_, source = format_and_source(Path(folder) / "raw", "ttf.formats.philly.derive", dict(), tables)
+frame = format_.{function}(replace(source, records=format_.records(source)))
 print(frame.height, frame.select(pl.all().count()).row(0, named=True))
 """
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import polars as pl
+from ttf.analyses.reconstruct_occupancy.compute import occupancy_tables
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.placements import PLACEMENT_COLUMNS
-from ttf.stats.reconstruction import occupancy_tables
 
 # Of frames in any order; see `ttf.placements`.
 ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ttf.contract import REASON, Table, count, number, reason, seconds, share, table, text
+from ttf.contract import REASON, Table, count, number, reason, seconds, share, table, text, truth
 
 _ACCOUNT = {
     "table": text("Table", "Raw table."),
@@ -122,8 +122,31 @@ IMPLIED_N = replace(
     ),
     path="implied_n.csv",
 )
+_NO_PART = "it plays no part"
+ETTR_REFERENCE = replace(
+    table(
+        "ettr_reference",
+        "A published statement on effective training time or mean time to failure, computed again.",
+        statement=text("Statement", "What was published."),
+        source=text("Source", "Where it was published."),
+        quantity=text("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),
+        gpus=count("GPUs", "GPUs of the run."),
+        failures_per_1000_node_days=number("per 1000 node-days", "Failure rate of a node."),
+        checkpoint_interval_s=seconds("Checkpoint interval", "Work between two checkpoints.", blank=_NO_PART),
+        checkpoint_write_s=seconds("Checkpoint write", "How long writing one blocks the work.", blank=_NO_PART),
+        restart_s=seconds("Start-up", "From being scheduled to working.", blank=_NO_PART),
+        queue_s=seconds("Queue", "Wait at each start.", blank=_NO_PART),
+        published=number("Published", "As published, in the unit of the quantity."),
+        computed=number("Formula", "By the formula of the same paper."),
+        exact=number("Exact", "By the exact renewal model.", blank="the statement is not of a ratio"),
+        tolerance=number("Tolerance", "By how much the two may differ."),
+        reproduced=truth("Verdict", "Whether the formula gives what is published."),
+        note=text("Note", "What is to be known.", blank="nothing is amiss"),
+    ),
+    path="ettr_reference.csv",
+)
 
 TABLES = (
     *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
-    *(SCORECARD, IMPLIED_N),
+    *(SCORECARD, IMPLIED_N, ETTR_REFERENCE),
 )

@@ -18,11 +18,12 @@ from snakemake.utils import update_config
 from study import config_docs
 from study.config import SCHEMA, ConfigError, _merge, _plain, dump, layers_of, load_yaml, resolve
 from study.documents import SCHEMAS, key_paths, load_schema, schema_problems
+from study.formats import load_formats
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
 TRACES = load_yaml(ROOT / "config/traces.yaml")
-TABLES = {name: list(kind["tables"]) for name, kind in load_yaml(ROOT / "workflow/formats.yaml").items()}
+TABLES = {name: list(kind["tables"]) for name, kind in load_formats().items()}
 FORMATS = ", ".join(sorted(TABLES))
 REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
 MINE = {"format": "openb", "folder": "data/mine"}

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study.config import ConfigError
 from study.infra import loss_log_of
-from ttf.charts.epochs import CHARTS
+from ttf.analyses.measure_epochs import ANALYSIS
+from ttf.analyses.measure_epochs.charts import CHARTS
+from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs, read_loss_log
+from ttf.analyses.measure_epochs.numbers import numbers as of_epochs
 from ttf.charts.figure import Study
 from ttf.errors import StudyError
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.use import of_epochs
-from ttf.stats.epochs import best_epochs, epochs_summary, epochs_table, of_jobs, read_loss_log
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_product
 
 LOSSES = {"job": pl.String, "epoch": pl.Int64, "loss": pl.Float64, "time_s": pl.Int64}
 JOBS = {
@@ -179,9 +180,9 @@ def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):
 def test_the_chart_can_be_drawn_and_the_numbers_told(tmp_path, losses):
     best = of_jobs(losses, jobs(("a", "success", 0, 1000), ("b", "failure", 0, 1000)))
     tables = {"epochs": epochs_table(best), "epochs_summary": epochs_summary(best)}
-    for name, table in tables.items():
-        write_csv(table, tmp_path / f"{name}.csv")
-        assert read_csv(tmp_path / f"{name}.csv").equals(table)
+    for contract in ANALYSIS.tables:
+        write_product(tables[contract.name], contract, str(tmp_path / "table.csv"))
+        assert read_table(tmp_path / "table.csv", contract).equals(tables[contract.name])
     figure = CHARTS["epochs"](tables, Study("job"))
     assert "nan" not in figure.title.lower() + figure.caption.lower()
     vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])

@@ -102,14 +102,14 @@ def test_what_cannot_be_followed(tree, script, modules, error, says):
 def test_ingest_needs_no_statistics():
     found = closure(SCRIPTS, "ingest.py")
     assert {"ttf/entry.py", "ttf/errors.py", "ttf/ingest.py", "ttf/raw_files.py", "ttf/raw_tables.py"} <= found
-    assert not any(name.startswith(("ttf/stats/", "ttf/traces/", "ttf/charts/")) for name in found)
+    assert not any(name.startswith(("ttf/stats/", "ttf/formats/sacct/", "ttf/charts/")) for name in found)
 
 
-@pytest.mark.parametrize(("format_", "other"), [("openb", "pai2020"), ("pai2020", "openb")])
+@pytest.mark.parametrize(("format_", "other"), [("acme", "pai2020"), ("pai2020", "acme")])
 def test_a_format_needs_no_other(format_, other):
-    found = closure(SCRIPTS, "derive_runtimes.py", f"ttf.traces.{format_}")
-    assert f"ttf/traces/{format_}.py" in found
-    assert f"ttf/traces/{other}.py" not in found
+    found = closure(SCRIPTS, "derive_runtimes.py", f"ttf.formats.{format_}.derive")
+    assert {f"ttf/formats/{format_}/derive.py", f"ttf/formats/{format_}/format.yaml"} <= found
+    assert not any(name.startswith(f"ttf/formats/{other}/") for name in found)
     assert "ttf/jobs.py" in found
     assert not any(name.startswith("ttf/stats/") for name in found)
 
@@ -121,7 +121,7 @@ def test_every_entry_can_be_followed(script):
     assert "ttf/entry.py" in closure(SCRIPTS, script)
 
 
-@pytest.mark.parametrize("module", ["ttf.traces.pai2020", "ttf.ingest", "ttf.outcomes", "ttf.stats.survival"])
+@pytest.mark.parametrize("module", ["ttf.formats.mapped", "ttf.ingest", "ttf.agreement", "ttf.stats.survival"])
 def test_the_closure_is_what_python_imports(tmp_path, module):
     program = (
         f"import sys, {module}\n"

@@ -11,33 +11,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
-from ttf.charts.figure import Study
-from ttf.charts.lost_work import lost_work_chart
-from ttf.infra import EVENT, infra_lives
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.numbers.lost_work import of_lost_work
-from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
-from ttf.report.source import environment
-from ttf.runs import RUN_COLUMNS, runs, with_reasons, with_runs_before
-from ttf.stats.lost_work import (
-    BY_GPUS_SCHEMA,
-    BY_MONTH_SCHEMA,
+from ttf.analyses.classify_failures.rules import classify, every_attempt
+from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.analyses.measure_losses.charts import lost_work as draw
+from ttf.analyses.measure_losses.lost_work import (
     NO_END,
     NO_NODES,
     NO_PREEMPTION,
     NO_TIME,
     WINDOW_S,
-    last_complete,
     linked_preemptions,
     loss_sums,
     lost_work,
     lost_work_by_month,
 )
-from ttf.stats.owners import concentration, owner_counts
-from ttf.stats.repeats import repeats
-from ttf.stats.what_if import what_if
-from ttf.taxonomy import classify, every_attempt
+from ttf.analyses.measure_losses.numbers import _of_month
+from ttf.analyses.measure_losses.numbers import numbers as of_lost_work
+from ttf.analyses.measure_losses.owners import concentration, owner_counts
+from ttf.analyses.measure_losses.repeats import repeats
+from ttf.analyses.measure_losses.what_if import what_if
+from ttf.charts.figure import Study
+from ttf.infra import EVENT, infra_lives
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.numbers.metrics import Metrics
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
+from ttf.rooms import BUILT_IN
+from ttf.runs import RUN_COLUMNS, runs, with_reasons, with_runs_before
 
 HOUR = 3600
 SACCT = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
@@ -63,7 +63,7 @@ def test_lost_work_by_hand() -> None:
         {"gpu_milli": 3000, "runtime_s": None},
     )
     table = lost_work(loss_sums(of_runs, HOUR, 300))
-    assert dict(table.schema) == BY_GPUS_SCHEMA
+    LOST_WORK.check(table)
     columns = ("gpus_low", "gpus_high", "runs", "gpu_hours", "failed_runs", "failed_without_time", "failed_gpu_hours")
     assert table.select(*columns, "first_order_gpu_hours").rows() == [
         (0, 0, 1, 0.0, 1, 0, 0.0, 0.0),
@@ -92,8 +92,8 @@ def test_half_of_an_odd_interval_is_kept_whole() -> None:
 
 
 def test_no_runs_and_no_time() -> None:
-    assert lost_work(loss_sums(made(), HOUR, 300)).schema == pl.Schema(BY_GPUS_SCHEMA)
-    assert lost_work_by_month(loss_sums(made(), HOUR, 300), None, None).schema == pl.Schema(BY_MONTH_SCHEMA)
+    LOST_WORK.check(lost_work(loss_sums(made(), HOUR, 300)))
+    LOST_WORK_BY_MONTH.check(lost_work_by_month(loss_sums(made(), HOUR, 300), None, None))
     (row,) = lost_work(loss_sums(made({"runtime_s": 0}), HOUR, 300)).to_dicts()
     assert row["failed_gpu_hours_share"] is None and row["reason"] == f"{NO_TIME}; {NO_PREEMPTION}"
     with pytest.raises(ValueError):
@@ -181,8 +181,9 @@ def test_months_of_the_calendar() -> None:
     assert table["gpu_hours_share"].to_list() == [1 / 3, 1 / 3, 1 / 3, 0]
     assert table["failed_gpu_hours_share"].to_list() == [1, 1, 1, None]
     assert table["reason"][3].startswith(NO_END)
-    assert last_complete(table)["window"] == "2024-12"
-    assert last_complete(table.head(1)) is None
+    for rows, last in ((table, "2024-12"), (table.head(1), None)):
+        _of_month(metrics := Metrics(), rows)
+        assert metrics.get("lost_work.month.window", {}).get("value") == last
 
 
 def test_windows_of_28_days_where_the_clock_has_no_calendar() -> None:
@@ -372,7 +373,7 @@ def test_chart_of_losses(basis: str) -> None:
         {"gpu_milli": 2000, "runtime_s": HOUR, "outcome": "cancelled", "preempted": True, "basis": basis},
         {"gpu_milli": 2000, "runtime_s": None, "basis": basis},
     )
-    drawn = lost_work_chart(lost_work(loss_sums(of_runs, HOUR, 300)), Study("pod"))
+    drawn = draw({"lost_work": lost_work(loss_sums(of_runs, HOUR, 300))}, Study("pod"))
     assert drawn.empty is None
     drawn.spec(validate=True)
     assert "82 % of the GPU time" in drawn.title
@@ -383,7 +384,7 @@ def test_chart_of_losses(basis: str) -> None:
 
 def test_a_chart_with_nothing_lost_has_one_panel_and_one_without_failures_none() -> None:
     of_runs = made({"runtime_s": HOUR, "basis": "state", "infra": False})
-    drawn = lost_work_chart(lost_work(loss_sums(of_runs, HOUR, 300)), Study())
+    drawn = draw({"lost_work": lost_work(loss_sums(of_runs, HOUR, 300))}, Study())
     assert set(drawn.datasets) == {"failed"} and "no work was lost" in drawn.title
     drawn.spec(validate=True)
     for rows, reason in (
@@ -391,7 +392,7 @@ def test_a_chart_with_nothing_lost_has_one_panel_and_one_without_failures_none()
         ([{"runtime_s": HOUR, "outcome": "success"}], "no job has run and failed"),
         ([{"runtime_s": HOUR, "gpu_milli": 0}], "no failed run asked for a GPU and has a known run time"),
     ):
-        assert lost_work_chart(lost_work(loss_sums(made(*rows), HOUR, 300)), Study()).empty == reason
+        assert draw({"lost_work": lost_work(loss_sums(made(*rows), HOUR, 300))}, Study()).empty == reason
 
 
 def test_infra_lives_name_their_event() -> None:
@@ -405,7 +406,7 @@ def test_infra_lives_name_their_event() -> None:
 
 
 def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: dict | None = None) -> str:
-    """The text of report/sections/lost_work.qmd for a trace of these jobs, without its tables and charts."""
+    """The text of the section for a trace of these jobs, without its tables and charts."""
     of_runs, jobs = runs_of(jobs, attempts, rules).lazy(), jobs.lazy()
     tables = {
         "lost_work": lost_work(loss_sums(of_runs, HOUR, 300)),
@@ -418,8 +419,8 @@ def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: 
     of_lost_work(metrics, tables)
     filled = {"repeats": tables["repeats"]["estimate"].count(), "what-if": tables["what_if"]["net_gpu_hours"].count()}
     text = (
-        environment(Path(__file__).parents[2] / "report")
-        .get_template("sections/lost_work.qmd")
+        environment(Path(__file__).parents[2] / "report", [BUILT_IN])
+        .get_template("measure_losses/lost_work.qmd")
         .render(
             id="t1",
             unit="pod",

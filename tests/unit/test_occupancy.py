@@ -9,18 +9,17 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
-from ttf import spill
+from ttf.analyses.reconstruct_occupancy import ANALYSIS, holdings, spill
+from ttf.analyses.reconstruct_occupancy.charts import CHARTS
+from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
+from ttf.analyses.reconstruct_occupancy.holdings import spread
+from ttf.analyses.reconstruct_occupancy.numbers import numbers as of_occupancy
+from ttf.analyses.reconstruct_occupancy.servers import are_all_equal
+from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.charts.figure import Study
-from ttf.charts.occupancy import CHARTS
+from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.occupancy import of_occupancy
-from ttf.sample import philly
-from ttf.spill import Spill
-from ttf.stats import holdings
-from ttf.stats.delay_causes import CAUSES
-from ttf.stats.holdings import spread
-from ttf.stats.servers import are_all_equal
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_product
 
 
 def row(table, **where):
@@ -489,7 +488,8 @@ def test_numbers():
     assert "occupancy.all.load" not in nothing
 
 
-def test_tables_are_read_as_they_were_written(tmp_path):
-    for name, table in BUSY.items():
-        write_csv(table, tmp_path / name)
-        assert read_csv(tmp_path / name).schema == table.schema, name
+@pytest.mark.parametrize("tables", [BUSY, found(placed([]), nodes=nodes_of(x=8))], ids=["busy", "nothing held"])
+def test_tables_keep_their_contracts_and_are_read_as_they_were_written(tables, tmp_path):
+    for contract in ANALYSIS.tables:
+        write_product(tables[contract.name], contract, str(tmp_path / "table.csv"))
+        assert read_table(tmp_path / "table.csv", contract).equals(tables[contract.name]), contract.name

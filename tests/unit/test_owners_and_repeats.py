@@ -10,22 +10,22 @@ import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
-from ttf.charts.figure import Study
-from ttf.charts.lost_work import concentration_chart
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.partitions import Partitions
-from ttf.runs import RUN_COLUMNS, with_runs_before
-from ttf.stats.owners import CONCENTRATION_SCHEMA, OWNER_SCHEMA, concentration, failures_by_owner, owner_counts
-from ttf.stats.repeats import (
+from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER, REPEATS
+from ttf.analyses.measure_losses.charts import failure_concentration
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
+from ttf.analyses.measure_losses.repeats import (
     NO_FAILURE,
     NOTHING_BEFORE,
     ONE_GROUP,
-    REPEAT_SCHEMA,
     counts_by_group,
     previous_outcome,
     repeats,
     share_over_groups,
 )
+from ttf.charts.figure import Study
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.partitions import Partitions
+from ttf.runs import RUN_COLUMNS, with_runs_before
 from ttf.stats.shares import wilson_interval
 
 
@@ -72,7 +72,7 @@ OF_OWNERS = [
 def test_failures_by_owner_by_hand() -> None:
     jobs = jobs_of(OF_OWNERS)
     table = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 10)
-    assert dict(table.schema) == OWNER_SCHEMA
+    FAILURES_BY_OWNER.check(table)
     columns = ("owner_by", "owner", "ended", "failures", "failure_share", "failed_gpu_hours", "failed_gpu_hours_share")
     assert table.select(columns).rows() == [
         ("user", "ana", 3, 2, 2 / 3, 4.0, 0.8),
@@ -97,7 +97,7 @@ def test_concentration_by_hand() -> None:
     rows += [job("u00", "failure")] * 2 + [job("u19", "failure")] * 6
     jobs = jobs_of(rows)
     table = concentration(owner_counts(jobs, runs_of(jobs)))
-    assert dict(table.schema) == CONCENTRATION_SCHEMA
+    FAILURE_CONCENTRATION.check(table)
     at = {(row["ranked_by"], row["top_share"]): row for row in table.to_dicts()}
     assert at["ended", 0.01]["owners_in_top"] == at["ended", 0.05]["owners_in_top"] == 1
     assert at["ended", 0.1]["owners_in_top"] == 2
@@ -109,7 +109,7 @@ def test_concentration_by_hand() -> None:
 
 def test_owners_nobody_names_and_failures_nobody_had() -> None:
     jobs = jobs_of([job(None, "failure")])
-    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5).schema == pl.Schema(OWNER_SCHEMA)
+    FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5))
     assert concentration(owner_counts(jobs, runs_of(jobs))).is_empty()
     jobs = jobs_of([job("ana", "success")])
     assert set(concentration(owner_counts(jobs, runs_of(jobs)))["reason"]) == {"no job failed"}
@@ -126,12 +126,14 @@ def test_owners_nobody_names_and_failures_nobody_had() -> None:
 )
 def test_chart_of_concentration_says_why_it_is_empty(rows: list, reason: str) -> None:
     jobs = jobs_of(rows)
-    assert concentration_chart(concentration(owner_counts(jobs, runs_of(jobs))), Study()).empty == reason
+    given = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
+    assert failure_concentration(given, Study()).empty == reason
 
 
 def test_chart_of_concentration() -> None:
     jobs = jobs_of(OF_OWNERS)
-    drawn = concentration_chart(concentration(owner_counts(jobs, runs_of(jobs))), Study("pod"))
+    given = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
+    drawn = failure_concentration(given, Study("pod"))
     drawn.spec(validate=True)
     assert drawn.title.startswith("The user with the most pods (of 2) had 60 % of the pods that ended and 67 %")
     assert HOSTILE not in str(drawn.datasets)
@@ -154,7 +156,7 @@ def test_repeats_by_hand() -> None:
     ]
     jobs = jobs_of(rows)
     table = repeats(jobs, runs_of(jobs))
-    assert dict(table.schema) == REPEAT_SCHEMA
+    REPEATS.check(table)
     found = {row["measure"]: row for row in table.to_dicts()}
     assert {row["group_by"] for row in found.values()} == {"user"}
 
@@ -177,7 +179,7 @@ def test_repeats_without_failures_and_without_groups() -> None:
     assert reasons["not_first_share"] == reasons["failures_per_group"] == NO_FAILURE
     assert reasons["failure_after_failure"] == reasons["failure_after_success"] == NOTHING_BEFORE
     jobs = jobs_of([job(None, "failure")])
-    assert repeats(jobs, runs_of(jobs)).schema == pl.Schema(REPEAT_SCHEMA)
+    REPEATS.check(repeats(jobs, runs_of(jobs)))
 
 
 def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:

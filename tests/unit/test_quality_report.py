@@ -4,10 +4,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from ttf.analyses.measure_drift import DRIFT
+from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.quality import of_drift, of_quality
-from ttf.quality.drift import DRIFT_SCHEMA
+from ttf.numbers.quality import of_quality
 from ttf.quality.statistics import STATISTICS_SCHEMA
 from ttf.report.source import Numbers, environment
 
@@ -41,7 +42,7 @@ def numbers(anomalies=(), failed=0, drift=None):
     validation = frame(VALIDATION_SCHEMA, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
     of_quality(metrics, frame(ANOMALIES_SCHEMA, *anomalies), statistics, validation)
     if drift is not None:
-        of_drift(metrics, frame(DRIFT_SCHEMA, *drift))
+        of_drift(metrics, {"drift": frame(DRIFT.schema, *drift)})
     return metrics
 
 

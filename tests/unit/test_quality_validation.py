@@ -1,18 +1,13 @@
 """An independent check of the rows kept: it agrees with ingest, and it would notice if ingest slipped."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
-import yaml
+from of_formats import raw_schemas
 from ttf.quality import validation
 from ttf.quality.validation import VALIDATION_SCHEMA, validate
-from ttf.raw_tables import table_schemas
 from ttf.tables import read_csv, write_csv
 
-SCHEMAS = table_schemas(
-    yaml.safe_load((Path(__file__).resolve().parents[2] / "workflow/schemas/tables/pai2020.yaml").read_text())
-)
+SCHEMAS = raw_schemas("pai2020")
 TASK = {
     "line": 1,
     "job_name": "j",

@@ -3,8 +3,9 @@
 import re
 
 import polars as pl
+from ttf.analyses.ask_again.page import _estimate
+from ttf.contract import count, seconds, share, table, text
 from ttf.report import words
-from ttf.report.study1 import _estimate
 from ttf.report.tables import Interval, Mean, html_table, span
 
 FRAME = pl.DataFrame(
@@ -47,6 +48,28 @@ def test_a_mean_of_few_is_marked_and_the_head_says_what_the_mark_is():
         *(["a", "1.00*"], ["b", "2.00"], ["c", "–"]),
     ]
     assert cells(html_table(frame.slice(1), columns, "t"))[0] == ["Of", "Mean (min)"]
+
+
+def test_heading_and_wording_follow_from_the_contract():
+    contract = table(
+        "runs",
+        "A kind of runs.",
+        kind=text("Kind", "Its name."),
+        n=count("Runs", "All of them."),
+        failed_share=share("Failed", "Share of n."),
+        mean_s=seconds("Mean", "Mean time."),
+        low_s=seconds("Low", "Lower end."),
+        high_s=seconds("High", "Upper end."),
+    )
+    row = {"kind": "small", "n": 1200, "failed_share": 0.25, "mean_s": 120.0, "low_s": 60.0, "high_s": 180.0}
+    frame = contract.frame([row])
+    columns = {"kind": "Size", "n": None, "failed_share": None, "mean_s": Interval(low="low_s", high="high_s")}
+    said = [["Size", "Runs", "Failed (%)", "Mean (min)"], ["small", "1,200", "25.0", "2.00 (1.00 to 3.00)"]]
+    assert cells(html_table(frame, columns, "t", contract=contract)) == said
+    columns |= {"mean_s": Interval("Mean", words.duration, "low_s", "high_s"), "n": ("Runs", words.count)}
+    assert cells(html_table(frame, columns, "t", contract=contract)) == said
+    plain = cells(html_table(frame, ["kind", "n"], "t", contract=contract))
+    assert plain == [["Kind", "Runs"], ["small", "1,200"]]
 
 
 def test_the_first_column_heads_the_rows():

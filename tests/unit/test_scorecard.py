@@ -8,14 +8,20 @@ import pytest
 from claims_tested import ELSEWHERE, stands_elsewhere
 from study.claims import load_claims
 from study.config import ConfigError
+from ttf.analyses.correlate.compute import failure_share
+from ttf.analyses.correlate.correlations import correlations
+from ttf.analyses.correlate.run_times import runtime_by_group
+from ttf.analyses.describe_workload.workload import (
+    RESOURCES,
+    gpu_requests,
+    percentiles,
+    recurrence,
+    request_against_use,
+)
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS
-from ttf.outcomes import outcome_table
 from ttf.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
-from ttf.stats.correlation import correlations
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.run_times import runtime_by_group
-from ttf.stats.shares import failure_share
-from ttf.stats.workload import RESOURCES, gpu_requests, percentiles, recurrence, request_against_use
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]

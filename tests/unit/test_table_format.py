@@ -10,19 +10,19 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from of_formats import FORMATS, table_of
 from study.config import SCHEMA, ConfigError, load_yaml, resolve
 from study.documents import load_schema, schema_problems
 from study.mapping import mapping_problems
 from ttf.errors import StudyError
+from ttf.formats.table import read as table
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.quality.suggestions import suggest, suggestion_words
 from ttf.raw_tables import table_schemas
-from ttf.traces import table
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]
@@ -70,7 +70,8 @@ def derive(own, paths, folder, max_share=1.0):
     folder.mkdir(exist_ok=True)
     schemas = table_schemas(table.schema_document(own))
     account, quarantine = ingest({"rows": paths}, schemas, folder, max_share, table.READERS)
-    return table.jobs({"rows": pl.scan_parquet(folder / "rows.parquet")}, own), account.row(0)[1:], quarantine
+    jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, own)
+    return jobs, account.row(0)[1:], quarantine
 
 
 def lines(*rows, header=HEADER):
@@ -893,5 +894,4 @@ def test_the_shipped_entry_of_eagle_makes_a_schema():
     schema = table_schemas(table.schema_document(own))["rows"]
     assert {column.as_: column.name for column in schema.columns}["gpu_milli"] == "gpus_req"
     assert (schema.key, schema.quoted, schema.order) == ((), True, ("submit_s", "start_s", "end_s"))
-    formats = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
-    assert list(formats["table"]["tables"]) == list(table.READERS)
+    assert list(FORMATS["table"]["tables"]) == list(table.READERS)

@@ -12,32 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
+from ttf.analyses.classify_failures import ANALYSIS, LOG_TAILS, REASONS
+from ttf.analyses.classify_failures.charts import CHARTS
+from ttf.analyses.classify_failures.compute import MOST_LINES, taxonomy_table, unmatched_table
+from ttf.analyses.classify_failures.log_tails import in_tails, read_tails, telling_line
+from ttf.analyses.classify_failures.numbers import numbers as of_taxonomy
+from ttf.analyses.classify_failures.page import tables as taxonomy_tables
+from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, every_attempt, search
 from ttf.charts.figure import Study
-from ttf.charts.taxonomy import taxonomy_chart
 from ttf.errors import StudyError
-from ttf.log_tails import read_tails
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.taxonomy import of_taxonomy
 from ttf.report.blocks import Numbers
 from ttf.report.source import environment
-from ttf.report.taxonomy import taxonomy_tables
 from ttf.report.trace import Trace
+from ttf.rooms import BUILT_IN
 from ttf.runs import with_reasons
-from ttf.tables import read_csv, write_csv
-from ttf.taxonomy import (
-    ATTEMPT_COLUMNS,
-    MOST_LINES,
-    REASON_COLUMNS,
-    classify,
-    every_attempt,
-    in_tails,
-    search,
-    taxonomy_table,
-    telling_line,
-    unmatched_table,
-)
+from ttf.tables import read_table, write_product
 
 ROOT = Path(__file__).parents[2]
+CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 TAXONOMY = taxonomy_of(ROOT / "config/taxonomy.yaml")
 
 # A line of a log for each reason, written for this test in the manner of the programs that print such.
@@ -632,8 +625,8 @@ def test_the_columns_of_table_7_by_hand(tmp_path):
     assert by_reason["unmatched"]["note"] == "no rule matches"
     every = table.filter(pl.col("by") == "all").row(0, named=True)
     assert (every["trials"], every["trials_share"], every["rtf_total_share"], every["users"]) == (6, 1.0, 1.0, 3)
-    write_csv(table, tmp_path / "taxonomy.csv")
-    assert read_csv(tmp_path / "taxonomy.csv").equals(table)
+    write_product(table, CONTRACTS["taxonomy"], str(tmp_path / "taxonomy.csv"))
+    assert read_table(tmp_path / "taxonomy.csv", CONTRACTS["taxonomy"]).equals(table)
 
 
 RANDOM_ATTEMPTS = st.lists(
@@ -657,7 +650,7 @@ def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(drawn):
     rows = failed(attempt=list(range(len(drawn))), **{name: [row[i] for row in drawn] for i, name in enumerate(names)})
     told = classify(rows, TAXONOMY)
     assert told.select(*ATTEMPT_COLUMNS).equals(rows)
-    assert told.select(REASON_COLUMNS).height == len(drawn)
+    assert told.select(list(REASONS.columns)).height == len(drawn)
     for name in ("domain", "deterministic", "evidence"):
         assert told[name].is_null().equals(told["reason"].is_null())
     table = taxonomy_table(told)
@@ -671,7 +664,7 @@ def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(drawn):
         assert split.to_list() == part["trials"].to_list()
     lines = unmatched_table(told)
     assert lines["trials"].sum() == told["reason"].null_count()
-    drawing = taxonomy_chart(table, Study())
+    drawing = CHARTS["taxonomy"]({"taxonomy": table}, Study())
     assert (drawing.empty is None) == bool(drawn)
 
 
@@ -687,7 +680,7 @@ def test_nothing_failed_gives_empty_tables_and_no_chart():
     table = taxonomy_table(told)
     assert table.height == 0
     assert unmatched_table(told).height == 0
-    assert taxonomy_chart(table, Study()).empty == "no attempt failed"
+    assert CHARTS["taxonomy"]({"taxonomy": table}, Study()).empty == "no attempt failed"
 
 
 def test_many_attempts_in_seconds():
@@ -721,13 +714,9 @@ def prose(**columns) -> str:
     """The section of the report on these failed attempts, on one line."""
     told = classify(failed(**columns), TAXONOMY)
     metrics = Metrics()
-    of_taxonomy(
-        metrics,
-        taxonomy_table(told),
-        unmatched_table(told),
-        pl.DataFrame(schema={"code": pl.String, "rows": pl.Int64, "severity": pl.String}),
-    )
-    section = environment(ROOT / "report").get_template("sections/taxonomy.qmd")
+    tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told), "log_tails": LOG_TAILS.frame([])}
+    of_taxonomy(metrics, tables)
+    section = environment(ROOT / "report", [BUILT_IN]).get_template("classify_failures/taxonomy.qmd")
     text = section.render(
         m=Numbers(metrics),
         id="t1",
@@ -790,7 +779,7 @@ def test_the_prose_fits_what_there_is(columns, said, not_said):
 def test_reasons_come_back_to_their_jobs_and_attempts():
     jobs = jobs_of(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
     told = classify(every_attempt(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
-    of_jobs, none = with_reasons(jobs, None, told.select(REASON_COLUMNS))
+    of_jobs, none = with_reasons(jobs, None, told.select(list(REASONS.columns)))
     assert none is None
     assert of_jobs["deterministic"].to_list() == [False, None, False]
     assert of_jobs.drop("deterministic").equals(jobs)
@@ -799,7 +788,7 @@ def test_reasons_come_back_to_their_jobs_and_attempts():
         runtime_s=pl.lit(1), gpu_milli=pl.lit(0), outcome=pl.Series(["failure", "success"])
     )
     told = classify(every_attempt(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
-    same, of_attempts = with_reasons(jobs, attempts, told.select(REASON_COLUMNS))
+    same, of_attempts = with_reasons(jobs, attempts, told.select(list(REASONS.columns)))
     assert same.equals(jobs)
     assert of_attempts["deterministic"].to_list() == [True, None]
 
@@ -813,11 +802,11 @@ def test_what_a_log_or_a_record_says_stays_text(tmp_path, tails):
     (tmp_path / "tables").mkdir()
     tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told, of_logs), "log_tails": lines}
     for name, table in tables.items():
-        write_csv(table, tmp_path / f"tables/{name}.csv")
-    html = taxonomy_tables(Trace("mine", 1, {"gives": "jobs"}, tmp_path), lambda name: f"t1-{name}")
+        write_product(table, CONTRACTS[name], str(tmp_path / f"tables/{name}.csv"))
+    html = taxonomy_tables(Trace("mine", 1, {"gives": "jobs"}, tmp_path, CONTRACTS), lambda name: f"t1-{name}")
     assert list(html) == ["reasons", "demand", "domains", "unmatched", "tails"]
     assert html["unmatched"].count("odd &lt;/script&gt;&lt;img src=x") == 2
     assert "<img" not in "".join(html.values())
     metrics = Metrics()
-    of_taxonomy(metrics, *tables.values())
+    of_taxonomy(metrics, tables)
     assert (metrics["taxonomy.lines"]["value"], metrics["taxonomy.wrong_lines"]["value"]) == (2, 1)

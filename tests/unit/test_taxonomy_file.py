@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from study.config import ConfigError, load_yaml
+from of_formats import FORMATS
+from study.config import ConfigError
 from study.documents import load_schema
 from study.taxonomy import LONGEST_WRITTEN_OUT, pattern_problem, taxonomy_of, tells_reasons
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/taxonomy.yaml"
 TAXONOMY = taxonomy_of(SHIPPED)
-FORMATS = load_yaml(ROOT / "workflow/formats.yaml")
 
 
 @pytest.fixture

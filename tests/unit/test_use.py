@@ -6,12 +6,13 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ttf.analyses.measure_use import ANALYSIS
+from ttf.analyses.measure_use.charts import CHARTS
+from ttf.analyses.measure_use.numbers import numbers as of_utilisation
 from ttf.charts.figure import Study
-from ttf.charts.use import CHARTS
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.use import of_utilisation
 from ttf.stats.use import PERCENTS, USE_SCHEMA, VALUES, of_counts
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_product
 from ttf.traces.philly_telemetry import GPU_SCHEMA, HOST_SCHEMA, gpu_use_by_kind, host_use
 
 HELD = {
@@ -208,9 +209,9 @@ def test_busy_minutes_against_one_by_one(spans, rows, chunk):
 def test_every_chart_can_be_drawn_and_its_numbers_told(tmp_path, jobs, telemetry):
     cpu = None if telemetry is None else cpu_util((0, "m1", 10_000), (0, "m7", 0))
     tables = {"gpu_use": gpu_use_by_kind(jobs, telemetry), "host_use": host_use(jobs, cpu, None)}
-    for name, table in tables.items():
-        write_csv(table, tmp_path / f"{name}.csv")
-        assert read_csv(tmp_path / f"{name}.csv").equals(table)
+    for contract in ANALYSIS.tables:
+        write_product(tables[contract.name], contract, str(tmp_path / "table.csv"))
+        assert read_table(tmp_path / "table.csv", contract).equals(tables[contract.name])
     for draw in CHARTS.values():
         figure = draw(tables, Study("job"))
         assert "nan" not in figure.title.lower() + figure.caption.lower()

@@ -6,10 +6,9 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.charts.figure import Study
-from ttf.charts.lost_work import what_if_chart
-from ttf.runs import RUN_COLUMNS, with_runs_before
-from ttf.stats.what_if import (
+from ttf.analyses.measure_losses import WHAT_IF
+from ttf.analyses.measure_losses.charts import what_if as draw
+from ttf.analyses.measure_losses.what_if import (
     NO_CERTAIN_RETRY,
     NO_LARGE,
     NO_REASONS,
@@ -17,9 +16,10 @@ from ttf.stats.what_if import (
     NO_RETRY,
     NO_TIME,
     TRIAL,
-    WHAT_IF_SCHEMA,
     what_if,
 )
+from ttf.charts.figure import Study
+from ttf.runs import RUN_COLUMNS, with_runs_before
 
 HOUR = 3600
 
@@ -63,7 +63,7 @@ def test_a_trial_by_hand() -> None:
         (7, 2, 60, "failure", {"timed_out": True}),  # a time limit is none of the program's failures
     )
     table = what_if(of_runs, [60])
-    assert dict(table.schema) == WHAT_IF_SCHEMA
+    WHAT_IF.check(table)
     row = row_of(table, TRIAL, 60)
     assert (row["n"], row["affected"]) == (7, 2)
     assert row["saved_gpu_hours"] == (7 * 60 + 10) / HOUR
@@ -170,12 +170,12 @@ def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
     ],
 )
 def test_chart_of_what_if(rows: list, title: str) -> None:
-    drawn = what_if_chart(what_if(made(*rows), [60, 300]), Study("pod"))
+    drawn = draw({"what_if": what_if(made(*rows), [60, 300])}, Study("pod"))
     drawn.spec(validate=True)
     assert drawn.title.startswith(title)
     assert "0 of them" not in drawn.caption
 
 
 def test_a_chart_of_nothing_says_why() -> None:
-    drawn = what_if_chart(what_if(made((0, 1, 50, "failure")), [60]), Study("pod"))
+    drawn = draw({"what_if": what_if(made((0, 1, 50, "failure")), [60])}, Study("pod"))
     assert drawn.empty == "no pod has run on several GPUs, or again after a failure"

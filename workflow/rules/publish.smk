@@ -61,7 +61,8 @@ rule publish_site:
     resources:
         **asks_for("publish_site"),
     params:
-        *code_of("publish_site"),
+        *code_of("publish_site", *(room.module for room in STUDY.rooms.values()), words=True),
+        folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
     script:
@@ -88,7 +89,8 @@ rule archive_results:
     resources:
         **asks_for("archive_results"),
     params:
-        *code_of("archive_results"),
+        *code_of("archive_results", *(room.module for room in STUDY.rooms.values()), words=True),
+        folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
         date=lambda _: published_on(config["publish"], ROOT),

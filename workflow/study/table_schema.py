@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from study.documents import ConfigError, given_file, load_document, load_schema
+from study.documents import ConfigError, given_file, load_document, load_schema, load_yaml
+from study.formats import schema_text
 
 # Rules write below it: a schema there would be an input of the rule that it comes from.
 PRODUCTS = Path("results")
 MOST_PROBLEMS = 8
 
 
-def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
-    """The schema file in force for a trace: `shipped`, its format's, or the one that its registry entry names.
+def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
+    """The text of the schema in force for a trace: in `shipped`, its format's, or in the file that its entry names.
 
     None for the format table: its schema follows from the registry entry.
     Raises ConfigError for a file that is not there, is no schema, lies below results/, or does not give the columns
@@ -26,7 +27,7 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
             )
         return None
     if "schema" not in entry:
-        return shipped
+        return schema_text(shipped)
     adopted, where = Path(entry["schema"]), f"registry.{trace}.schema"
     if adopted.resolve().is_relative_to(PRODUCTS.resolve()):
         raise ConfigError(
@@ -36,12 +37,15 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
     document = load_table_schema(given_file(entry["schema"], where), f"{where}: {adopted}")
     if problems := list(_differences(document, load_table_schema(shipped))):
         raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems[:MOST_PROBLEMS]))
-    return adopted
+    return schema_text(adopted)
 
 
 def load_table_schema(path: str | Path, label: str | None = None) -> dict:
-    """The document of a schema file. Raises ConfigError, a line a problem, for a file that is none."""
-    document = load_document(path, _schema(), label)
+    """The document of a schema file, or of the one in the declaration of a format.
+
+    Raises ConfigError, a line a problem, for a file that is none.
+    """
+    document = load_yaml(path).get("schema") or load_document(path, _schema(), label)
     if problems := list(_contradictions(document)):
         raise ConfigError("\n".join(f"{label or path}: {problem}" for problem in problems[:MOST_PROBLEMS]))
     return document

@@ -58,7 +58,7 @@ def taxonomy_of(shipped: Path, own: str = "") -> dict:
 def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> bool:
     """Whether anything of a trace can tell the reason of a failure: known before any of it is read.
 
-    That is its format (`reasons` in formats.yaml); in the format table, a mapped reason or exit code, or a status of a
+    That is its format (`reasons`); in the format table, a mapped reason or exit code, or a status of a
     failure that is a state of some rule; in any format with jobs, the tails of logs.
     Raises ConfigError for tails that are not there, and for a trace without jobs that has some.
     """
@@ -76,7 +76,7 @@ def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> b
 
 
 def _folded(word: str) -> str:
-    """A word as it is compared: see `ttf.taxonomy.folded`."""
+    """A word as it is compared: see `ttf.analyses.classify_failures.rules.folded`."""
     return re.sub(r"[\s_-]+", " ", word.strip().lower())
 
 

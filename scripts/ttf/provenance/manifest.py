@@ -76,8 +76,9 @@ def identity(job: dict[str, Any]) -> str:
 
 
 def _code(job: dict[str, Any]) -> list[str]:
-    """The script of a job, if it has one, and what that imports."""
-    return [_seen_from_here(CHECKOUT / name) for name in [job["script"], *job["code"]] if name]
+    """The script of a job, if it has one, and what that imports; a module outside the checkout as it was typed."""
+    names = [name for name in (job["script"], *job["code"]) if name]
+    return [_seen_from_here(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
 
 
 def _seen_from_here(path: Path) -> str:

@@ -14,6 +14,7 @@ from types import ModuleType
 import jinja2
 import polars as pl
 
+from ttf.analyses import contracts_of
 from ttf.report import words
 from ttf.report.blocks import Charts, table_block
 from ttf.report.tables import html_table
@@ -62,10 +63,12 @@ def environment(templates: Path, rooms: Iterable[Path]) -> jinja2.Environment:
     return jinja
 
 
-def trace_source(jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: str, traces: int = 1) -> str:
+def trace_source(
+    jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: str, traces: int = 1, folders: tuple = ()
+) -> str:
     """The .qmd of one trace of a study of so many.
 
-    rule: the one that drew its charts; the charts go to `charts`.
+    rule: the one that drew its charts; the charts go to `charts`. folders: of analyses outside the checkout.
     """
     pages = {name: page for name in trace.analyses if (page := _page(name))}
     tables, metrics = _tables(trace), trace.metrics
@@ -74,6 +77,8 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: 
         tables |= page.tables(trace, lambda name: f"{trace.id}-table-{name}")
         if "context" in vars(page):
             context |= page.context(trace, metrics)
+    # Of an analysis that words no table of its own, each stands as its contract says.
+    as_declared = contracts_of(name for name in trace.analyses if name not in pages)
     figures = trace.figures
 
     def chart(name: str) -> str:
@@ -81,11 +86,14 @@ def trace_source(jinja: jinja2.Environment, trace: Trace, charts: Charts, rule: 
 
     def table(name: str, caption: str) -> str:
         html = tables.get(name)
+        if name in as_declared and (frame := trace.table(name)).height:
+            columns = [column for column in as_declared[name].columns if frame[column].count()]
+            html = html_table(frame, columns, f"{trace.id}-table-{name}", contract=as_declared[name])
         return table_block(f"tbl-{trace.id}-{name}", html, caption, trace.file_of(name)) if html else ""
 
     return jinja.get_template("trace.qmd").render(
         trace=trace,
-        themes=themes_of(trace.analyses),
+        themes=themes_of(trace.analyses, folders),
         findings_here=traces > MOST_IN_FULL,
         id=trace.id,
         unit=trace.about["unit"],

@@ -1,12 +1,14 @@
 """Tables of the report, as Great Tables: cells are text that words.py has made, headings name the units."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 from great_tables import GT
 
+from ttf import contract as contracts
+from ttf.contract import Table
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.report import words
 from ttf.report.words import NO_BREAK
@@ -28,23 +30,30 @@ Words = Callable[[object], str]
 
 
 class Interval(NamedTuple):
-    """A column whose cells also tell the interval of the estimate: the columns of its ends."""
+    """A column whose cells also give the interval of the estimate: the columns of its ends.
 
-    heading: str
-    worded: Words
-    low: str
-    high: str
+    Heading and wording follow from the contract where they are not given.
+    """
+
+    heading: str | None = None
+    worded: Words | None = None
+    low: str = ""
+    high: str = ""
 
 
 class Mean(NamedTuple):
-    """A column of means, marked where few are behind one; of: the column that counts them."""
+    """A column of means, marked where few are behind one; of: the column that counts them.
 
-    heading: str
-    worded: Words
-    of: str
+    Heading and wording follow from the contract where they are not given.
+    """
+
+    heading: str | None = None
+    worded: Words | None = None
+    of: str = ""
 
 
-Column = tuple[str, Words | None] | Interval | Mean
+# A heading with the function that words the cells, or the heading alone, or None for what the contract says.
+Column = tuple[str, Words | None] | Interval | Mean | str | None
 
 
 def span(column: str) -> pl.Expr:
@@ -52,20 +61,31 @@ def span(column: str) -> pl.Expr:
     return pl.col(column).str.replace("-", "–", literal=True)
 
 
+def yes_or_no(column: str) -> pl.Expr:
+    return pl.when(column).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(column)
+
+
 def html_table(
     frame: pl.DataFrame,
-    columns: dict[str, Column],
+    columns: Mapping[str, Column] | Sequence[str],
     identifier: str,
     group: str | None = None,
     longest: int = words.LONGEST_LABEL,
+    contract: Table | None = None,
 ) -> str:
     """The HTML of a table: `columns` maps a column to its heading and the function that words its cells.
+
+    What is not said of a column follows from the contract: its heading, its wording by kind and unit, or both, as for
+    all columns of a plain sequence of names.
 
     A column without a function holds text from a trace or from us: it is shortened and shown literally, at the left;
     numbers stand at the right; a null is a dash. What all cells of a column measure in stands in its heading. The first
     column heads the rows; `group` names a column whose values head groups of rows. A text is cut after `longest`
     characters.
     """
+    if not isinstance(columns, Mapping):
+        columns = dict.fromkeys(columns)
+    columns = {name: _completed(name, column, contract) for name, column in columns.items()}
     headings, cells = {}, {}
     for name, column in columns.items():
         headings[name], cells[name] = _column(frame, name, column, longest)
@@ -87,6 +107,22 @@ def html_table(
         .cols_align("right", columns=numbers)
     )
     return f'<div id="{identifier}" class="great-table">{_lean(table.as_raw_html(inline_css=False))}</div>'
+
+
+def _completed(name: str, column: Column, contract: Table | None) -> tuple[str, Words | None] | Interval | Mean:
+    """The column with the heading and the wording that its contract gives it, where it has none of its own."""
+    if column is None or isinstance(column, str):
+        return column or contract.columns[name].heading, _worded(contract.columns[name])
+    if isinstance(column, Interval | Mean) and None in column:
+        declared = contract.columns[name]
+        return column._replace(heading=column.heading or declared.heading, worded=column.worded or _worded(declared))
+    return column
+
+
+def _worded(column: contracts.Column) -> Words | None:
+    """How the cells of a column are worded: by its unit, else by its kind."""
+    of_kind = {contracts.WHOLE: words.count, contracts.REAL: words.number}
+    return {"s": words.duration, "share": words.share}.get(column.unit, of_kind.get(column.kind))
 
 
 def _column(frame: pl.DataFrame, name: str, column: Column, longest: int) -> tuple[str, list[str]]:

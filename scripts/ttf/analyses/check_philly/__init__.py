@@ -5,18 +5,18 @@ from ttf.contract import count, table, whole_seconds
 
 ZONE_EVIDENCE = table(
     "zone_evidence",
-    "TODO",
-    manager_start_s=whole_seconds("Manager start", "TODO"),
-    jobs=count("Jobs", "TODO"),
-    first_submit_after_s=whole_seconds("First submit after", "TODO"),
-    first_submit_after_if_utc_s=whole_seconds("First submit after if utc", "TODO"),
+    "A start of the resource manager, before which none of its jobs can have been submitted.",
+    manager_start_s=whole_seconds("Start", "Since 1970 UTC, from the ids of its jobs."),
+    jobs=count("Jobs", "Jobs of this start.", unit="jobs"),
+    first_submit_after_s=whole_seconds("First submission after, if Pacific", "Below 0 excludes the zone."),
+    first_submit_after_if_utc_s=whole_seconds("if UTC", "Below 0 excludes the zone."),
 )
 LISTED_MACHINES = table(
     "listed_machines",
-    "TODO",
-    listed_gpus=count("Listed gpus", "TODO"),
-    found_gpus=count("Found gpus", "TODO", blank="TODO"),
-    nodes=count("Nodes", "TODO"),
+    "Machines with so many GPUs in the list and so many in the telemetry or the log.",
+    listed_gpus=count("GPUs in the list", "Of each.", blank="not in the list", unit="GPUs"),
+    found_gpus=count("GPUs found", "Of each.", blank="in neither telemetry nor log", unit="GPUs"),
+    nodes=count("Machines", "How many.", unit="nodes"),
 )
 
 ANALYSIS = Analysis(
@@ -25,10 +25,7 @@ ANALYSIS = Analysis(
     rank=30,
     needs=["jobs", "nodes"],
     applies=lambda trace: trace.entry["format"] == "philly",
-    tables=(
-        ZONE_EVIDENCE,
-        LISTED_MACHINES,
-    ),
+    tables=[ZONE_EVIDENCE, LISTED_MACHINES],
     sections=["philly_checks"],
     memory_mb=160,
 )

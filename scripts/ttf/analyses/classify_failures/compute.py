@@ -1,14 +1,15 @@
+"""Reasons of failed attempts, and what is known of those that no rule matches."""
+
+import polars as pl
+
+from ttf.analyses.classify_failures import REASONS, TAXONOMY, UNMATCHED
+from ttf.analyses.classify_failures.log_tails import LONGEST_LINE, in_tails, normalised, read_tails
+from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, KEY, classify, every_attempt, most_characters
 from ttf.inputs import Inputs
-from ttf.log_tails import read_tails
-from ttf.taxonomy import (
-    REASON_COLUMNS,
-    classify,
-    every_attempt,
-    in_tails,
-    most_characters,
-    taxonomy_table,
-    unmatched_table,
-)
+
+# In place of a reason.
+NO_RULE = "unmatched"
+MOST_LINES = 100
 
 
 def compute(given: Inputs) -> dict:
@@ -18,8 +19,124 @@ def compute(given: Inputs) -> dict:
     of_logs, lines = in_tails(tails, every, taxonomy)
     classified = classify(every.filter("failed"), taxonomy, of_logs)
     return {
-        "reasons": classified.select(REASON_COLUMNS),
+        "reasons": classified.select(*REASONS.columns),
         "taxonomy": taxonomy_table(classified),
         "unmatched": unmatched_table(classified, of_logs),
         "log_tails": lines,
     }
+
+
+def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
+    """The columns of Philly's Table 7 (Jeon et al., ATC'19): one row per group of failed attempts (TAXONOMY).
+
+    by: `reason`, the most trials first and `unmatched` last; `domain`, each set of domains by itself, so that the rows
+    add up; `evidence`, what decided; `deterministic`; `all`. trials: failed attempts; jobs and users: of how many; n:
+    trials with a known run time, of which RTF (run time to failure, seconds) is made: quantiles linear between ranks,
+    the total, and RTF x demand in GPU-seconds, summed in whole milli-GPU seconds. GPU demand: whole GPUs of the
+    attempt, rounded up; gpu_none: none, or not known. Shares are those of all failed attempts. note: why a number is
+    blank.
+    """
+    gpus = (pl.col("gpu_milli") + 999) // 1000
+    rows = classified.with_columns(
+        gpus=gpus.fill_null(0),
+        product=pl.col("gpu_milli").cast(pl.Int128) * pl.col("runtime_s"),
+        unit=pl.struct("job_id", "task"),
+    )
+    counted = [
+        pl.len().cast(pl.Int64).alias("trials"),
+        pl.col("unit").n_unique().cast(pl.Int64).alias("jobs"),
+        _users().alias("users"),
+        pl.col("runtime_s").count().cast(pl.Int64).alias("n"),
+        *(pl.col("runtime_s").quantile(q / 100, "linear").alias(f"rtf_p{q}_s") for q in (50, 90, 95)),
+        pl.when(pl.col("runtime_s").count() > 0).then(pl.col("runtime_s").sum()).alias("rtf_total_s"),
+        (pl.col("gpus") == 0).sum().cast(pl.Int64).alias("gpu_none"),
+        (pl.col("gpus") == 1).sum().cast(pl.Int64).alias("gpu_1"),
+        pl.col("gpus").is_between(2, 4).sum().cast(pl.Int64).alias("gpu_2_4"),
+        (pl.col("gpus") > 4).sum().cast(pl.Int64).alias("gpu_gt4"),
+        pl.when(pl.col("product").count() > 0).then(pl.col("product").sum()).alias("product"),
+    ]
+    of_reason = ["reason", "domain", "category", "deterministic"]
+    groups = {"reason": of_reason, "domain": ["domain"], "evidence": ["evidence"], "deterministic": ["deterministic"]}
+    parts = [
+        rows.group_by(keys, maintain_order=True)
+        .agg(counted)
+        .sort(pl.col(keys[0]).is_null(), pl.col("trials").neg(), *keys)
+        .with_columns(pl.lit(by).alias("by"))
+        for by, keys in groups.items()
+    ]
+    parts.append(rows.select(counted).filter(pl.col("trials") > 0).with_columns(pl.lit("all").alias("by")))
+    table = pl.concat(parts, how="diagonal")
+    total = parts[-1].select("trials", "rtf_total_s", "product").row(0, named=True) if rows.height else {}
+    grouped_by = pl.coalesce(pl.when(pl.col("by") == by).then(pl.col(by).is_null()) for by in groups)
+    notes = [
+        pl.when(grouped_by).then(pl.lit("no rule matches")),
+        pl.when(pl.col("users").is_null()).then(pl.lit("no user is known")),
+        pl.when(pl.col("rtf_total_s").is_null()).then(pl.lit("no run time is known")),
+        pl.when(pl.col("product").is_null() & pl.col("rtf_total_s").is_not_null()).then(
+            pl.lit("no GPU demand is known")
+        ),
+    ]
+    note = pl.concat_str(*notes, separator="; ", ignore_nulls=True)
+    table = table.with_columns(
+        _over(table["trials"], total.get("trials")).alias("trials_share"),
+        _over(table["rtf_total_s"], total.get("rtf_total_s")).alias("rtf_total_share"),
+        _over(table["product"], total.get("product")).alias("rtf_x_demand_share"),
+        _over(table["product"], 1000).alias("rtf_x_demand_gpu_s"),
+        pl.when(pl.col("by") == "reason").then(pl.col("reason").fill_null(NO_RULE)).alias("reason"),
+        note=pl.when(note != "").then(note),
+    )
+    return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
+
+
+def _users() -> pl.Expr:
+    """How many users there are, blank where none is known."""
+    return pl.when(pl.col("user").count() > 0).then(pl.col("user").drop_nulls().n_unique()).cast(pl.Int64)
+
+
+def _over(values: pl.Series, whole: int | None) -> pl.Series:
+    """Whole numbers over another, rounded once; blank where there is nothing to share.
+
+    Polars would multiply by the reciprocal, so that 3 of 5 is not 0.6.
+    """
+    shares = [value / whole if whole and value is not None else None for value in values]
+    return pl.Series(shares, dtype=pl.Float64)
+
+
+def unmatched_table(classified: pl.DataFrame, of_logs: pl.DataFrame | None = None) -> pl.DataFrame:
+    """What is known of the failed attempts that no rule matches, the commonest first: at most MOST_LINES rows.
+
+    source `log`: the line of the log that says most, normalised; `record`: state, exit code and reason of an attempt
+    without one. trials_share: of all unmatched attempts.
+    """
+    unmatched = classified.filter(pl.col("reason").is_null())
+    schema = {name: ATTEMPT_COLUMNS[name] for name in KEY} | {"shown": pl.String}
+    logs = pl.DataFrame(schema=schema) if of_logs is None else of_logs.select(*schema).drop_nulls("shown")
+    of_record = pl.concat_str(
+        pl.format("state {}", "state"),
+        pl.format("exit code {}", "exit_code"),
+        pl.format("reason {}", normalised("failure_reason")),
+        separator=", ",
+        ignore_nulls=True,
+    )
+    rows = unmatched.with_columns(record=pl.when(of_record != "").then(of_record.str.head(LONGEST_LINE))).join(
+        logs.unique(maintain_order=True), on=KEY, how="left", nulls_equal=True, maintain_order="left"
+    )
+    table = (
+        rows.select(
+            "attempt",
+            "user",
+            unit=pl.struct("job_id", "task"),
+            source=pl.when(pl.col("shown").is_null()).then(pl.lit("record")).otherwise(pl.lit("log")),
+            line=pl.coalesce("shown", "record", pl.lit("nothing is known")),
+        )
+        .group_by("source", "line", maintain_order=True)
+        .agg(
+            trials=pl.struct("unit", "attempt").n_unique().cast(pl.Int64),
+            jobs=pl.col("unit").n_unique().cast(pl.Int64),
+            users=_users(),
+        )
+        .sort(pl.col("trials").neg(), "source", "line")
+        .head(MOST_LINES)
+    )
+    table = table.with_columns(trials_share=_over(table["trials"], unmatched.height))
+    return table.select(*UNMATCHED.columns).cast(UNMATCHED.schema)

@@ -1,47 +1,51 @@
 """What goes with run time and failure?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
+_SET = text("Outcome", "success, failure or not_success (all but success).")
+_FEATURE = text("Feature", "A request of the job, its size, its GPU type or its measured use.")
+_VALUE = text("Value", "Value of the feature, in % of a GPU or core, GiB or instances.")
+_CUTOFF = whole_seconds("Cut-off", "Only run times below it count.", blank="there is no cut-off")
 FAILURE_SHARE = table(
     "failure_share",
-    "TODO",
-    feature=text("Feature", "TODO"),
-    value=text("Value", "TODO"),
-    jobs=count("Jobs", "TODO"),
-    ended=count("Ended", "TODO"),
-    failures=count("Failures", "TODO"),
-    failure_share=share("Failure share", "TODO", blank="TODO"),
-    ci_low=number("Ci low", "TODO", blank="TODO"),
-    ci_high=number("Ci high", "TODO", blank="TODO"),
+    "A value of a feature: how many of the jobs with it failed.",
+    feature=_FEATURE,
+    value=_VALUE,
+    jobs=count("Jobs", "Jobs with this value.", unit="jobs"),
+    ended=count("Ended", "Those that succeeded or failed.", unit="jobs"),
+    failures=count("Failures", "Those that failed.", unit="jobs"),
+    failure_share=share("Failure share", "failures of ended.", blank=REASON),
+    ci_low=share("from", "Lower end of Wilson's 95 % interval.", blank=REASON),
+    ci_high=share("to", "Upper end.", blank=REASON),
     reason=reason(),
 )
 RUNTIME_BY_GROUP = table(
     "runtime_by_group",
-    "TODO",
-    outcome_set=text("Outcome set", "TODO"),
-    feature=text("Feature", "TODO"),
-    cutoff_s=whole_seconds("Cutoff", "TODO", blank="TODO"),
-    value=text("Value", "TODO"),
-    jobs=count("Jobs", "TODO"),
-    runtime_mean_s=seconds("Runtime mean", "TODO"),
-    runtime_median_s=seconds("Runtime median", "TODO"),
+    "A value of a feature: the run times of the jobs with it, by outcome and cut-off.",
+    outcome_set=_SET,
+    feature=_FEATURE,
+    cutoff_s=_CUTOFF,
+    value=_VALUE,
+    jobs=count("n", "Jobs with this value and a known run time.", unit="jobs"),
+    runtime_mean_s=seconds("Mean run time", "Of n jobs."),
+    runtime_median_s=seconds("Median", "Of the run times of n jobs."),
 )
 CORRELATIONS = table(
     "correlations",
-    "TODO",
-    outcome_set=text("Outcome set", "TODO"),
-    feature=text("Feature", "TODO"),
-    cutoff_s=whole_seconds("Cutoff", "TODO", blank="TODO"),
-    unit=text("Unit", "TODO"),
-    method=text("Method", "TODO"),
-    n=count("N", "TODO"),
-    estimate=number("Estimate", "TODO", blank="TODO"),
-    ci_low=number("Ci low", "TODO", blank="TODO"),
-    ci_high=number("Ci high", "TODO", blank="TODO"),
-    p_value=number("P value", "TODO", blank="TODO"),
-    p_adjusted=number("P adjusted", "TODO", blank="TODO"),
-    reject=truth("Reject", "TODO", blank="TODO"),
+    "A correlation of a numeric feature with run time, by outcome and cut-off.",
+    outcome_set=_SET,
+    feature=_FEATURE,
+    cutoff_s=_CUTOFF,
+    unit=text("Unit", "group_mean (a point per distinct value, at the mean run time) or job."),
+    method=text("Method", "pearson, spearman or kendall (tau-b)."),
+    n=count("n", "Points.", unit="points"),
+    estimate=number("r", "The coefficient, from -1 to 1.", blank=REASON),
+    ci_low=number("from", "Lower end of the 95 % interval.", blank=REASON),
+    ci_high=number("to", "Upper end.", blank=REASON),
+    p_value=number("p", "Two-sided, of no correlation.", blank=REASON),
+    p_adjusted=number("adjusted p", "Holm over the features of an outcome set, cut-off, unit, method.", blank=REASON),
+    reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
     reason=reason(),
 )
 
@@ -51,11 +55,7 @@ ANALYSIS = Analysis(
     rank=10,
     needs=["jobs"],
     settings={"cutoffs_s": "correlation/cutoffs_s", "significance": "correlation/significance"},
-    tables=(
-        FAILURE_SHARE,
-        RUNTIME_BY_GROUP,
-        CORRELATIONS,
-    ),
+    tables=[FAILURE_SHARE, RUNTIME_BY_GROUP, CORRELATIONS],
     charts={
         "runtime_by_gpu_type": "runtime_by_group",
         **{

@@ -1,3 +1,361 @@
-from ttf.charts import population, workload
+"""Run times and delays by kind of job, requests against use, submissions, roles, and the load of the machines."""
 
-CHARTS = workload.CHARTS | population.CHARTS
+from functools import partial
+
+import altair as alt
+import polars as pl
+
+from ttf.analyses.describe_workload.submissions import WEEKDAYS
+from ttf.analyses.describe_workload.workload import MOST_ACCOUNTS
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.picking import Picks
+from ttf.charts.text import capital, count, duration, labels, percent, significant
+from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
+from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges
+from ttf.jobs import gpus_of
+
+MOST_GROUPS = 20
+# A median is named in a title only if at least so many jobs stand behind it.
+FEWEST = 30
+WHAT = {"runtime_s": ("Run time", "run time"), "queue_s": ("Queueing delay", "delay")}
+RESOURCES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}
+BY = {"gpus": "GPUs of the {}", "gpu_type": "GPU type", "gpu_request": "GPU request", "account": "account"}
+_REQUESTS = {"no GPU": "no GPU", "share of a GPU": "a share of a GPU", "whole GPUs": "whole GPUs"}
+MOST_ROLES = 24
+MOST_KINDS = 12
+# What of the machines is drawn, and its axis.
+LOADS = {"cpu": "CPU use (%)", "gpu": "GPU use (%)", "workers": "workers at a time"}
+
+
+def time_ranges(given, study: Study, quantity: str, group_by: str) -> Figure:
+    """Quartiles, median, 90th and 95th percentile of a time by kind of job, all outcomes together."""
+    name, short = WHAT[quantity]
+    what = f"{name} by {BY[group_by].format(study.unit)}"
+    chosen = (pl.col("quantity") == quantity) & (pl.col("outcome_set") == "all")
+    known = given["percentiles"].filter(chosen & (pl.col("group_by") == group_by))
+    if not known.height:
+        return nothing_to_draw(what, f"no {study.unit} with a known {short} has a value there")
+    if group_by in ("gpu_type", "account") and known.height == 1:
+        return nothing_to_draw(what, f"all {study.units} with a known {short} have one {BY[group_by]}")
+    # Buckets keep their order; others stand by size of the group.
+    drawn = known if group_by in ("gpus", "gpu_request") else known.sort("n", descending=True, maintain_order=True)
+    drawn = drawn.head(MOST_GROUPS)
+    names = labels(drawn["group"])
+    rows = [placed(row, names[row["group"]]) for row in drawn.iter_rows(named=True)]
+    title = _title(drawn, names, name, group_by, study)
+    caption = (
+        f"{name} of the {study.units} of each kind, whatever their outcome; n = "
+        f"{count(drawn['n'].sum(), study.unit)} with a known {short}, beside each row its own."
+    )
+    if known.height > drawn.height:
+        caption += f" The {MOST_GROUPS} largest kinds; {count(known.height - drawn.height, 'smaller one')} left out."
+    if group_by == "account" and drawn.height == MOST_ACCOUNTS:
+        # The table has no more of them, so how many are left out is not known here.
+        caption += f" The {MOST_ACCOUNTS} accounts with the most {study.units}."
+    if drawn["p25_s"].min() < 1:
+        caption += " Times below 1 s stand at 1 s."
+    return figure(
+        ranges(rows, list(names.values()), name, capital(BY[group_by].format(study.unit)), study.units),
+        {"ranges": rows},
+        study,
+        title=title,
+        subtitle=SUBTITLE,
+        caption=caption,
+        alt_text=f"Ranges on a logarithmic time axis, a row for each of {count(len(rows), 'kind')}. {title}.",
+        picks=Picks(("ranges",), "label", {name: name for name in names.values()}) if group_by == "gpu_type" else None,
+    )
+
+
+def _title(drawn: pl.DataFrame, names: dict[str, str], name: str, group_by: str, study: Study) -> str:
+    """The lowest and the highest median, or the one there is."""
+    large = drawn.filter(pl.col("n") >= FEWEST)
+    named = large if large.height else drawn
+    low, high = (named.sort("p50_s", maintain_order=True).row(place, named=True) for place in (0, -1))
+
+    def of(row: dict) -> str:
+        group = names[row["group"]]
+        return f"{duration(row['p50_s'])} " + (
+            f"for {study.units} of {gpus_of(group)}"
+            if group_by == "gpus"
+            else f"on {group}"
+            if group_by == "gpu_type"
+            else f"for a request of {_REQUESTS[group]}"
+            if group_by == "gpu_request"
+            else f"for {group}"
+        )
+
+    if low["p50_s"] == high["p50_s"]:
+        return f"Median {name.lower()}: {duration(low['p50_s'])}, whatever the {BY[group_by].format(study.unit)}"
+    return f"Median {name.lower()}: {of(low)}, {of(high)}"
+
+
+def request_use(given, study: Study) -> Figure:
+    """Of each resource the share of jobs that asked for more than they used, and that used more."""
+    what = "Asked for against used"
+    known = given["request_use"].filter(pl.col("n") > 0)
+    if not known.height:
+        return nothing_to_draw(what, f"the trace does not measure what its {study.units} use")
+    kinds = {"asked for more than was used": "asked_more_share", "used more than was asked for": "used_more_share"}
+    rows = [
+        {
+            "resource": RESOURCES[row["resource"]],
+            "kind": kind,
+            "place": place,
+            "share": row[column],
+            "n": row["n"],
+            "note": f"n = {row['n']:,}",
+        }
+        for row in known.iter_rows(named=True)
+        for place, (kind, column) in enumerate(kinds.items())
+    ]
+    base = chart_of("shares").encode(y=alt.Y("resource:N", title=None, sort=list(RESOURCES.values())))
+    bars = base.mark_bar(height=16).encode(
+        x=alt.X("share:Q", stack="zero", axis=percent_axis(f"Share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color(
+            "kind:N",
+            scale=alt.Scale(domain=list(kinds), range=[ACCENT, "#E69F00"]),
+            legend=alt.Legend(title=None, orient="bottom"),
+        ),
+        order=alt.Order("place:Q"),
+        tooltip=[
+            alt.Tooltip("resource:N"),
+            alt.Tooltip("kind:N", title="what"),
+            alt.Tooltip("share:Q", format=".2%"),
+            alt.Tooltip("n:Q", title=study.units, format=","),
+        ],
+    )
+    notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
+        x=alt.value(WIDTH + 8), text="note:N"
+    )
+    most = known.sort("asked_more_share", descending=True, maintain_order=True).row(0, named=True)
+    resource = RESOURCES[most["resource"]]
+    title = f"{percent(most['asked_more_share'])} of {study.units} asked for more {resource} than they used on average"
+    return figure(
+        (bars + notes).properties(width=WIDTH, height=alt.Step(30)),
+        {"shares": rows},
+        study,
+        title=title,
+        subtitle="Request per instance against mean measured use, by resource; what is left to 100 % is equal.",
+        caption=(
+            f"{capital(study.units)} with a request and a measured use of the resource; n beside each bar. Use is the "
+            "mean over the time that it was measured."
+        ),
+        alt_text=f"Stacked bars of shares for {count(known.height, 'resource')}. {title}.",
+    )
+
+
+def submissions(given, study: Study) -> Figure:
+    """Submissions an hour by hour of the day, and by weekday."""
+    table, what = given["submissions"], "Submissions by hour and weekday"
+    known = table.filter(pl.col("jobs_per_hour").is_not_null())
+    if not known.height:
+        reason = table["reason"][0] if table.height else "the trace has no times"
+        return nothing_to_draw(what, reason)
+    zone = labels([known["zone"][0]])[known["zone"][0]]
+    rows = {
+        by: [
+            {"value": int(row["value"]) if by == "hour" else row["value"][:3], "rate": row["jobs_per_hour"]}
+            | {"jobs": row["jobs"], "hours": row["clock_hours"]}
+            for row in known.filter(pl.col("by") == by).iter_rows(named=True)
+        ]
+        for by in ("hour", "weekday")
+    }
+    axes = {
+        "hour": alt.X("value:O", title=f"Hour of the day ({zone})", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        "weekday": alt.X("value:O", title="Weekday", sort=[day[:3] for day in WEEKDAYS], axis=alt.Axis(labelAngle=0)),
+    }
+    panels = [
+        chart_of(by)
+        .mark_bar(color=ACCENT, opacity=0.8)
+        .encode(
+            x=axes[by],
+            y=alt.Y("rate:Q", title=f"{study.units} an hour" if by == "hour" else None),
+            tooltip=[
+                alt.Tooltip("value:O", title=by),
+                alt.Tooltip("rate:Q", title=f"{study.units} an hour", format=",.3~r"),
+                alt.Tooltip("jobs:Q", title=study.units, format=","),
+                alt.Tooltip("hours:Q", title="such hours in the trace", format=","),
+            ],
+        )
+        .properties(width=440 if by == "hour" else 190, height=200)
+        for by in ("hour", "weekday")
+    ]
+    by_hour = known.filter(pl.col("by") == "hour").sort("jobs_per_hour", maintain_order=True)
+    low, high = by_hour.row(0, named=True), by_hour.row(-1, named=True)
+    n = int(known["n"][0])
+    title = f"{capital(study.units)} by the hour in which they were submitted"
+    if high["jobs_per_hour"] > low["jobs_per_hour"]:
+        title = (
+            f"{significant(high['jobs_per_hour'])} {study.units} an hour are submitted from {_hour(high)} o'clock, "
+            f"{significant(low['jobs_per_hour'])} from {_hour(low)}"
+        )
+    return figure(
+        alt.hconcat(*panels, spacing=14).resolve_scale(y="shared"),
+        rows,
+        study,
+        title=title,
+        subtitle=f"Submissions for each such hour that the trace has, on the clock of {zone}.",
+        caption=(
+            f"n = {count(n, study.unit)} with a time of submission. Hours from that of the first submission to that of "
+            "the last; days when nothing was recorded count as well."
+        ),
+        alt_text=f"Bars of submissions an hour, by hour of the day and by weekday. {title}.",
+    )
+
+
+def _hour(row: dict) -> str:
+    hour = int(row["value"])
+    return f"{hour} to {hour + 1}"
+
+
+def roles(given, study: Study) -> Figure:
+    """How many jobs each role has, and how many of those that ended failed."""
+    table, what = given["roles"], f"{capital(study.units)} by role"
+    if not table.height:
+        return nothing_to_draw(what, f"the trace does not tell roles of its {study.units} apart")
+    drawn = table.head(MOST_ROLES)
+    names = labels(drawn["role"])
+    rows = [
+        {
+            "role": names[row["role"]],
+            "share": row["jobs_share"],
+            "jobs": row["jobs"],
+            "failed": row["failure_share"],
+            "low": row["ci_low"],
+            "high": row["ci_high"],
+            "ended": row["ended"],
+            "note": f"n = {row['jobs']:,}",
+        }
+        for row in drawn.iter_rows(named=True)
+    ]
+    tooltip = [
+        alt.Tooltip("role:N"),
+        alt.Tooltip("jobs:Q", title=study.units, format=","),
+        alt.Tooltip("share:Q", title="share", format=".2%"),
+        alt.Tooltip("failed:Q", title="failed", format=".1%"),
+        alt.Tooltip("ended:Q", title="ended", format=","),
+    ]
+    y = alt.Y("role:N", title=None, sort=list(names.values()))
+    many = chart_of("roles").encode(y=y, tooltip=tooltip)
+    shares = many.mark_bar(color=ACCENT, opacity=0.8).encode(
+        x=alt.X("share:Q", axis=percent_axis(f"Share of {study.units}"))
+    ) + many.mark_text(align="left", fontSize=10, dx=4, color=FAINT).encode(x="share:Q", text="note:N")
+    colour = OUTCOME_COLOURS["failure"]
+    ended = chart_of("roles").encode(
+        y=alt.Y("role:N", title=None, sort=list(names.values()), axis=None), tooltip=tooltip
+    )
+    failed = ended.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(
+        x=alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1])),
+        x2="high:Q",
+    ) + ended.mark_circle(size=34, color=colour, opacity=1).encode(x="failed:Q")
+    height = alt.Step(18)
+    first = drawn.row(0, named=True)
+    title = f"{percent(first['jobs_share'])} of {study.units} are {names[first['role']]}"
+    if first["failure_share"] is not None:
+        title += f"; {percent(first['failure_share'])} of those that ended failed"
+    caption = f"n = {count(int(table['n'][0]), study.unit)} with a role. Failures among successes and failures."
+    if table.height > drawn.height:
+        caption += f" The {MOST_ROLES} most frequent of {first['roles']:,} roles."
+    return figure(
+        alt.hconcat(
+            shares.properties(width=330, height=height), failed.properties(width=210, height=height), spacing=14
+        ),
+        {"roles": rows},
+        study,
+        title=title,
+        subtitle="By role, the name that a task has within its job. Right: with Wilson's 95 % interval.",
+        caption=caption,
+        alt_text=f"Bars of the share of {count(len(rows), 'role')}, and of the failures in each. {title}.",
+    )
+
+
+def machine_load(given, study: Study) -> Figure:
+    """How busy machines are by GPU type: LOADS."""
+    what = "Load of the machines"
+    known = given["machine_load"].filter((pl.col("n") > 0) & pl.col("quantity").is_in(list(LOADS)))
+    if not known.height:
+        return nothing_to_draw(what, "the trace does not measure its machines")
+    overall = {row["quantity"]: row for row in known.filter(pl.col("group_by") == "all").iter_rows(named=True)}
+    # Above 100 % the trace has added up the GPUs of a machine: then in GPUs, as 299 % would be misread.
+    summed = "gpu" in overall and overall["gpu"]["p95"] > 100
+    titles = LOADS | ({"gpu": "GPUs kept busy"} if summed else {})
+    names = labels(known["group"])
+    kinds = known.filter(pl.col("group_by") == "gpu_type")["group"].unique(maintain_order=True).head(MOST_KINDS)
+    order = ["all", *kinds]
+    rows = {
+        quantity: [
+            {"kind": names[row["group"]], "n": row["n"], "nodes": row["nodes"]}
+            | {
+                name: row[name] / (100 if summed and quantity == "gpu" else 1)
+                for name in ("mean", "p25", "p50", "p75", "p90")
+            }
+            for row in known.filter((pl.col("quantity") == quantity) & pl.col("group").is_in(order)).iter_rows(
+                named=True
+            )
+        ]
+        for quantity in LOADS
+        if quantity in overall
+    }
+    panels = []
+    for quantity in rows:
+        scale = alt.Scale(domain=[names[kind] for kind in order])
+        y = alt.Y("kind:N", title=None, scale=scale, axis=None if panels else alt.Axis())
+        base = chart_of(quantity).encode(
+            y=y,
+            tooltip=[
+                alt.Tooltip("kind:N", title="GPU type"),
+                alt.Tooltip("mean:Q", format=",.3~r"),
+                alt.Tooltip("p50:Q", title="median", format=",.3~r"),
+                alt.Tooltip("p90:Q", title="90 %", format=",.3~r"),
+                alt.Tooltip("n:Q", title="rows", format=","),
+                alt.Tooltip("nodes:Q", title="machines", format=","),
+            ],
+        )
+        marks = (
+            base.mark_bar(height=10, opacity=0.35, color=ACCENT).encode(
+                x=alt.X("p25:Q", title=titles[quantity], scale=alt.Scale(zero=True)), x2="p75:Q"
+            )
+            + base.mark_tick(thickness=3, size=16, color=ACCENT).encode(x="p50:Q")
+            + base.mark_point(shape="circle", filled=True, size=45, color=ACCENT).encode(x="p90:Q")
+            + base.mark_point(shape="diamond", filled=False, size=45, color="#222222").encode(x="mean:Q")
+        )
+        panels.append(marks.properties(width=200, height=alt.Step(24)))
+    means = {name: significant(overall[name]["mean"] / (100 if summed and name == "gpu" else 1)) for name in overall}
+    said = [f"CPU use {means['cpu']} %"] if "cpu" in means else []
+    if "gpu" in means:
+        said.append(f"as much GPU use as {means['gpu']} whole GPUs" if summed else f"GPU use {means['gpu']} %")
+    title = f"Machines on average, by the time measured: {' and '.join(said)}"
+    if not said:
+        title = what
+    n = max(row["n"] for row in overall.values())
+    return figure(
+        alt.hconcat(*panels, spacing=14),
+        rows,
+        study,
+        title=title,
+        subtitle="By GPU type. Bar: the middle half. Line: median. Circle: 90th percentile. Diamond: mean.",
+        caption=(
+            f"n = {count(n, 'row')}, each the mean over one instance's life, weighed by how long that was; a machine "
+            "with several instances at a time is measured several times over. "
+            + (
+                "Of GPUs the trace has above 100 %, so their use is taken as added up over a machine: 100 % are one."
+                if summed
+                else "Whether the use of GPUs is of one GPU or of the machine's together, the trace does not say."
+            )
+        ),
+        alt_text=f"Ranges of {count(len(rows), 'quantity')} by GPU type. {title}.",
+        picks=Picks(tuple(rows), "kind", {names[kind]: names[kind] for kind in kinds}),
+    )
+
+
+CHARTS = {
+    "runtime_by_gpus": partial(time_ranges, quantity="runtime_s", group_by="gpus"),
+    **{
+        f"queue_by_{group_by}": partial(time_ranges, quantity="queue_s", group_by=group_by)
+        for group_by in ("gpus", "gpu_type", "gpu_request", "account")
+    },
+    "request_use": request_use,
+    "submissions": submissions,
+    "roles": roles,
+    "machine_load": machine_load,
+}

@@ -1,10 +1,9 @@
 import polars as pl
 
+from ttf.analyses.describe_workload import population, workload
+from ttf.analyses.describe_workload.machine_load import machine_load
+from ttf.analyses.describe_workload.submissions import submissions
 from ttf.inputs import Inputs
-from ttf.stats import population, workload
-from ttf.stats.machine_load import machine_load
-from ttf.stats.submissions import submissions
-from ttf.stats.waits import wait_share
 
 
 def compute(given: Inputs) -> dict:
@@ -22,7 +21,7 @@ def compute(given: Inputs) -> dict:
         "activity": population.activity(jobs),
         "gangs": population.gangs(jobs),
         "request_percentiles": population.request_percentiles(jobs),
-        "wait_share": wait_share(jobs),
+        "wait_share": workload.wait_share(jobs),
         "machines": population.machines(given.read("nodes")),
         "job_status": population.job_status(raw.get("job")),
         "machine_load": machine_load(raw),

@@ -2,14 +2,14 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ttf.report import words
+from ttf.analyses.describe_workload import PERCENTILES
 from ttf.report.tables import Mean, html_table, span
 from ttf.report.trace import Trace
 
-Identifier = Callable[[str], str]
+SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 
 
-def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     table = trace.table("percentiles").filter(
         (pl.col("outcome_set") == "all") & pl.col("group_by").is_in(["all", "gpu_type", "gpus"])
     )
@@ -24,17 +24,7 @@ def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
             pl.when(group_by="gpus").then(span("group")).otherwise("group"),
         ),
     )
-    columns = {
-        "kind": (f"{trace.about['unit'].capitalize()}s", None),
-        "n": ("n", words.count),
-        "mean_s": Mean("Mean", words.duration, "n"),
-        "p25_s": ("25 %", words.duration),
-        "p50_s": ("Median", words.duration),
-        "p75_s": ("75 %", words.duration),
-        "p90_s": ("90 %", words.duration),
-        "p95_s": ("95 %", words.duration),
-    }
-    return {"percentiles": html_table(table, columns, identifier("percentiles"), group="quantity")}
-
-
-# Name of the analysis -> its HTML tables by name, empty ones left out. identifier: the id of a table in the page.
+    unit = f"{trace.about['unit'].capitalize()}s"
+    columns = {"kind": (unit, None), "n": None, "mean_s": Mean(of="n")} | dict.fromkeys(SHOWN)
+    shown = html_table(table, columns, identifier("percentiles"), group="quantity", contract=PERCENTILES)
+    return {"percentiles": shown}

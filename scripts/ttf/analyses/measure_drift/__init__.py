@@ -1,25 +1,25 @@
 """What moved between windows of the submission, or against another trace?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, table, text
+from ttf.contract import REASON, count, number, reason, table, text
 
 DRIFT = table(
     "drift",
-    "TODO",
-    window=text("Window", "TODO"),
-    against=text("Against", "TODO"),
-    column=text("Column", "TODO"),
-    value=text("Value", "TODO"),
-    statistic=text("Statistic", "TODO"),
-    before=number("Before", "TODO"),
-    after=number("After", "TODO"),
-    n_before=count("N before", "TODO"),
-    n_after=count("N after", "TODO"),
-    test=text("Test", "TODO"),
-    p_value=number("P value", "TODO"),
-    p_adjusted=number("P adjusted", "TODO"),
-    effect_name=text("Effect name", "TODO"),
-    effect=number("Effect", "TODO"),
+    "A share, a distribution or a median, compared between two windows or traces; the largest effects first.",
+    window=text("Window", "The later window, or the trace."),
+    against=text("Against", "What it is compared with: a window, all before, or another trace."),
+    column=text("Column", "Column of the jobs."),
+    value=text("Value", "Its value.", blank="the comparison is of all its values"),
+    statistic=text("What", "share, failure_share (of ended jobs), distribution or median."),
+    before=number("Before", "Share, or median in the unit of the column.", blank=REASON),
+    after=number("After", "The same of `window`.", blank=REASON),
+    n_before=count("n", "Jobs before.", unit="jobs"),
+    n_after=count("n", "Jobs after.", unit="jobs"),
+    test=text("Test", "two_proportion_z, chi_square or mann_whitney."),
+    p_value=number("p", "Two-sided.", blank=REASON),
+    p_adjusted=number("adjusted p", "Holm over all comparisons.", blank=REASON),
+    effect_name=text("Effect size", "cohen_h, cramer_v or cliff_delta."),
+    effect=number("Effect", "Above 0 where it rose; of a distribution always above.", blank=REASON),
     reason=reason(),
 )
 

@@ -1,34 +1,33 @@
 """By which of its epochs did a job come to its lowest loss?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, share, table, text
+from ttf.columns import wilson
+from ttf.contract import REASON, count, reason, share, table, text
 
 EPOCHS = table(
     "epochs",
-    "TODO",
-    outcome=text("Outcome", "TODO"),
-    quantity=text("Quantity", "TODO"),
-    epochs_share=share("Epochs share", "TODO"),
-    jobs=count("Jobs", "TODO"),
-    n=count("N", "TODO"),
-    jobs_share=share("Jobs share", "TODO"),
-    ci_low=number("Ci low", "TODO"),
-    ci_high=number("Ci high", "TODO"),
+    "Jobs of one outcome that have come to their lowest loss, or near it, by a share of their epochs.",
+    outcome=text("Outcome", "success, cancelled or failure."),
+    quantity=text("Loss", "lowest, or within_0.1_percent of it."),
+    epochs_share=share("Share of epochs", "Of the epochs that the job ran."),
+    jobs=count("Jobs", "Jobs that have come to it by then.", unit="jobs"),
+    n=count("n", "Jobs of the loss log with a loss that is a number.", unit="jobs"),
+    jobs_share=share("Share of jobs", "Jobs over n."),
+    **wilson(),
 )
 EPOCHS_SUMMARY = table(
     "epochs_summary",
-    "TODO",
-    outcome=text("Outcome", "TODO"),
-    jobs_logged=count("Jobs logged", "TODO"),
-    n=count("N", "TODO"),
-    epochs=count("Epochs", "TODO"),
-    needing_all=count("Needing all", "TODO", blank="TODO"),
-    needing_all_share=share("Needing all share", "TODO", blank="TODO"),
-    ci_low=number("Ci low", "TODO", blank="TODO"),
-    ci_high=number("Ci high", "TODO", blank="TODO"),
-    timed_jobs=count("Timed jobs", "TODO", blank="TODO"),
-    after_near_share_mean=share("After near share mean", "TODO", blank="TODO"),
-    after_near_gpu_time_share=share("After near gpu time share", "TODO", blank="TODO"),
+    "Jobs of one outcome in the loss log: how many needed all epochs, and their time after coming near.",
+    outcome=text("Outcome", "success, cancelled, failure, or not_in_trace: no job or several have the id."),
+    jobs_logged=count("Jobs logged", "Jobs in the loss log.", unit="jobs"),
+    n=count("with a loss", "Those with a loss that is a number.", unit="jobs"),
+    epochs=count("Epochs", "Epochs of these.", blank=REASON),
+    needing_all=count("Lowest in the last epoch", "Jobs whose lowest loss is in it.", blank=REASON, unit="jobs"),
+    needing_all_share=share("Share", "Those over n.", blank=REASON),
+    **wilson(blank=REASON),
+    timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
+    after_near_share_mean=share("Time on the last 0.1 %, mean", "After the near epoch, of all.", blank=REASON),
+    after_near_gpu_time_share=share("of all their GPU time", "The same of it.", "no timed job has known GPUs"),
     reason=reason(),
 )
 

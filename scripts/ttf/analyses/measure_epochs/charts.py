@@ -1,3 +1,73 @@
-from ttf.charts.epochs import CHARTS
+"""By which of their epochs jobs came to their lowest loss, and near it, as distributions over jobs."""
 
-__all__ = ["CHARTS"]
+import altair as alt
+import polars as pl
+
+from ttf.analyses.measure_epochs.compute import OUTCOMES
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.text import count, percent
+from ttf.charts.theme import OUTCOME_COLOURS
+
+PANELS = {"lowest": "lowest loss", "within_0.1_percent": "within 0.1 % of the lowest"}
+# A share is named in a title only if at least so many jobs stand behind it.
+FEWEST = 30
+
+
+def epochs(given, study: Study) -> Figure:
+    """Share of jobs that have come to their lowest loss, and near it, by the share of their epochs."""
+    table, summary = given["epochs"], given["epochs_summary"]
+    if not table.height:
+        return nothing_to_draw(
+            "Epochs to the lowest loss", f"no {study.unit} of the loss log has a loss that is a number"
+        )
+    present = [name for name in OUTCOMES if name in set(table["outcome"])]
+    base = chart_of("shares").encode(
+        x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("Share of the epochs run")),
+        color=alt.Color(
+            "outcome:N",
+            scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
+            legend=alt.Legend(title=f"How the {study.unit} ended", orient="bottom"),
+        ),
+        tooltip=[
+            alt.Tooltip("outcome:N"),
+            alt.Tooltip("epochs_share:Q", title="by this share of the epochs", format=".0%"),
+            alt.Tooltip("jobs_share:Q", title=f"share of {study.units}", format=".1%"),
+            alt.Tooltip("n:Q", title=study.units, format=","),
+        ],
+    )
+    y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units}"))
+    panel = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
+        y=alt.Y("ci_low:Q", scale=alt.Scale(domain=[0, 1])), y2="ci_high:Q"
+    ) + base.mark_line(strokeWidth=2).encode(y=y)
+    # Side by side, or the intervals would hide each other.
+    rows = [
+        row | {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}
+        for row in table.drop("jobs").iter_rows(named=True)
+    ]
+    drawn = panel.properties(width=300, height=240).facet(
+        facet=alt.Facet("panel:N", title=None, sort=list(PANELS.values())), columns=2
+    )
+    summary = summary.filter(pl.col("outcome").is_in(present))
+    large = summary.filter(pl.col("n") >= FEWEST)
+    first = (large if large.height else summary).row(0, named=True)
+    whose = {"success": "that succeeded", "cancelled": "that were cancelled", "failure": "that failed"}
+    title = (
+        f"{percent(first['needing_all_share'])} of {study.units} {whose[first['outcome']]} had their lowest loss in "
+        "their last epoch"
+    )
+    numbers = ", ".join(f"{row['n']:,} {row['outcome']}" for row in summary.iter_rows(named=True))
+    return figure(
+        drawn,
+        {"shares": rows},
+        study,
+        title=title,
+        subtitle=f"Share of {study.units} that had come to it by so much of the epochs they ran; bars: 95 % intervals.",
+        caption=(
+            f"{study.units.capitalize()} of the loss log with a loss that is a number: {numbers}. The first epoch that "
+            "comes to it counts. Whether a loss would have fallen further is not known of any."
+        ),
+        alt_text=f"Two panels with {count(len(present), 'rising line')} each. {title}.",
+    )
+
+
+CHARTS = {"epochs": epochs}

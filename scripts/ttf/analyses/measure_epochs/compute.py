@@ -1,7 +1,179 @@
+"""At which of its epochs a training job came to its lowest loss, and how long it went on for the last bit of it.
+
+The question of figure 8 of Jeon et al. 2019 (ATC'19), asked of a loss log that a person gives beside a trace.
+"""
+
+import math
+from pathlib import Path
+
+import polars as pl
+
+from ttf.analyses.measure_epochs import EPOCHS, EPOCHS_SUMMARY
+from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.inputs import Inputs
-from ttf.stats import epochs
+from ttf.stats.shares import wilson_interval
+
+LOSS_COLUMNS = ("job", "epoch", "loss", "time")
+OUTCOMES = ("success", "cancelled", "failure")
+# So near to the lowest loss counts as having come to it.
+NEAR = 0.001
+# Quantity -> the column of `best_epochs` with the epoch's place.
+QUANTITIES = {"lowest": "lowest_at", "within_0.1_percent": "near_at"}
+TENTHS = range(1, 11)
 
 
 def compute(given: Inputs) -> dict:
-    best = epochs.of_jobs(epochs.read_loss_log(given.path("losses")), given.read("jobs"))
-    return {"epochs": epochs.epochs_table(best), "epochs_summary": epochs.epochs_summary(best)}
+    best = of_jobs(read_loss_log(given.path("losses")), given.read("jobs"))
+    return {"epochs": epochs_table(best), "epochs_summary": epochs_summary(best)}
+
+
+def read_loss_log(path: str | Path) -> pl.DataFrame:
+    """The epochs of a loss log: job, epoch, loss, time_s, in file order.
+
+    A CSV file with a header and the columns of LOSS_COLUMNS, in any order. epoch: a whole number; loss: a number, also
+    a negative one, nan or inf; time: when the epoch ended, as in health events (`ttf.given_csv.moment_s`).
+    Raises StudyError where a column is missing, or a line lacks any of the four.
+    """
+    table = read_text_columns(path, "losses", LOSS_COLUMNS)
+    epochs = table.select(
+        "job",
+        epoch=pl.col("epoch").str.strip_chars().cast(pl.Int64, strict=False),
+        loss=pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False),
+        time_s=moment_s("time"),
+    )
+    lacks = {
+        "job": "names no job (column job)",
+        "epoch": "has no whole number in the column epoch",
+        "loss": "has no number in the column loss",
+        "time_s": "has no time that can be read in the column time",
+    }
+    refuse_blank(
+        path,
+        epochs,
+        lacks,
+        "Expected a job, an epoch, a loss and a time on every line, the time in whole seconds or as "
+        "2025-03-01T08:00:00Z.",
+    )
+    return epochs
+
+
+def best_epochs(losses: pl.DataFrame) -> pl.DataFrame:
+    """Per job of the log, by its id: job, epochs, lowest_at, near_at, near_s, last_s.
+
+    losses: `read_loss_log`. An epoch that stands there several times (a job that began again from a checkpoint) counts
+    once, by what was logged last. epochs: how many there are; lowest_at: which of them, from 1 and in order of their
+    numbers, has the lowest loss, near_at: one at most NEAR above it, as a share of its size; the first that does.
+    near_s: when that one ended, last_s: when the last did. A loss that is no finite number belongs to an epoch that
+    ran, and is never the lowest; of a job without any other the places are blank.
+    """
+    # Numbers in the order of the ids: sorted in a fraction of the time.
+    ids = losses.select("job").unique().sort("job").with_row_index("number")
+    numbered = losses.join(ids, on="job", how="left", maintain_order="left").drop("job")
+    epochs = numbered.sort("number", "epoch", "time_s", maintain_order=True)
+    again = pl.struct("number", "epoch").shift(-1) == pl.struct("number", "epoch")
+    epochs = epochs.filter(~again.fill_null(False))
+    finite = pl.when(pl.col("loss").is_finite()).then("loss")
+    lowest = finite.min().over("number")
+    epochs = epochs.select(
+        "number",
+        "time_s",
+        place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("number"),
+        is_lowest=(finite == lowest).fill_null(False),
+        is_near=(finite <= lowest + NEAR * lowest.abs()).fill_null(False),
+    )
+    near = epochs.filter("is_near").unique("number", keep="first", maintain_order=True)
+    return (
+        epochs.group_by("number")
+        .agg(epochs=pl.len().cast(pl.Int64), last_s=pl.col("time_s").max())
+        .join(
+            epochs.filter("is_lowest").group_by("number").agg(lowest_at=pl.col("place").min()), on="number", how="left"
+        )
+        .join(near.select("number", near_at="place", near_s="time_s"), on="number", how="left")
+        .join(ids, on="number")
+        .sort("number")
+        .select("job", "epochs", "lowest_at", "near_at", "near_s", "last_s")
+    )
+
+
+def of_jobs(losses: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """`best_epochs` with the job's outcome and, where they are known, its times since its start and GPU time.
+
+    Columns added: outcome (blank for an id that no job of the trace has, or several); run_s: from the job's first start
+    to its last epoch's end; after_s: from the near epoch's end on. Both are blank where the start is unknown or not
+    before the near epoch's end. gpu_milli: of the whole job.
+    """
+    known = jobs.select("job_id", "outcome", "start_s", gpu_milli=pl.col("gpu_milli") * pl.col("size"))
+    known = known.filter(pl.col("job_id").is_unique())
+    timed = pl.col("start_s") < pl.col("near_s")
+    return (
+        best_epochs(losses)
+        .join(known, left_on="job", right_on="job_id", how="left", maintain_order="left")
+        .with_columns(
+            run_s=pl.when(timed).then(pl.col("last_s") - pl.col("start_s")),
+            after_s=pl.when(timed).then(pl.col("last_s") - pl.col("near_s")),
+        )
+    )
+
+
+def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
+    """How many jobs came to their lowest loss, and near it, by each tenth of their epochs (EPOCHS).
+
+    best: `of_jobs`. jobs: those whose epoch is no later than that share of the epochs run; n: jobs with a finite loss.
+    Wilson's interval at 95 %.
+    """
+    rows = []
+    for outcome in OUTCOMES:
+        known = best.filter(pl.col("outcome") == outcome, pl.col("lowest_at").is_not_null())
+        for quantity, place in QUANTITIES.items() if known.height else ():
+            for tenths in TENTHS:
+                jobs, n = int((known[place] * 10 <= known["epochs"] * tenths).sum()), known.height
+                low, high = wilson_interval([jobs], [n])
+                shares = {"jobs": jobs, "n": n, "jobs_share": jobs / n, "ci_low": low[0], "ci_high": high[0]}
+                rows.append({"outcome": outcome, "quantity": quantity, "epochs_share": tenths / 10} | shares)
+    return EPOCHS.frame(rows)
+
+
+def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
+    """Per outcome: which share of jobs needed all epochs, and how much time went into the last bit (EPOCHS_SUMMARY).
+
+    best: `of_jobs`. n: jobs with a finite loss. needing_all: their lowest loss is in the last epoch. Of timed_jobs,
+    those with a start before the near epoch's end, after_near_share_mean: the mean over jobs of the share of the time
+    since the start that came after it, and after_near_gpu_time_share: the same of all their GPU time together. A job
+    holds its GPUs all the time, so that a share of its time is one of its GPU time. Outcome not_in_trace: ids that no
+    job of the trace has, or several.
+    """
+    rows = []
+    groups = {outcome: best.filter(pl.col("outcome") == outcome) for outcome in OUTCOMES}
+    for outcome, logged in groups.items():
+        known = logged.filter(pl.col("lowest_at").is_not_null())
+        row = {"outcome": outcome, "jobs_logged": logged.height, "n": known.height}
+        row["epochs"] = int(known["epochs"].sum())
+        if not known.height:
+            reason = "no loss of theirs is a number" if logged.height else "no such job in the loss log"
+            rows.append(row | {"reason": reason})
+            continue
+        needing_all = int((known["lowest_at"] == known["epochs"]).sum())
+        low, high = wilson_interval([needing_all], [known.height])
+        timed = known.drop_nulls("run_s")
+        # Whole numbers up to the last division, and a sum that does not depend on their order.
+        shares = [after / run for after, run in timed.select("after_s", "run_s").iter_rows()]
+        weights = timed.select("gpu_milli", "after_s", "run_s").drop_nulls("gpu_milli").rows()
+        total = sum(gpus * run for gpus, _, run in weights)
+        rows.append(
+            row
+            | {
+                "needing_all": needing_all,
+                "needing_all_share": needing_all / known.height,
+                "ci_low": low[0],
+                "ci_high": high[0],
+                "timed_jobs": timed.height,
+                "after_near_share_mean": math.fsum(shares) / len(shares) if shares else None,
+                "after_near_gpu_time_share": sum(gpus * after for gpus, after, _ in weights) / total if total else None,
+                "reason": None if shares else "no start of theirs is known to lie before that epoch's end",
+            }
+        )
+    unknown = best.filter(pl.col("outcome").is_null())
+    if unknown.height:
+        reason = "no job of the trace has this id, or several have"
+        rows.append({"outcome": "not_in_trace", "jobs_logged": unknown.height, "n": 0, "reason": reason})
+    return EPOCHS_SUMMARY.frame(rows)

@@ -1,12 +1,12 @@
 import polars as pl
 
+from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
+from ttf.analyses.measure_losses.repeats import repeats
+from ttf.analyses.measure_losses.what_if import what_if
 from ttf.inputs import Inputs
 from ttf.partitions import partitions_of
 from ttf.runs import runs, with_reasons
-from ttf.stats.lost_work import loss_sums, lost_work, lost_work_by_month
-from ttf.stats.owners import concentration, failures_by_owner, owner_counts
-from ttf.stats.repeats import repeats
-from ttf.stats.what_if import what_if
 
 JOBS = (
     *("user", "account", "recurrence_group", "outcome", "gpu_milli", "size"),

@@ -1,3 +1,113 @@
-from ttf.numbers.lost_work import of_lost_work
+"""The numbers of lost work: what failures cost, whose they are, how they repeat, what would have saved some of it."""
 
-numbers = of_lost_work
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.analyses.measure_losses.owners import OWNERS
+from ttf.analyses.measure_losses.what_if import TRIAL
+from ttf.numbers.metrics import Metrics
+
+_COUNTS = {
+    "runs": "runs",
+    "failed_runs": "runs",
+    "failed_without_time": "runs",
+    "infra_failures": "failures",
+    "infra_without_time": "failures",
+    "preemptions": "runs",
+    "linked_preemptions": "runs",
+}
+_HOURS = (
+    "gpu_hours",
+    "failed_gpu_hours",
+    "infra_gpu_hours",
+    "first_order_gpu_hours",
+    "second_order_gpu_hours",
+    "linked_gpu_hours",
+)
+
+
+def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
+    """All of them; of the table by size the sums, of the one by month the last month that the trace covers whole."""
+    _of_sizes(metrics, given["lost_work"])
+    _of_month(metrics, given["lost_work_by_month"])
+    _of_owners(metrics, given["failure_concentration"])
+    _of_repeats(metrics, given["repeats"])
+    _of_what_if(metrics, given["what_if"])
+
+
+def _of_sizes(metrics: Metrics, sizes: pl.DataFrame) -> None:
+    source = "tables/lost_work.csv"
+    if not sizes.height:
+        return
+    runs = int(sizes["runs"].sum())
+    for name, unit in (_COUNTS | dict.fromkeys(_HOURS, "GPU hours")).items():
+        if sizes[name].count():
+            metrics.put(f"lost_work.{name}", sizes[name].sum(), unit, source, runs)
+    both = sizes["first_and_linked_gpu_hours"].sum()
+    if both:
+        share = sizes["linked_gpu_hours"].sum() / both
+        metrics.put("lost_work.linked_share", share, "share", source, metrics["lost_work.infra_failures"]["value"])
+    total = metrics["lost_work.gpu_hours"]["value"]
+    for name in ("failed", "infra"):
+        if total:
+            hours = metrics[f"lost_work.{name}_gpu_hours"]["value"]
+            metrics.put(f"lost_work.{name}_gpu_hours_share", hours / total, "share", source, runs)
+    metrics.put("lost_work.infra_basis", sizes["infra_basis"][0], "label", source, runs)
+    metrics.put("lost_work.checkpoint_interval_s", sizes["checkpoint_interval_s"][0], "s", source)
+    lost = metrics["lost_work.first_order_gpu_hours"]["value"]
+    if lost:
+        most = sizes.sort("first_order_gpu_hours", descending=True, maintain_order=True).row(0, named=True)
+        for name in ("gpus_low", "gpus_high"):
+            metrics.put(f"lost_work.most.{name}", most[name], "GPUs", source, most["runs"])
+        metrics.put("lost_work.most.infra_failures", most["infra_failures"], "failures", source, most["runs"])
+        metrics.put("lost_work.most.share", most["first_order_gpu_hours"] / lost, "share", source, most["runs"])
+
+
+def _of_month(metrics: Metrics, by_month: pl.DataFrame) -> None:
+    source = "tables/lost_work_by_month.csv"
+    for row in by_month.filter("complete").tail(1).iter_rows(named=True):
+        metrics.put("lost_work.month.window", row["window"], "label", source, row["runs"])
+        names = _COUNTS | dict.fromkeys(_HOURS, "GPU hours") | {"failed_gpu_hours_share": "share"}
+        for name, unit in names.items():
+            metrics.put(f"lost_work.month.{name}", row[name], unit, source, row["runs"])
+
+
+def _of_owners(metrics: Metrics, top: pl.DataFrame) -> None:
+    source = "tables/failure_concentration.csv"
+    for owner_by in OWNERS:
+        rows = top.filter((pl.col("owner_by") == owner_by) & (pl.col("ranked_by") == "ended"))
+        for row in rows.iter_rows(named=True):
+            key = f"concentration.{owner_by}"
+            metrics.put(f"{key}.owners", row["owners"], "owners", source)
+            if round(100 * row["top_share"]) in (1, 5, 10):
+                key += f".top_{100 * row['top_share']:.0f}"
+                metrics.put(f"{key}.owners", row["owners_in_top"], "owners", source, row["owners"])
+                for name in ("ended_share", "failures_share", "failed_gpu_hours_share"):
+                    metrics.put(f"{key}.{name}", row[name], "share", source, row["owners"])
+
+
+def _of_repeats(metrics: Metrics, repeats: pl.DataFrame) -> None:
+    source = "tables/repeats.csv"
+    for row in repeats.iter_rows(named=True):
+        key = f"repeats.{row['group_by']}.{row['measure']}"
+        for name in ("estimate", "ci_low", "ci_high"):
+            metrics.put(key if name == "estimate" else f"{key}_{name}", row[name], row["unit"], source, row["n"])
+        if row["estimate"] is not None:
+            metrics.put(f"{key}_groups", row["groups"], "groups", source, row["n"])
+            metrics.put(f"{key}_events", row["events"], "failures", source, row["n"])
+
+
+def _of_what_if(metrics: Metrics, what_if: pl.DataFrame) -> None:
+    """Of the trials the one that saves most in the net; each of the other scenarios."""
+    source = "tables/what_if.csv"
+    known = what_if.filter(pl.col("net_gpu_hours").is_not_null())
+    trials = known.filter(pl.col("scenario") == TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
+    for row in [*trials.head(1).to_dicts(), *known.filter(pl.col("scenario") != TRIAL).to_dicts()]:
+        key = f"what_if.{row['scenario']}"
+        metrics.put(f"{key}.trial_s", row["trial_s"], "s", source, row["n"])
+        for name in ("n", "affected", "given_up"):
+            metrics.put(f"{key}.{name}", row[name], "jobs", source, row["n"])
+        for name in ("saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours", "given_up_gpu_hours"):
+            metrics.put(f"{key}.{name}", row[name], "GPU hours", source, row["n"])
+        metrics.put(f"{key}.net_share", row["net_share"], "share", source, row["n"])

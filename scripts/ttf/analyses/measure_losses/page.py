@@ -1,3 +1,103 @@
-from ttf.report.lost_work import lost_work_tables
+"""The tables of the section on lost work."""
 
-tables = lost_work_tables
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
+from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
+from ttf.charts.text import gpus_label
+from ttf.report import words
+from ttf.report.tables import Interval, html_table, told_row
+from ttf.report.trace import Trace
+
+MOST_MONTHS = 24
+MOST_OWNERS = 10
+LOSSES = (
+    *("runs", "gpu_hours", "failed_runs", "failed_gpu_hours", "failed_gpu_hours_share"),
+    *("infra_failures", "first_order_gpu_hours", "preemptions", "second_order_gpu_hours", "linked_gpu_hours"),
+)
+SCENARIOS = (
+    *("scenario", "n", "affected", "saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours"),
+    *("given_up", "given_up_gpu_hours"),
+)
+
+_MEASURES = {
+    "not_first_share": "Failures that are not the first of their group",
+    "failures_per_group": "Failures per group with a failure",
+    "preceded_share": "Failures whose job before had failed",
+    "failure_after_failure": "Jobs that failed, after a failure",
+    "failure_after_success": "Jobs that failed, after a success",
+    "first_failure_s": "Median time to the first failure",
+}
+_GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": "Jobs of several runs"}
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """Losses by size and by month, owners, repeats, what-ifs; a table with nothing in it is left out."""
+    shown = {}
+    by_gpus = trace.table("lost_work")
+    # Where nothing failed, the text says so in a sentence.
+    cost = by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item() or 0
+    if cost:
+        labels = [gpus_label(low, high) for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()]
+        named = by_gpus.with_columns(gpus=pl.Series(labels, dtype=pl.String))
+        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
+        shown["lost-work"] = html_table(named, columns, identifier("lost"), contract=LOST_WORK)
+    by_month = trace.table("lost_work_by_month").tail(MOST_MONTHS)
+    if cost and by_month.height:
+        names = [
+            "no end written" if complete is None else name if complete else f"{name} (in part)"
+            for name, complete in by_month.select("window", "complete").iter_rows()
+        ]
+        named = by_month.with_columns(window=pl.Series(names, dtype=pl.String))
+        columns = ("window", *_present(named, LOSSES))
+        shown["lost-work-by-month"] = html_table(named, columns, identifier("months"), contract=LOST_WORK_BY_MONTH)
+    owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
+    if owners["failures"].sum():
+        columns = {
+            **dict.fromkeys(("owner", "ended", "failures")),
+            "failure_share": Interval(low="ci_low", high="ci_high"),
+            **dict.fromkeys(("failed_gpu_hours", "failed_gpu_hours_share")),
+        }
+        shown["owners"] = html_table(
+            owners, columns, identifier("owners"), group="owner_by", contract=FAILURES_BY_OWNER
+        )
+    repeats = trace.table("repeats").filter(pl.col("estimate").is_not_null())
+    if repeats.height:
+        estimate = Interval(worded=str, low="ci_low", high="ci_high")
+        columns = dict.fromkeys(("measure", "n", "groups")) | {"estimate": estimate}
+        shown["repeats"] = html_table(
+            _in_words(repeats), columns, identifier("repeats"), group="group", contract=REPEATS
+        )
+    what_if = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
+    if what_if.height:
+        names = [_scenario(*row) for row in what_if.select("scenario", "trial_s").iter_rows()]
+        named = what_if.with_columns(scenario=pl.Series(names, dtype=pl.String))
+        unit = (f"{trace.about['unit'].capitalize()}s", words.count)
+        columns = {name: unit if name == "n" else None for name in _present(named, SCENARIOS)}
+        shown["what-if"] = html_table(named, columns, identifier("what-if"), contract=WHAT_IF)
+    return shown
+
+
+def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """The columns that have a value in any row."""
+    return [name for name in columns if frame[name].count()]
+
+
+def _scenario(scenario: str, trial_s: int | None) -> str:
+    if scenario == TRIAL:
+        return f"The first {words.duration(trial_s)} on one GPU"
+    return {NO_RETRY: "No run after a failure", NO_CERTAIN_RETRY: "No run after a deterministic failure"}[scenario]
+
+
+def _in_words(repeats: pl.DataFrame) -> pl.DataFrame:
+    """Estimates and limits in the words of their unit, under the name of their kind of group."""
+    worded = {"share": words.share, "s": words.duration, "failures": words.number}
+    names = ("estimate", "ci_low", "ci_high")
+    estimates = [told_row(row, worded[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
+    return repeats.with_columns(
+        pl.col("measure").replace_strict(_MEASURES),
+        *pl.DataFrame(estimates, schema=dict.fromkeys(names, pl.String), orient="row").get_columns(),
+        group=pl.col("group_by").replace_strict(_GROUPS),
+    )

@@ -1,44 +1,41 @@
 """How busy were GPUs and hosts?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, reason, share, table, text, truth
+from ttf.contract import REASON, count, reason, share, table, text, truth
+
+USE = {
+    "n": count("Readings", "Readings, one per minute."),
+    "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
+    "zero_share": share("At nought", "Readings of exactly nought, of all.", blank=REASON),
+    "p25_share": share("25 %", "25th percentile, linear between ranks.", blank=REASON),
+    "p50_share": share("Median", "50th percentile.", blank=REASON),
+    "p75_share": share("75 %", "75th percentile.", blank=REASON),
+    "p90_share": share("90 %", "90th percentile.", blank=REASON),
+    "p95_share": share("95 %", "95th percentile.", blank=REASON),
+}
 
 GPU_USE = table(
     "gpu_use",
-    "TODO",
-    job_gpus=text("Job gpus", "TODO"),
-    outcome=text("Outcome", "TODO"),
-    servers=count("Servers", "TODO", blank="TODO"),
-    dedicated=truth("Dedicated", "TODO", blank="TODO"),
-    jobs=count("Jobs", "TODO"),
-    n=count("N", "TODO"),
-    mean_share=share("Mean share", "TODO", blank="TODO"),
-    zero_share=share("Zero share", "TODO", blank="TODO"),
-    p25_share=share("P25 share", "TODO", blank="TODO"),
-    p50_share=share("P50 share", "TODO", blank="TODO"),
-    p75_share=share("P75 share", "TODO", blank="TODO"),
-    p90_share=share("P90 share", "TODO", blank="TODO"),
-    p95_share=share("P95 share", "TODO", blank="TODO"),
-    held_gpu_minutes=count("Held gpu minutes", "TODO"),
-    coverage_share=share("Coverage share", "TODO", blank="TODO"),
-    held_gpu_minutes_in_span=count("Held gpu minutes in span", "TODO"),
-    coverage_in_span_share=share("Coverage in span share", "TODO", blank="TODO"),
+    "How busy the GPUs were that jobs of one size and outcome held.",
+    job_gpus=text("GPUs", "GPUs of the job, exactly so many, or all."),
+    outcome=text("Outcome", "How the job ended, whatever the attempt did, or all."),
+    servers=count("Servers", "Servers of the attempt.", "the row is of any number of them", unit="servers"),
+    dedicated=truth("Dedicated", "Only attempts with their servers to themselves.", "the row is of all attempts"),
+    jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
+    **USE,
+    held_gpu_minutes=count("GPU minutes held", "By attempts with both times.", blank=REASON, unit="GPU minutes"),
+    coverage_share=share("Measured", "Readings over the GPU minutes held.", blank=REASON),
+    held_gpu_minutes_in_span=count("in span", "Those while readings exist.", blank=REASON, unit="GPU minutes"),
+    coverage_in_span_share=share("Measured in span", "Readings over these.", blank=REASON),
     reason=reason(),
 )
 HOST_USE = table(
     "host_use",
-    "TODO",
-    resource=text("Resource", "TODO"),
-    machine_minutes=text("Machine minutes", "TODO"),
-    n=count("N", "TODO"),
-    mean_share=share("Mean share", "TODO"),
-    zero_share=share("Zero share", "TODO"),
-    p25_share=share("P25 share", "TODO"),
-    p50_share=share("P50 share", "TODO"),
-    p75_share=share("P75 share", "TODO"),
-    p90_share=share("P90 share", "TODO"),
-    p95_share=share("P95 share", "TODO"),
-    out_of_range=count("Out of range", "TODO"),
+    "How much of the CPU or memory of the machines was in use.",
+    resource=text("Of", "cpu or memory (with the page cache)."),
+    machine_minutes=text("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
+    **USE,
+    out_of_range=count("Out of range", "Readings below nought or above all, excluded.", blank=REASON),
     reason=reason(),
 )
 

@@ -1,8 +1,52 @@
+"""Placements -> which GPUs of which servers were busy when, as tables: some servers, then some time, at once."""
+
+from pathlib import Path
+
+import polars as pl
+
+from ttf.analyses.reconstruct_occupancy.cluster import windows
+from ttf.analyses.reconstruct_occupancy.delay_causes import DelayCauses
+from ttf.analyses.reconstruct_occupancy.holdings import holdings
+from ttf.analyses.reconstruct_occupancy.load_over_time import LoadOverTime
+from ttf.analyses.reconstruct_occupancy.occupancy import Occupancy, basis
+from ttf.analyses.reconstruct_occupancy.servers import SIZES, server_sharing, sizes_of, sweep_servers
 from ttf.inputs import Inputs
-from ttf.stats.reconstruction import occupancy_tables
+from ttf.jobs import whole_gpus
+
+# What is read of the jobs with GPUs; eligible_s where the format has it.
+JOBS = ["account", "submit_s", "start_s", "end_s", "gpu_milli", "size", "outcome", "trace_end_s"]
 
 
 def compute(given: Inputs) -> dict:
     attempts = given.scan("attempts") if "attempts" in given else None
     with given.scratch() as folder:
         return occupancy_tables(given.scan("placements"), given.scan("jobs"), given.read("nodes"), attempts, folder)
+
+
+def occupancy_tables(
+    placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
+) -> dict[str, pl.DataFrame]:
+    """Each table by its name. The inputs: see `holdings`; folder: an empty one, for what is spilled."""
+    held, attempt_milli = holdings(placements, jobs, nodes, attempts, folder)
+    sizes = sizes_of(attempt_milli)
+    del attempt_milli
+    servers = sweep_servers(held, sizes, SIZES, folder)
+    by_load, load, causes = Occupancy(servers), LoadOverTime(held, servers), DelayCauses(held, servers, folder)
+    extra = [name for name in ("eligible_s",) if name in jobs.collect_schema().names()]
+    read = jobs.filter(whole_gpus() > 0).select(*JOBS, *extra)
+    for some in read.collect_batches(maintain_order=False, engine="streaming"):
+        load.add_jobs(some)
+        causes.add_jobs(some)
+    for window in windows(held, servers):
+        by_load.add(window)
+        load.add(window)
+        causes.add(window)
+    occupancy, fragmentation = by_load.tables()
+    return {
+        "occupancy_basis": basis(held, servers),
+        "server_sharing": server_sharing(sizes, servers),
+        "occupancy": occupancy,
+        "fragmentation": fragmentation,
+        "load_over_time": load.table(),
+        "delay_causes": causes.table(),
+    }

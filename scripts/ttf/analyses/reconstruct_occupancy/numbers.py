@@ -1,3 +1,58 @@
-from ttf.numbers.occupancy import of_occupancy
+"""The numbers of the occupancy of servers that the report's prose uses."""
 
-numbers = of_occupancy
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.analyses.reconstruct_occupancy.delay_causes import LONGEST_PLAIN_WAIT_S, RECOGNISED
+from ttf.analyses.reconstruct_occupancy.occupancy import TWO_THIRDS
+from ttf.numbers.metrics import Metrics
+
+# A load is named as the highest only if it was there for so much of the time.
+LEAST_TIME_SHARE = 0.01
+
+
+def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
+    """What there was, what was in use on average and at the highest load, where the free GPUs were, why jobs waited."""
+    source = "tables/occupancy_basis.csv"
+    basis = tables["occupancy_basis"].row(0, named=True)
+    n = basis["placements"]
+    for name, unit in (("servers", "servers"), ("servers_by_use", "servers"), ("gpus", "GPUs"), ("reason", "label")):
+        metrics.put(f"occupancy.{name}", basis[name], unit, source, n)
+    for name in ("placements", "left_out", "spread"):
+        metrics.put(f"occupancy.{name}", basis[name], "placements", source, n)
+    metrics.put("occupancy.above_capacity_share", basis["above_capacity_share"], "share", source, n)
+    source = "tables/occupancy.csv"
+    known = tables["occupancy"].filter(pl.col("time_s") > 0)
+    loads = known.filter((pl.col("load") != "all") & (pl.col("time_share") >= LEAST_TIME_SHARE))
+    chosen = {"all": known.filter(pl.col("load") == "all"), "two_thirds": known.filter(pl.col("load") == TWO_THIRDS)}
+    chosen["highest"] = loads.tail(1)
+    for key, rows in chosen.items():
+        for row in rows.iter_rows(named=True):
+            metrics.put(f"occupancy.{key}.load", row["load"], "label", source, row["n"])
+            metrics.put(f"occupancy.{key}.time_s", row["time_s"], "s", source, row["n"])
+            for name in ("gpus_in_use_share", "servers_empty_share", "servers_partly_share", "servers_full_share"):
+                metrics.put(f"occupancy.{key}.{name}", row[name], "share", source, row["n"])
+            _fragmentation(metrics, key, row["load"], tables["fragmentation"])
+    source = "tables/server_sharing.csv"
+    row = tables["server_sharing"].row(-1, named=True)
+    metrics.put("occupancy.dedicated_share", row["dedicated_share"], "share", source, row["attempts"])
+    source = "tables/delay_causes.csv"
+    causes = tables["delay_causes"]
+    of_all = causes.filter((pl.col("group") == "all") & pl.col("cause").is_not_null())
+    metrics.put("occupancy.causes.longest_plain_wait_s", LONGEST_PLAIN_WAIT_S, "s", source)
+    for cause in (*RECOGNISED, "unrecognised"):
+        mine = of_all.filter(pl.col("cause") == cause if cause in RECOGNISED else ~pl.col("cause").is_in(RECOGNISED))
+        for name in ("jobs", "wait_s") if of_all.height else ():
+            share = mine[name].sum() / of_all[name].sum()
+            metrics.put(f"occupancy.causes.{cause}.{name.split('_')[0]}_share", share, "share", source, of_all["n"][0])
+    metrics.put("occupancy.causes.started", of_all["started"].first(), "jobs", source, of_all["started"].first())
+    if not of_all.height:
+        metrics.put("occupancy.causes.reason", causes["reason"][0], "label", source)
+
+
+def _fragmentation(metrics: Metrics, key: str, load: str, pieces: pl.DataFrame) -> None:
+    for row in pieces.filter(pl.col("load") == load).iter_rows(named=True):
+        level = row["free_at_least"].replace(" ", "_")
+        for name in ("free_gpus_share", "placeable_time_share"):
+            metrics.put(f"occupancy.{key}.{level}.{name}", row[name], "share", "tables/fragmentation.csv", row["n"])

@@ -1,3 +1,53 @@
-from ttf.report.occupancy import occupancy_tables
+"""The tables of the occupancy of servers in the report."""
 
-tables = occupancy_tables
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES, OCCUPANCY, SERVER_SHARING
+from ttf.report import words
+from ttf.report.tables import html_table, span
+from ttf.report.trace import Trace
+
+# The proxy of a cause, as the heading of a column.
+CAUSES = {
+    "fair_share": "beyond the account's observed peak (not reliable)",
+    "full": "too few GPUs free",
+    "fragmentation": "GPUs free, but scattered",
+    "room": "there was room",
+}
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """Servers and free GPUs by load; the proxy of why jobs waited, by their GPUs; servers to oneself."""
+    shown = {}
+    known = trace.table("occupancy").filter(pl.col("time_s") > 0)
+    if known.height:
+        pieces = trace.table("fragmentation").pivot("free_at_least", index="load", values="free_gpus_share")
+        servers = ("servers_empty_share", "servers_partly_share", "servers_full_share")
+        columns = {
+            **dict.fromkeys(("load", "time_s", *servers, "free_gpus")),
+            **{level: (f"on servers with ≥ {level} free", words.share) for level in ("2", "4", "8")},
+            "largest_free_gpus": None,
+        }
+        known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(span("load"))
+        shown["occupancy"] = html_table(known, columns, identifier("occupancy"), contract=OCCUPANCY)
+    causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
+    if causes.height:
+        both = pl.concat(
+            causes.with_columns(of=pl.lit(of), share=share)
+            for of, share in (
+                ("share of those that waited", "jobs_share"),
+                ("share of their waiting time", "wait_share"),
+            )
+        )
+        wide = both.pivot("cause", index=["of", "group", "started", "n"], values="share")
+        columns = dict.fromkeys(("group", "started", "n")) | {
+            name: (heading, words.share) for name, heading in CAUSES.items()
+        }
+        shown["delay-causes"] = html_table(wide, columns, identifier("delay-causes"), group="of", contract=DELAY_CAUSES)
+    sharing = trace.table("server_sharing").with_columns(span("group")).filter(pl.col("dedicated_share").is_not_null())
+    if sharing.height:
+        columns = ("group", "attempts", "gpu_hours", "dedicated_share")
+        shown["server-sharing"] = html_table(sharing, columns, identifier("server-sharing"), contract=SERVER_SHARING)
+    return shown

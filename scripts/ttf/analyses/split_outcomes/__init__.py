@@ -1,50 +1,37 @@
 """How do jobs end, and after what run time?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, parquet, reason, seconds, share, table, text, whole_seconds
+from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, text, whole_seconds
 
-OUTCOMES = table(
-    "outcomes",
-    "TODO",
-    outcome=text("Outcome", "TODO"),
-    jobs=count("Jobs", "TODO"),
-    jobs_share=share("Jobs share", "TODO"),
-    gpu_hours=number("Gpu hours", "TODO"),
-    gpu_hours_share=share("Gpu hours share", "TODO"),
-    runtime_mean_s=seconds("Runtime mean", "TODO", blank="TODO"),
-    runtime_median_s=seconds("Runtime median", "TODO", blank="TODO"),
-    runtime_p90_s=seconds("Runtime p90", "TODO", blank="TODO"),
-    n=count("N", "TODO"),
-    at_time_limit=count("At time limit", "TODO", blank="TODO"),
-    reason=reason(),
-)
-OUTCOMES_GPU = table(
-    "outcomes_gpu",
-    "TODO",
-    outcome=text("Outcome", "TODO"),
-    jobs=count("Jobs", "TODO"),
-    jobs_share=share("Jobs share", "TODO"),
-    gpu_hours=number("Gpu hours", "TODO"),
-    gpu_hours_share=share("Gpu hours share", "TODO"),
-    runtime_mean_s=seconds("Runtime mean", "TODO", blank="TODO"),
-    runtime_median_s=seconds("Runtime median", "TODO", blank="TODO"),
-    runtime_p90_s=seconds("Runtime p90", "TODO", blank="TODO"),
-    n=count("N", "TODO"),
-    at_time_limit=count("At time limit", "TODO", blank="TODO"),
-    reason=reason(),
-)
+_OUTCOMES = {
+    "outcome": text("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
+    "jobs": count("Jobs", "Jobs of this outcome.", unit="jobs"),
+    "jobs_share": share("Share", "Of all jobs.", blank=REASON),
+    "gpu_hours": number("GPU hours", "GPUs asked for times the time seen to run, summed.", unit="h"),
+    "gpu_hours_share": share("Share", "Of the GPU hours of all jobs.", blank=REASON),
+    "runtime_mean_s": seconds("Mean run time", "Of n jobs; of running jobs the time so far.", blank=REASON),
+    "runtime_median_s": seconds("Median", "Of the run times of n jobs.", blank=REASON),
+    "runtime_p90_s": seconds("90th percentile", "Of the run times of n jobs, linear between ranks.", blank=REASON),
+    "n": count("n", "Jobs of this outcome with a known run time.", unit="jobs"),
+    "at_time_limit": count("At time limit", "Jobs that a time limit ended.", blank=REASON, unit="jobs"),
+    "reason": reason(),
+}
+OUTCOMES = table("outcomes", "An outcome, of all jobs; success and failure always have a row.", **_OUTCOMES)
+OUTCOMES_GPU = table("outcomes_gpu", "An outcome, of the jobs that asked for a GPU.", **_OUTCOMES)
 RUNTIME_QUANTILES = table(
     "runtime_quantiles",
-    "TODO",
-    outcome=text("Outcome", "TODO"),
-    n=count("N", "TODO"),
-    share=share("Share", "TODO"),
-    runtime_s=whole_seconds("Runtime", "TODO"),
+    "A quantile (nearest rank) of the run times of an outcome: 201 of each that has any.",
+    outcome=text("Outcome", "Outcome of the jobs."),
+    n=count("n", "Jobs of the outcome with a known run time.", unit="jobs"),
+    share=share("Share", "Of n: jobs that ran at most so long."),
+    runtime_s=whole_seconds("Run time", "The quantile; of running jobs the time so far counts."),
 )
-SUCCESS = parquet("success", "TODO", "success.parquet", open=True)
-FAILURE = parquet("failure", "TODO", "failure.parquet", open=True)
-UNRESOLVED = parquet("unresolved", "TODO", "unresolved.parquet", open=True)
-CANCELLED = parquet("cancelled", "TODO", "cancelled.parquet", open=True)
+SUCCESS = parquet("success", "A job that succeeded.", "success.parquet", open=True)
+FAILURE = parquet("failure", "A job that failed.", "failure.parquet", open=True)
+UNRESOLVED = parquet(
+    "unresolved", "A job without a result: unknown, running or waiting.", "unresolved.parquet", open=True
+)
+CANCELLED = parquet("cancelled", "A job that was cancelled.", "cancelled.parquet", open=True)
 
 ANALYSIS = Analysis(
     question="How do jobs end, and after what run time?",
@@ -52,15 +39,7 @@ ANALYSIS = Analysis(
     rank=10,
     needs=["jobs"],
     settings={"words": lambda trace: trace.words},
-    tables=(
-        OUTCOMES,
-        OUTCOMES_GPU,
-        RUNTIME_QUANTILES,
-        SUCCESS,
-        FAILURE,
-        UNRESOLVED,
-        CANCELLED,
-    ),
+    tables=[OUTCOMES, OUTCOMES_GPU, RUNTIME_QUANTILES, SUCCESS, FAILURE, UNRESOLVED, CANCELLED],
     charts={"outcome_shares": "outcomes", "runtime_distribution": ["runtime_quantiles", "outcomes"]},
     sections=["outcomes", "run_times/run_times"],
     memory_mb=460,

@@ -1,0 +1,231 @@
+"""Who and what the jobs are: roles, the most active users, gangs of instances, what is asked for, the machines."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.describe_workload import ACTIVITY, GANGS, JOB_STATUS, MACHINES, REQUEST_PERCENTILES
+from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
+from ttf.stats.counts import Rows, code, counts
+from ttf.stats.shares import wilson_interval
+
+# The rest of the roles of a trace that has more is left out of the table.
+MOST_ROLES = 100
+# Most active first: these shares of the users, in per cent, at least one of them.
+TOP_PERCENT = (1, 2, 5, 10)
+AT_LEAST = (1, 2, 10, 100, 1000)
+PERCENTS = (50, 75, 90, 95, 99)
+_MILLI_S_AN_HOUR = 3_600_000
+
+# Resource -> its column per instance, the unit people use, and how many of the column's units make one of it.
+REQUESTS = {"cpu": ("cpu_milli", "cores", 1000), "gpu": ("gpu_milli", "GPUs", 1000), "memory": ("mem_mib", "GiB", 1024)}
+
+
+def roles(jobs: Rows) -> pl.DataFrame:
+    """What the tasks are there for, by their names (ROLES): the MOST_ROLES most frequent, equal ones by name.
+
+    jobs: task (null where a trace's jobs have no parts: such jobs have no row), outcome. n: jobs with a role; roles:
+    how many there are in all. ended: success or failure; failure_share: failures among them, with Wilson's interval at
+    95 %; failures_share: of the failures of all roles.
+    """
+    found = (
+        jobs.lazy()
+        .filter(pl.col("task").is_not_null())
+        .group_by(role="task")
+        .agg(
+            jobs=pl.len().cast(pl.Int64),
+            ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
+            failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
+        )
+        .collect(engine="streaming")
+        .sort("jobs", "role", descending=[True, False])
+    )
+    n, failures, every = int(found["jobs"].sum()), int(found["failures"].sum()), found.height
+    ended = pl.col("ended") > 0
+    found = found.head(MOST_ROLES)
+    low, high = wilson_interval(found["failures"].to_numpy(), found["ended"].to_numpy())
+    return found.select(
+        "role",
+        "jobs",
+        n=pl.lit(n, dtype=pl.Int64),
+        roles=pl.lit(every, dtype=pl.Int64),
+        jobs_share=pl.col("jobs") / n,
+        ended="ended",
+        failures="failures",
+        failure_share=pl.when(ended).then(pl.col("failures") / pl.col("ended")),
+        ci_low=pl.when(ended).then(pl.Series(low, dtype=pl.Float64)),
+        ci_high=pl.when(ended).then(pl.Series(high, dtype=pl.Float64)),
+        failures_share=pl.when(pl.lit(failures > 0)).then(pl.col("failures") / max(failures, 1)),
+        reason=pl.when(~ended)
+        .then(pl.lit("none of them ended"))
+        .when(pl.lit(failures == 0))
+        .then(pl.lit("no failure in any role")),
+    )
+
+
+def activity(jobs: Rows) -> pl.DataFrame:
+    """Which share of the jobs and of the GPU time the most active users have (ACTIVITY).
+
+    ranked_by `jobs`: users with the most jobs first; `gpu_hours`: with the most GPU time seen (see
+    `ttf.jobs.gpu_seconds_milli`). A row per TOP_PERCENT of the users, rounded up to whole users; equal ones by name.
+    n: jobs with a known user; the shares are of theirs.
+    """
+    owners = (
+        jobs.lazy()
+        .select("user", gpu=gpu_seconds_milli())
+        .filter(pl.col("user").is_not_null())
+        .group_by("user")
+        .agg(jobs=pl.len().cast(pl.Int64), gpu_hours=pl.col("gpu").sum())
+        .collect(engine="streaming")
+        .sort("user")
+    )
+    if not owners.height:
+        return ACTIVITY.frame([])
+    # Python's integers of any size are divided with one rounding.
+    totals = {name: sum(owners[name].to_list()) for name in ("jobs", "gpu_hours")}
+    rows = []
+    for ranked_by in totals:
+        if not totals[ranked_by]:
+            continue
+        ranked = owners.sort(ranked_by, "user", descending=[True, False])
+        for percent in TOP_PERCENT:
+            top = ranked.head(-(-percent * ranked.height // 100))
+            jobs_of, gpu = sum(top["jobs"].to_list()), sum(top["gpu_hours"].to_list())
+            rows.append(
+                {
+                    "owner_by": "user",
+                    "ranked_by": ranked_by,
+                    "top_share": percent / 100,
+                    "owners": ranked.height,
+                    "owners_in_top": top.height,
+                    "jobs": jobs_of,
+                    "n": totals["jobs"],
+                    "jobs_share": jobs_of / totals["jobs"],
+                    "gpu_hours": gpu / _MILLI_S_AN_HOUR,
+                    "gpu_hours_share": gpu / totals["gpu_hours"] if totals["gpu_hours"] else None,
+                    "reason": None if totals["gpu_hours"] else "no job has GPU time",
+                }
+            )
+    return ACTIVITY.frame(rows)
+
+
+def gangs(jobs: Rows) -> pl.DataFrame:
+    """How many jobs, and how many instances, are in jobs of at least so many instances (GANGS).
+
+    n: jobs with a known size. A job of two instances or more is a gang: they run side by side. instances_failed_share:
+    instances of failed jobs among those of jobs that ended in success or failure.
+    """
+    known = counts(jobs, size=pl.col("size"), outcome=code("outcome", OUTCOMES)).with_columns(
+        # Of so many jobs of a size all the instances, 128 bits wide.
+        instances=pl.col("size").cast(pl.Int128) * pl.col("n"),
+        ended=pl.col("outcome").is_in([OUTCOMES.index("success"), OUTCOMES.index("failure")]),
+        failed=pl.col("outcome") == OUTCOMES.index("failure"),
+    )
+    n, every = known["n"].sum(), int(known["instances"].sum())
+    rows = []
+    for at_least in AT_LEAST:
+        chosen = known.filter(pl.col("size") >= at_least)
+        if not chosen.height:
+            continue
+        found, instances = chosen["n"].sum(), int(chosen["instances"].sum())
+        ended = int(chosen.filter("ended")["instances"].sum())
+        failed = int(chosen.filter("failed")["instances"].sum())
+        rows.append(
+            {
+                "at_least": at_least,
+                "jobs": found,
+                "n": n,
+                "jobs_share": found / n,
+                "instances": instances,
+                "instances_share": instances / every,
+                "instances_ended": ended,
+                "instances_failed": failed,
+                "instances_failed_share": failed / ended if ended else None,
+                "reason": None if ended else "none of them ended",
+            }
+        )
+    return GANGS.frame(rows)
+
+
+def request_percentiles(jobs: Rows) -> pl.DataFrame:
+    """What is asked for per instance, in the unit people use (REQUEST_PERCENTILES), over jobs and over instances.
+
+    A percentile is the smallest value that so many per cent of the jobs, or of the instances (each job counts as
+    often as it has instances), do not exceed. n: jobs, or instances, that asked for some; who asked for none (blank or
+    0) is left out. The resource `gpus` is the whole GPUs of a job, all instances together.
+    """
+    asked = {resource: (pl.col(column), unit, per) for resource, (column, unit, per) in REQUESTS.items()}
+    rows = []
+    for resource, (value, unit, per) in (asked | {"gpus": (whole_gpus(), "GPUs", 1)}).items():
+        counted = (
+            jobs.lazy()
+            .filter(value > 0)
+            .group_by(value=value)
+            .agg(jobs=pl.len().cast(pl.Int64), instances=pl.col("size").fill_null(1).sum())
+            .collect(engine="streaming")
+            .sort("value")
+        )
+        for weighted_by in ("jobs", "instances") if resource in REQUESTS else ("jobs",):
+            about = {"resource": resource, "unit": unit, "weighted_by": weighted_by}
+            rows.append(about | _of(counted["value"], counted[weighted_by], per))
+    return REQUEST_PERCENTILES.frame(rows)
+
+
+def _of(values: pl.Series, weights: pl.Series, per: int) -> dict:
+    n = int(weights.sum())
+    if not n:
+        return {"n": 0, "reason": "nobody asked for it, or the trace does not say"}
+    found = weighted_percentiles(values.to_numpy(), weights.to_numpy(), PERCENTS)
+    named = {f"p{percent}": value / per for percent, value in zip(PERCENTS, found, strict=True)}
+    return {"n": n, **named, "largest": values[-1] / per}
+
+
+def weighted_percentiles(ascending: np.ndarray, weights: np.ndarray, percents: Sequence[int]) -> list[int]:
+    """The smallest value at or below which so many per cent of the weight lie; whole values and whole weights.
+
+    At least one weight has to be positive, and their sum times 100 has to fit 64 bits.
+    """
+    below = np.cumsum(weights)
+    return [int(ascending[np.searchsorted(below * 100, percent * below[-1])]) for percent in percents]
+
+
+def machines(nodes: pl.DataFrame) -> pl.DataFrame:
+    """Machines and their GPUs by GPU type (MACHINES), those without a type last; nodes as in nodes.parquet."""
+    if not nodes.height:
+        return MACHINES.frame([])
+    gpus = int(nodes["gpu_count"].fill_null(0).sum())
+    return (
+        nodes.group_by("gpu_type")
+        .agg(nodes=pl.len().cast(pl.Int64), gpus=pl.col("gpu_count").fill_null(0).sum())
+        .sort("gpu_type", nulls_last=True)
+        .select(
+            "gpu_type",
+            "nodes",
+            nodes_share=pl.col("nodes") / nodes.height,
+            gpus="gpus",
+            gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
+            reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
+        )
+        .cast(MACHINES.schema)
+    )
+
+
+def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
+    """How many rows of a trace's table of whole jobs have each status, and a start and an end (JOB_STATUS).
+
+    job: status, start_s, end_s (null where not written); None where a job's parts have no such table above them.
+    """
+    if job is None:
+        return JOB_STATUS.frame([])
+    counts = (
+        job.group_by("status")
+        .agg(jobs=pl.len(), with_start=pl.col("start_s").count(), with_end=pl.col("end_s").count())
+        .collect(engine="streaming")
+    )
+    n = pl.col("jobs").sum()
+    return (
+        counts.sort("jobs", "status", descending=[True, False])
+        .select("status", "jobs", n=n, jobs_share=pl.col("jobs") / n, with_start="with_start", with_end="with_end")
+        .cast(JOB_STATUS.schema)
+    )

@@ -1,0 +1,229 @@
+"""GPU time that failures cost, by size of the run and by month (Kokolis et al., HPCA'25, their figure 8).
+
+A run that ends at a random moment between two checkpoints loses half an interval in the mean, and never more than it
+ran: loss = min(run time, interval / 2) x GPUs. First order: runs that ended in an infra failure. Second order: runs
+preempted because such a run was to start anew. Every sum is one of integers (milli-GPU seconds, twice over, so that
+half of an odd interval is whole); hours are made of it at the end, with one rounding.
+"""
+
+from datetime import UTC, datetime
+
+import polars as pl
+
+from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.runs import gpu_time
+
+# An hour of one GPU, in milli-GPU half seconds.
+_GPU_HOUR = 2 * 1000 * 3600
+WINDOW_S = 28 * 86_400
+# A clock that shows a later moment than this when the trace begins counts from 1970: no trace is 30 years long.
+YEAR_2000_S = 946_684_800
+
+_COUNTS = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
+
+NO_PREEMPTION = "no run is recorded as preempted"
+NO_NODES = "no job ran again on known nodes after an infra failure: no preemption can be linked to one"
+NO_TIME = "no GPU time was seen"
+NO_END = "runs without a written end: no GPU time, no month"
+
+
+def loss_sums(
+    runs: pl.LazyFrame, checkpoint_interval_s: int, link_window_s: int, begin_s: int | None = None
+) -> pl.DataFrame:
+    """What `lost_work` and `lost_work_by_month` are made of: sums by size of the run and month.
+
+    runs: `ttf.runs.runs`; they are not held. begin_s: the first moment of the trace, on its clock. gpus_high: see
+    `lost_work`; start_s: of the month; infra_basis, checkpoint_interval_s: of all; the others add up, in milli-GPU half
+    seconds where they are no counts.
+    Raises ValueError when the interval or the window is negative.
+    """
+    if checkpoint_interval_s < 0 or link_window_s < 0:
+        raise ValueError("a checkpoint interval and a window of time cannot be negative")
+    gpus = (pl.col("gpu_milli") + 999) // 1000
+    # The next power of two, by the bits of the number before.
+    power = pl.lit(2, dtype=pl.Int64).pow(64 - (gpus - 1).bitwise_leading_zeros())
+    keys = {"gpus_high": pl.when(gpus > 0).then(power).otherwise(0), "start_s": _month(begin_s)}
+
+    def summed(linked: pl.Series) -> pl.DataFrame:
+        parts = _parts(checkpoint_interval_s, pl.col("run").is_in(linked.implode()))
+        sums = runs.with_row_index("run").select(**keys, **parts).group_by(*keys).agg(pl.all().sum())
+        return sums.collect(engine="streaming")
+
+    sums = summed(pl.Series(dtype=pl.UInt32))
+    if sums["preemptions"].sum() and sums["restarts"].sum():
+        sums = summed(linked_preemptions(runs, link_window_s))
+    basis = runs.select("basis").head(1).collect(engine="streaming")["basis"]
+    return sums.with_columns(
+        infra_basis=pl.lit(basis.first(), pl.String), checkpoint_interval_s=pl.lit(checkpoint_interval_s)
+    )
+
+
+def _parts(interval_s: int, is_linked: pl.Expr) -> dict[str, pl.Expr]:
+    """What each run adds to which sum, in milli-GPU half seconds where it is no count."""
+    failed, infra, preempted = (pl.col(name) for name in ("failed", "infra", "preempted"))
+    timeless = pl.col("runtime_s").is_null()
+    gpu, half = 2 * gpu_time(), pl.min_horizontal(2 * pl.col("runtime_s"), pl.lit(interval_s))
+    loss = pl.when(~timeless).then(pl.col("gpu_milli").cast(pl.Int128) * half)
+    return {
+        "runs": pl.lit(1, dtype=pl.Int64),
+        "gpu": gpu,
+        "failed_runs": failed,
+        "failed_without_time": failed & timeless,
+        "failed_gpu": pl.when(failed).then(gpu),
+        "infra_failures": infra,
+        "infra_without_time": infra & timeless,
+        "infra_gpu": pl.when(infra).then(gpu),
+        "first_order": pl.when(infra).then(loss),
+        "preemptions": preempted,
+        "second_order": pl.when(preempted).then(loss),
+        "linked_preemptions": is_linked,
+        "linked": pl.when(is_linked).then(loss),
+        "restarts": pl.col("after_infra") & pl.col("node_list").is_not_null(),
+    }
+
+
+def lost_work(sums: pl.DataFrame) -> pl.DataFrame:
+    """What failures cost, a row per size of the run in GPUs that occurs (LOST_WORK), ascending.
+
+    sums: `loss_sums`. gpus_low, gpus_high: 0, 1, 2, 3-4, 5-8 ... GPUs, a share of one GPU counting as 1. Shares are
+    of the GPU time of all runs. failed_gpu_hours: whole GPU time of runs that failed, infra_gpu_hours of those that
+    ended in an infra failure; infra_basis says how these are known (`ttf.infra`; `proxy`: every failure is taken for
+    one). first_order_gpu_hours: lost by infra failures. second_order_gpu_hours: lost by all preemptions, whatever
+    their cause: an upper bound, as accounting does not say for whom a run was preempted. linked_gpu_hours: of those
+    that `linked_preemptions` attributes to a failed run; first_and_linked_gpu_hours: these and the first order.
+    Runs without a known run time count, but have no GPU time: failed_without_time and infra_without_time say how many
+    these are.
+    What cannot be given is blank, with a reason.
+    """
+    by_size = _sums_by(sums, "gpus_high")
+    total = sum(by_size["gpu"].to_list())
+    return LOST_WORK.frame(
+        {
+            "gpus_low": high // 2 + 1 if (high := row["gpus_high"]) > 1 else high,
+            "gpus_high": high,
+            **_losses(row, total, sums),
+        }
+        for row in by_size.iter_rows(named=True)
+    )
+
+
+def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | None) -> pl.DataFrame:
+    """What failures cost month by month (LOST_WORK_BY_MONTH), in the order of time; months without a run have no row.
+
+    sums: `loss_sums` from begin_s on. begin_s, end_s: the first and the last moment of the trace, on its clock. A run
+    counts, with all its GPU time, in the month in which it ended or was last seen; gpu_hours_share is of all GPU time,
+    the other shares of that of the month's runs. Months are those of the calendar (UTC) where the clock counts from
+    1970, else windows of 28 days from the trace's first moment.
+    complete: the trace covers the month from its first to its last second. Runs that have no end are in a last row
+    without a month. The columns of losses are those of `lost_work`.
+    """
+    by_month = _sums_by(sums, "start_s")
+    total = sum(by_month["gpu"].to_list())
+    rows = []
+    for row in by_month.iter_rows(named=True):
+        losses = _losses(row, row["gpu"], sums)
+        losses["gpu_hours_share"] = row["gpu"] / total if total else None
+        first, begins_s = row["start_s"], begin_s or 0
+        if first is None:
+            rows.append(losses | {"reason": "; ".join(filter(None, [NO_END, losses["reason"]]))})
+            continue
+        after = _next_month(first) if _has_calendar(begin_s) else first + WINDOW_S
+        rows.append(
+            {
+                "window": _window_name(first, begin_s),
+                "start_s": first,
+                "end_s": after,
+                "complete": begins_s <= first and end_s is not None and after <= end_s,
+                **losses,
+            }
+        )
+    return LOST_WORK_BY_MONTH.frame(rows)
+
+
+def linked_preemptions(runs: pl.LazyFrame, window_s: int) -> pl.Series:
+    """The runs that were preempted for a job that an infra failure had ended: their places among the runs, from 0.
+
+    They were, as far as accounting shows, where within `window_s` after the preemption, on one of the run's nodes, a
+    job started again whose run before ended in an infra failure, and not after the preemption. Runs without a list of
+    nodes are not linked. The rule is ours: how Slurm's own logs link the two is not known from the paper.
+    """
+    restarts = (
+        runs.with_columns(failed_s=pl.col("end_s").shift(1))
+        .filter("after_infra")
+        .select("node_list", "failed_s", again_s="start_s")
+        .explode("node_list")
+        .drop_nulls()
+        .sort("again_s", "failed_s", "node_list")
+    )
+    preempted = (
+        runs.with_row_index("run")
+        .filter("preempted")
+        .select("run", "node_list", "end_s")
+        .explode("node_list")
+        .drop_nulls()
+        .sort("end_s", "run", "node_list")
+    )
+    found = preempted.join_asof(
+        restarts,
+        left_on="end_s",
+        right_on="again_s",
+        by="node_list",
+        strategy="forward",
+        tolerance=window_s,
+        check_sortedness=False,
+    ).filter(pl.col("failed_s") <= pl.col("end_s"))
+    return found.select(pl.col("run").unique().sort()).collect(engine="streaming").to_series()
+
+
+def _has_calendar(begin_s: int | None) -> bool:
+    return begin_s is not None and begin_s >= YEAR_2000_S
+
+
+def _month(begin_s: int | None) -> pl.Expr:
+    """When the month began in which a run ended, or the window since the trace began."""
+    at = pl.col("end_s")
+    if _has_calendar(begin_s):
+        return pl.from_epoch(at, time_unit="s").dt.truncate("1mo").dt.epoch("s")
+    return (begin_s or 0) + (at - (begin_s or 0)) // WINDOW_S * WINDOW_S
+
+
+def _sums_by(sums: pl.DataFrame, by: str) -> pl.DataFrame:
+    return sums.group_by(by).agg(pl.exclude("gpus_high", "start_s", "infra_basis").sum()).sort(by, nulls_last=True)
+
+
+def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
+    """The columns of losses of one group; total: the GPU time that its shares are of."""
+    known = bool(sums["preemptions"].sum())
+    linkable = known and bool(sums["restarts"].sum())
+    reasons = [] if total else [NO_TIME]
+    losses = {name: row[name] for name in _COUNTS} | {
+        "infra_basis": sums["infra_basis"].first(),
+        "checkpoint_interval_s": sums["checkpoint_interval_s"].first(),
+        "first_order_gpu_hours": row["first_order"] / _GPU_HOUR,
+    }
+    for name in ("gpu", "failed_gpu", "infra_gpu"):
+        losses[f"{name}_hours"] = row[name] / _GPU_HOUR
+        losses[f"{name}_hours_share"] = row[name] / total if total else None
+    if known:
+        losses |= {"preemptions": row["preemptions"], "second_order_gpu_hours": row["second_order"] / _GPU_HOUR}
+    else:
+        reasons.append(NO_PREEMPTION)
+    if linkable:
+        losses |= {"linked_preemptions": row["linked_preemptions"], "linked_gpu_hours": row["linked"] / _GPU_HOUR}
+        losses["first_and_linked_gpu_hours"] = (row["first_order"] + row["linked"]) / _GPU_HOUR
+    elif known:
+        reasons.append(NO_NODES)
+    return losses | {"reason": "; ".join(reasons) or None}
+
+
+def _next_month(first_s: int) -> int:
+    month = datetime.fromtimestamp(first_s, UTC)
+    year, number = divmod(month.year * 12 + month.month, 12)
+    return int(datetime(year, number + 1, 1, tzinfo=UTC).timestamp())
+
+
+def _window_name(first_s: int, begin_s: int | None) -> str:
+    if _has_calendar(begin_s):
+        return datetime.fromtimestamp(first_s, UTC).strftime("%Y-%m")
+    day = (first_s - (begin_s or 0)) // 86_400
+    return f"days {day + 1} to {day + 28}"

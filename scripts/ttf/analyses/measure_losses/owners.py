@@ -1,0 +1,130 @@
+"""Failures per user and per account, and how far they come from a few."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
+from ttf.runs import gpu_time
+from ttf.stats.shares import wilson_interval
+
+OWNERS = ("user", "account")
+# Most active first: these shares of the owners, in per cent, at least one of them.
+TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
+_MILLI_S_AN_HOUR = 3_600_000
+
+
+def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFrame]:
+    """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s).
+
+    jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs; neither is held. ended: jobs with success or
+    failure. Owners by name; jobs without one are left out.
+    """
+    found = {}
+    for owner_by in OWNERS:
+        of_jobs = _by_owner(
+            jobs,
+            owner_by,
+            ended=pl.col("outcome").is_in(["success", "failure"]).sum(),
+            failures=(pl.col("outcome") == "failure").sum(),
+        )
+        if of_jobs.is_empty():
+            continue
+        cost = _by_owner(runs.filter("failed"), owner_by, failed_runs=pl.len(), failed_gpu=gpu_time().sum())
+        found[owner_by] = (
+            of_jobs.join(cost, on="owner", how="left")
+            .with_columns(pl.col("ended", "failures", "failed_runs").fill_null(0).cast(pl.Int64))
+            .with_columns(pl.col("failed_gpu").fill_null(0))
+            .sort("owner")
+        )
+    return found
+
+
+def _by_owner(rows: pl.LazyFrame, owner_by: str, **sums: pl.Expr) -> pl.DataFrame:
+    owned = rows.filter(pl.col(owner_by).is_not_null())
+    return owned.group_by(owner=owner_by).agg(**sums).collect(engine="streaming")
+
+
+def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataFrame:
+    """The `most` users and the `most` accounts with the most GPU time in failed runs (FAILURES_BY_OWNER), most first.
+
+    owners: `owner_counts`. failure_share: failures among the ended jobs, with Wilson's interval at 95 %.
+    failed_gpu_hours: of all runs that failed, also of jobs that then succeeded; its share is of that of all owners.
+    Where GPU time is equal, more failures come first, then the name. What cannot be computed is blank, with a reason.
+    """
+    parts = [FAILURES_BY_OWNER.frame([])]
+    for owner_by, counts in owners.items():
+        total = sum(counts["failed_gpu"].to_list())
+        top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
+        low, high = wilson_interval(top["failures"].to_numpy(), top["ended"].to_numpy())
+        ended = pl.col("ended") > 0
+        table = top.with_columns(
+            owner_by=pl.lit(owner_by),
+            failure_share=pl.when(ended).then(pl.col("failures") / pl.col("ended")),
+            ci_low=pl.when(ended).then(pl.Series(low)),
+            ci_high=pl.when(ended).then(pl.Series(high)),
+            failed_gpu_hours=_hours(top["failed_gpu"]),
+            failed_gpu_hours_share=_shares(top["failed_gpu"], total),
+            reason=pl.concat_str(
+                pl.when(~ended).then(pl.lit("no job of this owner ended")),
+                pl.lit(None if total else "no failed run has GPU time", dtype=pl.String),
+                separator="; ",
+                ignore_nulls=True,
+            ).replace("", None),
+        )
+        parts.append(table.select(pl.col(name).cast(dtype) for name, dtype in FAILURES_BY_OWNER.schema.items()))
+    return pl.concat(parts)
+
+
+def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Which share of the failures comes from a few owners (FAILURE_CONCENTRATION): a row per TOP_PERCENT of them.
+
+    owners: `owner_counts`. ranked_by `ended`: the owners with the most ended jobs, whose share of failures is to be
+    held against their share of jobs; `failures`: those with the most failures, a choice that selects on what is
+    counted. top_share: a fraction; owners_in_top: so many of the owners with an ended job, rounded up. Equal owners by
+    name.
+    """
+    rows = []
+    for owner_by, counts in owners.items():
+        counts = counts.filter(pl.col("ended") > 0)
+        if not counts.height:
+            continue
+        for ranked_by in ("ended", "failures"):
+            ranked = counts.sort(ranked_by, "owner", descending=[True, False])
+            totals = {name: sum(ranked[name].to_list()) for name in ("ended", "failures", "failed_gpu")}
+            for percent in TOP_PERCENT:
+                top = ranked.head(-(-percent * ranked.height // 100))
+                sums = {name: sum(top[name].to_list()) for name in totals}
+                shares = {name: sums[name] / totals[name] if totals[name] else None for name in totals}
+                rows.append(
+                    {
+                        "owner_by": owner_by,
+                        "ranked_by": ranked_by,
+                        "top_share": percent / 100,
+                        "owners": ranked.height,
+                        "owners_in_top": top.height,
+                        "ended": sums["ended"],
+                        "ended_share": shares["ended"],
+                        "failures": sums["failures"],
+                        "failures_share": shares["failures"],
+                        "failed_gpu_hours": sums["failed_gpu"] / _MILLI_S_AN_HOUR,
+                        "failed_gpu_hours_share": shares["failed_gpu"],
+                        "reason": _reason(totals),
+                    }
+                )
+    return FAILURE_CONCENTRATION.frame(rows)
+
+
+def _hours(milli_s: pl.Series) -> pl.Series:
+    # Python's integers of any size are divided with one rounding.
+    return pl.Series([value / _MILLI_S_AN_HOUR for value in milli_s.to_list()], dtype=pl.Float64)
+
+
+def _shares(milli_s: pl.Series, total: int) -> pl.Series:
+    return pl.Series([value / total if total else None for value in milli_s.to_list()], dtype=pl.Float64)
+
+
+def _reason(totals: dict[str, int]) -> str | None:
+    if not totals["failures"]:
+        return "no job failed"
+    return None if totals["failed_gpu"] else "no failed run has GPU time"

@@ -1,0 +1,227 @@
+"""How failures repeat: the next job of a group after a failure and after a success, and the time to a first failure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.measure_losses import REPEATS
+from ttf.partitions import Partitions
+from ttf.stats.exact import INT64_LIMIT, dot
+from ttf.stats.names import Numbers
+from ttf.stats.shares import wilson_interval
+from ttf.stats.survival import survival_summary
+
+# A group is everything of one user, or the jobs that a trace says are one job sent again.
+GROUPS = ("user", "recurrence_group")
+OF_ONE_JOB = "job"
+# Everything in memory.
+WHOLE = Partitions(Path())
+
+
+NO_GROUP = "no job that ended has a group"
+NO_FAILURE = "no failure"
+COUNTED = "counted, not estimated: no interval"
+ONE_GROUP = "one group: no interval over groups"
+NOTHING_BEFORE = "no job of a group started after another of it had ended so"
+NO_MEDIAN = "fewer than half have failed by then"
+NO_UPPER = "the interval has no upper end"
+
+
+def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHOLE) -> pl.DataFrame:
+    """How failures repeat (REPEATS): a row per kind of group and measure.
+
+    jobs: the job record; runs: `ttf.runs.runs` of it; partitions: of the jobs, one of which is held at a time. Only
+    jobs that ended in success or failure are looked at. The job before a job is the one of its group that ended last
+    before it started; of several that ended in one second, a failure counts.
+
+    not_first_share: failures that are not the first of their group, among all. failures_per_group: failures over the
+    groups with a failure (ATC'19 call it the repetition factor). preceded_share: failures whose job before had failed,
+    among failures with a job before. failure_after_failure, failure_after_success: jobs that failed, among those
+    whose job before had failed, had succeeded. Shares have Wilson's interval at 95 % on the effective number of jobs:
+    jobs of one group are alike, so the variance is that between groups (of a ratio, linearised).
+    first_failure_s: the median time from a group's first start to its first failure, by Kaplan-Meier; groups without a
+    failure are censored when last seen. group_by `job`, first_failure_s: the same in jobs of several runs, from
+    the first start to the end of the first failed run.
+    n: jobs (times: groups or jobs); events: those of them that count. What cannot be computed is blank, with a reason.
+    """
+    rows, ended = [], jobs.filter(pl.col("outcome").is_in(["success", "failure"]))
+    for group_by in GROUPS:
+        if group_by in jobs.collect_schema() and _has_values(jobs, group_by):
+            failed = (pl.col("outcome") == "failure").alias("failed")
+            of_groups = ended.filter(pl.col(group_by).is_not_null())
+            parts = partitions.split(group_by, of_groups, group_by, group_by, "start_s", "end_s", failed)
+            rows += _of_groups((_with_numbers(part, group_by) for part in parts), group_by)
+    times = _of_runs(runs)
+    if times.height:
+        rows.append({"group_by": OF_ONE_JOB, "groups": times.height, **_first_failure(_until_first_failure(times))})
+    return REPEATS.frame(rows)
+
+
+def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
+    """The jobs with a job before them, as group, failed, before (whether that one failed): the rule of `repeats`.
+
+    ended: group (Int64, not negative), failed, start_s, end_s (null: such a job comes before no other, and none before
+    it). By starts.
+    Raises OverflowError where groups and seconds together do not fit 63 bits.
+    """
+    first_s, last_s, groups = (
+        ended.select(pl.min_horizontal("start_s", "end_s").min()).item() or 0,
+        ended.select(pl.max_horizontal("start_s", "end_s").max()).item() or 0,
+        (ended["group"].max() or 0) + 1,
+    )
+    width = last_s - first_s + 1
+    if 2 * width * groups >= INT64_LIMIT:
+        raise OverflowError("too many groups over too long a time")
+
+    # Group, second and failure in one number: the last of several ends in one second is a failure if any of them is.
+    def moments(time: str) -> np.ndarray:
+        packed = 2 * (pl.col("group") * width + pl.col(time) - first_s) + pl.col("failed")
+        return ended.select(packed.drop_nulls().sort()).to_series().to_numpy()
+
+    starts, ends = moments("start_s"), moments("end_s")
+    place = np.searchsorted(ends, starts & ~1) - 1
+    before = ends[place] if ends.size else np.zeros_like(starts)
+    group = starts // (2 * width)
+    known = (place >= 0) & (before // (2 * width) == group)
+    columns = {"group": group, "failed": starts % 2 == 1, "before": before % 2 == 1}
+    return pl.DataFrame({name: column[known] for name, column in columns.items()})
+
+
+def counts_by_group(members: pl.DataFrame) -> Counter:
+    """What `share_over_groups` is made of; counts of members of different groups add up.
+
+    members: group (Int64, not negative), hit (Boolean). n, hits and groups, and the sums over groups of products of the
+    two numbers that each has.
+    """
+    group = members["group"].to_numpy()
+    n_of = np.bincount(group)
+    hits_of = np.bincount(group[members["hit"].to_numpy()], minlength=n_of.size)
+    return Counter(
+        n=members.height,
+        hits=int(hits_of.sum()),
+        groups=int(np.count_nonzero(n_of)),
+        hits_hits=dot(hits_of, hits_of),
+        hits_n=dot(hits_of, n_of),
+        n_n=dot(n_of, n_of),
+    )
+
+
+def share_over_groups(counts: Counter) -> dict:
+    """The share of members that hit, with its interval: n, groups, events, estimate, ci_low, ci_high, reason.
+
+    counts: `counts_by_group`. The variance of hits / n between groups, of which sizes are random too (Cochran 1977,
+    section 2.11), gives the effective number of members n_eff = p (1 - p) / variance, at most n; a share of 0 or 1,
+    where it is 0, has as many as groups. The interval is Wilson's with p n_eff of n_eff.
+    """
+    n, hits, groups = (counts[name] for name in ("n", "hits", "groups"))
+    row = {"n": n, "groups": groups, "events": hits}
+    if n == 0:
+        return row | {"reason": NOTHING_BEFORE}
+    row |= {"estimate": hits / n}
+    if groups == 1:
+        return row | {"reason": ONE_GROUP}
+    # The sum of (hits_g n - n_g hits)^2, in whole numbers.
+    squares = n * n * counts["hits_hits"] - 2 * n * hits * counts["hits_n"] + hits * hits * counts["n_n"]
+    if hits in (0, n):
+        effective = float(groups)
+    else:
+        # variance = groups / (groups - 1) x sum of (hits_g - p n_g)^2 / n^2, and squares is that sum times n^2.
+        effective = min(float(n), hits * (n - hits) * n * n * (groups - 1) / (groups * squares)) if squares else n
+    low, high = wilson_interval([hits / n * effective], [effective])
+    return row | {"ci_low": float(low[0]), "ci_high": float(high[0])}
+
+
+def _has_values(rows: pl.LazyFrame, column: str) -> bool:
+    return rows.select(pl.col(column).is_not_null().any()).collect(engine="streaming").item()
+
+
+def _with_numbers(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
+    """The jobs with `group`, a number, in place of the group's name; which one does not matter."""
+    numbers = Numbers()
+    group = numbers.of(pl.col(group_by)).cast(pl.Int64)
+    return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
+
+
+def _of_groups(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
+    """parts: group, failed, start_s, end_s; the jobs of one group in one part."""
+    counts, shares, lives = Counter(), defaultdict(Counter), []
+    for ended in parts:
+        counts += Counter(
+            jobs=ended.height,
+            groups=ended["group"].n_unique(),
+            failures=int(ended["failed"].sum()),
+            failing=ended.filter("failed")["group"].n_unique(),
+        )
+        lives.append(_until_first_failure(_times(ended, "group")))
+        known = previous_outcome(ended)
+        after = pl.col("before")
+        for name, members in {
+            "preceded_share": known.filter("failed").select("group", hit="before"),
+            "failure_after_failure": known.filter(after).select("group", hit="failed"),
+            "failure_after_success": known.filter(~after).select("group", hit="failed"),
+        }.items():
+            shares[name].update(counts_by_group(members))
+    if not counts["jobs"]:
+        return [{"group_by": group_by, "measure": "not_first_share", "n": 0, "groups": 0, "reason": NO_GROUP}]
+    failures, failing = counts["failures"], counts["failing"]
+    first = {"n": failures, "groups": failing}
+    none = {"reason": COUNTED if failures else NO_FAILURE}
+    rows = [
+        {"measure": "not_first_share", "unit": "share", "events": failures - failing, **first, **none}
+        | ({"estimate": (failures - failing) / failures} if failures else {}),
+        {"measure": "failures_per_group", "unit": "failures", "events": failures, **first, **none}
+        | ({"estimate": failures / failing} if failures else {}),
+    ]
+    rows += [{"measure": name, "unit": "share"} | share_over_groups(of_share) for name, of_share in shares.items()]
+    rows.append({"groups": counts["groups"]} | _first_failure(pl.concat(lives)))
+    return [{"group_by": group_by} | row for row in rows]
+
+
+def _of_runs(runs: pl.LazyFrame) -> pl.DataFrame:
+    """Jobs of several runs, from the first start to the end of the first run that failed."""
+    again = runs.filter("again").select(pl.col("job").unique()).collect(engine="streaming")["job"]
+    several = runs.filter(pl.col("job").is_in(again.implode())) if again.len() else runs.clear()
+    return _times(several.select("job", "start_s", "end_s", "failed").collect(engine="streaming"), "job")
+
+
+def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
+    """begin_s, failed_s, seen_s of each group: first start, end of the first failure, last end."""
+    return (
+        ended.group_by(group_by)
+        .agg(
+            begin_s=pl.col("start_s").min(),
+            failed_s=pl.col("end_s").filter("failed").min(),
+            seen_s=pl.col("end_s").max(),
+        )
+        .drop_nulls(["begin_s", "seen_s"])
+    )
+
+
+def _until_first_failure(times: pl.DataFrame) -> pl.DataFrame:
+    """duration_s, failed of groups from `_times`. A failure before the first known start is taken for one at it."""
+    duration = (pl.coalesce("failed_s", "seen_s") - pl.col("begin_s")).clip(lower_bound=0)
+    return times.select(duration_s=duration, failed=pl.col("failed_s").is_not_null())
+
+
+def _first_failure(lives: pl.DataFrame) -> dict:
+    """lives: of `_until_first_failure`."""
+    event = pl.when("failed").then(pl.lit("failure"))
+    summary = survival_summary(lives.lazy().with_columns(event=event), "failure", ["all"])
+    (found,) = summary.iter_rows(named=True)
+    median, high = found["median_s"], found["median_ci_high_s"]
+    reason = (
+        found["reason"] if not lives.height else NO_MEDIAN if median is None else NO_UPPER if high is None else None
+    )
+    return {
+        "measure": "first_failure_s",
+        "unit": "s",
+        "n": found["n"],
+        "events": found["events"],
+        "estimate": median,
+        "ci_low": found["median_ci_low_s"],
+        "ci_high": high,
+        "reason": reason,
+    }

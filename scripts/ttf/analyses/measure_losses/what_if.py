@@ -1,0 +1,136 @@
+"""What two pieces of advice of Jeon et al. (ATC'19) would have saved: try on one GPU first; retry nothing in vain.
+
+Upper bounds of what could be saved, as they take for granted that a failure would have shown on one GPU, at the same
+time; what the trials would have cost is counted in full. Sums are of integers, hours are made of them at the end.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ttf.analyses.measure_losses import WHAT_IF
+from ttf.runs import PROXY, gpu_time
+
+TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
+ONE_GPU_MILLI = 1000
+_GPU_HOUR = 1000 * 3600
+
+NO_TIME = "no GPU time was seen"
+NO_LARGE = "no job of several GPUs has run"
+NO_RETRIES = "the trace tells of no second run of a job"
+NO_REASONS = "the trace gives no reasons of failures"
+
+
+def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
+    """GPU time that would have been saved (WHAT_IF): a row per length of the trial, and two for retries.
+
+    runs: `ttf.runs.runs`, held only where jobs have run again. net = saved - cost, net_share = net over the GPU time of
+    all runs.
+
+    trial_on_one_gpu: the first run of every job of more than one GPU (n) starts with `trial_s` seconds on one. A first
+    run that failed within them (affected) would have failed there, and its other GPUs are saved. Infra failures that
+    the trace records are not among these, as another node would not have had them, nor are runs at their time limit.
+    Every other job pays one GPU for the trial, or for its run time if that is shorter; a run of unknown length pays for
+    the whole trial.
+
+    no_retry: jobs are not run again after a first failed run of that kind. n: jobs with such a failure; affected: those
+    of them that were run again and had not succeeded when their last run ended, whose later runs are saved. given_up:
+    those that did succeed on a later run, and the GPU time of their later runs: this would be lost with the advice, and
+    is in neither saved nor cost. A job whose last run still goes on is neither.
+    no_retry_of_deterministic: the same after failures that a retry meets again, where the trace gives reasons.
+    What cannot be computed is blank, with a reason.
+    Raises ValueError when a trial is shorter than 1 s.
+    """
+    if any(trial < 1 for trial in trials_s):
+        raise ValueError("a trial lasts at least 1 s")
+    trials = sorted(set(trials_s))
+    # By proxy every failure is an infra failure, which says nothing.
+    excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
+    measured = runs.with_columns(gpu=gpu_time(), failed=pl.col("failed") & ~excused)
+    is_large = ~pl.col("again") & (pl.col("gpu_milli") > ONE_GPU_MILLI)
+    parts = measured.select(
+        total="gpu",
+        again="again",
+        reasons=pl.col("deterministic").is_not_null(),
+        large=is_large,
+        **{f"{name}_{s}": part for s in trials for name, part in _trial(is_large, s).items()},
+    )
+    (sums,) = parts.sum().collect(engine="streaming").iter_rows(named=True)
+    rows = [_of_trial(sums, trial) for trial in trials]
+    certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
+    for scenario, stops in ((NO_RETRY, pl.col("failed")), (NO_CERTAIN_RETRY, certain)):
+        if scenario == NO_CERTAIN_RETRY and not sums["reasons"]:
+            rows.append(_blank(scenario, NO_REASONS))
+        elif not sums["again"]:
+            rows.append(_blank(scenario, NO_RETRIES))
+        else:
+            rows.append(_no_retry(measured, scenario, stops))
+    return WHAT_IF.frame(_in_hours(row, sums["total"]) for row in rows)
+
+
+def _blank(scenario: str, reason: str, trial_s: int | None = None) -> dict:
+    return {"scenario": scenario, "trial_s": trial_s, "reason": reason}
+
+
+def _trial(is_large: pl.Expr, trial_s: int) -> dict[str, pl.Expr]:
+    """What a large job's first run adds: whether it was caught, what that saves, what the trial costs otherwise."""
+    caught = is_large & (pl.col("failed") & (pl.col("runtime_s") <= trial_s)).fill_null(False)
+    spared = (pl.col("gpu_milli") - ONE_GPU_MILLI).cast(pl.Int128) * pl.col("runtime_s")
+    trial = pl.min_horizontal("runtime_s", pl.lit(trial_s)).fill_null(trial_s)
+    return {
+        "affected": caught,
+        "saved": pl.when(caught).then(spared),
+        "cost": pl.when(is_large & ~caught).then(trial.cast(pl.Int128) * ONE_GPU_MILLI),
+    }
+
+
+def _of_trial(sums: dict, trial_s: int) -> dict:
+    if not sums["large"]:
+        return _blank(TRIAL, NO_LARGE, trial_s)
+    found = {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
+    return {"scenario": TRIAL, "trial_s": trial_s, "n": sums["large"], **found}
+
+
+def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
+    """stops: the failure after which a job would not be run again."""
+    of_jobs = (
+        measured.with_columns(stops=stops)
+        .with_columns(stopped=pl.col("stops").cast(pl.Int64).cum_sum().over("job"))
+        # Runs after the first that stops the job: those before and that one itself are run in any case.
+        .with_columns(later=(pl.col("stopped") - pl.col("stops").cast(pl.Int64)) > 0)
+        .group_by("job")
+        .agg(
+            stopped=pl.col("stops").any(),
+            again=pl.col("later").any(),
+            succeeded=(pl.col("later") & (pl.col("outcome") == "success").fill_null(False)).any(),
+            # Neither known to be in vain: it runs, or how it ended is not recorded.
+            is_open=pl.col("outcome").is_in(["running", "unknown"]).fill_null(False).any(),
+            gpu=pl.col("gpu").filter("later").sum(),
+        )
+    )
+    in_vain = pl.col("again") & ~pl.col("succeeded") & ~pl.col("is_open")
+    sums = of_jobs.select(
+        n=pl.col("stopped").sum(),
+        affected=in_vain.sum(),
+        saved=pl.col("gpu").filter(in_vain).sum(),
+        cost=pl.lit(0, dtype=pl.Int128),
+        given_up=pl.col("succeeded").sum(),
+        given_up_gpu=pl.col("gpu").filter("succeeded").sum(),
+    )
+    return {"scenario": scenario} | sums.collect().row(0, named=True)
+
+
+def _in_hours(row: dict, total: int) -> dict:
+    if "saved" not in row:
+        return row
+    net = row["saved"] - row["cost"]
+    found = row | {
+        "saved_gpu_hours": row["saved"] / _GPU_HOUR,
+        "cost_gpu_hours": row["cost"] / _GPU_HOUR,
+        "net_gpu_hours": net / _GPU_HOUR,
+        "net_share": net / total if total else None,
+        "reason": None if total else NO_TIME,
+    }
+    if "given_up" in row:
+        found["given_up_gpu_hours"] = row["given_up_gpu"] / _GPU_HOUR
+    return found

@@ -1,0 +1,164 @@
+"""GPUs held on servers, rebuilt from the placements of a trace: on the disk, for work on some servers at a time.
+
+All of it is whole numbers (seconds, milli-GPU), so that the order of the rows plays no part.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.reconstruct_occupancy.spill import Spill
+from ttf.stats.names import Numbers
+
+GPU = 1000  # milli-GPU
+# So many placements are looked at together, about: all of some servers.
+BLOCK_ROWS = 100_000
+# So many starts and ends are looked at together, about: all of some time.
+WINDOW_ROWS = 200_000
+# One start and one end of so many tell where the time is to be cut.
+SAMPLE = 256
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """Every part of an attempt that held GPUs of a server for a known time.
+
+    by_server: server, attempt, start_s, end_s, gpu_milli of each, all of a server in one part, and where there are
+    `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. first_s,
+    last_s: the first start and the last end. cuts_s: some of the starts and ends between them, ascending, that divide
+    the time into windows with about as many of them in each. known_milli: what each server holds, 0 where no table says
+    and for a number that no server has. counts: placements that hold a GPU, those of them without a known time (left
+    out), and those whose GPUs are their attempt's, spread over its servers.
+    """
+
+    by_server: Spill
+    accounts: list[str]
+    first_s: int
+    last_s: int
+    cuts_s: np.ndarray
+    known_milli: np.ndarray
+    counts: dict[str, int]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no placement held a GPU for a known time."""
+        return self.first_s == self.last_s
+
+    def window_of(self, time_s: np.ndarray) -> np.ndarray:
+        """The window that each time is in; the first and the last reach on without end."""
+        return np.searchsorted(self.cuts_s, time_s, side="right")
+
+
+def holdings(
+    placements: pl.LazyFrame, jobs: pl.LazyFrame, nodes: pl.DataFrame, attempts: pl.LazyFrame | None, folder: Path
+) -> tuple[Holdings, np.ndarray]:
+    """(what was held, milli-GPU of each attempt in all its parts).
+
+    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
+
+    A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody knows how long it
+    held its GPUs, and it is left out, as is one without a start or with an end before it. One whose GPUs are blank gets
+    its part of the attempt's GPUs (see `spread`); without `attempts` it holds none. folder: for what is spilled.
+    """
+    # Of the machines that hold no GPU, none can be busy.
+    known = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)
+    numbers = Numbers(*known["node"])
+    rows, accounts = _with_gpus(placements, jobs, attempts, numbers)
+    most, last_attempt = placements.select(pl.len(), pl.col("attempt_id").max()).collect(engine="streaming").row(0)
+    by_server = Spill(folder / "by_server", max(1, -(-most // BLOCK_ROWS)), 6 if accounts else 5)
+    counts = dict.fromkeys(("placements", "left_out", "spread"), 0)
+    attempt_milli = np.zeros(1 + (last_attempt or 0), np.int64)
+    rows_held, servers, moments = 0, known.height, [np.zeros(0, np.int64)]
+    first_s, last_s = [], []
+    for batch in rows.collect_batches(maintain_order=False, engine="streaming"):
+        counts["placements"] += batch.height
+        counts["left_out"] += int((~batch["is_known"]).sum())
+        counts["spread"] += int(batch["spread"].sum())
+        batch = batch.filter("is_held")
+        if batch.is_empty():
+            continue
+        node, unit, start, end, gpu = (
+            batch[name].to_numpy() for name in ("node", "attempt_id", "start_s", "end_s", "gpu_milli")
+        )
+        of_account = [batch["account"].to_numpy()] if accounts else []
+        by_server.add(node % by_server.parts, node, unit, start, end, gpu, *of_account)
+        np.add.at(attempt_milli, unit, gpu)
+        rows_held, servers = rows_held + batch.height, max(servers, 1 + int(node.max()))
+        first_s.append(int(start.min()))
+        last_s.append(int(end.max()))
+        moments += [start[::SAMPLE].copy(), end[::SAMPLE].copy()]
+    known_milli = np.zeros(servers, np.int64)
+    known_milli[: known.height] = known["gpu_count"].to_numpy() * GPU
+    first, last = min(first_s, default=0), max(last_s, default=0)
+    held = Holdings(
+        by_server,
+        accounts,
+        first,
+        last,
+        _cuts(np.concatenate(moments), first, last, -(-2 * rows_held // WINDOW_ROWS)),
+        known_milli,
+        counts,
+    )
+    return held, attempt_milli
+
+
+def _with_gpus(
+    placements: pl.LazyFrame, jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, numbers: Numbers
+) -> tuple[pl.LazyFrame, list[str]]:
+    """(the placements that hold a GPU, with what Holdings tell of each and which of them they leave out, accounts)."""
+    end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
+    names = ["job_id", "attempt", "attempt_id", "node", "start_s", "end_s", "gpu_milli", "outcome"]
+    parts = placements.select(names).with_columns(spread=pl.lit(False))
+    if attempts is not None:
+        parts = pl.concat([parts.filter(pl.col("gpu_milli").is_not_null()), spread(parts, attempts)])
+    accounts = jobs.filter(pl.col("account").is_not_null()).select("job_id", "account")
+    accounts = accounts.unique("job_id", keep="first", maintain_order=True).collect(engine="streaming")
+    account = pl.lit(None, dtype=pl.String)
+    if accounts.height:
+        parts, account = parts.join(accounts.lazy(), on="job_id", how="left", maintain_order="left"), pl.col("account")
+    names_of_accounts = accounts["account"].unique().sort()
+    running_to = pl.when(pl.col("outcome") == "running").then(pl.lit(end_of_trace, dtype=pl.Int64))
+    rows = (
+        parts.filter(pl.col("gpu_milli") > 0)
+        .with_columns(end_s=pl.coalesce("end_s", running_to))
+        .select(
+            "attempt_id",
+            "start_s",
+            "end_s",
+            "gpu_milli",
+            "spread",
+            node=numbers.of(pl.col("node")),
+            account=account.cast(pl.Enum(names_of_accounts)).to_physical().cast(pl.Int32).fill_null(-1),
+            is_known=(pl.col("start_s") <= pl.col("end_s")).fill_null(False),
+            is_held=(pl.col("start_s") < pl.col("end_s")).fill_null(False) & pl.col("node").is_not_null(),
+        )
+    )
+    return rows, names_of_accounts.to_list()
+
+
+def _cuts(moments: np.ndarray, first: int, last: int, windows: int) -> np.ndarray:
+    """Of the moments those that divide them into about so many windows with equally many of them."""
+    between = np.sort(moments[(first < moments) & (moments < last)])
+    return np.unique(between[np.arange(1, windows) * between.size // windows]) if between.size else between
+
+
+def spread(parts: pl.LazyFrame, attempts: pl.LazyFrame) -> pl.LazyFrame:
+    """The parts whose GPUs are blank, with their attempt's GPUs in equal parts; of a rest the first ones have one more.
+
+    Whole GPUs stay whole. Slurm's accounting says how many GPUs a run had in all, and not on which of its nodes.
+    """
+    of_attempt = ["job_id", "attempt"]
+    total = attempts.filter(pl.col("gpu_milli") > 0).select(*of_attempt, total="gpu_milli")
+    total = total.unique(of_attempt, keep="first", maintain_order=True)
+    grain = pl.when(pl.col("total") % GPU == 0).then(GPU).otherwise(1)
+    grains = pl.col("total") // grain
+    place, of = pl.int_range(pl.len()).over(of_attempt), pl.len().cast(pl.Int64).over(of_attempt)
+    share = (grains // of + (place < grains % of).cast(pl.Int64)) * grain
+    return (
+        parts.filter(pl.col("gpu_milli").is_null())
+        .join(total, on=of_attempt, how="inner", maintain_order="left")
+        .with_columns(gpu_milli=share.cast(pl.Int64), spread=pl.lit(True))
+        .drop("total")
+    )

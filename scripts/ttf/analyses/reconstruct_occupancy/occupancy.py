@@ -1,0 +1,138 @@
+"""How full the servers of a cluster were, by load. After Jeon et al. (ATC 2019).
+
+All of it is whole numbers (seconds, milli-GPU), divided last.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.reconstruct_occupancy import FRAGMENTATION, OCCUPANCY, OCCUPANCY_BASIS
+from ttf.analyses.reconstruct_occupancy.cluster import Sum, Window
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
+from ttf.analyses.reconstruct_occupancy.servers import Servers, free_of, has_free, is_empty, is_full
+from ttf.stats.order import sums_of_runs
+
+BINS = 10
+# The load that Jeon et al. are quoted for.
+TWO_THIRDS = "60-70 %"
+# Free GPUs of a server that are asked about: what jobs ask for.
+LEVELS = (1, 2, 4, 8)
+# A server with more free GPUs counts as one with so many.
+MOST_FREE = 64
+WHOLE = "whole server"
+NOTHING_HELD = "no placement held a GPU for a known time"
+
+
+def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
+    """What the occupancy rests on (OCCUPANCY_BASIS), one row.
+
+    servers_by_use: those whose GPUs no table gives. gpus: whole ones of all servers, all the time, as nothing says when
+    a server came or went. above_capacity_share: of the GPU time, what exceeds what the servers hold; it is cut off.
+    """
+    count = servers.capacity_milli.size
+    row = held.counts | {"servers": count, "gpus": servers.total_milli // GPU}
+    if held.is_empty:
+        row |= {"reason": NOTHING_HELD}
+    else:
+        row |= {
+            "servers_by_use": count - int((held.known_milli > 0).sum()),
+            "above_capacity_share": servers.above_milli_s / servers.in_use_milli_s,
+            "start_s": held.first_s,
+            "end_s": held.last_s,
+        }
+    return OCCUPANCY_BASIS.frame([row])
+
+
+def _free_in(state: np.ndarray, are_in: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Free milli-GPU of servers in these states, 0 of those that are not chosen by them."""
+    return free_of(state) * are_in(state)
+
+
+class Occupancy:
+    """Time-weighted means by tenth of the load, and over all the time; of the windows, added in order.
+
+    load: GPUs in use as a share of all; 10-20 % is from 10 to below 20 %. n: stretches in which no placement starts or
+    ends. A server is empty, full (all of its GPUs in use) or partly used. largest_free_gpus: whole free GPUs of the
+    server with the most, at most MOST_FREE. Fragmentation, for free_at_least of LEVELS and `whole server` (nothing of
+    it in use): free_gpus_share is the share of the free GPUs that are in servers with so many free,
+    placeable_time_share the share of the time that there is such a server. A load that never was has a reason.
+    """
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers, self._total = servers.capacity_milli.size, servers.total_milli
+        self._levels = min(int(servers.capacity_milli.max(initial=0)) // GPU, MOST_FREE)
+        self._with_free = [Sum(servers, partial(has_free, gpus=gpus)) for gpus in range(1, self._levels + 1)]
+        self._empty, self._full = Sum(servers, is_empty), Sum(servers, is_full)
+        are_in = {str(gpus): partial(has_free, gpus=gpus) for gpus in LEVELS} | {WHOLE: is_empty}
+        self._free_in = {level: Sum(servers, partial(_free_in, are_in=of)) for level, of in are_in.items()}
+        # Of each tenth, by what is summed over the time; Python's integers.
+        self._sums = defaultdict(lambda: np.zeros(BINS, object))
+
+    def add(self, window: Window) -> None:
+        """The next window."""
+        seconds = window.length_s
+        tenth = np.minimum(window.in_use_milli * BINS // self._total, BINS - 1)
+
+        def add(name: str, values: np.ndarray) -> None:
+            self._sums[name] += sums_of_runs(tenth, values, BINS)
+
+        add("n", (seconds > 0).astype(np.int64))
+        add("time_s", seconds)
+        add("used", window.in_use_milli * seconds)
+        empty = self._empty.over(window.changes)[1:]
+        add("empty", empty * seconds)
+        add("full", self._full.over(window.changes)[1:] * seconds)
+        add(f"placeable {WHOLE}", (empty > 0) * seconds)
+        largest_free = np.zeros(seconds.size, np.int64)
+        for servers in self._with_free:
+            largest_free += servers.over(window.changes)[1:] > 0
+        cell = tenth * (self._levels + 1) + largest_free
+        at_level = sums_of_runs(cell, seconds, BINS * (self._levels + 1)).reshape(BINS, self._levels + 1)
+        for gpus, at_least in enumerate(np.cumsum(at_level.T[::-1], axis=0)[::-1]):
+            self._sums[f"placeable {gpus}"] += at_least
+        for level, free in self._free_in.items():
+            add(f"free {level}", free.over(window.changes)[1:] * seconds)
+
+    def tables(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """(OCCUPANCY, FRAGMENTATION)."""
+        rows, pieces = [], []
+        sums = {what: [*of_tenths, of_tenths.sum()] for what, of_tenths in self._sums.items()}
+        names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS} %" for k in range(BINS)] + ["all"]
+        for k, name in enumerate(names if sums else []):
+            of_load = {what: of_loads[k] for what, of_loads in sums.items()}
+            row, of_levels = self._row(of_load)
+            shared = {"load": name, "time_s": of_load["time_s"], "n": of_load["n"]}
+            row["time_share"] = of_load["time_s"] / sums["time_s"][-1]
+            rows.append(shared | row)
+            pieces += [shared | piece for piece in of_levels]
+        return OCCUPANCY.frame(rows), FRAGMENTATION.frame(pieces)
+
+    def _row(self, sums: dict[str, int]) -> tuple[dict, list[dict]]:
+        """What the sums over the time at one load say: of occupancy, and of each level of fragmentation."""
+        levels = [*map(str, LEVELS), WHOLE]
+        time_s = sums["time_s"]
+        if not time_s:
+            never = {"reason": "the load was never there"}
+            return never, [{"free_at_least": level} | never for level in levels]
+        free = self._total * time_s - sums["used"]
+        row = {
+            "gpus_in_use_share": sums["used"] / (self._total * time_s),
+            "servers_empty_share": sums["empty"] / (self._servers * time_s),
+            "servers_partly_share": (self._servers * time_s - sums["empty"] - sums["full"]) / (self._servers * time_s),
+            "servers_full_share": sums["full"] / (self._servers * time_s),
+            "free_gpus": free / (GPU * time_s),
+            "largest_free_gpus": sum(sums[f"placeable {gpus}"] for gpus in range(1, self._levels + 1)) / time_s,
+        }
+        return row, [
+            {
+                "free_at_least": level,
+                "free_gpus_share": sums[f"free {level}"] / free if free else None,
+                "placeable_time_share": sums.get(f"placeable {level}", 0) / time_s,
+                "reason": None if free else "no GPU is free",
+            }
+            for level in levels
+        ]
