@@ -17,85 +17,6 @@ REPORT = {"write_report_source", "render_report", "write_manifest"}
 # An analysis with every part, whose tables no other one reads.
 ROOM = "estimate_hazards"
 AT = f"scripts/ttf/analyses/{ROOM}"
-REPORT = {"write_report_source", "render_report"}
-REPORT_AND_PICTURES = REPORT | {"render_figures_pai2020"}
-FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT_AND_PICTURES
-FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT_AND_PICTURES
-FROM_LIVES = {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_HAZARDS | FROM_SUMMARY
-FROM_PLANS = {"plan_ettr", "summarise"} | REPORT_AND_PICTURES
-FROM_SIZES = {"measure_sizes"} | FROM_PLANS
-FROM_LOSSES = {"measure_losses", "summarise"} | REPORT_AND_PICTURES
-FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT_AND_PICTURES
-FROM_STATES = {"describe_states", "summarise"} | REPORT_AND_PICTURES
-FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS | FROM_STATES
-FROM_OCCUPANCY = {"reconstruct_occupancy", "summarise"} | REPORT_AND_PICTURES
-FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
-FROM_JOBS |= {"correlate", "describe_workload"} | FROM_OCCUPANCY
-FROM_TYPED = {"derive_runtimes", "derive_placements"} | FROM_JOBS
-FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
-
-EDITED_MODULES = {
-    "scripts/ttf/raw_tables.py": FROM_RAW,
-    "scripts/ttf/traces/pai2020.py": FROM_TYPED,
-    "scripts/ttf/quality/statistics.py": {"describe_tables", "summarise"} | REPORT,
-    "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
-    "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
-    "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
-    "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
-    "scripts/ttf/given_csv.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
-    "scripts/ttf/stats/correlation.py": {"correlate", "ask_again"} | FROM_SUMMARY,
-    "scripts/ttf/stats/ettr.py": {"recompute_ettr", "score_claims"} | FROM_PLANS,
-    "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
-    "scripts/ttf/charts/planner.py": FROM_PLANS,
-    "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES
-    | FROM_SIZES
-    | FROM_STATES
-    | FROM_LEMONS
-    | {"recompute_ettr", "score_claims"},
-    "scripts/ttf/stats/sizes.py": FROM_SIZES,
-    "scripts/ttf/stats/over_time.py": FROM_SIZES,
-    "scripts/ttf/stats/states.py": FROM_STATES,
-    "scripts/ttf/placements.py": FROM_TYPED,
-    "scripts/ttf/stats/lemons.py": FROM_LEMONS,
-    "scripts/ttf/stats/excess.py": FROM_LEMONS,
-    "scripts/ttf/stats/node_runs.py": FROM_LEMONS,
-    "scripts/ttf/stats/trials.py": FROM_LEMONS,
-    "scripts/ttf/analyses/reconstruct_occupancy/holdings.py": FROM_OCCUPANCY,
-    "scripts/ttf/analyses/measure_losses/what_if.py": FROM_LOSSES,
-    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
-    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/analyses/describe_workload/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/stats/cox.py": FROM_HAZARDS,
-    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes", "ask_again"}
-    | FROM_HAZARDS
-    | FROM_INFRA_LIVES
-    | FROM_OCCUPANCY,
-    "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
-    "scripts/ttf/report/source.py": REPORT,
-    "scripts/ttf/replication/study1.py": {"ask_again", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/analyses/describe_workload/population.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
-    "config/claims.yaml": {"score_claims"} | REPORT,
-    "scripts/ttf/report/render.py": {"render_report"},
-    "scripts/render_figures.py": {"render_figures_pai2020"},
-    "scripts/bundle_vega.py": {"bundle_vega", "render_report"},
-    "report/sections/methods.qmd": REPORT,
-    "report/pandoc.css": {"render_report"},
-    "workflow/schemas/tables/pai2020.yaml": FROM_RAW,
-    "scripts/ttf/provenance/manifest.py": {"write_manifest"},
-}
-# Of which the sample has no need.
-EDITED_FOR_NOTHING = [
-    "scripts/ttf/traces/table.py",
-    "scripts/ttf/traces/openb.py",
-    "scripts/ttf/traces/philly_telemetry.py",
-    "scripts/ttf/analyses/classify_failures/rules.py",
-    "config/taxonomy.yaml",
-    "workflow/schemas/tables/openb.yaml",
-    "scripts/ttf/provenance/verify.py",
-    "README.md",
-]
 
 
 @pytest.fixture(scope="module")
@@ -210,10 +131,12 @@ def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with
 
 
 def test_a_plan_tells_which_module_was_edited(study_of_module):
-    with study_of_module.appended("scripts/ttf/stats/cox.py"):
+    with study_of_module.appended("scripts/ttf/analyses/estimate_hazards/cox.py"):
         said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
     reason = next(line for line in said.splitlines() if "Params have changed" in line)
-    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/stats/cox.py"] * 2, "as it was, and as it is"
+    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, (
+        "as it was, and as it is"
+    )
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module, jobs):

@@ -40,10 +40,8 @@ OCCUPANCY_BASIS = table(
 FRAGMENTATION = table(
     "fragmentation",
     "A tenth of the load and a number of free GPUs: whether servers have so many.",
-    load=_AT_LOAD["load"],
-    free_at_least=text("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
-    time_s=_AT_LOAD["time_s"],
     load=_LOAD,
+    free_at_least=text("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
     time_s=_TIME,
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Free GPUs on servers with at least so many free.", blank=REASON),
