@@ -52,7 +52,7 @@ def test_a_non_number_is_refused(tmp_path, bad):
     assert not (tmp_path / "t.csv").exists()
 
 
-@pytest.mark.parametrize("name", contracts())
+@pytest.mark.parametrize("name", [name for name, of in contracts().items() if of.path.endswith(".csv")])
 @pytest.mark.parametrize("rows", [0, 2])
 def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, name, rows):
     contract = contracts()[name]
