@@ -10,20 +10,20 @@ CORES ?= $(if $(PROFILE),,all)
 SNAKEMAKE = $(BIN)/snakemake $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE))) \
   $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]' $(if $(PROFILE),'scatter={jobs: 16}'))
 
-.PHONY: report pdf publish archive gallery snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive gallery docs snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; TRACE=name runs that trace
 	@$(SNAKEMAKE)
 
 pdf: $(ENVIRONMENT)  ## the report on paper, results/report/report.pdf
-	@$(SNAKEMAKE) -- pdf
+	@$(SNAKEMAKE) -- render_pdf
 	@$(SNAKEMAKE) # the manifest has it too
 
 publish: $(ENVIRONMENT)  ## results/site/, for any host of static files
-	@$(SNAKEMAKE) -- published
+	@$(SNAKEMAKE) -- publish_site
 
 archive: $(ENVIRONMENT)  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
-	@$(SNAKEMAKE) -- archived
+	@$(SNAKEMAKE) -- archive_results
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
@@ -41,6 +41,9 @@ gallery: .venv/requirements-test.lock  ## badges and a picture of the page for t
 	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
 	@$(BIN)/python docs/badges.py docs/gallery
 
+docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is
+	@$(BIN)/python docs/tables.py docs/tables.md
+
 test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder
 
@@ -53,7 +56,7 @@ test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its prod
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: .venv/requirements-test.lock  ## time and memory beside pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
+bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
 	@$(BIN)/python bench/run.py
 
 bench-growth: .venv/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk

@@ -16,24 +16,30 @@ from clock import ROOT, in_turn, machine
 RECORDS = 1_000_000
 PHILLY_MINUTES = 80_000
 STUDY = """
-import importlib, sys
+import sys
+from dataclasses import replace
 from pathlib import Path
 import polars as pl
+from ttf.formats.protocol import Source, code_of, reading_in
 from ttf.ingest import ingest
-from ttf.schemas import schemas_and_readers
-root, file, format_, reader, table = sys.argv[1:]
-schemas, readers = schemas_and_readers(reader, {}, Path(root) / "workflow/schemas/tables" / f"{format_}.yaml")
+from ttf.raw_tables import table_schemas
+root, file, name, table = sys.argv[1:]
+sys.path.append(str(Path(root, "workflow")))
+from study.formats import load_formats
+about = load_formats()[name]
+schemas, readers = table_schemas(about["schema"]), reading_in(about["reader"]).readers
 folder = Path(file).parent / "typed"
 folder.mkdir(exist_ok=True)
 ingest({table: [Path(file)]}, schemas, folder, 0, readers)
-raw = {table: pl.scan_parquet(folder / f"{table}.parquet")}
-format_ = importlib.import_module(f"ttf.traces.{format_}")
-print(format_.jobs(raw).height, format_.attempts(raw).height)
+format_ = code_of(about["code"])
+source = Source({table: pl.scan_parquet(folder / f"{table}.parquet")})
+source = replace(source, records=format_.records(source))
+print(format_.jobs(source).height, format_.attempts(source).height)
 """
 # Name -> (file, how many jobs or records it has, arguments of the study's side, the peer).
 FORMATS = {
-    "slurm": ("dump.txt", RECORDS, ("sacct", "sacct_reader", "record"), "pandas_sacct.py"),
-    "philly": ("cluster_job_log", philly_telemetry.JOBS, ("philly", "philly_raw", "job_log"), "philly_notebook.py"),
+    "slurm": ("dump.txt", RECORDS, ("sacct", "record"), "pandas_sacct.py"),
+    "philly": ("cluster_job_log", philly_telemetry.JOBS, ("philly", "job_log"), "philly_notebook.py"),
 }
 
 

@@ -7,18 +7,16 @@ usage: philly_telemetry.py FOLDER [--minutes N] [--tables gpu_util cpu_util mem_
 
 import argparse
 import json
-import os
 import random
-import subprocess
+import shutil
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from clock import ROOT, cost_of
 
-ROOT = Path(__file__).parents[1]
 MACHINES = 550
 JOBS = 117_325
 FIRST_MINUTE = datetime(2017, 10, 3, 7, tzinfo=UTC)
@@ -29,9 +27,9 @@ import sys, yaml
 from pathlib import Path
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
-from ttf.traces.philly_raw import READERS
+from ttf.formats.philly.read import READERS
 root, folder, *tables = sys.argv[1:]
-schemas = table_schemas(yaml.safe_load((Path(root) / "workflow/schemas/tables/philly.yaml").read_text()))
+schemas = table_schemas(yaml.safe_load((Path(root) / "scripts/ttf/formats/philly/format.yaml").read_text())["schema"])
 raw = Path(folder) / "raw"
 raw.mkdir(exist_ok=True)
 files = {table: [Path(folder) / f"cluster_{table}"] for table in tables}
@@ -42,10 +40,11 @@ DERIVE = """
 import sys
 from pathlib import Path
 import polars as pl
-from ttf.traces import philly
+from dataclasses import replace
+from ttf.formats.protocol import format_and_source
 root, folder, *tables = sys.argv[1:]
-raw = {table: pl.scan_parquet(Path(folder) / "raw" / f"{table}.parquet") for table in tables}
-frame = philly.{function}(raw)
+format_, source = format_and_source(Path(folder) / "raw", "ttf.formats.philly.derive", dict(), tables)
+frame = format_.{function}(replace(source, records=format_.records(source)))
 print(frame.height, frame.select(pl.all().count()).row(0, named=True))
 """
 
@@ -119,18 +118,9 @@ def make_telemetry(path: Path, table: str, minutes: int) -> None:
 
 def measured(what: str, code: str, folder: Path, tables: list[str]) -> None:
     """Run the code in a process of its own; print wall time (s) and largest resident size (GB)."""
-    begin = time.perf_counter()
-    command = [sys.executable, "-c", code, str(ROOT), str(folder), *tables]
-    process = subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")}, stdout=subprocess.PIPE, text=True
-    )
-    said = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - begin
-    if process.returncode:
-        sys.exit(f"{what} failed")
-    print(f"{what}: {seconds:.1f} s, {usage.ru_maxrss / 1e6:.2f} GB at most\n  {said.strip()}", flush=True)
+    cost = cost_of([sys.executable, "-c", code, str(ROOT), str(folder), *tables], folder)
+    said = (folder / "output.log").read_text().strip()
+    print(f"{what}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB at most\n  {said}", flush=True)
 
 
 def main() -> None:
@@ -146,8 +136,10 @@ def main() -> None:
     for table in tables:
         path = folder / f"cluster_{table}"
         if not path.exists():
-            make = (make_log, ()) if table == "job_log" else (make_telemetry, (table,))
-            make[0](path, *make[1], arguments.minutes)
+            if table == "job_log":
+                make_log(path, arguments.minutes)
+            else:
+                make_telemetry(path, table, arguments.minutes)
         print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB", flush=True)
     measured("job log: ingest", INGEST, folder, ["job_log"])
     for table in arguments.tables:
@@ -155,9 +147,9 @@ def main() -> None:
     for function in ("jobs", "attempts", "nodes"):
         measured(function, DERIVE.replace("{function}", function), folder, tables)
     if not arguments.keep:
-        for path in [*(folder / f"cluster_{table}" for table in tables), *(folder / "raw").iterdir()]:
-            path.unlink()
-        (folder / "raw").rmdir()
+        for table in tables:
+            (folder / f"cluster_{table}").unlink()
+        shutil.rmtree(folder / "raw")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ FULL_SIZE = 1_261_050
 MAKE = """
 import sys
 from pathlib import Path
-from ttf.sample.pai2020 import write_sample
+from ttf.formats.pai2020.sample import write_sample
 folder, tasks, seed = sys.argv[1:]
 write_sample(Path(folder), int(tasks), int(seed))
 """

@@ -14,14 +14,18 @@ def main(snakemake):
     from ttf.publish.files import Published, published, words_of_charts
     from ttf.publish.site import readme_of
     from ttf.publish.zenodo import deposit
+    from ttf.rooms import contracts
 
     files, params = snakemake.input, snakemake.params
     date = checked_date(params.date)
     root = Path(snakemake.scriptdir).parent
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
-    packed = [published(path, path.as_posix(), charts) for path in map(Path, [files.page, files.pdf, *files.products])]
-    packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}) for path in files.sources]
+    packed = [
+        published(path, path.as_posix(), charts, tables) for path in map(Path, [files.page, files.pdf, *files.products])
+    ]
+    packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
     packed.append(
         Published("results/README.md", readme_of(about, archive=True).encode(), "README", "What the results are")
     )

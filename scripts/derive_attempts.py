@@ -1,24 +1,24 @@
-"""Rule derive_attempts: typed raw tables -> every try at a job, in sequence."""
+"""Rule derive_attempts: typed raw tables -> jobs, every try at one, and every part of a try on one machine."""
 
 from ttf.entry import run_rule
 
 
 def main(snakemake):
-    import importlib
-    from pathlib import Path
+    from dataclasses import replace
 
     import polars as pl
-    from ttf.tables import write_parquet
+    from ttf.derived import write_attempts, write_jobs, write_placements
+    from ttf.formats.protocol import format_and_source
 
-    # The format is one of a closed list: the registry's schema admits no other.
-    format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")
-    folder = Path(snakemake.input.raw)
-    raw = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in snakemake.params.tables}
-    entry = snakemake.params.entry
-    attempts = format_.attempts(raw, entry) if entry else format_.attempts(raw)
-    attempts = attempts.select(pl.lit(snakemake.wildcards.trace).alias("trace"), pl.all())
-    write_parquet(attempts, snakemake.output.attempts)
-    return f"{attempts.height:,} attempts"
+    output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
+    format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
+    source = replace(source, records=format_.records(source))
+    jobs = write_jobs(format_, source, trace, params.parts, params.node_table, output)
+    attempts = write_attempts(format_, source, trace, output.attempts)
+    if format_.placements_of_attempts:
+        source = replace(source, records=None, attempts=pl.scan_parquet(output.attempts))
+    placements = write_placements(format_, source, trace, output.placements)
+    return f"{jobs}; {attempts}, {placements}"
 
 
 run_rule(main, snakemake)

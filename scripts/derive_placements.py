@@ -1,30 +1,18 @@
-"""Rule derive_placements: typed raw tables -> every part of an attempt on one machine."""
+"""Rule derive_placements: typed raw tables -> every part of a job on one machine."""
 
 from ttf.entry import run_rule
 
 
 def main(snakemake):
-    import importlib
-    from pathlib import Path
+    from ttf.derived import with_results, write_placements
+    from ttf.formats.protocol import format_and_source
+    from ttf.partitions import spill_beside
 
-    import polars as pl
-    from ttf.partitions import partitions_of, read_results, results_of, spill_beside
-    from ttf.tables import stream_parquet
-
-    # The format is one of a closed list: the registry's schema admits no other.
-    format_ = importlib.import_module(f"ttf.traces.{snakemake.params.format}")
-    folder = Path(snakemake.input.raw)
-    raw = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in snakemake.params.tables}
+    format_, source = format_and_source(snakemake.input.raw, **snakemake.params.derived_by)
     with spill_beside(snakemake.output.placements) as spilled:
-        given = []
-        if hasattr(format_, "instance_tasks"):
-            partitions = partitions_of(raw.values(), snakemake.resources.partition_rows, spilled)
-            shares = read_results(format_.instance_tasks, snakemake.input.get("shares", []))
-            given = [shares or results_of(format_.instance_tasks, raw, partitions)]
-        placements = format_.placements(raw, *given).select(pl.lit(snakemake.wildcards.trace).alias("trace"), pl.all())
-        stream_parquet(placements, snakemake.output.placements)
-    rows = pl.scan_parquet(snakemake.output.placements).select(pl.len()).collect().item()
-    return f"{rows:,} placements"
+        rows = snakemake.resources.partition_rows
+        source = with_results(format_, "placements", source, snakemake.input.get("shares", []), rows, spilled)
+        return write_placements(format_, source, snakemake.wildcards.trace, snakemake.output.placements)
 
 
 run_rule(main, snakemake)

@@ -4,35 +4,31 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
-    import importlib
     from pathlib import Path
 
     import polars as pl
     import yaml
+    from ttf.formats.protocol import reading_in
     from ttf.quality.statistics import table_statistics
     from ttf.quality.suggested_schema import schema_text, suggested_schema
     from ttf.quality.suggestions import suggest
     from ttf.quality.validation import validate
     from ttf.raw_files import tables_in
     from ttf.raw_tables import table_schemas
-    from ttf.tables import write_csv
+    from ttf.stages import STATISTICS, VALIDATION
+    from ttf.tables import write_product
 
-    if snakemake.params.entry:
-        # One of a closed list: formats.yaml names it.
-        module = importlib.import_module(f"ttf.traces.{snakemake.params.reader}")
-        document = module.schema_document(snakemake.params.entry)
-        text = schema_text(document)
-    else:
-        text = Path(snakemake.input.schema).read_text(encoding="utf-8")
+    read_by = snakemake.params.read_by
+    from_entry = "mapping" in read_by["entry"]
+    text = schema_text(reading_in(read_by["reader"]).schema(read_by["entry"])) if from_entry else read_by["schema"]
     schemas = table_schemas(yaml.safe_load(text))
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.input.raw)
     tables = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in files}
     checks = validate(tables, schemas)
     suggestions = suggest(pl.read_parquet(snakemake.input.quarantine), schemas, files)
-    write_csv(table_statistics(tables, schemas), snakemake.output.statistics)
-    write_csv(checks, snakemake.output.validation)
-    from_entry = bool(snakemake.params.entry)
+    write_product(table_statistics(tables, schemas), STATISTICS, snakemake.output.statistics)
+    write_product(checks, VALIDATION, snakemake.output.validation)
     suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)
     Path(snakemake.output.suggested).write_text(suggested, encoding="utf-8")
     failed = int((checks["rows_failed"] != 0).fill_null(True).sum())

@@ -15,7 +15,7 @@ def main(snakemake):
     from ttf.schemas import schemas_and_readers
     from ttf.tables import write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
+    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

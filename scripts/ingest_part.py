@@ -13,7 +13,7 @@ def main(snakemake):
     from ttf.schemas import schemas_and_readers
     from ttf.tables import write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
+    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     files = {table: Path(snakemake.input[table]) / member for table, member in snakemake.params.members.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)

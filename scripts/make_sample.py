@@ -7,9 +7,9 @@ def main(snakemake):
     import importlib
     from pathlib import Path
 
-    # The format is one of a closed list: the registry's schema admits no other.
-    format_ = importlib.import_module(f"ttf.sample.{snakemake.params.format}")
-    rows = format_.write_sample(Path(snakemake.output[0]).parent, **snakemake.params.generate)
+    # One of a closed list: the registry's schema admits no other.
+    sample = importlib.import_module(f"ttf.formats.{snakemake.params.format}.sample")
+    rows = sample.write_sample(Path(snakemake.output[0]).parent, **snakemake.params.generate)
     return f"{sum(rows.values()):,} rows in {len(rows)} tables (synthetic)"
 
 

@@ -10,9 +10,10 @@ def main(snakemake):
     from ttf.ingest import Part, anomalies, merge
     from ttf.quality.suggestions import suggest, suggestion_words
     from ttf.schemas import schemas_and_readers
-    from ttf.tables import read_csv, write_csv, write_parquet
+    from ttf.stages import ROW_ACCOUNT
+    from ttf.tables import read_table, write_csv, write_parquet
 
-    schemas, readers = schemas_and_readers(snakemake.params.reader, snakemake.params.entry, snakemake.input.schema)
+    schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
     found = (snakemake.input.parts, snakemake.input.accounts, snakemake.input.quarantines)
     parts = [
@@ -20,7 +21,7 @@ def main(snakemake):
             name=name,
             files={table: Path(next(raw_files[table])) / member for table, member in members.items()},
             folder=Path(raw),
-            account=read_csv(account),
+            account=read_table(account, ROW_ACCOUNT),
             quarantine=pl.read_parquet(quarantine),
         )
         for (name, members), raw, account, quarantine in zip(snakemake.params.parts.items(), *found, strict=True)

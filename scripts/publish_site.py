@@ -11,16 +11,20 @@ def main(snakemake):
     from ttf.fonts import hide_system_fonts
     from ttf.publish import site, website
     from ttf.publish.about import describe
+    from ttf.publish.dictionary import as_html, by_analysis
     from ttf.publish.files import Published, published, words_of_charts
     from ttf.publish.png import png_of
+    from ttf.rooms import contracts
 
     hide_system_fonts()
     files, params = snakemake.input, snakemake.params
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    folders = tuple(params.folders)
+    tables = {table.path: table for table in contracts(folders).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
     shown = []
     for path in map(Path, files.products):
-        file = published(path, path.relative_to("results").as_posix(), charts)
+        file = published(path, path.relative_to("results").as_posix(), charts, tables)
         shown.append(file)
         if path.suffix == ".svg":
             drawn = png_of(file.content.decode("utf-8"))
@@ -33,15 +37,17 @@ def main(snakemake):
     page = site.with_links(Path(files.page).read_text(encoding="utf-8"), about, bool(run_report), bool(quarto))
     shown.append(Published("index.html", page.encode(), "The report", "One page that needs no network"))
     pdf = Path(files.pdf)
-    shown.append(published(pdf, pdf.name, {}))
+    shown.append(published(pdf, pdf.name, {}, {}))
     for path in run_report:
         text = site.on_the_site(path.read_text(encoding="utf-8"))
         what = "How the study was run: rules, their code and their run times"
         shown.append(Published(site.RUN_REPORT, text.encode(), "Snakemake's report", what))
+    page = site.page_of("Tables and their columns", about, as_html(by_analysis(folders)))
+    shown.append(Published("tables.html", page.encode(), "Data dictionary", "Every table and every column of it"))
     shown.sort(key=lambda file: file.path)
 
     folder = Path(snakemake.output.site)
-    hidden = Published(".nojekyll", b"", "", "")  # tells GitHub Pages to serve the files as they are
+    hidden = Published(".nojekyll", b"", "", "")  # makes GitHub Pages serve the files as they are
     index = Published("files.html", site.index_of(shown, about).encode(), "", "")
     for file in (*shown, index, hidden):
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)

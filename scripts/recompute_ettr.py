@@ -4,11 +4,12 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
+    from ttf.stages import ETTR_REFERENCE
     from ttf.stats.ettr_reference import reference_table
-    from ttf.tables import write_csv
+    from ttf.tables import write_product
 
     table = reference_table()
-    write_csv(table, snakemake.output.reference)
+    write_product(table, ETTR_REFERENCE, snakemake.output.reference)
     return f"{int(table['reproduced'].sum())} of {table.height} statements reproduced"
 
 

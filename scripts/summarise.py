@@ -9,8 +9,8 @@ def main(snakemake):
     from pathlib import Path
 
     from ttf.analyses import contracts_of, join
+    from ttf.analyses.fit_mttf.numbers import of_mttf_range
     from ttf.inputs import Inputs
-    from ttf.numbers.lives import of_mttf_range
     from ttf.numbers.metrics import Metrics
     from ttf.numbers.stages import of_stages
     from ttf.stages import TABLES

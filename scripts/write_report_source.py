@@ -7,10 +7,10 @@ def main(snakemake):
     import shutil
     from pathlib import Path
 
+    from ttf.analyses.compare_traces.page import comparison_section
     from ttf.charts.theme import dark_style
     from ttf.report.blocks import Charts
-    from ttf.report.comparison import comparison_section
-    from ttf.report.ettr import reference_section
+    from ttf.report.ettr_reference import reference_section
     from ttf.report.scorecard import scorecard_section
     from ttf.report.source import environment, report_source, trace_source
     from ttf.report.trace import Trace
@@ -20,14 +20,15 @@ def main(snakemake):
     params, results = snakemake.params, Path(snakemake.output.report).parents[2]
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
     jinja = environment(templates, {place.parent for place in places(params.folders).values()})
-    tables = contracts(tuple(params.folders))
+    folders = tuple(params.folders)
+    tables = contracts(folders)
     traces = [
         Trace(name, number, params.about[name], results / name, tables)
         for number, name in enumerate(params.study, start=1)
     ]
     charts = Charts()
     for trace, path in zip(traces, snakemake.output.traces, strict=True):
-        text = trace_source(jinja, trace, charts, params.drawn_by[trace.name], len(traces))
+        text = trace_source(jinja, trace, charts, params.drawn_by[trace.name], len(traces), folders)
         Path(path).write_text(unbroken(text), encoding="utf-8")
     sections = {"scorecard": scorecard_section(jinja, Path(snakemake.input.scorecard), Path(snakemake.input.implied))}
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))

@@ -4,8 +4,9 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
+from ttf.formats.pai2020 import derive as pai2020
+from ttf.formats.protocol import Source
 from ttf.partitions import Partitions, read_results, results_of, write_results
-from ttf.traces import pai2020
 
 
 def jobs_of(raw, number: int = 1, shares: int = 1) -> pl.DataFrame:
@@ -19,8 +20,8 @@ def placements_of(raw, number: int = 1, shares: int = 1) -> pl.DataFrame:
 def _made(make, product, raw, number, shares):
     with tempfile.TemporaryDirectory() as folder:
         if shares == 1:
-            return product(raw, results_of(make, raw, Partitions(Path(folder), number))).collect()
+            return product(Source(raw, results=results_of(make, raw, Partitions(Path(folder), number)))).collect()
         folders = [Path(folder, str(share)) for share in range(shares)]
         for share, written in enumerate(folders):
             write_results(make, raw, Partitions(Path(folder), number, share, shares), written)
-        return product(raw, read_results(make, folders)).collect()
+        return product(Source(raw, results=read_results(make, folders))).collect()

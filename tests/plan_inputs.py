@@ -3,7 +3,9 @@
 import math
 
 import polars as pl
+from given_tables import Given
 from scipy.integrate import quad
+from ttf.analyses.plan_ettr.compute import assumptions
 from ttf.stats.plans import Habits, NodeRate
 
 DAY = 86_400
@@ -41,6 +43,17 @@ def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
     floats = {name: pl.Float64 for name in row if "ci_" in name or "per_" in name}
     integers = {"node_gpus": pl.Int64, "reason": pl.String}
     return pl.DataFrame([row | {"confidence": 0.95}, row | more], schema_overrides=floats | integers)
+
+
+def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None = None, **more: object) -> Given:
+    """What the charts of plan_ettr are given; tables: others besides; more: of the failure rate."""
+    rates = rates_of(rate, **more)
+    schema = dict.fromkeys(("gpus_low", "gpus_high", "failures"), pl.Int64)
+    schema |= dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), pl.Float64)
+    queue = {"value": habit.queue_s, "source": "x", "n": 9}
+    found = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
+    found["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)
+    return Given(found | (tables or {}), ettr={"run_gpus": run_gpus})
 
 
 def wall_by_first_steps(rate: float, habit: Habits) -> float:

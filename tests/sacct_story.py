@@ -11,13 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-import yaml
+from of_formats import raw_schemas, table_of
+from ttf.formats.sacct import read as sacct_reader
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
-from ttf.traces import sacct, sacct_reader
 
 FIXTURES = Path(__file__).parent / "fixtures" / "sacct"
-SCHEMA = Path(__file__).parents[1] / "workflow/schemas/tables/sacct.yaml"
 
 # What the README tells users to ask for.
 FIELDS = (
@@ -58,11 +56,11 @@ EXPECTED = {
 def study(*files: Path, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The row account, the jobs and the attempts of these dumps; typed rows go to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    schemas = raw_schemas("sacct")
     account, quarantine = ingest({"record": list(files)}, schemas, folder, 1.0, sacct_reader.READERS)
     assert account["rows_quarantined"].item() == quarantine.height
     raw = {"record": pl.scan_parquet(folder / "record.parquet")}
-    return account, sacct.jobs(raw), sacct.attempts(raw)
+    return account, table_of("sacct", "jobs", raw), table_of("sacct", "attempts", raw)
 
 
 def check_story(jobs: pl.DataFrame, attempts: pl.DataFrame) -> None:

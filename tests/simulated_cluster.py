@@ -11,16 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import yaml
+from of_formats import raw_schemas, table_of
+from ttf.analyses.find_lemon_nodes.compute import lemon_effect, lemon_nodes
+from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
+from ttf.formats.sacct import read as sacct_reader
 from ttf.infra import infra_lives, read_health_events
 from ttf.ingest import ingest
 from ttf.partitions import Partitions
-from ttf.raw_tables import table_schemas
-from ttf.stats.lemons import lemon_effect, lemon_nodes
-from ttf.stats.node_runs import halves_of, last_window
-from ttf.traces import sacct, sacct_reader
 
-SCHEMA = Path(__file__).parents[1] / "workflow/schemas/tables/sacct.yaml"
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
 FIRST_S, DAY = 1_735_689_600, 86_400
 DAYS, NODES, JOBS = 99, 200, 50_000
@@ -121,16 +119,16 @@ def judged(cluster: Simulated, folder: Path, with_log: bool, days: int = 365) ->
     """lemon_nodes and lemon_effect of the dump and, if asked, the health log, by the study's own functions."""
     folder.mkdir(parents=True, exist_ok=True)
     cluster.dump.write_csv(folder / "dump.txt", separator="|")
-    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    schemas = raw_schemas("sacct")
     ingest({"record": [folder / "dump.txt"]}, schemas, folder, 0.0, sacct_reader.READERS)
     raw = {"record": pl.scan_parquet(folder / "record.parquet")}
     events = None
     if with_log:
         cluster.events.write_csv(folder / "events.csv")
         events = read_health_events(folder / "events.csv")
-    jobs = sacct.jobs(raw).with_columns(trace=pl.lit("t"))
-    lives = infra_lives(jobs, sacct.attempts(raw), RULES, events).lazy()
-    placements = sacct.placements(raw).collect().lazy()
+    jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
+    lives = infra_lives(jobs, table_of("sacct", "attempts", raw), RULES, events).lazy()
+    placements = table_of("sacct", "placements", raw).collect().lazy()
     window = last_window(placements, days)
     found = lemon_nodes(placements, lives, [window, *halves_of(window)], 0.05, Partitions(folder))
     return [found[0], lemon_effect(*found)]

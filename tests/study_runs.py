@@ -72,12 +72,12 @@ class Checkout:
         }
 
     @contextmanager
-    def appended(self, *files: str) -> Iterator[None]:
-        """Each file longer by an empty line, for a while."""
+    def appended(self, *files: str, text: str = "\n") -> Iterator[None]:
+        """Each file longer by this text, an empty line, for a while."""
         paths = [self.folder / file for file in files]
         before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
         for path, (content, _) in zip(paths, before, strict=True):
-            path.write_bytes(content + b"\n")
+            path.write_bytes(content + text.encode())
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 # What every run imports, of what is not the checkout's.
-PRELOADED = ("snakemake.cli", "snakemake.report.html_reporter", "smart_open", "jsonschema")
+PRELOADED = ("snakemake.cli", "snakemake.report.html_reporter", "smart_open")
 
 
 class WarmSnakemake:

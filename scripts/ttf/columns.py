@@ -1,6 +1,65 @@
-"""Columns that tables of several analyses share. Polars is not imported: the workflow loads it at each start."""
+"""Columns that tables of several analyses share. Estimators that several use give their frames the types by these."""
 
-from ttf.contract import Column, count, share, text
+from ttf.contract import REASON, Column, count, number, reason, seconds, share, text, whole_seconds
+
+STRATUM = {
+    "event": text("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
+    "stratum_by": text("Strata", "What lives are divided by; all: they are not."),
+    "stratum": text("Lives", "The value that the lives of the row have of it."),
+}
+COUNTED = {
+    "n": count("n", "Lives of known duration.", unit="lives"),
+    "events": count("Failures", "Those of them that the event ended.", unit="lives"),
+}
+BASIS = text("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component.", "no life ran")
+
+AT_AGE = {
+    "time_s": whole_seconds("Age", "Time since the start of the life."),
+    "at_risk": count("At risk", "Lives under watch that had not ended before that age.", unit="lives"),
+    "events": count("Events", "Lives that the event ended at that age.", unit="lives"),
+}
+CENSORED = count("Censored", "Lives that ended otherwise, or were last seen, at that age.", unit="lives")
+CURVES = {
+    **STRATUM,
+    **AT_AGE,
+    "censored": CENSORED,
+    "survival": share("Survival", "Kaplan-Meier estimate of the lives that last longer.", REASON),
+    "ci_low": share("95 % from", "Lower end of its log-log interval.", REASON),
+    "ci_high": share("95 % to", "Upper end of its log-log interval.", REASON),
+    "reason": reason(),
+}
+_SUMMARY = {
+    **STRATUM,
+    **COUNTED,
+    "median_s": whole_seconds("Median", "First age with survival at 0.5 or below.", REASON),
+    "median_ci_low_s": whole_seconds("95 % from", "Age at which the lower end of survival is first 0.5.", REASON),
+    "median_ci_high_s": whole_seconds("95 % to", "Age at which the upper end of survival is first 0.5.", REASON),
+    "horizon_s": whole_seconds("Horizon", "Age to which the restricted mean is taken, one for all strata.", REASON),
+    "restricted_mean_s": seconds("Restricted mean", "Mean time to failure up to the horizon.", REASON),
+    "restricted_mean_se_s": seconds("Standard error", "Of the restricted mean.", REASON),
+}
+SUMMARY = {**_SUMMARY, "reason": reason()}
+SUMMARY_DELAYED_ENTRY = {
+    **_SUMMARY,
+    "entered_late": count("entered late", "Lives of n that came under watch after their start.", unit="lives"),
+    "reason": reason(),
+}
+MTTF = {
+    **STRATUM,
+    **COUNTED,
+    "exposure_s": whole_seconds("Time at risk", "Sum of the n durations."),
+    "mttf_s": seconds("Mean time to failure", "Time at risk over failures.", REASON),
+    "confidence": number("Confidence", "Of the interval."),
+    "ci_low_s": seconds("from", "Lower end of Garwood's interval; without a failure a one-sided bound.", REASON),
+    "ci_high_s": seconds("to", "Upper end of Garwood's interval.", REASON),
+    "gpu_days": number("GPU-days", "Time at risk times GPUs of the lives that asked for any.", REASON, "GPU-days"),
+    "failures_per_1000_gpu_days": number("Failures per 1000 GPU-days", "Over gpu_days.", REASON, "per 1000 days"),
+    "node_days": number("Node-days", "Of those lives whose nodes are known.", REASON, "node-days"),
+    "failures_per_1000_node_days": number(
+        "Failures per 1000 node-days", "Over node_days.", REASON, "per 1000 node-days"
+    ),
+    "reason": reason(),
+}
 
 
 def wilson(blank: str | None = None) -> dict[str, Column]:

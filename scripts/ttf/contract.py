@@ -70,6 +70,20 @@ def reason(about: str = "Why cells of the row are blank.") -> Column:
     return text("Reason", about, blank="nothing is amiss")
 
 
+def schema_of(columns: Mapping[str, Column]) -> dict[str, pl.DataType]:
+    """Column -> the type that Polars has for it."""
+    import polars as pl
+
+    return {name: getattr(pl, _DTYPES[column.kind]) for name, column in columns.items()}
+
+
+def frame_of(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.DataFrame:
+    """The rows as a frame of these columns; what a row does not have is blank, what the columns lack left out."""
+    import polars as pl
+
+    return pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=schema_of(columns))
+
+
 @dataclass(frozen=True)
 class Table:
     """A product with rows and columns. about: what a row is; path: under the folder of its trace.
@@ -86,9 +100,7 @@ class Table:
     @property
     def schema(self) -> dict[str, pl.DataType]:
         """Column -> the type that Polars has for it."""
-        import polars as pl
-
-        return {name: getattr(pl, _DTYPES[column.kind]) for name, column in self.columns.items()}
+        return schema_of(self.columns)
 
     @property
     def types(self) -> str:
@@ -98,9 +110,11 @@ class Table:
 
     def frame(self, rows: Iterable[Mapping]) -> pl.DataFrame:
         """The rows as a table of this contract; what a row does not have is blank, what the contract lacks left out."""
-        import polars as pl
+        return frame_of(self.columns, rows)
 
-        return pl.DataFrame([{name: row.get(name) for name in self.columns} for row in rows], schema=self.schema)
+    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The columns of this contract out of a frame that has them, with their types and in their order."""
+        return frame.select(frame[name].cast(dtype) for name, dtype in self.schema.items())
 
     def check(self, frame: pl.DataFrame) -> None:
         """Raises StudyError, with table, column and rule, for a frame that breaks the contract."""

@@ -1,6 +1,6 @@
 """Raw tables against their schema: every row is either typed and kept, or put aside with the rule it broke.
 
-A table's schema (workflow/schemas/tables/<format>.yaml) names the columns in file order, their types and the rules of a
+A table's schema (`schema` in scripts/ttf/formats) names the columns in file order, their types and the rules of a
 row. A block in which nothing is wrong, as nearly all are, is read at once, its numbers as numbers; any other goes the
 careful way, column by column as text and where need be line by line. Both ways give the same rows.
 """

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-import ttf.analyses
+from ttf.analyses import join
 from ttf.analysis import Analysis
 from ttf.contract import Table
 from ttf.errors import StudyError
@@ -34,9 +34,7 @@ def rooms(folders: tuple[str, ...] = ()) -> Mapping[str, Analysis]:
     Raises StudyError for a name that is taken, a folder without a declaration, a theme or a table that there is not.
     """
     found = places(folders)
-    for folder in folders:
-        if (path := str(Path(folder).resolve())) not in ttf.analyses.__path__:
-            ttf.analyses.__path__.append(path)
+    join(folders)
     declared = {name: _declaration(name, place) for name, place in found.items()}
     order = list(THEMES)
     return dict(sorted(declared.items(), key=lambda item: (order.index(item[1].theme), item[1].rank, item[0])))

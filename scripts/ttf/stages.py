@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from ttf.contract import REASON, Table, count, number, reason, seconds, share, table, text
+from ttf.contract import REASON, Table, count, number, reason, seconds, share, table, text, truth
 
 _ACCOUNT = {
     "table": text("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
     "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
-    "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
+    "rows_quarantined": count("put aside", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
 
 
@@ -85,23 +85,23 @@ RUNTIME_AGREEMENT = table(
     reason=reason(),
 )
 _CLAIM = {
-    "id": text("Finding", "Its id in the claims."),
-    "trace": text("Trace", "Trace that it is about.", blank="it is about printed numbers alone"),
+    "id": text("Id", "Of the claim."),
+    "trace": text("Trace", "Trace that it is about."),
     "source": text("Source", "Where it was published."),
-    "statement": text("Statement", "What was published."),
+    "statement": text("Finding", "What was published."),
 }
 SCORECARD = replace(
     table(
         "scorecard",
-        "A published finding beside what the data give.",
+        "A published finding and what the data give.",
         **_CLAIM,
-        published=number("Published", "In `unit`.", blank="the finding is not one number"),
+        published=number("Published", "In `unit`."),
         computed=number("Computed", "In `unit`.", blank="see note"),
-        tolerance=number("Tolerance", "By how much the two may differ.", blank="the finding is a bound"),
+        tolerance=number("Tolerance", "By how much the two may differ.", blank="it is not computable"),
         verdict=text("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
-        note=text("Note", "Why it is not computed, or what is to be known.", blank="nothing is amiss"),
+        note=text("Note", "Why it is not computed, why it differs, or why the tolerance is what it is."),
         n=count("n", "What the computed number rests on.", blank="the table does not say"),
-        unit=text("Unit", "Of the numbers."),
+        unit=text("Unit", "Of the numbers.", blank="the claim names none"),
         evidence=text("Evidence", "printed, digitised or second-hand."),
     ),
     path="scorecard.csv",
@@ -113,17 +113,40 @@ IMPLIED_N = replace(
         **_CLAIM,
         printed_r=text("r", "As printed."),
         printed_p=text("p", "As printed."),
-        n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does"),
-        n_best=count("best", "The n that comes nearest.", blank="no n does"),
-        n_high=count("at most", "Largest n that gives both as printed.", blank="no n does"),
-        n_found=count("found", "n in the data.", blank="see note"),
-        verdict=text("Verdict", "Whether the n found is among those implied."),
+        n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does, or r or p is no number"),
+        n_best=count("best", "The n that comes nearest.", blank="as above"),
+        n_high=count("at most", "Largest n that gives both as printed.", blank="as above, or there is no largest"),
+        n_found=count("found", "n in the data.", blank="the trace is not in the study"),
+        verdict=text("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
         note=text("Note", "What is to be known.", blank="nothing is amiss"),
     ),
     path="implied_n.csv",
 )
+_NO_PART = "it plays no part"
+ETTR_REFERENCE = replace(
+    table(
+        "ettr_reference",
+        "A published statement on effective training time or mean time to failure, computed again.",
+        statement=text("Statement", "What was published."),
+        source=text("Source", "Where it was published."),
+        quantity=text("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),
+        gpus=count("GPUs", "GPUs of the run."),
+        failures_per_1000_node_days=number("per 1000 node-days", "Failure rate of a node."),
+        checkpoint_interval_s=seconds("Checkpoint interval", "Work between two checkpoints.", blank=_NO_PART),
+        checkpoint_write_s=seconds("Checkpoint write", "How long writing one blocks the work.", blank=_NO_PART),
+        restart_s=seconds("Start-up", "From being scheduled to working.", blank=_NO_PART),
+        queue_s=seconds("Queue", "Wait at each start.", blank=_NO_PART),
+        published=number("Published", "As published, in the unit of the quantity."),
+        computed=number("Formula", "By the formula of the same paper."),
+        exact=number("Exact", "By the exact renewal model.", blank="the statement is not of a ratio"),
+        tolerance=number("Tolerance", "By how much the two may differ."),
+        reproduced=truth("Verdict", "Whether the formula gives what is published."),
+        note=text("Note", "What is to be known.", blank="nothing is amiss"),
+    ),
+    path="ettr_reference.csv",
+)
 
 TABLES = (
     *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
-    *(SCORECARD, IMPLIED_N),
+    *(SCORECARD, IMPLIED_N, ETTR_REFERENCE),
 )

@@ -8,12 +8,13 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from of_formats import table_of
 from study.config import load_yaml, resolve
+from ttf.analyses.split_outcomes.compute import outcome_table
+from ttf.formats.table import read as table
 from ttf.ingest import ingest
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
 from ttf.raw_tables import table_schemas
-from ttf.traces import table
 
 ROOT = Path(__file__).resolve().parents[2]
 DENVER = ZoneInfo("America/Denver")
@@ -37,7 +38,7 @@ def derive(entry, path, folder, max_share=0.0):
     folder.mkdir()
     schemas = table_schemas(table.schema_document(entry))
     account, quarantine = ingest({"rows": [path]}, schemas, folder, max_share, table.READERS)
-    return table.jobs({"rows": pl.scan_parquet(folder / "rows.parquet")}, entry), account, quarantine
+    return table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry), account, quarantine
 
 
 @pytest.fixture(scope="module")

@@ -5,32 +5,30 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from lifetime_checks import check_models, check_verdict
+from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.survfunc import survdiff
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.logrank import logrank
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
+from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
+from ttf.analyses.plan_ettr.compute import plan_tables
+from ttf.formats.lanl import derive as lanl
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
-from ttf.stats.incidence import cumulative_incidence, exclusive_causes
-from ttf.stats.lifetimes import lifetime_models
-from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.plans import node_rate, plan_tables
+from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import kaplan_meier, survival_tables
-from ttf.stats.verdict import lifetime_verdict
-from ttf.traces import lanl
 
-SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/lanl.yaml"
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")
 CAUSES = {
@@ -79,14 +77,14 @@ def file(shared_data):
 def done(file, tmp_path_factory):
     """(row account, raw tables) as the study ingests them."""
     into = tmp_path_factory.mktemp("lanl")
-    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    schemas = raw_schemas("lanl")
     account, _ = ingest({"outages": [file]}, schemas, into, 0)
     return account, {"outages": pl.scan_parquet(into / "outages.parquet")}
 
 
 @pytest.fixture(scope="module")
 def lives(done):
-    return lanl.lives(done[1])
+    return table_of("lanl", "lives", done[1])
 
 
 @pytest.fixture(scope="module")
@@ -234,14 +232,6 @@ def test_mean_time_to_failure_by_system(lives):
         exposure, failures = sum(system["duration_s"]), system["event"].count()
         assert (row["exposure_s"], row["events"]) == (exposure, failures)
         assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
-
-
-def test_nodes(done, outages):
-    nodes = lanl.nodes(done[1])
-    assert set(nodes["node"]) == {f"{system}/{node}" for system, node in outages}
-    assert nodes.height == 3576
-    assert nodes["mem_mib"].max() == 1024 * 1024  # the one node of system 15
-    assert nodes.filter(node="18/8")["mem_mib"].item() == 8 * 1024  # 352 GiB in one row of three
 
 
 def test_failure_rate_of_a_node(lives, outages):

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from of_formats import raw_schemas, table_of
 from study.config import load_yaml, resolve
 from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
 from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
 from ttf.analyses.measure_losses.repeats import repeats
 from ttf.analyses.measure_losses.what_if import TRIAL, what_if
+from ttf.formats.table import read as table
 from ttf.infra import infra_lives
 from ttf.ingest import ingest
 from ttf.raw_tables import table_schemas
 from ttf.runs import runs
-from ttf.traces import openb, table
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUR = 3600
@@ -43,10 +44,10 @@ def pods(shared_data):
 @pytest.fixture(scope="module")
 def of_openb(shared_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("openb")
-    schemas = table_schemas(load_yaml(ROOT / "workflow/schemas/tables/openb.yaml"))
+    schemas = raw_schemas("openb")
     file = shared_data / "openb/openb_pod_list_default.csv"
     ingest({"pods": [file]}, {"pods": schemas["pods"]}, folder, 0.0)
-    jobs = openb.jobs({"pods": pl.scan_parquet(folder / "pods.parquet")})
+    jobs = table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")})
     return jobs, runs(jobs, None, infra_lives(jobs, None, {}))
 
 
@@ -119,7 +120,7 @@ def of_eagle(shared_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("eagle")
     schemas = table_schemas(table.schema_document(entry))
     ingest({"rows": [shared_data / "eagle" / entry["files"]["rows"]]}, schemas, folder, 0.0, table.READERS)
-    jobs = table.jobs({"rows": pl.scan_parquet(folder / "rows.parquet")}, entry)
+    jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, entry)
     return jobs, runs(jobs, None, infra_lives(jobs, None, entry["infra_failures"]))
 
 

@@ -4,33 +4,30 @@ import csv
 import math
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from lifetime_checks import check_models, check_verdict
+from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
+from ttf.analyses.estimate_hazards.hazard_ratios import hazard_ratios
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.logrank import logrank
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
+from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
+from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
-from ttf.stats.hazard_ratios import hazard_ratios
-from ttf.stats.incidence import cumulative_incidence, exclusive_causes
-from ttf.stats.lifetimes import lifetime_models
-from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.plans import node_rate, plan_tables
+from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
 from ttf.stats.survival import survival_tables
-from ttf.stats.verdict import lifetime_verdict
-from ttf.traces import titan
 
-SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/titan.yaml"
 YEAR = 31_557_600
 
 
@@ -45,14 +42,14 @@ def folder(shared_data):
 def done(folder, tmp_path_factory):
     """(row account, raw tables) as the study ingests them."""
     into = tmp_path_factory.mktemp("titan")
-    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    schemas = raw_schemas("titan")
     account, _ = ingest({"stays": [folder / "gc_full.csv"]}, schemas, into, 0)
     return account, {"stays": pl.scan_parquet(into / "stays.parquet")}
 
 
 @pytest.fixture(scope="module")
 def lives(done):
-    return titan.lives(done[1])
+    return table_of("titan", "lives", done[1])
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +126,6 @@ def test_no_gpu_held_two_locations_equally_long(rows):
         if row["insert"]:
             held[row["SN"]][row["location"]] += int(row["duration"])
     assert not any(sorted(times.values())[-2:].count(max(times.values())) > 1 for times in held.values())
-
-
-def test_nodes(done, rows):
-    assert titan.nodes(done[1])["node"].to_list() == sorted({row["location"] for row in rows})
 
 
 @pytest.mark.parametrize("batch", ["new", "old"])

@@ -1,23 +1,15 @@
 """What several unit tests share: the schemas of the raw tables and a way to ingest a few lines."""
 
-from pathlib import Path
-
 import pytest
-import yaml
+from of_formats import raw_schemas
 from ttf import raw_files
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
-
-WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 
 
 @pytest.fixture(scope="session")
 def schemas():
     """Format -> table -> schema."""
-    return {
-        format_: table_schemas(yaml.safe_load((WORKFLOW / f"schemas/tables/{format_}.yaml").read_text()))
-        for format_ in ("openb", "pai2020")
-    }
+    return {format_: raw_schemas(format_) for format_ in ("openb", "pai2020")}
 
 
 @pytest.fixture

@@ -2,19 +2,15 @@
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
+from of_formats import FORMATS, raw_schemas, table_of
 from ttf.errors import StudyError
 from ttf.ingest import ingest
-from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli, nodes
+from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli
 from ttf.lives import lives_of_jobs
-from ttf.raw_tables import table_schemas
-from ttf.traces import acme
 
-SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/acme.yaml"
 SEREN_HEADER = (
     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n"
 )
@@ -66,7 +62,7 @@ dlc-last,u2,1,1,1,1,,Debug,FAILED,14:00:00,14:00:00,14:00:00,,14:00:20,0,0.0,0
 
 @pytest.fixture(scope="module")
 def tables():
-    return table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    return raw_schemas("acme")
 
 
 @pytest.fixture
@@ -79,7 +75,7 @@ def cluster(tables, tmp_path):
             files[name] = [tmp_path / f"trace_{name}.csv"]
             files[name][0].write_text(text)
         account, quarantine = ingest(files, tables, tmp_path, 1.0)
-        jobs = acme.jobs({name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in texts})
+        jobs = table_of("acme", "jobs", {name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in texts})
         return jobs, account, quarantine
 
     return run
@@ -169,7 +165,7 @@ def test_exactly_one_cluster_is_a_trace(cluster):
     with pytest.raises(StudyError, match=r"holds both trace_seren\.csv and trace_kalos\.csv; expected one"):
         cluster(seren=SEREN, kalos=KALOS)
     with pytest.raises(StudyError, match=r"neither trace_seren\.csv nor trace_kalos\.csv; expected one"):
-        acme.jobs({})
+        table_of("acme", "jobs", {})
 
 
 def test_time_zones_are_those_written(cluster):
@@ -340,7 +336,7 @@ def test_no_attempts_accounts_or_nodes_were_published(cluster):
         jobs, _, _ = cluster(**{name: text})
         for column in ("attempts", "account", "gpu_type", "task"):
             assert jobs[column].null_count() == jobs.height
-    assert nodes({}, acme.NODE_TABLE).is_empty()
+    assert "node_table" not in FORMATS["acme"]
 
 
 def test_the_sums_of_the_file_may_be_missing(cluster):

@@ -1,6 +1,5 @@
 """The benchmark: its peers come to what the study comes to, and README.md says what was measured."""
 
-import json
 import runpy
 import statistics
 import sys
@@ -9,12 +8,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 import readme
-import yaml
+from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
+from study.formats import schema_text
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
 from ttf.schemas import schemas_and_readers
-from ttf.traces import philly
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "bench" / "peers"
@@ -30,11 +28,11 @@ def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
 @pytest.fixture(scope="module")
 def pai(tmp_path_factory):
     """(folder of raw tables, jobs of the study) of a small synthetic trace."""
-    from ttf.sample.pai2020 import TABLES, write_sample
+    from ttf.formats.pai2020.sample import TABLES, write_sample
 
     folder = tmp_path_factory.mktemp("bench_pai")
     write_sample(folder, 2_000, seed=5)
-    known = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/pai2020.yaml").read_text()))
+    known = raw_schemas("pai2020")
     names = ("job", "task", "instance")
     files = {name: [folder / f"{table}.csv"] for table in TABLES for name in names if table == f"pai_{name}_table"}
     (folder / "raw").mkdir()
@@ -79,25 +77,24 @@ def test_the_philly_notebook_finds_the_same_jobs_and_attempts(tmp_path, monkeypa
     monkeypatch.setattr("philly_telemetry.JOBS", 400)
     make_log(tmp_path / "cluster_job_log", 1_000)
     lines = run_peer(monkeypatch, capsys, "philly_notebook", tmp_path / "cluster_job_log")
-    schemas, readers = schemas_and_readers("philly_raw", {}, ROOT / "workflow/schemas/tables/philly.yaml")
+    schemas, readers = schemas_and_readers(FORMATS["philly"]["reader"], {}, schema_text(FILES["philly"]))
     ingest({"job_log": [tmp_path / "cluster_job_log"]}, schemas, tmp_path, 0.0, readers)
     raw = {"job_log": pl.scan_parquet(tmp_path / "job_log.parquet")}
-    assert lines[-1] == f"400 {philly.attempts(raw).height}"
+    assert lines[-1] == f"400 {table_of('philly', 'attempts', raw).height}"
 
 
 def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, capsys):
     from sacct_million import dump
-    from ttf.traces import sacct
 
     (tmp_path / "dump.txt").write_text(dump(500))
     lines = run_peer(monkeypatch, capsys, "pandas_sacct", tmp_path / "dump.txt")
-    schemas, readers = schemas_and_readers("sacct_reader", {}, ROOT / "workflow/schemas/tables/sacct.yaml")
+    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], {}, schema_text(FILES["sacct"]))
     ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 0.0, readers)
-    assert lines[-1] == str(sacct.jobs({"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
+    assert lines[-1] == str(table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
 
 
 def test_the_readme_says_what_was_measured():
-    measured = json.loads(readme.MEASURED.read_text(encoding="utf-8"))
+    measured = readme.read()
     assert readme.section(measured) in readme.README.read_text(encoding="utf-8"), "python bench/readme.py"
     if "growth" in measured:
         assert readme.CHART.read_text(encoding="utf-8") == readme.growth_chart(measured["growth"])

@@ -5,15 +5,17 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from ttf.analyses.describe_states import STATES
+from ttf.analyses.describe_states.charts import states_chart
+from ttf.analyses.describe_states.compute import states
 from ttf.analyses.describe_workload.charts import roles as roles_chart
 from ttf.analyses.describe_workload.population import roles
+from ttf.analyses.estimate_hazards.charts import MOST_ENDS
+from ttf.analyses.estimate_hazards.charts import cumulative_incidence as incidence_chart
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
+from ttf.analyses.estimate_hazards.incidence_at import incidence_at
+from ttf.analyses.fit_mttf.charts import survival
 from ttf.charts.figure import Study
-from ttf.charts.hazards import MOST_ENDS, incidence_chart
-from ttf.charts.states import states_chart
-from ttf.charts.survival import survival
-from ttf.stats.incidence import cumulative_incidence
-from ttf.stats.incidence_at import incidence_at
-from ttf.stats.states import STATE_SCHEMA, states
 from ttf.stats.strata import CountedLives
 from ttf.stats.survival import survival_tables, thin
 
@@ -61,8 +63,12 @@ def test_the_counts_of_the_incidence_chart_are_those_of_the_lives(case):
     ends = lives["event"].drop_nulls().unique(maintain_order=True).to_list()
     lives = lives.with_columns(duration_max_s=pl.lit(None, pl.Int64))
     at = incidence_at(CountedLives(lives, ends), ends)
-    figure = incidence_chart(cumulative_incidence(lives, ends, ["all"], max_steps), at, PODS)
-    whole = incidence_chart(cumulative_incidence(lives, ends, ["all"]), at, PODS)
+    figure = incidence_chart(
+        {"cumulative_incidence": cumulative_incidence(lives, ends, ["all"], max_steps), "incidence_at": at}, PODS
+    )
+    whole = incidence_chart(
+        {"cumulative_incidence": cumulative_incidence(lives, ends, ["all"]), "incidence_at": at}, PODS
+    )
     assert figure.title == whole.title, "read off the whole curve, however short it is cut"
     known = lives.drop_nulls("duration_s")
     by_end = {end: known.filter(event=end).height for end in ends}
@@ -98,7 +104,7 @@ def test_the_table_counts_each_end_up_to_each_age_however_few_rows_it_has():
 
 def test_the_counts_of_the_survival_chart_are_those_of_the_lives():
     curves, summary = survival_tables(TURNED, "failure", ["all"])
-    caption = survival(thin(curves, 20), summary, PODS).caption
+    caption = survival({"survival": thin(curves, 20), "survival_summary": summary}, PODS).caption
     assert f"n = {TURNED.height:,} lives, 300 failures." in caption
     assert integers(caption) <= {TURNED.height, 300, 95, 1, 0, 160}
 
@@ -109,7 +115,7 @@ def test_the_caption_of_states_counts_no_states_that_the_table_has_put_together(
     )
     lives = pl.DataFrame({"state": [None], "gpu_milli": [0], "duration_s": [0], "event": [None], "basis": ["proxy"]})
     table = states(jobs, lives.cast({"state": pl.String, "event": pl.String}), of_attempts=False)
-    caption = states_chart(table.cast(STATE_SCHEMA), PODS).caption
+    caption = states_chart({"states": table.cast(STATES.schema)}, PODS).caption
     assert integers(caption) == {jobs.height}
     assert "Rarer states are in states.csv." in caption
 

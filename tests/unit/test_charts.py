@@ -13,21 +13,21 @@ import scipy.stats
 import vl_convert
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ttf.analyses.correlate.compute import failure_share
+from ttf.analyses.correlate.correlations import correlations
+from ttf.analyses.correlate.groups import points
+from ttf.analyses.correlate.numbers import of_run_times
+from ttf.analyses.correlate.run_times import runtime_by_group
+from ttf.analyses.split_outcomes.charts import outcome_shares
+from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, runtime_quantiles
 from ttf.charts.catalogue import BUILDERS, TABLES
 from ttf.charts.figure import Figure, Study, time_domain
-from ttf.charts.groups import points
-from ttf.charts.outcomes import outcome_shares
 from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
 from ttf.charts.theme import OUTCOME_COLOURS, PAGE_WIDTH
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.lives import lives_of_jobs, strata_in
-from ttf.numbers.jobs import of_run_times
 from ttf.numbers.metrics import Metrics
-from ttf.outcomes import observed_times, outcome_table, runtime_quantiles
-from ttf.stats.correlation import correlations
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.run_times import runtime_by_group
-from ttf.stats.shares import failure_share
 from ttf.stats.survival import survival_tables, thin
 from ttf.tables import write_csv
 

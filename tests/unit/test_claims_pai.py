@@ -10,8 +10,8 @@ from study.claims import load_claims
 from ttf.analyses.describe_workload.population import activity, gangs, job_status, machines, request_percentiles, roles
 from ttf.analyses.describe_workload.submissions import submissions
 from ttf.analyses.describe_workload.workload import gpu_requests, percentiles, wait_share
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS
-from ttf.outcomes import outcome_table
 from ttf.replication.scorecard import scorecard
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from study.claims import load_claims
+from ttf.analyses.describe_attempts import delays, retries
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.replication.scorecard import scorecard
-from ttf.stats import queueing, retries
 
 ROOT = Path(__file__).resolve().parents[2]
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)
@@ -70,10 +70,10 @@ def tables() -> dict[str, pl.DataFrame]:
             for k, (start, end) in enumerate(job["spans"])
         ]
     )
-    placed = queueing.placed(jobs, attempts)
+    placed = delays.placed(jobs, attempts)
     tried = retries.tries(placed)
     return {
-        "delays": queueing.delays(queueing.waits(placed), queueing.busiest(jobs)),
+        "delays": delays.delays(delays.waits(placed), delays.busiest(jobs)),
         "outcomes_window": retries.outcomes_window(jobs, tried, WINDOW),
         "runtime_to_failure": retries.runtime_to_failure(tried),
         "failed_attempts": retries.failed_attempts(jobs, tried),

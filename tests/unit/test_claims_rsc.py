@@ -11,18 +11,19 @@ import pytest
 from claims_tested import ELSEWHERE
 from plan_inputs import a_rate
 from study.claims import load_claims
+from ttf.analyses.describe_states.compute import cluster_summary, size_mix, states
+from ttf.analyses.find_lemon_nodes import LEMON_NODES
+from ttf.analyses.find_lemon_nodes.compute import lemon_effect
+from ttf.analyses.measure_ettr.compute import measured_table
 from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work
+from ttf.analyses.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
-from ttf.outcomes import outcome_table
 from ttf.replication.scorecard import scorecard, traces_of
 from ttf.runs import RUN_COLUMNS, with_runs_before
-from ttf.stats.job_runs import measured_table
-from ttf.stats.lemons import EFFECT_SCHEMA, LEMON_SCHEMA, lemon_effect
 from ttf.stats.plans import Habits
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.stats.states import cluster_summary, size_mix, states
 
 CLAIMS = load_claims(Path(__file__).resolve().parents[2] / "config/claims.yaml")["claims"]
 BEGINNINGS = tuple(begin for begin, file in ELSEWHERE.items() if file == Path(__file__).name)
@@ -114,7 +115,7 @@ def lemon_nodes() -> pl.DataFrame:
         }
         for i in range(8)
     ]
-    return pl.DataFrame([{name: row.get(name) for name in LEMON_SCHEMA} for row in rows], schema=LEMON_SCHEMA)
+    return LEMON_NODES.frame(rows)
 
 
 def job_runs() -> pl.DataFrame:
@@ -141,7 +142,6 @@ def tables() -> dict[str, pl.DataFrame]:
     rate = node_failure_rate(sums, "state", 8, "trace", 128, Reach(512, 2048, "", ""))
     lemons = lemon_nodes()
     effect = lemon_effect(lemons, lemons, lemons)
-    assert dict(effect.schema) == EFFECT_SCHEMA
     return {
         "states": states(frame, infra_lives(frame, attempts(), {"states": ["NODE_FAIL"]}), True),
         "size_mix": size_mix(frame),

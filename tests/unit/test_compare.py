@@ -2,29 +2,43 @@
 
 import json
 import math
-import os
-import re
-import runpy
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
 import vl_convert
 from scipy.stats import chi2
 from study_runs import pods, write_pods
-from ttf import compare
-from ttf.charts.compare import BUILDERS
+from ttf.analyses.compare_traces import ANALYSIS, MTTF
+from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
+from ttf.analyses.compare_traces.charts import CHARTS
+from ttf.analyses.compare_traces.compute import (
+    JOBS_READ,
+    LIVES_READ,
+    QUANTILES,
+    Subject,
+    compute,
+    no_gpu_jobs,
+    population,
+)
+from ttf.analyses.compare_traces.compute import (
+    compared as rows_of,
+)
+from ttf.analyses.compare_traces.labels import LABEL_LENGTH, reasons, trace_labels
+from ttf.analyses.compare_traces.numbers import numbers
+from ttf.analyses.compare_traces.page import comparison_section
+from ttf.charts.figure import Study
+from ttf.charts.saving import save_charts
 from ttf.charts.theme import PAGE_WIDTH
-from ttf.compare import Subject, reasons
+from ttf.inputs import Inputs
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
+from ttf.numbers.metrics import Metrics
 from ttf.report import source
 from ttf.report.blocks import Charts
-from ttf.report.comparison import comparison_section, read_table
 from ttf.stats.shares import wilson_interval
-from ttf.tables import write_csv
+from ttf.tables import read_table, write_product
 
 ROOT = Path(__file__).parents[2]
 ALL_OUTCOMES = frozenset(OUTCOMES)
@@ -50,12 +64,6 @@ def jobs_of(rows: list[tuple]) -> pl.DataFrame:
     return conform(frame.with_columns(trace_end_s=pl.lit(1_000, dtype=pl.Int64)), JOB_COLUMNS)
 
 
-def parts_of(subject: Subject, jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    tables = compare.compared_jobs(subject, jobs.select(compare.JOBS_READ))
-    lives = lives_of_jobs(jobs).select(compare.LIVES_READ)
-    return tables | {"mttf": compare.compared_lives(subject, lives, compare.no_gpu_jobs(jobs))}
-
-
 def components(n: int, failures: int, seconds: int) -> pl.DataFrame:
     return pl.DataFrame(
         {
@@ -72,12 +80,22 @@ def components(n: int, failures: int, seconds: int) -> pl.DataFrame:
 
 def study(*traces: tuple[Subject, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The tables of some traces; the frame is of jobs or of component lives, as the subject gives."""
-    parts: dict[str, list] = {name: [] for name in compare.SCHEMAS}
+    rows: dict[str, list] = {table.name: [] for table in ANALYSIS.tables}
     for subject, frame in traces:
-        of = {"mttf": compare.compared_lives(subject, frame)} if subject.gives == "lives" else parts_of(subject, frame)
-        for name, table in of.items():
-            parts[name].append(table)
-    return compare.side_by_side(parts)
+        of_jobs = subject.gives == "jobs"
+        jobs, lives = (frame.select(JOBS_READ), lives_of_jobs(frame)) if of_jobs else (None, frame)
+        for name, of in rows_of(subject, jobs, lives.select(LIVES_READ)).items():
+            rows[name] += of
+    tables = {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
+    for table in ANALYSIS.tables:
+        table.check(tables[table.name])
+    return tables
+
+
+def numbers_of(tables: dict[str, pl.DataFrame]) -> Metrics:
+    metrics = Metrics()
+    numbers(metrics, tables)
+    return metrics
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +111,7 @@ def row_of(table: pl.DataFrame, **values) -> dict:
 
 
 def test_outcomes_of_gpu_jobs(by_hand):
-    table = by_hand["outcomes"]
+    table = by_hand["compared_outcomes"]
     assert table.select("outcome", "jobs", "n").rows() == [
         *(("success", 1, 1), ("failure", 4, 2), ("cancelled", 0, 0)),
         *(("unknown", 0, 0), ("running", 1, 1), ("waiting", 1, 0)),
@@ -108,18 +126,18 @@ def test_outcomes_of_gpu_jobs(by_hand):
 
 
 def test_run_times_by_nearest_rank(by_hand):
-    failure = row_of(by_hand["run_times"], outcome="failure")
+    failure = row_of(by_hand["compared_run_times"], outcome="failure")
     # 10, 20 and 50 s are known, of four jobs.
     assert [failure[name] for name in ("jobs", "n", "runtime_mean_s")] == [4, 3, 80 / 3]
-    quantiles = [failure[f"runtime_{name}_s"] for name in compare.QUANTILES]
+    quantiles = [failure[f"runtime_{name}_s"] for name in QUANTILES]
     assert quantiles == [10, 20, 20, 50, 50, 50]
-    cancelled = row_of(by_hand["run_times"], outcome="cancelled")
+    cancelled = row_of(by_hand["compared_run_times"], outcome="cancelled")
     assert (cancelled["jobs"], cancelled["n"], cancelled["runtime_median_s"]) == (0, 0, None)
     assert cancelled["reason"] == "no GPU job of this outcome"
 
 
 def test_queueing_by_number_of_gpus(by_hand):
-    table = by_hand["queueing"]
+    table = by_hand["compared_queueing"]
     assert table.select("gpus", "jobs", "n", "queue_median_s").rows() == [
         *(("all", 7, 4, 5), ("1", 3, 2, 5), ("2-4", 1, 1, 7), ("5-8", 1, 1, 1), (">8", 1, 0, None)),
     ]
@@ -128,7 +146,7 @@ def test_queueing_by_number_of_gpus(by_hand):
 
 
 def test_failure_share_by_number_of_gpus(by_hand):
-    table = by_hand["failure_share"]
+    table = by_hand["compared_failure_share"]
     assert table.select("gpus", "gpus_low", "gpus_high", "jobs", "ended", "failures").rows() == [
         ("all", None, None, 7, 5, 4),
         ("1", 1, 1, 3, 2, 1),
@@ -147,7 +165,7 @@ def test_failure_share_by_number_of_gpus(by_hand):
 
 
 def test_mean_time_to_failure_of_gpu_jobs(by_hand):
-    table = by_hand["mttf"]
+    table = by_hand["compared_mttf"]
     # Lives with a known number of GPUs: 100 s, 10 s (failed), 20 s (failed), 100 s (running).
     overall = row_of(table, gpus="all", confidence=0.95)
     assert [overall[name] for name in ("n", "events", "exposure_s", "mttf_s")] == [4, 2, 230, 115]
@@ -174,32 +192,35 @@ def test_mean_time_to_failure_of_gpu_jobs(by_hand):
 )
 def test_buckets(gpus, bucket):
     tables = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of([("failure", 1_000, gpus, 0, 60, 0)])))
-    shares = tables["failure_share"].filter(pl.col("jobs") > 0)["gpus"].to_list()
+    shares = tables["compared_failure_share"].filter(pl.col("jobs") > 0)["gpus"].to_list()
     assert shares == ["all", bucket]
-    assert tables["mttf"].filter(pl.col("n") > 0)["gpus"].unique(maintain_order=True).to_list() == ["all", bucket]
+    assert tables["compared_mttf"].filter(pl.col("n") > 0)["gpus"].unique(maintain_order=True).to_list() == [
+        "all",
+        bucket,
+    ]
 
 
 def test_a_format_without_cancellation_has_no_zero_there():
     subject = Subject("pai", "task", outcomes=frozenset({"success", "failure", "running"}))
     tables = study((subject, jobs_of(BY_HAND)))
-    for name in ("outcomes", "run_times"):
+    for name in ("compared_outcomes", "compared_run_times"):
         row = row_of(tables[name], outcome="cancelled")
         assert row["jobs"] is None
         assert row["reason"] == "the format has no outcome cancelled"
-    assert row_of(tables["outcomes"], outcome="waiting")["jobs"] == 1, "what is there is counted"
+    assert row_of(tables["compared_outcomes"], outcome="waiting")["jobs"] == 1, "what is there is counted"
 
 
 def test_an_absent_outcome_of_a_format_that_does_not_say_is_blank():
-    row = row_of(study((Subject("any"), jobs_of(BY_HAND)))["outcomes"], outcome="cancelled")
+    row = row_of(study((Subject("any"), jobs_of(BY_HAND)))["compared_outcomes"], outcome="cancelled")
     assert row["jobs"] is None
     assert "does not say" in row["reason"]
-    assert compare.told_outcomes({"PASS": "success", "OK": "success"}) == {"success"}
-    assert compare.told_outcomes(None) is None
 
 
 def test_a_trace_without_gpu_counts_is_blank_everywhere():
     jobs = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(None, dtype=pl.Int64))
-    for name, table in study((Subject("t", outcomes=ALL_OUTCOMES), jobs)).items():
+    tables = study((Subject("t", outcomes=ALL_OUTCOMES), jobs))
+    assert tables.pop("compared_traces")["gpu_jobs"].to_list() == [0]
+    for name, table in tables.items():
         assert set(table["reason"]) == {"the trace does not say whether a job asked for a GPU"}
         known = {
             "trace",
@@ -220,18 +241,18 @@ def test_a_trace_without_gpu_counts_is_blank_everywhere():
 
 def test_other_traces_without_anything_to_compare():
     no_gpu = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
-    assert compare.no_gpu_jobs(no_gpu) == "no job of the trace asked for a GPU"
-    assert compare.no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
-    assert compare.population(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
+    assert no_gpu_jobs(no_gpu) == "no job of the trace asked for a GPU"
+    assert no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
+    assert population(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
     no_queue = jobs_of(BY_HAND).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))
-    table = study((Subject("t", outcomes=ALL_OUTCOMES), no_queue))["queueing"]
+    table = study((Subject("t", outcomes=ALL_OUTCOMES), no_queue))["compared_queueing"]
     assert set(table["reason"]) == {"the trace has no queueing delay"}
     assert table["n"].null_count() == table.height
 
 
 def test_gpu_time_that_nobody_saw_is_no_zero():
     rows = [("failure", 1_000, 1, 0, None, None), ("success", 1_000, 1, 0, 60, None)]
-    table = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of(rows)))["outcomes"]
+    table = study((Subject("t", outcomes=ALL_OUTCOMES), jobs_of(rows)))["compared_outcomes"]
     failure = row_of(table, outcome="failure")
     assert (failure["jobs"], failure["n"], failure["gpu_hours"], failure["gpu_hours_share"]) == (1, 0, None, None)
     assert failure["reason"] == "no GPU job of this outcome has a known run time"
@@ -239,15 +260,18 @@ def test_gpu_time_that_nobody_saw_is_no_zero():
 
 def test_components_take_part_in_the_mean_time_to_failure_alone():
     tables = study((Subject("titan", "GPU", "lives"), components(10, 4, 1_000)))
-    assert [table.height for table in tables.values()] == [0, 0, 0, 0, 2]
-    row = row_of(tables["mttf"], confidence=0.95)
+    assert {name: table.height for name, table in tables.items() if table.height} == {
+        "compared_traces": 1,
+        "compared_mttf": 2,
+    }
+    row = row_of(tables["compared_mttf"], confidence=0.95)
     assert [row[name] for name in ("unit", "gpus", "n", "events", "mttf_s")] == ["GPU", "all", 10, 4, 2_500]
 
 
 def test_tables_keep_their_types_through_csv(by_hand, tmp_path):
     for name, table in by_hand.items():
-        write_csv(table, tmp_path / "t.csv")
-        assert read_table(name, tmp_path / "t.csv").equals(table), name
+        write_product(table, CONTRACTS[name], str(tmp_path / "t.csv"))
+        assert read_table(tmp_path / "t.csv", CONTRACTS[name]).equals(table), name
 
 
 # ---- labels and numbers ----
@@ -255,10 +279,10 @@ def test_tables_keep_their_types_through_csv(by_hand, tmp_path):
 
 def test_labels_are_short_and_different():
     long = ["a" * 60 + "1", "a" * 60 + "21", "a" * 30 + "b" + "a" * 29 + "1"]
-    named = compare.trace_labels([("sample", True), *((name, False) for name in long), ("sample", True)])
+    named = trace_labels([("sample", True), *((name, False) for name in long), ("sample", True)])
     assert named["sample"] == "sample (synthetic)"
     assert len(set(named.values())) == 4
-    assert all(len(label) <= compare.LABEL_LENGTH + len(" (synthetic)") for label in named.values())
+    assert all(len(label) <= LABEL_LENGTH + len(" (synthetic)") for label in named.values())
 
 
 def many(outcome_seconds: dict[str, int], n: int = 40) -> pl.DataFrame:
@@ -273,9 +297,7 @@ def test_ranges_are_of_real_traces_with_enough_behind_them():
         (Subject("few", outcomes=ALL_OUTCOMES), many({"failure": 1, "success": 2}, n=1)),
         (Subject("gpus", "GPU", "lives"), components(100, 50, 10)),
     ]
-    tables = study(*traces)
-    subjects = [subject for subject, _ in traces]
-    metrics = compare.metrics_of(subjects, {"a": compare.population(traces[0][1])}, tables)
+    metrics = numbers_of(study(*traces))
     value = {key: entry["value"] for key, entry in metrics.items()}
     assert (value["traces.jobs"], value["traces.components"], value["traces.synthetic"]) == (4, 1, 1)
     assert value["of.a.gpu_jobs"] == 80
@@ -288,7 +310,7 @@ def test_ranges_are_of_real_traces_with_enough_behind_them():
     assert ends == ["a", 400, "b", 500]
     assert value["range.failure.runtime_median_s.highest.trace"] == "b"
     assert json.dumps(metrics, allow_nan=False)
-    alone = compare.metrics_of(subjects[:1], {}, study(traces[0]))
+    alone = numbers_of(study(traces[0]))
     assert not [key for key in alone if key.startswith("range.")]
 
 
@@ -331,8 +353,8 @@ def studies() -> dict[str, dict[str, pl.DataFrame]]:
 
 @pytest.mark.parametrize("case", STUDIES)
 def test_every_chart_of_every_study_can_be_drawn(case, studies):
-    for name, build in BUILDERS.items():
-        drawn = build(studies[case])
+    for name, build in CHARTS.items():
+        drawn = build(studies[case], Study())
         text = json.dumps(drawn.spec(validate=case in ("two", "job and component")))
         assert "NaN" not in text, name
         assert "\\u0000" not in text, name
@@ -348,24 +370,24 @@ def test_every_chart_of_every_study_can_be_drawn(case, studies):
 
 def test_what_there_is_nothing_to_draw_of(studies):
     def empty(case: str) -> set[str]:
-        return {name for name, build in BUILDERS.items() if build(studies[case]).empty}
+        return {name for name, build in CHARTS.items() if build(studies[case], Study()).empty}
 
     assert empty("two") == set()
-    assert empty("components") == set(BUILDERS) - {"mttf"}
-    assert empty("only waiting") == set(BUILDERS) - {"outcomes"}
-    assert empty("no GPU") == set(BUILDERS)
+    assert empty("components") == set(CHARTS) - {"mttf"}
+    assert empty("only waiting") == set(CHARTS) - {"outcomes"}
+    assert empty("no GPU") == set(CHARTS)
 
 
 def test_a_made_up_trace_is_named_as_one_in_every_chart(studies):
-    for name, build in BUILDERS.items():
-        drawn = build(studies["two"])
+    for name, build in CHARTS.items():
+        drawn = build(studies["two"], Study())
         labels = {row["trace"].partition("\n")[0] for rows in drawn.datasets.values() for row in rows}
         assert labels == {"a", "b (synthetic)"}, name
         assert "b is synthetic" in " ".join(drawn.spec()["title"]["subtitle"]), name
 
 
 def test_titles_state_what_the_tables_say(studies):
-    title = {name: build(studies["job and component"]).title for name, build in BUILDERS.items()}
+    title = {name: build(studies["job and component"], Study()).title for name, build in CHARTS.items()}
     # 40 each failed after 100 s, succeeded after 300 s, were cancelled after 5 s: failures took 100 of 405 s.
     assert title["outcomes"] == "33 % of GPU jobs in a ended in failure; they took 25 % of the GPU time in a"
     assert title["run_times"] == (
@@ -375,13 +397,15 @@ def test_titles_state_what_the_tables_say(studies):
     assert title["failure_share"] == "50 % of the ended GPU jobs in a failed"
     # 405 s x 40 over 40 failures; 1,000 GPUs x 10^8 s over 40.
     assert title["mttf"] == "The mean time to failure of GPU jobs is 0.113 h in a, of a GPU 694,000 h in titan"
-    assert BUILDERS["outcomes"](studies["no failure"]).title == "No GPU job of any trace failed"
-    assert BUILDERS["mttf"](studies["no failure"]).title.startswith("No failure in any trace: a GPU job of a lasts")
+    assert CHARTS["outcomes"](studies["no failure"], Study()).title == "No GPU job of any trace failed"
+    assert CHARTS["mttf"](studies["no failure"], Study()).title.startswith(
+        "No failure in any trace: a GPU job of a lasts"
+    )
 
 
 def test_at_most_eight_traces_are_drawn(studies):
-    for name, build in BUILDERS.items():
-        drawn = build(studies["nine"])
+    for name, build in CHARTS.items():
+        drawn = build(studies["nine"], Study())
         assert len({row["trace"] for rows in drawn.datasets.values() for row in rows}) == 8, name
         assert "The first 8 traces of the study; 1 other in the table only." in drawn.caption
 
@@ -395,75 +419,65 @@ def test_outcomes_that_a_format_lacks_are_one_reason():
 def test_a_chart_says_what_a_format_can_not_tell(studies):
     told = frozenset({"success", "failure"})
     tables = study(*((Subject(name, outcomes=told), jobs_of(BY_HAND)) for name in "ab"))
-    assert "a and b: the format has no outcome cancelled." in BUILDERS["outcomes"](tables).caption
+    assert "a and b: the format has no outcome cancelled." in CHARTS["outcomes"](tables, Study()).caption
 
 
 # ---- rule and section ----
 
 ABOUT = {
-    "mine": {"format": "openb", "unit": "pod", "gives": "jobs", "synthetic": False, "outcomes": []},
-    "made": {"format": "pai2020", "unit": "task", "gives": "jobs", "synthetic": True, "outcomes": []},
-    "titan": {"format": "titan", "unit": "GPU", "gives": "lives", "synthetic": False, "outcomes": []},
+    "mine": {"format": "openb", "unit": "pod", "gives": "jobs", "synthetic": False},
+    "made": {"format": "pai2020", "unit": "task", "gives": "jobs", "synthetic": True},
+    "titan": {"format": "titan", "unit": "GPU", "gives": "lives", "synthetic": False},
 }
+OUTCOMES_OF = {"mine": ["success", "failure", "running"], "made": ["success", "failure", "running", "waiting"]}
+CONTRACTS = {table.name: table for table in ANALYSIS.tables}
 
 
-class Named(dict):
-    __getattr__ = dict.__getitem__
-
-
-def run_the_entry(folder: Path, out: Path) -> dict[str, bytes]:
+def run_the_room(folder: Path, out: Path, about: dict) -> dict[str, bytes]:
+    """All products of the analysis, from <trace>.jobs and <trace>.lives in a folder."""
     (out / "figures").mkdir(parents=True)
-    output = {name: str(out / f"{name}.csv") for name in compare.SCHEMAS}
-    output |= {"metrics": str(out / "metrics.json"), "index": str(out / "figures/index.json")}
-    output |= {"specs": [str(out / f"figures/{name}.vl.json") for name in BUILDERS]}
-    snakemake = SimpleNamespace(
-        rule="compare_traces",
-        threads=1,
-        wildcards=SimpleNamespace(),
-        log=[str(out / "log")],
-        params=SimpleNamespace(about=ABOUT),
-        input=Named(
-            jobs=[str(folder / f"{name}.jobs") for name in ("mine", "made")],
-            lives=[str(folder / f"{name}.lives") for name in ABOUT],
-        ),
-        output=Named(output),
-    )
-    # An entry tells libraries how many threads they may use: not the tests after this one.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "environ", dict(os.environ))
-        runpy.run_path(str(ROOT / "scripts/compare_traces.py"), init_globals={"snakemake": snakemake})
+    jobs = [str(folder / f"{name}.jobs") for name, entry in about.items() if entry["gives"] == "jobs"]
+    files = {"lives": [str(folder / f"{name}.lives") for name in about]} | ({"jobs": jobs} if jobs else {})
+    keys = ("unit", "gives", "synthetic")
+    subjects = {
+        name: {key: entry[key] for key in keys} | {"outcomes": OUTCOMES_OF.get(name)} for name, entry in about.items()
+    }
+    tables = {name: str(out / table.path) for name, table in CONTRACTS.items()}
+    for name, table in compute(Inputs(files, {}, {"about": subjects})).items():
+        write_product(table, CONTRACTS[name], tables[name])
+    given, metrics = Inputs(tables, CONTRACTS, {}), Metrics()
+    numbers(metrics, given)
+    (out / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
+    drawn = {name: build(given, Study()) for name, build in CHARTS.items()}
+    specs, svgs = ([str(out / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))
+    save_charts(drawn, dict.fromkeys(CHARTS, ()), specs, svgs, str(out / "figures/index.json"))
     return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.rglob("*.*"))}
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory) -> Path:
-    """What the rule makes of one real trace of jobs, a made-up one and components."""
+    """What the analysis makes of one real trace of jobs, a made-up one and components."""
     folder = tmp_path_factory.mktemp("compare")
     for name in ("mine", "made"):
         jobs = jobs_of(BY_HAND)
         jobs.write_parquet(folder / f"{name}.jobs")
         lives_of_jobs(jobs).write_parquet(folder / f"{name}.lives")
     components(10, 4, 1_000).write_parquet(folder / "titan.lives")
-    run_the_entry(folder, folder / "out")
+    run_the_room(folder, folder / "out", ABOUT)
     return folder
 
 
-def test_the_entry_writes_everything_and_always_the_same(compared, tmp_path):
+def test_the_analysis_writes_everything_and_always_the_same(compared, tmp_path):
     first = {str(f.relative_to(compared / "out")): f.read_bytes() for f in sorted((compared / "out").rglob("*.*"))}
-    assert first == run_the_entry(compared, tmp_path / "again")
-    assert {f"{name}.csv" for name in compare.SCHEMAS} | {"metrics.json", "figures/index.json"} < set(first)
-    mttf = read_table("mttf", compared / "out/mttf.csv")
+    assert first == run_the_room(compared, tmp_path / "again", ABOUT)
+    mttf, outcomes = (read_table(compared / "out" / of.path, of) for of in (MTTF, COMPARED_OUTCOMES))
     assert mttf["trace"].unique(maintain_order=True).to_list() == list(ABOUT)
-    outcomes = read_table("outcomes", compared / "out/outcomes.csv")
-    # Neither openb nor PAI knows cancellation: their own modules say so.
     assert outcomes.filter(pl.col("outcome") == "cancelled")["jobs"].null_count() == 2
     assert dict(outcomes.select("trace", "synthetic").iter_rows()) == {"mine": False, "made": True}
 
 
-def test_the_rule_makes_what_the_builders_draw():
-    rule = (ROOT / "workflow/rules/compare.smk").read_text(encoding="utf-8")
-    listed = re.findall(r'"(\w+)"', re.search(r"COMPARED = \[(.*?)\]", rule, re.DOTALL)[1])
-    assert listed == list(BUILDERS) == list(compare.SCHEMAS)
+def test_there_is_a_builder_of_every_chart_declared():
+    assert set(CHARTS) == set(ANALYSIS.charts)
 
 
 HOSTILE = (
@@ -472,7 +486,7 @@ HOSTILE = (
 
 
 def section(folder: Path, about: dict) -> str:
-    jinja = source.environment(ROOT / "report")
+    jinja = source.environment(ROOT / "report", [ROOT / "scripts/ttf/analyses"])
     return comparison_section(jinja, about, folder, Charts())
 
 
@@ -491,10 +505,10 @@ def test_texts_of_the_registry_stay_texts(compared):
     text = section(compared / "out", about)
     assert "<img" not in text
     traces = [
-        source.Trace(name, n, entry | {"note": HOSTILE, "source": HOSTILE}, Path())
+        source.Trace(name, n, entry | {"note": HOSTILE, "source": HOSTILE}, Path(), {})
         for n, (name, entry) in enumerate(about.items(), 1)
     ]
-    page = source.environment(ROOT / "report").get_template("sections/availability.qmd").render(traces=traces)
+    page = source.environment(ROOT / "report", []).get_template("sections/availability.qmd").render(traces=traces)
     assert "<img" not in page
     assert "include" in page
     assert "{{<" not in page
@@ -504,18 +518,10 @@ def test_texts_of_the_registry_stay_texts(compared):
 
 def test_a_study_of_components_alone_has_a_section(tmp_path):
     about = dict.fromkeys(("one", "two"), ABOUT["titan"])
-    subjects = [Subject(name, "GPU", "lives") for name in about]
-    tables = study(*((subject, components(10, 4, 1_000)) for subject in subjects))
-    (tmp_path / "figures").mkdir()
-    index = {}
-    for name, table in tables.items():
-        write_csv(table, tmp_path / f"{name}.csv")
-        drawn = BUILDERS[name](tables)
-        index[name] = {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt, "empty": drawn.empty}
-        (tmp_path / f"figures/{name}.vl.json").write_text(json.dumps(drawn.spec()))
-    (tmp_path / "figures/index.json").write_text(json.dumps(index))
-    (tmp_path / "metrics.json").write_text(json.dumps(compare.metrics_of(subjects, {}, tables)))
-    text = section(tmp_path, about)
+    for name in about:
+        components(10, 4, 1_000).write_parquet(tmp_path / f"{name}.lives")
+    run_the_room(tmp_path, tmp_path / "out", about)
+    text = section(tmp_path / "out", about)
     assert "fig-comparison-mttf" in text
     assert "jobs that asked for a GPU" not in text
     assert "sec-comparison-outcomes" not in text

@@ -13,25 +13,17 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 from snakemake.utils import update_config
 from study import config_docs
-from study.config import (
-    SCHEMA,
-    SCHEMAS,
-    ConfigError,
-    _merge,
-    dump,
-    key_paths,
-    layers_of,
-    load_yaml,
-    resolve,
-)
+from study.config import SCHEMA, ConfigError, _merge, _plain, dump, layers_of, load_yaml, resolve
+from study.documents import SCHEMAS, key_paths, load_schema, schema_problems
+from study.formats import load_formats
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
 TRACES = load_yaml(ROOT / "config/traces.yaml")
-TABLES = {name: list(kind["tables"]) for name, kind in load_yaml(ROOT / "workflow/formats.yaml").items()}
+TABLES = {name: list(kind["tables"]) for name, kind in load_formats().items()}
 FORMATS = ", ".join(sorted(TABLES))
 REGISTERED = ", ".join(sorted([*load_yaml(ROOT / "config/traces.yaml"), "mine"]))
 MINE = {"format": "openb", "folder": "data/mine"}
@@ -83,19 +75,46 @@ def test_every_shipped_trace_resolves_and_says_where_it_comes_from():
     assert all(entry["title"] and entry["source"] and entry["note"] for entry in result["registry"].values())
 
 
-def test_the_formats_of_the_schema_are_those_of_the_study():
-    formats = [part["enum"] for path, part in key_paths(SCHEMA) if path[-1] == "format" and "enum" in part]
-    assert formats == [sorted(load_yaml(ROOT / "workflow/formats.yaml"))]
+def test_the_formats_that_the_schema_names_are_those_of_the_study():
+    assert {name for _, part in key_paths(SCHEMA) for name in part.get("with", {}).get("format", [])} <= set(TABLES)
 
 
-@pytest.mark.parametrize("name", ["config", "registry", "infra_failures"])
-def test_the_schemas_are_valid_closed_and_described(name):
-    schema = load_yaml(SCHEMAS / f"{name}.schema.yaml")
+def parts_of(schema):
+    """A schema, and all of what it is made of."""
+    for key in ("properties", "patternProperties"):
+        for part in schema.get(key, {}).values():
+            yield from parts_of(part)
+    yield from parts_of(schema["items"]) if "items" in schema else ()
+    yield schema
+
+
+SCHEMA_FILES = sorted(path.name for path in SCHEMAS.glob("*.schema.yaml"))
+# What the checker looks at, and what is for people.
+KEYWORDS = {"type", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "items", "minItems", "oneOf"}
+KEYWORDS |= {"exclusiveMinimum", "exclusiveMaximum", "uniqueItems", "properties", "patternProperties", "required"}
+KEYWORDS |= {"minProperties", "additionalProperties", "with", "needed"}
+KEYWORDS |= {"title", "description", "$comment", "default", "examples"}
+
+
+@pytest.mark.parametrize("name", SCHEMA_FILES)
+def test_the_schemas_are_valid_closed_and_say_nothing_that_is_not_checked(name):
+    schema = load_schema(name)
     Draft202012Validator.check_schema(schema)
-    parts = list(key_paths(schema))
-    mappings = [schema, *(part for _, part in parts if part.get("type") == "object")]
-    assert all(part["additionalProperties"] is False for part in mappings)
-    assert all(part.get("description") for path, part in parts if path[-1] != "<name>")
+    for part in parts_of(schema):
+        assert part.keys() <= KEYWORDS
+        assert part["type"] != "array" or "items" in part
+        assert part.get("minItems", 1) == part.get("minLength", 1) == 1
+        assert part["type"] != "object" or part["additionalProperties"] is False
+        for key in ("with", "required"):
+            assert all(word in schema_keys(schema) for word in part.get(key, []))
+
+
+def schema_keys(schema):
+    return {path[-1] for part in parts_of(schema) for path, _ in key_paths(part)}
+
+
+def test_every_key_is_described():
+    assert all(part.get("description") for path, part in key_paths(SCHEMA) if path[-1] != "<name>")
 
 
 def test_the_readme_is_up_to_date():
@@ -108,7 +127,7 @@ def test_the_readme_has_every_key_and_its_examples_are_right():
     for path, _ in key_paths(SCHEMA):
         assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 2
     for content in examples:
         assert resolved(yaml.safe_load(content))
 
@@ -224,8 +243,8 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, registry, taxonomy, quarantine, correlation, survival, lost_work, lemons, infra_failures, "
-    "sizes, ettr, scatter, publish."
+    "Allowed here: study, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, lemons, "
+    "infra_failures, sizes, ettr, scatter, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -244,7 +263,7 @@ def trace(**keys):
         ),
         (
             trace(format="openbb"),
-            f"registry.mine.format: 'openbb' is not a format; did you mean openb? Allowed: {FORMATS}.",
+            f"registry.mine.format: 'openbb' is not allowed; did you mean openb? Allowed: {FORMATS}.",
         ),
         (
             {"quarantine": {"zzz": 1}},
@@ -358,6 +377,23 @@ def trace(**keys):
             {"registry": {"mine": {"format": "openb", "generate": {}}}},
             "registry.mine.generate: works with the format pai2020 or philly or sacct only, "
             "and the format here is openb.",
+        ),
+        (
+            {"analyses": ["no/such"]},
+            "analyses[0]: no/such: there is no such folder (seen from where the command is typed).",
+        ),
+        (
+            {"analyses": [__file__]},
+            f"analyses[0]: {__file__}: there is no such folder (seen from where the command is typed).",
+        ),
+        (
+            {"claims": [__file__, "no/such"]},
+            "claims[1]: no/such: there is no such file (seen from where the command is typed).",
+        ),
+        (
+            {"claims": "my_claims.yaml"},
+            "claims: found the text 'my_claims.yaml'; expected a list of names (each once; a path on one line, without "
+            "curly braces), for example [my_claims.yaml]; write [my_claims.yaml].",
         ),
         (
             {"registry": {"mine": {"format": "philly", "generate": {"tasks": 5000}}}},
@@ -523,6 +559,8 @@ FULL = {
         "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },
     "taxonomy": "reasons.yaml",
+    "analyses": [str(ROOT / "tests")],
+    "claims": [str(ROOT / "config/claims.yaml")],
     "quarantine": {"max_share": 0.5},
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},
@@ -633,6 +671,35 @@ def test_whatever_stands_at_a_key_it_resolves_or_is_explained(path, value):
     except ConfigError as error:
         for line in str(error).split("\n"):
             assert re.match(r"my\.yaml: \S.*: .*\.$", line), line
+
+
+# jsonschema knows `with` not, and of our numbers only what it is told.
+PEER = validators.extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {
+            "integer": lambda _, value: type(value) is int,
+            "number": lambda _, value: type(value) in (int, float) and abs(value) < float("inf"),
+        }
+    ),
+)
+
+
+def without_with(schema):
+    schema = {key: value for key, value in schema.items() if key not in ("with", "needed")}
+    for key in ("properties", "patternProperties"):
+        if key in schema:
+            schema[key] = {name: without_with(part) for name, part in schema[key].items()}
+    return schema
+
+
+@patient
+@given(st.sampled_from(list(walk(FULL))), ANYTHING)
+def test_what_jsonschema_refuses_is_refused_and_nothing_else(path, value):
+    own, parent = at(path)
+    parent[path[-1]] = value
+    schema = without_with(SCHEMA)
+    assert bool(list(schema_problems(_plain(own), schema))) != PEER(schema).is_valid(_plain(own))
 
 
 # Reading --------------------------------------------------------------------------------------------------

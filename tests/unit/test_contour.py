@@ -7,13 +7,14 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_inputs import DAY, HABITS, RATE, a_rate
-from ttf.charts.contour import contour_chart
+from plan_inputs import DAY, HABITS, RATE, a_rate, given_plan
+from ttf.analyses.plan_ettr import ETTR_CONTOUR
+from ttf.analyses.plan_ettr.charts import contour_chart
+from ttf.analyses.plan_ettr.contour import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
 from ttf.charts.figure import Study
-from ttf.stats.contour import CONTOUR_SCHEMA, INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
 from ttf.stats.ettr import Plan, ettr_renewal
 from ttf.stats.plans import Habits
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_product
 
 
 def ratio_at(row):
@@ -53,7 +54,6 @@ def test_free_writes_in_closed_form():
 
 def test_a_size_of_many_nodes_bears_so_many_times_less():
     table = ettr_contour(RATE, HABITS[0], 1024)
-    assert dict(table.schema) == CONTOUR_SCHEMA
     assert table.height == 2 * len(LEVELS) * len(INTERVALS_S)
     small, large = (table.filter(gpus=gpus)["failures_per_1000_node_days"] for gpus in (1024, LARGE_GPUS))
     assert (small.drop_nulls() * 128 / 12_500).to_list() == pytest.approx(large.drop_nulls().to_list())
@@ -64,9 +64,10 @@ def test_a_size_of_many_nodes_bears_so_many_times_less():
 def test_chart_and_table_of_any_rate(tmp_path, synthetic):
     for rate in (RATE, a_rate(0.0, 0.0, 1e-3, 8, "no failures"), a_rate(1e-3, 5e-4, 2e-3, None)):
         table = ettr_contour(rate, HABITS[0], 1024)
-        write_csv(table, tmp_path / "t.csv")
-        assert read_csv(tmp_path / "t.csv").equals(table)
-        drawn = contour_chart(table, rate, HABITS[0], Study("job", synthetic))
+        path = str(tmp_path / "t.csv")
+        write_product(table, ETTR_CONTOUR, path)
+        assert read_table(path, ETTR_CONTOUR).equals(table)
+        drawn = contour_chart(given_plan(rate, HABITS[0], 1024, {"ettr_contour": table}), Study("job", synthetic))
         spec = json.dumps(drawn.spec(validate=True))
         assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
         assert len(spec) < 20_000
@@ -74,11 +75,15 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
 
 
 def test_nothing_is_drawn_without_the_size_of_a_node():
+    def drawn(contour):
+        ETTR_CONTOUR.check(contour)
+        return contour_chart(given_plan(RATE, HABITS[0], 1024, {"ettr_contour": contour}), Study())
+
     rate = a_rate(None, None, None, None, "why")
     table = ettr_contour(rate, HABITS[0], 1024)
     assert table["reason"].unique().to_list() == [NO_NODES]
-    assert contour_chart(table, RATE, HABITS[0], Study()).empty == NO_NODES
+    assert drawn(table).empty == NO_NODES
     never = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
     assert never["reason"].unique().to_list() == [NEVER]
-    assert contour_chart(never, RATE, HABITS[0], Study()).empty == NEVER
+    assert drawn(never).empty == NEVER
     assert never["failures_per_1000_node_days"].dtype == pl.Float64

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from ttf.stats.correlation import CORRELATION_SCHEMA, SMALLEST_P, correlations, groups_and_correlations
-from ttf.stats.kendall import kendall
-from ttf.stats.run_times import runtime_by_group
+from ttf.analyses.correlate import CORRELATIONS
+from ttf.analyses.correlate.correlations import SMALLEST_P, correlations, groups_and_correlations
+from ttf.analyses.correlate.kendall import kendall
+from ttf.analyses.correlate.run_times import runtime_by_group
 
 SCHEMA = {
     "outcome": pl.String,
@@ -79,7 +80,7 @@ COLUMNS = {
 def test_estimates_and_p_agree_with_scipy() -> None:
     jobs = simulated()
     table = correlations(jobs, [None, 300])
-    assert dict(table.schema) == CORRELATION_SCHEMA
+    CORRELATIONS.check(table)
     assert table.height == 3 * 5 * 2 * 5
     for found in table.iter_rows(named=True):
         exact, grouped = COLUMNS[found["feature"]]

@@ -1,6 +1,6 @@
 """How often intervals cover what they should, in seeded simulations: at the sizes where their theory holds, and below.
 
-The report names these sizes; `ttf.stats.verdict.FEWEST_FAILURES` is the one of the Weibull shape.
+The report names these sizes; `ttf.analyses.judge_lifetimes.compute.FEWEST_FAILURES` is the one of the Weibull shape.
 """
 
 import math
@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import poisson
+from ttf.analyses.fit_mttf.lifetime_fits import weibull
+from ttf.analyses.fit_mttf.lifetime_sample import CannotFit, Sample
+from ttf.analyses.judge_lifetimes.compute import FEWEST_FAILURES
 from ttf.stats import survival
-from ttf.stats.lifetime_fits import weibull
-from ttf.stats.lifetime_sample import CannotFit, Sample
 from ttf.stats.mttf import garwood_interval, poisson_limits
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import Times
-from ttf.stats.verdict import FEWEST_FAILURES
 
 ROUNDS = 2000
 # Three standard errors of a share of 95 % in so many rounds.

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.duration.survfunc import SurvfuncRight
+from ttf.analyses.estimate_hazards import SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import since_watched
-from ttf.stats.survival import DELAYED_SCHEMA, survival_tables
+from ttf.stats.survival import survival_tables
 
 LIVES = {"duration_s": pl.Int64, "entry_s": pl.Int64, "event": pl.String}
 
@@ -40,7 +41,7 @@ def test_kaplan_meier_against_statsmodels(seed):
     assert mine["time_s"].to_list() == reference.surv_times.tolist()
     assert mine["at_risk"].to_list() == reference.n_risk.tolist()
     assert mine["survival"].to_list() == pytest.approx(reference.surv_prob.tolist(), abs=1e-9)
-    assert dict(summary.schema) == DELAYED_SCHEMA
+    SURVIVAL_SUMMARY_DELAYED_ENTRY.check(summary)
     row = summary.row(0, named=True)
     assert (row["n"], row["events"], row["entered_late"]) == (lives.height, status.sum(), (entry > 0).sum())
     assert row["median_s"] == reference.quantile(0.5)

@@ -6,6 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from of_formats import FILES
+from study.formats import schema_text
 from ttf.entry import run_rule
 from ttf.errors import StudyError
 
@@ -101,7 +103,7 @@ def test_threads_are_limited_before_the_work(job):
 
 def ingest_job(job, tmp_path, text):
     (tmp_path / "nodes.csv").write_bytes(text)
-    schema = SCRIPTS.parent / "workflow/schemas/tables/openb.yaml"
+    read_by = {"reader": None, "entry": {}, "schema": schema_text(FILES["openb"])}
 
     class Input(SimpleNamespace):
         def __getitem__(self, name):
@@ -109,9 +111,9 @@ def ingest_job(job, tmp_path, text):
 
     quality = {name: str(tmp_path / f"{name}.csv") for name in ("account", "anomalies")}
     return job(
-        input=Input(nodes=[str(tmp_path / "nodes.csv")], schema=str(schema)),
+        input=Input(nodes=[str(tmp_path / "nodes.csv")]),
         output=SimpleNamespace(raw=str(tmp_path / "raw"), quarantine=str(tmp_path / "quarantine.parquet"), **quality),
-        params=SimpleNamespace(members={"nodes": [""]}, reader=None, entry={}, max_share=0.01),
+        params=SimpleNamespace(members={"nodes": [""]}, read_by=read_by, max_share=0.01),
     )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 from loopback import PAGE, Site, body, chunked, cut, hang_up, reset, silence, stall, status, whole, without_ranges
+from of_formats import FORMATS
 from study.config import ConfigError, load_yaml
 from study.raw_tables import raw_tables, to_fetch
 from ttf import http_get, raw_files
@@ -22,7 +22,6 @@ from ttf.fetch import Partial, Patience, Wanted, _Progress, fetch, part_urls
 from ttf.http_get import Broken, Refused, ask, checked
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
 TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:2037\nsize 1055988361\n"
 

@@ -6,21 +6,24 @@ from pathlib import Path
 import polars as pl
 import pytest
 from prose import slips
+from ttf.analyses.fit_mttf import numbers as of_lives
+from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.split_outcomes.compute import outcome_table
+from ttf.analyses.split_outcomes.numbers import of_median_run_times, of_outcomes
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.numbers import jobs as of_jobs
-from ttf.numbers import lives as of_lives
+from ttf.numbers.jobs import of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.outcomes import outcome_table
 from ttf.report.blocks import Numbers
 from ttf.report.source import MOST_IN_FULL, environment, report_source
 from ttf.report.trace import Trace
-from ttf.stats.lifetimes import lifetime_models
-from ttf.stats.mttf import failures_without_end, mean_time_to_failure
+from ttf.rooms import places
+from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.survival import survival_tables
 
 ROOT = Path(__file__).resolve().parents[2]
-JINJA = environment(ROOT / "report")
+JINJA = environment(ROOT / "report", places().values())
 TRACE_END_S = 100_000
 
 
@@ -62,9 +65,9 @@ def numbers_of(frame):
     metrics = Metrics()
     for name, rows in (("rows_read", frame.height), ("rows_kept", frame.height), ("rows_quarantined", 0)):
         metrics.put(f"data.{name}", rows, "rows", "quality/row_account.csv")
-    of_jobs.of_jobs(metrics, frame, pl.DataFrame(schema=NODE_COLUMNS))
-    of_jobs.of_outcomes(metrics, outcome_table(frame))
-    of_jobs.of_median_run_times(metrics, frame)
+    of_jobs(metrics, frame, pl.DataFrame(schema=NODE_COLUMNS))
+    of_outcomes(metrics, outcome_table(frame))
+    of_median_run_times(metrics, frame)
     lives = lives_of_jobs(frame)
     curves, summary = survival_tables(lives, "failure", ["all"])
     of_lives.of_survival(metrics, summary, curves)
@@ -85,11 +88,11 @@ class Made(Trace):
 
 def made(frame, number=1, **about):
     about = {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False, "parts": 0, "format": "table"} | about
-    return Made(f"made_{number}", number, about | {"metrics": numbers_of(frame)}, Path())
+    return Made(f"made_{number}", number, about | {"metrics": numbers_of(frame)}, Path(), {})
 
 
 def told(section, trace):
-    text = JINJA.get_template(f"sections/{section}.qmd").render(
+    text = JINJA.select_template([f"sections/{section}.qmd", f"{section}.qmd"]).render(
         trace=trace,
         id=trace.id,
         unit=trace.about["unit"],
@@ -177,7 +180,11 @@ def test_what_is_synthetic_beside_a_real_trace_is_named():
 def in_words(metrics, section="findings"):
     """The findings of numbers at hand, in plain spaces."""
     trace = Made(
-        "made", 1, {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False} | {"metrics": metrics}, Path()
+        "made",
+        1,
+        {"gives": "jobs", "unit": "job", "analyses": [], "synthetic": False} | {"metrics": metrics},
+        Path(),
+        {},
     )
     return told(section, trace).replace("\u00a0", " ").replace("&#160;", " ")
 

@@ -11,9 +11,10 @@ from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
-from ttf.stats.hazard import HAZARD_SCHEMA, NO_EVENT_YET, cumulative_hazard
-from ttf.stats.incidence import EVERYBODY, INCIDENCE_SCHEMA, cumulative_incidence, exclusive_causes
-from ttf.stats.logrank import LOGRANK_SCHEMA, MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
+from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, LOGRANK
+from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET, cumulative_hazard
+from ttf.analyses.estimate_hazards.incidence import EVERYBODY, cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.p_value import SMALLEST_P
 from ttf.stats.strata import NO_LIFE
 from ttf.stats.survival import kaplan_meier, thin
@@ -39,7 +40,7 @@ def simulated(n=600, seed=3, strata=4, censored=True):
 def test_cumulative_hazard_by_hand():
     rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
     curve = cumulative_hazard(lives_of(rows), "failure", ["all"])
-    assert dict(curve.schema) == HAZARD_SCHEMA
+    CUMULATIVE_HAZARD.check(curve)
     assert curve["time_s"].to_list() == [0, 6, 7, 9, 10]
     assert curve["cumulative_hazard"].to_list() == pytest.approx([0, 3 / 7, *[3 / 7 + 1 / 3] * 3])
     assert curve["variance"].to_list() == pytest.approx([0, 3 / 49, *[3 / 49 + 1 / 9] * 3])
@@ -63,7 +64,7 @@ def test_cumulative_hazard_is_the_baseline_of_a_regression_on_nothing():
 def test_cumulative_incidence_against_statsmodels(seed):
     lives, time, end, group = simulated(seed=seed)
     curves = cumulative_incidence(lives, ENDS, ["all", "group"])
-    assert dict(curves.schema) == INCIDENCE_SCHEMA
+    CUMULATIVE_INCIDENCE.check(curves)
     for stratum, chosen in [("all", np.full(time.size, True)), *((str(one), group == one) for one in range(4))]:
         # Its variance is undefined, by 0 / 0, where nobody is left.
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -188,7 +189,7 @@ def test_logrank_against_statsmodels_and_scipy(seed):
     lives, time, end, group = simulated(seed=seed)
     failed = end == 1
     tests = logrank(lives, "failure", ["all", "group"])
-    assert dict(tests.schema) == LOGRANK_SCHEMA
+    LOGRANK.check(tests)
     overall = tests.row(0, named=True)
     statistic, p = survdiff(time, failed.astype(int), group)
     assert (overall["kind"], overall["strata"], overall["df"], overall["n"]) == ("overall", 4, 3, 600)

@@ -2,32 +2,34 @@
 
 import json
 import re
-import runpy
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from ttf.analyses.estimate_hazards import ANALYSIS, page
+from ttf.analyses.estimate_hazards.charts import CHARTS
+from ttf.analyses.estimate_hazards.compute import compute
+from ttf.analyses.estimate_hazards.numbers import numbers
+from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
+from ttf.charts.figure import Study
+from ttf.charts.saving import save_charts
+from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
-from ttf.numbers.hazards import of_hazards
-from ttf.numbers.lives import of_lives, of_mttf, of_survival
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
-from ttf.report.hazards import hazards
-from ttf.report.source import Numbers, environment
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
 from ttf.report.trace import Trace
-from ttf.stats.mttf import failures_without_end, mean_time_to_failure
+from ttf.rooms import contracts, places
+from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.survival import survival_tables
-from ttf.tables import read_csv, write_csv
+from ttf.tables import write_product
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = (
-    *("cumulative_hazard", "cumulative_incidence", "incidence_at", "logrank", "cox"),
-    *("survival_summary_delayed_entry", "mttf_delayed_entry"),
-)
-CHARTS = ("cumulative_incidence", "hazard_ratios")
+CONTRACTS = contracts()
 NAMED = ("duration_s", "entry_s", "event", "gpu_count", "gpu_type", "account")
 HOSTILE = ["<script>alert(1)</script>", "{{< include /etc/passwd >}}", "V100\u202e\x00", "line\nbreak", "x" * 5_000]
 
@@ -63,49 +65,44 @@ CASES = {
 
 
 def run(folder, lives, gives="jobs", causes=()):
-    """The rule on some lives, and beside its tables those of rule fit_mttf that its section names."""
+    """The analysis on some lives, and beside its tables those of fit_mttf that its section names."""
     (folder / "tables").mkdir(parents=True)
     (folder / "figures").mkdir()
     lives.write_parquet(folder / "lives.parquet")
-    strata = ["gpu_type", "gpu_count", "account"] if gives == "jobs" else ["gpu_type"]
-    covariates = ["gpu_count", "nodes", "gpu_type", "account"] if gives == "jobs" else ["gpu_type"]
-    output = {table: str(folder / "tables" / f"{table}.csv") for table in TABLES}
-    snakemake = SimpleNamespace(
-        input=SimpleNamespace(lives=str(folder / "lives.parquet")),
-        output=SimpleNamespace(
-            **output,
-            index=str(folder / "figures" / "hazards.index.json"),
-            specs=[str(folder / "figures" / f"{chart}.vl.json") for chart in CHARTS],
-        ),
-        params=SimpleNamespace(
-            max_steps=50, strata=strata, causes=list(causes), covariates=covariates, unit="pod", synthetic=False
-        ),
-        log=[str(folder / "log")],
-        rule="estimate_hazards",
-        wildcards=SimpleNamespace(trace="t"),
-        threads=1,
-    )
-    runpy.run_path(str(ROOT / "scripts" / "estimate_hazards.py"), init_globals={"snakemake": snakemake})
-    curves, summary = survival_tables(lives, "failure", ["all", *strata])
-    mttf = mean_time_to_failure(lives, "failure", ["all", *strata])
-    write_csv(summary, folder / "tables" / "survival_summary.csv")
-    write_csv(mttf, folder / "tables" / "mttf.csv")
+    settings = {
+        "max_steps": 50,
+        "strata": ["gpu_type", "gpu_count", "account"] if gives == "jobs" else ["gpu_type"],
+        "causes": list(causes),
+        "covariates": ["gpu_count", "nodes", "gpu_type", "account"] if gives == "jobs" else ["gpu_type"],
+    }
+    for name, product in compute(Inputs({"lives": folder / "lives.parquet"}, {}, settings)):
+        write_product(product, CONTRACTS[name], str(folder / CONTRACTS[name].path))
+    strata = ["all", *settings["strata"]]
+    curves, summary = survival_tables(lives, "failure", strata)
+    mttf = mean_time_to_failure(lives, "failure", strata)
+    write_product(summary, CONTRACTS["survival_summary"], str(folder / "tables" / "survival_summary.csv"))
+    write_product(mttf, CONTRACTS["mttf"], str(folder / "tables" / "mttf.csv"))
+    trace = Trace("t", 1, {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod"}, folder, CONTRACTS)
+    given = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
+    drawn = {name: draw(given, Study("pod")) for name, draw in CHARTS.items()}
+    paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
+    save_charts(drawn, dict.fromkeys(CHARTS, ()), *paths, str(folder / "figures" / "index.json"))
     metrics = Metrics()
     if gives == "lives":
         of_lives(metrics, lives)
     of_survival(metrics, summary, curves)
     of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
-    of_hazards(metrics, {table: read_csv(folder / "tables" / f"{table}.csv") for table in TABLES})
-    return Trace("t", 1, {"gives": gives, "analyses": ["hazards"], "unit": "pod"}, folder), metrics
+    numbers(metrics, given)
+    return trace, metrics
 
 
 def section(trace, metrics, name="hazards"):
     """The text of the section, with tables and charts as [name]."""
-    made = hazards(trace, lambda name: f"t1-table-{name}")
-    index = json.loads((trace.folder / "figures" / "hazards.index.json").read_text())
+    made = page.tables(trace, lambda name: f"t1-table-{name}")
+    index = trace.figures
     text = (
-        environment(ROOT / "report")
-        .get_template(f"sections/{name}.qmd")
+        environment(ROOT / "report", places().values())
+        .get_template(f"{name}.qmd")
         .render(
             id="t1",
             unit="pod",
@@ -127,7 +124,7 @@ def section(trace, metrics, name="hazards"):
 @pytest.mark.parametrize("case", CASES)
 def test_any_lives_give_tables_charts_and_text(case, gives, tmp_path):
     trace, metrics = run(tmp_path / "t", CASES[case], gives)
-    for name in TABLES:
+    for name in (table.name for table in ANALYSIS.tables):
         table = trace.table(name)
         assert table.select(pl.selectors.float()).unpivot()["value"].drop_nulls().is_finite().all()
         if name in ("logrank", "cox"):
@@ -248,10 +245,11 @@ def test_the_ratio_of_a_job_twice_as_large_is_that_of_its_gpus_and_nodes_togethe
 
 def test_charts_say_what_the_tables_say(tmp_path):
     trace, _ = run(tmp_path / "t", CASES["ordinary"])
-    index = json.loads((trace.folder / "figures" / "hazards.index.json").read_text())
     at_day = trace.table("cumulative_incidence").filter(stratum_by="all").filter(pl.col("time_s") <= 86_400)
     failed = at_day.filter(event="failure")["incidence"][-1]
-    assert index["cumulative_incidence"]["title"].startswith(f"After 1 day, {100 * failed:.0f} % of pods have failed")
+    assert trace.figures["cumulative_incidence"]["title"].startswith(
+        f"After 1 day, {100 * failed:.0f} % of pods have failed"
+    )
     ratios = json.loads((trace.folder / "figures" / "hazard_ratios.vl.json").read_text())["datasets"]["ratios"]
     told = trace.table("cox").drop_nulls("hazard_ratio")
     assert [row["ratio"] for row in ratios] == pytest.approx(told["hazard_ratio"].to_list(), rel=1e-5)

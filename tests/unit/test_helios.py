@@ -1,19 +1,15 @@
 """Helios: one row of a cluster's Slurm log is one job."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
+from of_formats import FORMATS, raw_schemas, table_of
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.ingest import ingest
-from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli, nodes
+from ttf.jobs import JOB_COLUMNS, gpu_seconds_milli
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
-from ttf.raw_tables import table_schemas
-from ttf.traces import helios
 
-SCHEMA = Path(__file__).resolve().parents[2] / "workflow/schemas/tables/helios.yaml"
 HEADER = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 # The three rows of the publishers' README, and nine more in their manner.
 LOG = HEADER + (
@@ -34,7 +30,7 @@ LOG = HEADER + (
 
 @pytest.fixture(scope="module")
 def tables():
-    return table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    return raw_schemas("helios")
 
 
 @pytest.fixture
@@ -49,7 +45,7 @@ def cluster(tables, tmp_path):
             files[name] = [raw / f"{name}.csv"]
             files[name][0].write_text(text)
         account, quarantine = ingest(files, tables, raw, max_share)
-        jobs = helios.jobs({name: pl.scan_parquet(raw / f"{name}.parquet") for name in texts})
+        jobs = table_of("helios", "jobs", {name: pl.scan_parquet(raw / f"{name}.parquet") for name in texts})
         return jobs, account, quarantine
 
     return run
@@ -165,7 +161,7 @@ def test_quirk_no_placement_attempts_or_use(cluster):
     jobs, _, _ = cluster(log=LOG)
     for name in ("attempts", "gpu_type", "mem_mib", "task"):
         assert jobs[name].null_count() == jobs.height
-    assert nodes({}, helios.NODE_TABLE).is_empty()
+    assert "node_table" not in FORMATS["helios"]
 
 
 def test_quirk_a_job_id_is_unique_in_one_cluster_only(cluster):

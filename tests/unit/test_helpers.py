@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from study.helpers import _digest, helpers, stamped, stamps
+from study.helpers import helpers, stamped, stamps
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 TREE = {
@@ -76,8 +76,7 @@ def test_a_stamp_is_another_once_the_file_holds_something_else(tree):
     assert stamped(before) == ["ttf/__init__.py", "ttf/a.py", "ttf/b.py"]
     (tree / "ttf/a.py").touch()
     (tree / "ttf/b.py").write_text("x = 1\n")
-    for function in (stamps, _digest):
-        function.cache_clear()
+    stamps.cache_clear()
     changed = [new for new, old in zip(stamps(tree, files), before, strict=True) if new != old]
     assert stamped(changed) == ["ttf/b.py"]
 
@@ -103,14 +102,14 @@ def test_what_cannot_be_followed(tree, script, modules, error, says):
 def test_ingest_needs_no_statistics():
     found = closure(SCRIPTS, "ingest.py")
     assert {"ttf/entry.py", "ttf/errors.py", "ttf/ingest.py", "ttf/raw_files.py", "ttf/raw_tables.py"} <= found
-    assert not any(name.startswith(("ttf/stats/", "ttf/traces/", "ttf/charts/")) for name in found)
+    assert not any(name.startswith(("ttf/stats/", "ttf/formats/sacct/", "ttf/charts/")) for name in found)
 
 
-@pytest.mark.parametrize(("format_", "other"), [("openb", "pai2020"), ("pai2020", "openb")])
+@pytest.mark.parametrize(("format_", "other"), [("acme", "pai2020"), ("pai2020", "acme")])
 def test_a_format_needs_no_other(format_, other):
-    found = closure(SCRIPTS, "derive_runtimes.py", f"ttf.traces.{format_}")
-    assert f"ttf/traces/{format_}.py" in found
-    assert f"ttf/traces/{other}.py" not in found
+    found = closure(SCRIPTS, "derive_runtimes.py", f"ttf.formats.{format_}.derive")
+    assert {f"ttf/formats/{format_}/derive.py", f"ttf/formats/{format_}/format.yaml"} <= found
+    assert not any(name.startswith(f"ttf/formats/{other}/") for name in found)
     assert "ttf/jobs.py" in found
     assert not any(name.startswith("ttf/stats/") for name in found)
 
@@ -122,7 +121,7 @@ def test_every_entry_can_be_followed(script):
     assert "ttf/entry.py" in closure(SCRIPTS, script)
 
 
-@pytest.mark.parametrize("module", ["ttf.traces.pai2020", "ttf.ingest", "ttf.outcomes", "ttf.stats.survival"])
+@pytest.mark.parametrize("module", ["ttf.formats.mapped", "ttf.ingest", "ttf.agreement", "ttf.stats.survival"])
 def test_the_closure_is_what_python_imports(tmp_path, module):
     program = (
         f"import sys, {module}\n"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ttf.errors import StudyError
-from ttf.traces.hostlist import expand, node_lists
+from ttf.formats.sacct.hostlist import expand, node_lists
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import CumIncidenceRight
-from ttf.stats.hazard import NO_EVENT_YET
-from ttf.stats.incidence import cumulative_incidence
-from ttf.stats.incidence_at import AGES_S, INCIDENCE_AT_SCHEMA, TOO_LATE, incidence_at
+from ttf.analyses.estimate_hazards import INCIDENCE_AT
+from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
+from ttf.analyses.estimate_hazards.incidence_at import AGES_S, TOO_LATE, incidence_at
 from ttf.stats.strata import NO_LIFE, CountedLives
 
 ENDS = ["failure", "success"]
@@ -34,7 +35,7 @@ def test_by_hand():
     rows = [(10, None, "failure"), (20, None, "success"), *[(50, None, None)] * 4]
     rows += [(None, 90, "failure"), (None, 60, "failure"), (None, None, "failure")]
     table = at(lives_of(rows), 15, 50, 51)
-    assert dict(table.schema) == INCIDENCE_AT_SCHEMA
+    INCIDENCE_AT.check(table)
     early = table.row(0, named=True)
     assert (early["event"], early["stratum_by"], early["stratum"], early["time_s"]) == ("failure", "all", "all", 15)
     assert (early["n"], early["without_end"]) == (6, 2)

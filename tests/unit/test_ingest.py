@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from of_formats import FILES
 from ttf import ingest as ingest_module
 from ttf import raw_files
 from ttf.errors import StudyError
@@ -225,8 +226,7 @@ def test_any_number_of_threads_gives_the_same_bytes(tmp_path):
         "import sys, yaml\nfrom pathlib import Path\nfrom ttf import raw_files\nfrom ttf.ingest import ingest\n"
         "from ttf.raw_tables import table_schemas\n"
         "raw_files.BLOCK_BYTES = 1000\n"
-        f"schemas = table_schemas(yaml.safe_load(Path({str(SCRIPTS.parent / 'workflow/schemas/tables/pai2020.yaml')!r})"
-        ".read_text()))\n"
+        f"schemas = table_schemas(yaml.safe_load(Path({str(FILES['pai2020'])!r}).read_text())['schema'])\n"
         "files = {name: Path(name + '.csv') for name in ('job', 'task', 'instance')}\n"
         "Path('raw').mkdir()\n"
         "account, quarantine = ingest({t: [f] for t, f in files.items()}, schemas, Path('raw'), 0.9)\n"

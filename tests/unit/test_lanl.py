@@ -6,16 +6,14 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-import yaml
+from of_formats import raw_schemas, table_of
 from ttf.errors import StudyError
+from ttf.formats.lanl import derive as lanl
 from ttf.ingest import ingest
-from ttf.jobs import NODE_COLUMNS
 from ttf.lives import LIFE_COLUMNS
-from ttf.raw_tables import table_schemas
-from ttf.traces import lanl
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/lanl.yaml").read_text()))
+SCHEMAS = raw_schemas("lanl")
 COLUMNS = [column.name for column in SCHEMAS["outages"].columns]
 DENVER = ZoneInfo("America/Denver")
 DAY, HOUR = 86_400, 3600
@@ -46,7 +44,7 @@ def at(year, month, day, hour=0, minute=0):
 
 def test_columns_of_a_life(raw):
     row = outage("1/3/2001 0:00", "1/3/2001 2:00", cputype="2", Hardware="CPU") | {"machine type": "cluster"}
-    lives = lanl.lives(raw(row))
+    lives = table_of("lanl", "lives", raw(row))
     strata = dict.fromkeys(["system", "machine_type", "cpu_type"], pl.String)
     causes = dict.fromkeys(lanl.CAUSES, pl.Boolean)
     assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64})
@@ -70,12 +68,14 @@ def test_columns_of_a_life(raw):
 
 
 def test_at_risk_from_repair_to_the_next_outage(raw):
-    lives = lanl.lives(
+    lives = table_of(
+        "lanl",
+        "lives",
         raw(
             outage("1/5/2001 0:00", "1/5/2001 6:00"),
             outage("1/2/2001 0:00", "1/3/2001 0:00"),
             outage("2/10/2001 0:00", "2/10/2001 0:00", nodenumz="1", nodes="2"),
-        )
+        ),
     )
     assert lives.select("unit_id", "life_id", "duration_s", "event", "repair_s").rows() == [
         ("1/0", 0, DAY, "failure", DAY),
@@ -86,7 +86,9 @@ def test_at_risk_from_repair_to_the_next_outage(raw):
 
 
 def test_outages_that_overlap_or_touch_are_one(raw):
-    lives = lanl.lives(
+    lives = table_of(
+        "lanl",
+        "lives",
         raw(
             outage("1/2/2001 0:00", "1/4/2001 0:00", Hardware="CPU"),
             outage("1/2/2001 0:00", "1/2/2001 1:00", Software="OS"),
@@ -95,7 +97,7 @@ def test_outages_that_overlap_or_touch_are_one(raw):
             outage("1/5/2001 0:00", "1/6/2001 0:00", Undetermined="Security"),
             outage("1/7/2001 0:00", "1/8/2001 0:00", **{"Human Error": "Human Error"}),
             outage("1/9/2001 0:00", "1/9/2001 6:00"),  # of unknown cause
-        )
+        ),
     )
     causes = [[name for name in lanl.CAUSES if row[name]] for row in lives.iter_rows(named=True)]
     assert lives.select("duration_s", "event", "repair_s").rows() == [
@@ -121,25 +123,29 @@ def test_service_ends_with_its_month_or_the_data(raw):
 
 
 def test_outages_out_of_service_end_no_life(raw):
-    lives = lanl.lives(
+    lives = table_of(
+        "lanl",
+        "lives",
         raw(
             outage("12/1/2000 0:00", "12/2/2000 0:00"),
             outage("12/31/2000 0:00", "1/2/2001 0:00"),
             outage("1/4/2001 0:00", "1/5/2001 0:00"),
             outage("2/3/2001 0:00", "2/4/2001 0:00", **{"node decom": "1-Jan"}),
             outage("6/1/2001 0:00", "6/1/2001 0:00", System="2", **{"node prod": "1-Jun"}),
-        )
+        ),
     )
     assert lives.filter(system="1").select("duration_s", "event").rows() == [
         (2 * DAY, "failure"),
         (29 * DAY, "failure"),
         (at(2001, 6, 1) - at(2001, 2, 4), None),
     ]
-    lives = lanl.lives(
+    lives = table_of(
+        "lanl",
+        "lives",
         raw(
             outage("1/4/2001 0:00", "1/5/2001 0:00", **{"node decom": "1-Jan"}),
             outage("2/3/2001 0:00", "2/4/2001 0:00", **{"node decom": "1-Jan"}),
-        )
+        ),
     )
     assert lives.select("duration_s", "event").rows() == [(3 * DAY, "failure"), (27 * DAY, None)]
 
@@ -147,12 +153,14 @@ def test_outages_out_of_service_end_no_life(raw):
 @pytest.mark.parametrize("prod", ["before tracking", ""])
 def test_a_node_of_unknown_age_is_watched_from_its_systems_first_outage(raw, prod):
     unknown = {"node prod": prod}
-    lives = lanl.lives(
+    lives = table_of(
+        "lanl",
+        "lives",
         raw(
             outage("1/2/2001 0:00", "1/3/2001 0:00", **unknown),
             outage("1/5/2001 0:00", "1/6/2001 0:00", **unknown),
             outage("1/6/2001 0:00", "1/6/2001 0:00", nodenumz="1", **unknown),
-        )
+        ),
     )
     assert lives.select("unit_id", "duration_s", "event").rows() == [
         ("1/0", 2 * DAY, "failure"),
@@ -161,11 +169,13 @@ def test_a_node_of_unknown_age_is_watched_from_its_systems_first_outage(raw, pro
 
 
 def test_nodes_without_an_outage_serve_like_their_nearest_neighbour(raw):
-    lives = lanl.lives(
+    lives = table_of(
+        "lanl",
+        "lives",
         raw(
             outage("1/11/2001 0:00", "1/11/2001 0:00", nodes="7", nodenumz="1", cputype="8"),
             outage("2/11/2001 0:00", "2/11/2001 0:00", nodes="7", nodenumz="5", cputype="9", **{"node prod": "1-Feb"}),
-        )
+        ),
     )
     assert lives.select("unit_id", "duration_s", "event", "cpu_type").rows() == [
         ("1/1", 10 * DAY, "failure", "8"),
@@ -193,10 +203,9 @@ def test_rows_without_a_node_are_kept_and_in_no_life(raw):
     table = raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank), outage("1/2/2001 0:00", "1/3/2001 0:00", System="2"))
     assert raw.quarantine.is_empty()
     assert table["outages"].collect().height == 2
-    lives = lanl.lives(table)
+    lives = table_of("lanl", "lives", table)
     assert lives["system"].to_list() == ["2"]
-    assert lanl.nodes(table)["node"].to_list() == ["2/0"]
-    none = lanl.lives(raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
+    none = table_of("lanl", "lives", raw(outage("1/2/2001 0:00", "1/3/2001 0:00", **blank)))
     assert none.is_empty()
     assert none.schema == lives.schema
 
@@ -207,23 +216,14 @@ def test_systems_in_file_order_and_nodes_by_number(raw):
         for system, node in (("10", "10"), ("9", "0"), ("10", "9"))
     ]
     table = raw(*rows)
-    assert lanl.lives(table)["unit_id"].to_list() == [
+    assert table_of("lanl", "lives", table)["unit_id"].to_list() == [
         *("10/9", "10/10", "10/unseen-1"),
         *("9/0", "9/unseen-1", "9/unseen-2"),
     ]
-    assert lanl.nodes(table)["node"].to_list() == ["10/9", "10/10", "9/0"]
-
-
-def test_nodes(raw):
-    specs = [("4", "8"), ("4", "8"), ("4", "352"), ("", "")]
-    rows = [outage("1/2/2001 0:00", "1/2/2001 0:00", procsinnode=cpus, mem=mem) for cpus, mem in specs]
-    nodes = lanl.nodes(raw(*rows))
-    assert nodes.schema == pl.Schema(NODE_COLUMNS)
-    assert nodes.rows() == [("1/0", None, 0, 4000, 8192)]
 
 
 def test_the_clocks_of_denver(raw):
-    lives = lanl.lives(raw(outage("4/1/2001 1:00", "4/1/2001 4:00")))  # an hour is missing that night
+    lives = table_of("lanl", "lives", raw(outage("4/1/2001 1:00", "4/1/2001 4:00")))  # an hour is missing that night
     assert lives.select("duration_s", "repair_s").rows() == [(90 * DAY + HOUR, 2 * HOUR)]
 
 
@@ -260,7 +260,7 @@ def test_a_month_that_cannot_be_read(raw, column):
         outage("1/2/2001 0:00", "1/3/2001 0:00", **{column: month}) for month in ("1-Jan", "the ides of March")
     )
     with pytest.raises(StudyError, match=rf"outages: line 3: {column} is 'the ides of March'; expected .* Correct it"):
-        lanl.lives(raw(good, bad))
+        table_of("lanl", "lives", raw(good, bad))
 
 
 def test_rows_that_break_a_rule(raw):

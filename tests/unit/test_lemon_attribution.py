@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import given_lemons
 from scipy import stats
 from simulated_cluster import judged, simulate
+from ttf.analyses.find_lemon_nodes.charts import lemon_funnel
+from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
 from ttf.charts.figure import Study
-from ttf.charts.lemons import lemon_funnel
 from ttf.partitions import Partitions
 from ttf.placements import PLACEMENT_COLUMNS
-from ttf.stats.lemons import lemon_nodes
 
 DAY = 86_400
 
@@ -31,7 +32,9 @@ def cluster():
 def test_a_health_log_names_the_three_nodes_and_no_other(cluster, tmp_path):
     table, effect = judged(cluster, tmp_path, with_log=True)
     assert found(table) == cluster.bad
-    assert lemon_funnel(table, Study(), 0.05).title.startswith("3 of 200 nodes have significantly more failures")
+    assert lemon_funnel(given_lemons(table), Study()).title.startswith(
+        "3 of 200 nodes have significantly more failures"
+    )
     assert table["attributed_share"].unique().to_list() == [1]
     # The ranking by the shrunken rate agrees, and is nearer to the fleet's.
     ranked = table.sort("posterior_rate_ratio", descending=True)
@@ -48,7 +51,7 @@ def test_without_the_log_it_says_that_failures_could_not_be_attributed(cluster, 
     failures, attributed = table.select("window_failures", "attributed_failures").row(0)
     wide = cluster.dump.filter((pl.col("State") == "NODE_FAIL") & (pl.col("NNodes") > 1)).height
     assert failures - attributed == wide > failures / 2
-    drawn = lemon_funnel(table, Study(), 0.05)
+    drawn = lemon_funnel(given_lemons(table), Study())
     assert drawn.title.startswith(f"{wide} of {failures} failures could not be attributed to a node")
     assert "None of" not in drawn.title
     # The power: what is left to go by would show a very bad node only.
@@ -72,7 +75,7 @@ def test_a_false_node_is_named_in_few_clusters(tmp_path):
 def test_no_node_is_named_of_a_cluster_of_equal_nodes(tmp_path):
     table, _ = judged(simulate(seed=3, bad=0), tmp_path, with_log=True)
     assert found(table) == set()
-    title = lemon_funnel(table, Study(), 0.05).title
+    title = lemon_funnel(given_lemons(table), Study()).title
     assert title.startswith("No node of 200 has significantly more failures; one with ")
     assert title.endswith(" times the fleet's rate would have been found")
 

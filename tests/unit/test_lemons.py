@@ -9,15 +9,24 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
+from given_tables import given_lemons
 from hypothesis import given
 from hypothesis import strategies as st
 from made_placements import ATTEMPT_ID
 from scipy import integrate, stats
-from ttf.charts.figure import Study
-from ttf.charts.lemons import lemon_funnel, lemon_signals, poisson_quantile
-from ttf.partitions import Partitions
-from ttf.placements import PLACEMENT_COLUMNS
-from ttf.stats.excess import (
+from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
+from ttf.analyses.find_lemon_nodes.charts import lemon_funnel, lemon_signals, poisson_quantile
+from ttf.analyses.find_lemon_nodes.compute import (
+    chances_of,
+    halves_of_lives,
+    informative_trials,
+    lemon_components,
+    lemon_effect,
+    lemon_nodes,
+    nodes_in,
+    trials_of,
+)
+from ttf.analyses.find_lemon_nodes.excess import (
     benjamini_hochberg,
     compared_by_exposure,
     compared_by_trials,
@@ -25,20 +34,11 @@ from ttf.stats.excess import (
     with_posterior,
     with_power,
 )
-from ttf.stats.lemons import (
-    EFFECT_SCHEMA,
-    LEMON_SCHEMA,
-    chances_of,
-    halves_of_lives,
-    lemon_components,
-    lemon_effect,
-    lemon_nodes,
-    nodes_in,
-    trials_of,
-    trials_that_tell,
-)
-from ttf.stats.node_runs import halves_of, last_window, order_in_day, runs_by_node
-from ttf.stats.trials import Strata, chances_given_count
+from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window, order_in_day, runs_by_node
+from ttf.analyses.find_lemon_nodes.trials import Strata, chances_given_count
+from ttf.charts.figure import Study
+from ttf.partitions import Partitions
+from ttf.placements import PLACEMENT_COLUMNS
 from ttf.tables import read_csv, write_csv
 
 DAY = 86_400
@@ -123,7 +123,7 @@ def test_trials_in_closed_form():
             "failed": [True, False, True, False, True, True],
         }
     ).with_columns(before=0, after=0)
-    told = compared_by_trials(trials_that_tell(trials.lazy(), chances_of([trials.lazy()])))
+    told = compared_by_trials(informative_trials(trials.lazy(), chances_of([trials.lazy()])))
     assert told.select("node", "trials", "counted", "expected", "p_value").rows() == [
         ("a", 2, 2, 1.0, 0.25),
         ("b", 1, 0, 0.5, 1.0),
@@ -433,7 +433,7 @@ def test_effect_in_closed_form():
     )
     quiet = whole.with_columns(lemon=pl.lit(False))
     effect = lemon_effect(whole, quiet, quiet)
-    assert effect.schema == pl.Schema(EFFECT_SCHEMA)
+    assert effect.schema == pl.Schema(LEMON_EFFECT.schema)
     first = effect.row(0, named=True)
     assert (first["mttf_s"], first["mttf_without_s"], first["mttf_ratio"]) == (50, 150, 3)
     assert effect["reason"].to_list() == [None, "no lemon found in the first half"]
@@ -538,8 +538,8 @@ def test_one_node_and_no_failure():
     quiet = judged(placed(node=["a", "b"], outcome=["success"] * 2), "state")
     assert quiet["reason"].to_list() == ["no failure in its fleet"] * 2
     for table in (one, quiet):
-        assert table.schema == pl.Schema(LEMON_SCHEMA)
-        assert lemon_funnel(table, Study(), 0.05).empty
+        assert table.schema == pl.Schema(LEMON_NODES.schema)
+        assert lemon_funnel(given_lemons(table), Study()).empty
         assert lemon_effect(table, table, table)["lemons"].to_list() == [0, 0]
 
 
@@ -549,9 +549,9 @@ def test_no_placement_at_all():
     table = judged(nothing, window=window)
     assert window == (0, 0)
     assert table.is_empty()
-    assert table.schema == pl.Schema(LEMON_SCHEMA)
-    assert lemon_funnel(table, Study(), 0.05).empty
-    assert lemon_signals(table, Study()).empty
+    assert table.schema == pl.Schema(LEMON_NODES.schema)
+    assert lemon_funnel(given_lemons(table), Study()).empty
+    assert lemon_signals(given_lemons(table), Study()).empty
 
 
 def test_odd_names_survive_tables_and_charts(tmp_path):
@@ -565,11 +565,11 @@ def test_odd_names_survive_tables_and_charts(tmp_path):
     assert table["p_value"][0] == pytest.approx((1 / len(names)) ** 12)
     write_csv(table, tmp_path / "lemons.csv")
     assert read_csv(tmp_path / "lemons.csv").equals(table)
-    drawn = lemon_funnel(table, Study("job", synthetic=True), 0.05)
+    drawn = lemon_funnel(given_lemons(table), Study("job", synthetic=True))
     assert drawn.title.startswith("1 of 7 nodes has significantly more failures")
     drawn.spec(validate=True)
     assert "\u202e" not in str(drawn.spec())
-    lemon_signals(table, Study()).spec(validate=True)
+    lemon_signals(given_lemons(table), Study()).spec(validate=True)
 
 
 def test_the_verdict_does_not_depend_on_the_order_of_rows():

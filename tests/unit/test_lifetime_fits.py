@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammainc, logsumexp
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
-from ttf.stats import lifetime_sample
-from ttf.stats.lifetime_fits import LARGEST_GAMMA_SHAPE, log_survival_of_gamma
-from ttf.stats.lifetime_sample import condensed
-from ttf.stats.lifetimes import FARTHEST, lifetime_models
+from ttf.analyses.fit_mttf import lifetime_sample
+from ttf.analyses.fit_mttf.lifetime_fits import LARGEST_GAMMA_SHAPE, log_survival_of_gamma
+from ttf.analyses.fit_mttf.lifetime_sample import condensed
+from ttf.analyses.fit_mttf.lifetimes import FARTHEST, lifetime_models
 
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import fmin
 from scipy.stats import CensoredData, expon, gamma, lognorm, weibull_min
-from ttf.stats.lifetimes import MODEL_SCHEMA, lifetime_models
+from ttf.analyses.fit_mttf import LIFETIME_MODELS
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 
@@ -32,7 +33,7 @@ def simulated(shape: float, scale: float, n: int, seed: int, censored_at: float 
 
 def models(lives: pl.DataFrame) -> dict[str, dict]:
     table = lifetime_models(lives, "failure", ["all"])
-    assert dict(table.schema) == MODEL_SCHEMA
+    LIFETIME_MODELS.check(table)
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.stats.mttf import (
-    MTTF_SCHEMA,
-    WITHOUT_END_SCHEMA,
-    failures_without_end,
-    garwood_interval,
-    mean_time_to_failure,
-)
+from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
+from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.stats.mttf import garwood_interval, mean_time_to_failure
 
 SCHEMA = {
     "duration_s": pl.Int64,
@@ -53,7 +49,7 @@ def test_by_hand() -> None:
         (None, "failure", 8000, 1),
     )
     table = mean_time_to_failure(lives, "failure", ["all"])
-    assert dict(table.schema) == MTTF_SCHEMA
+    MTTF.check(table)
     assert table["confidence"].to_list() == [0.9, 0.95]
     found = first(table, confidence=0.95)
     assert (found["n"], found["events"], found["exposure_s"]) == (4, 3, 10 * day)
@@ -220,7 +216,7 @@ def test_failures_without_end_by_hand() -> None:
         (None, "failure", None, None, 3, 50),
     )
     table = failures_without_end(lives, "failure", ["all", "gpu_count"])
-    assert dict(table.schema) == WITHOUT_END_SCHEMA
+    FAILURES_WITHOUT_END.check(table)
     assert table.rows() == [
         ("all", "all", 5, 3, 0.6, 320.0, 640 / 5, 1390 / 5, None),
         ("gpu_count", "1", 4, 2, 0.5, 300.0, 150.0, 325.0, None),

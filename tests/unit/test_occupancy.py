@@ -17,8 +17,8 @@ from ttf.analyses.reconstruct_occupancy.numbers import numbers as of_occupancy
 from ttf.analyses.reconstruct_occupancy.servers import are_all_equal
 from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.charts.figure import Study
+from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
-from ttf.sample import philly
 from ttf.tables import read_table, write_product
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from of_formats import FORMATS, table_of
 from ttf.ingest import ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
-from ttf.traces import openb
 
 HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -19,14 +19,14 @@ SHARED = Path(__file__).resolve().parents[3] / "shared/data/openb"
 def pods(ingested, tmp_path):
     def run(*rows):
         ingested("openb", pods=HEADER + "".join(f"p{n},{row}\n" for n, row in enumerate(rows)))
-        return openb.jobs({"pods": pl.scan_parquet(tmp_path / "raw/pods.parquet")})
+        return table_of("openb", "jobs", {"pods": pl.scan_parquet(tmp_path / "raw/pods.parquet")})
 
     return run
 
 
 def test_columns_of_the_job_record(pods):
     jobs = pods("12000,16384,1,460,V100M16|V100M32,LS,Succeeded,5,90,40")
-    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"qos": pl.String, "num_gpu": pl.Int64, "file": pl.Int32})
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32, "qos": pl.String, "num_gpu": pl.Int64})
     assert {name: value for name, value in jobs.row(0, named=True).items() if value is not None} == {
         "job_id": "p0",
         "submit_s": 5,
@@ -115,8 +115,12 @@ def test_a_running_pod_has_ended_where_it_was_deleted_before_the_traces_end(pods
 def test_nodes(ingested, tmp_path):
     ingested("openb", nodes="sn,cpu_milli,memory_mib,gpu,model\nn0,32000,262144,0,\nn1,64000,262144,2,P100\n")
     raw = {"nodes": pl.scan_parquet(tmp_path / "raw/nodes.parquet")}
-    assert nodes(raw, openb.NODE_TABLE).rows() == [("n0", None, 0, 32000, 262144), ("n1", "P100", 2, 64000, 262144)]
-    assert nodes({}, openb.NODE_TABLE).schema == pl.Schema(NODE_COLUMNS)
+    node_table = FORMATS["openb"]["node_table"]
+    assert nodes(raw, node_table).rows() == [
+        ("n0", None, 0, 32000, 262144),
+        ("n1", "P100", 2, 64000, 262144),
+    ]
+    assert nodes({}, node_table).schema == pl.Schema(NODE_COLUMNS)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real trace is not at hand")
@@ -125,7 +129,7 @@ def test_the_real_trace(schemas, tmp_path):
     account, quarantine = ingest({table: [file] for table, file in files.items()}, schemas["openb"], tmp_path, 0)
     assert account.rows() == [("pods", 8152, 8152, 0), ("nodes", 1523, 1523, 0)]
     assert quarantine.is_empty()
-    jobs = openb.jobs({"pods": pl.scan_parquet(tmp_path / "pods.parquet")})
+    jobs = table_of("openb", "jobs", {"pods": pl.scan_parquet(tmp_path / "pods.parquet")})
     assert dict(jobs["outcome"].value_counts().rows()) == {
         "unknown": 5159,
         "running": 34,

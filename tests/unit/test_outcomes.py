@@ -2,11 +2,19 @@
 
 import polars as pl
 import pytest
+from of_formats import FORMATS
+from ttf.analyses.split_outcomes import OUTCOMES as OUTCOMES_TABLE
+from ttf.analyses.split_outcomes.compute import (
+    NO_LIMITS,
+    observed_times,
+    outcome_table,
+    runtime_quantiles,
+    split_outcomes,
+)
+from ttf.analyses.split_outcomes.numbers import of_outcomes
+from ttf.formats.declared import outcome_by_word
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, gpu_seconds_milli, observed_s, outcome_of
-from ttf.numbers.jobs import of_outcomes
 from ttf.numbers.metrics import Metrics
-from ttf.outcomes import NO_LIMITS, OUTCOME_COLUMNS, observed_times, outcome_table, runtime_quantiles, split_outcomes
-from ttf.traces import acme, helios, openb, pai2020, philly, sacct
 
 
 def jobs(*rows, trace_end_s=7300):
@@ -35,7 +43,7 @@ DOZEN = jobs(
 
 def test_a_dozen_jobs():
     table = outcome_table(DOZEN)
-    assert table.schema == pl.Schema(OUTCOME_COLUMNS)
+    OUTCOMES_TABLE.check(table)
     waits = "has not started, so it has no run time"
     assert table.rows() == [
         ("success", 4, 4 / 13, 3.0, 30 / 121, 2715.0, 1830.0, 6120.0, 4, None, NO_LIMITS),
@@ -109,7 +117,7 @@ def test_every_job_is_in_one_part():
     assert {outcome for part in parts.values() for outcome in part["outcome"]} == set(OUTCOMES)
 
 
-FORMATS = {"sacct": sacct, "helios": helios, "acme": acme, "pai2020": pai2020, "openb": openb, "philly": philly}
+WORDS = {name: outcome_by_word(about["outcomes"]) for name, about in FORMATS.items() if "outcomes" in about}
 
 
 def with_states(*rows):
@@ -130,7 +138,7 @@ LIMITED = with_states(
 
 
 def test_time_limits_are_told_apart_where_the_format_names_them():
-    whole = outcome_table(LIMITED, words=sacct.OUTCOMES)
+    whole = outcome_table(LIMITED, words=WORDS["sacct"])
     assert list(whole.columns[-2:]) == ["at_time_limit", "reason"]
     assert whole.select("outcome", "jobs", "at_time_limit").rows() == [
         ("success", 1, 0),
@@ -148,7 +156,7 @@ def test_time_limits_are_told_apart_where_the_format_names_them():
     ("name", "told"), [*dict.fromkeys(("sacct", "helios", "acme"), True).items(), ("openb", False)]
 )
 def test_which_formats_tell_time_limits(name, told):
-    assert (outcome_table(LIMITED, words=FORMATS[name].OUTCOMES)["at_time_limit"].count() > 0) == told
+    assert (outcome_table(LIMITED, words=WORDS[name])["at_time_limit"].count() > 0) == told
 
 
 def test_numbers_of_time_limits():
@@ -165,11 +173,11 @@ def test_numbers_of_time_limits():
     assert untold["outcomes.failure_share"] == metrics["outcomes.failure_share"]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WORDS)
 def test_a_word_of_ones_own_schema_says_nothing_of_the_result(name):
-    words = pl.DataFrame({"status": ["a word of my own", *FORMATS[name].OUTCOMES]})
-    outcomes = words.select(outcome_of("status", FORMATS[name].OUTCOMES)).to_series().to_list()
-    assert outcomes == ["unknown", *FORMATS[name].OUTCOMES.values()]
+    words = pl.DataFrame({"status": ["a word of my own", *WORDS[name]]})
+    outcomes = words.select(outcome_of("status", WORDS[name])).to_series().to_list()
+    assert outcomes == ["unknown", *WORDS[name].values()]
 
 
 def test_observed():

@@ -12,21 +12,22 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.charts.figure import Study
-from ttf.charts.over_time import over_time_chart
-from ttf.infra import EVENT
-from ttf.numbers.metrics import Metrics
-from ttf.numbers.sizes import of_over_time, of_sizes
-from ttf.report.source import Numbers, environment
-from ttf.stats import sizes
-from ttf.stats.over_time import (
+from ttf.analyses.measure_sizes import FAILURE_RATE_OVER_TIME, sizes
+from ttf.analyses.measure_sizes.charts import CHARTS
+from ttf.analyses.measure_sizes.numbers import of_over_time, of_sizes
+from ttf.analyses.measure_sizes.over_time import (
     MOST_WINDOWS,
-    OVER_TIME_SCHEMA,
     exposure_by_day,
     failure_rate_over_time,
     window_days,
     with_domains,
 )
+from ttf.charts.figure import Study
+from ttf.infra import EVENT
+from ttf.numbers.metrics import Metrics
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
+from ttf.rooms import places
 from ttf.stats.projection import reach_of
 from ttf.tables import read_csv, write_csv
 
@@ -54,6 +55,10 @@ def lives(*rows, basis="state"):
     return pl.DataFrame(told, schema=LIVES, orient="row")
 
 
+def chart(table, study):
+    return CHARTS["failure_rate_over_time"]({"failure_rate_over_time": table}, study)
+
+
 def at(table, **wanted):
     return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
 
@@ -61,7 +66,7 @@ def at(table, **wanted):
 def test_a_run_over_midnight_is_at_risk_on_both_days_and_fails_on_the_last():
     # 32 GPUs are four nodes of eight: noon to six in the morning of the day after, 12 h and 6 h.
     table = failure_rate_over_time(lives((NOON, 18 * 3600, 32, "NODE_FAIL")), "state", 8)
-    assert dict(table.schema) == OVER_TIME_SCHEMA
+    FAILURE_RATE_OVER_TIME.check(table)
     assert table["window"].to_list() == ["2023-05-01", "2023-05-02"]
     assert table["node_days"].to_list() == [2.0, 1.0]
     assert table["failures"].to_list() == [0, 1]
@@ -80,7 +85,7 @@ def test_no_rate_from_less_than_a_node_day():
     assert (row["failures"], row["node_days"]) == (1, 60 / DAY)
     assert row["failures_per_1000_node_days"] is row["ci_low"] is row["ci_high"] is None
     assert row["reason"] == "less than one node-day: no rate per node-day"
-    assert row["reason"] in over_time_chart(table, Study()).caption
+    assert row["reason"] in chart(table, Study()).caption
 
 
 def test_a_run_that_ends_at_midnight_fails_on_the_day_before():
@@ -155,7 +160,7 @@ def test_what_cannot_be_given_says_why(rows, reason):
     assert table.height == 1
     assert table["reason"][0].startswith(reason)
     assert table["failures_per_1000_node_days"][0] is None
-    drawn = over_time_chart(table, Study())
+    drawn = chart(table, Study())
     assert drawn.empty.startswith(reason)
     metrics = Metrics()
     of_over_time(metrics, table)
@@ -212,7 +217,7 @@ def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_p
     assert table.filter(pl.col("by") == "all").height <= MOST_WINDOWS
     write_csv(table, tmp_path / "t.csv")
     assert read_csv(tmp_path / "t.csv").equals(table)
-    figure = over_time_chart(table, Study("job", True))
+    figure = chart(table, Study("job", True))
     spec = json.dumps(figure.spec(validate=True))
     assert len(spec) < 20_000
     assert "daies" not in spec
@@ -220,9 +225,9 @@ def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_p
 
 
 def test_one_window_and_no_failure_have_titles_of_their_own():
-    one = over_time_chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), Study())
+    one = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), Study())
     assert one.title.startswith("Failures of any kind (a proxy) per 1000 node-days: 1,000 in the one window")
-    none = over_time_chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), Study())
+    none = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), Study())
     assert none.title.endswith("none in any window")
 
 
@@ -253,8 +258,8 @@ def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_
     metrics.put("delayed_entry.late", late, "lives", "x")
     metrics.put("delayed_entry.n", 40, "lives", "x")
     text = (
-        environment(Path(__file__).parents[2] / "report")
-        .get_template("sections/sizes.qmd")
+        environment(Path(__file__).parents[2] / "report", places().values())
+        .get_template("sizes.qmd")
         .render(
             id="t1",
             unit="job",

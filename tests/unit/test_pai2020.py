@@ -4,11 +4,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from of_formats import FORMATS
 from pai_products import jobs_of
+from ttf.analyses.split_outcomes.compute import outcome_table
+from ttf.formats.pai2020 import derive as pai2020
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
-from ttf.outcomes import outcome_table
-from ttf.traces import pai2020
 
 END = 5000  # of the trace, written in a job of its own
 EXTRAS = {
@@ -234,11 +235,11 @@ def test_a_task_whose_job_is_missing_has_no_user(derive):
 def test_machines(ingested, tmp_path):
     ingested("pai2020", machine_spec="m1,P100,64.0,512.0,2.0\nm2,CPU,96,384,0\n")
     raw = {"machine_spec": pl.scan_parquet(tmp_path / "raw/machine_spec.parquet")}
-    assert nodes(raw, pai2020.NODE_TABLE).rows() == [
+    assert nodes(raw, FORMATS["pai2020"]["node_table"]).rows() == [
         ("m1", "P100", 2, 64000, 524288),
         ("m2", "CPU", 0, 96000, 393216),
     ]
-    assert nodes(raw, pai2020.NODE_TABLE).schema == pl.Schema(NODE_COLUMNS)
+    assert nodes(raw, FORMATS["pai2020"]["node_table"]).schema == pl.Schema(NODE_COLUMNS)
 
 
 def test_many_tasks_stay_in_file_order(derive):

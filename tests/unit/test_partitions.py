@@ -10,8 +10,8 @@ from pai_products import jobs_of, placements_of
 from polars.testing import assert_frame_equal
 from ttf import partitions
 from ttf.errors import StudyError
+from ttf.formats.pai2020 import derive as pai2020
 from ttf.partitions import Partitions, beside, partitions_of, results_of, spill_beside
-from ttf.traces import pai2020
 
 moment = st.none() | st.integers(1, 50)
 JOBS = st.integers(0, 8).map("j{}".format)

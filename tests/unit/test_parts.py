@@ -4,29 +4,25 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from of_formats import FORMATS, raw_schemas, table_of
 from study.config import ConfigError
 from study.raw_tables import parts_of, raw_tables
 from ttf import ingest as ingest_module
+from ttf.analyses.measure_drift.compute import by_window, drift_table
 from ttf.errors import StudyError
+from ttf.formats.sacct import read as sacct_reader
+from ttf.formats.table import read as table
 from ttf.ingest import Part, anomalies, ingest, ingest_part, merge
 from ttf.jobs import with_parts
-from ttf.quality.drift import by_window, drift_table
 from ttf.raw_tables import table_schemas
 from ttf.tables import write_parquet
-from ttf.traces import sacct, sacct_reader, table
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
 
 
-def schemas_of(format_):
-    return table_schemas(yaml.safe_load((ROOT / f"workflow/schemas/tables/{format_}.yaml").read_text()))
-
-
-PAI, SACCT = schemas_of("pai2020"), schemas_of("sacct")
+PAI, SACCT = raw_schemas("pai2020"), raw_schemas("sacct")
 ENTRY = {
     "mapping": {"job_id": "id", "start": "start", "end": "end", "status": "state"},
     "times": {"format": "epoch"},
@@ -167,7 +163,7 @@ def test_pieces_are_the_same_for_other_blocks(tmp_path, monkeypatch):
         (tmp_path / name).write_text(header + "".join(cut))
         parts[name] = {"record": tmp_path / name}
     compare(tmp_path, parts, SACCT, sacct_reader.READERS)
-    jobs = sacct.jobs({"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
+    jobs = table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "merged/record.parquet")})
     jobs = with_parts(jobs.lazy(), list(parts)).collect()
     assert jobs.group_by("part", maintain_order=True).len().rows() == [("a.txt", 17), ("b.txt", 2583), ("c.txt", 900)]
 

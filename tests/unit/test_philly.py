@@ -6,25 +6,27 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from of_formats import raw_schemas, table_of
 from ttf import raw_files
+from ttf.analyses.check_philly.compute import listed_machines
+from ttf.analyses.check_philly.numbers import numbers
 from ttf.errors import StudyError
+from ttf.formats.philly import derive as philly
+from ttf.formats.philly import read as philly_raw
+from ttf.formats.philly.gpu_use import gpu_use
+from ttf.formats.philly.read import READERS
 from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
 from ttf.placements import PLACEMENT_COLUMNS
-from ttf.raw_tables import ASIDE_SCHEMA, table_schemas
-from ttf.traces import philly, philly_raw
-from ttf.traces.philly_checks import listed_machines, of_philly_checks
-from ttf.traces.philly_raw import READERS
-from ttf.traces.philly_use import gpu_use
+from ttf.raw_tables import ASIDE_SCHEMA
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/philly.yaml").read_text()))
+SCHEMAS = raw_schemas("philly")
 FLAGS = [
     *("no_attempts", "missing_start", "missing_end", "negative_queue", "negative_run", "dst_ambiguous"),
     *("zero_gpu", "out_of_window", "zone_contradicted"),
@@ -100,7 +102,7 @@ def test_columns_of_the_job_record(raw):
     tables = raw(
         [job(attempt(30, 104, part("m47", *range(8))), attempt(111, 1000, part("m412", *range(8)), part("m2", 3)))]
     )
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     extras = ["wall_s", *FLAGS]
     assert jobs.schema == pl.Schema(
         JOB_COLUMNS | {"file": pl.Int32, "wall_s": pl.Int64} | dict.fromkeys(FLAGS, pl.Boolean)
@@ -131,14 +133,15 @@ def test_columns_of_the_job_record(raw):
 def test_one_array_on_one_line_or_many(raw):
     """The array has no line per record, and may be one line longer than any line of a table."""
     log = [job(attempt(1, 5))] * 3
-    flat = philly.jobs(raw(log))
-    assert philly.jobs(raw(json.dumps([j | {"jobid": f"application_1506638472019_{n}"} for n, j in enumerate(log)],
-                                      indent=4, separators=(", ", ": ")))).equals(flat)  # fmt: skip
+    flat = table_of("philly", "jobs", raw(log))
+    named = [j | {"jobid": f"application_1506638472019_{n}"} for n, j in enumerate(log)]
+    indented = json.dumps(named, indent=4, separators=(", ", ": "))
+    assert table_of("philly", "jobs", raw(indented)).equals(flat)
 
 
 def test_a_line_longer_than_any_table_has(raw, monkeypatch):
     monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 100)
-    assert philly.jobs(raw([job(attempt(1, 5))] * 30)).height == 30
+    assert table_of("philly", "jobs", raw([job(attempt(1, 5))] * 30)).height == 30
 
 
 def test_packed_with_mark_and_blanks_around(raw, tmp_path):
@@ -158,7 +161,7 @@ def test_servers_of_philly_with_their_gpus(raw):
             )
         ]
     )
-    found = philly.placements(tables).collect()
+    found = table_of("philly", "placements", tables).collect()
     assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
     names = ["attempt", "placement", "node", "start_s", "runtime_s", "gpu_milli", "outcome", "nodes", "own_outcome"]
     assert found.select(names).rows() == [
@@ -166,30 +169,32 @@ def test_servers_of_philly_with_their_gpus(raw):
         (0, 1, "m2", T + 10, 30, 1000, None, 2, False),
         (1, 0, "m2", T + 50, 40, 2000, "success", 1, True),
     ]
-    of_attempts = philly.attempts(tables)[found["attempt_id"]]
+    of_attempts = table_of("philly", "attempts", tables)[found["attempt_id"]]
     assert of_attempts.select("job_id", "attempt").equals(found.select("job_id", "attempt"))
 
 
 def test_status_is_final_and_killed_is_cancelled(raw):
-    jobs = philly.jobs(raw([job(attempt(1, 5), status=status) for status in ("Pass", "Killed", "Failed")]))
+    jobs = table_of(
+        "philly", "jobs", raw([job(attempt(1, 5), status=status) for status in ("Pass", "Killed", "Failed")])
+    )
     assert jobs["outcome"].to_list() == ["success", "cancelled", "failure"]
     assert jobs["status_raw"].to_list() == ["Pass", "Killed", "Failed"]
 
 
 def test_no_value_is_null_empty_or_the_word_none(raw):
     blanks = (None, "", "None")
-    jobs = philly.jobs(raw([job(attempt(1, 5), attempt(7, end)) for end in blanks]))
+    jobs = table_of("philly", "jobs", raw([job(attempt(1, 5), attempt(7, end)) for end in blanks]))
     assert jobs["runtime_s"].to_list() == [None] * 3
     assert jobs["missing_end"].to_list() == [True] * 3
-    jobs = philly.jobs(raw([job(attempt(start, 9)) for start in blanks]))
+    jobs = table_of("philly", "jobs", raw([job(attempt(start, 9)) for start in blanks]))
     assert jobs["start_s"].to_list() == [None] * 3
     assert jobs["missing_start"].to_list() == [True] * 3
-    jobs = philly.jobs(raw([job(attempt(1, 5), user=blank, vc=blank) for blank in blanks]))
+    jobs = table_of("philly", "jobs", raw([job(attempt(1, 5), user=blank, vc=blank) for blank in blanks]))
     assert jobs.select("user", "account").rows() == [(None, None)] * 3
 
 
 def test_times_are_pacific_wall_clock(raw):
-    jobs = philly.jobs(raw([job(attempt("2017-08-07 10:03:01", "2017-12-22 08:03:22"))]))
+    jobs = table_of("philly", "jobs", raw([job(attempt("2017-08-07 10:03:01", "2017-12-22 08:03:22"))]))
     assert jobs.select("start_s", "end_s").row(0) == (1_502_125_381, 1_513_958_602)
 
 
@@ -203,34 +208,36 @@ def test_the_hour_that_came_twice_is_flagged(raw):
             job(submitted_time="2017-11-05 01:30:00"),
         ]
     )
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     assert jobs["dst_ambiguous"].to_list() == [False, True, True, True]
     assert jobs["runtime_s"].to_list() == [2 * 3600 + 1, 3 * 3600, 89 * 60 + 59, None]
-    assert philly.attempts(tables)["dst_ambiguous"].to_list() == [False, True, True]
+    assert table_of("philly", "attempts", tables)["dst_ambiguous"].to_list() == [False, True, True]
 
 
 def test_a_job_without_attempts_keeps_its_outcome_and_has_no_run_time(raw):
     tables = raw([job(status="Killed"), job(attempts=None), job(attempt(0, 60))])
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     assert jobs.select("no_attempts", "outcome", "start_s", "runtime_s", "gpu_milli", "attempts").rows() == [
         (True, "cancelled", None, None, None, 0),
         (True, "success", None, None, None, 0),
         (False, "success", T, 60, 1000, 1),
     ]
     assert not jobs["zero_gpu"].any()
-    assert philly.attempts(tables).height == 1
+    assert table_of("philly", "attempts", tables).height == 1
 
 
 def test_a_log_in_which_no_job_was_ever_tried(raw):
     tables = raw([job(), job()])
-    assert philly.jobs(tables)["no_attempts"].to_list() == [True, True]
-    assert philly.attempts(tables).schema == pl.Schema(philly.ATTEMPT_COLUMNS)
-    assert philly.nodes(tables).is_empty()
+    assert table_of("philly", "jobs", tables)["no_attempts"].to_list() == [True, True]
+    assert table_of("philly", "attempts", tables).schema == pl.Schema(philly.ATTEMPT_COLUMNS)
+    assert table_of("philly", "nodes", tables).is_empty()
 
 
 def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
     """Still running or its log lost: the outcome stays, the run time is blank and bounded by the trace's end."""
-    jobs = philly.jobs(raw([job(attempt(10, 20), attempt(30, None), status="Failed"), job(attempt(0, 500))]))
+    jobs = table_of(
+        "philly", "jobs", raw([job(attempt(10, 20), attempt(30, None), status="Failed"), job(attempt(0, 500))])
+    )
     assert jobs.select("outcome", "start_s", "end_s", "runtime_s", "wall_s", "missing_end", "attempts").row(0) == (
         *("failure", T + 10, None, None, None, True, 2),
     )
@@ -242,7 +249,7 @@ def test_a_last_attempt_without_an_end_is_censored_at_the_trace_end(raw):
 
 def test_an_earlier_attempt_without_an_end_adds_no_run_time(raw):
     tables = raw([job(attempt(10, None), attempt(30, 40))])
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     assert jobs.select("start_s", "end_s", "runtime_s", "wall_s", "missing_end").row(0) == (
         T + 10,
         T + 40,
@@ -250,45 +257,45 @@ def test_an_earlier_attempt_without_an_end_adds_no_run_time(raw):
         30,
         True,
     )
-    assert philly.attempts(tables).select("queued_from_s", "queue_s").rows() == [(T, 10), (None, None)]
+    assert table_of("philly", "attempts", tables).select("queued_from_s", "queue_s").rows() == [(T, 10), (None, None)]
 
 
 def test_an_attempt_without_a_start(raw):
     """It is no start of the job, nor among its attempts; what it holds is what the job asked for, if it is first."""
     tables = raw([job(attempt(None, None, part("m1", 0, 1)), attempt(30, 40)), job(attempt(5, 9), attempt(None, None))])
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     assert jobs.select("start_s", "end_s", "runtime_s", "attempts", "gpu_milli", "missing_start").rows() == [
         (T + 30, T + 40, 10, 1, 2000, True),
         (T + 5, T + 9, 4, 1, 1000, True),
     ]
-    assert philly.attempts(tables)["outcome"].to_list() == [None, "success", "success", None]
+    assert table_of("philly", "attempts", tables)["outcome"].to_list() == [None, "success", "success", None]
 
 
 def test_an_end_before_the_start_is_flagged_and_blank(raw):
     tables = raw([job(attempt(10, 20), attempt(50, 40)), job(attempt(50, 40), attempt(60, 70))])
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     assert jobs.select("end_s", "runtime_s", "negative_run").rows() == [(None, None, True), (T + 70, 10, True)]
-    assert philly.attempts(tables).select("runtime_s", "negative_run").rows() == [
+    assert table_of("philly", "attempts", tables).select("runtime_s", "negative_run").rows() == [
         *[(10, False), (None, True), (None, True), (10, False)],
     ]
 
 
 def test_a_start_before_the_submission_is_flagged_and_blank(raw):
     tables = raw([job(attempt(5, 9), submitted_time=clock(7)), job(attempt(5, 50), attempt(40, 60))])
-    assert philly.jobs(tables).select("queue_s", "negative_queue").rows() == [(None, True), (5, False)]
-    assert philly.attempts(tables).select("queue_s", "negative_queue").rows() == [
+    assert table_of("philly", "jobs", tables).select("queue_s", "negative_queue").rows() == [(None, True), (5, False)]
+    assert table_of("philly", "attempts", tables).select("queue_s", "negative_queue").rows() == [
         *[(None, True), (5, False), (None, True)],
     ]
 
 
 def test_no_delay_is_a_delay(raw):
-    assert philly.jobs(raw([job(attempt(0, 0))])).select("queue_s", "runtime_s").row(0) == (0, 0)
+    assert table_of("philly", "jobs", raw([job(attempt(0, 0))])).select("queue_s", "runtime_s").row(0) == (0, 0)
 
 
 def test_gpus_are_those_of_the_first_attempt(raw):
     tables = raw([job(attempt(1, 2, part("m1", 0, 1), part("m2", 0)), attempt(3, 4, part("m3", *range(8))))])
-    assert philly.jobs(tables).select("gpu_milli", "nodes", "size").row(0) == (3000, 2, 1)
-    assert philly.attempts(tables).select("gpu_milli", "nodes", "node_list").rows() == [
+    assert table_of("philly", "jobs", tables).select("gpu_milli", "nodes", "size").row(0) == (3000, 2, 1)
+    assert table_of("philly", "attempts", tables).select("gpu_milli", "nodes", "node_list").rows() == [
         (3000, 2, "m1,m2"),
         (8000, 1, "m3"),
     ]
@@ -297,7 +304,7 @@ def test_gpus_are_those_of_the_first_attempt(raw):
 def test_zero_gpus(raw):
     none = {"start_time": clock(1), "end_time": clock(2)}
     details = ([part("m1")], [], None, [{"ip": "m1", "gpus": None}])
-    jobs = philly.jobs(raw([job(none | {"detail": detail}) for detail in details]))
+    jobs = table_of("philly", "jobs", raw([job(none | {"detail": detail}) for detail in details]))
     assert jobs.select("gpu_milli", "zero_gpu", "nodes").rows() == [
         (0, True, 1),
         (0, True, 0),
@@ -308,7 +315,7 @@ def test_zero_gpus(raw):
 
 def test_attempts_in_sequence(raw):
     tables = raw([job(attempt(10, 70), attempt(250, 260, part("m2", 1)), status="Failed"), job(attempt(1, 2))])
-    attempts = philly.attempts(tables)
+    attempts = table_of("philly", "attempts", tables)
     assert attempts.schema == pl.Schema(philly.ATTEMPT_COLUMNS)
     first, second, other = attempts.rows(named=True)
     assert first == {
@@ -334,14 +341,14 @@ def test_attempts_in_sequence(raw):
 
 def test_submitted_on_a_day_without_telemetry(raw):
     days = ["2017-10-02 23:59:59", "2017-10-03 00:00:00", "2017-12-15 23:59:59", "2017-12-16 00:00:00"]
-    jobs = philly.jobs(raw([job(submitted_time=day) for day in days]))
+    jobs = table_of("philly", "jobs", raw([job(submitted_time=day) for day in days]))
     assert jobs["out_of_window"].to_list() == [True, False, False, True]
 
 
 def test_zone_by_the_start_of_the_resource_manager(raw):
     """It started at 2017-09-28 22:41:12 UTC, 15:41:12 PDT: a log from 15:42 on is Pacific, and cannot be UTC."""
     times = ["2017-09-28 15:42:12", "2017-09-29 01:00:00", "2017-09-28 15:41:11", "2017-09-28 15:41:12"]
-    jobs = philly.jobs(raw([job(submitted_time=time) for time in times]))
+    jobs = table_of("philly", "jobs", raw([job(submitted_time=time) for time in times]))
     assert jobs["zone_contradicted"].to_list() == [False, False, True, False]
     evidence = philly.zone_evidence(jobs.filter(~pl.col("zone_contradicted")))
     assert evidence.rows() == [(1_506_638_472, 3, 0, -7 * 3600)]
@@ -394,14 +401,14 @@ def test_a_record_that_breaks_a_rule_is_put_aside(raw, record, reason, column):
     tables = raw([job(attempt(1, 2)), record, job(attempt(1, 2))])
     assert reasons(raw) == [(2, reason, column)]
     assert raw.quarantine["text"][0]
-    assert philly.jobs(tables).height == 2
+    assert table_of("philly", "jobs", tables).height == 2
     assert anomalies(raw.quarantine, raw.account)["rows"].to_list() == [1]
 
 
 def test_a_missing_field_is_a_blank_one(raw):
     record = job(attempt(1, 2))
     del record["user"], record["attempts"][0]["end_time"]
-    jobs = philly.jobs(raw([record]))
+    jobs = table_of("philly", "jobs", raw([record]))
     assert jobs.select("user", "missing_end", "start_s").row(0) == (None, True, T + 1)
     raw([job(), {name: value for name, value in job().items() if name != "submitted_time"}])
     assert reasons(raw) == [(2, "missing_value", "submitted_time")]
@@ -409,12 +416,12 @@ def test_a_missing_field_is_a_blank_one(raw):
 
 def test_fields_nobody_knows_are_read_past(raw):
     strange = {"why": [1, {"x": None}], "how": 10**400}
-    jobs = philly.jobs(raw([job(attempt(1, 2) | strange) | strange]))
+    jobs = table_of("philly", "jobs", raw([job(attempt(1, 2) | strange) | strange]))
     assert jobs["runtime_s"].to_list() == [1]
 
 
 def test_a_repeated_job_id_keeps_the_first(raw):
-    jobs = philly.jobs(raw([job(jobid="a"), job(jobid="b"), job(jobid="a", status="Failed")]))
+    jobs = table_of("philly", "jobs", raw([job(jobid="a"), job(jobid="b"), job(jobid="a", status="Failed")]))
     assert jobs["outcome"].to_list() == ["success", "success"]
     assert reasons(raw) == [(3, "duplicate_key", "job_id")]
 
@@ -423,15 +430,15 @@ def test_odd_text_is_kept_as_it_is(raw):
     odd = ['quote " and \\ backslash', "[{]}", "line\nbreak", "ünïcödé 🎉", "\0", "-0700,"]
     tables = raw([job(attempt(1, 2, part(text, 0)), user=text) for text in odd])
     assert raw.quarantine.is_empty()
-    assert philly.jobs(tables)["user"].to_list() == odd
-    assert philly.attempts(tables)["node_list"].to_list() == odd
+    assert table_of("philly", "jobs", tables)["user"].to_list() == odd
+    assert table_of("philly", "attempts", tables)["node_list"].to_list() == odd
 
 
 def test_bytes_that_are_not_utf8_put_aside_the_record(raw):
     tables = raw(json.dumps([job(user="XX"), job(jobid="b")]).encode().replace(b"XX", b"\xff\xfe"))
     assert reasons(raw) == [(1, "not_utf8", None)]
     assert "\ufffd" in raw.quarantine["text"][0]
-    assert philly.jobs(tables).height == 1
+    assert table_of("philly", "jobs", tables).height == 1
 
 
 def test_the_text_put_aside_is_cut(raw):
@@ -556,8 +563,8 @@ def test_any_records(tmp_path_factory, log, in_ascii):
             assert aside.filter(place).drop("line", "text").equals(alone_aside.drop("line", "text"))
         if kept.height:
             raw = {"job_log": kept.lazy().with_columns(file=pl.lit(0, pl.Int32))}
-            assert philly.jobs(raw).height == kept.height
-            philly.attempts(raw), philly.nodes(raw)
+            assert table_of("philly", "jobs", raw).height == kept.height
+            table_of("philly", "attempts", raw), table_of("philly", "nodes", raw)
 
 
 @given(log=st.lists(a_job, min_size=1, max_size=4))
@@ -722,7 +729,7 @@ def test_gpus_of_a_machine_come_from_telemetry_and_log_not_from_the_list(raw):
         mem_util="time,machine_id,mem_total,mem_free\n2017-10-03 00:08:00 PDT,m3,528272672.0,1\n",
         cpu_util="time,machine_id,cpu_util\n2017-10-03 00:08:00 PDT,m700,1\n",
     )
-    nodes = philly.nodes(tables)
+    nodes = table_of("philly", "nodes", tables)
     assert nodes.schema == pl.Schema(NODE_COLUMNS | {"listed_gpu_count": pl.Int64})
     assert nodes.select("node", "gpu_count", "mem_mib", "listed_gpu_count").rows() == [
         ("m3", 4, 515_891, 8),
@@ -733,7 +740,7 @@ def test_gpus_of_a_machine_come_from_telemetry_and_log_not_from_the_list(raw):
         ("m600", 0, None, None),  # held, without a GPU
         ("m700", None, None, None),
     ]
-    assert philly.nodes({"job_log": tables["job_log"]})["node"].to_list() == ["m3", "m51", "m600"]
+    assert table_of("philly", "nodes", {"job_log": tables["job_log"]})["node"].to_list() == ["m3", "m51", "m600"]
 
 
 # Use --------------------------------------------------------------------------------------------------------
@@ -765,7 +772,7 @@ def test_use_is_the_mean_over_the_gpus_and_minutes_held(raw):
             *minutes("m2", 0, [padded(50, "NA"), padded(70, 0)]),
         ),
     )
-    jobs = philly.jobs(tables)
+    jobs = table_of("philly", "jobs", tables)
     assert jobs.select("gpu_used_milli", "gpu_readings").rows() == [
         (500, 4),  # (10 + 20 + 30 + 40.0005) / 4 % of 2 GPUs
         (900, 4),  # (20 + 40 + 50 + 70) / 4 % of 2 GPUs
@@ -782,7 +789,7 @@ def test_use_over_the_repeated_hour(raw):
     rows = [f"2017-11-05 01:{minute:02}:00 {zone},m1,{padded(value)}" for zone, value in (("PDT", 10), ("PST", 50))
             for minute in range(60)]  # fmt: skip
     log = [job(attempt("2017-11-05 00:30:00", "2017-11-05 02:30:00"), submitted_time="2017-11-05 00:00:00")]
-    jobs = philly.jobs(raw(log, gpu_util=gpu_rows(*rows)))
+    jobs = table_of("philly", "jobs", raw(log, gpu_util=gpu_rows(*rows)))
     assert jobs.select("gpu_used_milli", "gpu_readings").row(0) == (300, 120)
 
 
@@ -833,14 +840,14 @@ def test_who_held_which_gpu_with_the_job_it_was_for(raw):
 
 def test_use_is_rounded_once_halves_up(raw):
     tables = raw([job(attempt(0, 60, part("m1", 0)))], gpu_util=gpu_rows(*minutes("m1", 0, [padded(0.05)])))
-    assert philly.jobs(tables)["gpu_used_milli"].to_list() == [1]
+    assert table_of("philly", "jobs", tables)["gpu_used_milli"].to_list() == [1]
 
 
 def test_infra_lives_censor_an_attempt_that_was_tried_again(raw):
     tried = [attempt(10, 60, part("m1", 0), part("m2", 0)), attempt(100, 200), attempt(None, None)]
     tables = raw([job(*tried, status="Failed"), job(attempt(5, None), status="Failed"), job(attempt(0, 9))])
-    jobs = philly.jobs(tables).with_columns(trace=pl.lit("t"))
-    attempts = philly.attempts(tables)
+    jobs = table_of("philly", "jobs", tables).with_columns(trace=pl.lit("t"))
+    attempts = table_of("philly", "attempts", tables)
     lives = infra_lives(jobs, attempts, {})
     # The one without an end failed at a time nobody wrote down.
     assert lives.select("life_id", "duration_s", "event", "state", "nodes", "duration_max_s").rows() == [
@@ -891,11 +898,11 @@ def test_what_the_trace_leaves_open_is_counted(raw):
     log = [job(attempt(10, 60, part("m1", 0, 3)), jobid=f"application_1506638472019_{n}") for n in range(3)]
     machines = "machineId, number of GPUs, single GPU mem\nm1, 2, 12GB\nm7, 8, 24GB\n"
     tables = raw(log, machine_list=machines)
-    listed = listed_machines(philly.nodes(tables))
+    listed = listed_machines(table_of("philly", "nodes", tables))
     assert listed.rows() == [(2, 4, 1), (8, None, 1)]
-    zones = philly.zone_evidence(philly.jobs(tables))
+    zones = philly.zone_evidence(table_of("philly", "jobs", tables))
     metrics = Metrics()
-    of_philly_checks(metrics, zones, listed)
+    numbers(metrics, {"zone_evidence": zones, "listed_machines": listed})
     found = {name: about["value"] for name, about in metrics.items()}
     assert found == {
         "zone.starts": 1,
@@ -908,5 +915,6 @@ def test_what_the_trace_leaves_open_is_counted(raw):
         "machine_list.listed": 2,
     }
     metrics = Metrics()
-    of_philly_checks(metrics, zones.clear(), listed_machines(philly.nodes(raw(log))))
+    without_list = listed_machines(table_of("philly", "nodes", raw(log)))
+    numbers(metrics, {"zone_evidence": zones.clear(), "listed_machines": without_list})
     assert set(metrics) == {"machine_list.listed_gpus", "machine_list.found_gpus", "machine_list.listed"}

@@ -10,12 +10,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 import vl_convert
-from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
-from ttf.charts.ettr import ettr_by_gpus, ettr_measured
+from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, given_plan
+from ttf.analyses.measure_ettr.charts import ettr_measured
+from ttf.analyses.plan_ettr.charts import ettr_by_gpus
+from ttf.analyses.plan_ettr.compute import plan_tables
+from ttf.analyses.plan_ettr.planner import planner
 from ttf.charts.figure import Study
-from ttf.charts.planner import planner
 from ttf.stats.ettr import Plan, ettr_renewal, expected_interruptions, expected_wall_s, optimal_interval_s
-from ttf.stats.plans import Habits, NodeRate, plan_tables
+from ttf.stats.plans import Habits, NodeRate
 
 STUDY = Study("job")
 
@@ -47,7 +49,7 @@ CASES = [
 
 @pytest.mark.parametrize("settings", CASES)
 def test_vega_computes_what_python_computes(settings: dict[str, float]) -> None:
-    spec = planner(rates_of(RATE), RATE, HABITS[0], 1024, STUDY).spec()
+    spec = planner(given_plan(RATE, HABITS[0], 1024), STUDY).spec()
     found = evaluated(spec, settings, NAMES)
     at = {param["name"]: param.get("value") for param in spec["params"]} | settings
     nodes = math.ceil(round(2 ** at["log_size"]) / 8)
@@ -76,13 +78,13 @@ def test_vega_computes_what_python_computes(settings: dict[str, float]) -> None:
 
 
 def test_free_writes_have_no_best_interval() -> None:
-    spec = planner(rates_of(RATE), RATE, HABITS[0], 1024, STUDY).spec()
+    spec = planner(given_plan(RATE, HABITS[0], 1024), STUDY).spec()
     found = evaluated(spec, {"write_s": 0}, ["best_s", "ettr", "ettr_at_best"])
     assert found["best_s"] == 0 and found["ettr"] == found["ettr_at_best"]
 
 
 def test_the_planner_starts_at_the_trace_and_at_what_is_configured() -> None:
-    drawn = planner(rates_of(RATE, basis="event"), RATE, Habits(1800, 20, 60, 30, 3 * DAY), 96, STUDY)
+    drawn = planner(given_plan(RATE, Habits(1800, 20, 60, 30, 3 * DAY), 96, basis="event"), STUDY)
     at = {param["name"]: param["value"] for param in drawn.spec()["params"] if "value" in param}
     assert at == pytest.approx(
         {
@@ -121,7 +123,7 @@ def test_the_planner_starts_at_the_trace_and_at_what_is_configured() -> None:
     ],
 )
 def test_what_the_planner_starts_at_is_said(rate: NodeRate, words: str) -> None:
-    drawn = planner(rates_of(rate), rate, HABITS[0], 1024, STUDY)
+    drawn = planner(given_plan(rate, HABITS[0], 1024), STUDY)
     assert words in drawn.caption
     drawn.spec(validate=True)
     assert vl_convert.vegalite_to_svg(json.dumps(drawn.spec()), allowed_base_urls=[])
@@ -131,7 +133,7 @@ def test_what_the_planner_starts_at_is_said(rate: NodeRate, words: str) -> None:
 
 def drawn_by_gpus(rate: NodeRate, habits: list[Habits] = HABITS, **more: object):
     ettr, _ = plan_tables(rate, habits, SIZES, 50, 1)
-    return ettr_by_gpus(ettr, rates_of(rate, **more), 1024, STUDY), ettr
+    return ettr_by_gpus(given_plan(rate, habits[0], 1024, {"ettr": ettr}, **more), STUDY), ettr
 
 
 def test_the_chart_by_size_says_what_the_table_says() -> None:
@@ -155,7 +157,7 @@ def test_charts_without_a_rate_or_without_runs_say_so() -> None:
     table = pl.DataFrame(
         schema={"gpus_low": pl.Int64, "gpus_high": pl.Int64, "runs": pl.Int64, "ettr_mean": pl.Float64}
     )
-    assert ettr_measured(table, STUDY).empty == "no job run lasted long enough"
+    assert ettr_measured({"ettr_measured": table}, STUDY).empty == "no job run lasted long enough"
 
 
 def test_the_chart_of_no_headway_and_of_no_failures() -> None:

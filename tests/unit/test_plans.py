@@ -9,24 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, a_rate, rates_of
+from ttf.analyses.measure_ettr import ETTR_MEASURED
+from ttf.analyses.measure_ettr.compute import job_runs, measured_table
+from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_OUTLOOK, MITIGATIONS
+from ttf.analyses.plan_ettr.compute import assumptions, mitigation_table, plan_tables, queue_of
+from ttf.analyses.plan_ettr.numbers import numbers
 from ttf.errors import StudyError
-from ttf.numbers.ettr import of_ettr
 from ttf.numbers.metrics import Metrics
+from ttf.stages import ETTR_REFERENCE
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
-from ttf.stats.ettr_reference import REFERENCE_SCHEMA, reference_table
-from ttf.stats.job_runs import MEASURED_SCHEMA, job_runs, measured_table, queue_of
-from ttf.stats.plans import (
-    ETTR_SCHEMA,
-    MITIGATION_SCHEMA,
-    OUTLOOK_SCHEMA,
-    Habits,
-    NodeRate,
-    assumptions,
-    mitigation_table,
-    node_rate,
-    plan_tables,
-)
-from ttf.tables import read_csv, write_csv
+from ttf.stats.ettr_reference import reference_table
+from ttf.stats.plans import Habits, NodeRate, node_rate
+from ttf.tables import read_table, write_product
 
 
 def test_tables_have_the_columns_of_the_contract(tmp_path) -> None:
@@ -37,15 +31,14 @@ def test_tables_have_the_columns_of_the_contract(tmp_path) -> None:
     )
     assert ettr.columns == [*contract.split(), "rate", "approximation_valid", "reason"]
     assert ettr.height == outlook.height == len(SIZES) * len(HABITS) * 3
-    for name, table, schema in (
-        ("ettr", ettr, ETTR_SCHEMA),
-        ("outlook", outlook, OUTLOOK_SCHEMA),
-        ("mitigations", mitigation_table(RATE, HABITS[0], SIZES), MITIGATION_SCHEMA),
-        ("none", mitigation_table(a_rate(None, None, None, 8, "why"), HABITS[0], SIZES), MITIGATION_SCHEMA),
-    ):
-        assert dict(table.schema) == schema
-        write_csv(table, tmp_path / name)
-        assert read_csv(tmp_path / name).equals(table)
+    unknown, unending = a_rate(None, None, None, None, "why"), a_rate(50.0, 0.0, 60.0, None)
+    for rate in (RATE, unknown, unending):
+        ettr, outlook = plan_tables(rate, HABITS, SIZES, 50, 1)
+        gained = mitigation_table(rate, HABITS[0], SIZES)
+        for table, contract in ((ettr, ETTR), (outlook, ETTR_OUTLOOK), (gained, MITIGATIONS)):
+            path = str(tmp_path / "t.csv")
+            write_product(table, contract, path)
+            assert read_table(path, contract).equals(table)
 
 
 def test_a_row_is_what_the_formulas_give() -> None:
@@ -289,7 +282,7 @@ def numbers_of(rate: NodeRate, habit: Habits, by_gpus: pl.DataFrame | None = Non
         "mttf_by_gpus": none if by_gpus is None else by_gpus,
     }
     metrics = Metrics()
-    of_ettr(metrics, tables)
+    numbers(metrics, tables)
     return metrics
 
 
@@ -326,6 +319,8 @@ def test_assumptions_name_where_they_are_from() -> None:
     unknown = assumptions(rates_of(a_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8)
     blank = unknown.filter(assumption="failure rate").row(0, named=True)
     assert blank["amount"] is None and blank["reason"] == "why"
+    for table in (found, unknown):
+        ETTR_ASSUMPTIONS.check(table)
 
 
 # What the paper states ------------------------------------------------------------------------------------
@@ -333,7 +328,7 @@ def test_assumptions_name_where_they_are_from() -> None:
 
 def test_statements_of_the_paper_and_which_are_not_reproduced() -> None:
     table = reference_table()
-    assert dict(table.schema) == REFERENCE_SCHEMA
+    ETTR_REFERENCE.check(table)
     not_so = table.filter(~pl.col("reproduced"))
     assert not_so["statement"].to_list() == [
         "100,000 GPUs at the rate of RSC-2, one in 21 minutes",
@@ -404,7 +399,7 @@ def test_unknown_values_are_not_the_same() -> None:
 def test_the_table_of_measured_runs() -> None:
     runs = job_runs(ATTEMPTS, JOBS, ["job_id"], 0, HABIT)
     table = measured_table(runs, RATE, HABIT)
-    assert dict(table.schema) == MEASURED_SCHEMA
+    ETTR_MEASURED.check(table)
     assert table.select("gpus_low", "gpus_high", "runs").rows() == [(5, 8, 2), (9, 16, 1)]
     few, one = table.iter_rows(named=True)
     assert few["ci_low"] == 0 and few["ci_high"] == 1, "two runs say next to nothing"

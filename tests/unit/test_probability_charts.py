@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes.charts import MOST_POINTS, MOST_STRATA, probability_plots
 from ttf.charts.figure import Figure, Study
-from ttf.charts.probability import MOST_POINTS, MOST_STRATA, probability_plots
-from ttf.stats.lifetimes import lifetime_models
 from ttf.stats.survival import survival_tables
 
 

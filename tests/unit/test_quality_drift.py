@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_effectsize, proportions_ztest
-from ttf.charts.drift import drift_chart
-from ttf.charts.figure import Study
-from ttf.jobs import JOB_COLUMNS, conform
-from ttf.quality import drift
-from ttf.quality.drift import (
-    DRIFT_SCHEMA,
+from ttf.analyses.measure_drift import DRIFT
+from ttf.analyses.measure_drift.charts import drift_chart
+from ttf.analyses.measure_drift.compute import (
     between,
     by_window,
     compare_distributions,
@@ -25,6 +22,9 @@ from ttf.quality.drift import (
     compare_shares,
     drift_table,
 )
+from ttf.charts.figure import Study
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.quality import drift
 from ttf.tables import read_csv, write_csv
 
 DAY = 86_400
@@ -136,7 +136,7 @@ def test_a_blank_has_its_reason(row, reason):
 
 def test_the_windows():
     table = drift_table(by_window(moved(), "week"))
-    assert table.schema == pl.Schema(DRIFT_SCHEMA)
+    DRIFT.check(table)
     pairs = set(table.select("window", "against").unique().rows())
     assert pairs == {("week 2", "week 1")} | {
         (f"week {n}", against) for n in (3, 4, 5) for against in (f"week {n - 1}", "all before")
@@ -179,7 +179,7 @@ def test_two_traces():
 @pytest.mark.parametrize("frame", [jobs(0), jobs(1), jobs(20, days=1).with_columns(submit_s=pl.lit(None, pl.Int64))])
 def test_nothing_to_compare(frame):
     table = drift_table(by_window(frame, "month"))
-    assert table.schema == pl.Schema(DRIFT_SCHEMA)
+    DRIFT.check(table)
     assert table.is_empty()
     drift_table(between(frame, frame, ("a", "b")))
 
@@ -206,25 +206,25 @@ def svg(figure):
 
 def test_the_chart_of_windows():
     table = drift_table(by_window(moved(), "week"))
-    drawn = drift_chart(table, Study("task", synthetic=True))
+    drawn = drift_chart({"drift": table}, Study("task", synthetic=True))
     assert drawn.empty is None
     assert drawn.title.startswith("Median run time moved most: from ")
     assert "(week 5 against week 4)" in drawn.title
     assert {row["against"] for row in drawn.datasets["drift"]} == {"week 1", "week 2", "week 3", "week 4"}
     assert svg(drawn)
-    assert drawn.spec() == drift_chart(table, Study("task", synthetic=True)).spec()
+    assert drawn.spec() == drift_chart({"drift": table}, Study("task", synthetic=True)).spec()
     both = drift_table([*by_window(moved(), "week"), *between(jobs(500), moved(), ("old", "new"))])
-    assert "The comparison with the other trace is in drift.csv." in drift_chart(both, Study()).caption
+    assert "The comparison with the other trace is in drift.csv." in drift_chart({"drift": both}, Study()).caption
 
 
 def test_the_chart_of_two_traces_and_of_nothing():
     hostile = jobs(400, 2).with_columns(gpu_type=pl.lit("<script>\u202e\x00'; datum.x"))
-    drawn = drift_chart(drift_table(between(jobs(500, 1), hostile, ("old", "new"))), Study())
+    drawn = drift_chart({"drift": drift_table(between(jobs(500, 1), hostile, ("old", "new")))}, Study())
     assert "<script>\u202e" not in svg(drawn)
     assert drawn.datasets["drift"][0]["window"] == "new"
-    assert drift_chart(drift_table([]), Study()).empty
+    assert drift_chart({"drift": drift_table([])}, Study()).empty
     few = drift_table(by_window(jobs(8, days=8), "week"))
-    assert drift_chart(few, Study()).empty
-    same = drift_chart(drift_table(between(jobs(500), jobs(500), ("old", "new"))), Study())
+    assert drift_chart({"drift": few}, Study()).empty
+    same = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
     assert same.title == "No share or median of the jobs moved beyond chance"
     assert all(math.isfinite(row["effect"]) for row in same.datasets["drift"])

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from ttf.analyses.measure_drift import DRIFT
+from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.quality import of_drift, of_quality
-from ttf.quality.drift import DRIFT_SCHEMA
-from ttf.quality.statistics import STATISTICS_SCHEMA
-from ttf.report.source import Numbers, environment
+from ttf.numbers.quality import of_quality
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
+from ttf.stages import STATISTICS, VALIDATION
 
 ROOT = Path(__file__).resolve().parents[2]
-# As ttf.quality.validation has it; its import of Pointblank is not needed here.
-VALIDATION_SCHEMA = {"table": pl.String, "check": pl.String, "rows_failed": pl.Int64}
 
 
 def frame(schema, *rows):
@@ -33,15 +33,15 @@ def anomaly(rows, suggestion):
 def numbers(anomalies=(), failed=0, drift=None):
     metrics = Metrics()
     statistics = frame(
-        STATISTICS_SCHEMA,
+        STATISTICS.schema,
         {"table": "pods", "stored_as": "name", "rows": 5, "blank": 0},
         {"table": "pods", "stored_as": "gpu_type", "rows": 5, "blank": 5},
         {"table": "pods", "stored_as": None, "rows": 5},
     )
-    validation = frame(VALIDATION_SCHEMA, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
+    validation = frame(VALIDATION.schema, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
     of_quality(metrics, frame(ANOMALIES_SCHEMA, *anomalies), statistics, validation)
     if drift is not None:
-        of_drift(metrics, frame(DRIFT_SCHEMA, *drift))
+        of_drift(metrics, {"drift": frame(DRIFT.schema, *drift)})
     return metrics
 
 

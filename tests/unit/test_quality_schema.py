@@ -8,41 +8,39 @@ from pathlib import Path
 
 import pytest
 import yaml
+from of_formats import FILES, FORMATS
 from study.config import ConfigError, load_yaml
-from study.table_schema import TABLE_SCHEMA, load_table_schema, schema_of
+from study.documents import load_schema
+from study.table_schema import load_table_schema, schema_of
 from study.windows import windows_of
 from ttf.quality.schema_diff import schema_diff
 from ttf.raw_tables import Column, TableSchema, table_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
-SHIPPED = sorted((ROOT / "workflow/schemas/tables").glob("*.yaml"))
-OPENB = ROOT / "workflow/schemas/tables/openb.yaml"
+SHIPPED = {name: FILES[name] for name, about in FORMATS.items() if "schema" in about}
+OPENB = FILES["openb"]
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SHIPPED.values(), ids=SHIPPED)
 def test_what_is_shipped_is_sound(path):
     assert table_schemas(load_table_schema(path))
-    assert schema_of("t", {}, path) == path
+    assert yaml.safe_load(schema_of("t", {}, path)) == load_yaml(path)["schema"]
 
 
 def test_the_closed_schema_knows_the_keys_of_the_study():
-    definitions = load_yaml(TABLE_SCHEMA)["$defs"]
-    columns = {field.name.rstrip("_") for field in dataclasses.fields(Column)}
-    assert definitions["column"]["properties"].keys() == columns
-    tables = {field.name for field in dataclasses.fields(TableSchema)} - {"name"}
-    assert definitions["table"]["properties"].keys() == tables
-    for name in ("column", "table"):
-        assert definitions[name]["additionalProperties"] is False
-        assert all(part["description"] for part in definitions[name]["properties"].values())
+    (table,) = load_schema("table.schema.yaml")["properties"]["tables"]["patternProperties"].values()
+    column = table["properties"]["columns"]["items"]
+    assert column["properties"].keys() == {field.name.rstrip("_") for field in dataclasses.fields(Column)}
+    assert table["properties"].keys() == {field.name for field in dataclasses.fields(TableSchema)} - {"name"}
 
 
 @pytest.fixture
 def adopted(tmp_path, monkeypatch):
-    """Adopt a changed copy of openb's schema: the path in force, or the message."""
+    """Adopt a changed copy of openb's schema: the text in force, or the message."""
     monkeypatch.chdir(tmp_path)
 
     def run(change=lambda document: None, path="mine.yaml"):
-        document = load_yaml(OPENB)
+        document = load_yaml(OPENB)["schema"]
         change(document)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(yaml.safe_dump(document, sort_keys=False))
@@ -63,20 +61,41 @@ def test_a_schema_is_adopted_by_its_name(adopted):
         column(document, "pod_phase")["values"].append("Interrupted")
         column(document, "gpu_milli")["maximum"] = 1500
 
-    assert adopted(wider) == Path("mine.yaml")
+    assert adopted(wider) == Path("mine.yaml").read_text()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(colour=1), "the file: unknown key 'colour'; allowed: version, header, tables"),
-        (lambda d: column(d, "qos").update(typ="text"), "tables.pods.qos: unknown key 'typ'; allowed: name, as,"),
-        (lambda d: column(d, "qos").update(type="str"), "tables.pods.qos.type: 'str' is not one of text, seconds"),
-        (lambda d: column(d, "qos").pop("type"), "tables.pods.qos: is missing type"),
-        (lambda d: column(d, "qos").update(values="LS"), "tables.pods.qos.values: found str; expected a list"),
-        (lambda d: column(d, "qos").update(minimum=1), "tables.pods.qos.minimum: this key goes with another type"),
-        (lambda d: column(d, "qos").update(required="yes"), "required: found str; expected true or false"),
-        (lambda d: d.pop("version"), "the file: is missing version"),
+        (
+            lambda d: d.update(colour=1),
+            "colour: there is no such key here; did you mean tables: {<name>: {columns: ...}}? Allowed",
+        ),
+        (
+            lambda d: column(d, "qos").update(typ="text"),
+            "qos.typ: there is no such key; did you mean type? Allowed here: name, as,",
+        ),
+        (
+            lambda d: column(d, "qos").update(type="str"),
+            "tables.pods.columns.qos.type: 'str' is not allowed. Allowed: text, seconds, ",
+        ),
+        (
+            lambda d: column(d, "qos").pop("type"),
+            "tables.pods.columns.qos.type: is missing; expected text (text, seconds,",
+        ),
+        (
+            lambda d: column(d, "qos").update(values="LS"),
+            "columns.qos.values: found the text 'LS'; expected a list of names (each once); write [LS].",
+        ),
+        (
+            lambda d: column(d, "qos").update(minimum=1),
+            "qos.minimum: works with the type seconds or number or count or time only, and the type here is text.",
+        ),
+        (
+            lambda d: column(d, "qos").update(required="yes"),
+            "columns.qos.required: found the text 'yes'; expected true or false.",
+        ),
+        (lambda d: d.pop("version"), "line 1: version: is missing; expected a whole number (1 or more)."),
         (lambda d: d["tables"]["pods"].update(delimiter=",,"), "tables.pods.delimiter: ',,' is not allowed"),
         (lambda d: column(d, "qos").update({"as": "name"}), "tables.pods: two columns have the as 'name'"),
         (lambda d: d["tables"]["pods"].update(key=["nam"]), "tables.pods.key: there is no stored column 'nam'"),

@@ -1,21 +1,16 @@
 """What the rows put aside suggest: in words, and written into the schema for a person to adopt."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 import yaml
+from of_formats import FILES
+from study.formats import schema_text
 from ttf.ingest import REASONS, anomalies, ingest
 from ttf.quality.suggested_schema import suggested_schema
 from ttf.quality.suggestions import NO_CHANGE, suggest, suggestion_words
 from ttf.raw_tables import table_schemas
 
-WORKFLOW = Path(__file__).resolve().parents[2] / "workflow"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
-
-
-def schema_text(format_):
-    return (WORKFLOW / f"schemas/tables/{format_}.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -49,7 +44,7 @@ def pods(*rows, header=PODS):
 
 def test_a_new_word(asked):
     text = pods(*(pod(f"p{n}", phase="Interrupted") for n in range(3)), pod("q", phase="Lost"))
-    suggestions, account, quarantine = asked(schema_text("openb"), pods=text)
+    suggestions, account, quarantine = asked(schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the words Interrupted and Lost for pod_phase"]
     assert suggestions[0].column_keys == {
         "values": ["Succeeded", "Failed", "Running", "Pending", "Interrupted", "Lost"]
@@ -61,13 +56,15 @@ def test_a_new_word(asked):
 
 def test_rubbish_is_no_word(asked):
     text = pods(*(pod(f"p{n}", phase=f"x{n}") for n in range(40)), *(pod(f"q{n}", phase="Lost") for n in range(10)))
-    suggestions, *_ = asked(schema_text("openb"), pods=text)
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the word Lost for pod_phase"]
     text = pods(*(pod(f"p{n}", phase=f"x{n}") for n in range(40)))
-    suggestions, *_ = asked(schema_text("openb"), pods=text)
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=text)
     assert not suggestions[0].is_change
     assert words(suggestions)[0].startswith("none: no word stands often enough in pod_phase")
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", phase="a\x1b[2Jb"), pod("q", phase="w" * 80)))
+    suggestions, *_ = asked(
+        schema_text(FILES["openb"]), pods=pods(pod("p", phase="a\x1b[2Jb"), pod("q", phase="w" * 80))
+    )
     assert not suggestions[0].is_change
 
 
@@ -90,7 +87,7 @@ def test_rubbish_is_no_word(asked):
     ],
 )
 def test_what_each_anomaly_suggests(asked, row, said, keys):
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(row))
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(row))
     (suggestion,) = suggestions
     assert suggestion.words.startswith(said)
     assert (suggestion.column_keys, suggestion.rows, suggestion.first_lines) == (keys, 1, "3")
@@ -108,31 +105,31 @@ def test_a_column_is_found_by_the_header_of_its_file(asked):
         for n, phase in enumerate(["Failed", "Interrupted"])
     ]
     text = "\ufeff" + ",".join(turned) + "\n" + "".join(",".join(row[name] for name in turned) + "\n" for row in rows)
-    suggestions, *_ = asked(schema_text("openb"), pods=text)
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=text)
     assert words(suggestions) == ["allow the word Interrupted for pod_phase"]
 
 
 def test_quotes_and_cut_lines(asked):
-    quoted = schema_text("openb").replace("  pods:\n", "  pods:\n    quoted: true\n")
+    quoted = schema_text(FILES["openb"]).replace("  pods:\n", "  pods:\n    quoted: true\n")
     suggestions, *_ = asked(quoted, pods=pods(pod("p", phase='"On, hold"', spec='"A,B"')))
     assert words(suggestions) == ["allow the word On, hold for pod_phase"]
     # The phase stands before the cut here, and beyond it there.
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p", phase="Lost", submit="5" + " " * 600)))
     assert words(suggestions) == ["allow the word Lost for pod_phase"]
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p" * 600, phase="Lost")))
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p" * 600, phase="Lost")))
     assert not suggestions[0].is_change
 
 
 def test_quoted_fields_and_header_rows_of_a_table(asked):
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", spec='"A,B"')))
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p", spec='"A,B"')))
     assert (words(suggestions), suggestions[0].table_keys) == (
         ["read fields in double quotes (quoted: true)"],
         {"quoted": True},
     )
     job = "job_name,inst_id,user,status,start_time,end_time\nj,i,u,Failed,1,2\n"
-    suggestions, *_ = asked(schema_text("pai2020"), job=job)
+    suggestions, *_ = asked(schema_text(FILES["pai2020"]), job=job)
     assert suggestions[0].table_keys == {"header": True}
-    suggestions, *_ = asked(schema_text("pai2020"), job="\n".join(job.splitlines()[::-1]) + "\n")
+    suggestions, *_ = asked(schema_text(FILES["pai2020"]), job="\n".join(job.splitlines()[::-1]) + "\n")
     assert not suggestions[0].is_change
 
 
@@ -148,7 +145,7 @@ DIRTY = [
 
 @pytest.mark.parametrize("layout", ["as shipped", "in blocks", "with an alias", "all on one line"])
 def test_the_suggested_schema_lets_the_rows_in(asked, layout):
-    text = schema_text("openb")
+    text = schema_text(FILES["openb"])
     document = yaml.safe_load(text)
     if layout == "in blocks":
         text = "# mine\n" + yaml.safe_dump(document, sort_keys=False).replace("type: text", "type: text # a comment")
@@ -181,13 +178,13 @@ def test_the_suggested_schema_lets_the_rows_in(asked, layout):
 
 
 def test_one_change_after_the_other_adds_up(asked):
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("a", cpu="N/A"), pod("b", cpu="-1")))
-    written = yaml.safe_load(suggested_schema(schema_text("openb"), "t", suggestions))
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("a", cpu="N/A"), pod("b", cpu="-1")))
+    written = yaml.safe_load(suggested_schema(schema_text(FILES["openb"]), "t", suggestions))
     assert written["tables"]["pods"]["columns"][1]["blank"] == ["N/A", "-1"]
 
 
 def test_an_alias_is_changed_in_one_place_only(asked):
-    text = schema_text("openb").replace(
+    text = schema_text(FILES["openb"]).replace(
         "gpu_milli, type: number, scale: 1, minimum: 0, maximum: 1000",
         "gpu_milli, type: number, scale: 1, minimum: 0, maximum: &most 1000",
     )
@@ -201,7 +198,7 @@ def test_an_alias_is_changed_in_one_place_only(asked):
 
 
 def test_nothing_to_suggest(asked):
-    text = schema_text("openb")
+    text = schema_text(FILES["openb"])
     suggestions, *_ = asked(text, pods=pods(pod(name="")))
     written = suggested_schema(text, "mine", suggestions)
     note, _, rest = written.partition("\n")
@@ -210,7 +207,7 @@ def test_nothing_to_suggest(asked):
 
 
 def test_a_schema_that_follows_from_the_registry(asked):
-    text = yaml.safe_dump(yaml.safe_load(schema_text("openb")))
+    text = yaml.safe_dump(yaml.safe_load(schema_text(FILES["openb"])))
     suggestions, *_ = asked(text, pods=pods(pod("p", phase="Lost")))
     written = suggested_schema(text, "mine", suggestions, from_entry=True)
     assert "change the trace's entry there" in written
@@ -219,15 +216,15 @@ def test_a_schema_that_follows_from_the_registry(asked):
 
 def test_a_hostile_word_stays_in_its_comment(asked):
     phase = "x}]\u2028evil: yes # &a *b !!python/name:os.system"
-    suggestions, *_ = asked(schema_text("openb"), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
-    written = suggested_schema(schema_text("openb"), "t", suggestions)
+    suggestions, *_ = asked(schema_text(FILES["openb"]), pods=pods(pod("p", phase=phase), pod("q", phase="y: [z")))
+    written = suggested_schema(schema_text(FILES["openb"]), "t", suggestions)
     assert yaml.safe_load(written)["tables"]["pods"]["columns"][7]["values"][-1] == "y: [z"
     assert "\u2028" not in written
 
 
 def test_rows_without_a_text_or_a_file_of_lines(asked, tmp_path):
     """As from a table with a reader of its own."""
-    text = schema_text("openb")
+    text = schema_text(FILES["openb"])
     _, _, quarantine = asked(text, pods=pods(pod("p", phase="Lost"), pod("s", submit="")))
     schemas = table_schemas(yaml.safe_load(text))
     no_text = quarantine.with_columns(text=pl.lit(None, pl.String))

@@ -11,41 +11,35 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import EXPECTED, FIXTURES, study
-from ttf.charts.figure import Study
-from ttf.charts.queueing import CHARTS
-from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
-from ttf.numbers.metrics import Metrics
-from ttf.numbers.queueing import of_queueing
-from ttf.report.blocks import Numbers
-from ttf.report.queueing import queueing_tables
-from ttf.report.source import environment
-from ttf.stats import exact
-from ttf.stats.queueing import (
+from ttf.analyses import describe_attempts as contracts
+from ttf.analyses.describe_attempts.charts import CHARTS
+from ttf.analyses.describe_attempts.delays import (
     BUCKETS,
-    DELAY_SCHEMA,
     NO_DELAY,
     NO_POSITIVE,
-    NODES_SCHEMA,
-    ORDER_SCHEMA,
     busiest,
     delay_by_nodes,
     delays,
     out_of_order,
     placed,
 )
-from ttf.stats.queueing import waits as waits_of
-from ttf.stats.retries import (
-    FAILED_SCHEMA,
-    RETRY_SCHEMA,
-    RTF_SCHEMA,
-    WINDOW_SCHEMA,
+from ttf.analyses.describe_attempts.delays import waits as waits_of
+from ttf.analyses.describe_attempts.numbers import numbers
+from ttf.analyses.describe_attempts.page import tables as tables_of_page
+from ttf.analyses.describe_attempts.retries import (
     failed_attempts,
     outcomes_window,
     retries,
     runtime_to_failure,
 )
-from ttf.stats.retries import tries as tries_of
-from ttf.tables import read_csv, write_csv
+from ttf.analyses.describe_attempts.retries import tries as tries_of
+from ttf.charts.figure import Study
+from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
+from ttf.numbers.metrics import Metrics
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
+from ttf.stats import exact
+from ttf.tables import read_table, write_product
 
 ATTEMPT = {
     "job_id": pl.String,
@@ -57,6 +51,9 @@ ATTEMPT = {
     "gpu_milli": pl.Int64,
     "nodes": pl.Int64,
 }
+
+
+ROOT = Path(__file__).parents[2]
 
 
 def made(*rows: dict) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -120,7 +117,7 @@ THREE = made(
 
 def test_delays_of_first_and_later_attempts_by_hand():
     table = delays(waits(*THREE), busiest(THREE[0]))
-    assert dict(table.schema) == DELAY_SCHEMA
+    contracts.DELAYS.check(table)
     every = row(table, group_by="all", gpu_bucket="all", which="every", zeros_kept=True)
     assert [every[name] for name in ("n", "zeros", "negative", "unknown")] == [4, 1, 1, 2]
     assert every["mean_s"] == (0 + 50 + 180 + 4000) / 4
@@ -243,7 +240,7 @@ def test_delay_by_nodes_of_first_attempts_of_large_jobs():
         {"gpus": 9, "tries": [(60, 70)]},  # nodes unknown
     ]
     table = delay_by_nodes(waits(*made(*rows)))
-    assert dict(table.schema) == NODES_SCHEMA
+    contracts.DELAY_BY_NODES.check(table)
     assert table.select("gpu_bucket", "nodes", "n", "negative", "unknown", "p50_s", "longest_s").rows() == [
         ("5-8", 1, 2, 1, 0, 20.0, 30),
         ("5-8", 4, 1, 0, 0, 7.0, 7),
@@ -277,7 +274,7 @@ def test_out_of_order_starts_by_hand():
         {"submit": 9, "account": "a", "tries": [(8, 9)]},  # before its submission
     ]
     table = out_of_order(made(*rows)[0])
-    assert dict(table.schema) == ORDER_SCHEMA
+    contracts.OUT_OF_ORDER.check(table)
     columns = ("scope", "gpu_bucket", "n", "out_of_order", "overtaken", "left_out")
     assert table.select(columns).rows() == [
         ("account", "all", 4, 1, 1, 3),
@@ -324,7 +321,7 @@ FIVE = made(
 
 def test_retries_and_the_unsuccessful_by_gpus():
     table = retries(FIVE[0])
-    assert dict(table.schema) == RETRY_SCHEMA
+    contracts.RETRIES.check(table)
     assert table.select("group_by", "group", "n", "retries", "failures").rows() == [
         ("all", "all", 4, 3, 2),
         ("gpus", "1", 1, 1, 0),
@@ -346,7 +343,7 @@ def test_retries_and_the_unsuccessful_by_gpus():
 def test_run_time_to_failure_by_proxy():
     tried = tries(*FIVE)
     table = runtime_to_failure(tried)
-    assert dict(table.schema) == RTF_SCHEMA
+    contracts.RUNTIME_TO_FAILURE.check(table)
     # 10 s of the job that then succeeded; 30, 10 and 100 s of the one that failed; one that has no end.
     everyone = row(table, gpu_bucket="all")
     assert (everyone["basis"], everyone["trials"], everyone["n"], everyone["rtf_total_s"]) == ("proxy", 5, 4, 150)
@@ -372,7 +369,7 @@ def test_where_attempts_have_outcomes_only_failures_fail():
 
 def test_failed_attempts_of_one_job_and_of_one_user():
     table = failed_attempts(FIVE[0], tries(*FIVE))
-    assert dict(table.schema) == FAILED_SCHEMA
+    contracts.FAILED_ATTEMPTS.check(table)
     two = {name: row(table, group_by=name, at_least=2) for name in ("failed_job", "job", "user")}
     # Failed jobs with attempts: 3 and 1 failed attempts; the successful one had 1; users u 4 and v 1.
     assert [two[name]["n"] for name in two] == [2, 3, 2]
@@ -407,7 +404,7 @@ def test_on_the_accounting_of_a_real_slurm(tmp_path):
 
 def test_outcomes_of_the_whole_trace_and_in_a_window():
     table = outcomes_window(FIVE[0], tries(*FIVE), (500, 900))
-    assert dict(table.schema) == WINDOW_SCHEMA
+    contracts.OUTCOMES_WINDOW.check(table)
     of_jobs = table.filter(pl.col("unit") == "job")
     assert of_jobs.select("window", "outcome", "n", "without_end").rows() == [
         ("all", "success", 1, 0),
@@ -459,10 +456,10 @@ def tables_of(jobs, attempts, window=None):
 
 def told(tables):
     metrics = Metrics()
-    of_queueing(metrics, tables)
-    jinja = environment(Path(__file__).parents[2] / "report")
+    numbers(metrics, tables)
+    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "describe_attempts"])
     text = "".join(
-        jinja.get_template(f"sections/{section}.qmd").render(
+        jinja.get_template(f"{section}.qmd").render(
             id="t1",
             unit="job",
             m=Numbers(metrics),
@@ -500,11 +497,12 @@ def test_every_chart_can_be_drawn_and_every_table_written(frames, tmp_path):
         figure = draw(tables, Study("job"))
         assert "nan" not in (figure.title + figure.caption).lower().split()
         vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
-    for name, table in tables.items():
-        write_csv(table, tmp_path / f"{name}.csv")
-        assert read_csv(tmp_path / f"{name}.csv").equals(table), name
-    trace = SimpleNamespace(table=lambda name: read_csv(tmp_path / f"{name}.csv"), about={"unit": "job"})
-    for html in queueing_tables(trace, lambda name: f"t1-{name}").values():
+    for contract in contracts.ANALYSIS.tables:
+        path = str(tmp_path / f"{contract.name}.csv")
+        write_product(tables[contract.name], contract, path)
+        assert read_table(path, contract).equals(tables[contract.name]), contract.name
+    trace = SimpleNamespace(table=tables.__getitem__, about={"unit": "job"})
+    for html in tables_of_page(trace, lambda name: f"t1-{name}").values():
         assert "<b>" not in html
     assert not re.search(r"\b(nan|None(?! of)|inf|0 of 0)\b", told(tables))
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from of_formats import FORMATS
 from study.config import ConfigError
 from study.raw_tables import ARCHIVES, PACKINGS, on_disk, raw_tables, to_fetch
 
 ROOT = Path(__file__).resolve().parents[2]
-FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
 REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")
 
 

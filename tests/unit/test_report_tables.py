@@ -3,9 +3,9 @@
 import re
 
 import polars as pl
+from ttf.analyses.ask_again.page import _estimate
 from ttf.contract import count, seconds, share, table, text
 from ttf.report import words
-from ttf.report.study1 import _estimate
 from ttf.report.tables import Interval, Mean, html_table, span
 
 FRAME = pl.DataFrame(

@@ -5,16 +5,17 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-import yaml
-from sacct_story import EXPECTED, FIXTURES, SCHEMA, check_story, study
+from of_formats import FILES, FORMATS, raw_schemas, table_of
+from sacct_story import EXPECTED, FIXTURES, check_story, study
+from study.formats import schema_text
+from ttf.formats.sacct import derive as sacct
+from ttf.formats.sacct import read as sacct_reader
+from ttf.formats.sacct.states import OUTCOMES
+from ttf.formats.sacct.tres import mebibytes, tres
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
-from ttf.raw_tables import table_schemas
 from ttf.schemas import schemas_and_readers
-from ttf.traces import sacct, sacct_reader
-from ttf.traces.sacct_states import OUTCOMES
-from ttf.traces.tres import mebibytes, tres
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
 
@@ -43,7 +44,8 @@ def test_columns(told):
     jobs, attempts = told(record(1, "COMPLETED"))
     assert list(jobs.schema.items())[: len(JOB_COLUMNS)] == list(JOB_COLUMNS.items())
     assert list(attempts.schema.items())[: len(sacct.ATTEMPT_COLUMNS)] == list(sacct.ATTEMPT_COLUMNS.items())
-    assert nodes({}, sacct.NODE_TABLE).schema == pl.Schema(NODE_COLUMNS)
+    assert "node_table" not in FORMATS["sacct"]
+    assert nodes({}, None).schema == pl.Schema(NODE_COLUMNS)
 
 
 # --- a real Slurm 22.05
@@ -370,7 +372,7 @@ def test_every_state_has_an_outcome_we_know():
 
 def run_ingest(tmp_path, *files, max_share=1.0):
     (tmp_path / "raw").mkdir(exist_ok=True)
-    schemas = table_schemas(yaml.safe_load(SCHEMA.read_text()))
+    schemas = raw_schemas("sacct")
     return ingest({"record": list(files)}, schemas, tmp_path / "raw", max_share, sacct_reader.READERS)
 
 
@@ -385,19 +387,19 @@ def test_times_in_the_zone_of_the_cluster(tmp_path):
     ]
     (tmp_path / "dump.txt").write_text("\n".join(lines) + "\n")
     entry = {"times": {"zone": "America/New_York"}}
-    schemas, readers = schemas_and_readers("sacct_reader", entry, SCHEMA)
+    schemas, readers = schemas_and_readers(FORMATS["sacct"]["reader"], entry, schema_text(FILES["sacct"]))
     _, quarantine = ingest({"record": [tmp_path / "dump.txt"]}, schemas, tmp_path, 1.0, readers)
     # There was no 02:30 on 9 March: the clocks went from 02:00 to 03:00.
     assert quarantine.select("line", "reason", "column").rows() == [(4, "not_a_time", "Start")]
     raw = {"record": pl.scan_parquet(tmp_path / "record.parquet")}
-    jobs = sacct.jobs(raw, entry).sort("job_id")
+    jobs = table_of("sacct", "jobs", raw, entry).sort("job_id")
     first = datetime(2025, 11, 2, 4, 10, tzinfo=UTC).timestamp()  # 00:10 at UTC-4
     assert jobs["submit_s"].to_list() == [first, first + 1200, 1762064400]
     # 01:30 is taken for its first passing, 04:00 was five and not four hours after midnight.
     assert jobs["runtime_s"].to_list() == [1799, 3.5 * 3600, 5000]
     assert jobs["dst_ambiguous"].to_list() == [False, True, True]
-    assert sacct.attempts(raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [False, True, True]
-    assert not sacct.jobs(raw)["dst_ambiguous"].any()
+    assert table_of("sacct", "attempts", raw, entry).sort("job_id")["dst_ambiguous"].to_list() == [False, True, True]
+    assert not table_of("sacct", "jobs", raw)["dst_ambiguous"].any()
 
 
 def test_rows_that_are_no_records_are_put_aside(tmp_path, small_blocks):
@@ -428,7 +430,7 @@ def test_rows_that_are_no_records_are_put_aside(tmp_path, small_blocks):
         (9, "unknown_value", "JobIDRaw", lines[8]),
     ]
     assert anomalies(quarantine, account).height == 5
-    jobs = sacct.jobs({"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
+    jobs = table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "raw/record.parquet")})
     assert jobs["job_id"].to_list() == ["1", "8"]
 
 

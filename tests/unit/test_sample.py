@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from ttf.errors import StudyError
-from ttf.sample import pai2020 as sample
-from ttf.sample.pai2020 import TABLES, write_sample
+from ttf.formats.pai2020 import sample
+from ttf.formats.pai2020.sample import TABLES, write_sample
 
 TASKS = 20_000
 DAY_S = 86_400
@@ -90,11 +90,11 @@ def test_same_seed_same_bytes_and_another_seed_others(tmp_path):
 def test_thread_count_does_not_change_a_byte(tmp_path):
     code = (
         "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
-        "from ttf.sample.pai2020 import write_sample; write_sample(Path(sys.argv[2]), 3_000)"
+        "from ttf.formats.pai2020.sample import write_sample; write_sample(Path(sys.argv[2]), 3_000)"
     )
     for threads in ("1", "2"):
         env = {**os.environ, "POLARS_MAX_THREADS": threads}
-        command = [sys.executable, "-c", code, str(Path(sample.__file__).parents[2]), str(tmp_path / threads)]
+        command = [sys.executable, "-c", code, str(Path(sample.__file__).parents[3]), str(tmp_path / threads)]
         subprocess.run(command, env=env, check=True)
     assert digests(tmp_path / "1") == digests(tmp_path / "2")
 

@@ -4,12 +4,9 @@ import importlib
 from pathlib import Path
 
 import pytest
-import yaml
+from of_formats import FORMATS
 from study.config import SAMPLE_SIZES
 from study.raw_tables import parts_of, raw_tables, sample_files
-
-ROOT = Path(__file__).parents[2]
-FORMATS = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
 
 
 def test_formats_with_a_sample_have_a_size():
@@ -17,8 +14,8 @@ def test_formats_with_a_sample_have_a_size():
 
 
 @pytest.mark.parametrize("name", SAMPLE_SIZES)
-def test_the_files_of_a_sample_are_those_that_formats_yaml_names(tmp_path, name):
-    module = importlib.import_module(f"ttf.sample.{name}")
+def test_the_files_of_a_sample_are_those_that_the_format_declares(tmp_path, name):
+    module = importlib.import_module(f"ttf.formats.{name}.sample")
     module.write_sample(tmp_path, **{SAMPLE_SIZES[name]: 1_000, "seed": 3})
     named = sample_files("t", {"format": name}, FORMATS)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(

@@ -12,15 +12,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import yaml
+from of_formats import raw_schemas, table_of
 from ttf.errors import StudyError
+from ttf.formats.philly import read as philly_raw
+from ttf.formats.philly import sample, sample_telemetry
+from ttf.formats.philly.sample_cluster import RETRY_TIMER_S
+from ttf.formats.philly.sample_losses import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
-from ttf.sample import philly as sample
-from ttf.sample import philly_telemetry
-from ttf.sample.loss_log import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
-from ttf.sample.philly_cluster import RETRY_TIMER_S
-from ttf.traces import philly, philly_raw
 
 ROOT = Path(__file__).parents[2]
 JOBS = 3_000
@@ -48,12 +46,17 @@ def log(written):
 def ingested(written):
     """Jobs, attempts and nodes as the study reads them; the row account."""
     folder, _ = written
-    schemas = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/philly.yaml").read_text()))
+    schemas = raw_schemas("philly")
     files = {table: [folder / "new" / sample.FILES[table]] for table in TABLES}
     (folder / "raw").mkdir()
     account, _ = ingest(files, schemas, folder / "raw", 0.0, philly_raw.READERS)
     raw = {table: pl.scan_parquet(folder / f"raw/{table}.parquet") for table in TABLES}
-    return philly.jobs(raw), philly.attempts(raw), philly.nodes(raw), account
+    return (
+        table_of("philly", "jobs", raw),
+        table_of("philly", "attempts", raw),
+        table_of("philly", "nodes", raw),
+        account,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,7 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
     sample.write_sample(tmp_path / "c", 400, seed=2)
     code = (
         "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
-        "from ttf.sample.philly import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
+        "from ttf.formats.philly.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
     )
     command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b")]
     subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)
@@ -201,7 +204,7 @@ def test_later_attempts_wait_for_the_timer_at_least(ingested):
 def test_utilisation_means_are_those_of_table_3_on_the_fewest_servers(ingested):
     is_dense = pl.col("nodes") == (GPU + 7_999) // 8_000
     used = ingested[0].filter((pl.col("gpu_readings") > 0) & is_dense)
-    for size, means in philly_telemetry.UTILISATION.items():
+    for size, means in sample_telemetry.UTILISATION.items():
         for status, mean in zip(sample.STATUSES, means, strict=True):
             rows = used.filter((pl.col("gpu_milli") == size * 1000) & (pl.col("status_raw") == status))
             if rows.height >= 3:

@@ -11,18 +11,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import yaml
+from of_formats import raw_schemas, table_of
+from ttf.analyses.measure_sizes.sizes import node_failure_rate, sums_by_nodes
 from ttf.errors import StudyError
+from ttf.formats.sacct import read as sacct_reader
+from ttf.formats.sacct import sample
+from ttf.formats.sacct.hostlist import node_lists
+from ttf.formats.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.infra import EVENT, infra_lives, read_health_events
 from ttf.ingest import ingest
-from ttf.raw_tables import table_schemas
-from ttf.sample import sacct as sample
-from ttf.sample.sacct_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.stats.mttf import garwood_interval
 from ttf.stats.projection import Reach
-from ttf.stats.sizes import node_failure_rate, sums_by_nodes
-from ttf.traces import sacct, sacct_reader
-from ttf.traces.hostlist import node_lists
 
 ROOT = Path(__file__).parents[2]
 JOBS = 4_000
@@ -46,13 +45,13 @@ def written(tmp_path_factory):
 def ingested(written):
     """Jobs, attempts and infra lives as the study makes them; the row account."""
     folder, _ = written
-    schemas = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/sacct.yaml").read_text()))
+    schemas = raw_schemas("sacct")
     (folder / "raw").mkdir()
     files = [folder / "new" / sample.FILES[name] for name in ("record_a", "record_b")]
     account, _ = ingest({"record": files}, schemas, folder / "raw", 0.0, sacct_reader.READERS)
     raw = {"record": pl.scan_parquet(folder / "raw/record.parquet")}
-    jobs = sacct.jobs(raw).with_columns(trace=pl.lit("t"))
-    attempts = sacct.attempts(raw)
+    jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
+    attempts = table_of("sacct", "attempts", raw)
     events = read_health_events(folder / "new/health_events.csv")
     return jobs, attempts, infra_lives(jobs, attempts, RULES, events), account
 
@@ -71,7 +70,7 @@ def test_same_seed_same_bytes_whatever_the_threads_and_another_seed_others(tmp_p
         sample.write_sample(tmp_path / name, 400, seed=seed)
     code = (
         "import sys; sys.path.append(sys.argv[1]); from pathlib import Path; "
-        "from ttf.sample.sacct import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
+        "from ttf.formats.sacct.sample import write_sample; write_sample(Path(sys.argv[2]), 400, seed=1)"
     )
     command = [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path / "b")]
     subprocess.run(command, env={**os.environ, "POLARS_MAX_THREADS": "1"}, check=True)

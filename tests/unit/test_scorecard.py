@@ -8,6 +8,9 @@ import pytest
 from claims_tested import ELSEWHERE, stands_elsewhere
 from study.claims import load_claims
 from study.config import ConfigError
+from ttf.analyses.correlate.compute import failure_share
+from ttf.analyses.correlate.correlations import correlations
+from ttf.analyses.correlate.run_times import runtime_by_group
 from ttf.analyses.describe_workload.workload import (
     RESOURCES,
     gpu_requests,
@@ -15,13 +18,10 @@ from ttf.analyses.describe_workload.workload import (
     recurrence,
     request_against_use,
 )
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS
-from ttf.outcomes import outcome_table
 from ttf.replication.scorecard import NotComputable, implied_counts, quantity, scorecard
-from ttf.stats.correlation import correlations
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.run_times import runtime_by_group
-from ttf.stats.shares import failure_share
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = load_claims(ROOT / "config/claims.yaml")["claims"]
@@ -86,7 +86,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         (name, 14 + i) for i, name in enumerate(("job", "task", "instance", "sensor", "group_tag", "machine_spec"))
     ]
     return {
-        "quality/row_account": pl.DataFrame(account, schema=["table", "rows_read"], orient="row"),
+        "row_account": pl.DataFrame(account, schema=["table", "rows_read"], orient="row"),
         "outcomes": outcome_table(jobs),
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0)),
         "failure_share": failure_share(jobs),
@@ -421,12 +421,15 @@ claims:
         (("source: x", "source: z"), r"claims\.a\.source: z is not under sources: x\."),
         (
             ("missing: data", "missing: data, colour: red"),
-            r"claims\.a: there is no such key: colour\. Allowed here: id, ",
+            r"claims\.a\.colour: there is no such key\. Allowed here: id, ",
         ),
-        ((", missing: data", ""), r"claims\.a: needs quantity, tolerance and why, or missing"),
-        (("statement: s, ", ""), r"claims\.a: statement is missing\."),
-        (("published: 1", "published: one"), r"claims\.a\.published: 'one' is not of type 'number'\."),
-        (("evidence: printed", "evidence: recalled"), r"claims\.a\.evidence: 'recalled' is not one of "),
+        ((", missing: data", ""), r"claims\.a: needs quantity and tolerance and why, or missing: one of them"),
+        (("statement: s, ", ""), r"claims\.a\.statement: is missing; expected text\."),
+        (("published: 1", "published: one"), r"claims\.a\.published: found the text 'one'; expected a number\."),
+        (
+            ("evidence: printed", "evidence: recalled"),
+            r"claims\.a\.evidence: 'recalled' is not allowed\. Allowed: printed",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, change, message):
@@ -441,5 +444,5 @@ def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, chang
 def test_an_id_stands_once(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text(GOOD + GOOD.splitlines()[-1] + "\n")
-    with pytest.raises(ConfigError, match=r"claims\.a: the id stands 2 times"):
+    with pytest.raises(ConfigError, match=r"line 5: claims\.a\.id: stands 2 times"):
         load_claims(file)

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 from statsmodels.stats.proportion import proportion_confint
+from ttf.analyses.correlate import FAILURE_SHARE
+from ttf.analyses.correlate.compute import failure_share
 from ttf.stats.normal import Z_95, two_sided_z
-from ttf.stats.shares import SHARE_SCHEMA, failure_share, wilson_interval
+from ttf.stats.shares import wilson_interval
 
 OUTCOMES = ["success", "failure", "cancelled", "running", "waiting"]
 
@@ -58,7 +60,7 @@ def jobs() -> pl.DataFrame:
 
 def test_failure_share_by_hand() -> None:
     table = failure_share(jobs())
-    assert dict(table.schema) == SHARE_SCHEMA
+    FAILURE_SHARE.check(table)
     rows = table.select("feature", "value", "jobs", "ended", "failures", "failure_share").rows()
     assert rows == [
         ("gpu_type", "P100", 2, 2, 2, 1.0),
@@ -79,7 +81,7 @@ def test_failure_share_by_hand() -> None:
 
 
 def test_no_jobs_give_an_empty_table() -> None:
-    assert failure_share(jobs().clear()).schema == pl.Schema(SHARE_SCHEMA)
+    assert failure_share(jobs().clear()).schema == pl.Schema(FAILURE_SHARE.schema)
 
 
 @given(st.lists(st.tuples(st.sampled_from(OUTCOMES), st.integers(0, 3)), max_size=30), st.randoms())

@@ -11,15 +11,9 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
-from ttf.charts.figure import Study
-from ttf.charts.sizes import mttf_by_gpus_chart
-from ttf.numbers.metrics import Metrics
-from ttf.numbers.sizes import of_sizes
-from ttf.stats.projection import Reach
-from ttf.stats.sizes import (
-    BY_GPUS_SCHEMA,
-    LAW_SCHEMA,
-    NODE_RATE_SCHEMA,
+from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, charts
+from ttf.analyses.measure_sizes.numbers import of_sizes
+from ttf.analyses.measure_sizes.sizes import (
     SUMS_SCHEMA,
     mttf_by_gpus,
     node_failure_rate,
@@ -30,6 +24,9 @@ from ttf.stats.sizes import (
     sums_by_nodes,
     sums_of_components,
 )
+from ttf.charts.figure import Study
+from ttf.numbers.metrics import Metrics
+from ttf.stats.projection import Reach
 from ttf.tables import read_csv, write_csv
 
 EVERYWHERE = Reach(16_384, 131_072, "it goes no further", "larger runs")
@@ -45,6 +42,10 @@ def lives(*rows):
 
 def sums(*rows):
     return pl.DataFrame(rows, schema=SUMS_SCHEMA, orient="row")
+
+
+def chart(by_gpus, rate, study):
+    return charts.CHARTS["mttf_by_gpus"]({"mttf_by_gpus": by_gpus, "node_failure_rate": rate}, study)
 
 
 def at(table, **wanted):
@@ -76,7 +77,7 @@ def test_buckets_double_and_hold_every_job():
     told = sums((1, 5, 2, 1000), (3, 1, 0, 500), (4, 2, 1, 300), (5, 1, 1, 0), (33, 1, 1, 70))
     rate = node_failure_rate(told, "state", 8, "trace", 0, EVERYWHERE)
     table = mttf_by_gpus(told, rate, 8)
-    assert dict(table.schema) == BY_GPUS_SCHEMA
+    MTTF_BY_GPUS.check(table)
     assert table.select("gpus_low", "gpus_high").rows()[:5] == [(1, 8), (9, 16), (17, 32), (33, 64), (65, 128)]
     assert table.select("gpus_low", "gpus_high").rows()[-1] == (65_537, 131_072)
     assert (table["gpus_low"][1:] - table["gpus_high"][:-1]).unique().to_list() == [1]
@@ -112,7 +113,7 @@ def test_the_measured_interval_is_garwoods_at_90_percent():
 def test_rate_of_a_node_by_hand():
     told = sums((1, 50, 40, 40 * DAY), (20, 100, 30, 15 * DAY), (32, 7, 2, 10 * DAY))
     table = node_failure_rate(told, "state", 8, "trace", 128, EVERYWHERE)
-    assert dict(table.schema) == NODE_RATE_SCHEMA
+    NODE_FAILURE_RATE.check(table)
     assert table["confidence"].to_list() == [0.9, 0.95]
     row = at(table, confidence=0.9)
     assert (row["above_gpus"], row["jobs"], row["failures"], row["node_days"]) == (128, 107, 32, 620.0)
@@ -215,7 +216,7 @@ def test_the_other_published_rate():
 def test_exact_law_has_slope_minus_one():
     told = sums(*((nodes, 10, nodes * 12, 10 * DAY) for nodes in (1, 2, 4, 8, 16, 32)))
     table = size_law(told, "state")
-    assert dict(table.schema) == LAW_SCHEMA
+    SIZE_LAW.check(table)
     for row in table.iter_rows(named=True):
         assert row["slope"] == pytest.approx(-1, abs=1e-9)
         assert row["deviance"] == pytest.approx(0, abs=1e-9)
@@ -338,7 +339,7 @@ def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_a_
     assert law.filter(pl.col("slope").is_null() & pl.col("reason").is_null()).is_empty()
     assert rate.filter(pl.col("failures_per_node_day").is_null() & pl.col("reason").is_null()).is_empty()
     of_sizes(Metrics(), table, rate, law)
-    mttf_by_gpus_chart(table, rate, Study("job")).spec()
+    chart(table, rate, Study("job")).spec()
 
 
 # --- simulation
@@ -419,7 +420,7 @@ def test_numbers():
 @pytest.mark.parametrize("basis", ["state", "event", "proxy", "component"])
 def test_the_chart_says_what_was_counted(basis):
     by_gpus, rate, _ = made(basis)
-    figure = mttf_by_gpus_chart(by_gpus, rate, Study("job"))
+    figure = chart(by_gpus, rate, Study("job"))
     spec = figure.spec(validate=True)
     words = " ".join([figure.title, *spec["title"]["subtitle"]])
     assert ("cause unknown" in words) == (basis == "proxy")
@@ -434,7 +435,7 @@ def test_the_chart_says_what_was_counted(basis):
 
 def test_the_chart_without_a_projection_draws_and_says_none():
     by_gpus, rate, _ = made(reach=Reach(128, 0, "it cannot be told", "more"))
-    figure = mttf_by_gpus_chart(by_gpus, rate, Study("job"))
+    figure = chart(by_gpus, rate, Study("job"))
     assert figure.title.startswith("Measured mean time to an infrastructure failure: ")
     assert figure.datasets["projected"] == [] and "No projection: it cannot be told." in figure.caption
     figure.spec(validate=True)
@@ -443,14 +444,14 @@ def test_the_chart_without_a_projection_draws_and_says_none():
 def test_the_chart_without_failures_and_without_jobs():
     rows = [(1, 3, 0, DAY), (2, 3, 0, 5 * DAY)]
     by_gpus, rate, _ = made(rows=rows, reach=Reach(2, 0, "no failures", "more"))
-    figure = mttf_by_gpus_chart(by_gpus, rate, Study("job", synthetic=True))
+    figure = chart(by_gpus, rate, Study("job", synthetic=True))
     assert figure.title.startswith("No failure seen: ")
     assert figure.empty is None
     figure.spec(validate=True)
     by_gpus, rate, _ = made(rows=[])
-    assert mttf_by_gpus_chart(by_gpus, rate, Study("job")).empty == "no job that asked for a GPU ran for a known time"
+    assert chart(by_gpus, rate, Study("job")).empty == "no job that asked for a GPU ran for a known time"
     none = node_failure_rate(sums((1, 1, 1, DAY)), "component", None, None, None, EVERYWHERE)
-    empty = mttf_by_gpus_chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
+    empty = chart(mttf_by_gpus(sums((1, 1, 1, DAY)), none, None), none, Study("node"))
     assert empty.empty == "no life has a GPU"
 
 
@@ -482,4 +483,4 @@ def test_the_error_of_the_slope_is_that_at_the_line_itself():
 
 def test_one_measured_size_without_a_projection_is_no_chart():
     by_gpus, rate, _ = made(rows=[(1, 90, 40, 90 * DAY)], reach=Reach(1, 0, "a proxy", "causes"))
-    assert mttf_by_gpus_chart(by_gpus, rate, Study("job")).empty == "runs of one size, and no projection to others"
+    assert chart(by_gpus, rate, Study("job")).empty == "runs of one size, and no projection to others"

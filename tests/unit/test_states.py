@@ -7,15 +7,16 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
+from ttf.analyses.describe_states.charts import size_mix_chart, states_chart
+from ttf.analyses.describe_states.compute import MOST_STATES, cluster_summary, size_mix, states
+from ttf.analyses.describe_states.numbers import numbers
+from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.charts.figure import Study
-from ttf.charts.states import size_mix_chart, states_chart
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.states import of_states
-from ttf.outcomes import outcome_table
-from ttf.stats.states import MIX_SCHEMA, MOST_STATES, STATE_SCHEMA, SUMMARY_SCHEMA, cluster_summary, size_mix, states
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_product
 
 OUTCOMES = {"COMPLETED": "success", "FAILED": "failure", "NODE_FAIL": "failure", "PENDING": "waiting"}
 RULES = {"states": ["NODE_FAIL"]}
@@ -64,7 +65,7 @@ MICRO = jobs(
 
 def test_states_by_hand():
     table = found(MICRO)
-    assert dict(table.schema) == STATE_SCHEMA
+    STATES.check(table)
     assert table["state"].to_list() == ["COMPLETED", "FAILED", "NODE_FAIL", "PENDING", None, None]
     assert table["kind"].to_list() == ["state"] * 5 + ["infra"]
     completed = at(table, state="COMPLETED")
@@ -104,7 +105,7 @@ def test_attempts_count_by_their_own_states():
     failed = at(table, unit="attempt", state="NODE_FAIL")
     assert (failed["count_share"], failed["gpu_hours"], failed["gpu_hours_share"]) == (0.5, 4, 1 / 3)
     assert at(table, kind="infra") | {"count": 1, "gpu_hours_share": 1 / 3} == at(table, kind="infra")
-    assert "50 % of attempts, which hold 33 % of GPU time" in states_chart(table, Study()).title
+    assert "50 % of attempts, which hold 33 % of GPU time" in states_chart({"states": table}, Study()).title
 
 
 def test_of_many_states_the_frequent_ones():
@@ -124,7 +125,7 @@ def test_sizes_by_hand():
     mix = size_mix(
         jobs(("A", 0, 60), ("A", 0.5, 3600), ("A", 1, 3600), ("A", 3, 3600), ("A", 256, 3600), ("A", None, 9))
     )
-    assert dict(mix.schema) == MIX_SCHEMA
+    SIZE_MIX.check(mix)
     assert mix["gpus_high"].to_list() == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
     none = at(mix, gpus_high=0)
     assert (none["jobs"], none["jobs_share"], none["reason"]) == (2, None, "no GPU: in no share")
@@ -173,7 +174,7 @@ def test_shares_are_those_of_counting(rows):
 
 def test_the_summary_row_by_hand():
     table = cluster_summary(jobs(("COMPLETED", 0.5, 100), ("FAILED", 8, 300), ("PENDING", 16, None), ("FAILED", 0, 5)))
-    assert dict(table.schema) == SUMMARY_SCHEMA
+    CLUSTER_SUMMARY.check(table)
     gpu = at(table, population="gpu")
     assert (gpu["jobs"], gpu["days"], gpu["jobs_per_day"]) == (3, 3, 1)
     assert (gpu["gpus_mean"], gpu["gpus_max"], gpu["gpus_sum"]) == (24.5 / 3, 16, 24.5)
@@ -190,10 +191,13 @@ def test_nobody():
     assert found(empty).filter(pl.col("kind") == "state").height == 0
     assert size_mix(empty).height == 0
     assert cluster_summary(empty)["reason"].to_list() == ["no such job"] * 3
-    assert states_chart(found(empty), Study()).empty == "the trace has no job"
-    assert size_mix_chart(size_mix(empty), Study("pod")).empty == "no pod asked for a GPU"
+    tables = {"states": found(empty), "size_mix": size_mix(empty), "cluster_summary": cluster_summary(empty)}
+    for contract in (STATES, SIZE_MIX, CLUSTER_SUMMARY):
+        contract.check(tables[contract.name])
+    assert states_chart(tables, Study()).empty == "the trace has no job"
+    assert size_mix_chart(tables, Study("pod")).empty == "no pod asked for a GPU"
     metrics = Metrics()
-    of_states(metrics, {"states": found(empty), "size_mix": size_mix(empty), "cluster_summary": cluster_summary(empty)})
+    numbers(metrics, tables)
     assert "states.most.share" not in metrics
 
 
@@ -203,12 +207,15 @@ HOSTILE = ["<script>alert(1)</script>", "V100\u202e001V\x00\x07", "long" * 2500,
 def test_charts_of_hostile_words_are_drawn_and_tables_read_back(tmp_path):
     frame = jobs(*((word, 2, 60) for word in HOSTILE), ("COMPLETED", 4, 60))
     table, mix = found(frame), size_mix(frame)
-    for drawn in (states_chart(table, Study("job", True)), size_mix_chart(mix, Study("job"))):
+    given = {"states": table, "size_mix": mix}
+    for drawn in (states_chart(given, Study("job", True)), size_mix_chart(given, Study("job"))):
         spec = json.dumps(drawn.spec(validate=True))
         svg = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
         assert "\x00" not in svg
         assert "long" * 30 not in svg
         assert len(spec) + len(svg) < 40_000
-    for name, one in (("mix", mix), ("summary", cluster_summary(frame))):
-        write_csv(one, tmp_path / f"{name}.csv")
-        assert read_csv(tmp_path / f"{name}.csv").equals(one)
+    for contract, one in ((STATES, table), (SIZE_MIX, mix), (CLUSTER_SUMMARY, cluster_summary(frame))):
+        path = str(tmp_path / f"{contract.name}.csv")
+        write_product(one, contract, path)
+        if contract is not STATES:
+            assert read_table(path, contract).equals(one)

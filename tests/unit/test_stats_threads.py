@@ -15,8 +15,15 @@ import polars as pl
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
-from ttf.stats import correlation, hazard, hazard_ratios, incidence, lifetimes, logrank
-from ttf.stats import mttf, run_times, shares, survival, verdict
+from ttf.analyses.correlate import compute as shares
+from ttf.analyses.correlate import correlations as correlation
+from ttf.analyses.correlate import run_times
+from ttf.stats import mttf, survival
+from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
+from ttf.analyses.fit_mttf import compute as fit_mttf
+from ttf.analyses.fit_mttf import lifetimes
+from ttf.analyses.judge_lifetimes import compute as verdict
+from ttf.stats import mttf, shares, survival
 from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 
 rng = np.random.default_rng(11)
@@ -49,7 +56,7 @@ tables = [
     survival.thin(curves, 200),
     summary,
     mttf.mean_time_to_failure(lives, "failure", strata),
-    mttf.failures_without_end(lives, "failure", strata),
+    fit_mttf.failures_without_end(lives, "failure", strata),
     (models := lifetimes.lifetime_models(lives, "failure", strata)),
     verdict.lifetime_verdict(models, curves),
     lost_work.lost_work(lost_work.loss_sums(of_jobs, 3600, 300)),

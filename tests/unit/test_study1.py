@@ -1,6 +1,7 @@
 """Study 1 asked twice: by its recipe and well; failure rates above and below a request; what the sentences say."""
 
 import math
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -8,19 +9,20 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
+from ttf.analyses.ask_again import STUDY1
+from ttf.analyses.ask_again.charts import CHARTS
+from ttf.analyses.ask_again.compute import _compared, ask_again, rate_ratio
+from ttf.analyses.ask_again.numbers import numbers
+from ttf.analyses.correlate.correlations import correlations
+from ttf.analyses.correlate.run_times import runtime_by_group
 from ttf.charts.figure import Study
-from ttf.charts.study1 import CHARTS
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.numbers.study1 import of_study1
-from ttf.replication.study1 import STUDY1_SCHEMA, _compared, ask_again, rate_ratio
-from ttf.stats.correlation import correlations
 from ttf.stats.features import FEATURES
 from ttf.stats.median import median_interval
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.run_times import runtime_by_group
-from ttf.tables import read_csv, write_csv
+from ttf.tables import write_product
 
 GPU = next(feature for feature in FEATURES if feature.name == "gpu_request")
 TRACE_END_S = 1000
@@ -158,7 +160,7 @@ def test_what_changes_is_said(study, asked, verdict, said):
 
 def test_every_question_stands_once():
     table = again(SIX)
-    assert table.schema == pl.Schema(STUDY1_SCHEMA)
+    STUDY1.check(table)
     assert table["question"].value_counts().sort("question").rows() == [
         ("correlation", 8), ("cut_off", 4), ("mean_run_time", 3),
     ]  # fmt: skip
@@ -188,6 +190,10 @@ def test_a_cut_off_that_was_not_asked_for_is_not_computable():
     assert table["reason"].str.contains("correlation.cutoffs_s", literal=True).all()
 
 
+class Given(dict):
+    settings = SimpleNamespace(significance=0.05)
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -205,13 +211,12 @@ def test_every_trace_has_its_sentences_chart_and_numbers(frame, tmp_path):
     table = again(frame)
     for sentence in table["change"]:
         assert not any(word in sentence for word in ("nan", "None", "inf", "<b>")), sentence
-    write_csv(table, tmp_path / "study1.csv")
-    assert read_csv(tmp_path / "study1.csv").schema == table.schema
+    write_product(table, STUDY1, str(tmp_path / "study1.csv"))
     for draw in CHARTS.values():
-        figure = draw(table, Study("pod"), 0.05)
+        figure = draw(Given(study1=table), Study("pod"))
         assert "nan" not in figure.title.lower() + figure.caption.lower()
         vl_convert.vegalite_to_svg(figure.spec(validate=True), allowed_base_urls=[])
     metrics = Metrics()
-    of_study1(metrics, table)
+    numbers(metrics, {"study1": table})
     assert metrics["study1.correlations"]["value"] == 8
     assert all(not isinstance(one["value"], float) or math.isfinite(one["value"]) for one in metrics.values())

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import CensoredData, ecdf
 from statsmodels.duration.survfunc import SurvfuncRight
-from ttf.stats.survival import CURVE_SCHEMA, SUMMARY_SCHEMA, kaplan_meier, survival_tables, thin
+from ttf.analyses.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
+from ttf.columns import STRATUM
+from ttf.stats.survival import kaplan_meier, survival_tables, thin
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)
@@ -31,10 +33,14 @@ def simulated(n: int = 400, seed: int = 5) -> pl.DataFrame:
     )
 
 
+def check_curve(curve: pl.DataFrame) -> None:
+    SURVIVAL.check(curve.select(*(pl.lit("all").alias(name) for name in STRATUM), pl.all()))
+
+
 def test_by_hand() -> None:
     rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
     curve = kaplan_meier(lives_of(rows), "failure")
-    assert dict(curve.schema) == CURVE_SCHEMA
+    check_curve(curve)
     assert curve.select("time_s", "at_risk", "events", "censored").rows() == [
         (0, 7, 0, 0),
         (6, 7, 3, 1),
@@ -110,7 +116,7 @@ def test_summary_by_hand() -> None:
     # 4 lives, failing at 10, 20, 30, 40: survival is exactly 0.5 at 20.
     lives = lives_of([(t, "failure") for t in (40, 10, 30, 20)])
     _, summary = survival_tables(lives, "failure", ["all"])
-    assert dict(summary.schema) == SUMMARY_SCHEMA
+    SURVIVAL_SUMMARY.check(summary)
     found = summary.row(0, named=True)
     assert (found["n"], found["events"], found["median_s"], found["horizon_s"]) == (4, 4, 20, 40)
     assert found["restricted_mean_s"] == pytest.approx(25.0)

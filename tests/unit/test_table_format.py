@@ -10,19 +10,19 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from of_formats import FORMATS, table_of
 from study.config import SCHEMA, ConfigError, load_yaml, resolve
+from study.documents import load_schema, schema_problems
 from study.mapping import mapping_problems
 from ttf.errors import StudyError
+from ttf.formats.table import read as table
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.quality.suggestions import suggest, suggestion_words
 from ttf.raw_tables import table_schemas
-from ttf.traces import table
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY_SCHEMA = next(iter(SCHEMA["properties"]["registry"]["patternProperties"].values()))["properties"]
@@ -70,7 +70,8 @@ def derive(own, paths, folder, max_share=1.0):
     folder.mkdir(exist_ok=True)
     schemas = table_schemas(table.schema_document(own))
     account, quarantine = ingest({"rows": paths}, schemas, folder, max_share, table.READERS)
-    return table.jobs({"rows": pl.scan_parquet(folder / "rows.parquet")}, own), account.row(0)[1:], quarantine
+    jobs = table_of("table", "jobs", {"rows": pl.scan_parquet(folder / "rows.parquet")}, own)
+    return jobs, account.row(0)[1:], quarantine
 
 
 def lines(*rows, header=HEADER):
@@ -390,12 +391,12 @@ def test_the_word_to_add_is_suggested(derived, tmp_path):
 
 
 def test_a_schema_is_one_that_a_person_could_have_written():
-    validator = Draft202012Validator(load_yaml(ROOT / "workflow/schemas/table.schema.yaml"))
+    schema = load_schema("table.schema.yaml")
     for unit in table.UNITS["memory"]:
         memory, status = {"column": "m", "unit": unit}, {"column": "state", "first_word": True}
         own = entry(EVERYTHING, mapping={"memory": memory, "status": status}, drop=["submit"], unique_ids=False)
-        assert list(validator.iter_errors(table.schema_document(own))) == []
-    assert list(validator.iter_errors(table.schema_document(entry(times={"format": "epoch"})))) == []
+        assert list(schema_problems(table.schema_document(own), schema)) == []
+    assert list(schema_problems(table.schema_document(entry(times={"format": "epoch"})), schema)) == []
 
 
 def test_too_many_unknown_words_end_the_run_with_the_word(derived):
@@ -751,9 +752,12 @@ def test_a_unit_separator_in_a_table_with_quotes(derived):
 # The configuration --------------------------------------------------------------------------------------
 
 
+TABLES = {"table": ["rows"], "openb": ["pods"], "sacct": ["record"]}
+
+
 def problems(own):
     with pytest.raises(ConfigError) as error:
-        resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": own}})], {}, {"table": ["rows"]})
+        resolve([("my.yaml", {"study": ["mine"], "registry": {"mine": own}})], {}, TABLES)
     return str(error.value).split("\n")
 
 
@@ -784,7 +788,7 @@ def without(*keys):
         (entry(mapping={"gpus": {"unit": "gpu"}}), "mapping.gpus.column: is missing; expected text"),
         (
             entry(mapping={"memory": {"column": "m", "unit": "MIB"}}),
-            "mapping.memory.unit: 'MIB' is not a unit; did you mean MiB? Allowed: MiB, GiB, MB, GB, KiB, B.",
+            "mapping.memory.unit: 'MIB' is not allowed; did you mean MiB? Allowed: MiB, GiB, MB, GB, KiB, B.",
         ),
         (entry(mapping={"gpus": {"colum": "m"}}), "mapping.gpus.colum: there is no such key; did you mean column?"),
         (entry(mapping={"status": {"column": "s", "first_word": "yes"}}), "mapping.status.first_word: found the text"),
@@ -818,8 +822,8 @@ def without(*keys):
             entry(mapping={"status": {"column": "s", "first_word": True}}, outcomes={"failure": ["NODE FAIL"]}),
             "outcomes.failure: 'NODE FAIL' is more than a word, and first_word is on; only the first word is compared.",
         ),
-        (entry(delimiter=";;"), "delimiter: ';;' is not allowed; expected text (a tab or one of , ; | : ^ ~ ! # & @)"),
-        (entry(quoted="yes"), "quoted: found the text 'yes'; expected true or false, for example true."),
+        (entry(delimiter=";;"), "delimiter: ';;' is not allowed; expected text (a tab or one of , ; | : ^ ~ ! # & @; "),
+        (entry(quoted="yes"), "quoted: found the text 'yes'; expected true or false (format table only)."),
         (entry(files={"row": "a.csv"}), "files.row: the format table has no such table; did you mean rows?"),
     ],
 )
@@ -890,5 +894,4 @@ def test_the_shipped_entry_of_eagle_makes_a_schema():
     schema = table_schemas(table.schema_document(own))["rows"]
     assert {column.as_: column.name for column in schema.columns}["gpu_milli"] == "gpus_req"
     assert (schema.key, schema.quoted, schema.order) == ((), True, ("submit_s", "start_s", "end_s"))
-    formats = yaml.safe_load((ROOT / "workflow/formats.yaml").read_text())
-    assert list(formats["table"]["tables"]) == list(table.READERS)
+    assert list(FORMATS["table"]["tables"]) == list(table.READERS)

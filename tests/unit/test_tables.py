@@ -8,42 +8,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ttf.agreement import runtime_agreement
-from ttf.ingest import ANOMALIES_SCHEMA
-from ttf.outcomes import OUTCOME_COLUMNS
-from ttf.stats import correlation, lifetimes, mttf, run_times, shares, survival
-from ttf.tables import Tables, read_columns, read_csv, stream_parquet, write_blocks, write_csv, write_parquet
+from ttf.contract import count, number, table, text
+from ttf.inputs import Inputs
+from ttf.rooms import contracts
+from ttf.stages import RUNTIME_AGREEMENT
+from ttf.tables import read_columns, read_table, stream_parquet, write_blocks, write_csv, write_parquet
 
-ACCOUNT = {"table": pl.String} | dict.fromkeys(("rows_read", "rows_kept", "rows_quarantined"), pl.Int64)
-# Survival's times are whole in memory and floats in the files of other rules: one name, one type when read.
-WHOLE_IN_MEMORY = {"median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s"}
+CONTRACT = table("t", "A row.", value=text("", ""), n=count("", ""), estimate=number("", ""))
 
 
 def test_bytes(tmp_path):
     frame = pl.DataFrame(
-        {"value": ["100", "a,b", 'say "x"', None], "jobs": [1, None, 3, 4], "estimate": [0.1, 1e-300, 1e22, None]}
+        {"value": ["100", "a,b", 'say "x"', None], "n": [1, None, 3, 4], "estimate": [0.1, 1e-300, 1e22, None]}
     )
     write_csv(frame, tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_bytes() == (
-        b'value,jobs,estimate\n100,1,0.1\n"a,b",,1e-300\n"say ""x""",3,1e+22\n,4,\n'
+        b'value,n,estimate\n100,1,0.1\n"a,b",,1e-300\n"say ""x""",3,1e+22\n,4,\n'
     )
-    assert read_csv(tmp_path / "t.csv").equals(frame)
+    assert read_table(tmp_path / "t.csv", CONTRACT).equals(frame)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
 def test_floats_come_back_to_the_last_bit(tmp_path_factory, numbers):
     path = tmp_path_factory.getbasetemp() / "floats.csv"
-    write_csv(
-        pl.DataFrame({"n": [1] * len(numbers), "estimate": numbers}, schema_overrides={"estimate": pl.Float64}), path
-    )
-    assert read_csv(path)["estimate"].to_list() == numbers
+    rows = {"value": ["a"] * len(numbers), "n": [1] * len(numbers), "estimate": numbers}
+    write_csv(pl.DataFrame(rows, schema=CONTRACT.schema), path)
+    assert read_table(path, CONTRACT)["estimate"].to_list() == numbers
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)))
 def test_labels_come_back(tmp_path_factory, labels):
     path = tmp_path_factory.getbasetemp() / "labels.csv"
-    frame = pl.DataFrame({"n": [1] * len(labels), "value": labels}, schema={"n": pl.Int64, "value": pl.String})
+    rows = {"value": labels, "n": [1] * len(labels), "estimate": [0.5] * len(labels)}
+    frame = pl.DataFrame(rows, schema=CONTRACT.schema)
     write_csv(frame, path)
-    assert read_csv(path).equals(frame)
+    assert read_table(path, CONTRACT).equals(frame)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -53,29 +52,19 @@ def test_a_non_number_is_refused(tmp_path, bad):
     assert not (tmp_path / "t.csv").exists()
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        *(ACCOUNT, ANOMALIES_SCHEMA, OUTCOME_COLUMNS, correlation.CORRELATION_SCHEMA, lifetimes.MODEL_SCHEMA),
-        *(mttf.MTTF_SCHEMA, mttf.WITHOUT_END_SCHEMA, run_times.GROUP_SCHEMA, shares.SHARE_SCHEMA),
-        *(survival.STRATUM_SCHEMA, survival.CURVE_SCHEMA, survival.SUMMARY_SCHEMA),
-    ],
-)
+@pytest.mark.parametrize("name", [name for name, of in contracts().items() if of.path.endswith(".csv")])
 @pytest.mark.parametrize("rows", [0, 2])
-def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, schema, rows):
-    frame = pl.DataFrame({name: [None] * rows for name in schema}, schema=schema)
+def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, name, rows):
+    contract = contracts()[name]
+    frame = pl.DataFrame({name: [None] * rows for name in contract.schema}, schema=contract.schema)
     write_csv(frame, tmp_path / "t.csv")
-    seen = read_csv(tmp_path / "t.csv")
-    assert seen.height == rows
-    assert {name: dtype for name, dtype in seen.schema.items() if name not in WHOLE_IN_MEMORY} == {
-        name: dtype for name, dtype in schema.items() if name not in WHOLE_IN_MEMORY
-    }
+    assert read_table(tmp_path / "t.csv", contract).equals(frame)
 
 
 def test_the_agreement_table(tmp_path):
     table = runtime_agreement(pl.LazyFrame({"outcome": ["success"]}))
     write_csv(table, tmp_path / "t.csv")
-    assert read_csv(tmp_path / "t.csv").equals(table)
+    assert read_table(tmp_path / "t.csv", RUNTIME_AGREEMENT).equals(table)
 
 
 def test_parquet_does_not_depend_on_the_pieces(tmp_path):
@@ -99,8 +88,7 @@ def test_columns_that_a_file_does_not_have_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_table_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
-    write_csv(pl.DataFrame({"n": [1]}), tmp_path / "a.csv")
-    tables = Tables({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv", "jobs": tmp_path / "jobs.parquet"})
-    assert tables["a"] is tables["a"] and tables["a"]["n"].to_list() == [1]
-    with pytest.raises(KeyError):
-        tables["jobs"]
+    write_csv(pl.DataFrame({"value": ["a"], "n": [1], "estimate": [0.5]}), tmp_path / "a.csv")
+    inputs = Inputs({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv"}, {"a": CONTRACT, "b": CONTRACT}, {"x": 1})
+    assert inputs["a"] is inputs["a"] and inputs["a"]["n"].to_list() == [1]
+    assert "b" in inputs and "c" not in inputs and inputs.settings.x == 1

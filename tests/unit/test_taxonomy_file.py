@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
-from study.config import SCHEMAS, ConfigError, load_yaml
+from of_formats import FORMATS
+from study.config import ConfigError
+from study.documents import load_schema
 from study.taxonomy import LONGEST_WRITTEN_OUT, pattern_problem, taxonomy_of, tells_reasons
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "config/taxonomy.yaml"
 TAXONOMY = taxonomy_of(SHIPPED)
-FORMATS = load_yaml(ROOT / "workflow/formats.yaml")
 
 
 @pytest.fixture
@@ -37,18 +37,8 @@ def problems(read, text):
 # What is shipped ------------------------------------------------------------------------------------------
 
 
-def test_the_schema_is_valid_closed_and_described():
-    schema = load_yaml(SCHEMAS / "taxonomy.schema.yaml")
-    Draft202012Validator.check_schema(schema)
-
-    def parts(part):
-        for inner in [*part.get("properties", {}).values(), *part.get("patternProperties", {}).values()]:
-            yield inner
-            yield from parts(inner)
-        yield from parts(part["items"]) if part.get("items", {}).get("type") == "object" else ()
-
-    assert all(part["additionalProperties"] is False for part in parts({"items": schema}) if part["type"] == "object")
-    assert all("description" in part for key, part in schema["properties"].items())
+def test_the_schema_is_described():
+    assert all("description" in part for part in load_schema("taxonomy.schema.yaml")["properties"].values())
 
 
 def test_every_shipped_pattern_can_be_searched_for():
@@ -137,7 +127,7 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
         ("extend: true\n", ["line 1: extend: there is no such key; did you mean extends? Allowed here: "]),
         (
             "reasons:\n  A: {domain: [hardwar], deterministic: true}\n",
-            ["line 2: reasons.A.domain[0]: 'hardwar' is not a domain; did you mean hardware? Allowed: user program, "],
+            ["line 2: reasons.A.domain[0]: 'hardwar' is not allowed; did you mean hardware? Allowed: user program, "],
         ),
         (
             "reasons:\n  A: {domain: hardware, deterministic: true}\n",
@@ -158,7 +148,7 @@ HEAD = "reasons:\n  New: {domain: [hardware], deterministic: false}\nrules:\n"
         ),
         (
             HEAD + "- reason: New\n",
-            ["line 4: rules[0]: looks at nothing; give it one of text, word, state, exit_code."],
+            ["line 4: rules[0]: says too little; give it one of text, word, state, exit_code."],
         ),
         (HEAD + "- {reason: New, exit_code: [137]}\n", ["line 4: rules[0].exit_code[0]: found the whole number 137"]),
         (HEAD + "- {reason: New, exit_code: [137:0]}\n", ["line 4: rules[0].exit_code[0]: found the whole number"]),

@@ -4,15 +4,12 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
+from of_formats import raw_schemas, table_of
 from ttf.ingest import ingest
-from ttf.jobs import NODE_COLUMNS
 from ttf.lives import LIFE_COLUMNS
-from ttf.raw_tables import table_schemas
-from ttf.traces import titan
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = table_schemas(yaml.safe_load((ROOT / "workflow/schemas/tables/titan.yaml").read_text()))
+SCHEMAS = raw_schemas("titan")
 HEADER = "SN,location,insert,remove,duration,out,event\n"
 END = "2019-08-01 20:07:33"
 
@@ -31,7 +28,7 @@ def raw(tmp_path):
 
 
 def test_columns_of_a_life(raw):
-    lives = titan.lives(raw(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
+    lives = table_of("titan", "lives", raw(f"0323,c11-2c1s4n3,2014-01-21 10:28:50,{END},174386323,FALSE,"))
     extras = {"batch": pl.String, "cage": pl.Int64, "dbe": pl.Boolean, "otb": pl.Boolean}
     places = dict.fromkeys(["column", "row", "slot", "node"], pl.Int64)
     assert lives.schema == pl.Schema(LIFE_COLUMNS | extras | places)
@@ -56,7 +53,9 @@ def test_columns_of_a_life(raw):
 
 def test_a_failure_is_a_gpu_taken_out_with_an_event(raw):
     out, stays = "2017-02-07 10:20:57,100,TRUE", f"{END},100,FALSE"
-    lives = titan.lives(
+    lives = table_of(
+        "titan",
+        "lives",
         raw(
             f"both,c0-0c0s1n0,2014-01-21 10:28:50,{out},OTB",
             "both,c0-0c0s1n0,,2016-01-01 00:00:00,,,DBE",
@@ -66,7 +65,7 @@ def test_a_failure_is_a_gpu_taken_out_with_an_event(raw):
             f"taken out whole,c0-0c0s1n0,2014-01-21 10:28:50,{out},",
             f"still there,c0-0c0s1n0,2014-01-21 10:28:50,{stays},DBE",
             "still there,c0-0c0s1n0,,2016-01-01 00:00:00,,,OTB",
-        )
+        ),
     )
     assert lives.select("unit_id", "event", "dbe", "otb").rows() == [
         ("both", "failure", True, True),
@@ -79,14 +78,16 @@ def test_a_failure_is_a_gpu_taken_out_with_an_event(raw):
 
 
 def test_a_life_is_the_sum_of_its_stays(raw):
-    lives = titan.lives(
+    lives = table_of(
+        "titan",
+        "lives",
         raw(
             "a,c0-0c0s1n0,2016-06-01 00:00:00,2016-06-01 00:10:00,600,FALSE,",
             f"b,c0-0c0s1n0,2016-06-02 00:00:00,{END},7,FALSE,",
             f"a,c0-0c1s1n0,2016-07-01 00:00:00,{END},900,TRUE,DBE",
             "events only,c0-0c1s1n0,,2016-07-01 00:00:00,,,DBE",
             "no duration,c0-0c1s1n0,2016-03-13 00:00:00,2016-03-14 00:00:00,,FALSE,",  # the clocks change
-        )
+        ),
     )
     assert lives.select("unit_id", "duration_s", "event").rows() == [
         ("a", 1500, "failure"),
@@ -96,13 +97,15 @@ def test_a_life_is_the_sum_of_its_stays(raw):
 
 
 def test_batch_by_first_insertion(raw):
-    lives = titan.lives(
+    lives = table_of(
+        "titan",
+        "lives",
         raw(
             f"a,c0-0c0s1n0,2015-12-31 23:59:59,{END},1,FALSE,",
             f"b,c0-0c0s1n0,2016-01-01 00:00:00,{END},1,FALSE,",
             f"c,c0-0c0s1n0,2016-01-01 00:00:01,{END},1,FALSE,",
             f"a,c0-0c0s1n0,2017-01-01 00:00:00,{END},1,FALSE,",
-        )
+        ),
     )
     assert lives["batch"].to_list() == ["old", "old", "new"]
 
@@ -111,7 +114,9 @@ def test_the_place_is_the_location_held_longest(raw):
     def stay(serial, location, insert, seconds):
         return f"{serial},{location},{insert} 00:00:00,{END},{seconds},FALSE,"
 
-    lives = titan.lives(
+    lives = table_of(
+        "titan",
+        "lives",
         raw(
             stay("twice", "c1-0c0s0n0", "2014-01-01", 60),
             stay("twice", "c2-0c1s0n0", "2014-02-01", 100),
@@ -122,7 +127,7 @@ def test_the_place_is_the_location_held_longest(raw):
             stay("tie by name", "c1-7c1s2n3", "2014-01-01", 60),
             stay("no place", "on a shelf", "2014-01-01", 60),
             "no place,c9-0c2s0n0,,2014-05-01 00:00:00,,,DBE",
-        )
+        ),
     )
     assert lives.select("unit_id", "column", "row", "cage", "slot", "node").rows() == [
         ("twice", 1, 0, 0, 0, 0),
@@ -150,15 +155,3 @@ def test_rows_that_break_a_rule(raw):
         (7, "unknown_value", "out"),
         (8, "unknown_value", "event"),
     ]
-
-
-def test_nodes_are_the_locations_seen(raw):
-    nodes = titan.nodes(
-        raw(
-            f"a,c1-0c0s0n0,2014-01-01 00:00:00,{END},1,FALSE,",
-            f"b,c0-0c0s0n0,2014-01-01 00:00:00,{END},1,FALSE,",
-            "a,c1-0c0s0n0,,2014-05-01 00:00:00,,,DBE",
-        )
-    )
-    assert nodes.schema == pl.Schema(NODE_COLUMNS)
-    assert nodes.rows() == [("c0-0c0s0n0", None, 1, None, None), ("c1-0c0s0n0", None, 1, None, None)]

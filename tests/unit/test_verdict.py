@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from ttf.stats.lifetimes import lifetime_models
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
+from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
 from ttf.stats.survival import survival_tables
-from ttf.stats.verdict import VERDICT_SCHEMA, lifetime_verdict
 from ttf.tables import read_csv, write_csv
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
@@ -19,7 +20,7 @@ LIVES = {"duration_s": pl.Int64, "event": pl.String}
 def verdicts(lives: pl.DataFrame, strata: tuple[str, ...] = ("all",)) -> pl.DataFrame:
     curves, _ = survival_tables(lives, "failure", strata)
     table = lifetime_verdict(lifetime_models(lives, "failure", strata), curves)
-    assert dict(table.schema) == VERDICT_SCHEMA
+    LIFETIME_VERDICT.check(table)
     return table
 
 

@@ -5,6 +5,7 @@ import re
 import polars as pl
 import pytest
 from made_traces import JOBS, WRITERS, write_all
+from of_formats import MADE_UP, RUNS
 from prose import prose_of, slips
 from study_runs import PAGE, check_out
 
@@ -48,3 +49,21 @@ def test_a_requeued_job_hides_no_node_failure(run):
     assert failed.height > 10
     ended = jobs.filter(pl.col("job_id").is_in(failed["unit_id"].implode()))["outcome"]
     assert set(ended) == {"success"}
+
+
+def test_one_more_file_makes_a_format(run):
+    """Nothing else in the checkout knows of it."""
+    study, _ = run
+    (study.folder / "scripts/ttf/formats/made_up.yaml").write_text(MADE_UP)
+    (study.folder / "runs").mkdir()
+    (study.folder / "runs/runs.csv").write_text(RUNS)
+    product = "results/mine/tables/outcomes.csv"
+    registry = {"mine": {"format": "made_up", "folder": "runs"}}
+    study.snakemake("--", product, one_process=True, study=["mine"], registry=registry)
+    counted = dict(pl.read_csv(study.folder / product).select("outcome", "jobs").iter_rows())
+    assert {outcome: jobs for outcome, jobs in counted.items() if jobs} == {
+        "success": 1,
+        "failure": 1,
+        "waiting": 1,
+        "unknown": 1,
+    }

@@ -16,9 +16,10 @@ import pytest
 from hostile_trace import HOSTILE
 from plan_inputs import a_rate
 from qmd_lint import faults, whole
+from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.report.render import render_pdf
 from ttf.stats.ettr import Plan, ettr_renewal, expected_interruptions, expected_wall_s, optimal_interval_s
-from ttf.stats.plans import Habits, plan_tables
+from ttf.stats.plans import Habits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")

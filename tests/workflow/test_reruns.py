@@ -8,147 +8,126 @@ import sys
 import time
 
 import pytest
+from planned_jobs import jobs_of
+from study.helpers import stamped
 from study_runs import SMALL, Checkout, environment
+from ttf.rooms import rooms
 
-REPORT = {"write_report_source", "render_report"}
-REPORT_AND_PICTURES = REPORT | {"render_figures_pai2020"}
-FROM_SUMMARY = {"draw_charts", "summarise"} | REPORT_AND_PICTURES
-FROM_HAZARDS = {"estimate_hazards", "summarise"} | REPORT_AND_PICTURES
-FROM_LIVES = {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_HAZARDS | FROM_SUMMARY
-FROM_PLANS = {"plan_ettr", "summarise"} | REPORT_AND_PICTURES
-FROM_SIZES = {"measure_sizes"} | FROM_PLANS
-FROM_LOSSES = {"measure_losses", "summarise"} | REPORT_AND_PICTURES
-FROM_LEMONS = {"find_lemon_nodes", "summarise"} | REPORT_AND_PICTURES
-FROM_STATES = {"describe_states", "summarise"} | REPORT_AND_PICTURES
-FROM_INFRA_LIVES = FROM_SIZES | FROM_LOSSES | FROM_LEMONS | FROM_STATES
-FROM_OCCUPANCY = {"reconstruct_occupancy", "summarise"} | REPORT_AND_PICTURES
-FROM_JOBS = {"split_outcomes", "derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES
-FROM_JOBS |= {"correlate", "describe_workload"} | FROM_OCCUPANCY
-FROM_TYPED = {"derive_runtimes", "derive_placements"} | FROM_JOBS
-FROM_RAW = {"ingest", "describe_tables"} | FROM_TYPED
-
-EDITED_MODULES = {
-    "scripts/ttf/raw_tables.py": FROM_RAW,
-    "scripts/ttf/traces/pai2020.py": FROM_TYPED,
-    "scripts/ttf/quality/statistics.py": {"describe_tables", "summarise"} | REPORT,
-    "scripts/ttf/compare.py": REPORT,  # which imports the schemas of its tables
-    "scripts/ttf/outcomes.py": {"split_outcomes"} | FROM_SUMMARY,
-    "scripts/ttf/lives.py": {"derive_lives", "derive_infra_lives"} | FROM_LIVES | FROM_INFRA_LIVES,
-    "scripts/ttf/infra.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
-    "scripts/ttf/given_csv.py": {"derive_infra_lives"} | FROM_INFRA_LIVES,
-    "scripts/ttf/stats/correlation.py": {"correlate", "ask_again"} | FROM_SUMMARY,
-    "scripts/ttf/stats/ettr.py": {"recompute_ettr", "score_claims"} | FROM_PLANS,
-    "scripts/ttf/stats/ettr_reference.py": {"recompute_ettr"} | REPORT,
-    "scripts/ttf/charts/planner.py": FROM_PLANS,
-    "scripts/ttf/stats/survival.py": FROM_LIVES | FROM_SIZES | FROM_LOSSES,
-    "scripts/ttf/stats/mttf.py": FROM_LIVES
-    | FROM_SIZES
-    | FROM_STATES
-    | FROM_LEMONS
-    | {"recompute_ettr", "score_claims"},
-    "scripts/ttf/stats/sizes.py": FROM_SIZES,
-    "scripts/ttf/stats/over_time.py": FROM_SIZES,
-    "scripts/ttf/stats/states.py": FROM_STATES,
-    "scripts/ttf/placements.py": FROM_TYPED,
-    "scripts/ttf/stats/lemons.py": FROM_LEMONS,
-    "scripts/ttf/stats/excess.py": FROM_LEMONS,
-    "scripts/ttf/stats/node_runs.py": FROM_LEMONS,
-    "scripts/ttf/stats/trials.py": FROM_LEMONS,
-    "scripts/ttf/analyses/reconstruct_occupancy/holdings.py": FROM_OCCUPANCY,
-    "scripts/ttf/analyses/measure_losses/what_if.py": FROM_LOSSES,
-    "scripts/ttf/stats/lifetime_fits.py": {"fit_mttf", "judge_lifetimes", "ask_again"} | FROM_SUMMARY,
-    "scripts/ttf/stats/verdict.py": {"judge_lifetimes", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/analyses/describe_workload/workload.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/stats/cox.py": FROM_HAZARDS,
-    "scripts/ttf/charts/theme.py": {"draw_charts", "describe_workload", "judge_lifetimes", "ask_again"}
-    | FROM_HAZARDS
-    | FROM_INFRA_LIVES
-    | FROM_OCCUPANCY,
-    "scripts/ttf/numbers/jobs.py": {"summarise"} | REPORT,
-    "scripts/ttf/report/source.py": REPORT,
-    "scripts/ttf/replication/study1.py": {"ask_again", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/analyses/describe_workload/population.py": {"describe_workload", "summarise"} | REPORT_AND_PICTURES,
-    "scripts/ttf/replication/scorecard.py": {"score_claims"} | REPORT,
-    "config/claims.yaml": {"score_claims"} | REPORT,
-    "scripts/ttf/report/render.py": {"render_report"},
-    "scripts/render_figures.py": {"render_figures_pai2020"},
-    "scripts/bundle_vega.py": {"bundle_vega", "render_report"},
-    "report/sections/methods.qmd": REPORT,
-    "report/pandoc.css": {"render_report"},
-    "workflow/schemas/tables/pai2020.yaml": FROM_RAW,
-    "scripts/ttf/provenance/manifest.py": {"write_manifest"},
-}
-
-# Of which the sample has no need.
-EDITED_FOR_NOTHING = [
-    "scripts/ttf/traces/table.py",
-    "scripts/ttf/traces/openb.py",
-    "scripts/ttf/traces/philly_telemetry.py",
-    "scripts/ttf/analyses/classify_failures/rules.py",
-    "config/taxonomy.yaml",
-    "workflow/schemas/tables/openb.yaml",
-    "scripts/ttf/provenance/verify.py",
-    "README.md",
-]
+REPORT = {"write_report_source", "render_report", "write_manifest"}
+# An analysis with every part, whose tables no other one reads.
+ROOM = "estimate_hazards"
+AT = f"scripts/ttf/analyses/{ROOM}"
 
 
-def and_manifest(rules: set[str]) -> set[str]:
-    """Whatever is made anew, the manifest is written after it."""
-    return rules | {"write_manifest"} if rules else rules
+@pytest.fixture(scope="module")
+def jobs(study_of_module):
+    """Every job of the study, as Snakemake would run it."""
+    study_of_module.planned(**SMALL)
+    return jobs_of(study_of_module, "my.yaml")
 
 
-def with_config(**changes) -> dict:
-    return {**SMALL, **changes}
+@pytest.fixture(scope="module")
+def with_what_follows(jobs):
+    """Rules -> these, and all that read what they write, of themselves or through another."""
+
+    def follow(*rules: str) -> set[str]:
+        made = {path for job in jobs if job.rule in rules for path in job.outputs}
+        more = {job.rule for job in jobs if made.intersection(job.inputs)} - {*rules}
+        return follow(*rules, *more) if more else {*rules}
+
+    return follow
 
 
-CHANGED_KEYS = {
-    "correlation.cutoffs_s": (
-        with_config(correlation={"cutoffs_s": [3600]}),
-        {"correlate", "ask_again", "write_config"} | FROM_SUMMARY,
-    ),
-    "correlation.significance": (
-        with_config(correlation={"significance": 0.01}),
-        {"correlate", "ask_again", "write_config"} | FROM_SUMMARY,
-    ),
-    "lost_work.trial_minutes": (
-        with_config(lost_work={"trial_minutes": [2]}),
-        FROM_LOSSES | {"write_config"},
-    ),
-    "lemons.window_days": (with_config(lemons={"window_days": 7}), FROM_LEMONS | {"write_config"}),
-    "lemons.infra_window_days": (with_config(lemons={"infra_window_days": 90}), FROM_LEMONS | {"write_config"}),
-    "survival.max_steps": (with_config(survival={"max_steps": 50}), FROM_LIVES | {"write_config"}),
-    "sizes.above_gpus": (with_config(sizes={"above_gpus": 16}), FROM_SIZES | {"write_config"}),
-    "ettr.seed": (with_config(ettr={"seed": 1}), FROM_PLANS | {"write_config"}),
-    # Of traces that tell attempts apart.
-    "ettr.run_key": (with_config(ettr={"run_key": ["user"]}), {"write_config"}),
-    "infra_failures.states": (
-        with_config(infra_failures={"states": ["Failed"]}),
-        {"derive_infra_lives", "write_config"} | FROM_INFRA_LIVES,
-    ),
-    "quarantine.max_share": (with_config(quarantine={"max_share": 0.5}), FROM_RAW | {"write_config"}),
-    "registry.sample.generate.seed": (
-        with_config(registry={"sample": {"generate": {"tasks": 2000, "seed": 7}}}),
-        FROM_RAW | {"make_sample_pai2020", "write_config"},
-    ),
-    "registry.sample.title": (
-        with_config(registry={"sample": {"generate": {"tasks": 2000}, "title": "Another title"}}),
-        REPORT | {"write_config"},
-    ),
-    "registry of another trace": (
-        with_config(registry={"sample": {"generate": {"tasks": 2000}}, "openb": {"title": "Another title"}}),
-        set(),
-    ),
-}
+@pytest.fixture(scope="module")
+def rules_with(jobs):
+    """A module -> the rules that import it."""
+    return lambda file: {job.rule for job in jobs if file in stamped(job.code)}
+
+
+def drawing(jobs) -> set[str]:
+    return {job.rule for job in jobs if job.script == "draw_charts"}
+
+
+def computing(jobs) -> set[str]:
+    return {job.rule for job in jobs} - drawing(jobs) - REPORT
 
 
 def test_second_run_has_nothing_to_do(finished_study):
     assert finished_study.planned(**SMALL) == set()
 
 
-@pytest.mark.parametrize("file", EDITED_MODULES)
-def test_edited_file_reruns_what_uses_it(study_of_module, file):
+# What may stand at the end of a declaration.
+NEW_COLUMN = """
+from ttf.contract import number
+ANALYSIS.tables[0].columns["more"] = number("More", "A new column.")
+"""
+OTHER_WORDS = """
+from dataclasses import replace
+for _name, _column in ANALYSIS.tables[0].columns.items():
+    ANALYSIS.tables[0].columns[_name] = replace(_column, heading="Another", about="Another sentence.")
+"""
+
+
+@pytest.mark.parametrize("room", [ROOM, "fit_mttf"])
+def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_module, jobs, with_what_follows, room):
+    """Those analyses after it that declare one of its tables, and those after them, but no other."""
+    declared, planned = rooms(), {room}
+    for _ in declared:
+        tables = {table.name for name in planned for table in declared[name].tables}
+        planned |= {name for name, other in declared.items() if tables & {*other.needs, *other.uses}}
+    planned &= {job.rule for job in jobs}
+    assert len(planned) == {ROOM: 1, "fit_mttf": 3}[room]
+    with study_of_module.appended(f"scripts/ttf/analyses/{room}/__init__.py", text=NEW_COLUMN):
+        assert study_of_module.planned(**SMALL) == {*planned, *drawing(jobs), "summarise", *REPORT}
+
+
+def test_a_heading_or_a_sentence_of_a_contract_plans_the_report_alone(study_of_module):
+    with study_of_module.appended(f"{AT}/__init__.py", text=OTHER_WORDS):
+        assert study_of_module.planned(**SMALL) == REPORT
+
+
+def test_an_edited_sentence_of_a_section_plans_the_report_alone(study_of_module):
+    for template in (f"{AT}/hazards.qmd", "report/sections/methods.qmd"):
+        with study_of_module.appended(template):
+            assert study_of_module.planned(**SMALL) == REPORT
+
+
+def test_an_edited_theme_plans_no_rule_that_computes(study_of_module, jobs):
+    with study_of_module.appended("scripts/ttf/charts/theme.py"):
+        planned = study_of_module.planned(**SMALL)
+    assert drawing(jobs) <= planned
+    assert not planned & computing(jobs)
+
+
+@pytest.mark.parametrize("part", ["compute", "charts", "numbers", "page"])
+def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jobs, with_what_follows, part):
+    of_parts = {
+        "compute": {ROOM},
+        "charts": drawing(jobs),
+        "numbers": {"summarise"},
+        "page": {"write_report_source"},
+    }
+    with study_of_module.appended(f"{AT}/{part}.py"):
+        assert study_of_module.planned(**SMALL) == with_what_follows(*of_parts[part])
+
+
+@pytest.mark.parametrize("file", ["scripts/ttf/stats/mttf.py", "scripts/ttf/lives.py"])
+def test_an_edited_module_that_several_share_reruns_all_of_them(
+    study_of_module, jobs, rules_with, with_what_follows, file
+):
+    assert len(rules_with(file)) > 1
     with study_of_module.appended(file):
-        assert study_of_module.planned(**SMALL) == and_manifest(EDITED_MODULES[file])
+        assert study_of_module.planned(**SMALL) == with_what_follows(*rules_with(file))
+
+
+def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with_what_follows):
+    """A script, a style, a published finding; and the schema of the raw tables, with which all begins anew."""
+    with study_of_module.appended("scripts/bundle_vega.py", "report/pandoc.css"):
+        assert study_of_module.planned(**SMALL) == {"bundle_vega", "render_report", "write_manifest"}
+    with study_of_module.appended("config/claims.yaml"):
+        assert study_of_module.planned(**SMALL) == {"score_claims", *REPORT}
+    with study_of_module.appended("scripts/ttf/formats/pai2020/format.yaml"):
+        assert study_of_module.planned(**SMALL) == with_what_follows("ingest", "describe_tables")
 
 
 def test_a_plan_tells_which_module_was_edited(study_of_module):
@@ -158,30 +137,97 @@ def test_a_plan_tells_which_module_was_edited(study_of_module):
     assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/stats/cox.py"] * 2, "as it was, and as it is"
 
 
-def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module):
-    with study_of_module.appended(*EDITED_FOR_NOTHING):
+def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module, jobs):
+    used = {file for job in jobs for file in stamped(job.code)} | {f"scripts/{job.script}.py" for job in jobs}
+    scripts = study_of_module.folder / "scripts"
+    every = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
+    unused = every - used - {f"{at}/__init__.py" for at in map(str, (scripts / "ttf/analyses").glob("*"))}
+    assert any("openb" in file or "philly" in file for file in unused)
+    with study_of_module.appended(*unused, "config/taxonomy.yaml", "workflow/schemas/tables/acme.yaml", "README.md"):
         assert study_of_module.planned(**SMALL) == set()
 
 
+REVERSED = """
+import ttf.rooms
+def _reversed(folders=()):
+    return dict(reversed(places(folders).items()))
+ttf.rooms.places = _reversed
+"""
+
+
+def test_the_order_in_which_analyses_are_found_plans_nothing(study_of_module):
+    with study_of_module.appended("workflow/study/study.py", text=REVERSED):
+        assert study_of_module.planned(**SMALL) == set()
+
+
+def with_config(**changes) -> dict:
+    return {**SMALL, **changes}
+
+
+# Key -> a configuration with another value of it, and the rules that read the key; which analyses read which key, all
+# of them, in tests/unit/test_study.py.
+CHANGED_KEYS = {
+    "correlation.significance": (
+        with_config(correlation={"significance": 0.01}),
+        {"correlate", "ask_again", "write_report_source"},
+    ),
+    "ettr.run_key, of traces that tell attempts apart": (with_config(ettr={"run_key": ["user"]}), set()),
+    "infra_failures.states": (with_config(infra_failures={"states": ["Failed"]}), {"derive_infra_lives"}),
+    "quarantine.max_share": (with_config(quarantine={"max_share": 0.5}), {"ingest"}),
+    "registry.sample.generate.seed": (
+        with_config(registry={"sample": {"generate": {"tasks": 2000, "seed": 7}}}),
+        {"make_sample_pai2020"},
+    ),
+    "registry.sample.title": (
+        with_config(registry={"sample": {"generate": {"tasks": 2000}, "title": "Another title"}}),
+        {"write_report_source"},
+    ),
+}
+
+
 @pytest.mark.parametrize("key", CHANGED_KEYS)
-def test_changed_key_reruns_what_reads_it(study_of_module, key):
+def test_changed_key_reruns_what_reads_it(study_of_module, with_what_follows, key):
     config, rules = CHANGED_KEYS[key]
-    assert study_of_module.planned(**config) == and_manifest(rules)
+    assert study_of_module.planned(**config) == with_what_follows("write_config", *rules)
 
 
-def test_edited_raw_file_reruns_its_trace(study_of_module):
+def test_changed_registry_of_another_trace_reruns_nothing(study_of_module):
+    registry = {"sample": {"generate": {"tasks": 2000}}, "openb": {"title": "Another title"}}
+    assert study_of_module.planned(**with_config(registry=registry)) == set()
+
+
+def test_edited_raw_file_reruns_its_trace(study_of_module, with_what_follows):
     with study_of_module.appended("data/sample/pai_sensor_table.csv"):
-        assert study_of_module.planned(**SMALL) == and_manifest(FROM_RAW)
+        assert study_of_module.planned(**SMALL) == with_what_follows("ingest", "describe_tables")
 
 
-def test_edits_taken_back_rerun_nothing(study_of_module):
+def test_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
+    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/mttf.py", "report/report.qmd"):
+        (study_of_module.folder / file).touch()
     assert study_of_module.planned(**SMALL) == set()
 
 
-def test_touched_file_reruns_nothing(study):
-    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/mttf.py", "report/report.qmd"):
-        (study.folder / file).touch()
-    assert study.planned(**SMALL) == set()
+CLAIM = """sources: {s: A source}
+claims:
+- {id: a, trace: sample, source: s, statement: S, published: 1, unit: s, evidence: printed, tolerance: 0, why: exact,
+   quantity: {table: TABLE, column: COLUMN}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "said"),
+    [
+        ("mtf", "mttf_s", "mine.yaml: claims.a: there is no table mtf; did you mean mttf?"),
+        ("mttf", "mtfs_s", "mine.yaml: claims.a: table mttf has no column mtfs_s; did you mean mttf_s?"),
+    ],
+)
+def test_a_misspelt_table_or_column_of_a_claim_is_refused_before_the_first_job(study_of_module, table, column, said):
+    file = study_of_module.folder / "mine.yaml"
+    file.write_text(CLAIM.replace("TABLE", table).replace("COLUMN", column))
+    refused = study_of_module.snakemake(check=False, **with_config(claims=["mine.yaml"]))
+    assert refused.returncode == 1
+    assert said in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_rerun_after_an_edit_gives_the_bytes_of_a_clean_run(study, finished_study):
@@ -191,8 +237,8 @@ def test_rerun_after_an_edit_gives_the_bytes_of_a_clean_run(study, finished_stud
     assert study.hashes() == finished_study.hashes()
 
 
-def test_one_core_and_two_give_the_same_bytes(checkout, finished_study):
-    """Whether each job has a process of its own or comes after others in the same makes no difference either."""
+def test_jobs_one_after_the_other_in_one_process_give_the_same_bytes(checkout, finished_study):
+    """Which is how the tests of what a study makes run theirs, in half the time."""
     checkout.snakemake(one_process=True, **SMALL)
     assert checkout.hashes() == finished_study.hashes()
 
@@ -220,11 +266,12 @@ def test_only_one_run_at_a_time(study):
     study.snakemake(**SMALL)
 
 
-def test_a_run_killed_twice_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
+def test_a_run_on_one_core_killed_twice_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
+    """The finished study had all cores."""
     checkout.snakemake("--dry-run", **SMALL)
     for moment in ("results/sample/raw", "results/sample/tables/correlations.csv"):
         run = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--configfile", "my.yaml"],
+            [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "my.yaml"],
             cwd=checkout.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -237,5 +284,5 @@ def test_a_run_killed_twice_goes_on_to_the_same_bytes(checkout: Checkout, finish
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         assert not (checkout.folder / "results/report/index.html").exists(), "the run ended before it could be killed"
-    checkout.snakemake(**SMALL)
+    checkout.snakemake("--cores", "1", **SMALL)
     assert checkout.hashes() == finished_study.hashes()

@@ -23,7 +23,7 @@ for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.val
         resources:
             **asks_for("make_sample"),
         params:
-            *code_of("make_sample", f"ttf.sample.{sample_format}"),
+            *code_of("make_sample", f"ttf.formats.{sample_format}.sample"),
             format=sample_format,
             generate=lambda wildcards: trace_of(wildcards).entry["generate"],
         script:

@@ -2,34 +2,15 @@
 # trace, drawn from the tables alone.
 
 
-def inputs_of(room):
-    return lambda wildcards: {
-        name: [source_file(file) for file in files] if isinstance(files, list) else source_file(files)
-        for name, files in room.inputs(wildcards.trace).items()
-    }
-
-
-def outputs_of(room):
-    return {
-        name: in_report(path, "table", room.title) if path.endswith(".csv") else path
-        for name, path in room.outputs().items()
-    }
-
-
-def group_of(wildcards):
-    """Whose jobs are sent together: those of a trace, or those that put the traces together."""
-    return "report" if wildcards.trace == OF_STUDY else "analyses"
-
-
 for room in STUDY.rooms.values():
 
     rule:
         name:
             room.name
         input:
-            unpack(inputs_of(room)),
+            unpack(lambda wildcards, room=room: given(room.inputs(wildcards.trace))),
         output:
-            **outputs_of(room),
+            **{name: in_report(path, "table", room.title) for name, path in room.outputs().items()},
         log:
             f"logs/{{trace}}/{room.name}.log",
         benchmark:
@@ -46,7 +27,7 @@ for room in STUDY.rooms.values():
         params:
             *code_of("compute", f"{room.module}.compute", *(f"ttf.analyses.{name}" for name in room.reads)),
             analysis=room.name,
-            folders=STUDY.folders,
+            folders=STUDY.folders_of([room.name, *room.reads]),
             reads=room.reads,
             settings=lambda wildcards, room=room: room.settings(wildcards.trace),
         script:
@@ -64,7 +45,7 @@ for kind, traces in STUDY.drawn_alike.items():
         name:
             f"draw_charts_{kind}"
         input:
-            unpack(lambda wildcards: STUDY.drawn_from(wildcards.trace)),
+            unpack(lambda wildcards: given(STUDY.drawn_from(wildcards.trace))),
         output:
             index="results/{trace}/figures/index.json",
             specs=[f"results/{{trace}}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
@@ -93,7 +74,10 @@ for kind, traces in STUDY.drawn_alike.items():
                 room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
                 for room in STUDY.drawing(wildcards.trace)
             },
-            folders=STUDY.folders,
+            folders=lambda wildcards: STUDY.folders_of(
+                [room.name for room in STUDY.drawing(wildcards.trace)]
+                + STUDY.makers(STUDY.drawn_from(wildcards.trace))
+            ),
             reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
             unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
             synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
@@ -106,7 +90,7 @@ for kind, traces in STUDY.drawn_alike.items():
 rule summarise:
     """Every number that the report's sentences use, with its unit, n and source table."""
     input:
-        unpack(lambda wildcards: STUDY.summed_up(wildcards.trace)),
+        unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
     output:
         metrics="results/{trace}/metrics.json",
     log:
@@ -133,7 +117,7 @@ rule summarise:
             for room in STUDY.rooms_of(wildcards.trace)
             if room.has("numbers")
         },
-        folders=STUDY.folders,
+        folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
     script:
         "../../scripts/summarise.py"
 

@@ -1,23 +1,9 @@
 # Typed raw tables -> attempts, jobs and placements -> lives.
 
-
-def format_module_of(wildcards):
-    """The module of the trace's format."""
-    return [f"ttf.traces.{trace_of(wildcards).entry['format']}"]
-
-
-def shares_of_work(wildcards):
-    """What each share found, to be put together; nothing where one process does it all."""
-    shares = trace_of(wildcards).shares
-    of_shares = written(rules.derive_share.output)
-    return collect(of_shares, trace=wildcards.trace, share=range(shares) if shares > 1 else [])
-
-
-def sources_of_infra_lives(wildcards):
-    """What infra lives are derived from: jobs, their attempts and health events where there are any, or components."""
-    trace = trace_of(wildcards)
-    names = ("jobs", "attempts", "events") if trace.has_jobs else ("lives",)
-    return {name: source_file(file) for name in names if (file := trace.file(name))}
+WITH_ATTEMPTS = STUDY.traces_where(lambda trace: "attempts" in trace.products)
+WITHOUT_ATTEMPTS = STUDY.traces_where(lambda trace: trace.has_jobs and trace.name not in WITH_ATTEMPTS)
+# Of the others, these have placements too.
+WITH_PLACEMENTS = [name for name in WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
 
 
 rule derive_share:
@@ -43,9 +29,8 @@ rule derive_share:
         partition_rows=config["scatter"]["partition_rows"],
         shares=lambda wildcards: trace_of(wildcards).shares,
     params:
-        *code_of("derive_share", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        *code_of("derive_share", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_share.py"
 
@@ -54,7 +39,7 @@ rule derive_runtimes:
     """The common job record: start, end, run time, queueing delay, outcome and requests of every job."""
     input:
         raw="results/{trace}/raw",
-        shares=shares_of_work,
+        shares=lambda wildcards: trace_of(wildcards).of_shares,
     output:
         jobs="results/{trace}/jobs.parquet",
         nodes="results/{trace}/nodes.parquet",
@@ -64,7 +49,7 @@ rule derive_runtimes:
     benchmark:
         "benchmarks/{trace}/derive_runtimes.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: trace.has_jobs)),
+        trace=any_of(WITHOUT_ATTEMPTS),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
@@ -73,46 +58,49 @@ rule derive_runtimes:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        *code_of("derive_runtimes", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        *code_of("derive_runtimes", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
+        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
     script:
         "../../scripts/derive_runtimes.py"
 
 
 rule derive_attempts:
-    """Every try at a job, in sequence, where the format tells them apart."""
+    """The same where a format tells attempts apart, with every try at a job, in sequence, and the machines it was on."""
     input:
         raw="results/{trace}/raw",
     output:
+        jobs="results/{trace}/jobs.parquet",
         attempts="results/{trace}/attempts.parquet",
+        placements="results/{trace}/placements.parquet",
+        nodes="results/{trace}/nodes.parquet",
+        agreement="results/{trace}/tables/runtime_agreement.csv",
     log:
         "logs/{trace}/derive_attempts.log",
     benchmark:
         "benchmarks/{trace}/derive_attempts.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: "attempts" in trace.products)),
+        trace=any_of(WITH_ATTEMPTS),
     conda:
         "../../environment.yml"
     threads: threads_by_size(8)
     resources:
         **asks_for("derive_attempts"),
     params:
-        *code_of("derive_attempts", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        entry=lambda wildcards: trace_of(wildcards).reading,
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        *code_of("derive_attempts", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
+        node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
+        parts=lambda wildcards: list(trace_of(wildcards).parts),
     script:
         "../../scripts/derive_attempts.py"
 
 
 rule derive_placements:
-    """Every part of an attempt on one machine, where the format says which machines it was on."""
+    """Every part of a job on one machine, where a format says that and tells no attempts apart."""
     input:
         raw="results/{trace}/raw",
-        shares=shares_of_work,
+        shares=lambda wildcards: trace_of(wildcards).of_shares,
     output:
         placements="results/{trace}/placements.parquet",
     log:
@@ -120,7 +108,7 @@ rule derive_placements:
     benchmark:
         "benchmarks/{trace}/derive_placements.tsv"
     wildcard_constraints:
-        trace=any_of(STUDY.traces_where(lambda trace: "placements" in trace.products)),
+        trace=any_of(WITH_PLACEMENTS),
     conda:
         "../../environment.yml"
     threads: 1
@@ -129,9 +117,8 @@ rule derive_placements:
         # No parameter: how the rows are divided is no part of what they say.
         partition_rows=config["scatter"]["partition_rows"],
     params:
-        *code_of("derive_placements", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        *code_of("derive_placements", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_placements.py"
 
@@ -154,10 +141,9 @@ rule derive_lives:
     resources:
         **asks_for("derive_lives"),
     params:
-        *code_of("derive_lives", by_trace=format_module_of),
-        format=lambda wildcards: trace_of(wildcards).entry["format"],
+        *code_of("derive_lives", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
         gives=lambda wildcards: trace_of(wildcards).gives,
-        tables=lambda wildcards: list(trace_of(wildcards).raw_files),
+        derived_by=lambda wildcards: trace_of(wildcards).derived_by,
     script:
         "../../scripts/derive_lives.py"
 
@@ -165,7 +151,7 @@ rule derive_lives:
 rule derive_infra_lives:
     """A life per attempt, ended where hardware or system software ended it: a requeued job hides no node failure."""
     input:
-        unpack(sources_of_infra_lives),
+        unpack(lambda wildcards: given(trace_of(wildcards).infra_sources)),
     output:
         lives="results/{trace}/lives_infra.parquet",
     log:
@@ -188,9 +174,9 @@ rule derive_infra_lives:
 
 
 RULES_OF_TRACES |= {
-    "derive_runtimes": STUDY.traces_where(lambda trace: trace.has_jobs),
-    "derive_attempts": STUDY.traces_where(lambda trace: "attempts" in trace.products),
-    "derive_placements": STUDY.traces_where(lambda trace: "placements" in trace.products),
+    "derive_runtimes": WITHOUT_ATTEMPTS,
+    "derive_attempts": WITH_ATTEMPTS,
+    "derive_placements": WITH_PLACEMENTS,
     "derive_lives": STUDY.names,
     "derive_infra_lives": STUDY.names,
 }

@@ -1,41 +1,11 @@
 # Raw tables -> typed Parquet, and the account of every row.
 
 
-def schema_of(wildcards):
-    """The schema of the raw tables of a trace; none where it follows from its entry."""
-    file = STUDY.schema_file(wildcards.trace)
-    return [] if file is None else local(file)
-
-
-def reader_of(wildcards):
-    """The module that reads raw tables which are no tables of lines, if the format has one."""
-    reader = trace_of(wildcards).format.get("reader")
-    return [f"ttf.traces.{reader}"] if reader else []
-
-
-def raw_files_of(wildcards):
-    """Table -> the files that it is read from; several tables may be in one archive."""
-    return {
-        table: [source_file(on_disk(file)) for file in files] for table, files in trace_of(wildcards).raw_files.items()
-    }
-
-
-def raw_files_of_part(wildcards):
-    """Table -> the file that it is read from, of a part of a trace."""
-    files = trace_of(wildcards).parts[wildcards.part]
-    return {table: source_file(on_disk(file)) for table, file in files.items()}
-
-
-def products_of_parts(wildcards, name):
-    """One product of every part of the trace, in the order of the parts."""
-    return [f"results/{wildcards.trace}/parts/{part}/{name}" for part in trace_of(wildcards).parts]
-
-
 rule ingest:
     """Read and check every row; exclude the ones that break a rule; stop when they are too many."""
     input:
-        unpack(raw_files_of),
-        schema=schema_of,
+        unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -53,10 +23,9 @@ rule ingest:
     resources:
         **asks_for("ingest"),
     params:
-        *code_of("ingest", by_trace=reader_of),
+        *code_of("ingest", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members,
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/ingest.py"
@@ -65,8 +34,8 @@ rule ingest:
 rule ingest_part:
     """The same of one part of a trace that is given in parts, such as a file a week: a new one is read alone."""
     input:
-        unpack(raw_files_of_part),
-        schema=schema_of,
+        unpack(lambda wildcards: given(trace_of(wildcards).part_inputs(wildcards.part))),
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/parts/{part}/raw"),
         account="results/{trace}/parts/{part}/row_account.csv",
@@ -87,10 +56,9 @@ rule ingest_part:
     resources:
         **asks_for("ingest_part"),
     params:
-        *code_of("ingest_part", by_trace=reader_of),
+        *code_of("ingest_part", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members_of_parts[wildcards.part],
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
         # Whether too many rows break a rule is said of the whole trace; another limit leaves most parts as they are.
         hopeless_share=max(0.5, lookup("quarantine/max_share", within=config)),
     script:
@@ -100,11 +68,11 @@ rule ingest_part:
 rule merge_parts:
     """Put the parts together, to the same bytes as reading all files at once; keys and owners are looked at here."""
     input:
-        unpack(raw_files_of),
-        parts=lambda wildcards: products_of_parts(wildcards, "raw"),
-        accounts=lambda wildcards: products_of_parts(wildcards, "row_account.csv"),
-        quarantines=lambda wildcards: products_of_parts(wildcards, "quarantine.parquet"),
-        schema=schema_of,
+        unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
+        parts=lambda wildcards: trace_of(wildcards).of_parts("raw"),
+        accounts=lambda wildcards: trace_of(wildcards).of_parts("row_account.csv"),
+        quarantines=lambda wildcards: trace_of(wildcards).of_parts("quarantine.parquet"),
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         raw=directory("results/{trace}/raw"),
         account="results/{trace}/quality/row_account.csv",
@@ -123,10 +91,9 @@ rule merge_parts:
     resources:
         **asks_for("merge_parts"),
     params:
-        *code_of("merge_parts", by_trace=reader_of),
+        *code_of("merge_parts", by_trace=lambda wildcards: trace_of(wildcards).reader),
         parts=lambda wildcards: trace_of(wildcards).members_of_parts,
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).reading,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
         max_share=lookup("quarantine/max_share", within=config),
     script:
         "../../scripts/merge_parts.py"

@@ -61,7 +61,8 @@ rule publish_site:
     resources:
         **asks_for("publish_site"),
     params:
-        *code_of("publish_site"),
+        *code_of("publish_site", *(room.module for room in STUDY.rooms.values()), words=True),
+        folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
     script:
@@ -88,23 +89,10 @@ rule archive_results:
     resources:
         **asks_for("archive_results"),
     params:
-        *code_of("archive_results"),
+        *code_of("archive_results", *(room.module for room in STUDY.rooms.values()), words=True),
+        folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
         date=lambda _: published_on(config["publish"], ROOT),
     script:
         "../../scripts/archive_results.py"
-
-
-rule published:
-    """The site, for `make publish`."""
-    input:
-        rules.publish_site.output,
-    localrule: True
-
-
-rule archived:
-    """The archive, for `make archive`."""
-    input:
-        rules.archive_results.output,
-    localrule: True

@@ -4,10 +4,10 @@
 rule describe_tables:
     """Statistics of every raw column, an independent check of the rows kept, and the schema that the others suggest."""
     input:
-        unpack(raw_files_of),
+        unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
-        schema=schema_of,
+        adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         statistics="results/{trace}/quality/statistics.csv",
         validation="results/{trace}/quality/validation.csv",
@@ -16,7 +16,7 @@ rule describe_tables:
         "logs/{trace}/describe_tables.log",
     benchmark:
         "benchmarks/{trace}/describe_tables.tsv"
-    # Nothing but the summary waits for it: it runs beside the charts, on one core.
+    # Only the summary waits for it: it runs while charts are drawn, on one core.
     priority: -10
     group:
         "analyses"
@@ -26,10 +26,9 @@ rule describe_tables:
     resources:
         **asks_for("describe_tables"),
     params:
-        *code_of("describe_tables", by_trace=reader_of),
+        *code_of("describe_tables", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members,
-        reader=lambda wildcards: trace_of(wildcards).format.get("reader"),
-        entry=lambda wildcards: trace_of(wildcards).mapping,
+        read_by=lambda wildcards: trace_of(wildcards).read_by,
     script:
         "../../scripts/describe_tables.py"
 

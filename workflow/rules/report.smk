@@ -50,20 +50,10 @@ TEMPLATES = sorted(
 )
 
 
-def given_to_report(_):
-    """What stands for all that the report reads: the numbers of a trace come after all of its tables.
-
-    Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given what it reads.
-    """
-    if STORED:
-        return read_by_report()
-    return [f"results/{trace}/{name}" for trace in STUDY.subjects for name in ("metrics.json", "figures/index.json")]
-
-
 rule write_report_source:
     """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
     input:
-        products=given_to_report,
+        products=lambda _: given_to_report(),
         ettr_reference=rules.recompute_ettr.output.reference,
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
@@ -88,9 +78,10 @@ rule write_report_source:
     resources:
         **asks_for("write_report_source"),
     params:
-        *code_of(
+        *STUDY.code(
             "write_report_source",
             *(module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))),
+            words=True,
         ),
         study=STUDY.names,
         about={
@@ -158,10 +149,3 @@ rule render_pdf:
         *code_of("render_pdf"),
     script:
         "../../scripts/render_pdf.py"
-
-
-rule pdf:
-    """The PDF, for `make pdf`."""
-    input:
-        rules.render_pdf.output,
-    localrule: True

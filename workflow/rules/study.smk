@@ -1,21 +1,21 @@
 # The study: read and checked before any job. Below it what only Snakemake knows: storage, its own report, its jobs.
-import os
 import re
 from functools import cache
 
 from study.config import ConfigError, dump, layers_of
 from study.lock import hold
-from study.raw_tables import on_disk
 from study.room import OF_STUDY
-from study.study import SMALL_GB, Study, any_of, paths_in, seen_from_here
+from study.products import asked_of, one_of_each, paths_in
+from study.study import SMALL_GB, Study, any_of, seen_from_here
 
 ROOT = WORKFLOW.parent
 # Where products lie in place of the disk (--default-storage-prefix); see docs/cluster.md.
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
 
+
 try:
-    STUDY = Study(layers_of(workflow), ROOT)
+    STUDY = Study(layers_of(workflow), ROOT, STORED)
 except ConfigError as error:
     # One plain message in place of a traceback through the Snakefile.
     print(f"error in the configuration\n{error}", file=sys.stderr)
@@ -29,24 +29,29 @@ def trace_of(wildcards):
     return STUDY.traces[wildcards.trace]
 
 
-def code_of(script, *modules, by_trace=None):
+def code_of(script, *modules, by_trace=None, words=False):
     """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
     named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
+    words: the sentences of declarations count.
     """
-    always = STUDY.code(script, *modules)
+    always = STUDY.code(script, *modules, words=words)
     if by_trace is None:
         return always
-    return [
-        *always,
-        lambda wildcards: [
-            stamp for stamp in STUDY.code(script, *modules, *by_trace(wildcards)) if stamp not in always
-        ],
-    ]
+    every = lambda wildcards: STUDY.code(script, *modules, *by_trace(wildcards))
+    return [*always, lambda wildcards: [stamp for stamp in every(wildcards) if stamp not in always]]
 
 
-def source_file(path):
-    """A raw file as an input: one that no rule makes or downloads lies on the disk, also where products do not."""
-    return path if path in STUDY.to_make or path.startswith("results/") else local(path)
+def given(files):
+    """Files as inputs, by name or in lists: raw files, and others that no rule makes or downloads, lie on the disk, also
+    where products do not. Of analyses outside the checkout it is their parameters that say when they changed.
+    """
+    if isinstance(files, dict):
+        return {name: given(path) for name, path in files.items()}
+    if isinstance(files, list):
+        return [given(path) for path in files]
+    if files in STUDY.to_make or files.startswith("results/"):
+        return files
+    return ancient(local(files)) if files in STUDY.own_files else local(files)
 
 
 def threads_by_size(most):
@@ -67,9 +72,16 @@ def asks_for(name):
 
 
 def in_report(path, kind, theme, trace="{trace}"):
-    """Mark an output, a table or a chart, for Snakemake's own report, under a heading."""
+    """Mark an output, a table or a chart, for Snakemake's own report, under a heading; of Parquet it would be too much."""
+    if path.endswith(".parquet"):
+        return path
     labels = {"trace": trace, "what": Path(path).name.split(".")[0].replace("_", " "), "kind": kind}
     return report(path, caption=f"../report/{kind}.rst", category=theme, labels=labels)
+
+
+def group_of(wildcards):
+    """Whose jobs are sent together: those of a trace, or those that put the traces together."""
+    return "report" if wildcards.trace == OF_STUDY else "analyses"
 
 
 def of_every_trace(pattern):
@@ -99,7 +111,7 @@ def jobs_of_traces():
     ]
 
 
-WITH_PDF = {"pdf", "published", "archived"}
+WITH_PDF = {"render_pdf", "publish_site", "archive_results"}
 
 
 def jobs_of_study():
@@ -114,19 +126,6 @@ def jobs_of_study():
     return [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 
-def one_of_each(jobs):
-    """A product of each job, which stands for all of them: Snakemake looks up each file that it is asked for."""
-    return list(dict.fromkeys(products[0] for products in jobs))
-
-
-def asked_of(jobs):
-    """What asks for all products of these jobs: one of each, and those beside it that somebody deleted."""
-    if STORED:
-        return paths_in(jobs)
-    deleted = [path for first, *others in jobs if os.path.exists(first) for path in others if not os.path.exists(path)]
-    return one_of_each(jobs) + deleted
-
-
 def files_to_publish(*endings):
     """The products with these endings: no table with a row per job or attempt, which are Parquet."""
     return sorted(
@@ -137,6 +136,16 @@ def files_to_publish(*endings):
 def read_by_report():
     """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
     return sorted(path for path in paths_in(jobs_of_traces()) if path.endswith((".csv", ".json")))
+
+
+def given_to_report():
+    """What stands for all that the report reads: the numbers of a trace come after all of its tables.
+
+    Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given what it reads.
+    """
+    if STORED:
+        return read_by_report()
+    return [f"results/{trace}/{name}" for trace in STUDY.subjects for name in ("metrics.json", "figures/index.json")]
 
 
 def read_beside(job):

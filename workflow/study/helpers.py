@@ -13,21 +13,22 @@ from pathlib import Path
 
 
 @cache
-def helpers(script: Path, *modules: str) -> tuple[Path, ...]:
-    """Files of the ttf package that `script` and the named modules (such as "ttf.traces.openb") need, sorted.
+def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+    """Files of the ttf package that `script` and the named modules (such as "ttf.stats.mttf") need, sorted.
 
-    Only absolute imports count (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's
-    __init__.py runs when a module of it is imported, so it is needed too.
+    rooms: folders outside the checkout whose modules belong to ttf.analyses. Only absolute imports count
+    (`from ttf.stats.survival import ...`), wherever in the file they stand. A package's __init__.py runs when a module
+    of it is imported, so it is needed too; so is the declaration that a format's code reads.
     Raises ModuleNotFoundError for a module that is not there, ImportError for a relative import.
     """
-    root = script.parent
+    roots = (script.parent, *rooms)
     found: set[Path] = set()
-    pending = [*_imported(script, root), *(file for module in modules for file in _files_of(module, root))]
+    pending = [*_imported(script, roots), *(file for module in modules for file in _files_of(module, roots))]
     while pending:
         file = pending.pop()
         if file not in found:
             found.add(file)
-            pending += _imported(file, root)
+            pending += _imported(file, roots) if file.suffix == ".py" else ()
     return tuple(sorted(found))
 
 
@@ -38,8 +39,9 @@ def stamps(root: Path, files: tuple[Path, ...]) -> list[str]:
 
 
 def stamp(root: Path, file: Path, content: bytes) -> str:
-    """The path of a file under `root` and a digest of what counts of it."""
-    return f"{file.relative_to(root)} {hashlib.sha256(content).hexdigest()[:12]}"
+    """The path of a file, under `root` or as it was typed, and a digest of what counts of it."""
+    name = file.relative_to(root) if file.is_relative_to(root) else file
+    return f"{name} {hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def stamped(stamps: Iterable[str]) -> list[str]:
@@ -64,36 +66,43 @@ def _imports(file: Path) -> Iterator[ast.AST]:
 
 
 @cache
-def _imported(file: Path, root: Path) -> tuple[Path, ...]:
+def _imported(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     files = []
     for node in _imports(file):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                files += _files_of(alias.name, root)
+                files += _files_of(alias.name, roots)
         elif isinstance(node, ast.ImportFrom):
             if node.level:
                 raise ImportError(f"{file}, line {node.lineno}: a relative import; write `from ttf. ... import ...`")
             for alias in node.names:
-                files += _files_of(f"{node.module}.{alias.name}", root, may_be_a_name=True)
+                files += _files_of(f"{node.module}.{alias.name}", roots, may_be_a_name=True)
+    declaration = file.with_name("format.yaml")
+    if roots[0] / "ttf" / "formats" / "declared.py" in files and declaration.is_file():
+        files.append(declaration)
     return tuple(files)
 
 
 @cache
-def _files_of(module: str, root: Path, may_be_a_name: bool = False) -> tuple[Path, ...]:
+def _files_of(module: str, roots: tuple[Path, ...], may_be_a_name: bool = False) -> tuple[Path, ...]:
     """The file of a module and those of the packages around it; of a name imported from a module, that module's."""
     parts = module.split(".")
     if parts[0] != "ttf":
         return ()
-    file = _file_of(parts, root)
+    file = _file_of(parts, roots)
     if file is None and may_be_a_name:
         parts.pop()
-        file = _file_of(parts, root)
+        file = _file_of(parts, roots)
     if file is None:
-        raise ModuleNotFoundError(f"no module {module} under {root}")
-    around = (root.joinpath(*parts[:count], "__init__.py") for count in range(1, len(parts)))
-    return file, *(package for package in around if package.is_file())
+        raise ModuleNotFoundError(f"no module {module} under {' or '.join(map(str, roots))}")
+    around = (_file_of(parts[:count], roots) for count in range(1, len(parts)))
+    return file, *filter(None, around)
 
 
-def _file_of(parts: list[str], root: Path) -> Path | None:
-    path = root.joinpath(*parts)
-    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+def _file_of(parts: list[str], roots: tuple[Path, ...]) -> Path | None:
+    package, *rooms = roots
+    paths = [package.joinpath(*parts)]
+    if parts[:2] == ["ttf", "analyses"] and len(parts) > 2:
+        paths += [room.joinpath(*parts[2:]) for room in rooms]
+    files = (file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py"))
+    return next((file for file in files if file.is_file()), None)

@@ -1,9 +1,8 @@
 """What a registry entry names beside the raw tables: what ends a run by infrastructure, health events, losses."""
 
 from collections.abc import Collection
-from pathlib import Path
 
-from study.config import ConfigError
+from study.documents import ConfigError, given_file
 
 
 def infra_failures_of(entry: dict, of_study: dict, of_format: dict) -> dict:
@@ -15,17 +14,12 @@ def health_events_of(trace: str, entry: dict, of_format: dict, made: Collection[
     """The file of the trace's health events, as typed; None where it has none.
 
     made: files that a rule writes, there or not yet.
-    Raises ConfigError where the format tells no nodes of an attempt, or there is no such file.
+    Raises ConfigError where the format does not say on which nodes an attempt ran, or there is no such file.
     """
-    file = entry.get("health_events")
-    if file is None:
-        return None
-    where = f"registry.{trace}.health_events"
-    if not of_format.get("attempts"):
+    file, where = entry.get("health_events"), f"registry.{trace}.health_events"
+    if file and not of_format.get("attempts"):
         raise ConfigError(f"{where}: the format {entry['format']} does not tell on which nodes an attempt ran.")
-    if file not in made and not Path(file).is_file():
-        raise ConfigError(f"{where}: {file}: there is no such file (seen from where the command is typed).")
-    return file
+    return given_file(file, where) if file and file not in made else file
 
 
 def loss_log_of(trace: str, entry: dict, of_format: dict) -> str | None:
@@ -33,12 +27,7 @@ def loss_log_of(trace: str, entry: dict, of_format: dict) -> str | None:
 
     Raises ConfigError where the format has no jobs, or there is no such file; that of a sample is made first.
     """
-    file = entry.get("loss_log")
-    if file is None:
-        return None
-    where = f"registry.{trace}.loss_log"
-    if of_format["gives"] != "jobs":
+    file, where = entry.get("loss_log"), f"registry.{trace}.loss_log"
+    if file and of_format["gives"] != "jobs":
         raise ConfigError(f"{where}: losses are those of jobs, and the format {entry['format']} has none.")
-    if "generate" not in entry and not Path(file).is_file():
-        raise ConfigError(f"{where}: {file}: there is no such file (seen from where the command is typed).")
-    return file
+    return given_file(file, where) if file and "generate" not in entry else file

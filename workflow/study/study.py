@@ -20,6 +20,7 @@ from ttf.rooms import contracts, places, rooms
 from study import resources
 from study.claims import load_claims
 from study.config import ConfigError, load_yaml, resolve
+from study.formats import declarations, load_formats
 from study.helpers import helpers, stamp, stamps
 from study.infra import health_events_of, loss_log_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
@@ -36,14 +37,14 @@ CLAIMS = "config/claims.yaml"
 
 
 class Study:
-    """The study of these layers of configuration in the checkout `root`.
+    """The study of these layers of configuration in the checkout `root`; stored: its products lie in a store.
 
     Raises ConfigError, one problem a line, for anything that is wrong before the first job.
     """
 
-    def __init__(self, layers: list, root: Path) -> None:
+    def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
         self.root, workflow = root, root / "workflow"
-        self.formats = yaml.safe_load((workflow / "formats.yaml").read_text(encoding="utf-8"))
+        self.formats = load_formats()
         self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
@@ -51,11 +52,12 @@ class Study:
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
-        self.schemas = {
-            name: schema_of(name, entry, workflow / "schemas" / "tables" / f"{entry['format']}.yaml")
-            for name, entry in entries.items()
-        }
         self.folders = tuple(self.config.get("analyses", []))
+        if stored and (near := [folder for folder in self.folders if not Path(folder).is_absolute()]):
+            raise ConfigError(
+                f"analyses: {', '.join(near)}: jobs in a store run elsewhere. Name the full path of a folder on a "
+                "volume that every job mounts, as docs/cluster.md says of raw tables."
+            )
         try:
             self.tables = contracts(self.folders)
             placed = places(self.folders)
@@ -67,6 +69,9 @@ class Study:
         self._maker = {table: name for name, room in self.rooms.items() for table in room.tables}
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
         self.claims = [claim for path, label in self.claim_files for claim in self._claims(path, label)]
+        ids = Counter(claim["id"] for claim in self.claims)
+        if several := sorted(name for name, times in ids.items() if times > 1):
+            raise ConfigError(f"claims: {', '.join(several)}: more than one finding has this id; give each its own.")
 
     def _claims(self, path: str, label: str) -> list[dict]:
         claims = load_claims(path, label)["claims"]
@@ -95,6 +100,7 @@ class Study:
             shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
             tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
+            schema=schema_of(name, entry, declarations()[entry["format"]]),
         )
 
     # Traces ---------------------------------------------------------------------------------------------------
@@ -125,13 +131,6 @@ class Study:
         """The raw files that are the product of a rule."""
         made = {file for trace in self.traces.values() for files in trace.made_files.values() for file in files}
         return made | {f"data/{trace}/{file}" for trace, file in self.to_fetch}
-
-    def schema_file(self, trace: str) -> str | None:
-        """The schema of the raw tables: of the format, or a person's own; None where it follows from the entry."""
-        path = self.schemas[trace]
-        if path is None:
-            return None
-        return str(path) if "schema" in self.traces[trace].entry else seen_from_here(path)
 
     # Analyses -------------------------------------------------------------------------------------------------
 
@@ -180,7 +179,8 @@ class Study:
     def drawn_from(self, trace: str) -> dict[str, str]:
         """Table -> its file, of those that charts of the trace are drawn from."""
         tables = [table for room in self.rooms_of(trace) for tables in room.charts(trace).values() for table in tables]
-        return {table: self.file(trace, table) for table in dict.fromkeys(tables)}
+        found = {table: self.file(trace, table) for table in dict.fromkeys(tables)}
+        return found | self.outside(self.drawing(trace))
 
     def makers(self, tables: Iterable[str]) -> list[str]:
         """The analyses that these tables are of."""
@@ -189,6 +189,7 @@ class Study:
     def summed_up(self, trace: str) -> dict[str, str]:
         """Table or product -> its file: all that the numbers of a trace may be taken from."""
         found = {table: self.file(trace, table) for room in self.rooms_of(trace) for table in room.tables}
+        found |= self.outside(self.rooms_of(trace))
         if trace == OF_STUDY:
             return found
         stages = ["row_account", "anomalies", "statistics", "validation"]
@@ -207,15 +208,30 @@ class Study:
                         asked.setdefault(trace, {})[quantity["table"]] = path
         return asked
 
+    def folders_of(self, names: Iterable[str]) -> list[str]:
+        """The folders outside the checkout that these analyses are in: a new one concerns no other analysis."""
+        places = {str(self.rooms[name].place.parent) for name in names}
+        return [folder for folder in self.folders if str(Path(folder)) in places]
+
+    def outside(self, rooms: Iterable[Room]) -> dict[str, list[str]]:
+        """Inputs of the rules of those of these analyses that lie outside the checkout, for jobs that share no disk."""
+        places = [room.place for room in rooms if not room.place.is_relative_to(self.root)]
+        files = sorted(str(file) for place in places for file in place.iterdir() if file.suffix in (".py", ".qmd"))
+        return {"rooms": files} if files else {}
+
+    @cached_property
+    def own_files(self) -> set[str]:
+        return set(self.outside(self.rooms.values()).get("rooms", []))
+
     # What jobs depend on and ask for -----------------------------------------------------------------------------
 
-    def code(self, script: str, *modules: str) -> list[str]:
+    def code(self, script: str, *modules: str, words: bool = False) -> list[str]:
         """The modules that a script imports, and those named, each with a digest: an edited one reruns its rules.
 
-        Of a declaration counts what computing and drawing go by, not its sentences.
+        Of a declaration counts what computing and drawing go by; with `words` also its headings and sentences.
         """
-        files = helpers(self.root / "scripts" / f"{script}.py", *modules)
-        declared = {room.place / "__init__.py": room.declared.types for room in self.rooms.values()}
+        files = helpers(self.root / "scripts" / f"{script}.py", *modules, rooms=tuple(map(Path, self.folders)))
+        declared = {} if words else {room.place / "__init__.py": room.declared.types for room in self.rooms.values()}
         of_code = stamps(self.root, tuple(file for file in files if file not in declared))
         return of_code + [stamp(self.root, file, declared[file].encode()) for file in files if file in declared]
 
@@ -253,10 +269,3 @@ def seen_from_here(path: Path | str) -> str:
 def any_of(names: Iterable[str]) -> str:
     """A regular expression that matches just these names; where there are none, nothing."""
     return "|".join(names) or "(?!)"
-
-
-def paths_in(nested: str | Iterable) -> list[str]:
-    """The paths of lists of lists of paths, each once."""
-    if isinstance(nested, str):
-        return [nested]
-    return list(dict.fromkeys(path for part in nested for path in paths_in(part)))

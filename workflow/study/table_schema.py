@@ -4,18 +4,16 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from jsonschema import Draft202012Validator
+from study.documents import ConfigError, given_file, load_document, load_schema, load_yaml
+from study.formats import schema_text
 
-from study.config import SCHEMAS, ConfigError, load_yaml
-
-TABLE_SCHEMA = SCHEMAS / "table.schema.yaml"
 # Rules write below it: a schema there would be an input of the rule that it comes from.
 PRODUCTS = Path("results")
 MOST_PROBLEMS = 8
 
 
-def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
-    """The schema file in force for a trace: `shipped`, its format's, or the one that its registry entry names.
+def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
+    """The text of the schema in force for a trace: in `shipped`, its format's, or in the file that its entry names.
 
     None for the format table: its schema follows from the registry entry.
     Raises ConfigError for a file that is not there, is no schema, lies below results/, or does not give the columns
@@ -29,78 +27,33 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> Path | None:
             )
         return None
     if "schema" not in entry:
-        return shipped
+        return schema_text(shipped)
     adopted, where = Path(entry["schema"]), f"registry.{trace}.schema"
     if adopted.resolve().is_relative_to(PRODUCTS.resolve()):
         raise ConfigError(
             f"{where}: {adopted} lies in results/, where the next run would write over it. Copy it to a place of your "
             "own, look through it, and name the copy."
         )
-    if not adopted.is_file():
-        raise ConfigError(f"{where}: {adopted}: there is no such file (seen from where the command is typed).")
-    document = load_table_schema(adopted, f"{where}: {adopted}")
+    document = load_table_schema(given_file(entry["schema"], where), f"{where}: {adopted}")
     if problems := list(_differences(document, load_table_schema(shipped))):
         raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems[:MOST_PROBLEMS]))
-    return adopted
+    return schema_text(adopted)
 
 
 def load_table_schema(path: str | Path, label: str | None = None) -> dict:
-    """The document of a schema file. Raises ConfigError, a line a problem, for a file that is none."""
-    label = str(path) if label is None else label
-    document = load_yaml(path, label)
-    errors = sorted(_validator().iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
-    problems = [f"{_place(document, error.absolute_path)}: {_words(error)}" for error in errors]
-    problems = problems or list(_contradictions(document))
-    if problems:
-        raise ConfigError("\n".join(f"{label}: {problem}" for problem in problems[:MOST_PROBLEMS]))
+    """The document of a schema file, or of the one in the declaration of a format.
+
+    Raises ConfigError, a line a problem, for a file that is none.
+    """
+    document = load_yaml(path).get("schema") or load_document(path, _schema(), label)
+    if problems := list(_contradictions(document)):
+        raise ConfigError("\n".join(f"{label or path}: {problem}" for problem in problems[:MOST_PROBLEMS]))
     return document
 
 
 @cache
-def _validator() -> Draft202012Validator:
-    return Draft202012Validator(load_yaml(TABLE_SCHEMA))
-
-
-def _place(document: dict, path) -> str:
-    """The key path of a problem, a column by its name: tables.pods.qos.values."""
-    value, parts = document, []
-    for part in path:
-        value = value[part]
-        if isinstance(part, int):
-            name = value.get("name") if isinstance(value, dict) else None
-            parts[-1:] = [str(name)] if isinstance(name, str) else [f"{parts[-1]}[{part}]"]
-        else:
-            parts.append(str(part))
-    return ".".join(parts) or "the file"
-
-
-def _words(error) -> str:
-    """What is wrong, in words: jsonschema's would print the whole value."""
-    limit, schema = error.validator_value, error.schema
-    if error.validator == "additionalProperties":
-        known = schema.get("properties", {})
-        unknown = [key for key in error.instance if key not in known]
-        return (
-            f"unknown key {', '.join(map(repr, unknown))[:80]}; allowed: {', '.join(known) or 'letters, digits, _, -'}"
-        )
-    if error.validator == "required":
-        return f"is missing {', '.join(key for key in limit if key not in error.instance)}"
-    if error.validator == "type":
-        return f"found {type(error.instance).__name__}; expected {_KINDS[limit]}"
-    if error.validator == "enum":
-        return f"{str(error.instance)[:40]!r} is not one of {', '.join(limit)}"
-    if error.validator == "not":
-        return "this key goes with another type of column"
-    return f"{str(error.instance)[:40]!r} is not allowed ({error.validator}: {limit})"
-
-
-_KINDS = {
-    "integer": "a whole number",
-    "string": "text (in quotes, if it looks like something else)",
-    "array": "a list",
-    "object": "a mapping",
-    "boolean": "true or false",
-}
+def _schema() -> dict:
+    return load_schema("table.schema.yaml")
 
 
 def _contradictions(document: dict) -> Iterator[str]:

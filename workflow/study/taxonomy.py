@@ -2,25 +2,21 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-import yaml
-
-from study.config import (
-    SCHEMAS,
+from study.documents import (
     ConfigError,
-    KeyPath,
     Problem,
-    Validator,
-    dotted,
+    given_file,
+    load_document,
+    load_schema,
     load_yaml,
     mean,
     one_line,
-    schema_problems,
     show,
 )
 
-_VALIDATOR = Validator(load_yaml(SCHEMAS / "taxonomy.schema.yaml"))
 # What a rule looks at.
 EVIDENCE = ("text", "word", "state", "exit_code")
 # Searching takes time in proportion to the text and to the pattern with its counted repetitions written out, in which
@@ -36,14 +32,20 @@ def taxonomy_of(shipped: Path, own: str = "") -> dict:
     first, its reasons and its tail_kib take the place of those shipped; with `extends: false` it stands alone.
     Raises ConfigError, with all that is wrong and in which line.
     """
-    base = _load(shipped, f"config/{shipped.name}", {})
+    schema = load_schema("taxonomy.schema.yaml")
+    base = load_document(shipped, schema, f"config/{shipped.name}", partial(_contradictions, known={}))
     if not own:
         return _complete(base)
     label = f"taxonomy: {own}"
-    first = load_yaml(own, label)
-    below = base if first.get("extends", True) is not False else {"reasons": {}, "rules": []}
-    first = _load(own, label, below["reasons"])
-    _refuse_unsearchable(first, own, label)
+    # What the file says of itself decides which reasons its rules may lead to.
+    alone = load_yaml(own, label).get("extends") is False
+    below = {"reasons": {}, "rules": []} if alone else base
+
+    def contradictions(document: dict) -> Iterator[Problem]:
+        yield from _contradictions(document, below["reasons"])
+        yield from _unsearchable(document)
+
+    first = load_document(own, schema, label, contradictions)
     return _complete(
         {
             "tail_kib": first.get("tail_kib", base["tail_kib"]),
@@ -56,7 +58,7 @@ def taxonomy_of(shipped: Path, own: str = "") -> dict:
 def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> bool:
     """Whether anything of a trace can tell the reason of a failure: known before any of it is read.
 
-    That is its format (`reasons` in formats.yaml); in the format table, a mapped reason or exit code, or a status of a
+    That is its format (`reasons`); in the format table, a mapped reason or exit code, or a status of a
     failure that is a state of some rule; in any format with jobs, the tails of logs.
     Raises ConfigError for tails that are not there, and for a trace without jobs that has some.
     """
@@ -64,10 +66,7 @@ def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> b
         where = f"registry.{trace}.log_tails"
         if format["gives"] != "jobs":
             raise ConfigError(f"{where}: logs are those of jobs, and the format {entry['format']} has none.")
-        if not Path(entry["log_tails"]).is_file():
-            raise ConfigError(
-                f"{where}: {entry['log_tails']}: there is no such file (seen from where the command is typed)."
-            )
+        given_file(entry["log_tails"], where)
         return True
     if {"reason", "exit_code"} & entry.get("mapping", {}).keys():
         return True
@@ -79,14 +78,6 @@ def tells_reasons(trace: str, entry: dict, format: Mapping, taxonomy: dict) -> b
 def _folded(word: str) -> str:
     """A word as it is compared: see `ttf.analyses.classify_failures.rules.folded`."""
     return re.sub(r"[\s_-]+", " ", word.strip().lower())
-
-
-def _load(path: str | Path, label: str, known: Mapping) -> dict:
-    """A file that keeps to the schema, and whose rules lead to its reasons or to those `known`."""
-    document = load_yaml(path, label)
-    problems = list(schema_problems(document, _VALIDATOR)) or list(_contradictions(document, known))
-    _refuse(problems, path, label)
-    return document
 
 
 def _complete(taxonomy: dict) -> dict:
@@ -105,7 +96,7 @@ def _complete(taxonomy: dict) -> dict:
 
 
 def _contradictions(document: dict, known: Mapping) -> Iterator[Problem]:
-    """Rules that lead nowhere or look at nothing, and reasons without a rule."""
+    """Rules that lead nowhere, and reasons without a rule."""
     reasons = {**known, **document.get("reasons", {})}
     for number, rule in enumerate(document.get("rules", [])):
         name = rule["reason"]
@@ -114,22 +105,18 @@ def _contradictions(document: dict, known: Mapping) -> Iterator[Problem]:
                 ("rules", number, "reason"),
                 f"{show(name)} is not among the reasons{mean(name, reasons)} Describe it there.",
             )
-        if not any(key in rule for key in EVIDENCE):
-            yield Problem(("rules", number), f"looks at nothing; give it one of {', '.join(EVIDENCE)}.")
     used = {rule["reason"] for rule in document.get("rules", [])}
     for name in document.get("reasons", {}):
         if name not in used and name not in known:
             yield Problem(("reasons", name), "no rule leads to it; add one, or leave the reason out.")
 
 
-def _refuse_unsearchable(document: dict, path: str | Path, label: str) -> None:
-    patterns = [
-        (("rules", number, "text", place), pattern)
-        for number, rule in enumerate(document.get("rules", []))
-        for place, pattern in enumerate(rule.get("text", []))
-    ]
-    problems = [Problem(where, text) for where, pattern in patterns if (text := pattern_problem(pattern))]
-    _refuse(problems, path, label)
+def _unsearchable(document: dict) -> Iterator[Problem]:
+    """The patterns that cannot be searched for."""
+    for number, rule in enumerate(document.get("rules", [])):
+        for place, pattern in enumerate(rule.get("text", [])):
+            if text := pattern_problem(pattern):
+                yield Problem(("rules", number, "text", place), text)
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -171,30 +158,3 @@ def _written_out(pattern: str) -> int:
         elif token[0] not in ")|*+?^$":
             length, last = length + 1, 1
     return length + sum(groups)
-
-
-def _refuse(problems: list[Problem], path: str | Path, label: str) -> None:
-    """Raise ConfigError with a line for each problem, in the order of the file."""
-    if not problems:
-        return
-    lines = _lines(yaml.compose(Path(path).read_text(encoding="utf-8-sig"), yaml.SafeLoader))
-    told = sorted((_line_of(problem.path, lines), dotted(problem.path), problem.text) for problem in problems)
-    raise ConfigError("\n".join(f"{label}: line {line}: {where}: {text}" for line, where, text in told))
-
-
-def _lines(node: yaml.Node, above: KeyPath = ()) -> dict[KeyPath, int]:
-    """Where each key and item of a YAML file stands: its line, from 1."""
-    lines = {above: node.start_mark.line + 1}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            path = (*above, key.value)
-            lines |= _lines(value, path) | {path: key.start_mark.line + 1}
-    elif isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value):
-            lines |= _lines(item, (*above, number))
-    return lines
-
-
-def _line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """The line of a key, or of the nearest thing around it where the key is missing."""
-    return next(lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in lines)

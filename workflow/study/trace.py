@@ -8,12 +8,11 @@ from typing import Any
 
 from ttf.analysis import PRODUCTS
 
+from study.formats import OF_READING, meaning_of
 from study.infra import infra_failures_of
-from study.raw_tables import member_of
+from study.raw_tables import member_of, on_disk
 from study.window import window_of
 
-# Keys of a registry entry by which the columns of a trace in the format table are read.
-MAPPING = ("mapping", "times", "outcomes", "unique_ids", "delimiter", "quoted", "blank")
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
 
@@ -37,6 +36,7 @@ class Trace:
     shares: int
     tells_reasons: bool
     taxonomy: dict = field(repr=False)
+    schema: str | None = field(repr=False)
 
     @property
     def gives(self) -> str:
@@ -92,14 +92,52 @@ class Trace:
         return times.get("zone") or self.format.get("zone", "UTC")
 
     @property
-    def mapping(self) -> dict:
-        """What the registry says of the columns of a trace in the format table; of another trace nothing."""
-        return {key: self.entry[key] for key in MAPPING if key in self.entry} if "mapping" in self.entry else {}
-
-    @property
     def reading(self) -> dict:
         """What the registry says of how the trace is read: its mapping, or the zone of its times."""
-        return self.mapping or {key: self.entry[key] for key in ("times",) if key in self.entry}
+        return {key: self.entry[key] for key in OF_READING if key in self.entry}
+
+    @property
+    def meaning(self) -> dict:
+        """What jobs are derived by, beside the raw tables."""
+        return meaning_of(self.entry, self.format)
+
+    @property
+    def read_by(self) -> dict[str, Any]:
+        """What the rules that read raw tables are given: reader, schema, and what the registry says of them."""
+        return {"reader": self.format.get("reader"), "entry": self.reading, "schema": self.schema}
+
+    @property
+    def reader(self) -> list[str]:
+        """The module that reads raw tables which are no tables of lines, if the format has one."""
+        return [self.format["reader"]] if "reader" in self.format else []
+
+    @property
+    def derived_by(self) -> dict[str, Any]:
+        """What the rules that derive the common tables are given: code, what words and columns mean, raw tables."""
+        return {"code": self.format["code"], "meaning": self.meaning, "tables": list(self.raw_files)}
+
+    @property
+    def raw_inputs(self) -> dict[str, list[str]]:
+        """Table -> the files that it is read from; several tables may be in one archive."""
+        return {table: [on_disk(file) for file in files] for table, files in self.raw_files.items()}
+
+    def part_inputs(self, part: str) -> dict[str, str]:
+        return {table: on_disk(file) for table, file in self.parts[part].items()}
+
+    def of_parts(self, product: str) -> list[str]:
+        """One product of every part, in the order of the parts."""
+        return [f"results/{self.name}/parts/{part}/{product}" for part in self.parts]
+
+    @property
+    def of_shares(self) -> list[str]:
+        """What each share of the work found; nothing where one process does it all."""
+        return [f"results/{self.name}/shares/{share}" for share in range(self.shares)] if self.shares > 1 else []
+
+    @property
+    def infra_sources(self) -> dict[str, str]:
+        """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
+        names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)
+        return {name: file for name in names if (file := self.file(name))}
 
     @cached_property
     def members(self) -> dict[str, list[str]]:

@@ -58,6 +58,12 @@ def significant(number: float, digits: int = 3) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{Decimal(f'{number:.{digits}g}'):f}"
 
 
+def coefficient(value: float) -> str:
+    """A correlation to two digits, with a minus sign where one belongs."""
+    # Adding 0 makes minus nothing plain nothing.
+    return f"{round(value, 2) + 0:.2f}".replace("-", "−")
+
+
 def duration(seconds: float) -> str:
     """A time span in the unit people would use."""
     if seconds < MINUTE_S:
@@ -88,7 +94,9 @@ def gpus_label(low: int, high: int) -> str:
 
 
 def plural(noun: str) -> str:
-    """Of the nouns used here only those in -y after a consonant do not take a plain -s: histories, but delays."""
+    """With -s, but for those in -y after a consonant (histories, but delays), lives and strata."""
+    if noun in ("life", "stratum"):
+        return {"life": "lives", "stratum": "strata"}[noun]
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 

@@ -1,10 +1,8 @@
-"""The numbers of data quality and drift that the report's prose uses."""
+"""The numbers of data quality that the report's prose uses."""
 
 import polars as pl
 
 from ttf.numbers.metrics import Metrics
-
-SIGNIFICANCE = 0.05
 
 
 def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFrame, validation: pl.DataFrame) -> None:
@@ -33,21 +31,3 @@ def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFra
     metrics.put("quality.checks", validation.height, "checks", source)
     metrics.put("quality.checks_passed", passed, "checks", source, validation.height)
     metrics.put("quality.checks_not_passed", validation.height - passed, "checks", source, validation.height)
-
-
-def of_drift(metrics: Metrics, drift: pl.DataFrame) -> None:
-    """How many comparisons differ beyond chance, and what moved most."""
-    source = "tables/drift.csv"
-    tested = drift.filter(pl.col("p_adjusted").is_not_null())
-    moved = tested.filter(pl.col("p_adjusted") < SIGNIFICANCE)
-    metrics.put("drift.comparisons", drift.height, "comparisons", source)
-    metrics.put("drift.tested", tested.height, "comparisons", source, drift.height)
-    metrics.put("drift.moved", moved.height, "comparisons", source, tested.height)
-    shown = moved.filter(pl.col("before").is_not_null())
-    if shown.height:
-        most = shown.row(0, named=True)
-        for name in ("window", "against", "column", "value", "statistic"):
-            metrics.put(f"drift.most.{name}", most[name], "label", source)
-        for name in ("before", "after", "effect", "p_adjusted"):
-            metrics.put(f"drift.most.{name}", most[name], "1", source, most["n_before"] + most["n_after"])
-        metrics.put("drift.most.effect_name", most["effect_name"], "label", source)

@@ -21,7 +21,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
     """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
 
     `products`, `raw` and `code` name each file with SHA-256 and size in bytes, `jobs` what each job was given, with the
-    digests of its inputs. A product that somebody wrote to after its rule had finished is `edited`.
+    digests of its inputs. A product that was written to after its rule had finished is `edited`.
     """
     made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
     read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}
@@ -76,8 +76,9 @@ def identity(job: dict[str, Any]) -> str:
 
 
 def _code(job: dict[str, Any]) -> list[str]:
-    """The script of a job, if it has one, and what that imports."""
-    return [_seen_from_here(CHECKOUT / name) for name in [job["script"], *job["code"]] if name]
+    """The script of a job, if it has one, and what that imports; a module outside the checkout as it was typed."""
+    names = [name for name in (job["script"], *job["code"]) if name]
+    return [_seen_from_here(CHECKOUT / name) if (CHECKOUT / name).exists() else name for name in names]
 
 
 def _seen_from_here(path: Path) -> str:

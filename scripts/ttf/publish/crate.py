@@ -1,7 +1,7 @@
 """ro-crate-metadata.json: RO-Crate 1.1, in the profile for workflows, Workflow RO-Crate 1.0."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ _PROFILES = ["https://w3id.org/ro/crate/1.1", "https://w3id.org/workflowhub/work
 _SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
 
 
-def crate(files: Iterable[Published], about: Publication, date: str, snakemake_version: str) -> str:
+def crate(files: Sequence[Published], about: Publication, date: str, snakemake_version: str) -> str:
     """The metadata of the files, which lie in the same folder, as JSON-LD. date: of publication, YYYY-MM-DD."""
     creators = [_creator(creator, place) for place, creator in enumerate(about.creators, start=1)]
     license_ = f"https://spdx.org/licenses/{quote(about.license)}"
@@ -82,7 +82,8 @@ def crate(files: Iterable[Published], about: Publication, date: str, snakemake_v
             "version": snakemake_version,
         },
     ]
-    graph = [descriptor, root, *parts, *around, *cited, *papers]
+    columns = {entity["@id"]: entity for file in files for entity in _columns(file)}
+    graph = [descriptor, root, *parts, *columns.values(), *around, *cited, *papers]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -92,11 +93,23 @@ def _file(file: Published) -> dict:
         entity["@type"] = ["File", "SoftwareSourceCode"]
     if file.what:
         entity["description"] = file.what
+    if file.columns:
+        entity["variableMeasured"] = _ids(_columns(file))
     return entity | {
         "contentSize": str(len(file.content)),
         "encodingFormat": file.media_type,
         "sha256": file.sha256,
     }
+
+
+def _columns(file: Published) -> list[dict]:
+    """The columns of a table, those of one contract the same in every trace."""
+    table = PurePosixPath(file.path).stem
+    return [
+        {"@id": f"#{table}-{name}", "@type": "PropertyValue", "name": name, "description": column.about}
+        | ({"unitText": column.unit} if column.unit else {})
+        for name, column in file.columns.items()
+    ]
 
 
 def _creator(creator: Creator, place: int) -> dict:

@@ -3,8 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from ttf.contract import Column, Table
 
 MEDIA_TYPES = {
     ".bib": "application/x-bibtex",
@@ -26,24 +28,22 @@ MEDIA_TYPES = {
 }
 _ONCE = {
     "config.yaml": "The configuration that the study was run with",
-    "ettr_reference.csv": "Published statements on effective training time, computed again",
-    "implied_n.csv": "The number of points that a published correlation implies",
     "index.html": "The report: one page that needs no network",
     "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
     "metrics.json": "Every number of the text of the report: value, unit, n, source",
     "report.pdf": "The report on paper",
-    "scorecard.csv": "Published findings beside what the traces of this study give",
 }
 
 
 @dataclass(frozen=True)
 class Published:
-    """A file: its place in what is published, its content, what it is called and what it is."""
+    """A file: its place in what is published, its content, what it is called and what it is; of a table its columns."""
 
     path: str
     content: bytes
     name: str
     what: str
+    columns: Mapping[str, Column] = field(default_factory=dict)
 
     @property
     def media_type(self) -> str:
@@ -55,7 +55,7 @@ class Published:
 
 
 def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
-    """Folder/name of each chart -> its title, caption and text alternative, from the indexes beside the charts."""
+    """Folder/name of each chart -> its title, caption and text alternative, from the indexes of the charts."""
     return {
         f"{index.parent}/{name}": about
         for index in indexes
@@ -63,8 +63,11 @@ def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
     }
 
 
-def published(source: Path, path: str, charts: Mapping[str, Mapping]) -> Published:
-    """The file at `source`, to lie at `path`. A chart is called by its title, a table described by rows and columns."""
+def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Mapping[str, Table]) -> Published:
+    """The file at `source`, to lie at `path`. A chart is called by its title, a table described by its contract.
+
+    tables: path under results/, or under the folder of a trace, -> contract.
+    """
     content = source.read_bytes()
     name = Path(path).name
     stem = name.split(".")[0]
@@ -73,10 +76,12 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping]) -> Publish
         return Published(path, content, about["title"], about["caption"])
     if about:
         return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {about['empty']}.")
-    what = _ONCE.get(name, "")
-    if name.endswith(".csv"):
-        what = ". ".join(filter(None, (what, columns_of(content))))
-    return Published(path, content, stem.replace("_", " "), what)
+    place = path.removeprefix("results/")
+    table = tables.get(place) or tables.get(place.partition("/")[2])
+    if table:
+        what = f"{table.about} {columns_of(content)}"
+        return Published(path, content, stem.replace("_", " "), what, table.columns)
+    return Published(path, content, stem.replace("_", " "), _ONCE.get(name, ""))
 
 
 def columns_of(content: bytes) -> str:

@@ -26,13 +26,14 @@ td:first-child { width: 40%; }
 
 
 def with_links(page: str, about: Publication, run_report: bool, pages: bool = False) -> str:
-    """The page of the study with a description for search engines, and links to what lies beside it on the site."""
+    """The page of the study with a description for search engines, and links to the other files of the site."""
     head = f'\n  <meta name="description" content="{escape(about.description)}">'
     links = '<a href="files.html">All tables and charts of this page as files</a>'
+    links += ' · <a href="tables.html">What their columns are</a>'
     links += ' · <a href="report.pdf">The report as a PDF</a>'
     if run_report:
         links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
-    # The site has the page beside the folders of the traces, not in a folder of its own. A "<" of a trace is escaped.
+    # On the site the page is in the folder that has those of the traces. A "<" of a trace is escaped.
     page = page.replace('<a class="file" href="../', '<a class="file" href="')
     if pages:
         links += ' · <a href="pages/index.html">A page for each trace and theme, with search</a>'
@@ -52,20 +53,24 @@ def index_of(files: Iterable[Published], about: Publication) -> str:
     for file in files:
         by_folder.setdefault(file.path.partition("/")[0] if "/" in file.path else "", []).append(file)
     sections = [_section(folder, found, about) for folder, found in sorted(by_folder.items())]
+    return page_of("Files", about, f"<p>{escape(about.description)}</p>\n{''.join(sections)}")
+
+
+def page_of(subject: str, about: Publication, body: str) -> str:
+    """A page of the site beside the report."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Files: {escape(about.title)}</title>
-<meta name="description" content="Tables and charts as files. {escape(about.description)}">
+<title>{subject}: {escape(about.title)}</title>
+<meta name="description" content="{subject}. {escape(about.description)}">
 <style>{_STYLE}</style>
 </head>
 <body>
 <p><a href="index.html">The report</a></p>
 <h1>{escape(about.title)}</h1>
-<p>{escape(about.description)}</p>
-{"".join(sections)}</body>
+{body}</body>
 </html>
 """
 
@@ -79,6 +84,7 @@ def readme_of(about: Publication, archive: bool = False) -> str:
         f"| `{'report/' if archive else ''}index.html` | the report, one page that needs no network |",
         f"| `{'report/' if archive else ''}report.pdf` | the same on paper |",
         *([] if archive else ["| `files.html` | every file here with its size and what it is |"]),
+        *([] if archive else ["| `tables.html` | what every column of every table is |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
         f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if archive else ', PNG'} |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",

@@ -61,6 +61,10 @@ def span(column: str) -> pl.Expr:
     return pl.col(column).str.replace("-", "–", literal=True)
 
 
+def yes_or_no(column: str) -> pl.Expr:
+    return pl.when(column).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(column)
+
+
 def html_table(
     frame: pl.DataFrame,
     columns: Mapping[str, Column] | Sequence[str],

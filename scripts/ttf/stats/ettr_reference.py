@@ -9,24 +9,13 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from ttf.stages import ETTR_REFERENCE
 from ttf.stats.ettr import Plan, daly_young_interval_s, ettr_long_run, ettr_renewal, ettr_v1, ettr_v2
 from ttf.stats.mttf import SECONDS_A_DAY
 
 RSC_1, RSC_2 = 6.50, 2.34
 NODE_GPUS = 8
 HOUR_S, MINUTE_S = 3600, 60
-
-REFERENCE_SCHEMA = {
-    "statement": pl.String,
-    "source": pl.String,
-    "quantity": pl.String,
-    "gpus": pl.Int64,
-    "failures_per_1000_node_days": pl.Float64,
-    **dict.fromkeys(("checkpoint_interval_s", "checkpoint_write_s", "restart_s", "queue_s"), pl.Float64),
-    **dict.fromkeys(("published", "computed", "exact", "tolerance"), pl.Float64),
-    "reproduced": pl.Boolean,
-    "note": pl.String,
-}
 
 
 def reference_table() -> pl.DataFrame:
@@ -40,7 +29,7 @@ def reference_table() -> pl.DataFrame:
     rows = [*_what_ifs(), *_errors(), *_mttfs()]
     for row in rows:
         row["reproduced"] = bool(abs(row["computed"] - row["published"]) <= row["tolerance"] * (1 + 1e-9))
-    return pl.DataFrame([{name: row.get(name) for name in REFERENCE_SCHEMA} for row in rows], schema=REFERENCE_SCHEMA)
+    return ETTR_REFERENCE.frame(rows)
 
 
 def _plan(gpus: int, per_1000: float, **habits: float) -> Plan:

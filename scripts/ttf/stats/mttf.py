@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 from scipy.special import gammainccinv, gammaincinv
 
+from ttf.columns import MTTF
+from ttf.contract import frame_of
 from ttf.jobs import Frame
 from ttf.stats.strata import NO_LIFE, by_stratum
 
@@ -14,35 +16,6 @@ MILLI = 1000
 # A rate per 1000 days from less than one day is thousands of times what was seen.
 NO_GPU_DAY = "less than one GPU-day: no rate per GPU-day"
 NO_NODE_DAY = "less than one node-day: no rate per node-day"
-
-MTTF_SCHEMA = {
-    "event": pl.String,
-    "stratum_by": pl.String,
-    "stratum": pl.String,
-    "n": pl.Int64,
-    "events": pl.Int64,
-    "exposure_s": pl.Int64,
-    "mttf_s": pl.Float64,
-    "confidence": pl.Float64,
-    "ci_low_s": pl.Float64,
-    "ci_high_s": pl.Float64,
-    "gpu_days": pl.Float64,
-    "failures_per_1000_gpu_days": pl.Float64,
-    "node_days": pl.Float64,
-    "failures_per_1000_node_days": pl.Float64,
-    "reason": pl.String,
-}
-WITHOUT_END_SCHEMA = {
-    "stratum_by": pl.String,
-    "stratum": pl.String,
-    "failures": pl.Int64,
-    "without_end": pl.Int64,
-    "share_without_end": pl.Float64,
-    "mttf_s": pl.Float64,
-    "mttf_low_s": pl.Float64,
-    "mttf_high_s": pl.Float64,
-    "reason": pl.String,
-}
 
 
 def poisson_limits(failures: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +69,7 @@ def mean_time_to_failure(
                 mean, mean_reasons = _mean(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
-    return pl.DataFrame([{name: row.get(name) for name in MTTF_SCHEMA} for row in rows], schema=MTTF_SCHEMA)
+    return frame_of(MTTF, rows)
 
 
 def _sums(lives: Frame, event: str, stratum_by: str) -> Iterator[dict]:
@@ -163,47 +136,3 @@ def _rates(sums: dict) -> tuple[dict, list[str]]:
     elif sums["node_lives"] and sums["gpu_milli_s"] > 0:
         reasons.append("the lives that asked for a GPU and have their nodes written lasted 0 s")
     return rates, reasons
-
-
-def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
-    """What the failures whose end was never written could do to the mean time to failure, by stratum.
-
-    lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's
-    columns. failures: all lives that ended by the event, without_end those of them of unknown duration.
-    With k failures of known duration, m without, and exposure T: mttf_s = T / k, as in
-    `mean_time_to_failure`, leaves the m out; mttf_low_s = T / (k + m) has them fail at once; mttf_high_s =
-    (T + their duration_max_s) / (k + m) has them last to the trace's end. A failure of which even
-    duration_max_s is unknown is among the m but adds no time to mttf_high_s, which is then no true bound.
-    Raises ValueError when a stratification has no column or a duration is negative.
-    """
-    hit = (pl.col("event") == event).fill_null(False)
-    lost = hit & pl.col("duration_s").is_null()
-    rows = []
-    for stratum_by in strata:
-        sums = by_stratum(
-            lives,
-            stratum_by,
-            failures=hit.sum(),
-            without_end=lost.sum(),
-            exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
-            longest_s=pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
-        )
-        for stratum, *of_stratum in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
-            rows.append({"stratum_by": stratum_by, "stratum": stratum, **_without_end(*of_stratum, event)})
-    return pl.DataFrame(
-        [{name: row.get(name) for name in WITHOUT_END_SCHEMA} for row in rows], schema=WITHOUT_END_SCHEMA
-    )
-
-
-def _without_end(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
-    row = {"failures": failures, "without_end": without_end}
-    if failures == 0:
-        return row | {"reason": "no failures" if event == "failure" else f"no {event}"}
-    row |= {
-        "share_without_end": without_end / failures,
-        "mttf_low_s": exposure / failures,
-        "mttf_high_s": (exposure + longest) / failures,
-    }
-    if failures == without_end:
-        return row | {"reason": "no failure has an end: no mean without them"}
-    return row | {"mttf_s": exposure / (failures - without_end)}

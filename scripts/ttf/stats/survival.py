@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from ttf.columns import CURVES, STRATUM, SUMMARY, SUMMARY_DELAYED_ENTRY
+from ttf.contract import frame_of, schema_of
 from ttf.jobs import Frame
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Lives, Times, stacked, times_by_stratum
@@ -23,35 +25,6 @@ BLOCK_ROWS = 1 << 17
 
 ALL_DEAD = "survival is 0: the log-log interval is not defined there"
 
-CURVE_SCHEMA = {
-    "time_s": pl.Int64,
-    "at_risk": pl.Int64,
-    "events": pl.Int64,
-    "censored": pl.Int64,
-    "survival": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "reason": pl.String,
-}
-STRATUM_SCHEMA = {"event": pl.String, "stratum_by": pl.String, "stratum": pl.String}
-CURVES_SCHEMA = STRATUM_SCHEMA | CURVE_SCHEMA
-SUMMARY_SCHEMA = {
-    **STRATUM_SCHEMA,
-    "n": pl.Int64,
-    "events": pl.Int64,
-    "median_s": pl.Int64,
-    "median_ci_low_s": pl.Int64,
-    "median_ci_high_s": pl.Int64,
-    "horizon_s": pl.Int64,
-    "restricted_mean_s": pl.Float64,
-    "restricted_mean_se_s": pl.Float64,
-    "reason": pl.String,
-}
-DELAYED_SCHEMA = {name: SUMMARY_SCHEMA[name] for name in SUMMARY_SCHEMA if name != "reason"} | {
-    "entered_late": pl.Int64,
-    "reason": pl.String,
-}
-
 
 def kaplan_meier(lives_of_one_stratum: Frame, event: str) -> pl.DataFrame:
     """The product-limit estimate of survival (Kaplan & Meier 1958), a row per distinct duration.
@@ -65,7 +38,7 @@ def kaplan_meier(lives_of_one_stratum: Frame, event: str) -> pl.DataFrame:
     Raises ValueError when a duration is negative.
     """
     ((_, times),) = times_by_stratum(lives_of_one_stratum, event, "all")
-    return _with_reasons(stacked([({}, _steps(times))])).select(*CURVE_SCHEMA)
+    return _with_reasons(stacked([({}, _steps(times))])).select(name for name in CURVES if name not in STRATUM)
 
 
 def survival_tables(
@@ -92,7 +65,7 @@ def survival_tables(
     later, and the reason says so.
     Raises ValueError when a stratification has no column or a duration is negative.
     """
-    nothing = pl.DataFrame(schema=CURVES_SCHEMA), _summary_table([], delayed_entry)
+    nothing = pl.DataFrame(schema=schema_of(CURVES)), _summary_table([], delayed_entry)
     curves, summaries = zip(nothing, *survival_blocks(lives, event, strata, delayed_entry), strict=True)
     return pl.concat(curves), pl.concat(summaries)
 
@@ -116,7 +89,7 @@ def survival_blocks(
 def _block(
     curves: list[tuple[dict, dict]], summaries: list[dict], delayed_entry: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return _with_reasons(stacked(curves)).select(*CURVES_SCHEMA), _summary_table(summaries, delayed_entry)
+    return _with_reasons(stacked(curves)).select(*CURVES), _summary_table(summaries, delayed_entry)
 
 
 def survival_summary(lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False) -> pl.DataFrame:
@@ -152,15 +125,14 @@ def _falls_to_zero(times: Times) -> bool:
 
 
 def _summary_table(summaries: Sequence[dict], delayed_entry: bool) -> pl.DataFrame:
-    schema = DELAYED_SCHEMA if delayed_entry else SUMMARY_SCHEMA
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in summaries], schema=schema)
+    return frame_of(SUMMARY_DELAYED_ENTRY if delayed_entry else SUMMARY, summaries)
 
 
 def curve_by_curve(curves: Frame) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
     """((event, stratum_by, stratum), rows) of each of the curves of `survival_tables`, read block by block."""
     key, rows = None, []
     for block in blocks(curves.lazy()):
-        for here, part in block.group_by(*STRATUM_SCHEMA, maintain_order=True):
+        for here, part in block.group_by(*STRATUM, maintain_order=True):
             if here != key and rows:
                 yield key, pl.concat(rows)
                 rows = []
@@ -179,7 +151,7 @@ def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     curve: one from `kaplan_meier`, or many with their event, stratum_by and stratum.
     Raises ValueError when max_steps is below 2.
     """
-    by = [name for name in STRATUM_SCHEMA if name in curve.columns]
+    by = [name for name in STRATUM if name in curve.columns]
     if not by:
         return curve[_kept_rows(curve["events"].to_numpy(), max_steps)]
     sizes = curve.group_by(by, maintain_order=True).len()["len"].to_list()

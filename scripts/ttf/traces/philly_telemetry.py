@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-
+from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
 from ttf.stats.use import USE_SCHEMA, VALUES, of_counts
-from ttf.traces.philly_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
 
 # Jobs with exactly so many GPUs are told apart, those of the larger two also by the servers of an attempt.
 SIZES = (1, 4, 8, 16)

@@ -1,3 +1,111 @@
-from ttf.charts.study1 import asked_twice
+"""Study 1: the correlations as it asked for them, and beside each the same asked of jobs."""
 
-CHARTS = {"study1_asked_twice": lambda given, study: asked_twice(given["study1"], study, given.settings.significance)}
+import altair as alt
+import polars as pl
+
+from ttf.analyses.ask_again.compute import SIGNIFICANT_TWICE
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.text import FEATURE_NAMES, capital
+from ttf.charts.theme import ACCENT, FAINT
+from ttf.inputs import Inputs
+
+_STUDY = "as the study asked: r of group means"
+
+
+def asked_twice(given: Inputs, study: Study) -> Figure:
+    """Both correlations of each feature with run time, of successes and of failures."""
+    what = "The correlations of study 1, asked twice"
+    known = given["study1"].filter(
+        (pl.col("question") == "correlation")
+        & (pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null())
+    )
+    if not known.height:
+        return nothing_to_draw(what, f"no correlation of {study.units} can be computed")
+    asked = f"asked well: rank correlation over {study.units}"
+    rows: dict[str, list[dict]] = {}
+    for row in known.iter_rows(named=True):
+        for kind, name in ((_STUDY, "study"), (asked, "asked")):
+            if row[f"{name}_estimate"] is not None:
+                rows.setdefault(row["outcome"], []).append(
+                    {
+                        "feature": FEATURE_NAMES[row["feature"]],
+                        "kind": kind,
+                        "estimate": row[f"{name}_estimate"],
+                        "low": row[f"{name}_ci_low"],
+                        "high": row[f"{name}_ci_high"],
+                        "n": row[f"{name}_n"],
+                    }
+                )
+    features = [FEATURE_NAMES[name] for name in known["feature"].unique(maintain_order=True)]
+    panels = [_panel(outcome, features, asked, study) for outcome in rows]
+    compared = known.filter(pl.col("verdict") != "not computable")
+    title = f"{what}: none can be compared"
+    if compared.height:
+        title = _title(dict(compared["verdict"].value_counts().iter_rows()), compared.height)
+    return figure(
+        alt.hconcat(*panels, spacing=16),
+        rows,
+        study,
+        title=title,
+        subtitle="Correlation of run time with each request, with its 95 % interval. Dashed: none.",
+        caption=(
+            "As the study asked: one point per distinct request, the unweighted mean run time of everything with it, "
+            "and failed is all that did not succeed. Asked well: every "
+            f"{study.unit} one point, failures alone, by ranks; the intervals take {study.units} for independent. "
+            f"Significant: p below {given.settings.significance:g}, adjusted (Holm) where asked well."
+        ),
+        alt_text=f"Pairs of points with intervals by request and outcome. {title}.",
+    )
+
+
+def _title(counts: dict[str, int], n: int) -> str:
+    """How many correlations are significant by the recipe, how many of those still, how many only when asked well."""
+    still, flips, found = (
+        sum(counts.get(name, 0) for name in names) for names in (SIGNIFICANT_TWICE, ("flips",), ("found",))
+    )
+    was = still + counts.get("lost", 0)
+    title = f"Of {n} correlations none is significant by study 1's recipe"
+    if was:
+        title = f"Of {n} correlations {was} {_are(was)} significant by study 1's recipe, {still} still when asked well"
+    if flips:
+        title += f", {flips} with the other sign"
+    if found:
+        title += f"; {found} {_are(found)} so only when asked well"
+    return title
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.LayerChart:
+    y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
+    colour = alt.Color(
+        "kind:N",
+        scale=alt.Scale(domain=[_STUDY, asked], range=["#E69F00", ACCENT]),
+        legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420),
+    )
+    offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
+    base = chart_of(outcome).encode(
+        y=y,
+        yOffset=offset,
+        color=colour,
+        tooltip=[
+            alt.Tooltip("feature:N"),
+            alt.Tooltip("kind:N", title="how"),
+            alt.Tooltip("estimate:Q", format=".3f"),
+            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
+            alt.Tooltip("high:Q", title="95 % to", format=".3f"),
+            alt.Tooltip("n:Q", title="points", format=","),
+        ],
+    )
+    title = f"{capital(outcome)}: correlation with run time"
+    x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
+    nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
+    marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q") + base.mark_circle(size=55, opacity=1).encode(
+        x="estimate:Q"
+    )
+    return (nought + marks).properties(width=255, height=alt.Step(17))
+
+
+CHARTS = {"study1_asked_twice": asked_twice}

@@ -1,12 +1,320 @@
-from ttf.charts.text import plural
+"""Study 1 ("Analyzing ML Training Tasks") question by question: as it asked, and beside it the same asked well.
+
+The study correlates means: one point per distinct request, its height the mean run time of all jobs with it, Pearson's
+r; what did not succeed, running and waiting jobs included, it calls failed; some figures leave out long runs. Asked
+well: jobs and not group means, real failures only, rank correlations with adjusted p, and of failure the rate per hour
+of run time, in which jobs that did not fail count with the time they ran (right-censoring).
+"""
+
+import numpy as np
+import polars as pl
+from scipy.special import bdtr, bdtrc, betaincinv
+
+from ttf.analyses.ask_again import STUDY1
+from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, coefficient, duration, plural, significant
 from ttf.inputs import Inputs
-from ttf.replication.study1 import ask_again
-from ttf.stats.features import FEATURES
+from ttf.jobs import Frame, observed_s
+from ttf.stats.counts import Counted, code, counts, labels
+from ttf.stats.features import FEATURES, Feature
+from ttf.stats.holm import holm
+from ttf.stats.median import median_interval
+from ttf.stats.p_value import never_zero
 
-JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for feature in FEATURES)]
+# Its five features are the GPU type and these.
+NUMERIC = ("gpu_request", "cpu_request", "memory_request", "size")
+# What it called success and failure -> the outcome set of our tables.
+STUDY_SETS = {"success": "success", "failure": "not_success"}
+# Its figures that leave out runs of so many seconds and more.
+CUTOFFS = (
+    ("success", "cpu_request", 20_000),
+    ("success", "memory_request", 100_000),
+    ("failure", "cpu_request", 50_000),
+    ("failure", "memory_request", 20_000),
+)
+# A correlation is much weaker if it is below half the other; a mean is made by few if it is twice the median.
+HALF = 0.5
+TWICE = 2
+CONFIDENCE = 0.95
+# Verdicts in which the correlation is significant by the study's recipe and when asked well.
+SIGNIFICANT_TWICE = ("kept", "weaker", "stronger", "flips")
+
+_JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for feature in FEATURES)]
 
 
-def compute(given: Inputs) -> dict:
+def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     tables = [given[name] for name in ("correlations", "runtime_by_group", "mttf")]
     units, significance = plural(given.settings.unit), given.settings.significance
-    return {"study1": ask_again(given.scan("jobs", JOBS), *tables, units, significance)}
+    return {"study1": ask_again(given.scan("jobs", _JOBS), *tables, units, significance)}
+
+
+def ask_again(
+    jobs: Frame,
+    correlations: pl.DataFrame,
+    runtime_by_group: pl.DataFrame,
+    mttf: pl.DataFrame,
+    units: str,
+    significance: float = 0.05,
+) -> pl.DataFrame:
+    """A row per question of the study, with STUDY1.
+
+    jobs: the common job record. correlations, runtime_by_group, mttf: the tables of these names. units: what jobs are
+    called, in the plural. study_*: as the study asked it, with its definition of failure (study_set). asked_*: the rank
+    correlation over jobs of that outcome; of a GPU type the median run time of successes, with the interval of its
+    order statistics, and of failure the mean time to failure with right-censoring. rate_*: see `rate_ratio`. verdict:
+    of r against the correlation over jobs.
+    """
+    rates = _rates(jobs)
+    rows = [_correlation(correlations, o, f, None, rates, units, significance) for o in STUDY_SETS for f in NUMERIC]
+    rows += [_correlation(correlations, *figure, rates, units, significance) for figure in CUTOFFS]
+    rows += _means(jobs, runtime_by_group, mttf, units)
+    return STUDY1.frame(rows)
+
+
+# Correlations ------------------------------------------------------------------------------------------------
+
+
+def _correlation(
+    table: pl.DataFrame,
+    outcome: str,
+    feature: str,
+    cutoff: int | None,
+    rates: dict[str, dict],
+    units: str,
+    significance: float,
+) -> dict:
+    study = _found(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
+    asked = _found(table, outcome, feature, None, "job", "spearman")
+    row = {
+        "question": "correlation" if cutoff is None else "cut_off",
+        "outcome": outcome,
+        "feature": feature,
+        "cutoff_s": cutoff,
+        "study_set": STUDY_SETS[outcome],
+        "study_measure": "pearson over group means",
+        "asked_set": outcome,
+        "asked_measure": "spearman over jobs",
+    }
+    if study:
+        row |= {f"study_{name}": study[name] for name in ("estimate", "ci_low", "ci_high", "n")}
+        row["study_p"] = study["p_value"]
+    if asked:
+        row |= {f"asked_{name}": asked[name] for name in ("estimate", "ci_low", "ci_high", "n", "p_adjusted")}
+        row["asked_p"] = asked["p_value"]
+    verdict, clause, reason = _compared(study, asked, cutoff, units, significance)
+    clauses, reasons = [clause], [reason]
+    if cutoff is not None and (share := _left_out(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
+        clauses.append(
+            f"its cut-off left out {100 * share:.1f} % of the runs, the long ones, which are what is explained"
+        )
+    if outcome == "failure" and cutoff is None:
+        row |= rates[feature]
+        if rates[feature]["rate_p_adjusted"] is not None:
+            row["rate_reject"] = rates[feature]["rate_p_adjusted"] < significance
+        clauses.append(_rate_clause(rates[feature], feature, units, significance))
+        reasons.append(rates[feature].get("reason"))
+    sentence = "; ".join(clauses) + "."
+    return row | {
+        "verdict": verdict,
+        "change": sentence[:1].upper() + sentence[1:],
+        "reason": "; ".join(reason for reason in reasons if reason) or None,
+    }
+
+
+def _found(
+    table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int | None, unit: str, method: str
+) -> dict | None:
+    found = table.filter(
+        (pl.col("outcome_set") == outcome_set)
+        & (pl.col("feature") == feature)
+        & pl.col("cutoff_s").eq_missing(pl.lit(cutoff, dtype=pl.Int64))
+        & (pl.col("unit") == unit)
+        & (pl.col("method") == method)
+    )
+    return found.row(0, named=True) if found.height else None
+
+
+def _left_out(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
+    every = _found(table, outcome_set, feature, None, "job", "spearman")
+    kept = _found(table, outcome_set, feature, cutoff, "job", "spearman")
+    return 1 - kept["n"] / every["n"] if every and kept and every["n"] else None
+
+
+def _compared(
+    study: dict | None, asked: dict | None, cutoff: int | None, units: str, significance: float
+) -> tuple[str, str, str | None]:
+    """(verdict, clause, reason) of the study's r against the rank correlation over jobs."""
+    if study is None:
+        why = f"no correlation with a cut-off of {cutoff:,} s was asked for (correlation.cutoffs_s)"
+        return "not computable", f"not computable: {why}", why
+    if study["estimate"] is None:
+        return "not computable", f"not computable as the study asked: {study['reason']}", study["reason"]
+    if asked is None or asked["estimate"] is None:
+        why = asked["reason"] if asked else "there is no correlation over jobs"
+        return "not computable", f"not computable over {units}: {why}", why
+    r, rho = study["estimate"], asked["estimate"]
+    numbers = f"(r = {coefficient(r)} over {study['n']:,} means, ρ = {coefficient(rho)} over {asked['n']:,} {units})"
+    was, now = study["p_value"] < significance, asked["p_adjusted"] < significance
+    if was and not now:
+        return "lost", f"no longer significant {numbers}", None
+    if now and not was:
+        return "found", f"significant over {units} alone {numbers}", None
+    if not now:
+        return "neither", f"no trend either way {numbers}", None
+    if (r > 0) != (rho > 0):
+        return "flips", f"the sign flips {numbers}", None
+    if abs(rho) < HALF * abs(r):
+        return "weaker", f"the sign stays, but the correlation is much weaker {numbers}", None
+    if abs(r) < HALF * abs(rho):
+        return "stronger", f"the sign stays, and the correlation is much stronger {numbers}", None
+    return "kept", f"sign and significance stay {numbers}", None
+
+
+# Failure rates -----------------------------------------------------------------------------------------------
+
+
+def _rates(jobs: Frame) -> dict[str, dict]:
+    by_name = {feature.name: feature for feature in FEATURES}
+    rates = {name: rate_ratio(jobs, by_name[name]) for name in NUMERIC}
+    adjusted = holm([rates[name].get("rate_p") for name in NUMERIC])
+    return {name: rates[name] | {"rate_p_adjusted": p} for name, p in zip(NUMERIC, adjusted, strict=True)}
+
+
+def rate_ratio(jobs: Frame, feature: Feature) -> dict:
+    """Failures per run time of the jobs above a value of the feature, over that of the jobs at or below it.
+
+    The value (split_value) parts the jobs that ran as evenly as their values allow. A job counts with the time seen of
+    it, and as a failure if it failed after a known time; success, cancellation and still running are right-censoring.
+    Given the failures k of both parts, those above are binomial with k and pi = T2 rho / (T2 rho + T1), T the run
+    times, rho the ratio of the rates: Clopper-Pearson's interval of pi gives that of rho at 95 % (one-sided where one
+    part has no failure), and the two-sided p is twice the smaller tail under rho = 1. A failure rate that is constant
+    within a part is assumed.
+    Where there is no ratio, the reason says why.
+    """
+    seen = (
+        jobs.lazy()
+        .filter(pl.col("outcome") != "waiting")
+        .select(key=feature.group_key(), time=observed_s(), failed=pl.col("outcome") == "failure")
+    )
+    groups = (
+        seen.drop_nulls(["key", "time"])
+        .group_by("key")
+        .agg(n=pl.len().cast(pl.Int64), time=pl.col("time").sum(), failures=pl.col("failed").sum())
+        .sort("key")
+        .collect(engine="streaming")
+    )
+    if groups.height < 2:
+        said = "no job that ran has a value" if not groups.height else "every job that ran has the same value"
+        return {"reason": f"{said} of {feature.name}"}
+    below = groups["n"].cum_sum().to_numpy()[:-1]
+    place = int(np.argmin(np.abs(2 * below - groups["n"].sum())))
+    low, high = groups.head(place + 1), groups.tail(groups.height - place - 1)
+    t_low, t_high, k_low, k_high = (int(part[name].sum()) for name in ("time", "failures") for part in (low, high))
+    row = {"split_value": feature.labels([low["key"][-1]])[0], "rate_failures": k_low + k_high}
+    if k_low + k_high == 0:
+        return row | {"reason": "no job failed after a known time"}
+    if not t_low or not t_high:
+        return row | {"reason": "one half ran for 0 s"}
+    # Where one half has no failure there is one limit, which has all of the error.
+    k, tail = k_low + k_high, (1 - CONFIDENCE) / (2 if k_low and k_high else 1)
+    exposures = t_low / t_high
+    lowest = float(betaincinv(k_high, k_low + 1, tail)) if k_high else 0.0
+    highest = float(betaincinv(k_high + 1, k_low, 1 - tail)) if k_low else 1.0
+    row["rate_ci_low"] = lowest / (1 - lowest) * exposures
+    row["rate_ci_high"] = highest / (1 - highest) * exposures if highest < 1 else None
+    pi = t_high / (t_low + t_high)
+    at_least = float(bdtrc(k_high - 1, k, pi)) if k_high else 1.0
+    row["rate_p"], _ = never_zero(min(1.0, 2 * min(float(bdtr(k_high, k, pi)), at_least)))
+    if not k_low:
+        return row | {"reason": "no failure at or below the split: lower limit of the ratio only"}
+    return row | {"rate_ratio": k_high * t_low / (k_low * t_high)}
+
+
+def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> str:
+    if "rate_p" not in rate:
+        return f"failure rates cannot be compared: {rate['reason']}"
+    unit = "instance" if (feature, rate["split_value"]) == ("size", "1") else FEATURE_UNITS[feature]
+    where = f"a {FEATURE_NAMES[feature]} above {significant(float(rate['split_value']), 4)} {unit}"
+    low = significant(rate["rate_ci_low"])
+    if rate.get("rate_ratio") is None:
+        return f"with {where} {units} fail at least {low} times as often per hour of run time, as far as can be told"
+    high = significant(rate["rate_ci_high"])
+    ratio = f"{significant(rate['rate_ratio'])} times as often per hour of run time"
+    if rate["rate_p_adjusted"] >= significance:
+        return f"with {where} {units} fail {ratio} ({low} to {high}), which may be chance"
+    return f"with {where} {units} fail {ratio} ({low} to {high})"
+
+
+# Means by GPU type -------------------------------------------------------------------------------------------
+
+
+def _means(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
+    means = runtime_by_group.filter((pl.col("feature") == "gpu_type") & pl.col("cutoff_s").is_null())
+    types = labels(jobs, "gpu_type")
+    succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
+    times = counts(succeeded, type=code("gpu_type", types), time=pl.col("runtime_s"))
+    rows = []
+    for outcome, study_set in STUDY_SETS.items():
+        for mean in means.filter(pl.col("outcome_set") == study_set).iter_rows(named=True):
+            row = {
+                "question": "mean_run_time",
+                "outcome": outcome,
+                "feature": "gpu_type",
+                "value": mean["value"],
+                "study_set": study_set,
+                "study_measure": "mean run time (s)",
+                "study_estimate": mean["runtime_mean_s"],
+                "study_n": mean["jobs"],
+                "asked_set": outcome,
+            }
+            if outcome == "success":
+                of_type = times.filter(pl.col("type") == types.index(mean["value"]))
+                rows.append(row | _median(Counted.of(of_type, "time"), mean, units))
+            else:
+                rows.append(row | _time_to_failure(mttf, mean))
+    return rows
+
+
+def _median(times: Counted, mean: dict, units: str) -> dict:
+    low, high = median_interval(times.size, times.at)
+    row = {
+        "asked_measure": "median run time (s)",
+        "asked_estimate": mean["runtime_median_s"],
+        "asked_ci_low": low,
+        "asked_ci_high": high,
+        "asked_n": times.size,
+        "reason": None if low is not None else "fewer than 6 run times: no interval of the median",
+    }
+    middle = mean["runtime_median_s"]
+    if middle <= 0:
+        return row | {"change": f"Half of these {units} took no time at all."}
+    ratio = mean["runtime_mean_s"] / middle
+    said = f"Half of these {units} took at most {duration(middle)}; the mean is {significant(ratio)} times as long"
+    return row | {"change": said + (", made by the few that ran long." if ratio >= TWICE else ".")}
+
+
+def _time_to_failure(mttf: pl.DataFrame, mean: dict) -> dict:
+    row = {"asked_measure": "mean time to failure, censored (s)"}
+    found = mttf.filter(
+        (pl.col("event") == "failure")
+        & (pl.col("stratum_by") == "gpu_type")
+        & (pl.col("stratum") == mean["value"])
+        & (pl.col("confidence") == CONFIDENCE)
+    )
+    if not found.height:
+        why = "no life has this type"
+        return row | {"change": f"Not computable: {why}.", "reason": why}
+    life = found.row(0, named=True)
+    row |= {
+        "asked_estimate": life["mttf_s"],
+        "asked_ci_low": life["ci_low_s"],
+        "asked_ci_high": life["ci_high_s"],
+        "asked_n": life["events"],
+    }
+    if life["mttf_s"] is None:
+        why = life["reason"] or "no failures"
+        return row | {"change": f"Not computable: {why}.", "reason": why}
+    times = f"{duration(life['mttf_s'])} ({duration(life['ci_low_s'])} to {duration(life['ci_high_s'])})"
+    if mean["runtime_mean_s"] <= 0:
+        return row | {"change": f"A failure comes once in {times} of run time."}
+    ratio = life["mttf_s"] / mean["runtime_mean_s"]
+    return row | {"change": f"A failure comes once in {times} of run time: {significant(ratio)} times the mean."}

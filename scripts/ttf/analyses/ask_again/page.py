@@ -1,3 +1,76 @@
-from ttf.report.study1 import study1_tables
+"""The table of the section on study 1."""
 
-tables = study1_tables
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.charts.text import FEATURE_NAMES
+from ttf.report import words
+from ttf.report.tables import html_table
+from ttf.report.trace import Trace
+
+MOST_TYPES = 12
+_QUESTIONS = {
+    "correlation": "Correlation with run time",
+    "cut_off": "Correlation with run time, long runs left out",
+    "mean_run_time": "Run time by GPU type",
+}
+LONGEST_CHANGE = 400
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """The study's questions, each answered twice, and what changes; those with no answer either way stay in the CSV."""
+    table = trace.table("study1")
+    types = table.filter(pl.col("question") == "mean_run_time").sort("study_n", descending=True, maintain_order=True)
+    largest = types["value"].unique(maintain_order=True).head(MOST_TYPES)
+    shown = table.filter((pl.col("question") != "mean_run_time") | pl.col("value").is_in(largest.implode()))
+    rows = [
+        {
+            "question": _QUESTIONS[row["question"]],
+            "outcome": row["outcome"],
+            "feature": words.shorten(row["value"]) if row["value"] is not None else _feature(row),
+            "study": _estimate(row, "study"),
+            "study_n": row["study_n"],
+            "asked": _estimate(row, "asked"),
+            "asked_n": row["asked_n"],
+            "change": row["change"],
+        }
+        for row in shown.iter_rows(named=True)
+        if row["study_estimate"] is not None or row["asked_estimate"] is not None
+    ]
+    if not rows:
+        return {}
+    columns = {
+        "feature": ("Of", None),
+        "outcome": ("Outcome", None),
+        "study": ("As the study asked", None),
+        "study_n": ("n", words.count),
+        "asked": ("Asked well", None),
+        "asked_n": ("n", words.count),
+        "change": ("What changes", None),
+    }
+    frame = pl.DataFrame(rows, schema_overrides={"study": pl.String, "asked": pl.String}, infer_schema_length=None)
+    return {"study1": html_table(frame, columns, identifier("study1"), group="question", longest=LONGEST_CHANGE)}
+
+
+def _feature(row: dict) -> str:
+    name = FEATURE_NAMES[row["feature"]]
+    return name if row["cutoff_s"] is None else f"{name}, below {row['cutoff_s']:,} s"
+
+
+def _estimate(row: dict, way: str) -> str | None:
+    """The estimate with its interval, and p: the study's own, or the adjusted one."""
+    value, low, high = (row[f"{way}_{name}"] for name in ("estimate", "ci_low", "ci_high"))
+    if value is None:
+        return None
+    worded = words.duration if row["question"] == "mean_run_time" else words.coefficient
+    text = worded(value)
+    if low is not None and high is not None:
+        ends = words.alike(value, low, high) if worded is words.duration else [worded(low), worded(high)]
+        unit = words.NO_BREAK + text.rpartition(words.NO_BREAK)[2]
+        if all(end.endswith(unit) for end in ends):
+            ends = [end.removesuffix(unit) for end in ends]
+        # A line may end before the interval, not in it.
+        text += f" [{f',{words.NO_BREAK}'.join(ends)}]"
+    p = row["study_p"] if way == "study" else row["asked_p_adjusted"]
+    return text if p is None else f"{text}, p {words.p_value(p)}"

@@ -3,117 +3,114 @@
 from dataclasses import replace
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+
+_TRACE = {
+    "trace": text("Trace", "Name of the trace."),
+    "synthetic": truth("Synthetic", "Whether the trace is made up."),
+    "unit": text("Unit", "What a job, or the component that lives, is called."),
+}
+_GIVES = {"gives": text("Gives", "jobs or lives.")}
+_GPUS = {
+    "gpus": text("GPUs", "GPUs of the job, whole ones rounded up; all: of any number."),
+    "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row is of all"),
+    "gpus_high": count("GPUs to", "Most GPUs of the range.", blank="the row is of all, or there is no most"),
+}
+_JOBS = {"jobs": count("Jobs", "GPU jobs.", blank=REASON)}
+_OUTCOME = {"outcome": text("Outcome", "Outcome of the jobs.")}
 
 
 def _compared(name, about, /, **columns):
     return replace(table(f"compared_{name}", about, **columns), path=f"{name}.csv")
 
 
+def _distribution(prefix, what):
+    """n, mean and quantiles of a time."""
+    headings = {"p05": "5 %", "p25": "25 %", "median": "Median", "p75": "75 %", "p90": "90 %", "p95": "95 %"}
+    return {
+        "n": count("n", f"Those of the jobs whose {what} is known.", blank=REASON),
+        f"{prefix}_mean_s": seconds("Mean", f"Mean {what} of the jobs.", blank=REASON),
+        **{
+            f"{prefix}_{name}_s": whole_seconds(heading, f"Quantile of the {what}, by nearest rank.", blank=REASON)
+            for name, heading in headings.items()
+        },
+        "reason": reason(),
+    }
+
+
 OUTCOMES = _compared(
     "outcomes",
-    "TODO",
-    trace=text("Trace", "TODO"),
-    synthetic=truth("Synthetic", "TODO"),
-    unit=text("Unit", "TODO"),
-    outcome=text("Outcome", "TODO"),
-    jobs=count("Jobs", "TODO", blank="TODO"),
-    jobs_share=share("Jobs share", "TODO", blank="TODO"),
-    n=count("N", "TODO", blank="TODO"),
-    gpu_hours=number("Gpu hours", "TODO", blank="TODO"),
-    gpu_hours_share=share("Gpu hours share", "TODO", blank="TODO"),
+    "A trace and an outcome: the share of its GPU jobs and of their GPU time.",
+    **_TRACE,
+    **_OUTCOME,
+    **_JOBS,
+    jobs_share=share("Share of GPU jobs", "Of the GPU jobs of the trace.", blank=REASON),
+    n=count("n", "Those of the jobs whose GPU time is known.", blank=REASON),
+    gpu_hours=number("GPU time", "GPUs asked for times the time seen to run.", blank=REASON, unit="GPU-hours"),
+    gpu_hours_share=share("Share of their GPU time", "Of that of the GPU jobs of the trace.", blank=REASON),
     reason=reason(),
 )
 RUN_TIMES = _compared(
     "run_times",
-    "TODO",
-    trace=text("Trace", "TODO"),
-    synthetic=truth("Synthetic", "TODO"),
-    unit=text("Unit", "TODO"),
-    outcome=text("Outcome", "TODO"),
-    jobs=count("Jobs", "TODO", blank="TODO"),
-    n=count("N", "TODO", blank="TODO"),
-    runtime_mean_s=seconds("Runtime mean", "TODO", blank="TODO"),
-    runtime_p05_s=whole_seconds("Runtime p05", "TODO", blank="TODO"),
-    runtime_p25_s=whole_seconds("Runtime p25", "TODO", blank="TODO"),
-    runtime_median_s=whole_seconds("Runtime median", "TODO", blank="TODO"),
-    runtime_p75_s=whole_seconds("Runtime p75", "TODO", blank="TODO"),
-    runtime_p90_s=whole_seconds("Runtime p90", "TODO", blank="TODO"),
-    runtime_p95_s=whole_seconds("Runtime p95", "TODO", blank="TODO"),
-    reason=reason(),
+    "A trace and an outcome: how long its GPU jobs ran.",
+    **_TRACE,
+    **_OUTCOME,
+    **_JOBS,
+    **_distribution("runtime", "run time"),
 )
 QUEUEING = _compared(
     "queueing",
-    "TODO",
-    trace=text("Trace", "TODO"),
-    synthetic=truth("Synthetic", "TODO"),
-    unit=text("Unit", "TODO"),
-    gpus=text("Gpus", "TODO"),
-    gpus_low=count("Gpus low", "TODO", blank="TODO"),
-    gpus_high=count("Gpus high", "TODO", blank="TODO"),
-    jobs=count("Jobs", "TODO"),
-    n=count("N", "TODO"),
-    queue_mean_s=seconds("Queue mean", "TODO", blank="TODO"),
-    queue_p05_s=whole_seconds("Queue p05", "TODO", blank="TODO"),
-    queue_p25_s=whole_seconds("Queue p25", "TODO", blank="TODO"),
-    queue_median_s=whole_seconds("Queue median", "TODO", blank="TODO"),
-    queue_p75_s=whole_seconds("Queue p75", "TODO", blank="TODO"),
-    queue_p90_s=whole_seconds("Queue p90", "TODO", blank="TODO"),
-    queue_p95_s=whole_seconds("Queue p95", "TODO", blank="TODO"),
-    reason=reason(),
+    "A trace and a number of GPUs: how long its GPU jobs waited in the queue.",
+    **_TRACE,
+    **_GPUS,
+    **_JOBS,
+    **_distribution("queue", "queueing delay"),
 )
 FAILURE_SHARE = _compared(
     "failure_share",
-    "TODO",
-    trace=text("Trace", "TODO"),
-    synthetic=truth("Synthetic", "TODO"),
-    unit=text("Unit", "TODO"),
-    gpus=text("Gpus", "TODO"),
-    gpus_low=count("Gpus low", "TODO", blank="TODO"),
-    gpus_high=count("Gpus high", "TODO", blank="TODO"),
-    jobs=count("Jobs", "TODO"),
-    ended=count("Ended", "TODO"),
-    failures=count("Failures", "TODO"),
-    failure_share=share("Failure share", "TODO", blank="TODO"),
-    ci_low=number("Ci low", "TODO", blank="TODO"),
-    ci_high=number("Ci high", "TODO", blank="TODO"),
+    "A trace and a number of GPUs: the share of its GPU jobs that failed.",
+    **_TRACE,
+    **_GPUS,
+    **_JOBS,
+    ended=count("Ended", "Those that ended in success or failure.", blank=REASON),
+    failures=count("Failures", "Those that failed.", blank=REASON),
+    failure_share=share("Failure share", "Failures over ended.", blank=REASON),
+    ci_low=share("Interval from", "Lower end of its 95 % interval (Wilson).", blank=REASON),
+    ci_high=share("Interval to", "Its upper end.", blank=REASON),
     reason=reason(),
 )
 MTTF = _compared(
     "mttf",
-    "TODO",
-    trace=text("Trace", "TODO"),
-    synthetic=truth("Synthetic", "TODO"),
-    unit=text("Unit", "TODO"),
-    gives=text("Gives", "TODO"),
-    gpus=text("Gpus", "TODO"),
-    gpus_low=count("Gpus low", "TODO", blank="TODO"),
-    gpus_high=count("Gpus high", "TODO", blank="TODO"),
-    n=count("N", "TODO"),
-    events=count("Events", "TODO", blank="TODO"),
-    without_end=count("Without end", "TODO"),
-    exposure_s=whole_seconds("Exposure", "TODO", blank="TODO"),
-    mttf_s=seconds("Mttf", "TODO", blank="TODO"),
-    confidence=number("Confidence", "TODO"),
-    ci_low_s=seconds("Ci low", "TODO", blank="TODO"),
-    ci_high_s=seconds("Ci high", "TODO", blank="TODO"),
-    gpu_days=number("Gpu days", "TODO", blank="TODO"),
-    failures_per_1000_gpu_days=number("Failures per 1000 gpu days", "TODO", blank="TODO"),
-    node_days=number("Node days", "TODO", blank="TODO"),
-    failures_per_1000_node_days=number("Failures per 1000 node days", "TODO", blank="TODO"),
+    "A trace, a number of GPUs and a confidence: the mean time to failure of its GPU jobs or components.",
+    **_TRACE,
+    **_GIVES,
+    **_GPUS,
+    n=count("Lives", "Lives of known duration.", blank=REASON),
+    events=count("Failures", "Those that ended by a failure.", blank=REASON),
+    without_end=count("without an end", "Failures of unknown duration, in no estimate.", blank=REASON),
+    exposure_s=whole_seconds("Time at risk", "Sum of the durations.", blank=REASON),
+    mttf_s=seconds("Mean time to failure", "Time at risk over failures.", blank=REASON),
+    confidence=number("Confidence", "Of the interval."),
+    ci_low_s=seconds("Interval from", "Lower end of the exact Poisson interval (Garwood).", blank=REASON),
+    ci_high_s=seconds("Interval to", "Its upper end.", blank=REASON),
+    gpu_days=number("GPU-days", "Time at risk times GPUs.", blank=REASON, unit="GPU-days"),
+    failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures per 1000 GPU-days.", blank=REASON),
+    node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),
+    failures_per_1000_node_days=number("per 1000 node-days", "Failures per 1000 node-days.", blank=REASON),
     reason=reason(),
 )
+_OF_COMPONENTS = "the trace gives components, no jobs"
 TRACES = _compared(
     "traces",
-    "TODO",
-    trace=text("Trace", "TODO"),
-    unit=text("Unit", "TODO"),
-    gives=text("Gives", "TODO"),
-    synthetic=truth("Synthetic", "TODO"),
-    jobs=count("Jobs", "TODO", blank="TODO"),
-    gpu_jobs=count("GPU jobs", "TODO", blank="TODO"),
-    blank_request=count("Request blank", "TODO", blank="TODO"),
-    timeouts=count("At time limit", "TODO", blank="TODO"),
+    "A trace of the study and how many jobs it has.",
+    trace=_TRACE["trace"],
+    unit=_TRACE["unit"],
+    **_GIVES,
+    synthetic=_TRACE["synthetic"],
+    jobs=count("Jobs", "Jobs of the trace.", blank=_OF_COMPONENTS),
+    gpu_jobs=count("asked for a GPU", "Jobs that asked for a GPU.", blank=_OF_COMPONENTS),
+    blank_request=count("request blank", "Jobs of which the trace does not say.", blank=_OF_COMPONENTS),
+    timeouts=count("At time limit", "Failures of GPU jobs that a time limit ended.", blank=_OF_COMPONENTS),
 )
 
 ANALYSIS = Analysis(

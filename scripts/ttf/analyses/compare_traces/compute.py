@@ -1,28 +1,247 @@
-"""The jobs and lives of every trace of the study, side by side."""
+"""Several traces side by side: the GPU jobs of each, on one unit, the job; of components, how long they last.
+
+A comparison between sources is fair only over the same kind of job, counted the same way. So here: jobs that asked for
+a GPU, one outcome per job whatever its attempts, and one meaning of failure (the outcome of the common job record, in
+which a time-out or a lost node is a failure). What a trace or its format cannot tell is blank, with a reason: never 0.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import polars as pl
 
-from ttf import compare
-from ttf.analyses.compare_traces import TRACES
+from ttf.analyses.compare_traces import ANALYSIS
+from ttf.analyses.compare_traces.labels import ENDS, NO_OUTCOME
 from ttf.inputs import Inputs
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, at_time_limit, gpu_bucket, gpu_seconds_milli, whole_gpus
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.shares import wilson_interval
+
+# All that is read of jobs.parquet and lives.parquet.
+JOBS_READ = ["outcome", "status_raw", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
+LIVES_READ = ["duration_s", "event", "gpu_count", "gpu_milli", "nodes"]
+
+QUANTILES = {"p05": 5, "p25": 25, "median": 50, "p75": 75, "p90": 90, "p95": 95}
+CONFIDENCES = (0.9, 0.95)
 
 
-def compute(given: Inputs) -> dict:
-    parts = {name: [] for name in compare.SCHEMAS}
-    populations, jobs_files = [], iter(given.files["jobs"])
+def compute(given: Inputs) -> dict[str, pl.DataFrame]:
+    rows = {table.name: [] for table in ANALYSIS.tables}
+    jobs_files = iter(given.files.get("jobs", ()))
     for (trace, about), lives_file in zip(given.settings.about.items(), given.files["lives"], strict=True):
-        subject, reason = compare.Subject(trace, **about), None
-        row = {"trace": trace, "unit": subject.unit, "gives": subject.gives, "synthetic": subject.synthetic}
-        if subject.gives == "jobs":
-            jobs = pl.read_parquet(next(jobs_files), columns=compare.JOBS_READ)
-            row |= compare.population(jobs)
-            reason = compare.no_gpu_jobs(jobs)
-            for name, table in compare.compared_jobs(subject, jobs).items():
-                parts[name].append(table)
-        lives = pl.read_parquet(lives_file, columns=compare.LIVES_READ)
-        parts["mttf"].append(compare.compared_lives(subject, lives, reason))
-        populations.append(row)
-    tables = compare.side_by_side(parts)
-    return {f"compared_{name}": table for name, table in tables.items()} | {
-        "compared_traces": TRACES.frame(populations)
+        subject = Subject(trace, **about)
+        jobs = pl.read_parquet(next(jobs_files), columns=JOBS_READ) if subject.gives == "jobs" else None
+        for name, of_trace in compared(subject, jobs, pl.read_parquet(lives_file, columns=LIVES_READ)).items():
+            rows[name] += of_trace
+    return {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One trace of the comparison.
+
+    unit: what a job, or the component that lives, is called. gives: `jobs` or `lives`, as in formats.yaml.
+    outcomes: those the trace's format can tell; None where the format does not say.
+    """
+
+    trace: str
+    unit: str = "job"
+    gives: str = "jobs"
+    synthetic: bool = False
+    outcomes: Collection[str] | None = None
+
+    @property
+    def columns(self) -> dict[str, str | bool]:
+        return {"trace": self.trace, "synthetic": self.synthetic, "unit": self.unit}
+
+
+def compared(subject: Subject, jobs: pl.DataFrame | None, lives: pl.DataFrame) -> dict[str, list[dict]]:
+    """The rows of one trace in each table. jobs: None of components."""
+    row = subject.columns | {"gives": subject.gives}
+    if jobs is None:
+        return {"compared_traces": [row], "compared_mttf": compared_lives(subject, lives)}
+    found = {"compared_traces": [row | population(jobs)]} | compared_jobs(subject, jobs)
+    return found | {"compared_mttf": compared_lives(subject, lives, no_gpu_jobs(jobs))}
+
+
+def compared_jobs(subject: Subject, jobs: pl.DataFrame) -> dict[str, list[dict]]:
+    """The rows of one trace of jobs in outcomes, run_times, queueing and failure_share.
+
+    jobs: the columns JOBS_READ, seconds and milli-GPU. A job counts if it asked for a GPU (gpu_milli above 0); its GPUs
+    are its share x its size, in whole GPUs rounded up. One whose size is unknown counts under `all` only.
+    """
+    reason, mine = no_gpu_jobs(jobs), _gpu_jobs(jobs)
+    no_queue = reason or (None if jobs["queue_s"].count() else "the trace has no queueing delay")
+    rows = {
+        "compared_outcomes": _outcomes(subject, mine, reason),
+        "compared_run_times": _run_times(subject, mine, reason),
+        "compared_queueing": _by_gpus(mine, no_queue, _queueing),
+        "compared_failure_share": _by_gpus(mine, reason, _failure_share),
     }
+    return {name: [subject.columns | row for row in of] for name, of in rows.items()}
+
+
+def compared_lives(subject: Subject, lives: pl.DataFrame, reason: str | None = None) -> list[dict]:
+    """The rows of one trace in mttf: exposure over failures with exact intervals, a row per confidence.
+
+    lives: the columns LIVES_READ. Of jobs, those with a GPU, `all` and by number of GPUs; of components, every life
+    under `all`. reason: why no job of the trace can be said to have asked for a GPU, if so. without_end: failures at a
+    time nobody wrote down, which are in no estimate: with many of them the true mean is shorter.
+    """
+    of_jobs = subject.gives == "jobs"
+    if of_jobs:
+        lives = lives.filter(pl.col("gpu_count") > 0).with_columns(gpus_low=_bucket(pl.col("gpu_count")))
+    table = mean_time_to_failure(lives, "failure", ["all", "gpus_low"] if of_jobs else ["all"], CONFIDENCES)
+    found = {(row["stratum"], row["confidence"]): row for row in table.iter_rows(named=True)}
+    rows = []
+    for gpus, (low, _) in _all_and_buckets() if of_jobs else [("all", (None, None))]:
+        for confidence in CONFIDENCES:
+            row = dict(found.get((gpus if low is None else str(low), confidence), {"n": 0}))
+            members = lives if low is None else lives.filter(pl.col("gpus_low") == low)
+            lost = (members["event"] == "failure") & members["duration_s"].is_null()
+            row["without_end"] = int(lost.sum())
+            if reason:
+                row = {"reason": reason}
+            elif not row["n"] and low is not None:
+                row["reason"] = "no life with so many GPUs and a known duration"
+            rows.append(row | _gpus(gpus) | {"confidence": confidence, "gives": subject.gives} | subject.columns)
+    return rows
+
+
+def no_gpu_jobs(jobs: pl.DataFrame) -> str | None:
+    """Why the trace has no GPU jobs to compare, if it has none."""
+    if not jobs.height:
+        return "the trace has no job"
+    if not jobs["gpu_milli"].count():
+        return "the trace does not say whether a job asked for a GPU"
+    return None if (jobs["gpu_milli"] > 0).any() else "no job of the trace asked for a GPU"
+
+
+def population(jobs: pl.DataFrame) -> dict[str, int]:
+    """How many jobs a trace has, how many of them asked for a GPU, and of how many the request is blank.
+
+    timeouts: failures of GPU jobs that a time limit ended.
+    """
+    asked = (pl.col("gpu_milli") > 0).fill_null(False)
+    at_limit = (pl.col("outcome") == "failure") & at_time_limit("status_raw")
+    counted = jobs.select(
+        jobs=pl.len(),
+        gpu_jobs=asked.sum(),
+        blank_request=pl.col("gpu_milli").null_count(),
+        timeouts=(asked & at_limit).sum(),
+    )
+    return counted.row(0, named=True)
+
+
+def _gpu_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
+    return jobs.filter(pl.col("gpu_milli") > 0).select(
+        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(whole_gpus())
+    )
+
+
+def _bucket(gpus: pl.Expr) -> pl.Expr:
+    """The first number of GPUs of the bucket that a number of GPUs falls into; null for none and for unknown."""
+    lows = {place: low for place, (low, _) in enumerate(GPU_BUCKETS.values())}
+    return gpu_bucket(gpus).replace_strict(lows, return_dtype=pl.Int64)
+
+
+def _all_and_buckets() -> list[tuple[str, tuple[int | None, int | None]]]:
+    return [("all", (None, None)), *GPU_BUCKETS.items()]
+
+
+def _gpus(gpus: str) -> dict:
+    low, high = GPU_BUCKETS.get(gpus, (None, None))
+    return {"gpus": gpus, "gpus_low": low, "gpus_high": high}
+
+
+def _outcomes(subject: Subject, jobs: pl.DataFrame, reason: str | None) -> list[dict]:
+    gpu_all = jobs["gpu_milli_s"].sum()
+    rows = []
+    for outcome in OUTCOMES:
+        row: dict = {"outcome": outcome, "reason": reason or _why_absent(subject, jobs, outcome)}
+        rows.append(row)
+        if row["reason"]:
+            continue
+        group = jobs.filter(pl.col("outcome") == outcome)
+        seen = group["gpu_milli_s"].count()
+        row |= {"jobs": group.height, "jobs_share": group.height / jobs.height, "n": seen}
+        if not gpu_all:
+            row["reason"] = "no GPU time was seen"
+        elif group.height and not seen and outcome != "waiting":
+            row["reason"] = "no GPU job of this outcome has a known run time"
+        else:
+            gpu = group["gpu_milli_s"].sum()
+            row |= {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": gpu / gpu_all}
+    return rows
+
+
+def _why_absent(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | None:
+    """Why the absence of an outcome says nothing, if so."""
+    # That no result is lacking, a trace shows by having them all.
+    if outcome == "unknown" or (jobs["outcome"] == outcome).any():
+        return None
+    if subject.outcomes is None:
+        return f"no GPU job is {outcome}, and the format does not say whether it could tell"
+    return None if outcome in subject.outcomes else f"{NO_OUTCOME}{outcome}"
+
+
+def _run_times(subject: Subject, jobs: pl.DataFrame, reason: str | None) -> list[dict]:
+    rows = []
+    for outcome in ENDS:
+        row: dict = {"outcome": outcome, "reason": reason or _why_absent(subject, jobs, outcome)}
+        rows.append(row)
+        if row["reason"]:
+            continue
+        group = jobs.filter(pl.col("outcome") == outcome)
+        row |= {"jobs": group.height} | _distribution(group["runtime_s"], "runtime")
+        if not row["n"]:
+            row["reason"] = "no GPU job of this outcome" + (" has a known run time" if group.height else "")
+    return rows
+
+
+def _by_gpus(
+    jobs: pl.DataFrame, reason: str | None, of: Callable[[pl.DataFrame], tuple[dict, str | None]]
+) -> list[dict]:
+    """A row for all jobs and for each bucket: what `of` finds in them, and what none of them has, if so."""
+    rows = []
+    for gpus, (low, _) in _all_and_buckets():
+        row = _gpus(gpus) | {"reason": reason}
+        rows.append(row)
+        if reason:
+            continue
+        group = jobs if low is None else jobs.filter(pl.col("gpus_low") == low)
+        found, lacking = of(group)
+        row |= {"jobs": group.height} | found
+        if lacking:
+            so_many = "" if low is None else " with so many GPUs"
+            row["reason"] = f"no GPU job{so_many}" + (f" {lacking}" if group.height else "")
+    return rows
+
+
+def _queueing(jobs: pl.DataFrame) -> tuple[dict, str | None]:
+    found = _distribution(jobs["queue_s"], "queue")
+    return found, None if found["n"] else "has a known queueing delay"
+
+
+def _failure_share(jobs: pl.DataFrame) -> tuple[dict, str | None]:
+    failures = int((jobs["outcome"] == "failure").sum())
+    ended = failures + int((jobs["outcome"] == "success").sum())
+    found = {"ended": ended, "failures": failures}
+    if not ended:
+        return found, "ended in success or failure"
+    (low,), (high,) = wilson_interval([failures], [ended])
+    return found | {"failure_share": failures / ended, "ci_low": float(low), "ci_high": float(high)}, None
+
+
+def _distribution(seconds: pl.Series, prefix: str) -> dict:
+    """n, mean and quantiles of some whole seconds (null: unknown, left out).
+
+    A quantile is a time that occurs: the one whose rank is nearest to 1 + (n - 1) q, the higher of two, as in
+    runtime_quantiles.csv.
+    """
+    known = seconds.drop_nulls().sort()
+    if not known.len():
+        return {"n": 0}
+    last = known.len() - 1
+    quantiles = {f"{prefix}_{name}_s": known[(last * q + 50) // 100] for name, q in QUANTILES.items()}
+    return {"n": known.len(), f"{prefix}_mean_s": known.sum() / known.len()} | quantiles

@@ -1,3 +1,5 @@
+"""The table of correlations, and what the section says of features."""
+
 from collections.abc import Callable
 
 import polars as pl
@@ -6,9 +8,6 @@ from ttf.report import words
 from ttf.report.blocks import Numbers
 from ttf.report.tables import html_table
 from ttf.report.trace import Trace
-
-Identifier = Callable[[str], str]
-
 
 # What the features are called in a sentence.
 FEATURE_WORDS = {
@@ -31,20 +30,20 @@ FEATURE_UNITS = {
 }
 
 
-def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
-    correlations = _correlations_side_by_side(trace.table("correlations"))
-    if correlations.height:
-        columns = {
-            "feature": ("Feature", None),
-            "group_mean": ("r of group means", str),
-            "group_mean_n": ("n", words.count),
-            "group_mean_p": ("adjusted p", str),
-            "job": (f"ρ over {trace.about['unit']}s", str),
-            "job_n": ("n", words.count),
-            "job_p": ("adjusted p", str),
-        }
-        return {"correlations": html_table(correlations, columns, identifier("correlations"), group="outcome_set")}
-    return {}
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    correlations = _side_by_side(trace.table("correlations"))
+    if not correlations.height:
+        return {}
+    columns = {
+        "feature": ("Feature", None),
+        "group_mean": ("r of group means", str),
+        "group_mean_n": ("n", words.count),
+        "group_mean_p": ("adjusted p", str),
+        "job": (f"ρ over {trace.about['unit']}s", str),
+        "job_n": ("n", words.count),
+        "job_p": ("adjusted p", str),
+    }
+    return {"correlations": html_table(correlations, columns, identifier("correlations"), group="outcome_set")}
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
@@ -68,7 +67,7 @@ def context(trace: Trace, metrics: Numbers) -> dict:
 
 def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
     """What the correlations say: a sentence for each feature that goes with the mean run time, one for all others."""
-    told, untold = [], []
+    significant, others = [], []
     for feature, name in FEATURE_WORDS.items():
         means, jobs = (f"correlations.{outcome}.{feature}.{kind}" for kind in ("group_mean", "job"))
         if not metrics.has(f"{means}.estimate"):
@@ -78,7 +77,7 @@ def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
         if metrics.has(f"{means}.p_adjusted"):
             figures += f", adjusted p {words.p_value(metrics[f'{means}.p_adjusted'])}"
         if not metrics.value(f"{means}.reject", False):
-            untold.append(f"{name} ({figures})")
+            others.append(f"{name} ({figures})")
             continue
         sentence = f"The mean run time {'rises' if r > 0 else 'falls'} with the {name} ({figures})"
         if metrics.has(f"{jobs}.estimate"):
@@ -87,13 +86,13 @@ def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
                 f"; {unit} by {unit} there is {words.strength(rho)} rank correlation "
                 f"(ρ = {words.coefficient(rho)}, n = {words.count(metrics.n(f'{jobs}.estimate'))})"
             )
-        told.append(f"{sentence}.")
-    if untold:
-        told.append(f"No correlation that could be told from chance: {'; '.join(untold)}.")
-    return [words.markdown(sentence) for sentence in told]
+        significant.append(f"{sentence}.")
+    if others:
+        significant.append(f"No correlation that could be told from chance: {'; '.join(others)}.")
+    return [words.markdown(sentence) for sentence in significant]
 
 
-def _correlations_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
+def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     """A row per outcome set and feature: Pearson over group means beside Spearman over jobs, in words."""
     rows: dict[tuple, dict] = {}
     chosen = table.filter(pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(["success", "failure"]))
@@ -114,6 +113,5 @@ def _correlations_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     schema = dict.fromkeys(("outcome_set", "feature"), pl.String)
     for unit in ("group_mean", "job"):
         schema |= {unit: pl.String, f"{unit}_n": pl.Int64, f"{unit}_p": pl.String}
-    # A feature that nothing can be said of has no row.
-    told = [cells for cells in rows.values() if "group_mean" in cells or "job" in cells]
-    return pl.DataFrame(told, schema=schema)
+    # A feature without any estimate has no row.
+    return pl.DataFrame([cells for cells in rows.values() if "group_mean" in cells or "job" in cells], schema=schema)

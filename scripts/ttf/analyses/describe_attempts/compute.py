@@ -1,5 +1,7 @@
+"""How long attempts wait, how often jobs are tried, how long attempts run until they fail."""
+
+from ttf.analyses.describe_attempts import delays, retries
 from ttf.inputs import Inputs
-from ttf.stats import queueing, retries
 
 JOBS = ("job_id", "user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "start_s")
 ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
@@ -7,13 +9,13 @@ ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gp
 
 def compute(given: Inputs) -> dict:
     jobs, window = given.read("jobs", JOBS), given.settings.window
-    placed = queueing.placed(jobs, given.read("attempts", ATTEMPTS))
+    placed = delays.placed(jobs, given.read("attempts", ATTEMPTS))
     jobs = jobs.drop("job_id")
-    waits, tries = queueing.waits(placed), retries.tries(placed)
+    waits, tries = delays.waits(placed), retries.tries(placed)
     return {
-        "delays": queueing.delays(waits, queueing.busiest(jobs)),
-        "delay_by_nodes": queueing.delay_by_nodes(waits),
-        "out_of_order": queueing.out_of_order(jobs),
+        "delays": delays.delays(waits, delays.busiest(jobs)),
+        "delay_by_nodes": delays.delay_by_nodes(waits),
+        "out_of_order": delays.out_of_order(jobs),
         "retries": retries.retries(jobs),
         "runtime_to_failure": retries.runtime_to_failure(tries),
         "failed_attempts": retries.failed_attempts(jobs, tries),

@@ -1,3 +1,76 @@
-from ttf.report.queueing import queueing_tables
+"""The tables of the section on attempts: delays, overtaking, retries, run time to failure, outcomes in a window."""
 
-tables = queueing_tables
+from collections.abc import Callable, Mapping, Sequence
+
+import polars as pl
+
+from ttf.analyses import describe_attempts as attempts
+from ttf.analyses.describe_attempts.delays import ALL
+from ttf.contract import Table
+from ttf.report.tables import Interval, Mean, html_table, span
+from ttf.report.trace import Trace
+
+MOST_ACCOUNTS = 10
+_WHICH = {"first": "First attempts", "later": "Later attempts"}
+_GROUPS = {"failed_job": "A job that failed", "job": "A job with a failed attempt", "user": "A user with one"}
+_SCOPES = {"account": "Within an account", "cluster": "In the whole cluster"}
+_DELAYS = dict.fromkeys(
+    (
+        *("n", "within_60_s_share", "within_600_s_share", "within_3600_s_share"),
+        *("mean_s", "p50_s", "p90_s", "p95_s"),
+    )
+) | {"mean_s": Mean(of="n")}
+_ORDER = ("gpu_bucket", "n", "out_of_order_share", "overtaken_share")
+_RETRIES = {
+    "group": None,
+    "n": None,
+    "retries_mean": Interval(low="retries_ci_low", high="retries_ci_high"),
+    "retried_share": None,
+    "unsuccessful_share": Interval(low="ci_low", high="ci_high"),
+}
+_RTF = dict.fromkeys(
+    (
+        *("gpu_bucket", "trials", "trials_share", "n", "mean_s", "p50_s", "p90_s", "p95_s"),
+        *("rtf_share", "gpu_hours", "gpu_hours_share"),
+    )
+) | {"mean_s": Mean(of="n")}
+_FAILED = dict.fromkeys(("at_least", "groups", "n", "groups_share", "trials_share")) | {
+    "groups_share": Interval(low="ci_low", high="ci_high")
+}
+_OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """Delays by size and by account, overtaking, retries, failures, outcomes; one with nothing in it is left out."""
+    found = {}
+
+    def show(name: str, frame: pl.DataFrame, columns: Mapping | Sequence, anchor: str, contract: Table, **more) -> None:
+        if frame.height:
+            found[name] = html_table(frame, columns, identifier(anchor), contract=contract, **more)
+
+    delays = trace.table("delays").with_columns(span("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
+    by_size = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_WHICH)))
+    by_size = by_size.with_columns(pl.col("which").replace_strict(_WHICH)).sort("which", maintain_order=True)
+    show("delays", by_size, {"gpu_bucket": None} | _DELAYS, "delays", attempts.DELAYS, group="which")
+    by_account = delays.filter(
+        (pl.col("group_by") == "account") & (pl.col("which") == "every") & (pl.col("gpu_bucket") == ALL)
+    ).head(MOST_ACCOUNTS)
+    show("delays-by-account", by_account, {"group": None} | _DELAYS, "delay-accounts", attempts.DELAYS)
+    order = trace.table("out_of_order").filter(pl.col("n") > 1)
+    order = order.with_columns(pl.col("scope").replace_strict(_SCOPES), span("gpu_bucket"))
+    show("out-of-order", order, _ORDER, "order", attempts.OUT_OF_ORDER, group="scope")
+    retries = trace.table("retries").with_columns(span("group")).filter(pl.col("group_by") != "gpu_count")
+    show("retries", retries, _RETRIES, "retries", attempts.RETRIES)
+    rtf = trace.table("runtime_to_failure").with_columns(span("gpu_bucket")).filter(pl.col("n") > 0)
+    show("runtime-to-failure", rtf, _RTF, "rtf", attempts.RUNTIME_TO_FAILURE)
+    failed = trace.table("failed_attempts").filter((pl.col("n") > 0) & (pl.col("at_least") > 1))
+    failed = failed.with_columns(pl.col("group_by").replace_strict(_GROUPS))
+    show("failed-attempts", failed, _FAILED, "failed", attempts.FAILED_ATTEMPTS, group="group_by")
+    outcomes = trace.table("outcomes_window")
+    if outcomes["n"].sum():
+        what = {"job": f"{trace.about['unit'].capitalize()}s", "attempt": "Attempts"}
+        where = {"all": "in the whole trace", "window": "in the window"}
+        names = [f"{what[unit]} {where[window]}" for window, unit in outcomes.select("window", "unit").iter_rows()]
+        named = outcomes.with_columns(part=pl.Series(names))
+        show("outcomes-window", named, _OUTCOMES, "window", attempts.OUTCOMES_WINDOW, group="part")
+    return found

@@ -1,3 +1,46 @@
-from ttf.report.states import states_tables
+"""The tables of jobs by state and by size."""
 
-tables = states_tables
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
+from ttf.charts.text import gpus_label
+from ttf.report.tables import Mean, html_table
+from ttf.report.trace import Trace
+
+_KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
+_POPULATIONS = {"all": "All", "gpu": "With a GPU", "no_gpu": "Without"}
+_STATES = ("state", "count", "count_share", "with_gpu", "with_gpu_share", "gpu_hours", "gpu_hours_share")
+_MIX = ("jobs", "jobs_share", "jobs_up_to_share", "gpu_hours", "gpu_hours_share", "gpu_hours_up_to_share")
+_SUMMARY = dict.fromkeys(
+    (
+        *("population", "jobs", "jobs_per_day", "runtime_mean_s", "runtime_median_s", "runtime_max_s"),
+        *("queue_mean_s", "queue_median_s", "gpus_mean", "gpus_max"),
+    )
+) | {"runtime_mean_s": Mean(of="runtime_n"), "queue_mean_s": Mean(of="queue_n")}
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """States, sizes and the summary; a table with nothing in it is left out."""
+    found = {}
+    states = trace.table("states")
+    if states.height:
+        by_proxy = pl.lit("every failure (a proxy: no cause is recorded)")
+        infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("laid to infrastructure"))
+        named = states.with_columns(
+            state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
+            unit=pl.col("unit").replace_strict(_KINDS),
+        )
+        found["states"] = html_table(named, _STATES, identifier("states"), group="unit", contract=STATES)
+    mix = trace.table("size_mix")
+    if mix.height:
+        labels = [gpus_label(low, high) for low, high in mix.select("gpus_low", "gpus_high").iter_rows()]
+        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_MIX)
+        named = mix.with_columns(gpus=pl.Series(labels, dtype=pl.String))
+        found["size-mix"] = html_table(named, columns, identifier("size-mix"), contract=SIZE_MIX)
+    summary = trace.table("cluster_summary").filter(pl.col("jobs") > 0)
+    if summary.height:
+        named = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))
+        found["cluster-summary"] = html_table(named, _SUMMARY, identifier("cluster-summary"), contract=CLUSTER_SUMMARY)
+    return found

@@ -2,13 +2,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from ttf.analyses.estimate_hazards.hazard import cumulative_hazard
+from ttf.analyses.estimate_hazards.hazard_ratios import hazard_ratios
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.incidence_at import incidence_at
+from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.inputs import Inputs
 from ttf.lives import by_cause, ends_in, strata_in
-from ttf.stats.hazard import cumulative_hazard
-from ttf.stats.hazard_ratios import hazard_ratios
-from ttf.stats.incidence import cumulative_incidence, exclusive_causes
-from ttf.stats.incidence_at import incidence_at
-from ttf.stats.logrank import logrank
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import CountedLives, since_watched
 from ttf.stats.survival import survival_summary

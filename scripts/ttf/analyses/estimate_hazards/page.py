@@ -1,10 +1,129 @@
-from ttf.report.blocks import Numbers
-from ttf.report.hazards import hazards
-from ttf.report.trace import Trace
+"""The tables of the report on competing ends, comparisons between strata, hazard ratios and delayed entry."""
 
-tables = hazards
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.analyses.estimate_hazards import COX, INCIDENCE_AT, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
+from ttf.report import words
+from ttf.report.blocks import Numbers
+from ttf.report.tables import Column, Interval, html_table
+from ttf.report.trace import Trace, largest_strata, strata_in_words
+
+MOST_PAIRS = 15
+DAY_S = 86_400
+# Ages at which the incidence is shown: name of the column, heading.
+OF_JOBS = {3_600: ("h", "After 1 h"), DAY_S: ("d", "1 day"), 7 * DAY_S: ("w", "7 days")}
+OF_COMPONENTS = {30 * DAY_S: ("m", "After 30 days"), 365 * DAY_S: ("y", "1 year"), 5 * 365 * DAY_S: ("5y", "5 years")}
+BOUNDED_AT_S = (3_600, DAY_S, 7 * DAY_S, 30 * DAY_S)
+LONGEST_REMARK = 160
+FAILURE = pl.col("event") == "failure"
+
+
+def _p(value: float) -> str:
+    return words.p_value(value).removeprefix("= ")
+
+
+ADJUSTED = ("p, adjusted", _p)
+# What html_table makes a table of: rows, columns, and the column that heads groups of rows.
+Shown = tuple[pl.DataFrame, dict[str, Column], str | None]
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """The tables by name; one with nothing in it is left out."""
+    made = {
+        "incidence": (INCIDENCE_AT, _incidence(trace)),
+        "incidence-bounds": (INCIDENCE_AT, _bounds(trace)),
+        "logrank": (LOGRANK, _logrank(trace)),
+        "pairs": (LOGRANK, _pairs(trace)),
+        "cox": (COX, _cox(trace)),
+        "delayed": (SURVIVAL_SUMMARY_DELAYED_ENTRY, _delayed_entry(trace)),
+    }
+    return {
+        name: html_table(frame, columns, identifier(name), group=group, longest=LONGEST_REMARK, contract=contract)
+        for name, (contract, (frame, columns, group)) in made.items()
+        if frame.height
+    }
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
     named = [key.split(".")[1] for key in metrics if key.startswith("logrank.") and key.endswith(".strata")]
     return {"logrank": named}
+
+
+def _incidence(trace: Trace) -> Shown:
+    """The share that each end has come to at a few ages: no age that the lives do not reach."""
+    known = trace.table("incidence_at").filter(pl.col("incidence").is_not_null())
+    frame = known.group_by("event", maintain_order=True).agg(pl.col("n").first())
+    columns: dict[str, Column] = {"event": None, "n": None}
+    for moment, (name, heading) in (OF_JOBS if trace.has_jobs else OF_COMPONENTS).items():
+        rows = known.filter(time_s=moment)
+        if not rows.height:
+            break
+        cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
+        frame = frame.join(rows.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
+        columns[name] = (heading, str)
+    return frame if len(columns) > 2 else frame.head(0), columns, None
+
+
+def _bounds(trace: Trace) -> Shown:
+    """Between what the incidence of an end lies whose time is not always written."""
+    known = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
+    table = trace.table("incidence_at").filter(known & pl.col("time_s").is_in(BOUNDED_AT_S))
+    columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
+    return table, columns | {"incidence": Interval(low="ci_low", high="ci_high")}, "event"
+
+
+def _share_with_interval(row: dict) -> str:
+    if row["ci_low"] is None:
+        return words.share(row["incidence"])
+    return f"{words.share(row['incidence'])} ({words.share(row['ci_low'])} to {words.share(row['ci_high'])})"
+
+
+def _logrank(trace: Trace) -> Shown:
+    frame = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "overall"))
+    columns = dict.fromkeys(("stratum_by", "strata", "n", "events", "statistic", "df"))
+    return strata_in_words(frame), columns | {"p_adjusted": ADJUSTED, "reason": "Remark"}, None
+
+
+def _pairs(trace: Trace) -> Shown:
+    """The pairs that differ beyond chance, those farthest apart first."""
+    pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise") & (pl.col("p_adjusted") < 0.05))
+    # Of pairs with p too small for a number the statistic still tells the order.
+    pairs = pairs.sort("statistic", descending=True, maintain_order=True)
+    frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)
+    columns = dict.fromkeys(("stratum_a", "stratum_b", "n", "events", "statistic"))
+    return strata_in_words(frame), columns | {"p_adjusted": ADJUSTED}, "stratum_by"
+
+
+def _cox(trace: Trace) -> Shown:
+    columns = dict.fromkeys(("level", "reference", "n", "events")) | {
+        "hazard_ratio": Interval(low="ci_low", high="ci_high"),
+        "p_adjusted": ADJUSTED,
+        "proportionality_p": ("p, proportional", _p),
+        "reason": "Remark",
+    }
+    return strata_in_words(trace.table("cox").filter(FAILURE), "covariate"), columns, "covariate"
+
+
+def _delayed_entry(trace: Trace) -> Shown:
+    """The estimates with and without delayed entry side by side, where any life entered late."""
+    summary = trace.table("survival_summary_delayed_entry").filter(FAILURE)
+    if not summary.height or not summary["entered_late"].sum():
+        return summary.head(0), {}, None
+    keys = ["stratum_by", "stratum"]
+    at_95 = FAILURE & (pl.col("confidence") == 0.95)
+    frame = summary.select(*keys, "n", "entered_late", late_median_s="median_s")
+    for table, name in (("mttf_delayed_entry", "late_mttf_s"), ("mttf", "mttf_s")):
+        mttf = trace.table(table).filter(at_95).select(*keys, pl.col("mttf_s").alias(name))
+        frame = frame.join(mttf, on=keys, how="left", maintain_order="left")
+    plain = trace.table("survival_summary").filter(FAILURE).select(*keys, "median_s")
+    frame = largest_strata(frame.join(plain, on=keys, how="left", maintain_order="left"))
+    columns = {
+        **dict.fromkeys(("stratum", "n", "entered_late")),
+        "median_s": "Median without",
+        "late_median_s": ("with delayed entry", words.duration),
+        "mttf_s": ("MTTF without", words.duration),
+        "late_mttf_s": ("with delayed entry", words.duration),
+    }
+    return strata_in_words(frame), columns, "stratum_by"

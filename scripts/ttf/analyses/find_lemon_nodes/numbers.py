@@ -1,5 +1,49 @@
-from ttf.numbers.lemons import of_lemons
+"""The numbers of lemon nodes that the report's prose uses."""
+
+import polars as pl
+
+from ttf.analyses.find_lemon_nodes.excess import typical_detectable
+from ttf.inputs import Inputs
+from ttf.numbers.metrics import Metrics
 
 
-def numbers(metrics, given):
-    of_lemons(metrics, given["lemon_nodes"], given["lemon_effect"])
+def numbers(metrics: Metrics, given: Inputs) -> None:
+    """How many nodes were tested and how many are lemons, the worst of them; how many failures are attributed to nodes;
+
+    the ratio that would have been found; the fleet with and without the lemons.
+    """
+    nodes, effect, source = given["lemon_nodes"], given["lemon_effect"], "tables/lemon_nodes.csv"
+    tested = nodes.filter(pl.col("p_value").is_not_null())
+    lemons = tested.filter("lemon")
+    metrics.put("lemons.nodes", nodes.height, "nodes", source)
+    metrics.put("lemons.tested", tested.height, "nodes", source, nodes.height)
+    metrics.put("lemons.lemons", lemons.height, "nodes", source, tested.height)
+    metrics.put("lemons.failures", int(nodes["failures"].sum()), "failures", source, nodes.height)
+    metrics.put("lemons.counted", int(tested["counted"].sum()), "failures", source, tested.height)
+    for row in nodes.head(1).iter_rows(named=True):
+        metrics.put("lemons.basis", row["basis"], "label", source)
+        failures = row["window_failures"]
+        metrics.put("lemons.window_failures", failures, "failures", source, failures)
+        metrics.put("lemons.unattributed", failures - row["attributed_failures"], "failures", source, failures)
+        if failures:
+            metrics.put("lemons.attributed_share", row["attributed_share"], "share", source, failures)
+        if row["window_to_s"] is not None:
+            metrics.put("lemons.window_s", row["window_to_s"] - row["window_from_s"], "s", source)
+    for row in tested.head(1).iter_rows(named=True):
+        metrics.put("lemons.first.node", row["node"], "label", source)
+        for name in ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value"):
+            metrics.put(f"lemons.first.{name}", row[name], "1", source, row["trials"] or row["failures"])
+    metrics.put("lemons.detectable_ratio", typical_detectable(tested), "1", source, tested.height)
+    if lemons.height:
+        share = lemons["failures"].sum() / max(nodes["failures"].sum(), 1)
+        metrics.put("lemons.share_of_failures", share, "share", source, int(nodes["failures"].sum()))
+        metrics.put("lemons.share_of_nodes", lemons.height / nodes.height, "share", source, nodes.height)
+    source = "tables/lemon_effect.csv"
+    for name, row in zip(("same", "split"), effect.iter_rows(named=True), strict=True):
+        metrics.put(f"lemons.{name}.lemons", row["lemons"], "nodes", source, row["nodes"])
+        if row["mttf_ratio"] is not None:
+            for column in ("mttf_s", "ci_low_s", "ci_high_s"):
+                metrics.put(f"lemons.{name}.{column}", row[column], "s", source, row["failures"])
+            for column in ("mttf_without_s", "ci_low_without_s", "ci_high_without_s"):
+                metrics.put(f"lemons.{name}.{column}", row[column], "s", source, row["failures_without"])
+            metrics.put(f"lemons.{name}.mttf_ratio", row["mttf_ratio"], "1", source, row["failures"])

@@ -1,12 +1,14 @@
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END
+from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.inputs import Inputs
+from ttf.jobs import Frame
 from ttf.lives import by_cause, strata_in
-from ttf.stats.lifetimes import lifetime_models
-from ttf.stats.mttf import failures_without_end, mean_time_to_failure
-from ttf.stats.strata import CountedLives
+from ttf.stats.mttf import mean_time_to_failure
+from ttf.stats.strata import CountedLives, by_stratum
 from ttf.stats.survival import survival_blocks, thin
 
 LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
@@ -35,3 +37,45 @@ def compute(given: Inputs) -> Iterator[tuple]:
     yield "mttf", pl.concat([mean_time_to_failure(of, event, strata) for event, of in events.items()])
     yield "failures_without_end", failures_without_end(lives, "failure", strata)
     yield "lifetime_models", pl.concat([lifetime_models(of, event, strata) for event, of in counted.items()])
+
+
+def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
+    """What the failures whose end was never written could do to the mean time to failure, by stratum.
+
+    lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's
+    columns. failures: all lives that ended by the event, without_end those of them of unknown duration.
+    With k failures of known duration, m without, and exposure T: mttf_s = T / k, as in
+    `mean_time_to_failure`, leaves the m out; mttf_low_s = T / (k + m) has them fail at once; mttf_high_s =
+    (T + their duration_max_s) / (k + m) has them last to the trace's end. A failure of which even
+    duration_max_s is unknown is among the m but adds no time to mttf_high_s, which is then no true bound.
+    Raises ValueError when a stratification has no column or a duration is negative.
+    """
+    hit = (pl.col("event") == event).fill_null(False)
+    lost = hit & pl.col("duration_s").is_null()
+    rows = []
+    for stratum_by in strata:
+        sums = by_stratum(
+            lives,
+            stratum_by,
+            failures=hit.sum(),
+            without_end=lost.sum(),
+            exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
+            longest_s=pl.col("duration_max_s").cast(pl.Int64).filter(lost).sum(),
+        )
+        for stratum, *of_stratum in sums.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
+            rows.append({"stratum_by": stratum_by, "stratum": stratum, **_without_end(*of_stratum, event)})
+    return FAILURES_WITHOUT_END.frame(rows)
+
+
+def _without_end(failures: int, without_end: int, exposure: int, longest: int, event: str) -> dict:
+    row = {"failures": failures, "without_end": without_end}
+    if failures == 0:
+        return row | {"reason": "no failures" if event == "failure" else f"no {event}"}
+    row |= {
+        "share_without_end": without_end / failures,
+        "mttf_low_s": exposure / failures,
+        "mttf_high_s": (exposure + longest) / failures,
+    }
+    if failures == without_end:
+        return row | {"reason": "no failure has an end: no mean without them"}
+    return row | {"mttf_s": exposure / (failures - without_end)}

@@ -1,12 +1,163 @@
-from ttf.numbers import lives as of
+"""The numbers of lives: survival, mean time to failure, lifetime models."""
+
+import polars as pl
+
+from ttf.charts.text import listed
+from ttf.inputs import Inputs
+from ttf.jobs import at_time_limit, observed_s
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
+
+# From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
+# without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
+MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
+_MEAN = {"mttf_s": "s", "ci_low_s": "s", "ci_high_s": "s"}
+_SURVIVAL = {"survival": "share", "ci_low": "share", "ci_high": "share"}
+_SUMMARY = dict.fromkeys(
+    ("median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s", "restricted_mean_s", "restricted_mean_se_s"), "s"
+)
 
 
-def numbers(metrics, given):
-    curve = of.curve_of_all(given.scan("survival_curves"))
+def numbers(metrics: Metrics, given: Inputs) -> None:
+    curve = curve_of_all(given.scan("survival_curves"))
     if "jobs" in given:
-        of.of_steps(metrics, curve, given.scan("jobs"))
+        of_steps(metrics, curve, given.scan("jobs"))
     else:
-        of.of_lives(metrics, given.read("lives"))
-    of.of_survival(metrics, given["survival_summary"], curve)
-    of.of_mttf(metrics, given["mttf"], given["failures_without_end"])
-    of.of_models(metrics, given["lifetime_models"])
+        of_lives(metrics, given.read("lives"))
+    of_survival(metrics, given["survival_summary"], curve)
+    of_mttf(metrics, given["mttf"], given["failures_without_end"])
+    of_models(metrics, given["lifetime_models"])
+
+
+def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
+    """Of a component trace: units, lives, failures, and the time they took to repair where that was written down."""
+    source = "lives.parquet"
+    metrics.put("lives.units", lives["unit_id"].n_unique(), "units", source, lives.height)
+    metrics.put("lives.lives", lives.height, "lives", source)
+    metrics.put("lives.failures", int((lives["event"] == "failure").sum()), "failures", source, lives.height)
+    metrics.put("lives.exposure_s", int(lives["duration_s"].sum()), "s", source, lives.height)
+    if "repair_s" in lives.columns and (repairs := lives["repair_s"].drop_nulls()).len():
+        metrics.put("repair.mean_s", repairs.sum() / repairs.len(), "s", source, repairs.len())
+        metrics.put("repair.median_s", repairs.median(), "s", source, repairs.len())
+        metrics.put("repair.p90_s", repairs.quantile(0.9, "linear"), "s", source, repairs.len())
+
+
+def curve_of_all(curves: pl.LazyFrame) -> pl.DataFrame:
+    """The curve of failure over all lives from survival.parquet, whole, in order of time.
+
+    One that is cut short may lack the step just before a moment, or the steepest.
+    """
+    of_all = curves.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all"))
+    return of_all.collect(engine="streaming").sort("time_s")
+
+
+def of_survival(metrics: Metrics, summary: pl.DataFrame, curve: pl.DataFrame) -> None:
+    """Over all lives: median time to failure, restricted mean, share without failure after an hour, a day, a year.
+
+    curve: of `curve_of_all`.
+    """
+    source = "tables/survival_summary.csv"
+    failure = pl.col("event") == "failure"
+    for row in summary.filter(failure & (pl.col("stratum_by") == "all")).iter_rows(named=True):
+        metrics.put("survival.n", row["n"], "lives", source)
+        metrics.put("survival.events", row["events"], "failures", source, row["n"])
+        metrics.put_row("survival", row, _SUMMARY, source, row["n"])
+        for name, moment in (("1h", 3_600), ("1d", 86_400), ("1y", 31_536_000)):
+            until = curve.filter(pl.col("time_s") <= moment)
+            if until.height and row["horizon_s"] is not None and row["horizon_s"] >= moment:
+                step = until.row(-1, named=True)
+                metrics.put_row(f"survival.{name}", step, _SURVIVAL, "tables/survival.parquet", row["n"])
+
+
+def of_steps(metrics: Metrics, curve: pl.DataFrame, jobs: pl.LazyFrame) -> None:
+    """The second at which the survival curve of all jobs falls most, by how much, and how far time limits did that.
+
+    curve: of `curve_of_all`; jobs: outcome, status_raw and times. survival.steps.drop is a share of all jobs;
+    timeout_share: of the failures at that second. A median beyond such a step is a limit's, not that of a failure.
+    """
+    drop = pl.col("survival").shift(1, fill_value=1.0) - pl.col("survival")
+    steps = curve.filter(pl.col("events") > 0).select("time_s", "events", drop=drop)
+    if not steps.height:
+        return
+    step = steps.row(steps["drop"].arg_max(), named=True)
+    at_step = jobs.filter((pl.col("outcome") == "failure") & (observed_s() == step["time_s"]))
+    limits = at_step.select(at_time_limit("status_raw").sum()).collect(engine="streaming").item()
+    source = "tables/survival.parquet"
+    metrics.put("survival.steps.time_s", step["time_s"], "s", source, step["events"])
+    metrics.put("survival.steps.drop", step["drop"], "share", source, step["events"])
+    metrics.put("survival.steps.failures", step["events"], "failures", source)
+    metrics.put("survival.steps.timeout_share", limits / step["events"], "share", "jobs.parquet", step["events"])
+
+
+def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> None:
+    """Mean time to failure over all lives and at the ends of the range of job sizes; what missing ends could change."""
+    source = "tables/mttf.csv"
+    at_95 = mttf.filter((pl.col("confidence") == 0.95) & (pl.col("event") == "failure"))
+    for row in at_95.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+        metrics.put("mttf.n", row["n"], "lives", source)
+        metrics.put("mttf.events", row["events"], "failures", source, row["n"])
+        rates = ("gpu_days", "failures_per_1000_gpu_days", "node_days", "failures_per_1000_node_days")
+        units = {"exposure_s": "s"} | _MEAN | {name: name.replace("_", " ") for name in rates}
+        metrics.put_row("mttf", row, units, source, row["n"])
+    sizes = at_95.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("events") >= FEWEST_FAILURES)).with_columns(
+        gpus=pl.col("stratum").cast(pl.Int64)
+    )
+    sizes = sizes.filter(pl.col("gpus") > 0).sort("gpus")
+    if sizes.height >= 2:
+        for end, row in (("smallest", sizes.row(0, named=True)), ("largest", sizes.row(-1, named=True))):
+            metrics.put_row(f"mttf.{end}", row, {"gpus": "GPUs", "events": "failures"} | _MEAN, source, row["n"])
+    source = "tables/failures_without_end.csv"
+    for row in without_end.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+        metrics.put("without_end.failures", row["failures"], "failures", source)
+        metrics.put("without_end.without_end", row["without_end"], "failures", source, row["failures"])
+        metrics.put("without_end.share", row["share_without_end"], "share", source, row["failures"])
+        metrics.put_row("without_end", row, {"mttf_low_s": "s", "mttf_high_s": "s"}, source, row["failures"])
+
+
+def of_mttf_range(metrics: Metrics) -> None:
+    """Between what the mean time to failure lies where missing or censored ends decide it; from the other numbers.
+
+    mttf.range.low_s and high_s (s): the lowest and the highest of the estimate as it stands and of those under the
+    other things that the data allow; mttf.range.why says which. More than MOST_WITHOUT_END of the failures have no end:
+    they failed at once, or lasted to the trace's end. More than MOST_RUNNING of the time at risk is of runs that still
+    go on: without that time. More than MOST_WITHOUT_END of the jobs that ended have no result recorded: all of them
+    failed. Delayed entry (left truncation) leads out of the estimate's interval: its estimate.
+    """
+    value = {name: about["value"] for name, about in metrics.items()}
+    mean = value.get("mttf.mttf_s")
+    found, why = [] if mean is None else [mean], []
+    if (share := value.get("without_end.share", 0)) > MOST_WITHOUT_END:
+        found += [value["without_end.mttf_low_s"], value["without_end.mttf_high_s"]]
+        why.append(f"{share:.1%} of the failures have no written end")
+    if mean and (share := value.get("data.running_time_share", 0)) > MOST_RUNNING:
+        found.append((1 - share) * mean)
+        why.append(f"{share:.1%} of the time at risk is of runs that still go on")
+    unknown = value.get("outcomes.unknown.with_runtime", 0)
+    if mean and unknown > MOST_WITHOUT_END * (value.get("outcomes.ended", 0) + unknown):
+        found.append(value["mttf.exposure_s"] / (value["mttf.events"] + unknown))
+        why.append(f"{unknown:,} ended with no result recorded")
+    entered = value.get("delayed_entry.mttf_s")
+    if mean and entered and not value["mttf.ci_low_s"] <= entered <= value["mttf.ci_high_s"]:
+        found.append(entered)
+        why.append("what ended before the record began is missing from it")
+    if not why:
+        return
+    n = value.get("mttf.n")
+    metrics.put("mttf.range.low_s", min(found), "s", "tables/mttf.csv", n)
+    metrics.put("mttf.range.high_s", max(found), "s", "tables/mttf.csv", n)
+    metrics.put("mttf.range.why", listed(why).replace("%", "\u00a0%"), "label", "tables/mttf.csv", n)
+
+
+def of_models(metrics: Metrics, models: pl.DataFrame) -> None:
+    """The Weibull shape over all lives, with a 95 % interval on the log scale, and the model of lowest AIC."""
+    source = "tables/lifetime_models.csv"
+    overall = models.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all") & pl.col("converged"))
+    for row in overall.iter_rows(named=True):
+        if row["best"]:
+            metrics.put("models.best", row["model"], "label", source, row["n"])
+        if row["model"] == "weibull":
+            metrics.put("models.weibull.shape", row["shape"], "1", source, row["n"])
+            metrics.put("models.weibull.scale_s", row["scale_s"], "s", source, row["n"])
+            if row["shape"] and row["shape_se"] is not None:
+                factor = 2.718281828459045 ** (1.959963984540054 * row["shape_se"] / row["shape"])
+                metrics.put("models.weibull.shape_low", row["shape"] / factor, "1", source, row["n"])
+                metrics.put("models.weibull.shape_high", row["shape"] * factor, "1", source, row["n"])

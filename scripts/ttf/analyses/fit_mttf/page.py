@@ -2,38 +2,29 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ttf.report import words
+from ttf.analyses.fit_mttf import MTTF
 from ttf.report.tables import Interval, html_table
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 
-Identifier = Callable[[str], str]
+INTERVAL = Interval(low="ci_low_s", high="ci_high_s")
 
 
-def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
-    tables = {}
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """The mean time to failure of each cause over all lives, and by stratum; empty ones left out."""
     mttf = trace.table("mttf").filter(pl.col("confidence") == 0.95)
-    causes = mttf.filter((pl.col("stratum_by") == "all") & (pl.col("event") != "failure"))
+    of_failure = pl.col("event") == "failure"
+    made = {}
+    causes = mttf.filter((pl.col("stratum_by") == "all") & ~of_failure)
     if causes.height:
-        columns = {
-            "event": ("Cause", None),
-            "n": ("n", words.count),
-            "events": ("Failures", words.count),
-            "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
-        }
-        tables["causes"] = html_table(causes, columns, identifier("causes"))
-    mttf = mttf.filter(pl.col("event") == "failure")
-    if mttf.height:
-        columns = {
-            "stratum": ("Lives", None),
-            "n": ("n", words.count),
-            "events": ("Failures", words.count),
-            "exposure_s": ("Time at risk", words.duration),
-            "mttf_s": Interval("Mean time to failure", words.duration, "ci_low_s", "ci_high_s"),
-            "failures_per_1000_gpu_days": ("Failures per 1000 GPU-days", words.number),
-        }
-        shown = strata_in_words(largest_strata(mttf))
-        tables["mttf"] = html_table(shown, columns, identifier("mttf"), group="stratum_by")
-    return tables
+        columns = {"event": "Cause", "n": None, "events": None, "mttf_s": INTERVAL}
+        made["causes"] = html_table(causes, columns, identifier("causes"), contract=MTTF)
+    strata = mttf.filter(of_failure)
+    if strata.height:
+        columns = dict.fromkeys(("stratum", "n", "events", "exposure_s", "mttf_s", "failures_per_1000_gpu_days"))
+        columns["mttf_s"] = INTERVAL
+        shown = strata_in_words(largest_strata(strata))
+        made["mttf"] = html_table(shown, columns, identifier("mttf"), group="stratum_by", contract=MTTF)
+    return made
 
 
 def context(trace: Trace, metrics: dict) -> dict:

@@ -1,12 +1,264 @@
+"""Whether the lives follow a model: a plot for each in which they would lie on its straight line."""
+
+import math
+from collections.abc import Callable
+
+import altair as alt
+import numpy as np
+import polars as pl
+from scipy.special import gammaincinv, ndtri
+
 from ttf.analyses.judge_lifetimes.compute import CURVES
-from ttf.charts.probability import probability_plots
+from ttf.charts.figure import (
+    TIME_TICKS_S,
+    Figure,
+    Study,
+    chart_of,
+    figure,
+    log_domain,
+    log_ticks,
+    nothing_to_draw,
+    one_for_all,
+    time_axis,
+)
+from ttf.charts.text import capital, count, in_words, labels, listed, significant
+from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK
+from ttf.inputs import Inputs
+from ttf.jobs import Frame
+
+MODELS = ("exponential", "weibull", "lognormal", "gamma")
+NAMES = {"exponential": "exponential", "weibull": "Weibull", "lognormal": "lognormal", "gamma": "gamma"}
+MOST_STRATA = 4
+MOST_POINTS = 60  # of one stratum in one plot
+FEWEST_POINTS = 3
+_WIDTH, _HEIGHT = 265, 190
+# Of the axis of shares: a fixed expression, so no text of a trace becomes part of one.
+_SHARES = (0.0001, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
+_SHARE_LABEL = "format(100 * {shares}[indexof({places}, datum.value)], ',.4~f') + ' %'"
 
 
-def _plots(given, stratum_by, study):
+def probability_plots(curves: Frame, models: pl.DataFrame, stratum_by: str, study: Study) -> Figure:
+    """The four plots of the strata with the most failures, from `survival_curves` and `lifetime_models`.
+
+    The points are the Kaplan-Meier estimate at the middle of its steps. Exponential and Weibull: the cumulative hazard
+    by time, both logarithmic (straight where it is a power of time, of slope 1 for the exponential). Lognormal: the
+    share failed as a normal quantile by the log of time. Gamma, whose shape no paper straightens: the time of the
+    points by the time at which the fitted gamma has the same share failed.
+    """
+    by = f" by {in_words(stratum_by)}" if stratum_by != "all" else ""
+    what = f"Probability plots{by}"
+    mine = models.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == stratum_by))
+    fitted = mine.filter((pl.col("model") == "exponential") & pl.col("converged"))
+    if one_for_all(models.filter(pl.col("event") == "failure"), stratum_by):
+        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
+    strata = fitted.sort("events", descending=True, maintain_order=True)["stratum"].to_list()
+    steps = {}
+    for stratum in strata:
+        curve = curves.lazy().filter(event="failure", stratum_by=stratum_by, stratum=stratum)
+        found = _steps(curve.select("time_s", "events", "survival").collect(engine="streaming"))
+        if found["t"].size >= FEWEST_POINTS:
+            steps[stratum] = found
+        if len(steps) == MOST_STRATA:
+            break
+    if not steps:
+        return nothing_to_draw(what, f"no stratum has failures at {FEWEST_POINTS} times")
+    kept = [stratum for stratum in fitted["stratum"] if stratum in steps]
+    fits = {(row["stratum"], row["model"]): row for row in mine.iter_rows(named=True) if row["converged"]}
+    short = labels(kept)
+    legend = {
+        stratum: f"{short[stratum]} ({count(fits[stratum, 'exponential']['events'], 'failure')})" for stratum in kept
+    }
+    panels, datasets = {}, {}
+    for model in MODELS:
+        points, lines = [], []
+        for stratum in kept:
+            if (stratum, model) in fits:
+                own_points, own_lines = _PLOTS[model](steps[stratum], fits[stratum, model])
+                points += [{"s": legend[stratum]} | row for row in own_points]
+                lines += [{"s": legend[stratum]} | row for row in own_lines]
+        if points:
+            datasets |= {f"{model}_points": points, f"{model}_lines": lines}
+            panels[model] = _panel(model, points, list(legend.values()), stratum_by, _heading(model, kept, fits))
+    drawn = list(panels.values())
+    # Flush, so that the plots stand in line; their axes and titles need the space.
+    chart = alt.concat(*drawn, columns=2, spacing=80, bounds="flush")
+    n = sum(fits[stratum, "exponential"]["n"] for stratum in kept)
+    events = sum(fits[stratum, "exponential"]["events"] for stratum in kept)
+    caption = (
+        f"n = {count(n, 'life')}, {count(events, 'failure')}. Points: Kaplan-Meier estimate at the middle of its "
+        f"steps, at most {MOST_POINTS} of a curve, evenly over the log of time. Lines: fits by censored maximum "
+        "likelihood. Exponential and Weibull: cumulative hazard by time; lognormal: share failed on a normal scale; "
+        "gamma: time seen by time under the model."
+    )
+    if len(fitted["stratum"]) > len(kept):
+        more = len(fitted["stratum"]) - len(kept)
+        caption += f" The strata with the most failures; {more:,} more in lifetime_models.csv."
+    title = _title(kept, short, fits, stratum_by, study)
+    return figure(
+        chart,
+        datasets,
+        study,
+        title=title,
+        subtitle=f"Failures of {study.units}{by}: where a model holds, the points lie on its straight line.",
+        caption=caption,
+        alt_text=f"{count(len(drawn), 'plot')} of points about straight lines. {title}.",
+    )
+
+
+def _steps(curve: pl.DataFrame) -> dict[str, np.ndarray]:
+    """t: times of events (s; 0 s stands at half a second, as in the fits); f: the share failed, mid-step."""
+    survival = curve["survival"].to_numpy()
+    before = np.concatenate(([1.0], survival[:-1]))
+    hit = (curve["events"] > 0).to_numpy()
+    time = curve["time_s"].to_numpy()[hit].astype(np.float64)
+    time[time == 0] = 0.5
+    failed = 1 - (before[hit] + survival[hit]) / 2
+    if not time.size:
+        return {"t": time, "f": failed}
+    # The last event in each of so many equal parts of the log of time.
+    logs = np.log(time)
+    span = max(float(logs[-1] - logs[0]), 1e-9)
+    part = np.minimum((MOST_POINTS * (logs - logs[0]) / span).astype(np.int64), MOST_POINTS - 1)
+    last = np.flatnonzero(np.append(part[1:] != part[:-1], True))
+    return {"t": time[last], "f": failed[last]}
+
+
+Rows = tuple[list[dict], list[dict]]
+
+
+def _on_hazard(steps: dict, slope: float, scale: float) -> Rows:
+    time, hazard = steps["t"], -np.log1p(-steps["f"])
+    ends = [float(time[0]), float(time[-1])]
+    line = [{"x": t, "y": (t / scale) ** slope} for t in ends]
+    return _points(steps, time, hazard), line
+
+
+def _on_normal(steps: dict, fit: dict) -> Rows:
+    time = steps["t"]
+    line = [{"x": t, "y": (math.log(t) - fit["mu_log_s"]) / fit["sigma"]} for t in (float(time[0]), float(time[-1]))]
+    return _points(steps, time, ndtri(steps["f"])), line
+
+
+def _on_gamma(steps: dict, fit: dict) -> Rows:
+    expected = fit["scale_s"] * gammaincinv(fit["shape"], steps["f"])
+    shown = expected >= 1e-3  # a time that short is no place on the axis
+    steps = {name: values[shown] for name, values in steps.items()}
+    expected = expected[shown]
+    if not expected.size:
+        return [], []
+    ends = (float(expected[0]), float(expected[-1]))
+    return _points(steps, expected, steps["t"]), [{"x": t, "y": t} for t in ends]
+
+
+_PLOTS: dict[str, Callable[[dict, dict], Rows]] = {
+    "exponential": lambda steps, fit: _on_hazard(steps, 1.0, fit["scale_s"]),
+    "weibull": lambda steps, fit: _on_hazard(steps, fit["shape"], fit["scale_s"]),
+    "lognormal": _on_normal,
+    "gamma": _on_gamma,
+}
+
+
+def _points(steps: dict, x: np.ndarray, y: np.ndarray) -> list[dict]:
+    columns = zip(x.tolist(), y.tolist(), steps["t"].tolist(), steps["f"].tolist(), strict=True)
+    return [{"x": x, "y": y, "t": t, "f": f} for x, y, t, f in columns]
+
+
+def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, heading: str) -> alt.LayerChart:
+    xs, ys = [row["x"] for row in points], [row["y"] for row in points]
+    if stratum_by == "all":
+        colour = alt.value(ACCENT)
+    else:
+        colour = alt.Color(
+            "s:N",
+            sort=names,
+            scale=alt.Scale(domain=names, range=list(CATEGORY_COLOURS[: len(names)])),
+            legend=alt.Legend(title=capital(in_words(stratum_by)), orient="bottom", columns=2, symbolType="circle"),
+        )
+    # Of the gamma every stratum has the same line.
+    line_colour = alt.value(INK) if stratum_by == "all" or model == "gamma" else colour
+    time = alt.Scale(type="log", domain=log_domain(xs), nice=False)
+    x = alt.X(
+        "x:Q",
+        scale=time,
+        axis=time_axis("Time by the fitted gamma" if model == "gamma" else "Time", _time_ticks(log_domain(xs))),
+    )
+    if model == "lognormal":
+        room = 0.05 * (max(ys) - min(ys)) or 1
+        low, high = min(ys) - room, max(ys) + room
+        shares = [share for share in _SHARES if low <= float(ndtri(share)) <= high]
+        places = [float(f"{ndtri(share):.6g}") for share in shares]
+        axis = alt.Axis(
+            values=places,
+            labelExpr=_SHARE_LABEL.format(shares=shares, places=places),
+            title="Share failed (normal scale)",
+        )
+        y = alt.Y("y:Q", scale=alt.Scale(domain=[low, high], nice=False, zero=False), axis=axis)
+    elif model == "gamma":
+        y = alt.Y(
+            "y:Q",
+            scale=alt.Scale(type="log", domain=log_domain(ys), nice=False),
+            axis=time_axis("Time seen", _time_ticks(log_domain(ys))),
+        )
+    else:
+        ticks = log_ticks(log_domain(ys))
+        y = alt.Y(
+            "y:Q",
+            scale=alt.Scale(type="log", domain=log_domain(ys), nice=False),
+            axis=alt.Axis(values=ticks, format=",.4~f", labelOverlap=True, title="Cumulative hazard"),
+        )
+    lines = chart_of(f"{model}_lines").mark_line(strokeWidth=1.6, clip=True).encode(x=x, y=y, color=line_colour)
+    dots = (
+        chart_of(f"{model}_points")
+        .mark_circle(size=22, opacity=0.75, clip=True)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            tooltip=[
+                alt.Tooltip("s:N", title=in_words(stratum_by)),
+                alt.Tooltip("t:Q", title="time (s)", format=",.0f"),
+                alt.Tooltip("f:Q", title="failed", format=".2%"),
+            ],
+        )
+    )
+    title = alt.TitleParams(heading, fontSize=12, anchor="start", frame="group", offset=5)
+    return (lines + dots).properties(width=_WIDTH, height=_HEIGHT, title=title)
+
+
+def _time_ticks(domain: list[float]) -> list[float]:
+    return [tick for tick in (0.01, 0.1, *TIME_TICKS_S, 8.64e9, 8.64e10) if domain[0] <= tick <= domain[1]]
+
+
+def _heading(model: str, kept: list[str], fits: dict) -> str:
+    name = capital(NAMES[model])
+    if len(kept) > 1:
+        return name
+    stratum = kept[0]
+    lowest = min(fit["aic"] for (of, _), fit in fits.items() if of == stratum)
+    above = fits[stratum, model]["aic"] - lowest
+    return f"{name}: lowest AIC" if above == 0 else f"{name}: AIC {significant(above)} above"
+
+
+def _title(kept: list[str], short: dict[str, str], fits: dict, stratum_by: str, study: Study) -> str:
+    best = {
+        stratum: next(NAMES[model] for model in MODELS if fits.get((stratum, model), {"best": False})["best"])
+        for stratum in kept
+    }
+    if len(set(best.values())) == 1:
+        name = best[kept[0]]
+        end = "" if stratum_by == "all" else f" for every {in_words(stratum_by)} drawn"
+        if len(kept) == 1 and stratum_by != "all":
+            end = f" with {short[kept[0]]}"
+        return f"Of the four models the {name} fits the failures of {study.units} best{end}"
+    each = listed([f"the {name} for {short[stratum]}" for stratum, name in best.items()])
+    return f"What fits the failures of {study.units} best: {each}"
+
+
+def _of(given: Inputs, stratum_by: str, study: Study) -> Figure:
     return probability_plots(given.scan("survival_curves", CURVES), given["lifetime_models"], stratum_by, study)
 
 
 CHARTS = {
-    "probability_plots": lambda given, study: _plots(given, "all", study),
-    "probability_plots_by_stratum": lambda given, study: _plots(given, given.settings.stratum_by, study),
+    "probability_plots": lambda given, study: _of(given, "all", study),
+    "probability_plots_by_stratum": lambda given, study: _of(given, given.settings.stratum_by, study),
 }

@@ -1,8 +1,145 @@
+"""What the lifetime models say of the failure rate: does it fall, stay or rise with age, and does a mean mislead?"""
+
+import math
+
+import numpy as np
+import polars as pl
+from scipy.special import chdtrc
+
+from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT
 from ttf.inputs import Inputs
-from ttf.stats.verdict import lifetime_verdict
+from ttf.jobs import Frame
+from ttf.stats.normal import Z_95
+from ttf.stats.strata import NO_LIFE
+from ttf.stats.survival import curve_by_curve
+
+# A rate is said to stay where the whole interval of the shape lies as near to 1 as this factor.
+NEARLY_CONSTANT = 1.25
+# When a constant mean time to failure misleads.
+SIGNIFICANCE = 0.01
+LARGEST_HARMLESS_GAP = 0.05
+LARGEST_HARMLESS_RATIO = 2.0
+# A survival estimate that fewer lives stand behind is no measure of another curve.
+FEWEST_AT_RISK = 30
 
 CURVES = ("event", "stratum_by", "stratum", "time_s", "at_risk", "events", "survival")
 
 
 def compute(given: Inputs) -> dict:
     return {"lifetime_verdict": lifetime_verdict(given["lifetime_models"], given.scan("survival_curves", CURVES))}
+
+
+def lifetime_verdict(models: pl.DataFrame, curves: Frame) -> pl.DataFrame:
+    """A row for each stratum of `models`, which is as `lifetime_models` gives it; curves: `survival_tables`', whole.
+
+    verdict: the failure rate `falls` where the 95 % interval of the Weibull shape lies below 1, `rises` where it lies
+    above, `stays` where it holds 1 and no end of it is further off than the factor 1.25, else `unclear`. The interval
+    is shape * exp(-+1.96 * shape_se / shape); lr_statistic = 2 * (Weibull's - exponential's log-likelihood), p_value
+    from chi-squared with one degree of freedom (Kalbfleisch & Prentice 2002, section 3.4).
+
+    largest_gap: the exponential's survival less the Kaplan-Meier estimate, where the two are furthest apart (at_s),
+    among the times of an event with 30 lives or more at risk. split_age_s: the age by which half
+    of all exposure was served; young_mttf_s: exposure / events up to it; old_mttf_s: after it; mttf_ratio: old / young.
+    misleads: whether a constant mean time to failure does, that is p_value < 0.01, and the gap is 0.05 or more either
+    way or the ratio 2 or more or a half or less (no failure in one half counts as such). What cannot be computed is
+    blank, with a reason.
+    """
+    names = ["event", "stratum_by", "stratum"]
+    fits = {
+        tuple(row[name] for name in [*names, "model"]): row
+        for row in models.filter(pl.col("model").is_in(["exponential", "weibull"])).iter_rows(named=True)
+    }
+    strata = models.select(names).unique(maintain_order=True).rows()
+    pairs = {key: [fits[*key, model] for model in ("exponential", "weibull")] for key in strata}
+    # One curve is held at a time.
+    found = {key: _verdict(*pairs[key], curve) for key, curve in curve_by_curve(curves) if key in pairs}
+    rows = []
+    for key, (exponential, weibull) in pairs.items():
+        row = dict(zip(names, key, strict=True)) | {"n": exponential["n"], "events": exponential["events"]}
+        rows.append(row | (found.get(key) or _verdict(exponential, weibull, None)))
+    return LIFETIME_VERDICT.frame(rows)
+
+
+def _verdict(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> dict:
+    if not exponential["converged"]:
+        return {"reason": exponential["reason"]}
+    found, reasons = {}, []
+    if weibull["converged"]:
+        shape, factor = weibull["shape"], math.exp(Z_95 * weibull["shape_se"] / weibull["shape"])
+        low, high = shape / factor, shape * factor
+        # Rounding can leave the wider model a hair below the narrower.
+        statistic = max(0.0, 2 * (weibull["loglik"] - exponential["loglik"]))
+        found |= {"verdict": _word(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
+        found |= {"lr_statistic": statistic, "p_value": float(chdtrc(1, statistic))}
+        if exponential["events"] < FEWEST_FAILURES:
+            reasons.append(f"fewer than {FEWEST_FAILURES} failures: the interval of the shape covers less than 95 %")
+    else:
+        reasons.append(weibull["reason"])
+    if curve is None:
+        return found | {"reason": "; ".join([*reasons, NO_LIFE])}
+    found |= _gap(curve, exponential["scale_s"])
+    if "largest_gap" not in found:
+        reasons.append(f"no event with {FEWEST_AT_RISK} lives at risk: no gap")
+    halves, why = _halves(curve)
+    found |= halves
+    reasons += why
+    if "p_value" in found:
+        harm = abs(found.get("largest_gap", 0.0)) >= LARGEST_HARMLESS_GAP or _one_sided(found)
+        found["misleads"] = harm and found["p_value"] < SIGNIFICANCE
+    return found | {"reason": "; ".join(reasons) or None}
+
+
+def _word(low: float, high: float) -> str:
+    if high < 1:
+        return "falls"
+    if low > 1:
+        return "rises"
+    return "stays" if low >= 1 / NEARLY_CONSTANT and high <= NEARLY_CONSTANT else "unclear"
+
+
+def _gap(curve: pl.DataFrame, mean_s: float) -> dict:
+    steps = curve.filter((pl.col("events") > 0) & (pl.col("at_risk") >= FEWEST_AT_RISK))
+    if not steps.height:
+        return {}
+    expected = np.exp(-steps["time_s"].to_numpy() / mean_s)
+    gaps = expected - steps["survival"].to_numpy()
+    widest = int(np.argmax(np.abs(gaps)))
+    return {
+        "largest_gap": float(gaps[widest]),
+        "at_s": steps["time_s"][widest],
+        "km_survival": steps["survival"][widest],
+        "exponential_survival": float(expected[widest]),
+    }
+
+
+def _one_sided(found: dict) -> bool:
+    """Whether one half of the exposure saw twice the failure rate of the other, or all failures."""
+    if "split_age_s" not in found:
+        return False
+    young, old = found["young_mttf_s"], found["old_mttf_s"]
+    if young is None or old is None:
+        return True
+    return max(young, old) >= LARGEST_HARMLESS_RATIO * min(young, old)
+
+
+def _halves(curve: pl.DataFrame) -> tuple[dict, list[str]]:
+    """Mean time to failure below and above the age by which half of the exposure was served."""
+    time, at_risk, events = (curve[name].to_numpy() for name in ("time_s", "at_risk", "events"))
+    # Between two rows of the curve as many lives are at risk as at the second.
+    served = np.concatenate(([0], np.cumsum(at_risk[1:] * np.diff(time))))
+    half = int(served[-1]) / 2
+    if half == 0:
+        return {}, []
+    row = int(np.searchsorted(served, half))  # not the first, where nothing has been served
+    age = float(time[row]) - (float(served[row]) - half) / float(at_risk[row])
+    young, old = int(events[time <= age].sum()), int(events[time > age].sum())
+    found = {
+        "split_age_s": math.floor(age),
+        "young_events": young,
+        "old_events": old,
+        "young_mttf_s": half / young if young else None,
+        "old_mttf_s": half / old if old else None,
+    }
+    if not (young and old):
+        return found, ["no failure in one half of the exposure: no ratio"]
+    return found | {"mttf_ratio": found["old_mttf_s"] / found["young_mttf_s"]}, []

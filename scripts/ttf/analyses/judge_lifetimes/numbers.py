@@ -1,5 +1,55 @@
-from ttf.numbers.lifetimes import of_verdict
+"""The numbers of the lifetime models' verdict: whether the failure rate changes with age, and what a mean hides."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.analyses.judge_lifetimes import FEWEST_FAILURES
+from ttf.numbers.metrics import Metrics
+
+SOURCE = "tables/lifetime_verdict.csv"
+UNITS = {
+    "verdict": "label",
+    "shape": "1",
+    "shape_ci_low": "1",
+    "shape_ci_high": "1",
+    "lr_statistic": "chi-squared",
+    "p_value": "p",
+    "misleads": "truth",
+    "largest_gap": "share",
+    "at_s": "s",
+    "km_survival": "share",
+    "exponential_survival": "share",
+    "split_age_s": "s",
+    "young_events": "failures",
+    "old_events": "failures",
+    "young_mttf_s": "s",
+    "old_mttf_s": "s",
+    "mttf_ratio": "1",
+}
 
 
-def numbers(metrics, given):
-    of_verdict(metrics, given["lifetime_verdict"])
+def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
+    """Over all lives; how many strata are judged how; of each kind the one in which a constant mean misleads most."""
+    failures = given["lifetime_verdict"].filter(pl.col("event") == "failure")
+    for row in failures.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+        _put(metrics, "lifetimes", row)
+    strata = failures.filter((pl.col("stratum_by") != "all") & pl.col("verdict").is_not_null())
+    metrics.put("lifetimes.strata", strata.height, "strata", SOURCE)
+    for word in ("falls", "stays", "rises", "unclear"):
+        metrics.put(f"lifetimes.strata.{word}", strata.filter(verdict=word).height, "strata", SOURCE, strata.height)
+    few = strata.filter(pl.col("events") < FEWEST_FAILURES).height
+    metrics.put("lifetimes.strata.few", few, "strata", SOURCE, strata.height)
+    wrong = strata.filter(pl.col("misleads") & pl.col("largest_gap").is_not_null())
+    metrics.put("lifetimes.strata.misleads", int(strata["misleads"].sum()), "strata", SOURCE, strata.height)
+    by_gap = wrong.sort(pl.col("largest_gap").abs(), descending=True, maintain_order=True)
+    for widest in by_gap.unique("stratum_by", keep="first", maintain_order=True).iter_rows(named=True):
+        key = f"lifetimes.worst.{widest['stratum_by']}"
+        metrics.put(f"{key}.stratum", widest["stratum"], "label", SOURCE)
+        _put(metrics, key, widest)
+
+
+def _put(metrics: Metrics, key: str, row: dict) -> None:
+    metrics.put(f"{key}.n", row["n"], "lives", SOURCE)
+    metrics.put(f"{key}.events", row["events"], "failures", SOURCE, row["n"])
+    metrics.put_row(key, row, UNITS, SOURCE, row["n"])

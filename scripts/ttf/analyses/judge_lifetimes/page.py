@@ -1,3 +1,74 @@
-from ttf.report.lifetimes import lifetimes_tables
+"""The tables of lifetime models and of what they say of the failure rate."""
 
-tables = lifetimes_tables
+from collections.abc import Callable
+
+import polars as pl
+
+from ttf.analyses.fit_mttf import LIFETIME_MODELS
+from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
+from ttf.report import words
+from ttf.report.tables import Interval, html_table
+from ttf.report.trace import Trace, largest_strata, strata_in_words
+
+
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    """The fitted models, and the verdict on each stratum; empty ones left out."""
+    models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
+    models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
+    verdict = trace.table("lifetime_verdict")
+    verdict = largest_strata(verdict.filter((pl.col("event") == "failure") & pl.col("verdict").is_not_null()))
+    made = {}
+    if verdict.height:
+        made["verdict"] = _verdict(verdict, identifier("verdict"))
+    if models.height:
+        made["models"] = _models(models, identifier("models"))
+    return made
+
+
+def _models(models: pl.DataFrame, identifier: str) -> str:
+    models = models.with_columns(
+        shape_words=_with_error(models, "shape", "shape_se", words.number),
+        # As far out of sight as the median.
+        scale_words=pl.when(pl.col("median_s").is_not_null()).then(
+            _with_error(models, "scale_s", "scale_se_s", words.duration)
+        ),
+        sigma_words=_with_error(models, "sigma", "sigma_se", words.number),
+        stratum=pl.when(pl.col("stratum_by") == "all")
+        .then(pl.lit("All"))
+        .otherwise(pl.concat_str(strata_in_words(models)["stratum_by"], pl.lit(": "), "stratum")),
+    )
+    columns = dict.fromkeys(("model", "n", "events")) | {
+        "shape_words": ("Shape", str),
+        "scale_words": ("Scale", str),
+        "sigma_words": ("σ", str),
+        "mean_s": None,
+        "median_s": None,
+        "aic": ("AIC", words.count),
+    }
+    return html_table(models, columns, identifier, group="stratum", contract=LIFETIME_MODELS)
+
+
+def _verdict(verdict: pl.DataFrame, identifier: str) -> str:
+    columns = dict.fromkeys(("stratum", "events", "verdict")) | {
+        "shape": Interval(low="shape_ci_low", high="shape_ci_high"),
+        "young_mttf_s": None,
+        "old_mttf_s": None,
+        "largest_gap": ("Largest gap", _points),
+        "at_s": None,
+        "misleads": ("A constant one misleads", lambda value: "yes" if value else "no"),
+    }
+    return html_table(strata_in_words(verdict), columns, identifier, group="stratum_by", contract=LIFETIME_VERDICT)
+
+
+def _points(share: float) -> str:
+    """A difference of two shares in percentage points, with its sign."""
+    return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"
+
+
+def _with_error(frame: pl.DataFrame, name: str, error: str, worded: Callable[[float], str]) -> pl.Series:
+    """A parameter with its standard error in brackets, in words; null where the model has no such parameter."""
+    texts = [
+        None if value is None else worded(value) + (f" ({worded(spread)})" if spread is not None else "")
+        for value, spread in frame.select(name, error).iter_rows()
+    ]
+    return pl.Series(texts, dtype=pl.String)

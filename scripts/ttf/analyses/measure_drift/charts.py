@@ -1,3 +1,199 @@
-from ttf.charts.drift import drift_chart
+"""What moved from window to window, or between two traces, by the size of the effect."""
 
-CHARTS = {"drift": lambda given, study: drift_chart(given["drift"], study)}
+import math
+import re
+
+import altair as alt
+import polars as pl
+
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.text import capital, count, duration, labels, percent, significant
+from ttf.charts.theme import FAINT
+from ttf.inputs import Inputs
+
+MOST_MEASURES = 18
+MOST_WINDOWS = 40
+SIGNIFICANCE = 0.05
+# Two ends that colour-blind readers can tell apart, pale in the middle.
+FELL, NOTHING, ROSE = "#0072B2", "#F7F7F7", "#D55E00"
+_WIDTH = 520
+
+_NUMBERS = {
+    "runtime_s": "run time",
+    "queue_s": "queueing delay",
+    "gpu_milli": "GPU request",
+    "cpu_milli": "CPU request",
+    "mem_mib": "memory request",
+    "size": "size",
+}
+
+
+def drift_chart(given: Inputs, study: Study) -> Figure:
+    """The effects: a row for each share and median that moved most, a column for each window.
+
+    Each window is drawn against the one before; a single comparison, as of two traces, as bars.
+    """
+    what, drift = "Drift", given["drift"]
+    if not drift.height:
+        return nothing_to_draw(what, "there is one window only, or none has been asked for")
+    steps = drift.filter((pl.col("against") != "all before") & pl.col("effect").is_not_null())
+    steps = steps.filter(pl.col("statistic") != "distribution")
+    if not steps.height:
+        return nothing_to_draw(what, f"no two windows have enough {study.units} to be compared")
+    # The names of windows in time have a space, those of traces have none.
+    timed = steps.filter(pl.col("window").str.contains(" ", literal=True))
+    others = steps.height - timed.height if timed.height else 0
+    steps = timed if timed.height else steps
+    every = steps["window"].unique().to_list()
+    windows = sorted(every, key=_place)[-MOST_WINDOWS:]
+    steps = steps.filter(pl.col("window").is_in(windows)).with_columns(
+        measure=pl.concat_str("statistic", "column", pl.col("value").fill_null(""), separator="\x1f")
+    )
+    # The table is sorted by the size of the effect, so a measure's first row is its largest.
+    kept = steps["measure"].unique(maintain_order=True).head(MOST_MEASURES).to_list()
+    # Not how many: the table holds the largest effects only.
+    left_out = steps["measure"].n_unique() > len(kept)
+    drawn = [row for row in steps.iter_rows(named=True) if row["measure"] in kept]
+    names = _names(drawn, kept)
+    shown = labels([*windows, *(row["against"] for row in drawn)])
+    rows = [
+        {
+            "measure": names[row["measure"]],
+            "window": shown[row["window"]],
+            "against": shown[row["against"]],
+            "effect": row["effect"],
+            "before": _worded(row, row["before"]),
+            "after": _worded(row, row["after"]),
+            "n_before": row["n_before"],
+            "n_after": row["n_after"],
+            "p": "no test" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}",
+            "moved": row["p_adjusted"] is not None and row["p_adjusted"] < SIGNIFICANCE,
+        }
+        for row in drawn
+    ]
+    order = [names[measure] for measure in kept]
+    columns = [shown[window] for window in windows]
+    one = len({(row["window"], row["against"]) for row in drawn}) == 1
+    chart = _bars(rows, order, study) if one else _cells(rows, order, columns, study)
+    title = _title(rows, study)
+    moved = sum(row["moved"] for row in rows)
+    caption = (
+        f"Effect sizes: Cohen's h for a share, Cliff's delta for a median (0.2 small, 0.5 medium, 0.8 large for h; "
+        f"delta is 1 where every value rose). {moved} of {count(len(rows), 'comparison')} drawn differ beyond chance "
+        f"(Holm-adjusted p below {SIGNIFICANCE} over the whole table)."
+    )
+    if others:
+        caption += " The comparison with the other trace is in drift.csv."
+    if left_out:
+        caption += f" The {MOST_MEASURES} measures that moved most."
+    if len(every) > len(windows):
+        caption += f" The last {MOST_WINDOWS} windows; earlier ones left out."
+    return figure(
+        chart,
+        {"drift": rows},
+        study,
+        title=title,
+        subtitle=f"{rows[0]['window']} against {rows[0]['against']}; strong: beyond chance."
+        if one
+        else f"Each {'part' if windows[0].startswith('part ') else 'window of the submission time'} against the one "
+        "before; dots: beyond chance.",
+        caption=caption,
+        alt_text=f"Effect sizes of {count(len(order), 'measure')}. {title}.",
+    )
+
+
+def _place(window: str) -> tuple[int, str]:
+    """`week 10` after `week 9`, `part 10: name` after `part 9: name`; names of traces by themselves."""
+    number = re.match(r"(?:day|week|month|part) ([0-9]+)\b", window)
+    return (int(number[1]) if number else 0), window
+
+
+def _names(rows: list[dict], measures: list[str]) -> dict[str, str]:
+    """What each measure is called; the values of a trace are untrusted."""
+    texts = {}
+    for row in rows:
+        if row["statistic"] == "median":
+            name = f"median {_NUMBERS.get(row['column'], row['column'])}"
+        elif row["statistic"] == "failure_share":
+            name = "failures among the ended"
+        else:
+            name = f"{row['value']} (share)" if row["column"] == "outcome" else f"on {row['value']} (share)"
+        texts[row["measure"]] = name
+    short = labels([texts[measure] for measure in measures])
+    return {measure: short[texts[measure]] for measure in measures}
+
+
+def _worded(row: dict, value: float | None) -> str:
+    if value is None:
+        return "–"
+    if row["statistic"] != "median":
+        return percent(value)
+    if row["column"].endswith("_s"):
+        return duration(value)
+    if row["column"] == "mem_mib":
+        return f"{significant(value / 1024)} GiB"
+    return f"{significant(value / 10)} %" if row["column"].endswith("_milli") else significant(value)
+
+
+def _scale(rows: list[dict]) -> alt.Scale:
+    largest = max(max(abs(row["effect"]) for row in rows), 0.2)
+    end = float(f"{largest:.2g}")
+    return alt.Scale(domain=[-end, 0, end], range=[FELL, NOTHING, ROSE], type="linear", clamp=True)
+
+
+def _tooltip(study: Study) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("measure:N"),
+        alt.Tooltip("window:N"),
+        alt.Tooltip("against:N"),
+        alt.Tooltip("before:N"),
+        alt.Tooltip("after:N"),
+        alt.Tooltip("effect:Q", format=".2f"),
+        alt.Tooltip("p:N", title="adjusted p"),
+        alt.Tooltip("n_before:Q", title=f"{study.units} before", format=","),
+        alt.Tooltip("n_after:Q", title=f"{study.units} after", format=","),
+    ]
+
+
+def _cells(rows: list[dict], order: list[str], windows: list[str], study: Study) -> alt.LayerChart:
+    base = chart_of("drift").encode(
+        x=alt.X("window:N", sort=windows, title=None, scale=alt.Scale(domain=windows), axis=alt.Axis(labelAngle=-60)),
+        y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)),
+    )
+    cells = base.mark_rect(stroke="white", strokeWidth=1).encode(
+        color=alt.Color(
+            "effect:Q",
+            scale=_scale(rows),
+            legend=alt.Legend(title="effect (fell, rose)", orient="bottom", format=".1f"),
+        ),
+        tooltip=_tooltip(study),
+    )
+    dots = base.transform_filter("datum.moved").mark_circle(size=14, color="#222222", opacity=1)
+    return (cells + dots).properties(width=_WIDTH, height=alt.Step(18))
+
+
+def _bars(rows: list[dict], order: list[str], study: Study) -> alt.LayerChart:
+    end = math.ceil(10 * max(abs(row["effect"]) for row in rows) + 0.5) / 10
+    base = chart_of("drift").encode(y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)))
+    bars = base.mark_bar(height=10).encode(
+        x=alt.X("effect:Q", title="Effect (fell, rose)", scale=alt.Scale(domain=[-end, end])),
+        color=alt.condition("datum.effect < 0", alt.value(FELL), alt.value(ROSE)),
+        opacity=alt.condition("datum.moved", alt.value(1), alt.value(0.35)),
+        tooltip=_tooltip(study),
+    )
+    zero = chart_of("drift").mark_rule(color=FAINT).encode(x=alt.datum(0))
+    return (bars + zero).properties(width=_WIDTH, height=alt.Step(18))
+
+
+def _title(rows: list[dict], study: Study) -> str:
+    moved = [row for row in rows if row["moved"]]
+    if not moved:
+        return f"No share or median of the {study.units} moved beyond chance"
+    most = max(moved, key=lambda row: abs(row["effect"]))
+    return (
+        f"{capital(most['measure'])} moved most: from {most['before']} to {most['after']} "
+        f"({most['window']} against {most['against']})"
+    )
+
+
+CHARTS = {"drift": drift_chart}

@@ -1,10 +1,307 @@
+"""Drift: what moved between two windows of one trace, or between two traces, by how much, and whether by chance.
+
+Everything is computed from counts of jobs by window and value, in integers, so that the order of the rows and the
+number of threads cannot change a digit; only the last steps (a root, an arc sine, a tail of the normal) are floats.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.special import chdtrc, ndtr
+
+from ttf.analyses.measure_drift import DRIFT
 from ttf.inputs import Inputs
-from ttf.quality.drift import between, by_window, drift_table
+from ttf.jobs import OUTCOMES
+from ttf.stats.holm import holm
+from ttf.stats.p_value import SMALLEST_P, TINY_P
+
+# A month is 30 days: windows of one length can be compared.
+WINDOW_S = {"day": 86_400, "week": 604_800, "month": 2_592_000}
+ALL_BEFORE = "all before"
+
+# Numbers whose medians are compared, by their column of jobs.parquet; a value of it in seconds, milli-units or MiB.
+NUMBERS = ("runtime_s", "queue_s", "gpu_milli", "cpu_milli", "mem_mib", "size")
+MOST_VALUES = 8
+MOST_ROWS = 5_000
+# Fewer jobs than these in a window say nothing of it: neither an effect nor a p-value is given.
+FEWEST_VALUES = 8
+# Below this a normal or chi-square approximation says little: the effect is given, a p-value is not.
+FEWEST_EXPECTED = 5
+
+NOT_THERE = "no job to compare in one of the two"
+TOO_RARE = f"an expected count is below {FEWEST_EXPECTED}: no test"
+TOO_FEW = f"fewer than {FEWEST_VALUES} jobs in one of the two: no effect, no test"
+ALL_EQUAL = "all values are equal: nothing to test"
+AS_A_WHOLE = "before and after stand in the rows of its values"
 
 
-def compute(given: Inputs) -> dict:
+@dataclass(frozen=True)
+class _Share:
+    """A share: `hits` of the jobs that count, per window. value: the column's value that it is the share of."""
+
+    column: str
+    value: str
+    statistic: str
+    hits: np.ndarray
+    jobs: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """All shares of a column at once: counts by window and value."""
+
+    column: str
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number by its distinct values, ascending, and how many jobs of each window have each of them.
+
+    place, window, jobs: the counts that are not 0, in the order of window, then place.
+    """
+
+    column: str
+    values: np.ndarray
+    starts: np.ndarray
+    places: np.ndarray
+    jobs: np.ndarray
+
+    def of(self, first: int, last: int) -> np.ndarray:
+        """Jobs by value in the windows first .. last - 1."""
+        part = slice(self.starts[first], self.starts[last])
+        counts = np.bincount(self.places[part], weights=self.jobs[part], minlength=len(self.values))
+        return counts.astype(np.int64)  # whole numbers of jobs: exact in a float
+
+
+def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     jobs, windows = given.read("jobs"), given.settings.windows
     comparisons = by_window(jobs, windows["by"], given.settings.parts) if "by" in windows else []
     if "against" in windows:
         comparisons += between(given.read("jobs_against"), jobs, (windows["against"], given.trace))
     return {"drift": drift_table(comparisons)}
+
+
+def windows_of(jobs: pl.DataFrame, by: str) -> pl.Series:
+    """The window of each job, from 0, by its submission; blank where no submission was written."""
+    return jobs.select(((pl.col("submit_s") - pl.col("submit_s").min()) // WINDOW_S[by]).alias("window")).to_series()
+
+
+def by_window(jobs: pl.DataFrame, by: str, parts: Sequence[str] = ()) -> list[dict]:
+    """Each window compared with the one before and with all before it: rows for `drift_table`.
+
+    jobs: the job record; by: day, week or month (30 days), counted from the trace's first submission, or part: the
+    column `part`, in the order of `parts`. Windows without a job are left out; they are named `week 1`, `week 2` ...,
+    or `part 1: name`. Jobs without a submission take no part in windows of time.
+    """
+    if by == "part":
+        window = jobs["part"].replace_strict({part: number for number, part in enumerate(parts)}, return_dtype=pl.Int64)
+    else:
+        window = windows_of(jobs, by)
+    kept = jobs.filter(window.is_not_null())
+    numbers = window.drop_nulls()
+    names = [
+        f"{by} {number + 1}" + (f": {parts[number]}" if by == "part" else "") for number in numbers.unique().sort()
+    ]
+    codes = (numbers.rank("dense").cast(pl.Int64) - 1).to_numpy()
+    pairs = []
+    for last in range(1, len(names)):
+        pairs.append((names[last], names[last - 1], (last - 1, last), (last, last + 1)))
+        if last > 1:  # else the same comparison once more
+            pairs.append((names[last], ALL_BEFORE, (0, last), (last, last + 1)))
+    return _compared(kept, codes, len(names), pairs)
+
+
+def between(before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, str]) -> list[dict]:
+    """One trace compared with another: `against` is the first name, `window` the second. Rows for `drift_table`."""
+    needed = ["outcome", "gpu_type", *NUMBERS]
+    both = pl.concat([before.select(needed), after.select(needed)])
+    codes = np.repeat(np.arange(2, dtype=np.int64), [before.height, after.height])
+    return _compared(both, codes, 2, [(names[1], names[0], (0, 1), (1, 2))])
+
+
+def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
+    """All comparisons (DRIFT), the largest effect first, those without one last; at most MOST_ROWS.
+
+    p_adjusted: Holm over all comparisons, also those that are left out.
+    """
+    adjusted = holm([row.get("p_value") for row in comparisons])
+    rows = [row | {"p_adjusted": p} for row, p in zip(comparisons, adjusted, strict=True)]
+    by_size = pl.col("effect").abs()
+    return DRIFT.frame(rows).sort(by_size, descending=True, nulls_last=True, maintain_order=True).head(MOST_ROWS)
+
+
+Pair = tuple[str, str, tuple[int, int], tuple[int, int]]
+
+
+def _compared(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: Sequence[Pair]) -> list[dict]:
+    """A row per pair of windows and measure. codes: the window of each job, from 0."""
+    if not pairs:
+        return []
+    frame = jobs.with_columns(pl.Series("_window", codes))
+    measures = [*_shares(frame, windows), *_numbers(frame, windows)]
+    return [
+        {"window": window, "against": against} | _compare(measure, before, after)
+        for window, against, before, after in pairs
+        for measure in measures
+    ]
+
+
+# Counts ----------------------------------------------------------------------------------------------------
+
+
+def _shares(frame: pl.DataFrame, windows: int) -> Iterator[_Share | _Whole]:
+    ended = _per_window(frame.filter(pl.col("outcome").is_in(["success", "failure"])), windows)
+    failed = _per_window(frame.filter(pl.col("outcome") == "failure"), windows)
+    yield _Share("outcome", "failure", "failure_share", failed, ended)
+    for column, values in (("outcome", list(OUTCOMES)), ("gpu_type", None)):
+        known = frame.filter(pl.col(column).is_not_null())
+        jobs = _per_window(known, windows)
+        counted = known.group_by("_window", column).agg(jobs=pl.len().cast(pl.Int64))
+        totals = counted.group_by(column).agg(pl.col("jobs").sum()).sort(["jobs", column], descending=[True, False])
+        top = totals[column].head(MOST_VALUES).to_list()
+        if values:
+            top = [value for value in values if value in top]
+        if not top:
+            continue
+        hits = np.zeros((windows, len(top)), dtype=np.int64)
+        for window, value, number in counted.filter(pl.col(column).is_in(top)).iter_rows():
+            hits[window, top.index(value)] = number
+        rest = jobs - hits.sum(axis=1)
+        yield _Whole(column, np.column_stack([hits, rest]) if rest.any() else hits)
+        for place, value in enumerate(top):
+            yield _Share(column, value, "share", hits[:, place], jobs)
+
+
+def _per_window(frame: pl.DataFrame, windows: int) -> np.ndarray:
+    return np.bincount(frame["_window"].to_numpy(), minlength=windows).astype(np.int64)
+
+
+def _numbers(frame: pl.DataFrame, windows: int) -> Iterator[_Number]:
+    for column in NUMBERS:
+        known = frame.select("_window", pl.col(column).alias("value")).drop_nulls("value")
+        if not known.height:
+            continue
+        counted = known.group_by("_window", "value").agg(jobs=pl.len().cast(pl.Int64)).sort("_window", "value")
+        values = counted["value"].unique().sort()
+        places = (counted["value"].rank("dense").cast(pl.Int64) - 1).to_numpy()
+        starts = np.searchsorted(counted["_window"].to_numpy(), np.arange(windows + 1))
+        yield _Number(column, values.to_numpy(), starts, places, counted["jobs"].to_numpy())
+
+
+# Comparisons -----------------------------------------------------------------------------------------------
+
+
+def _compare(measure: _Share | _Whole | _Number, before: tuple[int, int], after: tuple[int, int]) -> dict:
+    if isinstance(measure, _Number):
+        about = {"column": measure.column, "value": None, "statistic": "median"}
+        return about | compare_medians(measure.values, measure.of(*before), measure.of(*after))
+    old, new = slice(*before), slice(*after)
+    if isinstance(measure, _Whole):
+        about = {"column": measure.column, "value": None, "statistic": "distribution"}
+        return about | compare_distributions(measure.counts[old].sum(axis=0), measure.counts[new].sum(axis=0))
+    hits, jobs = (int(measure.hits[old].sum()), int(measure.hits[new].sum())), (measure.jobs[old], measure.jobs[new])
+    about = {"column": measure.column, "value": measure.value, "statistic": measure.statistic}
+    return about | compare_shares(hits[0], int(jobs[0].sum()), hits[1], int(jobs[1].sum()))
+
+
+def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: int) -> dict:
+    """Two shares: the two-proportion z test (pooled, two-sided) and Cohen's h (Cohen 1988), positive where it rose."""
+    row = _row(n_before, n_after, "two_proportion_z", "cohen_h")
+    if not (n_before and n_after):
+        return row | {"reason": NOT_THERE}
+    before, after = hits_before / n_before, hits_after / n_after
+    row |= {"before": before, "after": after}
+    if min(n_before, n_after) < FEWEST_VALUES:
+        return row | {"reason": TOO_FEW}
+    effect = 2 * math.asin(math.sqrt(after)) - 2 * math.asin(math.sqrt(before))
+    row |= {"effect": effect}
+    hits, n = hits_before + hits_after, n_before + n_after
+    if hits in (0, n):
+        return row | {"reason": ALL_EQUAL}
+    if min(hits, n - hits) * min(n_before, n_after) < FEWEST_EXPECTED * n:
+        return row | {"reason": TOO_RARE}
+    # The difference times n_before n_after, over its standard error: both from exact integers.
+    difference = hits_after * n_before - hits_before * n_after
+    z = difference / math.sqrt(hits * (n - hits) * n_before * n_after / n)
+    return row | _two_sided(z)
+
+
+def compare_distributions(before: np.ndarray, after: np.ndarray) -> dict:
+    """Counts by value, of two windows: Pearson's chi-square and Cramer's V; rare values are taken together.
+
+    Values with an expected count below FEWEST_EXPECTED in either window are one value for both.
+    """
+    n_before, n_after = int(before.sum()), int(after.sum())
+    row = _row(n_before, n_after, "chi_square", "cramer_v") | {"reason": AS_A_WHOLE}
+    if not (n_before and n_after):
+        return row | {"reason": NOT_THERE}
+    if min(n_before, n_after) < FEWEST_VALUES:
+        return row | {"reason": TOO_FEW}
+    n = n_before + n_after
+    rare = (before + after) * min(n_before, n_after) < FEWEST_EXPECTED * n
+    cells = [(int(a), int(b)) for a, b in zip(before[~rare], after[~rare], strict=True)]
+    if rare.any():
+        together = int(before[rare].sum()), int(after[rare].sum())
+        if sum(together) * min(n_before, n_after) >= FEWEST_EXPECTED * n:
+            cells.append(together)
+        elif cells and sum(together):  # still too rare: with the rarest of the others
+            rarest = min(range(len(cells)), key=lambda place: (sum(cells[place]), place))
+            cells[rarest] = cells[rarest][0] + together[0], cells[rarest][1] + together[1]
+    if len(cells) < 2:
+        return row | {"reason": TOO_RARE if len(before) > 1 else ALL_EQUAL}
+    # Over two rows: sum of (a n2 - b n1)^2 / ((a + b) n1 n2).
+    chi2 = sum((a * n_after - b * n_before) ** 2 / ((a + b) * n_before * n_after) for a, b in cells)
+    p = float(chdtrc(len(cells) - 1, chi2))
+    row |= {"p_value": max(p, SMALLEST_P), "effect": math.sqrt(chi2 / n)}
+    return row if p >= SMALLEST_P else row | {"reason": TINY_P}
+
+
+def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -> dict:
+    """Two samples as counts of the distinct `values`, ascending: Mann-Whitney and Cliff's delta.
+
+    Two-sided normal approximation with ties and continuity correction, as scipy's mannwhitneyu(method="asymptotic").
+    delta = P(after > before) - P(after < before), the rank-biserial correlation: 1 where every value rose.
+    """
+    n_before, n_after = int(before.sum()), int(after.sum())
+    row = _row(n_before, n_after, "mann_whitney", "cliff_delta")
+    if not (n_before and n_after):
+        return row | {"reason": NOT_THERE}
+    row |= {"before": _median(values, before), "after": _median(values, after)}
+    if min(n_before, n_after) < FEWEST_VALUES:
+        return row | {"reason": TOO_FEW}
+    # Twice U, in integers: jobs below count 2, jobs level with it 1. A product of two counts of jobs fits 64 bits.
+    below = np.cumsum(before) - before
+    doubled_u = int((after * (2 * below + before)).sum())
+    product = n_before * n_after
+    row |= {"effect": (doubled_u - product) / product}
+    n = n_before + n_after
+    sizes, how_often = np.unique(before + after, return_counts=True)
+    # Python's integers: a cube of a million jobs, times their number, does not fit 64 bits.
+    ties = sum(int(times) * (int(size) ** 3 - int(size)) for size, times in zip(sizes, how_often, strict=True))
+    spread = (n**3 - n - ties) * product / (12 * n * (n - 1))
+    if not spread:
+        return row | {"reason": ALL_EQUAL}
+    distance = max(abs(doubled_u - product) / 2 - 0.5, 0.0)
+    return row | _two_sided(distance / math.sqrt(spread))
+
+
+def _row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
+    return {"n_before": n_before, "n_after": n_after, "test": test, "effect_name": effect_name}
+
+
+def _two_sided(z: float) -> dict:
+    """The p-value, never 0: where the tail is smaller than a float can tell, the smallest there is, and a reason."""
+    p = min(1.0, 2 * float(ndtr(-abs(z))))
+    return {"p_value": p} if p >= SMALLEST_P else {"p_value": SMALLEST_P, "reason": TINY_P}
+
+
+def _median(values: np.ndarray, counts: np.ndarray) -> float:
+    """The middle value; the mean of the two middle ones of an even number."""
+    ends = np.cumsum(counts)
+    n = int(ends[-1])
+    low, high = (int(values[np.searchsorted(ends, place, side="right")]) for place in ((n - 1) // 2, n // 2))
+    return (low + high) / 2

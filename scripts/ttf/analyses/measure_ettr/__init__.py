@@ -1,23 +1,25 @@
 """What did the time of job runs go into, beside what the model expects?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, table
+from ttf.contract import REASON, count, reason, share, table
 
 ETTR_MEASURED = table(
     "ettr_measured",
-    "TODO",
-    gpus_low=count("Gpus low", "TODO"),
-    gpus_high=count("Gpus high", "TODO"),
-    runs=count("Runs", "TODO"),
-    attempts=count("Attempts", "TODO"),
-    interruptions=count("Interruptions", "TODO"),
-    ettr_mean=number("Ettr mean", "TODO"),
-    ci_low=number("Ci low", "TODO"),
-    ci_high=number("Ci high", "TODO"),
-    ettr_if_all_interrupted_mean=number("Ettr if all interrupted mean", "TODO"),
-    expected_ettr=number("Expected ettr", "TODO", blank="TODO"),
+    "A range of GPUs and the job runs of that size: the part of their time that was effective training.",
+    gpus_low=count("GPUs from", "Fewest GPUs of the range."),
+    gpus_high=count("GPUs to", "Most GPUs of the range."),
+    runs=count("Runs", "Job runs: attempts that work on the same thing.", unit="runs"),
+    attempts=count("Attempts", "Attempts of these runs.", unit="attempts"),
+    interruptions=count("Interruptions", "Attempts that another one follows, or that infrastructure ended."),
+    ettr_mean=share("Measured", "Mean over the runs of the work over the time run and waited."),
+    ci_low=share("Interval from", "Lower end of Student's 95 % interval of the mean.", blank=REASON),
+    ci_high=share("Interval to", "Its upper end.", blank=REASON),
+    ettr_if_all_interrupted_mean=share("All interrupted", "The mean, if every attempt had been interrupted."),
+    expected_ettr=share("Expected", "Mean of the exact model over the same runs.", blank=REASON),
     reason=reason(),
 )
+
+READ = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive_s", "run_key", "run_at_least_s")
 
 ANALYSIS = Analysis(
     question="What did the time of job runs go into, beside what the model expects?",
@@ -25,7 +27,7 @@ ANALYSIS = Analysis(
     rank=20,
     needs=["jobs", "lives_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,
-    settings={"ettr": "ettr"},
+    settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in READ}},
     tables=(ETTR_MEASURED,),
     charts={"ettr_measured": "ettr_measured"},
     memory_mb=200,

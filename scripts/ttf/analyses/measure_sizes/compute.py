@@ -1,11 +1,11 @@
 import polars as pl
 
+from ttf.analyses.measure_sizes import sizes
+from ttf.analyses.measure_sizes.over_time import failure_rate_over_time, with_domains
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.lives import strata_in
-from ttf.stats import sizes
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.over_time import failure_rate_over_time, with_domains
 from ttf.stats.projection import reach_of
 from ttf.stats.survival import survival_summary
 

@@ -1,6 +1,83 @@
-from ttf.numbers.sizes import of_over_time, of_sizes
+"""The numbers of mean time to failure by job size."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
+
+# Sizes that the text names, as far as the projection goes.
+NAMED_GPUS = (1024, 16_384, 131_072)
+_PER_1000 = dict.fromkeys(("failures_per_1000_node_days", "ci_low", "ci_high"), "failures per 1000 node days")
 
 
-def numbers(metrics, given):
+def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     of_sizes(metrics, given["mttf_by_gpus"], given["node_failure_rate"], given["size_law"])
     of_over_time(metrics, given["failure_rate_over_time"])
+
+
+def of_over_time(metrics: Metrics, over_time: pl.DataFrame) -> None:
+    """The rolling windows of the failure rate: how many, how long, and the lowest and the highest of them."""
+    source = "tables/failure_rate_over_time.csv"
+    every = over_time.filter((pl.col("by") == "all") & pl.col("ci_high").is_not_null())
+    if not every.height:
+        metrics.put("sizes.over_time.reason", over_time["reason"][0] or "no node was at work", "label", source)
+        return
+    metrics.put("sizes.over_time.windows", every.height, "windows", source)
+    metrics.put("sizes.over_time.window_days", every["window_days"][0], "days", source)
+    metrics.put("sizes.over_time.failures_in_windows", int((every["failures"] > 0).sum()), "windows", source)
+    ranked = every.sort("failures_per_1000_node_days", "to_day")
+    for end, row in (("lowest", ranked.row(0, named=True)), ("highest", ranked.row(-1, named=True))):
+        metrics.put(f"sizes.over_time.{end}.window", row["window"], "label", source)
+        metrics.put_row(f"sizes.over_time.{end}", row, _PER_1000, source, row["failures"])
+    causes = over_time.filter(pl.col("by") != "all")
+    metrics.put("sizes.over_time.by", causes["by"].first(), "label", source)
+
+
+def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: pl.DataFrame) -> None:
+    """The failure rate of a node at 90 %, sizes measured, projections, and the slope of the 1/N law at 95 %."""
+    source = "tables/node_failure_rate.csv"
+    # Without a failure the upper bound is all there is to say: at 95 %.
+    confidence = 0.9 if rate["failures"].sum() else 0.95
+    row = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
+    runs = row["jobs"]
+    of_node = {"basis": "label", "node_gpus": "GPUs", "node_gpus_from": "label"}
+    metrics.put_row("sizes", row, of_node, source, runs)
+    metrics.put("sizes.rate.runs", runs, "runs", source)
+    of_rate = {"failures": "failures", "above_gpus": "GPUs", "node_days": "node days", "reason": "label"}
+    metrics.put_row("sizes.rate", row, of_rate | _PER_1000, source, runs)
+    of_reach = {"projects_to_nodes": "nodes", "no_projection": "label", "needed": "label"}
+    metrics.put_row("sizes", row, of_reach, source, runs)
+    _of_buckets(metrics, by_gpus)
+    source = "tables/size_law.csv"
+    fitted = law.filter(pl.col("slope").is_not_null()).tail(1)
+    for row in fitted.iter_rows(named=True):
+        units = {"model": "label", "sizes": "sizes", "failures": "failures"}
+        units |= dict.fromkeys(("slope", "ci_low", "ci_high", "dispersion", "deviance", "df"), "1")
+        metrics.put_row("sizes.law", row, units, source, row["jobs"])
+        # The slopes nearest to the law's that the test would have detected, on either side.
+        for name, side in (("detectable_low", -1), ("detectable_high", 1)):
+            slope = row["expected_slope"] + side * row["detectable_difference"]
+            metrics.put(f"sizes.law.{name}", slope, "1", source, row["jobs"])
+    metrics.put("sizes.law.verdict", law["verdict"][0], "label", source, law["failures"][0])
+    if not fitted.height:
+        metrics.put("sizes.law.reason", law["reason"][0], "label", source, law["jobs"][0])
+
+
+def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
+    source = "tables/mttf_by_gpus.csv"
+    measured = by_gpus.filter(pl.col("failures") >= FEWEST_FAILURES).sort("gpus_high")
+    if measured.height >= 2:
+        for end, row in (("smallest", measured.row(0, named=True)), ("largest", measured.row(-1, named=True))):
+            units = {"gpus_low": "GPUs", "gpus_high": "GPUs", "failures": "failures"}
+            units |= dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), "s")
+            metrics.put_row(f"sizes.{end}", row, units, source, row["jobs"])
+    ran = by_gpus.filter(pl.col("jobs") > 0)
+    metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
+    metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
+    for gpus in NAMED_GPUS:
+        bucket = by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1)
+        for row in bucket.filter(pl.col("projected_mttf_s").is_not_null()).iter_rows(named=True):
+            metrics.put(f"sizes.projected.{gpus}.gpus", row["gpus_high"], "GPUs", source)
+            times = {"mttf_s": "s", "low_s": "s", "high_s": "s"}
+            metrics.put_row(f"sizes.projected.{gpus}", row, times, source, prefix="projected_")

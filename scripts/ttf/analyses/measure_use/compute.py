@@ -1,7 +1,7 @@
 import polars as pl
 
+from ttf.formats.philly.derive import held_gpus
 from ttf.inputs import Inputs
-from ttf.traces.philly import held_gpus
 from ttf.traces.philly_telemetry import gpu_use_by_kind, host_use
 
 

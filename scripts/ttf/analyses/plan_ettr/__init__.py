@@ -1,113 +1,114 @@
 """What is to be expected of a job run at every size?"""
 
+from dataclasses import replace
+
 from ttf.analysis import Analysis
-from ttf.contract import count, number, reason, seconds, share, table, text, truth
+from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth
+
+_GPUS = {"gpus": count("GPUs", "GPUs of the run.", blank="sizes are numbers of nodes")}
+_NODES = {"nodes": count("Nodes", "Whole nodes that the run takes, rounded up.", blank=REASON)}
+_SIZE = _GPUS | _NODES
+_NODE_RATE = {
+    "failure_rate_per_node_day": number("Failures per node-day", "Rate of one node that is planned with.", blank=REASON)
+}
+_INTERVAL = {"checkpoint_interval_s": seconds("Checkpoint interval", "Work between two checkpoints.")}
+_OTHER_HABITS = {
+    "checkpoint_write_s": seconds("Checkpoint write", "How long writing a checkpoint blocks the work."),
+    "restart_s": seconds("Start-up", "From being scheduled to working."),
+    "queue_s": seconds("Queue", "Mean wait at the submission and after each failure."),
+    "productive_s": seconds("Work", "Productive time that the run needs."),
+}
+_PLAN = _SIZE | _NODE_RATE | _INTERVAL | _OTHER_HABITS
+_BOUND = {"rate": text("Rate", "Which rate: estimate, low, high, or measured_rate of runs of this size and its ends.")}
+_BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at most the whole work.", blank=REASON)}
 
 ETTR = table(
     "ettr",
-    "TODO",
-    gpus=count("Gpus", "TODO", blank="TODO"),
-    nodes=count("Nodes", "TODO"),
-    failure_rate_per_node_day=number("Failure rate per node day", "TODO", blank="TODO"),
-    checkpoint_interval_s=seconds("Checkpoint interval", "TODO"),
-    checkpoint_write_s=seconds("Checkpoint write", "TODO"),
-    restart_s=seconds("Restart", "TODO"),
-    queue_s=seconds("Queue", "TODO"),
-    productive_s=seconds("Productive", "TODO"),
-    mttf_s=seconds("Mttf", "TODO", blank="TODO"),
-    ettr_v1=number("Ettr v1", "TODO", blank="TODO"),
-    ettr_v2=number("Ettr v2", "TODO", blank="TODO"),
-    ettr_combined=number("Ettr combined", "TODO", blank="TODO"),
-    ettr_renewal=number("Ettr renewal", "TODO", blank="TODO"),
-    ettr_simulated=number("Ettr simulated", "TODO", blank="TODO"),
-    ettr_simulated_se=number("Ettr simulated se", "TODO", blank="TODO"),
-    optimal_interval_s=seconds("Optimal interval", "TODO", blank="TODO"),
-    rate=text("Rate", "TODO"),
-    approximation_valid=truth("Approximation valid", "TODO", blank="TODO"),
+    "A size of run, a checkpoint interval and a bound of the failure rate: the expected effective training time ratio.",
+    **_PLAN,
+    mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
+    ettr_v1=share("Version 1", "Ratio by the approximation of the paper's first version: free writes.", blank=REASON),
+    ettr_v2=share("Version 2", "Ratio by that of its second version: a long run without queueing.", blank=REASON),
+    ettr_combined=share("Combined", "Ratio by both approximations in one.", blank=REASON),
+    ettr_renewal=share("Exact", "Ratio of the work to the exact mean wall clock of the renewal model.", blank=REASON),
+    ettr_simulated=share("Simulated", "Ratio of the work to the mean wall clock of simulated runs.", blank=REASON),
+    ettr_simulated_se=share("Standard error", "Of the simulated ratio.", blank=REASON),
+    **_BEST,
+    **_BOUND,
+    approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
     reason=reason(),
 )
 ETTR_OUTLOOK = table(
     "ettr_outlook",
-    "TODO",
-    gpus=count("Gpus", "TODO", blank="TODO"),
-    nodes=count("Nodes", "TODO"),
-    failure_rate_per_node_day=number("Failure rate per node day", "TODO", blank="TODO"),
-    checkpoint_interval_s=seconds("Checkpoint interval", "TODO"),
-    checkpoint_write_s=seconds("Checkpoint write", "TODO"),
-    restart_s=seconds("Restart", "TODO"),
-    queue_s=seconds("Queue", "TODO"),
-    productive_s=seconds("Productive", "TODO"),
-    rate=text("Rate", "TODO"),
-    ettr_long_run=number("Ettr long run", "TODO", blank="TODO"),
-    expected_interruptions=number("Expected interruptions", "TODO", blank="TODO"),
-    expected_wall_s=seconds("Expected wall", "TODO", blank="TODO"),
-    scheduled_share=share("Scheduled share", "TODO", blank="TODO"),
-    simulated_runs=count("Simulated runs", "TODO", blank="TODO"),
-    simulated_interruptions_p05=number("Simulated interruptions p05", "TODO", blank="TODO"),
-    simulated_interruptions_p95=number("Simulated interruptions p95", "TODO", blank="TODO"),
-    simulated_wall_p05_s=seconds("Simulated wall p05", "TODO", blank="TODO"),
-    simulated_wall_p95_s=seconds("Simulated wall p95", "TODO", blank="TODO"),
-    daly_young_interval_s=seconds("Daly young interval", "TODO", blank="TODO"),
-    optimal_interval_s=seconds("Optimal interval", "TODO", blank="TODO"),
-    ettr_at_optimum=number("Ettr at optimum", "TODO", blank="TODO"),
+    "What to expect of each run of the table ettr, in the same order.",
+    **_PLAN,
+    **_BOUND,
+    ettr_long_run=share("Long run", "What the exact ratio comes to as the work grows.", blank=REASON),
+    expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
+    expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
+    scheduled_share=share("Share of scheduled time", "Work over the time that the nodes are held.", blank=REASON),
+    simulated_runs=count("Simulated runs", "Number of runs simulated.", blank=REASON, unit="runs"),
+    simulated_interruptions_p05=number("Interruptions, 5 %", "5th percentile of simulated runs.", blank=REASON),
+    simulated_interruptions_p95=number("Interruptions, 95 %", "95th percentile of simulated runs.", blank=REASON),
+    simulated_wall_p05_s=seconds("Wall clock, 5 %", "5th percentile of simulated runs.", blank=REASON),
+    simulated_wall_p95_s=seconds("Wall clock, 95 %", "95th percentile of simulated runs.", blank=REASON),
+    daly_young_interval_s=seconds("Daly-Young interval", "First approximation of the best interval.", blank=REASON),
+    **_BEST,
+    ettr_at_optimum=share("At the best interval", "Exact ratio with a checkpoint at that interval.", blank=REASON),
     reason=reason(),
 )
 MITIGATIONS = table(
     "mitigations",
-    "TODO",
-    gpus=count("Gpus", "TODO", blank="TODO"),
-    nodes=count("Nodes", "TODO"),
-    mitigation=text("Mitigation", "TODO", blank="TODO"),
-    failure_rate_per_node_day=number("Failure rate per node day", "TODO", blank="TODO"),
-    checkpoint_interval_s=seconds("Checkpoint interval", "TODO", blank="TODO"),
-    checkpoint_write_s=seconds("Checkpoint write", "TODO", blank="TODO"),
-    restart_s=seconds("Restart", "TODO", blank="TODO"),
-    queue_s=seconds("Queue", "TODO", blank="TODO"),
-    productive_s=seconds("Productive", "TODO", blank="TODO"),
-    ettr_before=number("Ettr before", "TODO", blank="TODO"),
-    ettr_after=number("Ettr after", "TODO", blank="TODO"),
-    node_hours_saved_per_productive_week=number("Node hours saved per productive week", "TODO", blank="TODO"),
-    gpu_hours_saved_per_productive_week=number("Gpu hours saved per productive week", "TODO", blank="TODO"),
+    "A size of run and one change: what it brings. The columns of the plan are those after the change.",
+    **_SIZE,
+    mitigation=text("Change", "The one thing that is changed.", blank=REASON),
+    **_NODE_RATE,
+    **{name: replace(column, blank=REASON) for name, column in (_INTERVAL | _OTHER_HABITS).items()},
+    ettr_before=share("Before", "Exact ratio without the change.", blank=REASON),
+    ettr_after=share("After", "Exact ratio with it.", blank=REASON),
+    node_hours_saved_per_productive_week=number(
+        "node-hours saved a week of work", "Node-hours less for each week of work.", blank=REASON, unit="node-hours"
+    ),
+    gpu_hours_saved_per_productive_week=number(
+        *("GPU-hours saved a week of work", "The same in GPU-hours."),
+        blank="sizes are numbers of nodes, or the column reason says why",
+        unit="GPU-hours",
+    ),
     reason=reason(),
 )
 ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
-    "TODO",
-    assumption=text("Assumption", "TODO"),
-    amount=number("Amount", "TODO"),
-    unit=text("Unit", "TODO"),
-    n=count("N", "TODO", blank="TODO"),
-    source=text("Source", "TODO"),
-    reason=reason(),
+    "An assumption that the plans rest on, and where it is from.",
+    assumption=text("What", "The assumption."),
+    amount=number("Amount", "Its value, in `unit`.", blank="the failure rate of a node is not known"),
+    unit=text("Unit", "Of the amount."),
+    n=count("n", "Failures or waits behind it.", blank="it is not estimated from counts"),
+    source=text("From", "The trace, the configuration, or the basis on which failures are attributed."),
+    reason=reason("Why the failure rate is not known."),
 )
 ETTR_CONTOUR = table(
     "ettr_contour",
-    "TODO",
-    gpus=count("Gpus", "TODO", blank="TODO"),
-    nodes=count("Nodes", "TODO"),
-    ettr=number("Ettr", "TODO"),
-    checkpoint_interval_s=seconds("Checkpoint interval", "TODO"),
-    checkpoint_write_s=seconds("Checkpoint write", "TODO"),
-    restart_s=seconds("Restart", "TODO"),
-    queue_s=seconds("Queue", "TODO"),
-    productive_s=seconds("Productive", "TODO"),
-    failures_per_1000_node_days=number("Failures per 1000 node days", "TODO", blank="TODO"),
+    "A size of run, a ratio and a checkpoint interval: the highest failure rate of a node at which the ratio is kept.",
+    **_SIZE,
+    ettr=share("Ratio", "Effective training time ratio to keep."),
+    **_INTERVAL,
+    **_OTHER_HABITS,
+    failures_per_1000_node_days=number("per 1000 node-days", "Highest failure rate of a node.", blank=REASON),
     reason=reason(),
 )
+
+# Of the settings of effective training time those that are of runs already done.
+OF_DONE_RUNS = ("run_key", "run_at_least_s")
 
 ANALYSIS = Analysis(
     question="What is to be expected of a job run at every size: its effective training time, its interruptions?",
     theme="training",
     rank=10,
     needs=["lives_infra", "node_failure_rate", "mttf_by_gpus"],
-    settings={"ettr": "ettr"},
-    tables=(
-        ETTR,
-        ETTR_OUTLOOK,
-        MITIGATIONS,
-        ETTR_ASSUMPTIONS,
-        ETTR_CONTOUR,
-    ),
+    settings={
+        "ettr": lambda trace: {key: value for key, value in trace.settings["ettr"].items() if key not in OF_DONE_RUNS}
+    },
+    tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
     charts={
         "ettr_by_gpus": ["ettr", "node_failure_rate"],
         "ettr_contour": ["ettr_contour", "node_failure_rate", "mttf_by_gpus", "ettr_assumptions"],

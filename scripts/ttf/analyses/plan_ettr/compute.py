@@ -1,25 +1,288 @@
+"""What to expect of a job run at every size, from the failure rate of a node and one's habits of checkpointing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_OUTLOOK, MITIGATIONS
+from ttf.analyses.plan_ettr.contour import ettr_contour
+from ttf.infra import EVENT
 from ttf.inputs import Inputs
-from ttf.stats.contour import ettr_contour
-from ttf.stats.job_runs import queue_of
-from ttf.stats.plans import Habits, assumptions, mitigation_table, node_rate, plan_tables
+from ttf.jobs import Frame
+from ttf.stats.ettr import (
+    APPROXIMATION_LIMIT,
+    Plan,
+    daly_young_interval_s,
+    ettr_combined,
+    ettr_long_run,
+    ettr_renewal,
+    ettr_v1,
+    ettr_v2,
+    expected_interruptions,
+    expected_scheduled_s,
+    expected_wall_s,
+    optimal_interval_s,
+    simulate,
+    simulated_ettr,
+)
+from ttf.stats.mttf import SECONDS_A_DAY
+from ttf.stats.plans import (
+    BEST_INTERVAL,
+    ESTIMATE,
+    MEASURED,
+    RATE_UNIT,
+    Habits,
+    NodeRate,
+    habit_columns,
+    habits_asked,
+    node_rate,
+    rate_row,
+)
+from ttf.stats.projection import FEWEST_MEASURED
 
 LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli")
+# A simulation draws one failure after the other: where this many would not do for FEWEST_RUNS, none is made.
+MOST_DRAWS = 200_000
+FEWEST_RUNS = 30
+WEEK_H = 7 * 24
 
 
 def compute(given: Inputs) -> dict:
     asked, rates = given.settings.ettr, given["node_failure_rate"]
     rate = node_rate(rates, given["mttf_by_gpus"])
     queue = queue_of(given.scan("lives_infra", LIVES), asked.get("queue_s"))
-    habits = [
-        Habits(interval, asked["checkpoint_write_s"], asked["restart_s"], queue["value"], asked["productive_s"])
-        for interval in asked["checkpoint_intervals_s"]
-    ]
+    habits = habits_asked(asked, queue["value"])
     sizes = sorted({*asked["gpus"], asked["run_gpus"]})
-    table, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"])
+    ettr, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"])
     return {
-        "ettr": table,
+        "ettr": ettr,
         "ettr_outlook": outlook,
         "mitigations": mitigation_table(rate, habits[0], sizes),
         "ettr_assumptions": assumptions(rates, habits[0], queue, asked["run_gpus"]),
         "ettr_contour": ettr_contour(rate, habits[0], asked["run_gpus"]),
     }
+
+
+def queue_of(runs: Frame, configured: float | None) -> dict:
+    """The wait to plan with, at the submission and before each restart: value (s), source, n and median_s.
+
+    The configured one, if there is one. Else a mean, which is what the renewal form asks for (waits are skewed, and
+    every one of them counts in full): of the attempts requeued after an infrastructure failure, else of all requeued
+    attempts, where there are FEWEST_MEASURED or more, else of the submissions; of runs with a GPU, unless none has one.
+    A wait below 0 is not known. Without any: 0.
+
+    runs: unit_id, life_id (0 for the first attempt of a job), submit_s, start_s, event and gpu_milli of infra lives,
+    the attempts of a job in sequence.
+    """
+    if configured is not None:
+        return {"value": configured, "source": "configuration"}
+    wait, requeued = pl.col("start_s") - pl.col("submit_s"), pl.col("life_id") > 0
+    follows = (pl.col("unit_id") == pl.col("unit_id").shift(1)) & (pl.col("event").shift(1) == EVENT)
+    known = runs.lazy().select("gpu_milli", wait=wait, requeued=requeued, after=follows)
+    known = known.filter(pl.col("wait") >= 0).collect(engine="in-memory")
+    known = with_gpu if (with_gpu := known.filter(pl.col("gpu_milli") > 0)).height else known
+    for whose, kind, fewest in (
+        ("attempts requeued after an infrastructure failure", pl.col("after"), FEWEST_MEASURED),
+        ("requeued attempts", pl.col("requeued"), FEWEST_MEASURED),
+        ("submissions", ~pl.col("requeued"), 1),
+    ):
+        waits = known.filter(kind)["wait"]
+        if (n := waits.len()) >= fewest:
+            found = {"value": waits.sum() / n, "n": n, "median_s": waits.median()}
+            return found | {"source": f"the trace, mean of {whose}"}
+    return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
+
+
+def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: int) -> pl.DataFrame:
+    """What a plan rests on, a row each, with where it is from: the trace or the configuration.
+
+    The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: of `queue_of`.
+    """
+    rate = rate_row(rates)
+    basis, configured = rate["basis"], "configuration"
+    node_gpus_from = {"trace": "the trace", "config": configured, "default": "assumed"}.get(rate["node_gpus_from"])
+    rows = [
+        ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
+        ("failure rate, low", rate["ci_low"], RATE_UNIT, rate["failures"], basis),
+        ("failure rate, high", rate["ci_high"], RATE_UNIT, rate["failures"], basis),
+        ("GPUs of a node", rate["node_gpus"], "GPUs", None, node_gpus_from),
+        ("size of the run", run_gpus, "nodes" if rate["node_gpus"] is None else "GPUs", None, configured),
+        ("work of the run", habit.productive_s, "s", None, configured),
+        ("checkpoint interval", habit.interval_s, "s", None, configured),
+        ("checkpoint write", habit.write_s, "s", None, configured),
+        ("start-up", habit.restart_s, "s", None, configured),
+        ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
+        ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
+    ]
+    known = [row for row in rows if row[1] is not None or "rate" in row[0]]
+    whys = {"failure rate": rate["reason"]}
+    return ETTR_ASSUMPTIONS.frame(
+        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True)) for row in known
+    )
+
+
+def plan_tables(
+    rate: NodeRate, habits: Sequence[Habits], sizes: Sequence[int], simulations: int, seed: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """ettr.csv and its outlook: a row for every size, habit and bound of the failure rate, in this order.
+
+    rate `low` and `high` are the rows at the ends of the rate's interval. Each row is simulated up to `simulations`
+    times (see MOST_DRAWS), all from one generator seeded by `seed`.
+
+    Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` are at the failure rate of the runs of that size,
+    where there are failures enough; a size to which the rate may not be projected has a blank row `estimate` with the
+    reason. scheduled_share: the work over the time that the run holds its nodes, without the wait in the queue.
+
+    ettr_renewal is the exact mean of the model for the finite work of the row, ettr_simulated its simulation,
+    ettr_long_run of the outlook what it comes to in long runs; mttf_s that of the whole run, 1 / (nodes x rate).
+    optimal_interval_s is the best for long runs, at most the whole work. The interruptions and wall clocks p05 and p95
+    are percentiles of the simulated runs: chance alone, at a rate that is known. approximation_valid is false where
+    lambda (u0 + dt / 2) is above APPROXIMATION_LIMIT. What cannot be given is blank, with a reason.
+    """
+    rows, plans = [], []
+    for gpus, nodes in rate.sizes(sizes):
+        for habit in habits:
+            if why := rate.why_not(nodes):
+                rows.append(_row(gpus, nodes, None, habit) | {"rate": ESTIMATE[0], "reason": why})
+            for name, per_day in rate.bounds(gpus, nodes):
+                plans.append(habit.plan(nodes * per_day / SECONDS_A_DAY))
+                rows.append(_row(gpus, nodes, per_day, habit) | {"rate": name})
+    if plans:
+        computed = _computed(_stacked(plans), simulations, seed)
+        rows = [row if "reason" in row else row | next(computed) for row in rows]
+    return ETTR.frame(rows), ETTR_OUTLOOK.frame(rows)
+
+
+def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.DataFrame:
+    """What one change at a time buys at every size, by the exact renewal form.
+
+    At the projected failure rate; where there is none, at the one measured in runs of that size. The columns of the
+    plan are those after the change. Saved: node-hours (and GPU-hours) that the run holds its nodes for each week of
+    work done, start-ups, writes and lost work included; waiting in the queue holds none.
+    """
+    rows = []
+    for gpus, nodes in rate.sizes(sizes):
+        bounds = dict(rate.bounds(gpus, nodes))
+        by = next((name for name in (ESTIMATE[0], MEASURED[0]) if name in bounds), None)
+        if by is None:
+            rows.append({"gpus": gpus, "nodes": nodes, "reason": rate.why_not(nodes)})
+            continue
+        before = habit.plan(nodes * bounds[by] / SECONDS_A_DAY)
+        for name, after in _mitigated(before):
+            rows.append(_mitigation(gpus, nodes, name, before, after))
+    return MITIGATIONS.frame(rows)
+
+
+def _mitigated(plan: Plan) -> list[tuple[str, Plan]]:
+    best = _best_interval(plan)
+    changed = [
+        ("failure rate halved", replace(plan, failures_per_s=plan.failures_per_s / 2)),
+        ("start-up time halved", replace(plan, restart_s=plan.restart_s / 2)),
+        ("queue time halved", replace(plan, queue_s=plan.queue_s / 2)),
+        ("checkpoint write ten times faster", replace(plan, write_s=plan.write_s / 10)),
+    ]
+    if np.isfinite(best) and best > 0:
+        changed.append((BEST_INTERVAL, replace(plan, interval_s=best)))
+    return changed
+
+
+def _mitigation(gpus: int | None, nodes: int, name: str, before: Plan, after: Plan) -> dict:
+    row = _row(gpus, nodes, after.failures_per_s * SECONDS_A_DAY / nodes, after) | {"mitigation": name}
+    row |= {"ettr_before": float(ettr_renewal(before)), "ettr_after": float(ettr_renewal(after))}
+    held = [float(expected_scheduled_s(plan)) / plan.productive_s for plan in (before, after)]
+    if not np.isfinite(held[0]):
+        return row | {"reason": "without it the run would not end"}
+    saved = WEEK_H * nodes * (held[0] - held[1])
+    row["node_hours_saved_per_productive_week"] = saved
+    if gpus is not None:
+        row["gpu_hours_saved_per_productive_week"] = saved / nodes * gpus
+    return row
+
+
+def _stacked(plans: Sequence[Plan]) -> Plan:
+    return Plan(*(np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__))
+
+
+def _row(gpus: int | None, nodes: int | None, per_day: float | None, habit: Habits | Plan) -> dict:
+    return {"gpus": gpus, "nodes": nodes, "failure_rate_per_node_day": per_day} | habit_columns(habit)
+
+
+def _best_interval(plan: Plan) -> np.ndarray:
+    """At most the work itself: then the one checkpoint is the result."""
+    return np.minimum(optimal_interval_s(plan.failures_per_s, plan.write_s), plan.productive_s)
+
+
+def _computed(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
+    """The computed columns of each plan, a mapping each, without those that cannot be given."""
+    best = _best_interval(plan)
+    has_best = np.isfinite(best) & (best > 0)
+    at_best = replace(plan, interval_s=np.where(has_best, best, plan.interval_s))
+    with np.errstate(divide="ignore"):
+        mttf = 1 / plan.failures_per_s
+    columns = {
+        "mttf_s": mttf,
+        "ettr_v1": ettr_v1(plan),
+        "ettr_v2": ettr_v2(plan),
+        "ettr_combined": ettr_combined(plan),
+        "ettr_renewal": ettr_renewal(plan),
+        "ettr_long_run": ettr_long_run(plan),
+        "expected_interruptions": expected_interruptions(plan),
+        "expected_wall_s": expected_wall_s(plan),
+        "scheduled_share": plan.productive_s / expected_scheduled_s(plan),
+        "daly_young_interval_s": daly_young_interval_s(plan.failures_per_s, plan.write_s),
+        "optimal_interval_s": np.where(has_best, best, np.nan),
+        "ettr_at_optimum": np.where(has_best, ettr_renewal(at_best), np.nan),
+    }
+    simulated = _simulated(plan, simulations, seed)
+    for i, lost in enumerate(plan.lost_share):
+        row = {name: float(values[i]) for name, values in columns.items() if np.isfinite(values[i])}
+        row |= simulated[i] | {"approximation_valid": bool(lost <= APPROXIMATION_LIMIT)}
+        yield row | {"reason": "; ".join(_reasons(row, lost)) or None}
+
+
+def _reasons(row: dict, lost: float) -> list[str]:
+    reasons = []
+    if "mttf_s" not in row:
+        reasons.append("no failures at this rate")
+    elif "optimal_interval_s" not in row:
+        reasons.append("writes are free: the shorter the interval, the better")
+    if lost > APPROXIMATION_LIMIT:
+        fail = "fail" if lost < 1 else "do not exist"
+        share = f"{lost:.2g}" if lost < 10 else f"{lost:,.0f}"
+        reasons.append(f"λ (u0 + Δt/2) = {share} is above {APPROXIMATION_LIMIT}: the approximations {fail}")
+    if "expected_wall_s" not in row:
+        reasons.append("the run would not end in any time that can be written down")
+    if "ettr_simulated" not in row:
+        reasons.append("too many interruptions a run to simulate")
+    elif "ettr_simulated_se" not in row and "mttf_s" in row:
+        reasons.append("no simulated run was interrupted: its error cannot be told")
+    return reasons
+
+
+def _simulated(plan: Plan, simulations: int, seed: int) -> list[dict]:
+    """The simulated columns of each plan, a mapping each, empty where it was not simulated. All are played at once."""
+    # The first failure, or the end, takes a draw too.
+    draws = expected_interruptions(plan) + 1
+    runs = np.minimum(np.floor(MOST_DRAWS / draws), simulations).astype(int)
+    runs[runs < min(FEWEST_RUNS, simulations)] = 0
+    played = Plan(*(np.repeat(getattr(plan, name), runs) for name in Plan.__dataclass_fields__))
+    wall, interruptions = simulate(played, np.random.default_rng(seed))
+    ends = np.cumsum(runs)
+    rows = []
+    for productive, end, count in zip(plan.productive_s, ends, runs, strict=True):
+        if count < 2:
+            rows.append({})
+            continue
+        mine = slice(end - count, end)
+        estimate, error = simulated_ettr(productive, wall[mine])
+        row = {"ettr_simulated": estimate, "simulated_runs": int(count)}
+        if interruptions[mine].any():
+            row["ettr_simulated_se"] = float(error)
+        for name, values in (("interruptions_p{}", interruptions), ("wall_p{}_s", wall)):
+            for percent in ("05", "95"):
+                found = np.quantile(values[mine], int(percent) / 100, method="inverted_cdf")
+                row["simulated_" + name.format(percent)] = float(found)
+        rows.append(row)
+    return rows

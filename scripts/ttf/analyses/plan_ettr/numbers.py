@@ -1,3 +1,93 @@
-from ttf.numbers.ettr import of_ettr
+"""The numbers of effective training time: what the run that the configuration asks about has to expect."""
 
-numbers = of_ettr
+import polars as pl
+
+from ttf.inputs import Inputs
+from ttf.numbers.metrics import Metrics
+from ttf.stats.plans import BEST_INTERVAL, ESTIMATE, MEASURED
+
+
+def numbers(metrics: Metrics, given: Inputs) -> None:
+    """The assumptions, the run of the configured size at the first checkpoint interval, and its mitigations.
+
+    ettr.by: what the text answers by: the projected failure rate (`estimate`), else the one measured in runs of that
+    size (`measured_rate`). Where the projection is withheld, ettr.withheld says why and ettr.needed what would tell.
+    """
+    ettr, outlook, by_gpus = given["ettr"], given["ettr_outlook"], given["mttf_by_gpus"]
+    asked = {row["assumption"]: row for row in given["ettr_assumptions"].iter_rows(named=True)}
+    source = "tables/ettr_assumptions.csv"
+    for name, row in asked.items():
+        key = name.replace(", ", "_").replace(" ", "_").replace("-", "_")
+        metrics.put(f"ettr.assumed.{key}", row["amount"], row["unit"], source, row["n"])
+    size, unit = asked["size of the run"]["amount"], asked["size of the run"]["unit"]
+    failures = asked["failure rate"]["n"]
+    metrics.put("ettr.basis", asked["failure rate"]["source"], "label", source, failures)
+    metrics.put("ettr.unit", unit, "label", source)
+    metrics.put("ettr.queue_source", asked["queue"]["source"], "label", source)
+    at_first = pl.col("checkpoint_interval_s") == asked["checkpoint interval"]["amount"]
+    of_run = (pl.coalesce("gpus", "nodes") == size) & at_first
+    mine = {row["rate"]: row for row in ettr.filter(of_run).iter_rows(named=True)}
+    by = next((rate for rate in (ESTIMATE[0], MEASURED[0]) if mine.get(rate, {}).get("ettr_renewal")), None)
+    metrics.put("ettr.by", by, "label", "tables/ettr.csv")
+    if mine[ESTIMATE[0]]["ettr_renewal"] is None:
+        metrics.put("ettr.withheld", mine[ESTIMATE[0]]["reason"], "label", "tables/ettr.csv")
+        needed = given["node_failure_rate"]["needed"].first()
+        metrics.put("ettr.needed", needed, "label", "tables/node_failure_rate.csv")
+    bucket = by_gpus.filter(pl.lit(unit == "GPUs") & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
+    observed = bucket["failures"].first() if bucket.height else None
+    n_of = dict.fromkeys(ESTIMATE, failures) | dict.fromkeys(MEASURED, observed)
+    for row in bucket.filter(pl.col("p_value").is_not_null()).iter_rows(named=True):
+        metrics.put("sizes.check.observed", observed, "failures", "tables/mttf_by_gpus.csv", row["jobs"])
+        metrics.put(
+            "sizes.check.expected", row["expected_failures"], "failures", "tables/mttf_by_gpus.csv", row["jobs"]
+        )
+        metrics.put("sizes.check.p_value", row["p_value"], "p", "tables/mttf_by_gpus.csv", row["jobs"])
+    for rate, row in mine.items():
+        metrics.put(f"ettr.{rate}.ettr", row["ettr_renewal"], "share", "tables/ettr.csv", n_of[rate])
+        if rate == by:
+            metrics.put("ettr.nodes", row["nodes"], "nodes", "tables/ettr.csv")
+            metrics.put(f"ettr.{rate}.queue_s", row["queue_s"], "s", "tables/ettr.csv", asked["queue"]["n"])
+            metrics.put("ettr.mttf_s", row["mttf_s"], "s", "tables/ettr.csv", n_of[rate])
+            metrics.put("ettr.approximated", row["ettr_combined"], "share", "tables/ettr.csv", n_of[rate])
+            metrics.put("ettr.valid", row["approximation_valid"], "label", "tables/ettr.csv")
+            metrics.put("ettr.optimal_interval_s", row["optimal_interval_s"], "s", "tables/ettr.csv", n_of[rate])
+    source = "tables/ettr_outlook.csv"
+    for row in outlook.filter(of_run).iter_rows(named=True):
+        rate, n = row["rate"], n_of[row["rate"]]
+        metrics.put(f"ettr.{rate}.interruptions", row["expected_interruptions"], "interruptions", source, n)
+        metrics.put(f"ettr.{rate}.wall_s", row["expected_wall_s"], "s", source, n)
+        metrics.put(f"ettr.{rate}.scheduled_share", row["scheduled_share"], "share", source, n)
+        if rate == by:
+            metrics.put("ettr.at_optimum", row["ettr_at_optimum"], "share", source, n)
+            metrics.put("ettr.daly_young_s", row["daly_young_interval_s"], "s", source, n)
+            for name in ("interruptions_p05", "interruptions_p95", "wall_p05_s", "wall_p95_s"):
+                of_name = "s" if name.endswith("_s") else "interruptions"
+                metrics.put(f"ettr.simulated.{name}", row[f"simulated_{name}"], of_name, source, row["simulated_runs"])
+    beyond = ettr.filter((pl.col("rate") == ESTIMATE[0]) & ~pl.col("approximation_valid") & at_first)
+    if beyond.height:
+        limit = beyond.select(pl.coalesce("gpus", "nodes").min()).item()
+        metrics.put("ettr.limit.size", limit, unit, "tables/ettr.csv", failures)
+    _of_mitigations(metrics, given["mitigations"], size)
+
+
+def _of_mitigations(metrics: Metrics, mitigations: pl.DataFrame, size: float) -> None:
+    """The change that raises the ratio most at the size of the run, and the one that saves the most of its nodes' time.
+
+    Besides the best interval, which has numbers already. Less waiting raises the ratio and saves no node anything.
+    """
+    saved = pl.col("node_hours_saved_per_productive_week")
+    mine = mitigations.filter(
+        (pl.coalesce("gpus", "nodes") == size)
+        & pl.col("ettr_after").is_not_null()
+        & (pl.col("mitigation") != BEST_INTERVAL)
+    )
+    source = "tables/mitigations.csv"
+    for row in mine.sort("ettr_after", descending=True, maintain_order=True).head(1).iter_rows(named=True):
+        metrics.put("ettr.mitigation.name", row["mitigation"], "label", source)
+        metrics.put("ettr.mitigation.before", row["ettr_before"], "share", source)
+        metrics.put("ettr.mitigation.after", row["ettr_after"], "share", source)
+    for row in mine.filter(saved > 0).sort(saved, descending=True, maintain_order=True).head(1).iter_rows(named=True):
+        metrics.put("ettr.saving.name", row["mitigation"], "label", source)
+        for unit in ("gpu", "node"):
+            hours = row[f"{unit}_hours_saved_per_productive_week"]
+            metrics.put(f"ettr.saving.{unit}_hours", hours, f"{unit}-hours", source)

@@ -4,15 +4,16 @@ from ttf.analysis import Analysis
 from ttf.columns import wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
 
-_LOAD = text("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time.")
-_TIME = whole_seconds("Time", "How long the load was there.")
+_AT_LOAD = {
+    "load": text("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time."),
+    "time_s": whole_seconds("Time", "How long the load was there."),
+}
 _STRETCHES = count("n", "Stretches of time in which no placement starts or ends.")
 
 OCCUPANCY = table(
     "occupancy",
     "A tenth of the load: servers and free GPUs, as means weighted by time.",
-    load=_LOAD,
-    time_s=_TIME,
+    **_AT_LOAD,
     time_share=share("Share of time", "Of all the time."),
     n=_STRETCHES,
     gpus_in_use_share=share("GPUs in use", "Of all GPUs.", blank=REASON),
@@ -40,9 +41,9 @@ OCCUPANCY_BASIS = table(
 FRAGMENTATION = table(
     "fragmentation",
     "A tenth of the load and a number of free GPUs: whether servers have so many.",
-    load=_LOAD,
+    load=_AT_LOAD["load"],
     free_at_least=text("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
-    time_s=_TIME,
+    time_s=_AT_LOAD["time_s"],
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Free GPUs on servers with at least so many free.", blank=REASON),
     placeable_time_share=share("Share of time", "Time with such a server, of the time at this load.", blank=REASON),

@@ -1,8 +1,203 @@
-from ttf.charts.outcomes import outcome_shares, runtime_distribution
+"""How jobs ended: shares by outcome, and how long the jobs of each outcome ran."""
 
-CHARTS = {
-    "outcome_shares": lambda given, study: outcome_shares(given["outcomes"], study),
-    "runtime_distribution": lambda given, study: runtime_distribution(
-        given["runtime_quantiles"], given["outcomes"], study
-    ),
+import altair as alt
+import polars as pl
+
+from ttf.charts.figure import (
+    Figure,
+    Study,
+    chart_of,
+    figure,
+    nothing_to_draw,
+    on_log_time,
+    percent_axis,
+    time_axis,
+    time_domain,
+)
+from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
+from ttf.charts.theme import INK, OUTCOME_COLOURS
+from ttf.inputs import Inputs
+
+_DID = {
+    "success": "succeeded",
+    "cancelled": "were cancelled",
+    "unknown": "ended with no result recorded",
+    "running": "are running",
+    "waiting": "are waiting",
 }
+_COLOURS = alt.Scale(domain=list(OUTCOME_COLOURS), range=list(OUTCOME_COLOURS.values()))
+
+
+def outcome_shares(given: Inputs, study: Study) -> Figure:
+    """Share of jobs and share of GPU time by outcome."""
+    outcomes = given["outcomes"]
+    total = outcomes["jobs"].sum()
+    if not total:
+        return nothing_to_draw("Shares by outcome", f"the trace has no {study.unit}")
+    of_jobs, of_time = f"share of {study.units}", "share of GPU time"
+    has_time = outcomes["gpu_hours_share"].count() > 0
+    rows = [
+        {
+            "measure": measure,
+            "outcome": row["outcome"],
+            "share": row[column],
+            "label": percent(row[column]),
+            "jobs": row["jobs"],
+            "gpu_hours": row["gpu_hours"],
+        }
+        for row in outcomes.iter_rows(named=True)
+        for measure, column in ((of_jobs, "jobs_share"), (of_time, "gpu_hours_share"))
+        if row[column] is not None
+    ]
+    measures = [of_jobs, of_time] if has_time else [of_jobs]
+    base = chart_of("shares").encode(
+        # Room for the label beside a bar of 100 %.
+        x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1.12]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1])),
+        y=alt.Y("outcome:N", title=None, sort=list(OUTCOME_COLOURS)),
+        tooltip=[
+            alt.Tooltip("outcome:N"),
+            alt.Tooltip("label:N", title="share"),
+            alt.Tooltip("jobs:Q", title=study.units, format=","),
+            alt.Tooltip("gpu_hours:Q", title="GPU hours", format=",.1f"),
+        ],
+    )
+    bars = base.mark_bar(height=22).encode(color=alt.Color("outcome:N", scale=_COLOURS, legend=None))
+    texts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(text="label:N")
+    width = 285 if has_time else 560
+    chart = (
+        (bars + texts)
+        .properties(width=width, height=30 * outcomes.height)
+        .facet(
+            column=alt.Column("measure:N", sort=measures, title=None, header=alt.Header(labelFontWeight="bold")),
+            spacing=24,
+        )
+    )
+    by_outcome = {row["outcome"]: row for row in outcomes.iter_rows(named=True)}
+    caption = f"n = {count(total, study.unit)}"
+    if has_time:
+        caption += (
+            f", {gpu_hours(outcomes['gpu_hours'].sum(), 4)}. GPU time is GPUs asked for times the time a "
+            f"{study.unit} was seen to run (a running {study.unit}: so far)."
+        )
+        if "unknown" in by_outcome:
+            caption += " Unknown: ended, result not recorded."
+        started = outcomes.filter(pl.col("outcome") != "waiting")
+        if unseen := started["jobs"].sum() - started["n"].sum():
+            verb = "adds" if unseen == 1 else "add"
+            caption += f" {count(unseen, study.unit)} without a known run time {verb} no GPU time."
+    else:
+        caption += ". No GPU time was seen."
+
+    def spoken(column: str) -> str:
+        return listed([f"{name} {percent(row[column])}" for name, row in by_outcome.items()])
+
+    alt_text = f"Bars of the share of {study.units} by outcome: {spoken('jobs_share')}."
+    if has_time:
+        alt_text += f" Of GPU time: {spoken('gpu_hours_share')}."
+    return figure(
+        chart,
+        {"shares": rows},
+        study,
+        title=_shares_title(by_outcome, study),
+        subtitle=f"Every {study.unit} of the trace by its outcome" + (", and its GPU time." if has_time else "."),
+        caption=caption,
+        alt_text=alt_text,
+    )
+
+
+def _shares_title(by_outcome: dict, study: Study) -> str:
+    failure = by_outcome.get("failure", {"jobs": 0, "jobs_share": 0.0, "gpu_hours_share": None})
+    if not failure["jobs"]:
+        most = max(by_outcome.values(), key=lambda row: row["jobs"])
+        return f"No {study.unit} failed; {percent(most['jobs_share'])} {_DID[most['outcome']]}"
+    if failure["jobs_share"] == 1:
+        return f"Every {study.unit} ended in failure"
+    title = f"{percent(failure['jobs_share'])} of {study.units} ended in failure"
+    if failure["gpu_hours_share"] is not None and failure["n"]:
+        they = "they" if failure["n"] == failure["jobs"] else "those with a known run time"
+        title += f"; {they} took {percent(failure['gpu_hours_share'])} of the GPU time"
+    return capital(title)
+
+
+def runtime_distribution(given: Inputs, study: Study) -> Figure:
+    """The share of each outcome's jobs that ran at most so long."""
+    quantiles, outcomes = given["runtime_quantiles"], given["outcomes"]
+    if not quantiles.height:
+        return nothing_to_draw("Run times by outcome", f"no {study.unit} has a known run time")
+    rows = [
+        {"outcome": outcome, "runtime_s": runtime, "x": on_log_time(runtime), "share": share, "n": n}
+        for outcome, n, share, runtime in quantiles.select(
+            "outcome", "n", "share", pl.col("runtime_s").cast(pl.Float64)
+        ).iter_rows()
+    ]
+    # Of equal run times the highest share is the curve, and the first row where it rises from; those between only
+    # repeat its vertical line.
+    rows = [
+        row
+        for row, after in zip(rows, [*rows[1:], None], strict=True)
+        if row["share"] == 0
+        or after is None
+        or (row["outcome"], row["runtime_s"]) != (after["outcome"], after["runtime_s"])
+    ]
+    present = [name for name in OUTCOME_COLOURS if name in set(quantiles["outcome"])]
+    times = alt.Scale(type="log", domain=time_domain([row["x"] for row in rows]), nice=False)
+    lines = (
+        chart_of("quantiles")
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X("x:Q", scale=times, axis=time_axis("Run time (logarithmic)")),
+            y=alt.Y(
+                "share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units} of the outcome")
+            ),
+            color=alt.Color(
+                "outcome:N",
+                scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
+                legend=alt.Legend(title="outcome", symbolType="stroke"),
+            ),
+        )
+    )
+    points = lines.mark_point(opacity=0, size=50).encode(
+        tooltip=[
+            alt.Tooltip("outcome:N"),
+            alt.Tooltip("runtime_s:Q", title="run time (s)", format=","),
+            alt.Tooltip("share:Q", title="share with at most this run time", format=".1%"),
+            alt.Tooltip("n:Q", title="n", format=","),
+        ]
+    )
+    known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
+    totals = dict(outcomes.select("outcome", "jobs").iter_rows())
+    parts = []
+    for name in present:
+        all_known = known[name] == totals.get(name, known[name])
+        parts.append(f"{name} {known[name]:,}" + ("" if all_known else f" of {totals[name]:,}"))
+    caption = (
+        f"{study.units.capitalize()} with a known run time: {listed(parts)}. Empirical distribution at 201 quantiles "
+        "(nearest rank) of each outcome. Run times of 0 s stand at 1 s."
+    )
+    if "running" in present:
+        caption += f" A running {study.unit} counts with the time observed so far."
+    if "unknown" in present:
+        caption += " Unknown: ended, result not recorded."
+    title = _medians_title(dict(outcomes.select("outcome", "runtime_median_s").iter_rows()), study)
+    return figure(
+        (lines + points).properties(width=590, height=300),
+        {"quantiles": rows},
+        study,
+        title=title,
+        subtitle=f"Share of {study.units} of each outcome that ran at most so long.",
+        caption=caption,
+        alt_text=f"Cumulative curves of run time by outcome on a logarithmic time axis. {title}.",
+    )
+
+
+def _medians_title(medians: dict[str, float | None], study: Study) -> str:
+    done = {"failure": "failed", "success": "successful"}
+    known = {word: medians[name] for name, word in done.items() if medians.get(name) is not None}
+    if not known:
+        return f"No {study.unit} that succeeded or failed has a known run time"
+    first, *others = [f"{word} {study.units} ended within {duration(median)}" for word, median in known.items()]
+    more = [other.replace(f" {study.units} ended", " ones") for other in others]
+    return f"Half of the {first}" + "".join(f", half of the {other}" for other in more)
+
+
+CHARTS = {"outcome_shares": outcome_shares, "runtime_distribution": runtime_distribution}

@@ -1,12 +1,26 @@
-"""Jobs by outcome, and the tables of outcomes and run times."""
+"""Jobs by outcome: how many, how long, how much GPU time."""
+
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
+from ttf.analyses.split_outcomes import OUTCOMES as OUTCOME_TABLE
+from ttf.analyses.split_outcomes import RUNTIME_QUANTILES
 from ttf.inputs import Inputs
-from ttf.outcomes import observed_times, outcome_table, runtime_quantiles, split_outcomes
+from ttf.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, gpu_seconds_milli, observed_s
+from ttf.stats.counts import Counted, Rows, code, counts
+
+# Which outcomes go into which file.
+SPLIT = {
+    "success": ("success",),
+    "failure": ("failure",),
+    "unresolved": ("unknown", "running", "waiting"),
+    "cancelled": ("cancelled",),
+}
+NO_LIMITS = "no status of the format says that a time limit ended the job"
 
 
-def compute(given: Inputs) -> dict:
+def compute(given: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
     jobs = given.scan("jobs")
     times_of, words = observed_times(jobs), given.settings.words
     return split_outcomes(jobs) | {
@@ -15,3 +29,76 @@ def compute(given: Inputs) -> dict:
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words),
         "runtime_quantiles": runtime_quantiles(times_of),
     }
+
+
+def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
+    """The jobs by outcome: every job is in one of success, failure, unresolved, cancelled."""
+    return {name: jobs.filter(pl.col("outcome").is_in(outcomes)) for name, outcomes in SPLIT.items()}
+
+
+def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, words: Iterable[str] = ()) -> pl.DataFrame:
+    """One row per outcome that occurs (success and failure always), in the order of ttf.jobs.OUTCOMES.
+
+    times_of: `observed_times` of the jobs, where they are at hand. words: the status words of the trace's format;
+    at_time_limit counts the jobs whose status is one of TIME_LIMITS, and is blank where the format has none of them.
+    """
+    has_limits = not set(TIME_LIMITS).isdisjoint(words)
+    at_limit = at_time_limit("status_raw") if has_limits else pl.lit(None, pl.Boolean)
+    sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": at_limit.sum()}
+    summed = jobs.lazy().group_by("outcome").agg(**sums)
+    found = {outcome: rest for outcome, *rest in summed.collect(engine="streaming").iter_rows()}
+    jobs_all, gpu_all, _ = (sum(values) for values in zip((0, 0, 0), *found.values(), strict=True))
+    times_of = times_of or observed_times(jobs)
+    rows = []
+    for outcome in OUTCOMES:
+        count, gpu, limited = found.get(outcome, (0, 0, 0))
+        times = times_of[outcome]
+        if not count and outcome not in ("success", "failure"):
+            continue
+        reasons = []
+        if not count:
+            reasons.append("no job has this outcome")
+        elif outcome == "waiting":
+            reasons.append("has not started, so it has no run time")
+        elif not times.size:
+            reasons.append("no job of this outcome has a known run time")
+        if not gpu_all:
+            reasons.append("no GPU time was seen")
+        if not has_limits:
+            reasons.append(NO_LIMITS)
+        rows.append(
+            {
+                "outcome": outcome,
+                "jobs": count,
+                "jobs_share": count / jobs_all if jobs_all else None,
+                "gpu_hours": gpu / 3_600_000,
+                "gpu_hours_share": gpu / gpu_all if gpu_all else None,
+                "runtime_mean_s": times.mean() if times.size else None,
+                "runtime_median_s": times.median() if times.size else None,
+                "runtime_p90_s": times.percentile(90) if times.size else None,
+                "n": times.size,
+                "at_time_limit": limited if has_limits else None,
+                "reason": "; ".join(reasons) or None,
+            }
+        )
+    return OUTCOME_TABLE.frame(rows)
+
+
+def observed_times(jobs: Rows) -> dict[str, Counted]:
+    """How long the jobs of each outcome have been seen to run (`ttf.jobs.observed_s`), where that is known."""
+    found = counts(jobs, outcome=code("outcome", OUTCOMES), time=observed_s())
+    return {outcome: Counted.of(found.filter(outcome=place), "time") for place, outcome in enumerate(OUTCOMES)}
+
+
+def runtime_quantiles(times_of: Mapping[str, Counted], steps: int = 200) -> pl.DataFrame:
+    """`steps` + 1 quantiles (nearest rank) of the run time of each outcome with run times; times_of: `observed_times`.
+
+    share: of the outcome's jobs that ran at most so long.
+    """
+    rows = [
+        (outcome, times.size, step / steps, times.at(((times.size - 1) * step + steps // 2) // steps))
+        for outcome, times in times_of.items()
+        for step in range(steps + 1)
+        if times.size
+    ]
+    return pl.DataFrame(rows, schema=RUNTIME_QUANTILES.schema, orient="row")

@@ -1,30 +1,20 @@
+"""The table of outcomes."""
+
 from collections.abc import Callable
 
-from ttf.report import words
+from ttf.analyses.split_outcomes import OUTCOMES
 from ttf.report.tables import Mean, html_table
 from ttf.report.trace import Trace
 
-Identifier = Callable[[str], str]
 
-
-def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
-    limited = trace.table("outcomes")["at_time_limit"].sum() > 0
-    at_limit = {"at_time_limit": ("At time limit", words.count)} if limited else {}
-    return {
-        "outcomes": html_table(
-            trace.table("outcomes"),
-            {
-                "outcome": ("Outcome", None),
-                "jobs": (f"{trace.about['unit'].capitalize()}s", words.count),
-                "jobs_share": ("Share", words.share),
-                "gpu_hours": ("GPU hours", words.number),
-                "gpu_hours_share": ("Share", words.share),
-                "n": ("n", words.count),
-                "runtime_mean_s": Mean("Mean run time", words.duration, "n"),
-                "runtime_median_s": ("Median", words.duration),
-                "runtime_p90_s": ("90th percentile", words.duration),
-                **at_limit,
-            },
-            identifier("outcomes"),
-        ),
+def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+    outcomes = trace.table("outcomes")
+    columns = {
+        **dict.fromkeys(("outcome", "jobs", "jobs_share", "gpu_hours", "gpu_hours_share", "n")),
+        "jobs": f"{trace.about['unit'].capitalize()}s",
+        "runtime_mean_s": Mean(of="n"),
+        **dict.fromkeys(("runtime_median_s", "runtime_p90_s")),
     }
+    if outcomes["at_time_limit"].sum():
+        columns["at_time_limit"] = None
+    return {"outcomes": html_table(outcomes, columns, identifier("outcomes"), contract=OUTCOMES)}

@@ -1,0 +1,208 @@
+"""How often jobs are tried, how long attempts run until they fail, and how often the same job fails."""
+
+import math
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.describe_attempts import FAILED_ATTEMPTS, OUTCOMES_WINDOW, RETRIES, RUNTIME_TO_FAILURE
+from ttf.analyses.describe_attempts.delays import ALL, bucket_of
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, whole_gpus
+from ttf.runs import gpu_time
+from ttf.stats.exact import percentile, total
+from ttf.stats.normal import Z_95
+from ttf.stats.shares import wilson_interval
+
+# Outcomes of jobs that have ended.
+ENDED = ("success", "failure", "cancelled", "unknown")
+# Failed attempts of one job or user.
+AT_LEAST = (1, 2, 5, 10)
+RECORDED, PROXY = "recorded", "proxy"
+_MILLI_S_AN_HOUR = 3_600_000
+
+
+def tries(placed: pl.DataFrame) -> pl.DataFrame:
+    """One row per attempt that started, by job and in sequence.
+
+    placed: of `delays.placed`. Columns: job, user, submit_s, bucket, runtime_s, gpu_milli, outcome, failed,
+    by_proxy. failed: the attempt ended in failure; one without an outcome of its own (Philly gives only the last one of
+    a job an outcome) counts as failed, as it was tried again, and is by_proxy. gpu_milli: of the attempt, else of its
+    job, else 0. outcome: `failure` for such an attempt too.
+    """
+    by_proxy = pl.col("outcome").is_null()
+    return placed.filter(pl.col("start_s").is_not_null()).select(
+        "job",
+        "user",
+        "submit_s",
+        "bucket",
+        "runtime_s",
+        gpu_milli=pl.coalesce("gpu_milli", "job_gpu_milli", pl.lit(0, dtype=pl.Int64)),
+        outcome=pl.col("outcome").fill_null("failure"),
+        failed=by_proxy | (pl.col("outcome") == "failure"),
+        by_proxy=by_proxy,
+    )
+
+
+def basis_of(tries: pl.DataFrame) -> str:
+    """By what an attempt counts as failed: a recorded outcome, or (of any attempt) by proxy."""
+    return PROXY if tries["by_proxy"].any() else RECORDED
+
+
+def retries(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Retries and unsuccessful jobs by GPUs of the job, with RETRIES.
+
+    Of jobs that ended (ENDED) after at least one attempt. The interval of the mean is blank for one job, and never
+    below 0. unsuccessful_share: cancelled and unknown jobs stand in the denominator, as in ATC'19's table 6.
+    group_by: all; gpus (GPU_BUCKETS); gpu_count (each power of two from 1 on). A job without a GPU is under `all` only.
+    """
+    gpus = whole_gpus()
+    # A power of two has no bit in common with the number before it.
+    is_power = (gpus > 0) & ((gpus & (gpus - 1)) == 0)
+    ended = jobs.filter(pl.col("outcome").is_in(ENDED) & (pl.col("attempts") > 0)).select(
+        all=pl.lit(0, dtype=pl.Int64),
+        gpus=bucket_of().cast(pl.Int64),
+        gpu_count=pl.when(is_power).then(gpus).otherwise(-1),
+        retries=pl.col("attempts") - 1,
+        failed=pl.col("outcome") == "failure",
+    )
+    parts = []
+    for group_by in ("all", "gpus", "gpu_count"):
+        parts.append(
+            ended.filter(pl.col(group_by) >= 0)
+            .group_by(pl.col(group_by).alias("key"))
+            .agg(
+                n=pl.len().cast(pl.Int64),
+                retries=pl.col("retries").sum(),
+                squares=(pl.col("retries").cast(pl.Int128) ** 2).sum(),
+                retried=(pl.col("retries") > 0).sum().cast(pl.Int64),
+                failures=pl.col("failed").sum().cast(pl.Int64),
+            )
+            .sort("key")
+            .with_columns(group_by=pl.lit(group_by))
+        )
+    rows = []
+    for row in pl.concat(parts).iter_rows(named=True):
+        n, sum_, squares = row["n"], row["retries"], row["squares"]
+        low, high = wilson_interval([row["failures"]], [n])
+        about = {name: row[name] for name in ("group_by", "n", "retries", "failures")}
+        labels = {"all": ALL, "gpu_count": str(row["key"])}
+        about["group"] = labels.get(row["group_by"]) or list(GPU_BUCKETS)[row["key"]]
+        about |= {"retries_mean": sum_ / n, "retried_share": row["retried"] / n}
+        about |= {"unsuccessful_share": row["failures"] / n, "ci_low": float(low[0]), "ci_high": float(high[0])}
+        if n > 1:
+            half = Z_95 * math.sqrt((n * squares - sum_ * sum_) / (n * n * (n - 1)))
+            about |= {"retries_ci_low": max(sum_ / n - half, 0.0), "retries_ci_high": sum_ / n + half}
+        else:
+            about["reason"] = "one job: no interval of the mean"
+        rows.append(about)
+    return RETRIES.frame(rows)
+
+
+def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
+    """How long failed attempts ran, by GPUs of their job, with RUNTIME_TO_FAILURE.
+
+    tries: of `tries`. basis `proxy`: the trace gives attempts no outcome, and an attempt that was followed by another
+    counts as failed, whatever ended it (preemption looks alike); so does the last one of a failed job. Shares are of
+    all failed attempts, also those of jobs without a known number of GPUs.
+    """
+    failed = tries.filter("failed")
+    all_trials = failed.height
+    basis = basis_of(tries)
+    all_s = all_gpu = 0
+    rows = []
+    for place, name in enumerate((ALL, *GPU_BUCKETS), start=-1):
+        part = failed if name == ALL else failed.filter(pl.col("bucket") == place)
+        known = part.drop_nulls("runtime_s")
+        times = np.sort(known["runtime_s"].to_numpy())
+        gpu = known.select(gpu_time().sum()).item() or 0
+        sum_s = total(times)
+        if name == ALL:
+            all_s, all_gpu = sum_s, gpu
+        row = {"gpu_bucket": name, "basis": basis, "trials": part.height, "n": times.size, "rtf_total_s": sum_s}
+        row |= {"gpu_hours": gpu / _MILLI_S_AN_HOUR}
+        row["trials_share"] = part.height / all_trials if all_trials else None
+        row["rtf_share"] = sum_s / all_s if all_s else None
+        row["gpu_hours_share"] = gpu / all_gpu if all_gpu else None
+        if times.size:
+            row |= {"mean_s": sum_s / times.size} | {f"p{p}_s": percentile(times, p) for p in (50, 90, 95)}
+        else:
+            row["reason"] = "no failed attempt has a known run time" if part.height else "no attempt failed"
+        rows.append(row)
+    return RUNTIME_TO_FAILURE.frame(rows)
+
+
+def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
+    """How many failed attempts one job or one user has, with FAILED_ATTEMPTS.
+
+    group_by: failed_job (jobs whose outcome is failure and that had an attempt), job (all jobs with a failed attempt,
+    also those that went on to succeed), user (users with one). Failed by the rule of `tries`.
+    """
+    failed = tries.filter("failed")
+    by_job = failed.group_by("job").agg(trials=pl.len().cast(pl.Int64))
+    outcome = jobs.with_row_index("job").select("job", "outcome")
+    of_failed = by_job.join(outcome.filter(pl.col("outcome") == "failure"), on="job", how="semi")
+    by_user = failed.drop_nulls("user").group_by("user").agg(trials=pl.len().cast(pl.Int64))
+    basis = basis_of(tries)
+    rows = []
+    for group_by, counts in (("failed_job", of_failed), ("job", by_job), ("user", by_user)):
+        trials = counts["trials"]
+        n, sum_ = trials.len(), int(trials.sum())
+        for at_least in AT_LEAST:
+            chosen = trials.filter(trials >= at_least)
+            row = {"group_by": group_by, "basis": basis, "at_least": at_least, "groups": chosen.len(), "n": n}
+            row |= {"trials": sum_}
+            if n:
+                row |= {"groups_share": chosen.len() / n, "trials_mean": sum_ / n}
+                row |= {"trials_share": int(chosen.sum()) / sum_}
+                if at_least > 1:  # all have one, by definition
+                    low, high = wilson_interval([chosen.len()], [n])
+                    row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
+            else:
+                row["reason"] = "no attempt failed"
+            rows.append(row)
+    return FAILED_ATTEMPTS.frame(rows)
+
+
+def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
+    """Jobs and attempts by outcome and GPU time, in the whole trace and in a window, with OUTCOMES_WINDOW.
+
+    window: from (included) and to (not included), seconds on the trace's clock; a job is in it by its submission, an
+    attempt by its job's. Without one there are rows of the whole trace only. unit job: the GPU time is that of all
+    attempts of the job. unit attempt: each attempt by its own outcome; one without (`basis` proxy) counts as a failure.
+    A row per outcome that occurs in the trace (success and failure always).
+    """
+    timed = tries.select("job", "outcome", "submit_s", gpu=gpu_time(), blank=pl.col("runtime_s").is_null())
+    of_job = timed.group_by("job").agg(gpu=pl.col("gpu").sum(), blank=pl.col("blank").sum().cast(pl.Int64))
+    of_jobs = (
+        jobs.with_row_index("job")
+        .select("job", "outcome", "submit_s")
+        .join(of_job, on="job", how="left", maintain_order="left")
+    )
+    bases = {"job": RECORDED, "attempt": basis_of(tries)}
+    rows = []
+    for name, span in [("all", None), *([("window", window)] if window else [])]:
+        about = {"window": name} | ({"window_from_s": span[0], "window_to_s": span[1]} if span else {})
+        for unit, frame in (("job", of_jobs), ("attempt", timed)):
+            part = frame.filter(pl.col("submit_s").is_between(*span, closed="left")) if span else frame
+            occurring = set(frame["outcome"].unique()) | {"success", "failure"}
+            sums = part.group_by("outcome").agg(pl.len(), pl.col("gpu").sum(), pl.col("blank").sum())
+            counts = {outcome: rest for outcome, *rest in sums.iter_rows()}
+            gpu_all = sum(gpu for _, gpu, _ in counts.values())
+            for outcome in (outcome for outcome in OUTCOMES if outcome in occurring):
+                n, gpu, blank = counts.get(outcome, (0, 0, 0))
+                reason = None if gpu_all else "no GPU time was seen" if part.height else f"no {unit} is in it"
+                rows.append(
+                    about
+                    | {
+                        "unit": unit,
+                        "outcome": outcome,
+                        "basis": bases[unit],
+                        "n": n,
+                        "n_share": n / part.height if part.height else None,
+                        "gpu_hours": gpu / _MILLI_S_AN_HOUR,
+                        "gpu_hours_share": gpu / gpu_all if gpu_all else None,
+                        "without_end": blank,
+                        "reason": reason,
+                    }
+                )
+    return OUTCOMES_WINDOW.frame(rows)

@@ -1,0 +1,266 @@
+"""Hazard ratios of what lives differ in, each with the others held fixed, and whether they are proportional."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from scipy.special import gammaincc, ndtr
+
+from ttf.analyses.estimate_hazards import COX, DOUBLING, JOB_SIZE
+from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
+from ttf.jobs import Frame
+from ttf.stats.holm import holm
+from ttf.stats.normal import Z_95
+from ttf.stats.p_value import never_zero
+from ttf.stats.strata import NO_LIFE
+
+# Columns of lives that are numbers: the ratio is per doubling. All others have one per level.
+AMOUNTS = ("gpu_count", "nodes")
+MOST_LEVELS = 12
+# A level, and the whole fit, needs so many events; rarer levels are taken together.
+FEWEST_EVENTS = 10
+# An amount blank in more than this share of the lives is no covariate; else the lives without it are left out.
+MOST_BLANK = 0.05
+
+OTHER, NOT_GIVEN = "(other)", "(not given)"
+ALL = "all"
+DOUBLING_TOGETHER = "per doubling of GPUs and nodes"
+SUMMED = "no coefficient of its own: the sum of the two"
+
+TOO_FEW = f"fewer than {FEWEST_EVENTS} events: no fit"
+CONSTANT = "the same in every life"
+NEVER_GIVEN = "not given in any life"
+COLLINEAR = "collinear with the covariates before it: left out"
+# A limit of e^50 is none; the likelihood is flat from some ratio on, though no level alone is without failures.
+LARGEST_LOG_RATIO = 50.0
+RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
+SEPARATED = "no event: the hazard ratio tends to 0 (separation); its lives are left out of the fit"
+
+
+@dataclass
+class _Term:
+    """A row of the table: a column of the model, or a covariate or level that has none and says why.
+
+    values: Float64 for an amount, truths for a level, None where there is no column.
+    """
+
+    covariate: str
+    level: str | None = None
+    reference: str | None = None
+    values: np.ndarray | None = None
+    reasons: list[str] = field(default_factory=list)
+    separated: bool = False
+    cells: dict = field(default_factory=dict)
+
+    def count(self, failed: np.ndarray, number: np.ndarray) -> None:
+        """n and events: of the lives at this level, or of all of them."""
+        if self.values is not None and self.values.dtype == np.bool_:
+            failed, number = failed[self.values], number[self.values]
+        self.cells |= {"n": int(number.sum()), "events": int(number[failed].sum())}
+
+    def row(self) -> dict:
+        names = {"covariate": self.covariate, "level": self.level, "reference": self.reference}
+        return names | {"converged": False, "reason": "; ".join(self.reasons) or None} | self.cells
+
+
+def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
+    """A Cox regression (1972; ties: Efron 1977) of the event on all covariates together, a row per coefficient.
+
+    lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors) and the covariates'
+    columns. Those of AMOUNTS enter as their logarithm to base 2 (level `per doubling`), with a level 0 against 1 where
+    some lives have none; the others by level against the reference, the level with the most lives: of MOST_LEVELS or
+    more, and of those with fewer than FEWEST_EVENTS events, the rest is `(other)`; a life without a value is `(not
+    given)`. A covariate, or level, that cannot be estimated has a row that says why: the same in every life, collinear
+    with those before it, no event (separation: its lives are taken out, as in the limit of a ratio of 0).
+
+    n, events: of the level, or of the whole fit (rows of AMOUNTS and of the covariate `all`). hazard_ratio with Wald's
+    95 % interval and p-value; p_adjusted: Holm over the coefficients. proportionality_*: `cox.proportionality` of the
+    covariate's coefficients together, the same on each of its rows; the row `all` has that of the whole model and no
+    ratio. Where the fit fails, rows are blank and not converged, with a reason.
+
+    Where several of AMOUNTS are in the model, the row `job_size` is of a job twice as large: the ratio of all of them
+    doubled together, exp of the sum of their coefficients, with its Wald interval from their covariance. It is no
+    coefficient: neither Holm's adjustment nor the test of proportionality has it.
+    Raises ValueError when a covariate has no column or a duration is negative.
+    """
+    if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
+        raise ValueError(f"the lives have no column {missing[0]!r} to explain the hazard by")
+    lives = lives.lazy().filter(pl.col("duration_s").is_not_null())
+    lives = lives.with_columns(failed=(pl.col("event") == event).fill_null(False))
+    amounts = [name for name in covariates if name in AMOUNTS]
+    totals = lives.select(
+        pl.col(amounts).null_count(), n=pl.len(), events=pl.col("failed").sum(), shortest_s=pl.col("duration_s").min()
+    )
+    ((*blank, n, events, shortest_s),) = totals.collect(engine="streaming").iter_rows()
+    if n and shortest_s < 0:
+        raise ValueError("a duration is negative")
+    whole = _Term(ALL, cells={"n": n, "events": events})
+    if events < FEWEST_EVENTS:
+        whole.reasons.append(TOO_FEW if n else NO_LIFE)
+        return _table(event, [whole])
+    absent = {name: count for name, count in zip(amounts, blank, strict=True) if count > MOST_BLANK * n}
+    known = [name for name in amounts if name not in absent]
+    lives = lives.drop_nulls(known) if known else lives
+    levels = {name: _Levels.of(lives, name) for name in covariates if name not in AMOUNTS}
+    # Lives alike in all that counts go together; `lives` is how many they are.
+    alike = lives.group_by("failed", "duration_s", *known, **{name: of.place for name, of in levels.items()})
+    alike = alike.agg(lives=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    failed, number = alike["failed"].to_numpy(), alike["lives"].to_numpy()
+    terms = []
+    for name in covariates:
+        if name in absent:
+            terms.append(_Term(name, DOUBLING, reasons=[f"blank in {absent[name]} lives"]))
+        elif name in levels:
+            terms += levels[name].terms(alike)
+        else:
+            terms += _amount(alike, name)
+    for term in terms:
+        term.count(failed, number)
+    stay = np.ones(alike.height, dtype=np.bool_)
+    for term in terms:
+        if term.separated:
+            stay &= ~term.values
+    seconds, failed, number = alike["duration_s"].to_numpy()[stay], failed[stay], number[stay]
+    model = [term for term in terms if term.values is not None and not term.separated]
+    for term in model:
+        term.values = term.values[stay]
+    kept = independent([term.values for term in model], number)
+    for place, term in enumerate(model):
+        term.count(failed, number)
+        if place not in kept:
+            term.reasons.append(COLLINEAR)
+    whole.count(failed, number)
+    model = [model[place] for place in kept]
+    if not model:
+        whole.reasons.append("no covariate tells lives apart: nothing to fit")
+    else:
+        try:
+            terms += _estimate(seconds, failed, number, model, whole)
+        except NoFit as no_fit:
+            for term in (*model, whole):
+                term.reasons.append(str(no_fit))
+    return _table(event, [*terms, whole])
+
+
+def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
+    rows = [term.row() for term in terms]
+    adjusted = holm([None if row["covariate"] == JOB_SIZE else row.get("p_value") for row in rows])
+    rows = [row | {"event": event, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
+    return COX.frame(rows)
+
+
+def _amount(alike: pl.DataFrame, name: str) -> list[_Term]:
+    """The columns that an amount gives, or one row without that says why there are none."""
+    amount = alike[name].to_numpy()
+    if np.ptp(amount) == 0:
+        return [_Term(name, DOUBLING, reasons=[CONSTANT])]
+    doublings = np.log2(np.maximum(amount, 1))
+    terms = [_Term(name, DOUBLING, None, doublings)] if np.ptp(doublings) else []
+    return [*terms, _level(name, "0", "1", amount == 0, alike)] if (amount == 0).any() else terms
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """A covariate by its levels: those with rows of their own by their labels, the reference first.
+
+    place: of a life, its label's, from 1; 0 for the rarer levels, taken together. reason: why there are no rows.
+    """
+
+    name: str
+    labels: list[str]
+    rarer: int
+    place: pl.Expr
+    reason: str | None
+
+    @classmethod
+    def of(cls, lives: pl.LazyFrame, name: str) -> "_Levels":
+        """The reference is the largest level that has events enough; lives: with `failed`."""
+        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum()).collect(engine="streaming")
+        counts = counts.sort("n", "raw", descending=[True, False], nulls_last=True)
+        common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
+        rest = counts.join(common, on="raw", how="anti", nulls_equal=True, maintain_order="left")
+        # One level alone keeps its name.
+        shown = common if rest.height > 1 else pl.concat([common, rest])
+        labels = [NOT_GIVEN if raw is None else raw for raw in shown["raw"].cast(pl.String)]
+        # To replace each value by its place would hold all lives at once.
+        is_raw = (pl.col(name).eq_missing(pl.lit(raw, dtype=shown["raw"].dtype)) for raw in shown["raw"])
+        places = (found.cast(pl.UInt8) * place for place, found in enumerate(is_raw, 1))
+        place = pl.sum_horizontal(pl.lit(0, dtype=pl.UInt8), *places).cast(pl.UInt8)
+        reason = None
+        if counts.height < 2:
+            reason = CONSTANT if counts["raw"].count() else NEVER_GIVEN
+        elif not common.height:
+            reason = f"no level has {FEWEST_EVENTS} events or more"
+        return cls(name, labels, rest.height if rest.height > 1 else 0, place, reason)
+
+    def terms(self, alike: pl.DataFrame) -> list[_Term]:
+        """A column for each level but the reference, or one row without that says why there are none."""
+        if self.reason:
+            return [_Term(self.name, reasons=[self.reason])]
+        place = alike[self.name].to_numpy()
+        labels = dict(enumerate(self.labels[1:], 2)) | ({0: OTHER} if self.rarer else {})
+        terms = [_level(self.name, label, self.labels[0], place == of, alike) for of, label in labels.items()]
+        if self.rarer:
+            terms[-1].reasons.insert(0, f"{self.rarer} rarer levels together")
+        return terms
+
+
+def _level(name: str, level: str, reference: str, values: np.ndarray, alike: pl.DataFrame) -> _Term:
+    separated = not alike["failed"].to_numpy()[values].any()
+    return _Term(name, level, reference, values, [SEPARATED] if separated else [], separated)
+
+
+def _estimate(
+    seconds: np.ndarray, failed: np.ndarray, number: np.ndarray, model: list[_Term], whole: _Term
+) -> list[_Term]:
+    """The fit of the model into its terms, and what concerns all of it into `whole`; back: the term of JOB_SIZE."""
+    lives = Lives(seconds, failed, [term.values for term in model], number)
+    found = fit(lives)
+    places: dict[str, list[int]] = {}
+    for place, term in enumerate(model):
+        _put_ratio(term, float(found.coefficients[place]), math.sqrt(found.covariance[place, place]))
+        places.setdefault(term.covariate, []).append(place)
+    whole.cells["converged"] = True
+    amounts = [place for place, term in enumerate(model) if term.level == DOUBLING]
+    total = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amounts) > 1 else []
+    for term in total:
+        term.count(failed, number)
+        spread = float(found.covariance[np.ix_(amounts, amounts)].sum())
+        _put_ratio(term, float(found.coefficients[amounts].sum()), math.sqrt(spread))
+    everything = list(range(len(model)))
+    try:
+        *statistics, of_all = proportionality(lives, found, [*places.values(), everything])
+    except np.linalg.LinAlgError:
+        whole.reasons.append("the events are too few or too close in time for a test of proportionality")
+        return total
+    for of_one, statistic in zip(places.values(), statistics, strict=True):
+        for place in of_one:
+            model[place].cells |= _proportionality(statistic, len(of_one))
+    whole.cells |= _proportionality(of_all, len(everything))
+    return total
+
+
+def _put_ratio(term: _Term, estimate: float, se: float) -> None:
+    if abs(estimate) + Z_95 * se > LARGEST_LOG_RATIO:
+        term.reasons.append(RUNS_OFF)
+        term.cells["converged"] = False
+        return
+    p, tiny = never_zero(2 * float(ndtr(-abs(estimate / se))))
+    if tiny:
+        term.reasons.append(tiny)
+    term.cells |= {
+        "log_hazard_ratio": estimate,
+        "se": se,
+        "hazard_ratio": math.exp(estimate),
+        "ci_low": math.exp(estimate - Z_95 * se),
+        "ci_high": math.exp(estimate + Z_95 * se),
+        "p_value": p,
+        "converged": True,
+    }
+
+
+def _proportionality(statistic: float, df: int) -> dict:
+    p, _ = never_zero(float(gammaincc(df / 2, statistic / 2)))
+    return {"proportionality_statistic": statistic, "proportionality_df": df, "proportionality_p": p}

@@ -1,0 +1,219 @@
+"""Whether a node fails more than its fleet: exact tests, a rate shrunken towards the fleet's, the power of the test."""
+
+import bisect
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+from scipy.special import betainc, betaincinv, expit, gammaincc, gammaincinv, gammaln
+
+from ttf.stats.mttf import poisson_limits
+
+CONFIDENCE = 0.95
+POWER = 0.8
+# The posterior is asked for the probability of more than so many times the fleet's rate.
+MUCH_MORE = 3
+# Nodes whose tails are worked out together.
+_BLOCK = 256
+
+
+def compared_by_trials(by_node: pl.DataFrame) -> pl.DataFrame:
+    """node, trials, counted, expected, p_value, rate_ratio, ci_low, ci_high: of what `informative_trials` gives.
+
+    p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial), expected its mean.
+    """
+    expected = by_node["chances"].list.sum()
+    p_value = poisson_binomial_tail(
+        [chances.to_numpy() for chances in by_node["chances"]], by_node["counted"].to_list()
+    )
+    ratios = [_standardised(count, mean) for count, mean in zip(by_node["counted"], expected, strict=True)]
+    return by_node.drop("chances").with_columns(
+        expected=expected,
+        p_value=pl.Series(p_value, dtype=pl.Float64),
+        **{
+            name: pl.Series([row[place] for row in ratios], dtype=pl.Float64)
+            for place, name in enumerate(("rate_ratio", "ci_low", "ci_high"))
+        },
+    )
+
+
+def detectable_by_trials(informative: Sequence[pl.DataFrame], threshold: float) -> float | None:
+    """The smallest ratio of failures to those expected that a node of typical trials would have been found with.
+
+    informative: of `informative_trials`. The node is the one with the median number of trials (of equals that of the
+    median expectation); all odds of its trials have one factor: the ratio of the expectations with it and without it.
+    Found: with a chance of POWER its p-value is at most `threshold`. None where no number of failures is enough.
+    """
+    by_trials = pl.concat(nodes.select("trials", "chances", mean=pl.col("chances").list.sum()) for nodes in informative)
+    if by_trials.is_empty():
+        return None
+    typical = by_trials.sort("trials", "mean")["chances"][by_trials.height // 2].to_numpy()
+    counts = range(1, typical.size + 1)
+    place = bisect.bisect_left(counts, True, key=lambda k: poisson_binomial_tail([typical], [k])[0] <= threshold)
+    if place == typical.size:
+        return None
+    needed = counts[place]
+
+    def with_factor(log_factor: float) -> np.ndarray:
+        return expit(np.log(typical) - np.log1p(-typical) + log_factor)
+
+    low, high = 0.0, 40.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        is_found = poisson_binomial_tail([with_factor(middle)], [needed])[0] >= POWER
+        low, high = (low, middle) if is_found else (middle, high)
+    return float(with_factor(high).sum() / typical.sum())
+
+
+def compared_by_exposure(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The nodes with expected, p_value, rate_ratio, ci_low, ci_high: counted failures against the fleet's, by exposure.
+
+    nodes: fleet, counted and exposure_s (Int64). With K failures in a fleet of exposure E, a node of exposure e has
+    Binomial(K, e / E) of them: p_value is P(X >= counted). The interval of e / E from `counted` of K (Clopper-Pearson),
+    carried over by w / (1 - w) x (E - e) / e, is that of the ratio to the rest of the fleet. Blank without exposure,
+    and where the fleet is this node alone or has no failure; no ratio where the rest has no failure.
+    """
+    sums = nodes.with_columns(
+        fleet_counted=pl.col("counted").sum().over("fleet"), fleet_s=pl.col("exposure_s").sum().over("fleet")
+    )
+    counted, total = sums["counted"].to_numpy(), sums["fleet_counted"].to_numpy()
+    exposure, whole = sums["exposure_s"].to_numpy(), sums["fleet_s"].to_numpy()
+    can = (exposure > 0) & (exposure < whole) & (total > 0)
+    k, n, e = counted[can], total[can], exposure[can] / whole[can]
+    rest = (1 - e) / e
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = k / (n - k) * rest
+        # With all failures or none there is one limit only, which has the whole of what the confidence leaves.
+        tail = (1 - CONFIDENCE) / np.where((k > 0) & (k < n), 2, 1)
+        low = np.where(k > 0, betaincinv(k, n - k + 1, tail), 0.0)
+        high = np.where(k < n, betaincinv(k + 1, n - k, 1 - tail), np.nan)
+        found = {
+            "expected": n * e,
+            "p_value": np.where(k > 0, betainc(k, n - k + 1, e), 1.0),
+            "rate_ratio": np.where(k < n, ratio, np.nan),
+            "ci_low": low / (1 - low) * rest,
+            "ci_high": high / (1 - high) * rest,
+        }
+    columns = []
+    for name, values in found.items():
+        column = np.full(nodes.height, np.nan)
+        column[can] = values
+        columns.append(pl.Series(name, column).fill_nan(None))
+    return nodes.hstack(columns)
+
+
+def poisson_binomial_tail(chances: Sequence[Sequence[float]], counts: Sequence[int]) -> np.ndarray:
+    """P(X >= k) for sums X of independent trials with these chances: one of each row of chances and count.
+
+    Only sums of products of positive numbers are formed, so that small tails are right to the last digits. Checked
+    against scipy.stats.poisson_binom, which takes a hundred times as long for a thousand nodes.
+    """
+    tails = np.ones(len(counts))
+    order = sorted((row for row, count in enumerate(counts) if count > 0), key=lambda row: len(chances[row]))
+    for start in range(0, len(order), _BLOCK):
+        rows = order[start : start + _BLOCK]
+        k = np.array([counts[row] for row in rows])
+        padded = np.zeros((len(rows), len(chances[rows[-1]])))
+        for place, row in enumerate(rows):
+            padded[place, : len(chances[row])] = chances[row]
+        # reached[j, i]: the chance of j failures of row i so far, counted so that k of the row stand in the last place,
+        # a state of k and more that is not left again.
+        last = k.max()
+        reached, moved = np.zeros((2, last + 1, len(rows)))
+        reached[last - k, np.arange(len(rows))] = 1
+        for place, p in enumerate(padded.T):
+            # States that are there already, and from which the last can still be reached.
+            there = slice(max(0, last - (padded.shape[1] - place)), min(last, last - k.min() + place + 1))
+            now = np.multiply(reached[there], p, out=moved[there])
+            reached[there] -= now
+            reached[there.start + 1 : there.stop + 1] += now
+        tails[rows] = reached[last]
+    return tails
+
+
+def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
+    """The p-values (one at least) adjusted for the rate of false discoveries among them (1995)."""
+    # Not scipy.stats, whose import takes as long as all the tests here; the tests compare the two.
+    order = np.argsort(p_values, kind="stable")
+    scaled = p_values[order] * (order.size / np.arange(1, order.size + 1))
+    adjusted = np.empty(order.size)
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return np.minimum(adjusted, 1)
+
+
+def with_posterior(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The nodes with posterior_rate_ratio and posterior_above_3: of a node's rate over its fleet's, shrunken.
+
+    nodes: fleet, counted, expected. Counts are Poisson with mean expected x ratio, the ratios of a fleet's nodes gamma
+    with mean 1 and shape a, so that counts are negative binomial; a is that of the largest marginal likelihood
+    (empirical Bayes). The posterior is gamma of shape a + counted and rate a + expected: its mean, and its probability
+    above MUCH_MORE. Where the counts spread no more than Poisson counts do (the sum of (counted - expected)^2 is at
+    most that of counted) there is no such shape: all ratios are 1, none is above. Blank without an expectation.
+    """
+    ratio, above = np.full((2, nodes.height), np.nan)
+    counted, expected = nodes["counted"].to_numpy(), nodes["expected"].to_numpy()
+    fleets, fleet = np.unique(nodes["fleet"].to_numpy(), return_inverse=True)
+    for place in range(fleets.size):
+        rows = np.flatnonzero((fleet == place) & (expected > 0))
+        k, mean = counted[rows], expected[rows]
+        shape = _gamma_shape(k, mean) if rows.size else None
+        ratio[rows] = 1 if shape is None else (shape + k) / (shape + mean)
+        above[rows] = 0 if shape is None else gammaincc(shape + k, MUCH_MORE * (shape + mean))
+    columns = {"posterior_rate_ratio": ratio, "posterior_above_3": above}
+    return nodes.with_columns(pl.Series(name, values).fill_nan(None) for name, values in columns.items())
+
+
+def _gamma_shape(counted: np.ndarray, expected: np.ndarray) -> float | None:
+    """See `with_posterior`; None where the counts spread no more than Poisson counts."""
+    # scipy.optimize is slow to import, and only here.
+    from scipy.optimize import minimize_scalar
+
+    if ((counted - expected) ** 2).sum() <= counted.sum():
+        return None
+    # Alike ones once, in an order of their own: the sum does not depend on that of the nodes.
+    pairs, times = np.unique(np.column_stack([counted, expected]), axis=0, return_counts=True)
+    k, mean = pairs.T
+
+    def loss(log_shape: float) -> float:
+        a = np.exp(log_shape)
+        terms = gammaln(a + k) - gammaln(a) - a * np.log1p(mean / a) - k * np.log(a + mean)
+        return -float(times @ terms)
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-7.0, 14.0), method="bounded", options={"xatol": 1e-8}).x))
+
+
+def with_power(nodes: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """The nodes with detectable_ratio: over its fleet's rate, of a node of the fleet's median exposure.
+
+    nodes: fleet, counted, exposure_s, p_value. The smallest ratio with which the test would have found such a node with
+    a chance of POWER: with n the fleet's counted failures and e the node's share of its exposure, the rest of the fleet
+    has n (1 - e), the node needs the least k with P(Bin(n (1 - e) + k, e) >= k) <= threshold, and a Poisson variable of
+    mean ratio x n e reaches k with that chance. Blank where a node has no test.
+    """
+    tested = nodes.filter(pl.col("p_value").is_not_null())
+    whole = nodes.group_by("fleet").agg(n=pl.col("counted").sum(), whole_s=pl.col("exposure_s").sum())
+    fleets = tested.group_by("fleet").agg(typical_s=pl.col("exposure_s").median()).join(whole, on="fleet")
+    share, n = (fleets["typical_s"] / fleets["whole_s"]).to_numpy(), fleets["n"].to_numpy()
+    rest = n * (1 - share)
+    low, high = np.zeros(n.size), np.ones(n.size)
+    while (betainc(high, rest + 1, share) > threshold).any():
+        high = high * 2
+    for _ in range(64):
+        middle = np.floor((low + high) / 2)
+        is_enough = (betainc(middle, rest + 1, share) <= threshold) & (middle > 0)
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    ratio = pl.Series("ratio", gammaincinv(high, POWER) / (n * share))
+    found = nodes.join(fleets.select("fleet", ratio), on="fleet", how="left", maintain_order="left")
+    return found.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then("ratio")).drop("ratio")
+
+
+def _standardised(counted: int, expected: float) -> tuple[float, float, float]:
+    """Counted over expected with Garwood's interval of the count."""
+    low, high = poisson_limits(np.int64(counted), CONFIDENCE)
+    return counted / expected, float(low) / expected, float(high) / expected
+
+
+def typical_detectable(nodes: pl.DataFrame) -> float | None:
+    """The ratio that would have been found on a typical node, of the fleets of lemon_nodes.csv the upper median."""
+    ratios = nodes["detectable_ratio"].drop_nulls().sort()
+    return ratios[ratios.len() // 2] if ratios.len() else None

@@ -1,0 +1,462 @@
+"""Reads the raw tables of the Philly trace, none of which is a plain table of lines.
+
+The job log is one JSON array of jobs. The tables of lines differ from plain ones in small ways, which are put right in
+the text before it is read as any other table: the zone of a time is a word (PDT, PST), rows of cluster_gpu_util end in
+a comma that its header does not have, and in cluster_machine_list a blank follows each comma.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import polars as pl
+from ttf.errors import StudyError
+from ttf.formats.protocol import Reading
+from ttf.raw_files import blocks_of_lines, is_a_table, unpacked
+from ttf.raw_tables import (
+    ASIDE_SCHEMA,
+    LONGEST_TEXT_SHOWN,
+    Column,
+    Reader,
+    TableSchema,
+    check_rows,
+    columns_by_header,
+    printable,
+    read_block,
+    texts_of_lines,
+)
+
+# Thirty times the published log. It is held in memory whole.
+LARGEST_LOG_BYTES = 1 << 30
+
+# A record of the job log as it is in the file.
+_DETAIL = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
+_ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_DETAIL)})
+RECORD = {
+    "status": pl.String,
+    "vc": pl.String,
+    "jobid": pl.String,
+    "attempts": pl.List(_ATTEMPT),
+    "submitted_time": pl.String,
+    "user": pl.String,
+}
+# A job's attempts as they are stored, in JSON.
+PLACEMENT = pl.Struct({"machine": pl.String, "gpus": pl.List(pl.Int64)})
+ATTEMPTS = pl.List(pl.Struct({"start_s": pl.Int64, "end_s": pl.Int64, "detail": pl.List(PLACEMENT)}))
+
+_BOM = b"\xef\xbb\xbf"
+# Read by a thread each.
+PIECE_BYTES = 4 << 20
+_BETWEEN_JOBS = re.compile(rb"\}\s*,\s*(?=\{\s*\"(?:status|vc|jobid|attempts|submitted_time|user)\")")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
+_OFFSETS = {" PDT,": "-0700,", " PST,": "-0800,"}
+# The field after the last comma of a row, which holds nothing.
+_UNNAMED = Column(name="field after the last comma", type="text", as_="unnamed", keep=False, values=("",))
+
+
+class _Unsound(Exception):
+    """A record is not of the form expected; has the reason code and the field."""
+
+    def __init__(self, reason: str, column: str | None = None):
+        super().__init__(reason, column)
+        self.reason, self.column = reason, column
+
+
+def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield (jobs kept, records put aside) of the job log, as read_table, with `line` a record's number from 1.
+
+    A record with anything amiss is put aside whole, with the field of it that broke a rule, as in
+    `attempts[].detail[].gpus`. Unknown fields are read past; a list that is null is an empty one.
+    Raises StudyError where the file is no JSON array, or is cut short.
+    """
+    text = _whole(path)
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        pieces = list(pool.map(_read_at_once, _pieces(text)))
+        if all(records is not None for records in pieces):
+            yield from pool.map(partial(_kept_and_aside, schema=schema), _numbered(pieces))
+            return
+    records, unsound = _read_one_by_one(path, text.decode("utf-8", errors="surrogateescape"))
+    yield _kept_and_aside(records, schema, unsound)
+
+
+def _kept_and_aside(
+    records: pl.DataFrame, schema: TableSchema, unsound: Sequence[tuple] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Jobs kept and records put aside; unsound: (number, reason, field, text) of those that were put aside before."""
+    kept, broken = _checked(records, schema)
+    if unsound:
+        aside = pl.DataFrame(unsound, schema=["line", "reason", "column", "text"], orient="row")
+        broken = pl.concat([broken, aside.cast(broken.schema)]).sort("line")
+    return kept, broken.with_columns(table=pl.lit(schema.name)).select(*ASIDE_SCHEMA)
+
+
+def texts_of_records(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
+    """The text of the records with these numbers, as the quarantine keeps it."""
+    text = _whole(path).decode("utf-8", errors="surrogateescape")
+    return {
+        number: _shown(text, start, end)
+        for number, (_, start, end) in enumerate(_records(path, text), start=1)
+        if number in numbers
+    }
+
+
+def read_lines(
+    path: Path, schema: TableSchema, rewrite: Callable[[bytes], bytes], restore: Callable[[pl.Expr], pl.Expr]
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """As read_table, with each block of lines put right by `rewrite`; `restore` undoes that in texts put aside.
+
+    Rows may end in a comma that the header does not have: most of a block's do or do not.
+    """
+    columns, next_line = None, 1
+    for block in blocks_of_lines(path):
+        if columns is None:
+            header, _, block = block.removeprefix(_BOM).partition(b"\n")
+            columns, next_line = columns_by_header(path, header, schema), 2
+        lines, commas = block.count(b"\n"), block.count(b",")
+        ends_in_comma = lines and 2 * commas >= (2 * len(columns) - 1) * lines
+        kept, aside, lines = read_block(rewrite(block), columns + (_UNNAMED,) * ends_in_comma, schema)
+        place = (pl.col("line") + next_line).alias("line")
+        yield kept.with_columns(place), aside.with_columns(place, restore(pl.col("text")).alias("text"))
+        next_line += lines
+
+
+def _with_offsets(block: bytes) -> bytes:
+    for zone, offset in _OFFSETS.items():
+        block = block.replace(zone.encode(), offset.encode())
+    return block
+
+
+def _with_zones(text: pl.Expr) -> pl.Expr:
+    for zone, offset in _OFFSETS.items():
+        text = text.str.replace_all(offset, zone, literal=True)
+    return text
+
+
+def _without_blanks(block: bytes) -> bytes:
+    return re.sub(rb"[ \t]*,[ \t]*", b",", block)
+
+
+_telemetry = Reader(partial(read_lines, rewrite=_with_offsets, restore=_with_zones), texts_of_lines)
+_machine_list = Reader(partial(read_lines, rewrite=_without_blanks, restore=lambda text: text), texts_of_lines)
+
+READERS = {
+    "job_log": Reader(read_job_log, texts_of_records),
+    "gpu_util": _telemetry,
+    "cpu_util": _telemetry,
+    "mem_util": _telemetry,
+    "machine_list": _machine_list,
+}
+READING = Reading(READERS)
+
+
+# The job log: from text to records ------------------------------------------------------------------------
+
+
+def _whole(path: Path) -> bytes:
+    """The file's bytes, unpacked, without a byte order mark."""
+    pieces, size = [], 0
+    for chunk in unpacked(path, size=1 << 23):
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > LARGEST_LOG_BYTES:
+            raise StudyError(f"{path}: more than {LARGEST_LOG_BYTES:,} bytes: not the job log. {_FETCH_AGAIN}")
+    text = b"".join(pieces).removeprefix(_BOM)
+    is_a_table(path, text[:4096])
+    return text
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Arrays of some records each that together are the array `text`; the text itself where it is too short.
+
+    A piece ends where an object does that another follows whose first field is a job's. Wherever that is, be it within
+    a name: if every piece is an array in JSON, the whole is one of all their records, in this order.
+    """
+    start, at = 0, PIECE_BYTES
+    while cut := _BETWEEN_JOBS.search(text, at):
+        yield (b"[" if start else b"") + text[start : cut.start() + 1] + b"]"
+        start, at = cut.end(), cut.end() + PIECE_BYTES
+    yield b"[" + text[start:] if start else text
+
+
+def _numbered(pieces: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The records of each piece with their number in the whole, from 1, as `line`."""
+    first = 1
+    for records in pieces:
+        yield records.with_row_index("line", first)
+        first += records.height
+
+
+def _read_at_once(text: bytes) -> pl.DataFrame | None:
+    """The records; None where any of them may not be just as expected.
+
+    Polars is fast and forgiving: it reads numbers as text and the first of two fields of one name, and fills in what is
+    missing. So every quote and bracket of the text is accounted for: what was read has as many, or it is not taken; and
+    outside of quotes nothing but null may stand.
+    """
+    if not text[:64].lstrip(b" \t\n\r").startswith(b"[") or b"\\" in text:
+        return None
+    try:
+        text.isascii() or text.decode("utf-8")
+        records = pl.read_json(text, schema=RECORD)
+    except (UnicodeDecodeError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    attempts = _each(records, "attempts")
+    details = _each(attempts, "detail")
+    gpus = details["gpus"].explode().drop_nulls()
+    texts = [records.drop("attempts"), attempts.drop("detail"), details.drop("gpus")]
+    strings = sum(frame.width * frame.height + sum(column.count() for column in frame) for frame in texts)
+    strings += records.height + attempts.height + details.height + gpus.len()  # the names of the lists, and the GPUs
+    lists = 1 + records["attempts"].count() + attempts["detail"].count() + details["gpus"].count()
+    objects = records.height + attempts.height + details.height
+    # What is null in a list has neither quotes nor brackets to count.
+    all_there = details["ip"].null_count() == 0 and (attempts.height, details.height, gpus.len()) == (
+        records["attempts"].list.len().sum(),
+        attempts["detail"].list.len().sum(),
+        details["gpus"].list.len().sum(),
+    )
+    if not all_there or (text.count(b'"'), text.count(b"["), text.count(b"{")) != (2 * strings, lists, objects):
+        return None
+    # NumPy, unlike split, lets the other threads work meanwhile.
+    characters = np.frombuffer(text, np.uint8)
+    is_quote = characters == ord('"')
+    is_outside = ~np.logical_xor.accumulate(is_quote) & ~is_quote
+    outside = characters[is_outside].tobytes().translate(None, b"[]{},: \t\n\r")
+    if outside != b"null" * (len(outside) // 4):
+        return None
+    return records
+
+
+def _each(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
+    """The structs in a column of lists, one row each."""
+    return frame[lists].explode().drop_nulls().struct.unnest()
+
+
+def _read_one_by_one(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
+    """The sound records as _read_at_once gives them, and (number, reason, field, text) of the others."""
+    sound, numbers, unsound = [], [], []
+    for number, (record, start, end) in enumerate(_records(path, text), start=1):
+        try:
+            sound.append(json.dumps(_sound(record), ensure_ascii=False).encode())
+            numbers.append(number)
+        except _Unsound as error:
+            unsound.append((number, error.reason, error.column, _shown(text, start, end)))
+        except UnicodeEncodeError:
+            unsound.append((number, "not_utf8", None, _shown(text, start, end)))
+    frame = pl.read_json(b"[" + b",".join(sound) + b"]", schema=RECORD) if sound else pl.DataFrame(schema=RECORD)
+    return frame.with_columns(line=pl.Series(numbers, dtype=pl.UInt32)), unsound
+
+
+def _records(path: Path, text: str) -> Iterator[tuple[object, int, int]]:
+    """(record, its first character, the one after its last) of each record of the array."""
+    # Numbers are in no field, and one of a million digits must not be worked out.
+    decoder = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_no_json)
+    number, position = 0, _skip(text, 0)
+    if text[position : position + 1] != "[":
+        start = text[position : position + 60]
+        raise StudyError(
+            f"{path}: line {_line(text, position)}: expected one JSON array of jobs, from [ to ], "
+            f"found {printable(start)!r}. {_FETCH_AGAIN}"
+        )
+    position = _skip(text, position + 1)
+    mark = text[position : position + 1]
+    while mark != "]":
+        number += 1
+        try:
+            record, end = decoder.raw_decode(text, position)
+        except RecursionError:
+            raise StudyError(
+                f"{path}: line {_line(text, position)}: record {number} of the array is nested far deeper than a job "
+                f"can be. {_FETCH_AGAIN}"
+            ) from None
+        except ValueError as error:
+            raise StudyError(_no_record(path, number, text, error)) from None
+        yield record, position, end
+        position = _skip(text, end)
+        mark = text[position : position + 1]
+        if mark == ",":
+            position = _skip(text, position + 1)
+        elif mark != "]":
+            raise StudyError(
+                _no_record(path, number, text, json.JSONDecodeError("Expecting ',' or ']'", text, position))
+            )
+    if (rest := _skip(text, position + 1)) != len(text):
+        raise StudyError(
+            f"{path}: line {_line(text, rest)}: the array of jobs ends before this line; found "
+            f"{printable(text[rest : rest + 60])!r}. Keep one array in the file."
+        )
+
+
+def _skip(text: str, position: int) -> int:
+    return _SPACE.match(text, position).end()
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _number(digits: str) -> float:
+    return 0.0
+
+
+def _no_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _no_record(path: Path, number: int, text: str, error: ValueError) -> str:
+    """What to say of the place where the text is no JSON any more."""
+    position, problem = getattr(error, "pos", 0), getattr(error, "msg", str(error))
+    is_cut = _skip(text, position) == len(text) or problem.startswith("Unterminated string")
+    return (
+        f"{path}: line {_line(text, position)}: record {number} of the array is "
+        f"{'cut short' if is_cut else 'no valid JSON'} ({problem}). {_FETCH_AGAIN}"
+    )
+
+
+def _shown(text: str, start: int, end: int) -> str:
+    """The start of a record as the quarantine keeps it."""
+    shown = text[start : min(end, start + LONGEST_TEXT_SHOWN)]
+    return shown.encode("utf-8", errors="surrogatepass").decode("utf-8", errors="replace")[:LONGEST_TEXT_SHOWN]
+
+
+# The form of one record -----------------------------------------------------------------------------------
+
+
+def _sound(record: object) -> dict:
+    """The record with the fields of RECORD only. Raises _Unsound where its form is another."""
+    if not isinstance(record, dict):
+        raise _Unsound("wrong_column_count")
+    if "attempts" not in record:
+        raise _Unsound("missing_value", "attempts")
+    return {name: _text(record, name, name) for name in RECORD if name != "attempts"} | {
+        "attempts": [
+            {
+                "start_time": _text(attempt, "start_time", "attempts[].start_time"),
+                "end_time": _text(attempt, "end_time", "attempts[].end_time"),
+                "detail": [
+                    {
+                        "ip": _text(placement, "ip", "attempts[].detail[].ip") or "",
+                        "gpus": _list(placement, "gpus", "attempts[].detail[].gpus", str),
+                    }
+                    for placement in _list(attempt, "detail", "attempts[].detail", dict)
+                ],
+            }
+            for attempt in _list(record, "attempts", "attempts", dict)
+        ]
+    }
+
+
+def _text(fields: dict, name: str, column: str) -> str | None:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _Unsound("wrong_type", column)
+    return value
+
+
+def _list(fields: dict, name: str, column: str, of: type) -> list:
+    """A list of values of one kind; null, or no field of the name, is an empty one."""
+    values = fields.get(name)
+    if values is None:
+        return []
+    if not isinstance(values, list) or not all(isinstance(value, of) for value in values):
+        raise _Unsound("wrong_type", column)
+    return values
+
+
+# From records to jobs -------------------------------------------------------------------------------------
+
+
+def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Jobs with the columns of `schema.stored`; and line, reason, column, text of records that broke a rule."""
+    records = records.with_columns(pl.col("line").cast(pl.Int64))
+    tried = (
+        records.select("line", attempt="attempts")
+        .explode("attempt")
+        .drop_nulls("attempt")
+        .unnest("attempt")
+        .with_row_index("row")
+    )
+    times, late = _attempt_times(tried, schema)
+    gpu = pl.element().struct.field("gpus").fill_null([]).list.eval(_gpu(pl.element()))
+    # What is missing in a list of lists: counted, as a condition on all of them at once cannot be had.
+    placed = tried.select(
+        "line",
+        "row",
+        detail=pl.col("detail")
+        .fill_null([])
+        .list.eval(pl.struct(pl.element().struct.field("ip").alias("machine"), gpus=gpu)),
+    )
+    nameless = pl.element().struct.field("machine").str.strip_chars().fill_null("").eq("").any()
+    no_gpu = pl.element().struct.field("gpus").list.eval(pl.element().is_null()).list.any().any()
+    amiss = placed.select(
+        "line",
+        "row",
+        nameless=pl.col("detail").list.eval(nameless).list.first().fill_null(False),
+        no_gpu=pl.col("detail").list.eval(no_gpu).list.first().fill_null(False),
+    )
+    named = "attempts[].detail[]"
+    broken = pl.concat(
+        [
+            late,
+            amiss.filter("nameless").select(
+                "line", "row", reason=pl.lit("missing_value"), column=pl.lit(f"{named}.ip")
+            ),
+            amiss.filter("no_gpu").select(
+                "line", "row", reason=pl.lit("unknown_value"), column=pl.lit(f"{named}.gpus")
+            ),
+        ]
+    ).sort("row", maintain_order=True)
+    broken = broken.unique("line", keep="first", maintain_order=True).select("line", "reason", "column")
+
+    # Attempts with a time that is none are not among `times`; their jobs are put aside below.
+    stored = (
+        placed.join(times, on="row", how="inner", maintain_order="left")
+        .group_by("line", maintain_order=True)
+        .agg(attempts=pl.struct("start_s", "end_s", "detail"))
+    )
+    jobs = records.drop("attempts").join(stored, on="line", how="left", maintain_order="left")
+    jobs = jobs.with_columns(_json(pl.col("attempts").fill_null([])))
+    kept, failed = check_rows(jobs, schema.columns, schema)
+    broken = pl.concat([failed.select("line", "reason", "column"), broken])
+    broken = broken.unique("line", keep="first", maintain_order=True).sort("line")
+    texts = records.filter(pl.col("line").is_in(broken["line"].implode())).select(
+        "line", text=pl.struct(*RECORD).struct.json_encode().str.slice(0, LONGEST_TEXT_SHOWN)
+    )
+    kept = kept.filter(~pl.col("line").is_in(broken["line"].implode()))
+    return kept, broken.join(texts, on="line", how="left", maintain_order="left")
+
+
+def _attempt_times(tried: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """row, start_s, end_s of the attempts (read as submitted_time is); line, row, reason, column of the rest."""
+    like = next(column for column in schema.columns if column.as_ == "submit_s")
+    columns = tuple(
+        Column(f"attempts[].{name}", like.type, as_, blank=like.blank, formats=like.formats, zone=like.zone)
+        for name, as_ in (("start_time", "start_s"), ("end_time", "end_s"))
+    )
+    frame = tried.select(
+        pl.col("row").cast(pl.Int64).alias("line"),
+        *(pl.col(column.name.removeprefix("attempts[].")).alias(column.name) for column in columns),
+    )
+    kept, failed = check_rows(frame, columns, TableSchema("attempts", True, columns))
+    times = kept.select(pl.col("line").cast(pl.UInt32).alias("row"), "start_s", "end_s")
+    late = failed.select(pl.col("line").cast(pl.UInt32).alias("row"), "reason", "column")
+    return times, late.join(tried.select("row", "line"), on="row", maintain_order="left").select(
+        "line", "row", "reason", "column"
+    )
+
+
+def _gpu(name: pl.Expr) -> pl.Expr:
+    """The index of a GPU from its name, as in gpu0; null where it is another."""
+    return name.str.extract(r"^gpu([0-9]{1,2})$", 1).cast(pl.Int64)
+
+
+def _json(attempts: pl.Expr) -> pl.Expr:
+    """A list as JSON text: what Polars writes for a struct of it, without the struct."""
+    opening = '{"attempts":'
+    text = pl.struct(attempts.alias("attempts")).struct.json_encode()
+    return text.str.slice(len(opening)).str.head(-1).alias("attempts")

@@ -1,0 +1,324 @@
+"""A synthetic trace in the layout of the Microsoft Philly trace, with a log of training losses.
+
+The published log says what happened on some five hundred machines; here some dozens are simulated
+(sample_cluster.py), so that a GPU is held by one attempt at a time and waits, occupancy and fragmentation mean
+something. What was published of the trace goes in: run times by GPUs (Fig 2 of the trace's notebook, digitised), shares
+of the statuses (Table 6 of Jeon et al., ATC'19), GPU utilisation by GPUs and status (Table 3) and by servers (Table 5),
+relative sizes of the virtual clusters, epochs to the lowest loss (Fig 8).
+
+How the habits of the real files show
+-------------------------------------
+- The job log is one JSON array. Times have no zone (they are Pacific) and some stand in the hour that came twice.
+- A start or end that nobody wrote down is null, an empty text or the text `None`. Some jobs have no attempts; some last
+  attempts have no end, as they still ran or their log is lost. Attempts have no status.
+- A later attempt is asked for three minutes after the one before ended. Failed jobs, and large ones, are retried more.
+- The telemetry has a row per machine and minute, its times end in PDT or PST, NA is a machine out of service; rows of
+  cluster_gpu_util end in an empty field without a name. It covers hours, not the whole time.
+- The list of machines is wrong for most, and has a blank after each comma.
+
+Same (jobs, seed), same bytes: see ttf.formats.draws.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from ttf.errors import StudyError
+from ttf.formats.draws import (
+    Bools,
+    Ints,
+    QuantileFunction,
+    Random,
+    apportion,
+    check_seed,
+    hex_ids,
+    pick,
+    shuffled,
+    spread,
+    staged_files,
+    whole,
+)
+from ttf.formats.philly import sample_cluster, sample_telemetry
+from ttf.formats.philly.sample_cluster import Attempt
+from ttf.formats.philly.sample_losses import loss_rows
+
+FILES = {
+    "job_log": "cluster_job_log",
+    "gpu_util": "cluster_gpu_util",
+    "cpu_util": "cluster_cpu_util",
+    "mem_util": "cluster_mem_util",
+    "machine_list": "cluster_machine_list",
+    "loss_log": "loss_log.csv",
+}
+FEWEST_JOBS = 300
+
+# ---- what was published ----
+
+STATUSES = ("Pass", "Killed", "Failed")
+PASS, KILLED, FAILED = range(3)
+BUCKETS = ("1", "2-4", "5-8", ">8")
+# Run time in minutes, percentiles 25, 50, 75, 80, 90; the ends are assumed.
+RUN_QUANTILES_MIN = (
+    {0: 0.1, 0.25: 2.1, 0.5: 19, 0.75: 64, 0.8: 93, 0.9: 244, 0.98: 3_000, 1: 9_000},
+    {0: 0.1, 0.25: 1.5, 0.5: 33, 0.75: 1_035, 0.8: 1_510, 0.9: 3_446, 1: 14_000},
+    {0: 0.1, 0.25: 15, 0.5: 206, 0.75: 1_921, 0.8: 2_804, 0.9: 5_972, 1: 14_000},
+    {0: 0.1, 0.25: 10, 0.5: 136, 0.75: 934, 0.8: 1_187, 0.9: 3_108, 1: 10_000},
+)
+# Virtual clusters and their relative sizes (machines, as others assumed them); the last four are tiny.
+ACCOUNTS = {
+    "6214e9": 64, "b436b2": 64, "ee9e8c": 64, "7f04ca": 32, "6c71a0": 32, "0e4a51": 32, "11cb48": 16, "e13805": 16,
+    "2869ce": 16, "ed69ec": 8, "103959": 8, "51b7ef": 1, "925e2b": 1, "795a4c": 1, "23dbec": 1,
+}  # fmt: skip
+LARGE_ACCOUNTS = 6  # the first so many have jobs of more GPUs than one machine holds
+NO_ATTEMPTS_PER_MILLE = 45
+LOST_END_PER_MILLE = 30  # of the jobs with attempts, beside those still running at the end
+ATTEMPTS_WITHOUT_START = 3
+
+# ---- assumptions where nothing was published; each is one number to change ----
+
+JOBS_BY_BUCKET = (700, 135, 130, 35)
+GPUS = ({1: 1}, {2: 6, 3: 1, 4: 6}, {5: 1, 6: 1, 8: 16}, {12: 2, 16: 12, 24: 2, 32: 4})
+# Per mille of the jobs of a bucket, by status: together they give the published 69.3, 13.5 and 17.2 %.
+STATUS_BY_BUCKET = ((725, 122, 153), (660, 145, 195), (610, 180, 210), (520, 190, 290))
+# How many jobs of a bucket have 0, 1, 2 ... retries: those that failed in the end, and the others.
+RETRIES_FAILED = ((40, 30, 20, 10), (30, 30, 25, 15), (22, 28, 30, 20), (10, 25, 30, 35))
+RETRIES_OTHERS = ((96, 3, 1), (93, 5, 2), (88, 8, 4), (75, 15, 10))
+# Killed jobs, and less so failed ones, lean towards long runs.
+LEAN = (0.0, 0.2, 0.0)
+# From the submission of a job to its first attempt being asked for, s.
+LATENCY_QUANTILES_S = {0: 4, 0.4: 15, 0.7: 60, 0.95: 240, 1: 900}
+
+FIRST_S = 1_506_841_200  # 2017-10-01 00:00 Pacific
+END_S = 1_510_041_600  # 2017-11-07 00:00
+CLOCKS_BACK_S = 1_509_872_400  # 2017-11-05 02:00 PDT, then 01:00 PST
+HOUR_S = 3_600
+HOUR_WEIGHTS = (36, 30, 26, 22, 20, 18, 20, 24, 34, 50, 62, 66, 60, 62, 68, 70, 70, 66, 58, 52, 50, 48, 46, 42)
+WEEKDAY_WEIGHTS = (108, 112, 112, 110, 106, 70, 64)  # Monday first
+# When the resource manager started; it is in the id of every job submitted since.
+MANAGER_STARTS_MS = (1_506_638_472_019, 1_508_277_839_677)
+
+MACHINES_PER_1000_JOBS = 13
+FEWEST_MACHINES = 10
+JOBS_A_USER = 30
+USER = 0  # kind of identifier
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One entry per job, in order of submission; what the draws say before anything is scheduled."""
+
+    submit_s: Ints
+    asked_s: Ints
+    bucket: Ints
+    gpus: Ints
+    status: Ints
+    account: Ints
+    user: Ints
+    durations_s: list[list[int]]  # of each attempt; none for jobs that were never scheduled
+
+
+def submissions(rng: Random, jobs: int) -> Ints:
+    """Submission times in ascending order, by the hour and the weekday on a Pacific clock."""
+    hours = np.arange(FIRST_S // HOUR_S, END_S // HOUR_S)
+    local = hours - 7  # an hour late after the clocks went back, which nobody will see
+    weights = np.array(HOUR_WEIGHTS)[local % 24] * np.array(WEEKDAY_WEIGHTS)[(local // 24 + 3) % 7]
+    edges = np.concatenate([[0], np.cumsum(weights)])
+    position = (np.arange(jobs) + rng.random(jobs)) / jobs * edges[-1]
+    hour = np.searchsorted(edges, position, side="right") - 1
+    second = ((position - edges[hour]) / weights[hour] * HOUR_S).astype(np.int64)
+    return np.sort(hours[hour] * HOUR_S + np.minimum(second, HOUR_S - 1))
+
+
+def plan(jobs: int, seed: int) -> Plan:
+    rng = np.random.default_rng([seed, 0])
+    submit_s = submissions(rng, jobs)
+    bucket = shuffled(rng, jobs, dict(enumerate(JOBS_BY_BUCKET)), floor=20)
+    gpus, status, run_s, retries = (np.zeros(jobs, dtype=np.int64) for _ in range(4))
+    for code in range(len(BUCKETS)):
+        rows = np.flatnonzero(bucket == code)
+        gpus[rows] = shuffled(rng, len(rows), GPUS[code], floor=1)
+        status[rows] = shuffled(rng, len(rows), dict(enumerate(STATUS_BY_BUCKET[code])), floor=3)
+        run_at = spread(rng, rng.random(len(rows)) + np.array(LEAN)[status[rows]])
+        run_s[rows] = np.maximum(1, whole(60 * QuantileFunction(RUN_QUANTILES_MIN[code])(run_at)))
+        for failed, weights in ((True, RETRIES_FAILED), (False, RETRIES_OTHERS)):
+            part = rows[(status[rows] == FAILED) == failed]
+            retries[part] = shuffled(rng, len(part), dict(enumerate(weights[code])))
+    never = pick(rng, status == KILLED, 0.7 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / max(1, (status == KILLED).sum()))
+    never |= pick(rng, status != KILLED, 0.3 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / (status != KILLED).sum())
+
+    weights = list(ACCOUNTS.values())
+    account = shuffled(rng, jobs, dict(enumerate(weights)), floor=1)
+    large = gpus > sample_cluster.SERVER_GPUS
+    account[large] = shuffled(rng, int(large.sum()), dict(enumerate(weights[:LARGE_ACCOUNTS])))
+    users = apportion(max(len(weights), jobs // JOBS_A_USER), weights, floor=1)
+    first_user = np.cumsum([0, *users[:-1]])
+    # A few users have most of the jobs.
+    user = first_user[account] + (np.array(users)[account] * rng.random(jobs) * rng.random(jobs)).astype(np.int64)
+    latency_s = whole(QuantileFunction(LATENCY_QUANTILES_S)(rng.random(jobs)))
+    return Plan(
+        submit_s=submit_s,
+        asked_s=submit_s + latency_s,
+        bucket=bucket,
+        gpus=gpus,
+        status=status,
+        account=account,
+        user=user,
+        durations_s=_durations(rng, run_s, retries, never),
+    )
+
+
+def _durations(rng: Random, run_s: Ints, retries: Ints, never: np.ndarray) -> list[list[int]]:
+    """The run time of each job shared out among its attempts, a second each at least."""
+    parts = []
+    for total, more, is_never in zip(run_s.tolist(), retries.tolist(), never.tolist(), strict=True):
+        tries = min(more + 1, total)
+        if is_never:
+            parts.append([])
+        elif tries == 1:
+            parts.append([total])
+        else:
+            weights = rng.integers(1, 11, tries).tolist()
+            parts.append([1 + part for part in apportion(total - tries, weights)])
+    return parts
+
+
+def machine_gpus(jobs: int) -> list[int]:
+    """GPUs of each machine: 8 and 4 by turns, about as many of each as there were."""
+    return [
+        8 if number % 2 == 0 else 4 for number in range(max(FEWEST_MACHINES, jobs * MACHINES_PER_1000_JOBS // 1000))
+    ]
+
+
+def schedule(plan: Plan, machines: list[int]) -> list[Attempt]:
+    quota = apportion(sum(machines), list(ACCOUNTS.values()), floor=1)
+    return sample_cluster.run(
+        machines,
+        quota,
+        plan.account.tolist(),
+        plan.gpus.tolist(),
+        plan.asked_s.tolist(),
+        plan.durations_s,
+        END_S,
+    )
+
+
+# ---- the log ----
+
+
+def clock(second: int) -> str:
+    """A time as the log has it: Pacific, without a zone."""
+    return f"{datetime.fromtimestamp(second - offset_s(second), UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def offset_s(second: int) -> int:
+    return (7 if second < CLOCKS_BACK_S else 8) * HOUR_S
+
+
+def unwritten(attempts: list[Attempt], seed: int) -> tuple[Bools, Bools]:
+    """Whether the start, and whether the end of each attempt is missing.
+
+    A few starts of first attempts that were followed by another; some ends of last attempts, and all after the trace's.
+    """
+    rng = np.random.default_rng([seed, 1])
+    last = {attempt.job: number for number, attempt in enumerate(attempts)}
+    is_last = np.zeros(len(attempts), dtype=bool)
+    is_last[list(last.values())] = True
+    is_first = np.array([attempt.number == 0 for attempt in attempts])
+    no_start = pick(rng, is_first & ~is_last, 0, at_least=ATTEMPTS_WITHOUT_START)
+    no_end = np.array([attempt.end_s >= END_S for attempt in attempts])
+    return no_start, no_end | pick(rng, is_last & ~no_end, LOST_END_PER_MILLE / 1000)
+
+
+def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools, seed: int) -> list[dict]:
+    """The records of the log, in order of submission; no_start, no_end: see `unwritten`."""
+    of_job: list[list[tuple[Attempt, bool, bool]]] = [[] for _ in plan.submit_s]
+    for attempt, *missing in zip(attempts, no_start.tolist(), no_end.tolist(), strict=True):
+        of_job[attempt.job].append((attempt, *missing))
+    blanks = (None, "None", "")
+    users = hex_ids(seed, USER, np.arange(int(plan.user.max()) + 1), 6).to_list()
+    accounts = list(ACCOUNTS)
+    records, sequence, manager = [], 0, -1
+    for job, (submit_s, tries) in enumerate(zip(plan.submit_s.tolist(), of_job, strict=True)):
+        started = sum(submit_s * 1000 >= start for start in MANAGER_STARTS_MS) - 1
+        sequence, manager = (1 if started != manager else sequence + 1), started
+        told = []
+        for attempt, is_start_missing, is_end_missing in tries:
+            told.append(
+                {
+                    "start_time": blanks[job % 3] if is_start_missing else clock(attempt.start_s),
+                    "end_time": blanks[job % 3] if is_end_missing else clock(attempt.end_s),
+                    "detail": [
+                        {"ip": f"m{machine}", "gpus": [f"gpu{index}" for index in gpus]}
+                        for machine, gpus in attempt.held.items()
+                    ],
+                }
+            )
+        records.append(
+            {
+                "status": STATUSES[plan.status[job]],
+                "vc": accounts[plan.account[job]],
+                "jobid": f"application_{MANAGER_STARTS_MS[manager]}_{sequence:04}",
+                "attempts": told,
+                "submitted_time": clock(submit_s),
+                "user": users[plan.user[job]],
+            }
+        )
+    return records
+
+
+def machine_list(machines: list[int]) -> list[str]:
+    """The list of machines, wrong for nine in ten, with two that nothing else knows."""
+    lines = ["machineId, number of GPUs, single GPU mem"]
+    for number, gpus in enumerate([*machines, 8, 8]):
+        listed = gpus if number % 10 == 7 else {8: 2, 4: 8}[gpus]
+        lines.append(f"m{number}, {listed}, {'24GB' if listed == 8 else '12GB'}")
+    return lines
+
+
+def write_sample(
+    folder: Path, jobs: int = 3_000, seed: int = 2017, report: Report = lambda _text: None
+) -> dict[str, int]:
+    """Write the log, the telemetry, the list of machines and the losses of a trace of `jobs` jobs; rows by table.
+
+    The same `jobs` and `seed` give the same bytes. `report` is told how far the work is.
+    """
+    if jobs < FEWEST_JOBS:
+        raise StudyError(
+            f"A sample of {jobs:,} jobs is too small to show every habit of the trace: ask for {FEWEST_JOBS:,} or more."
+        )
+    check_seed(seed)
+    report(f"planning {jobs:,} jobs")
+    planned, machines = plan(jobs, seed), machine_gpus(jobs)
+    attempts = schedule(planned, machines)
+    report(f"{len(attempts):,} attempts on {len(machines)} machines")
+    no_start, no_end = unwritten(attempts, seed)
+    records = job_log(planned, attempts, no_start, no_end, seed)
+    rng = np.random.default_rng([seed, 2])
+    job = [attempt.job for attempt in attempts]
+    telemetry = sample_telemetry.frames(
+        rng, machines, attempts, planned.gpus[job], planned.status[job], is_told=~(no_start | no_end)
+    )
+    losses = loss_rows(np.random.default_rng([seed, 3]), planned, attempts, [record["jobid"] for record in records])
+    lines = machine_list(machines)
+    rows = {"job_log": len(records), "machine_list": len(lines) - 1, "loss_log": losses.height}
+    with staged_files(folder, FILES) as files:
+        # One job a line, which JSON does not need and people do.
+        text = ",\n".join(json.dumps(record) for record in records)
+        files["job_log"].write(f"[{text}]\n".encode())
+        files["machine_list"].write(("\n".join(lines) + "\n").encode())
+        losses.write_csv(files["loss_log"])
+        for name, frame in telemetry.items():
+            # The rows of the GPU table end in a comma that its header does not have.
+            ragged = name == "gpu_util"
+            header = ",".join(frame.columns[:-1] if ragged else frame.columns) + "\n"
+            files[name].write(header.encode())
+            frame.write_csv(files[name], include_header=False)
+            rows[name] = frame.height
+    return rows

@@ -1,0 +1,79 @@
+"""What a format may give, and what it is given: the one interface between the study and the code of a format."""
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ttf.partitions import Make, Results
+from ttf.raw_tables import Reader
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the tables of a trace are derived from.
+
+    raw: its typed raw tables by name. meaning: the mapping, words and zone by which they are read (meaning_of in
+    workflow/study/formats.py). records, attempts, results: what was made of them before, see Format.
+    """
+
+    raw: Mapping[str, pl.LazyFrame]
+    meaning: Mapping = field(default_factory=dict)
+    records: Any = None
+    attempts: pl.LazyFrame | None = None
+    results: Results | None = None
+
+
+Rows = pl.DataFrame | pl.LazyFrame
+Derive = Callable[[Source], Rows]
+
+
+@dataclass(frozen=True)
+class Format:
+    """The code of a format: functions of a Source. None: the format has no such table, and its declaration says so.
+
+    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.jobs, ttf.placements and
+    ttf.lives. nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
+    come from, worked out once and given to them. placements_of_attempts: placements come from the attempts instead, so
+    that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each
+    partition for it, and given to it as `results`.
+    """
+
+    jobs: Derive | None = None
+    attempts: Derive | None = None
+    placements: Derive | None = None
+    lives: Derive | None = None
+    nodes: Derive | None = None
+    records: Callable[[Source], Any] | None = None
+    placements_of_attempts: bool = False
+    by_partition: Mapping[str, Make] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How raw tables are read that are no plain tables of lines: readers by table.
+
+    schema: the schema of the raw tables from the trace's entry in the registry, of a format that has none of its own.
+    """
+
+    readers: Mapping[str, Reader]
+    schema: Callable[[Mapping], dict] | None = None
+
+
+def reading_in(module: str | None) -> Reading:
+    """The reader in a module that a format declares; of a format without one the plain one."""
+    return importlib.import_module(module).READING if module else Reading({})
+
+
+def code_of(module: str) -> Format:
+    """The code in a module that a format declares, one of a closed list: the registry's schema admits no other."""
+    return importlib.import_module(module).FORMAT
+
+
+def format_and_source(folder: str | Path, code: str, meaning: Mapping, tables: Iterable[str]) -> tuple[Format, Source]:
+    """The code in a module, and what it is given: the typed raw tables with these names in the folder, and meaning."""
+    raw = {name: pl.scan_parquet(Path(folder) / f"{name}.parquet") for name in tables}
+    return code_of(code), Source(raw, meaning)

@@ -1,0 +1,425 @@
+"""One's own Slurm accounting, as `sacct -P` prints it: a record is one run of a job, or a job that has not run.
+
+Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/real.txt is its dump):
+- With `-D` a requeued job has a record for each run. Submit of the next one is when the run before was ended.
+- Elapsed leaves suspended time out. A run still going on was last seen at Start + Elapsed + Suspended.
+- A job that changes size gets a new record, which keeps the first Start: the two overlap.
+- A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
+"""
+
+import polars as pl
+from ttf.formats.clock import came_twice
+from ttf.formats.protocol import Format, Source
+from ttf.formats.sacct.hostlist import node_lists
+from ttf.formats.sacct.states import (
+    CONTINUED,
+    ENDED_UNSTARTED,
+    INFRASTRUCTURE,
+    OUTCOMES,
+    OUTCOMES_OF_A_RUN,
+    cancelled_by,
+    state_word,
+)
+from ttf.formats.sacct.tres import mebibytes, tres
+from ttf.jobs import JOB_COLUMNS, conform, outcome_of
+from ttf.placements import as_placements
+
+ATTEMPT_COLUMNS = {
+    "job_id": pl.String,
+    "attempt": pl.Int64,
+    "start_s": pl.Int64,
+    "end_s": pl.Int64,
+    "runtime_s": pl.Int64,
+    "state": pl.String,
+    "outcome": pl.String,
+    "infra_failure": pl.Boolean,
+    "gpu_milli": pl.Int64,
+    "nodes": pl.Int64,
+    "node_list": pl.List(pl.String),
+}
+
+# A requeued job is submitted again at once. A longer gap means that the id was given out anew.
+LONGEST_REQUEUE_S = 24 * 3600
+# Texts that are handed on as they stand, of which a dump has few: a number in memory stands for each.
+_FEW_TEXTS = ["account", "partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"]
+_FEW_TEXTS += ["failed_node"]
+_PLACE = ["file", "line"]
+# Columns of a record that an earlier look at it cannot add to.
+_OF_THIS_LOOK = ["file", "line", "cluster", "job_id_raw", "submit_s", "start_s", "end_s", "state", "cancelled_by"]
+_OF_THIS_LOOK += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
+_KEY = ["cluster", "job_id_raw"]
+# Columns of which others are made.
+_TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "suspended", "planned", "timelimit_min", "cpus", "mem"]
+_TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_requested_milli", "cpu_allocated_milli"]
+_TAKEN_APART += ["mem_requested_mib", "mem_allocated_mib"]
+
+
+def jobs(source: Source) -> pl.DataFrame:
+    """One row per job, in the order of its first record, with the columns of the common job record and extras.
+
+    start_s is the first start, end_s the last end (of a job still running: when it was last seen), queue_s the first
+    start - the first submission, runtime_s the sum of the runs without suspended time, attempts the number of runs
+    that started. gpu_milli, cpu_milli and mem_mib are what the whole job asked for (size is 1); where the dump does
+    not say, what it got. A job between two runs (its last record is PREEMPTED, or PENDING after REQUEUED) is running,
+    and censored at its last end; where no other record came within LONGEST_REQUEUE_S, it has ended, with an unknown
+    result. One that never started has no start, end or run time.
+
+    Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
+    derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
+    start; suspended_s; gpu_allocated_milli: of the last run; infra_failures: runs that hardware or system software
+    ended; negative_queue: it started before it was submitted (the queueing delay is blank then); dst_ambiguous: one of
+    its times is in an hour that the clocks of the zone that the registry names (times: {zone}) showed twice, and may be
+    an hour later (a dump in epoch seconds has none such, and needs no zone).
+    """
+    records = source.records.lazy()
+    last_seen = source.records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
+    last = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
+    of_runs = (
+        records.filter("started")
+        .group_by("job", maintain_order=True)
+        .agg(
+            start_s=pl.col("start_s").min(),
+            end_s=_unless_unknown("end_s", pl.col("end_s").max()),
+            runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
+            suspended_s=pl.col("suspended_s").sum(),
+            runs=pl.col("is_new_run").sum().cast(pl.Int64),
+            restarts=pl.col("restarts").max(),
+            infra_failures=pl.col("state").is_in(INFRASTRUCTURE).sum().cast(pl.Int64),
+            nodes=pl.col("nodes").last(),
+            gpu_allocated_milli=pl.col("gpu_allocated_milli").last(),
+        )
+    )
+    of_records = records.group_by("job", maintain_order=True).agg(
+        *(pl.col(name).first() for name in _PLACE),
+        submit_s=pl.col("submit_s").min(),
+        eligible_s=pl.col("eligible_s").min(),
+    )
+    frame = (
+        of_records.join(last.drop("submit_s", "eligible_s", *_PLACE), on="job", how="left", maintain_order="left")
+        .drop("start_s", "end_s", "runtime_s", "suspended_s", "restarts", "nodes", "gpu_allocated_milli")
+        .join(of_runs, on="job", how="left", maintain_order="left")
+        .sort(_PLACE)
+    )
+    has_run = pl.col("start_s").is_not_null()
+    outcome = outcome_of("state", OUTCOMES)
+    # A record after so long would be another job's, of the same id.
+    comes_no_more = pl.col("state").is_in(CONTINUED) & (
+        pl.col("end_s") < pl.lit(last_seen, dtype=pl.Int64) - LONGEST_REQUEUE_S
+    )
+    queue_s = pl.col("start_s") - pl.col("submit_s")
+    return conform(
+        frame.select(
+            job_id="job_id",
+            user="user",
+            account="account",
+            submit_s="submit_s",
+            start_s="start_s",
+            end_s="end_s",
+            queue_s=pl.when(queue_s >= 0).then(queue_s),
+            runtime_s="runtime_s",
+            # Waiting for the next run is no waiting to start, and a run without a start is none.
+            outcome=pl.when(~outcome.is_in(["running", "waiting"]))
+            .then(outcome)
+            .when(~has_run)
+            .then(pl.lit("waiting"))
+            .when(comes_no_more)
+            .then(pl.lit("unknown"))
+            .otherwise(pl.lit("running")),
+            status_raw="state",
+            gpu_type=pl.coalesce("gpu_type_allocated", "gpu_type_requested"),
+            gpu_milli=pl.coalesce(
+                pl.when(pl.col("gpu_requested_milli") > 0).then("gpu_requested_milli"),
+                "gpu_allocated_milli",
+                "gpu_requested_milli",
+            ),
+            cpu_milli="cpu_milli",
+            mem_mib="mem_mib",
+            size=pl.lit(1, dtype=pl.Int64),
+            nodes="nodes",
+            # A dump without -D has the last run only, and newer versions say how many there were before it.
+            attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
+            trace_end_s=pl.lit(last_seen, dtype=pl.Int64),
+            file="file",
+            job_id_shown="job_id_shown",
+            cluster="cluster",
+            partition=_text("partition"),
+            qos=_text("qos"),
+            exit_code=_text("exit_code"),
+            derived_exit_code=_text("derived_exit_code"),
+            slurm_reason=_text("slurm_reason"),
+            flags=_text("flags"),
+            cancelled_by="cancelled_by",
+            eligible_s="eligible_s",
+            planned_s="planned_s",
+            timelimit_s="timelimit_s",
+            wall_s=pl.col("end_s") - pl.col("start_s"),
+            suspended_s="suspended_s",
+            gpu_allocated_milli="gpu_allocated_milli",
+            infra_failures=pl.col("infra_failures").fill_null(0),
+            negative_queue=(queue_s < 0).fill_null(False),
+            dst_ambiguous=_ambiguous(source, "submit_s", "start_s", "end_s"),
+        ),
+        JOB_COLUMNS,
+    ).collect()
+
+
+def attempts(source: Source) -> pl.DataFrame:
+    """One row per run of a job, in the order of jobs and then of time, with ATTEMPT_COLUMNS and extras.
+
+    attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
+    or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
+    the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
+    it had at its end. node_list is blank where it cannot be expanded, and node_list_reason says why.
+    Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.
+    Raises StudyError where all node lists together would not fit into memory.
+    """
+    records = source.records
+    order = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _PLACE))
+    last = pl.col("job_id", "job", "state", "gpu_allocated_milli", "gpu_requested_milli", "nodes", "nodes_text").last()
+    runs = (
+        records.filter("started")
+        .rename({"node_list": "nodes_text"})
+        .group_by("run", maintain_order=True)
+        .agg(
+            last,
+            pl.col("exit_code", "slurm_reason", "failed_node").last(),
+            start_s=pl.col("start_s").min(),
+            end_s=_unless_unknown("end_s", pl.col("end_s").max()),
+            runtime_s=_unless_unknown("runtime_s", pl.col("runtime_s").sum()),
+            suspended_s=pl.col("suspended_s").sum(),
+        )
+        .with_columns(attempt=pl.col("run") - pl.col("run").first().over("job"))
+        .join(order, on="job", how="left", maintain_order="left")
+        .sort(*_PLACE, "attempt")
+    )
+    runs = runs.hstack(node_lists(runs["nodes_text"]))
+    return conform(
+        runs.select(
+            "job_id",
+            "attempt",
+            "start_s",
+            "end_s",
+            "runtime_s",
+            "state",
+            outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
+            pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
+            pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
+            pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
+            "node_list",
+            "node_list_reason",
+            "suspended_s",
+            _text("exit_code", "slurm_reason", "failed_node"),
+            _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
+        ),
+        ATTEMPT_COLUMNS,
+    )
+
+
+def _ambiguous(source: Source, *columns: str) -> pl.Expr:
+    """Whether any of these times is in an hour that came twice."""
+    zone = source.meaning.get("times", {}).get("zone", "UTC")
+    return pl.any_horizontal(came_twice(column, zone) for column in columns)
+
+
+def placements(source: Source) -> pl.LazyFrame:
+    """One row per node of a run, in the order of runs and of their node lists, with PLACEMENT_COLUMNS.
+
+    A run whose node list is blank has none. gpu_milli is known of a run on one node only, as Slurm's accounting does
+    not say what lay where. Of a run on several nodes that infrastructure ended, infra_failure is true for the node that
+    the record names as failed and false for the others; blank for all where it names none of them.
+    """
+    runs = source.attempts.with_row_index("attempt_id").drop_nulls("node_list")
+    failed_here = pl.col("failed_node") == pl.col("node")
+    is_told = failed_here.fill_null(False).any().over("job_id", "attempt")
+    return as_placements(
+        runs.with_columns(node=pl.col("node_list").list.unique(maintain_order=True))
+        .drop("node_list")
+        .explode("node")
+        .drop_nulls("node")
+        .select(
+            "job_id",
+            "attempt",
+            "node",
+            "start_s",
+            "end_s",
+            "outcome",
+            "nodes",
+            "attempt_id",
+            placement=pl.int_range(pl.len(), dtype=pl.Int64).over("job_id", "attempt"),
+            gpu_milli=pl.when(pl.len().over("job_id", "attempt") == 1).then("gpu_milli"),
+            runtime_s="runtime_s",
+            infra_failure=pl.when(~pl.col("infra_failure") | (pl.len().over("job_id", "attempt") == 1))
+            .then("infra_failure")
+            .when(is_told)
+            .then(failed_here.fill_null(False)),
+        )
+    )
+
+
+def _text(*columns: str) -> pl.Expr:
+    """What _FEW_TEXTS of the records say, in letters."""
+    return pl.col(*columns).cast(pl.String)
+
+
+def records(source: Source) -> pl.DataFrame:
+    """The records of jobs, by job and time, each with its job and its run.
+
+    Steps (123.batch) are folded into their job, whose record has it all. A record that several dumps hold, as a job on
+    the border of two months, counts once, as it was last seen. Columns beside the raw ones: state; start_s and end_s of
+    a run (blank if it has not started; the last moment seen if it still runs); started; runtime_s; suspended_s; job
+    (a number, rising), job_id; run (a number, rising), is_new_run; the resources in numbers.
+    """
+    raw = source.raw["record"]
+    typed = _typed(raw.filter(~pl.col("job_id_raw").str.contains(".", literal=True)))
+    # Block by block: what a text is taken apart into is never there of all records.
+    found = _once_each(typed.collect(engine="streaming"))
+    previous = pl.col("state", "user", "end_s", "started").shift(1).name.prefix("previous_")
+    found = found.with_columns(previous, is_same_id=_is_same([*_KEY], shift=1))
+    goes_on = (
+        pl.col("is_same_id")
+        & (pl.col("previous_state").is_in(CONTINUED) | (pl.col("restarts") > 0)).fill_null(False)
+        & (pl.col("user") == pl.col("previous_user")).fill_null(True)
+        & (pl.col("submit_s") - pl.col("previous_end_s") <= LONGEST_REQUEUE_S).fill_null(True)
+    )
+    found = found.with_columns(goes_on=goes_on)
+    # Of the job's resized part before, the record tells once more.
+    is_same_run = pl.col("goes_on") & pl.col("started") & pl.col("previous_started")
+    is_same_run &= pl.col("previous_state") == "RESIZING"
+    since = pl.when(is_same_run).then(pl.max_horizontal("start_s", "previous_end_s")).otherwise("start_s")
+    found = found.with_columns(
+        job=(~pl.col("goes_on")).cum_sum().cast(pl.Int64).set_sorted(),
+        is_new_run=pl.col("started") & ~is_same_run,
+        runtime_s=(pl.col("end_s") - since - pl.col("suspended_s")).clip(lower_bound=0),
+    )
+    # How many jobs had the id before.
+    first_of_id = pl.when(~pl.col("is_same_id")).then("job").forward_fill()
+    several = found["cluster"].drop_nulls().n_unique() > 1
+    name = [pl.col("cluster") + ":"] if several else []
+    again = pl.col("job") - first_of_id + 1
+    return found.with_columns(
+        run=pl.col("is_new_run").cum_sum().cast(pl.Int64),
+        job_id=pl.concat_str(*name, "job_id_raw", pl.when(again > 1).then(pl.format("@{}", again)), ignore_nulls=True),
+    ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
+
+
+FORMAT = Format(jobs=jobs, attempts=attempts, placements=placements, records=records, placements_of_attempts=True)
+
+
+def _typed(records: pl.LazyFrame) -> pl.LazyFrame:
+    """The records with their states, times and resources as the schema of the raw table leaves them to be read."""
+    # Which columns the dump has: a blank says nothing where all are blank. One dump names the cluster, another not.
+    cluster = pl.col("cluster").drop_nulls()
+    said = pl.col("node_list").count() + pl.col("tres_allocated").count()
+    told, clusters, name = records.select(said, cluster.n_unique(), cluster.first().alias("name")).collect().row(0)
+    outcome = outcome_of("state", OUTCOMES)
+    has_no_node = pl.col("node_list").is_null() & pl.col("tres_allocated").is_null()
+    has_no_node &= pl.lit(told > 0) | pl.col("state").is_in(ENDED_UNSTARTED)
+    return (
+        records.with_columns(
+            *_resources(records, "tres_requested", "requested"),
+            *_resources(records, "tres_allocated", "allocated"),
+            pl.col(_FEW_TEXTS).cast(pl.Categorical),
+            cluster=pl.lit(name, pl.String) if clusters == 1 else "cluster",
+            state=state_word(pl.col("state_raw")),
+            cancelled_by=cancelled_by(pl.col("state_raw")),
+            suspended_s=_clock_s("suspended").fill_null(0),
+            elapsed_s=pl.coalesce("elapsed_s", _clock_s("elapsed")),
+            planned_s=_clock_s("planned"),
+            timelimit_s=pl.col("timelimit_min").cast(pl.Int64, strict=False) * 60,
+            nodes=_count("nodes"),
+            cpus=_count("cpus"),
+        )
+        .with_columns(
+            is_over=~outcome.is_in(["running", "waiting"])
+            | (pl.col("state").is_in(CONTINUED) & pl.col("end_s").is_not_null()),
+            is_waiting=outcome == "waiting",
+        )
+        .with_columns(
+            started=pl.col("start_s").is_not_null()
+            & ~pl.col("is_waiting")
+            & ~(has_no_node & (pl.col("end_s") <= pl.col("start_s")).fill_null(False)),
+            end_s=pl.coalesce(
+                "end_s",
+                pl.when(~pl.col("is_over") & ~pl.col("is_waiting")).then(
+                    pl.col("start_s") + pl.col("elapsed_s") + pl.col("suspended_s")
+                ),
+            ),
+            cpu_milli=pl.coalesce("cpu_requested_milli", "cpu_allocated_milli", pl.col("cpus") * 1000),
+            mem_mib=pl.coalesce("mem_requested_mib", "mem_allocated_mib", _memory_asked_mib()),
+        )
+        .with_columns(start_s=pl.when("started").then("start_s"))
+        .drop(_TAKEN_APART)
+    )
+
+
+def _resources(records: pl.LazyFrame, column: str, which: str) -> list[pl.Expr]:
+    """The resources in the texts of a column, each distinct one read once: gpu_{which}_milli and so on."""
+    texts = records.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series()
+    names = {"gpu_milli": f"gpu_{which}_milli", "gpu_type": f"gpu_type_{which}"}
+    names |= {"cpu_milli": f"cpu_{which}_milli", "mem_mib": f"mem_{which}_mib"}
+    found = tres(texts)
+    return [
+        pl.col(column).replace_strict(texts, found[name], default=None, return_dtype=found[name].dtype).alias(called)
+        for name, called in names.items()
+    ]
+
+
+def _once_each(records: pl.DataFrame) -> pl.DataFrame:
+    """The records sorted by id and time, without earlier looks at the same one.
+
+    One record is one id, submission and start; the look that saw it furthest counts. A job that waited in one dump is
+    in a later one with its start.
+    """
+    same = [*_KEY, "submit_s", "start_s"]
+    progress = pl.when("is_waiting").then(0).when(~pl.col("is_over")).then(1).otherwise(2)
+    records = records.with_columns(progress=progress).sort(
+        *same, "progress", "end_s", *_PLACE, nulls_last=[False, False, False, True, False, False, False, False]
+    )
+    is_seen_again = _is_same(same, shift=-1)
+    if records.select(is_seen_again.any()).item():
+        # What one look leaves out, such as a column that its dump does not have, the one before may tell.
+        told = [name for name in records.columns if name not in _OF_THIS_LOOK]
+        row, is_first = pl.int_range(pl.len()), ~_is_same(same, shift=1)
+        first = pl.when(is_first).then(row).forward_fill()
+        records = records.with_columns(
+            pl.when(pl.when(pl.col(name).is_not_null()).then(row).forward_fill() >= first)
+            .then(pl.col(name).forward_fill())
+            .alias(name)
+            for name in told
+        )
+    records = records.filter(~is_seen_again)
+    return records.filter(~(pl.col("is_waiting") & _is_same([*_KEY, "submit_s"], shift=1))).drop("progress")
+
+
+def _is_same(columns: list[str], shift: int) -> pl.Expr:
+    """Whether these columns equal those of the row before (shift 1) or after (shift -1); blanks are equal."""
+    row = pl.int_range(pl.len())
+    is_there = row > 0 if shift > 0 else row < pl.len() - 1
+    return is_there & pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(shift)) for name in columns)
+
+
+def _unless_unknown(column: str, value: pl.Expr) -> pl.Expr:
+    """The value of a group, blank where the column is blank in any of its rows."""
+    return pl.when(pl.col(column).null_count() == 0).then(value)
+
+
+def _clock_s(column: str) -> pl.Expr:
+    """Seconds of [days-][hours:]minutes:seconds, fractions dropped; blank for anything else."""
+    parts = pl.col(column).str.extract_groups(r"^\s*(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?\s*$")
+    days, hours, minutes, seconds = (parts.struct.field(str(n)).cast(pl.Int64, strict=False) for n in range(1, 5))
+    return days.fill_null(0) * 86400 + hours.fill_null(0) * 3600 + minutes * 60 + seconds
+
+
+def _count(column: str) -> pl.Expr:
+    """A whole number; sacct without --noconvert prints 2048 as 2K."""
+    digits = pl.col(column).str.extract(r"^(\d+(?:\.\d+)?)K?$").cast(pl.Float64, strict=False)
+    unit = pl.when(pl.col(column).str.ends_with("K")).then(1024).otherwise(1)
+    return pl.when(digits <= 10**9).then((digits * unit).round(0).cast(pl.Int64, strict=False))
+
+
+def _memory_asked_mib() -> pl.Expr:
+    """ReqMem: of the whole job, or as older versions print it, per core (4Gc) or per node (4Gn)."""
+    mem = pl.col("mem").str.strip_chars()
+    per = pl.when(mem.str.ends_with("c")).then("cpus").when(mem.str.ends_with("n")).then("nodes").otherwise(1)
+    mib = mebibytes(mem) * per
+    return pl.when(mib > 0).then(mib)

@@ -1,0 +1,43 @@
+"""Reading a dump of `sacct`: a table of lines whose State and JobIDRaw are checked by rules of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+from ttf.formats.protocol import Reading
+from ttf.formats.sacct.states import OUTCOMES, state_word
+from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, raw_lines, read_table, texts_of_lines
+
+# 123, 123_4, 123_[5-9%2], 123+0, and the same of a step: 123.batch. `@` is kept for ids that were used twice.
+_ID = r"^\d+(_(\d+|\[[\d,:%.\-]*\]?))?(\+\d+)?(\.[^@]*)?$"
+
+
+def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield (rows kept, rows put aside) as read_table does, with two more rules.
+
+    A row whose state's first word is none of Slurm's, or whose id is none, is put aside as `unknown_value`. Those rows
+    come in the last pair, as their text takes a second reading of the file.
+    """
+    kept_none, broken = None, []
+    names = {column.as_: column.name for column in schema.columns}
+    unknown = (
+        pl.when(~state_word(pl.col("state_raw")).is_in(list(OUTCOMES)))
+        .then(pl.lit(names["state_raw"]))
+        .when(~pl.col("job_id_raw").str.contains(_ID))
+        .then(pl.lit(names["job_id_raw"]))
+    )
+    for kept, aside in read_table(path, schema):
+        kept_none = kept.clear() if kept_none is None else kept_none
+        column = kept.select(unknown.alias("column"))["column"]
+        if column.null_count() < kept.height:
+            broken += zip(kept["line"].filter(column.is_not_null()), column.drop_nulls(), strict=True)
+            kept = kept.filter(column.is_null())
+        yield kept, aside
+    if broken:
+        texts = raw_lines(path, {line for line, _ in broken})
+        rows = [(schema.name, line, "unknown_value", column, texts.get(line)) for line, column in broken]
+        yield kept_none, pl.DataFrame(rows, schema=ASIDE_SCHEMA, orient="row")
+
+
+READERS = {"record": Reader(read_records, texts_of_lines)}
+READING = Reading(READERS)

@@ -1,0 +1,324 @@
+"""Synthetic Slurm accounting: two dumps of `sacct -P` of a cluster whose nodes fail at a given rate, and health events.
+
+The mix of sizes and states leans on RSC-1 (Kokolis et al., HPCA 2025): most jobs have a GPU or a node, jobs of 256 GPUs
+and more take most of the GPU time. Some hundred nodes are simulated (sample_cluster.py). They fail as a Poisson
+process of `failures_per_1000_node_days`, a few of them so many times as often; the mean over all nodes is the rate.
+
+How the habits of a dump show
+-----------------------------
+- A record is a run, or a wait for one: a requeued or preempted job has several with one id, and Submit is when the run
+  before ended. A node failure ends all runs on the node: NODE_FAIL, and the job is requeued; or the health check that
+  saw it ends them as FAILED, and is in the health events (within 10 minutes before to 5 after the end).
+- The second dump begins where the first was printed: what ran or waited then is in both, further on in the second.
+- At the end some jobs run (End Unknown) and some wait (Start Unknown), an array among them: 123_[0-3].
+- CANCELLED by a user id, also before the start: Start None, or one time for both. Arrays: 123_4. Steps of some jobs in
+  the first dump. Node lists are compressed: n[001-032,040].
+
+Same (jobs, seed), same bytes: see ttf.formats.draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from ttf.errors import StudyError
+from ttf.formats.draws import (
+    Floats,
+    Ints,
+    QuantileFunction,
+    Random,
+    check_seed,
+    pick,
+    shuffled,
+    spread,
+    staged_files,
+    whole,
+)
+from ttf.formats.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
+
+FILES = {"record_a": "2025-a.txt", "record_b": "2025-b.txt", "health_events": "health_events.csv"}
+COLUMNS = (
+    "JobIDRaw", "JobID", "Cluster", "User", "Account", "Partition", "QOS", "State", "ExitCode", "DerivedExitCode",
+    "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "NodeList", "ReqTRES",
+    "AllocTRES", "Reason", "Flags", "Restarts", "FailedNode",
+)  # fmt: skip
+FEWEST_JOBS = 300
+
+HOUR_S, DAY_S = 3_600, 86_400
+FIRST_S = 1_735_689_600  # 2025-01-01 UTC
+DAYS = 60
+MIDDLE_S, END_S = FIRST_S + DAYS // 2 * DAY_S, FIRST_S + DAYS * DAY_S
+NODES_PER_1000_JOBS = 60
+FEWEST_NODES = 80
+FIRST_ID = 10_001
+
+GPUS = {1: 435, 2: 85, 4: 85, 8: 300, 16: 18, 32: 14, 64: 14, 128: 14, 256: 25, 512: 10}
+LARGE_GPUS = 64  # from here on jobs run for days
+# Work in hours.
+SMALL_QUANTILES_H = {0: 0.01, 0.25: 0.1, 0.5: 0.6, 0.75: 4, 0.9: 24, 1: 120}
+MIDDLE_QUANTILES_H = {0: 0.02, 0.25: 1, 0.5: 8, 0.75: 30, 0.9: 70, 1: 150}
+LARGE_QUANTILES_H = {0: 0.05, 0.1: 1, 0.3: 12, 0.5: 36, 0.8: 80, 1: 150}
+# How jobs end where neither a node nor the scheduler ends them.
+STATES = {"COMPLETED": 680, "FAILED": 240, "CANCELLED": 60, "TIMEOUT": 12, "OUT_OF_MEMORY": 8}
+NEVER_STARTED_PER_MILLE = 10
+REQUEUED_PER_MILLE = 15
+# Per mille of the jobs of 128 GPUs and more that may preempt, and of the smaller ones that may be preempted.
+HIGH_PER_MILLE, LOW_PER_MILLE = 500, 400
+EXIT_CODES = {"FAILED": ("1:0", "1:0", "1:0", "2:0", "137:0", "0:11"), "OUT_OF_MEMORY": ("0:125",)}
+USERS, ACCOUNTS = 60, 8
+ARRAY_TASKS = 4
+LONGEST_LIMIT_MIN = 7 * 24 * 60
+
+CODES = {"IB_LINK": 30, "FS_MOUNT": 22, "GPU_ECC": 20, "PCIE": 16, "NVLINK": 7, "XID79": 5}
+NODE_FAIL_PER_MILLE = 650  # of the failures; the others are a health check's
+TOLD_NODE_FAIL_PER_MILLE = 300  # of those, with a health event all the same
+OUT_QUANTILES_S = {0: 1_800, 0.5: 4 * HOUR_S, 0.9: 24 * HOUR_S, 1: 72 * HOUR_S}
+LOW_EVENTS_PER_NODE_DAY = 0.01  # warnings that end nothing
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Hazard:
+    """How often nodes fail: the mean over all, and how many of each 64 fail how many times as often as the rest."""
+
+    failures_per_1000_node_days: float = 6.5
+    lemons_per_64_nodes: int = 1
+    lemon_multiple: float = 20.0
+
+    def lemons(self, nodes: int) -> Ints:
+        """Which nodes are the lemons: spread over the cluster."""
+        count = self.lemons_per_64_nodes * nodes // 64
+        return (np.arange(count) * nodes + nodes // 2) // max(1, count)
+
+    def per_node_hour(self, nodes: int) -> Floats:
+        weight = np.ones(nodes)
+        weight[self.lemons(nodes)] = self.lemon_multiple
+        return self.failures_per_1000_node_days / 1000 / 24 * weight * nodes / weight.sum()
+
+
+@dataclass(frozen=True)
+class Plan:
+    jobs: Jobs
+    user: Ints
+    account: Ints
+    limit_min: Ints
+    exit_code: list[str]
+    never_started: Ints  # how long after its submission a job was cancelled that never started; 0 for the others
+    job_id: list[tuple[int, str]]  # JobIDRaw and JobID
+
+
+def count_of_nodes(jobs: int) -> int:
+    return max(FEWEST_NODES, jobs * NODES_PER_1000_JOBS // 1000)
+
+
+def plan(jobs: int, seed: int) -> Plan:
+    rng = np.random.default_rng([seed, 0])
+    gpus = shuffled(rng, jobs, GPUS, floor=3)
+    asked_s = np.sort(FIRST_S + (rng.random(jobs) * (END_S - FIRST_S - HOUR_S)).astype(np.int64))
+    names = list(STATES)
+    state = shuffled(rng, jobs, dict(enumerate(STATES.values())), floor=3)
+    work_s = np.zeros(jobs, dtype=np.int64)
+    sizes = ((gpus <= NODE_GPUS, SMALL_QUANTILES_H), (gpus >= LARGE_GPUS, LARGE_QUANTILES_H))
+    for rows, knots in (*sizes, ((gpus > NODE_GPUS) & (gpus < LARGE_GPUS), MIDDLE_QUANTILES_H)):
+        hours = QuantileFunction(knots)(spread(rng, rng.random(int(rows.sum()))))
+        work_s[rows] = np.maximum(30, whole(HOUR_S * hours))
+    # Users' own failures come early, most of them.
+    early = rng.random(jobs) * rng.random(jobs)
+    unfinished = np.isin(state, [names.index(name) for name in ("FAILED", "CANCELLED", "OUT_OF_MEMORY")])
+    work_s = np.where(unfinished, np.maximum(5, (work_s * early).astype(np.int64)), work_s)
+    # Limits in whole hours; whoever hits theirs had asked for just so much.
+    is_timeout = state == names.index("TIMEOUT")
+    work_s = np.where(is_timeout, -(-work_s // HOUR_S) * HOUR_S, work_s)
+    limit_min = np.where(is_timeout, work_s // 60, np.minimum(LONGEST_LIMIT_MIN, (work_s * 5 // 4 // HOUR_S + 3) * 60))
+
+    wide = gpus >= 128
+    priority = np.full(jobs, NORMAL)
+    priority[pick(rng, wide, HIGH_PER_MILLE / 1000)] = HIGH
+    priority[pick(rng, ~wide, LOW_PER_MILLE / 1000)] = LOW
+    requeued = pick(rng, (work_s >= 600) & ~is_timeout, REQUEUED_PER_MILLE / 1000)
+    never = pick(rng, state == names.index("CANCELLED"), 0, at_least=max(4, jobs * NEVER_STARTED_PER_MILLE // 1000))
+    account = (ACCOUNTS * rng.random(jobs) * rng.random(jobs)).astype(np.int64)
+    user = account + ACCOUNTS * (USERS // ACCOUNTS * rng.random(jobs) * rng.random(jobs)).astype(np.int64)
+    codes = [EXIT_CODES.get(names[code], ("0:0",)) for code in state.tolist()]
+    exit_code = [own[int(at * len(own))] for own, at in zip(codes, rng.random(jobs).tolist(), strict=True)]
+    job_id = [(FIRST_ID + number, str(FIRST_ID + number)) for number in range(jobs)]
+    # Arrays: jobs of one GPU one after the other, submitted at once by one user.
+    singles = np.flatnonzero(gpus == 1)
+    for first in range(0, len(singles) - ARRAY_TASKS, 12 * ARRAY_TASKS):
+        members = singles[first : first + ARRAY_TASKS]
+        asked_s[members] = asked_s[members[0]]
+        user[members], account[members] = user[members[0]], account[members[0]]
+        for task, member in enumerate(members.tolist()):
+            job_id[member] = (FIRST_ID + member, f"{FIRST_ID + int(members[0])}_{task}")
+    return Plan(
+        jobs=Jobs(
+            asked_s=asked_s.tolist(),
+            gpus=gpus.tolist(),
+            priority=priority.tolist(),
+            work_s=work_s.tolist(),
+            state=[names[code] for code in state.tolist()],
+            requeued_after_s=np.where(requeued, work_s // 2, 0).tolist(),
+        ),
+        user=user,
+        account=account,
+        limit_min=limit_min,
+        exit_code=exit_code,
+        never_started=np.where(never, rng.integers(1, 3_600, jobs), 0),
+        job_id=job_id,
+    )
+
+
+def node_failures(rng: Random, nodes: int, hazard: Hazard) -> tuple[list[Failure], list[tuple[int, int, str, str]]]:
+    """The failures of all nodes, and the health events (time, node, code, severity), both in the order of time.
+
+    In each hour each node fails with its rate: a Poisson process but for two failures of a node in one hour.
+    """
+    hours = DAYS * 24
+    hour, node = np.nonzero(rng.random((hours, nodes)) < hazard.per_node_hour(nodes))
+    count = len(hour)
+    at_s = FIRST_S + hour * HOUR_S + rng.integers(0, HOUR_S, count)
+    is_node_fail = rng.random(count) < NODE_FAIL_PER_MILLE / 1000
+    is_told = ~is_node_fail | (rng.random(count) < TOLD_NODE_FAIL_PER_MILLE / 1000)
+    out_s = whole(QuantileFunction(OUT_QUANTILES_S)(rng.random(count)))
+    order = np.lexsort((node, at_s))
+    failures = [
+        Failure(int(at_s[i]), int(node[i]), int(out_s[i]), "NODE_FAIL" if is_node_fail[i] else "FAILED") for i in order
+    ]
+    names, total = list(CODES), sum(CODES.values())
+    kinds = np.repeat(np.arange(len(names)), list(CODES.values()))
+    code = kinds[(rng.random(count) * total).astype(np.int64)]
+    shift_s = rng.integers(-540, 241, count)
+    events = [(int(at_s[i] + shift_s[i]), int(node[i]), names[code[i]], "high") for i in np.flatnonzero(is_told)]
+    warned = np.nonzero(rng.random((DAYS, nodes)) < LOW_EVENTS_PER_NODE_DAY)
+    seconds = FIRST_S + warned[0] * DAY_S + rng.integers(0, DAY_S, len(warned[0]))
+    warnings = zip(seconds.tolist(), warned[1].tolist(), strict=True)
+    events += [(second, at, "GPU_TEMPERATURE", "low") for second, at in warnings]
+    return failures, sorted(events)
+
+
+def runs_of(planned: Plan, nodes: int, failures: list[Failure]) -> list[Run]:
+    """What became of every job: its runs and waits in the order they were asked for."""
+    skipped = planned.never_started > 0
+    asked_s = [END_S if skip else at for at, skip in zip(planned.jobs.asked_s, skipped.tolist(), strict=True)]
+    runs = Cluster(replace(planned.jobs, asked_s=asked_s), nodes, failures, END_S).run_all()
+    for job in np.flatnonzero(skipped).tolist():
+        submit_s = planned.jobs.asked_s[job]
+        end_s = submit_s + int(planned.never_started[job])
+        runs.append(Run(job, 0, submit_s, submit_s, None, end_s, "CANCELLED"))
+    return sorted(runs, key=lambda run: (run.submit_s, run.job, run.number))
+
+
+# ---- dumps ----
+
+
+def node_name(node: int) -> str:
+    return f"n{node + 1:03}"
+
+
+def hostlist(nodes: tuple[int, ...]) -> str:
+    """The names of nodes, in ascending order, as Slurm writes them: n[001-032,040]."""
+    if len(nodes) == 1:
+        return node_name(nodes[0])
+    gaps = [(before, after) for before, after in pairwise(nodes) if after != before + 1]
+    firsts, lasts = [nodes[0], *(after for _, after in gaps)], [*(before for before, _ in gaps), nodes[-1]]
+    parts = [
+        node_name(first)[1:] + (f"-{node_name(last)[1:]}" if last > first else "")
+        for first, last in zip(firsts, lasts, strict=True)
+    ]
+    return f"n[{','.join(parts)}]"
+
+
+def record(planned: Plan, run: Run, seen_s: int) -> list[str]:
+    """The fields of a run or wait as a dump printed at `seen_s` has them."""
+    job, gpus = run.job, planned.jobs.gpus[run.job]
+    started = run.start_s is not None and run.start_s < seen_s
+    ended = run.end_s is not None and run.end_s < seen_s
+    state = run.state if ended else "RUNNING" if started else "PENDING"
+    never_started = ended and not started
+    told = f"CANCELLED by {1000 + int(planned.user[job])}" if state == "CANCELLED" else state
+    failed_node = run.failed_node if ended else None
+    exit_code = planned.exit_code[job] if state in EXIT_CODES and failed_node is None else "0:0"
+    exit_code = "1:0" if state in ("FAILED", "NODE_FAIL") and failed_node is not None else exit_code
+    nodes = len(run.nodes) if started else max(1, gpus // NODE_GPUS)
+    tres = f"billing={gpus},cpu={12 * gpus},gres/gpu:a100={gpus},gres/gpu={gpus},mem={120 * gpus}G,node={nodes}"
+    end = str(run.end_s) if ended else "Unknown"
+    unstarted = (end if job % 2 else "None") if never_started else "Unknown"
+    raw, shown = planned.job_id[job]
+    elapsed_s = (run.end_s if ended else seen_s) - run.start_s if started else 0
+    return [
+        str(raw), shown, "sim", f"user{planned.user[job]:02}", f"project{planned.account[job]}", "gpu",
+        {HIGH: "high", NORMAL: "normal", LOW: "low"}[planned.jobs.priority[job]], told, exit_code, exit_code,
+        str(run.submit_s), str(run.eligible_s), str(run.start_s) if started else unstarted, end, str(elapsed_s),
+        "00:00:00", str(planned.limit_min[job]), str(nodes), hostlist(run.nodes) if started else "None assigned", tres,
+        tres if started else "", "NodeDown" if state == "NODE_FAIL" else "None", "SchedMain",
+        str(run.number), "None" if failed_node is None else node_name(failed_node),
+    ]  # fmt: skip
+
+
+def steps(fields: list[str]) -> list[list[str]]:
+    """The batch step and the first launched one of a run that ended, which sacct prints unless -X keeps them away."""
+    kept = dict(zip(COLUMNS, fields, strict=True))
+    rows = []
+    for step in ("batch", "0"):
+        own = kept | {"JobIDRaw": f"{kept['JobIDRaw']}.{step}", "JobID": f"{kept['JobID']}.{step}"}
+        blank = dict.fromkeys(("User", "Partition", "QOS", "TimelimitRaw", "ReqTRES", "Reason", "Flags"), "")
+        rows.append(list((own | blank | {"State": kept["State"].split()[0]}).values()))
+    return rows
+
+
+def dumps(planned: Plan, runs: list[Run]) -> tuple[list[list[str]], list[list[str]]]:
+    """The rows of the two dumps: printed in the middle, and at the end of what is from the middle on."""
+    first, second = [], []
+    for number, run in enumerate(runs):
+        if run.submit_s < MIDDLE_S:
+            fields = record(planned, run, MIDDLE_S)
+            first.append(fields)
+            if number % 25 == 3 and fields[12].isdigit() and fields[13].isdigit() and run.start_s is not None:
+                first += steps(fields)
+        if run.end_s is None or run.end_s >= MIDDLE_S:
+            second.append(record(planned, run, END_S))
+    raw = FIRST_ID + len(planned.job_id)
+    waiting = Run(len(planned.job_id) - 1, 0, END_S - HOUR_S, END_S - HOUR_S)
+    last = record(planned, waiting, END_S)
+    return first, [*second, [str(raw), f"{raw}_[0-{ARRAY_TASKS - 1}]", *last[2:]]]
+
+
+def write_sample(
+    folder: Path,
+    jobs: int = 3_000,
+    seed: int = 2025,
+    report: Report = lambda _text: None,
+    hazard: Hazard = Hazard(),
+) -> dict[str, int]:
+    """Write two dumps and the health events of a cluster with `jobs` jobs, and a waiting array; rows by file.
+
+    The same `jobs`, `seed` and `hazard` give the same bytes. `report` is told how far the work is.
+    """
+    if jobs < FEWEST_JOBS:
+        raise StudyError(
+            f"A sample of {jobs:,} jobs is too small to show every habit of a dump: ask for {FEWEST_JOBS:,} or more."
+        )
+    check_seed(seed)
+    report(f"planning {jobs:,} jobs")
+    planned, nodes = plan(jobs, seed), count_of_nodes(jobs)
+    failures, events = node_failures(np.random.default_rng([seed, 1]), nodes, hazard)
+    runs = runs_of(planned, nodes, failures)
+    report(f"{len(runs):,} runs on {nodes} nodes, {len(failures)} failures of nodes")
+    first, second = dumps(planned, runs)
+    tables = {
+        "record_a": ["|".join(fields) for fields in (COLUMNS, *first)],
+        "record_b": ["|".join(fields) for fields in (COLUMNS, *second)],
+        "health_events": [
+            "node,time,code,severity",
+            *(f"{node_name(node)},{second},{code},{severity}" for second, node, code, severity in events),
+        ],
+    }
+    with staged_files(folder, FILES) as files:
+        for name, lines in tables.items():
+            files[name].write(("\n".join(lines) + "\n").encode())
+    return {name: len(lines) - 1 for name, lines in tables.items()}

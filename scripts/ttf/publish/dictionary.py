@@ -1,0 +1,55 @@
+"""The data dictionary: every table of the results and every column of it, out of their contracts."""
+
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from ttf.contract import Column, Table
+from ttf.rooms import rooms
+from ttf.stages import TABLES as OF_STAGES
+
+INTRODUCTION = (
+    "Every table that a study writes, under the folder of its trace in results/. Tables are CSV with a header row: "
+    "times in seconds, shares from 0 to 1, floats in full precision. A blank cell is what cannot be had, and why."
+)
+
+
+def by_analysis(folders: tuple[str, ...] = ()) -> dict[str, tuple[Table, ...]]:
+    """Heading -> its tables: the stages before the analyses, then each analysis in the order of the page."""
+    of_rooms = {f"{name}: {analysis.question}": tuple(analysis.tables) for name, analysis in rooms(folders).items()}
+    return {"Stages before and around the analyses": OF_STAGES} | of_rooms
+
+
+def kind_of(column: Column) -> str:
+    """Its type and unit: number (s)."""
+    return f"{column.kind} ({column.unit})" if column.unit else column.kind
+
+
+def _rows(table: Table) -> Iterator[tuple[str, str, str]]:
+    for name, column in table.columns.items():
+        blank = f" Blank where {column.blank}." if column.blank else ""
+        yield name, kind_of(column), f"{column.about}{blank}"
+
+
+def as_markdown(groups: Mapping[str, tuple[Table, ...]]) -> str:
+    """docs/tables.md: a heading for each analysis and table, a line for each column."""
+    lines = ["# Tables", "", INTRODUCTION, "", "Made from the contracts by `make docs`; a test holds it to them.", ""]
+    for heading, tables in groups.items():
+        lines += [f"## {heading}", ""]
+        for table in tables:
+            more = ["and the columns of its trace's format"] if table.open else []
+            columns = [f"`{name}` {kind}: {about}" for name, kind, about in _rows(table)] + more
+            lines += [f"**{table.path}** {table.about}", *([f"<br>{'<br>'.join(columns)}"] if columns else []), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def as_html(groups: Mapping[str, tuple[Table, ...]]) -> str:
+    """The body of a page of the site: the same as tables."""
+    text = f"<p>{escape(INTRODUCTION)}</p>\n"
+    for heading, tables in groups.items():
+        text += f"<h2>{escape(heading)}</h2>\n"
+        for table in tables:
+            text += f'<h3 id="{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
+            cells = "".join(f"<tr><td>{'</td><td>'.join(map(escape, row))}</td></tr>\n" for row in _rows(table))
+            head = "<tr><th>Column</th><th>Type</th><th>What it is</th></tr>"
+            text += f"<table>\n{head}\n{cells}</table>\n" if cells else ""
+    return text

@@ -1,1 +1,0 @@
-"""Synthetic traces: one module for each format that a sample is made of."""

@@ -1,1 +1,0 @@
-"""One module per trace format: raw tables to jobs."""

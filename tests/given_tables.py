@@ -1,0 +1,16 @@
+"""Tables at hand, as a chart and the numbers of an analysis are given them."""
+
+from types import SimpleNamespace
+
+
+class Given(dict):
+    """Table -> frame, with the settings of the analysis as attributes (see ttf.inputs)."""
+
+    def __init__(self, tables, **settings) -> None:
+        super().__init__(tables)
+        self.settings = SimpleNamespace(**settings)
+
+
+def given_lemons(nodes) -> Given:
+    """What the charts of find_lemon_nodes are given."""
+    return Given({"lemon_nodes": nodes}, false_discovery=0.05)

@@ -1,0 +1,95 @@
+"""What tests need of a format: the schema of its raw tables, and the tables that its code makes of them."""
+
+from dataclasses import replace
+
+import polars as pl
+import yaml
+from study.formats import declarations, load_formats, meaning_of, schema_text
+from ttf.formats.protocol import Source, code_of
+from ttf.raw_tables import table_schemas
+
+FORMATS = load_formats()
+FILES = declarations()
+
+# A format that nobody has, and its table of jobs.
+MADE_UP = """\
+unit: run
+gives: jobs
+outcomes: {success: [ok], failure: [broken], running: [active], waiting: [queued]}
+mapping:
+  table: runs
+  job_id: id
+  account: team
+  submit: asked_s
+  start: start_s
+  runtime: {column: minutes, unit: min}
+  status: {column: state, first_word: true}
+  gpus: {column: cards, unit: gpu}
+  memory: {column: mb, unit: MB}
+  size: workers
+  nodes: hosts
+  attempts: 1
+  extras: [note]
+  flags: {is_test: {team: test}}
+node_table: hosts
+tables:
+  runs: {file: runs, required: true}
+  hosts: {file: hosts, required: false}
+
+schema:
+  version: 1
+  tables:
+    runs:
+      key: [id]
+      columns:
+        - {name: id, type: text, required: true}
+        - {name: team, type: text}
+        - {name: asked, type: seconds, as: asked_s}
+        - {name: started, type: seconds, as: start_s}
+        - {name: minutes, type: count}
+        - {name: state, type: text, required: true}
+        - {name: cards, type: count}
+        - {name: mb, type: count}
+        - {name: workers, type: count}
+        - {name: hosts, type: count}
+        - {name: note, type: text}
+    hosts:
+      columns:
+        - {name: host, type: text, as: node}
+        - {name: cards, type: count, as: gpu_count}
+        - {name: model, type: text, as: gpu_type, optional: true}
+        - {name: cores, type: number, scale: 1000, as: cpu_milli, optional: true}
+        - {name: memory, type: number, scale: 1, as: mem_mib, optional: true}
+"""
+RUNS = """\
+id,team,asked,started,minutes,state,cards,mb,workers,hosts,note
+a,test,0,10,2,ok,1,1049,2,2,x
+b,lab,5,20,1,broken by 7,4,,1,1,
+c,lab,6,,,queued,8,,1,4,
+d,lab,7,30,9,strange,0,,1,1,
+"""
+
+
+def raw_schemas(name):
+    """Table -> the schema of a format's raw table."""
+    return table_schemas(yaml.safe_load(schema_text(FILES[name])))
+
+
+def table_of(name, product, raw, entry=None):
+    """A common table (jobs, attempts, placements, lives, nodes) of a trace, from its typed raw tables.
+
+    raw: the tables by name. entry: the trace's entry in the registry.
+    """
+    about = FORMATS[name]
+    format_ = code_of(about["code"])
+    source = Source(raw, meaning_of(entry or {}, about))
+    if format_.records:
+        source = replace(source, records=format_.records(source))
+    if product == "placements" and format_.placements_of_attempts:
+        source = replace(source, records=None, attempts=format_.attempts(source).lazy())
+    return getattr(format_, product)(source)
+
+
+def scanned(folder, *names):
+    """The typed raw tables in a folder."""
+    return {name: pl.scan_parquet(folder / f"{name}.parquet") for name in names}

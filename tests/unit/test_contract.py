@@ -1,0 +1,135 @@
+"""The contract of a table: what breaks it is named, and what keeps it is read as it was written."""
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ttf.contract import REASON, Column, count, number, parquet, reason, seconds, share, table, text, truth
+from ttf.contract import whole_seconds as whole
+from ttf.errors import StudyError
+from ttf.tables import read_table, write_product
+
+TABLE = table(
+    "lives",
+    "A stratum.",
+    stratum=text("Stratum", "Its value."),
+    n=count("n", "Lives.", unit="lives"),
+    mttf_s=seconds("MTTF", "Mean time to failure.", blank=REASON),
+    median_s=whole("Median", "Half end by then.", blank="fewer than half ended"),
+    failed=share("Failed", "Of n."),
+    best=truth("Best", "Whether it fits best.", blank="there is one"),
+    reason=reason(),
+)
+ROW = {"stratum": "all", "n": 3, "mttf_s": 1.5, "median_s": None, "failed": 0.5, "best": None, "reason": None}
+
+
+def frame(*rows, **changed):
+    return TABLE.frame([ROW | row for row in rows or [{}]]).with_columns(**changed)
+
+
+def test_a_frame_of_the_contract_is_in_order():
+    TABLE.check(frame())
+    TABLE.check(frame({"mttf_s": None, "reason": "no failure"}, {}))
+    TABLE.check(TABLE.frame([]))
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (frame().drop("n", "best"), "table lives: no best, n than its declaration says"),
+        (frame(more=1), "table lives: also more than its declaration says"),
+        (frame().rename({"n": "jobs"}), "table lives: no n; also jobs than its declaration says"),
+        (frame().select("n", pl.exclude("n")), "table lives: another order than its declaration says"),
+        (frame(n=pl.lit(3, pl.Int32)), r"table lives, column n: is declared a whole number \(Int64\), and is Int32"),
+        (frame(n=3.0), r"table lives, column n: is declared a whole number \(Int64\), and is Float64"),
+        (frame(stratum=4), r"table lives, column stratum: is declared a text \(String\), and is Int32"),
+        (frame(best=pl.lit("yes")), r"table lives, column best: is declared a truth value \(Boolean\), and is String"),
+        (frame(mttf_s=pl.lit(None)), r"table lives, column mttf_s: is declared a number \(Float64\), and is Null"),
+        (frame({"stratum": None}, {}), "table lives, column stratum: blank in 1 rows, and declared never blank"),
+        (frame({"failed": None}, {"failed": None}), "column failed: blank in 2 rows, and declared never blank"),
+        (frame({"mttf_s": None}), "table lives, column mttf_s: blank in 1 rows whose reason is blank too"),
+        *(
+            (frame({"mttf_s": bad}, {}), "table lives, column mttf_s: holds NaN or an infinity")
+            for bad in (math.nan, math.inf, -math.inf)
+        ),
+    ],
+)
+def test_what_breaks_a_contract_is_told_with_table_column_and_rule(broken, says, tmp_path):
+    with pytest.raises(StudyError, match=says):
+        TABLE.check(broken)
+    with pytest.raises(StudyError, match=says):
+        write_product(broken, TABLE, str(tmp_path / "lives.csv"))
+    assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+def test_rows_become_a_frame():
+    made = TABLE.frame([{"n": 1, "stratum": "a", "unheard_of": 5}, {"mttf_s": 2.0}])
+    assert made.columns == list(TABLE.columns)
+    assert made.schema == TABLE.schema
+    assert made.rows() == [("a", 1, None, None, None, None, None), (None, None, 2.0, None, None, None, None)]
+    assert TABLE.frame(iter([])).schema == TABLE.schema
+
+
+LABELS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5)
+ROWS = st.fixed_dictionaries(
+    {
+        "stratum": LABELS,
+        "n": st.integers(-(2**63), 2**63 - 1),
+        "mttf_s": st.none() | st.floats(allow_nan=False, allow_infinity=False),
+        "median_s": st.none() | st.integers(0, 10**12),
+        "failed": st.floats(0, 1),
+        "best": st.none() | st.booleans(),
+        "reason": LABELS,
+    }
+)
+
+
+@given(st.lists(ROWS, max_size=4))
+@settings(max_examples=60)
+def test_a_table_comes_back_to_the_last_bit_with_its_types(tmp_path_factory, rows):
+    """Also a column that is all blank, and one of labels such as 100."""
+    path = str(tmp_path_factory.getbasetemp() / "lives.csv")
+    written = TABLE.frame(rows)
+    assert write_product(written, TABLE, path) == f"lives {len(rows)}"
+    assert read_table(path, TABLE).equals(written)
+    assert read_table(path, TABLE).schema == TABLE.schema
+
+
+def test_an_open_table_has_more_columns_after_its_own(tmp_path):
+    jobs = parquet("jobs", "A job.", "jobs.parquet", open=True, job_id=text("Job", "Its name."))
+    jobs.check(pl.DataFrame({"job_id": ["a"], "extra": [1]}))
+    with pytest.raises(StudyError, match="table jobs: no job_id; also extra"):
+        jobs.check(pl.DataFrame({"extra": [1], "job_id": ["a"]}))
+    closed = parquet("jobs", "A job.", "jobs.parquet", job_id=text("Job", "Its name."))
+    with pytest.raises(StudyError, match="table jobs: also extra"):
+        closed.check(pl.DataFrame({"job_id": ["a"], "extra": [1]}))
+
+
+def test_what_is_not_held_is_checked_by_its_types(tmp_path):
+    jobs = parquet("jobs", "A job.", "jobs.parquet", job_id=text("Job", "Its name."), n=count("n", "Tasks."))
+    path = tmp_path / "jobs.parquet"
+    with pytest.raises(StudyError, match="table jobs, column n: is declared a whole number"):
+        write_product(pl.LazyFrame({"job_id": ["a"], "n": ["1"]}), jobs, str(path))
+    assert not path.exists()
+    whole_frame = pl.DataFrame({"job_id": ["a", "b"], "n": [1, 2]})
+    for product in (whole_frame.lazy(), whole_frame.iter_slices(1)):
+        assert write_product(product, jobs, str(path)) == "jobs"
+        assert pl.read_parquet(path).equals(whole_frame)
+
+
+def types(**changed) -> str:
+    column = Column(**{"kind": "number", "unit": "s", "heading": "A", "about": "B.", "blank": None} | changed)
+    return table("t", "About.", a=column).types
+
+
+def test_what_computing_goes_by_has_no_heading_and_no_sentence():
+    assert types() == types(heading="Another", about="Another sentence.")
+    assert types(blank="one") == types(blank="another")
+    others = [types(kind="whole number"), types(unit="share"), types(blank=REASON)]
+    assert len({types(), *others}) == 4
+    two = {"a": number("A", "B."), "b": number("A", "B.")}
+    in_order, reordered = table("t", "T.", **two), table("t", "T.", **dict(reversed(two.items())))
+    assert len({in_order.types, reordered.types, table("u", "T.", **two).types}) == 3
+    assert parquet("t", "T.", "t.csv", **two).types != parquet("t", "T.", "t.csv", open=True, **two).types

@@ -1,0 +1,87 @@
+"""What a format declares is what its code gives; and one file makes a new format."""
+
+import importlib
+import inspect
+
+import polars as pl
+import pytest
+import yaml
+from of_formats import FILES, FORMATS, MADE_UP, RUNS
+from study.documents import load_document, load_schema
+from study.formats import FOLDER, load_formats, meaning_of, schema_text
+from study.table_schema import load_table_schema
+from ttf.formats.protocol import Reading, Source, code_of, reading_in
+from ttf.ingest import ingest
+from ttf.jobs import JOB_COLUMNS, OUTCOMES, nodes
+from ttf.raw_tables import table_schemas
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_declaration_keeps_to_its_schema(name):
+    declaration = load_document(FILES[name], load_schema("format.schema.yaml"))
+    if "schema" in declaration:
+        assert list(load_table_schema(FILES[name])["tables"]) == list(declaration["tables"])
+        assert list(declaration)[-1] == "schema", "the code reads what stands before it"
+    assert set(declaration.get("sample", [])) >= set(declaration["tables"]) or "sample" not in declaration
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_declared_is_what_the_code_gives(name):
+    about, format_ = FORMATS[name], code_of(FORMATS[name]["code"])
+    given = {key: getattr(format_, key) is not None for key in ("jobs", "attempts", "placements", "lives", "records")}
+    assert given == {
+        "jobs": about["gives"] == "jobs",
+        "attempts": "attempts" in about,
+        "placements": "placements" in about,
+        "lives": about["gives"] == "lives",
+        "records": "attempts" in about,
+    }
+    assert bool(format_.by_partition) == ("large" in about)
+    assert not (format_.nodes and "node_table" in about), "two sources of the nodes"
+    assert set(about.get("outcomes", [])) <= set(OUTCOMES)
+    reading = reading_in(about.get("reader"))
+    assert isinstance(reading, Reading)
+    assert set(reading.readers) <= set(about["tables"])
+    assert (reading.schema is None) == ("schema" in about)
+
+
+@pytest.mark.parametrize("name", [name for name, about in FORMATS.items() if "sample" in about])
+def test_a_declared_sample_can_be_made(name):
+    sample = importlib.import_module(f"ttf.formats.{name}.sample")
+    assert next(iter(inspect.signature(sample.write_sample).parameters)) == "folder"
+
+
+def test_no_code_lies_in_a_room_that_does_not_declare_it():
+    for name, file in FILES.items():
+        declared = {value.rpartition(".")[2] for key, value in FORMATS[name].items() if key in ("code", "reader")}
+        rooms = {path.stem for path in file.parent.glob("*.py")} if file.name == "format.yaml" else set()
+        assert {"derive", "read"} & rooms == {"derive", "read"} & declared, name
+    assert not [path for path in FOLDER.iterdir() if path.is_dir() and path.name[0] != "_" and path.name not in FILES]
+
+
+def test_one_file_makes_a_format(tmp_path):
+    (tmp_path / "made_up.yaml").write_text(MADE_UP)
+    about = load_formats(tmp_path)["made_up"]
+    schemas = table_schemas(yaml.safe_load(schema_text(tmp_path / "made_up.yaml")))
+    (tmp_path / "runs.csv").write_text(RUNS)
+    (tmp_path / "hosts.csv").write_text("host,cards\nn1,8\n")
+    files = {name: [tmp_path / f"{name}.csv"] for name in ("runs", "hosts")}
+    ingest(files, schemas, tmp_path, 0.0)
+    raw = {name: pl.scan_parquet(tmp_path / f"{name}.parquet") for name in files}
+    jobs = code_of(about["code"]).jobs(Source(raw, meaning_of({}, about)))
+    extras = {"file": pl.Int32, "note": pl.String, "is_test": pl.Boolean}
+    assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
+    columns = ("outcome", "status_raw", "start_s", "end_s", "runtime_s", "queue_s")
+    assert jobs.select(columns).rows() == [
+        ("success", "ok", 10, 130, 120, 10),
+        ("failure", "broken by 7", 20, 80, 60, 15),
+        ("waiting", "queued", None, None, None, None),
+        ("unknown", "strange", 30, 570, 540, 23),
+    ]
+    assert jobs.select("account", "gpu_milli", "mem_mib", "size", "nodes", "attempts", "is_test").rows() == [
+        ("test", 1000, 1000, 2, 2, 1, True),
+        ("lab", 4000, None, 1, 1, 1, False),
+        ("lab", 8000, None, 1, None, None, False),
+        ("lab", 0, None, 1, 1, 1, False),
+    ]
+    assert nodes(raw, about["node_table"]).rows() == [("n1", None, 8, None, None)]

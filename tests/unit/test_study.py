@@ -1,0 +1,308 @@
+"""The study without Snakemake: its traces and their files, the analyses that they have, and what is refused."""
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+import ttf.analyses
+from study.config import ConfigError
+from study.helpers import stamped
+from study.room import check_claims
+from study.study import Study, any_of, paths_in
+from ttf.analysis import Analysis
+from ttf.contract import Table, count, seconds, table
+from ttf.rooms import rooms
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ("sample", "sample_philly", "sample_slurm")
+
+
+def study_of(**config) -> Study:
+    return Study([("my.yaml", {"study": list(SAMPLES)} | config)], ROOT)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    """Where the command is typed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ttf.analyses, "__path__", [*ttf.analyses.__path__])
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return study_of()
+
+
+def given(folder: str, name: str, content: bytes = b"") -> str:
+    Path(folder).mkdir(exist_ok=True)
+    Path(folder, name).write_bytes(content)
+    return folder
+
+
+def own(name: str, **declared) -> str:
+    """A folder with a declaration of an analysis of one's own in it."""
+    Path("own", name).mkdir(parents=True)
+    words = ", ".join(f"{key}={value!r}" for key, value in declared.items())
+    text = f'from ttf.analysis import Analysis\nANALYSIS = Analysis(question="Why?", theme="failure", {words})\n'
+    Path("own", name, "__init__.py").write_text(text)
+    return str(Path("own").resolve())
+
+
+def test_a_study_is_read_without_snakemake_and_polars():
+    program = (
+        "import sys; from pathlib import Path; from study.study import Study\n"
+        f"study = Study([('', {{'study': {list(SAMPLES)}}})], Path({str(ROOT)!r}))\n"
+        "assert len(study.rooms) > 20; print(*sys.modules)"
+    )
+    paths = f"{ROOT / 'scripts'}:{ROOT / 'workflow'}"
+    run = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONPATH": paths}, capture_output=True, text=True, check=True
+    )
+    assert not {"snakemake", "polars", "numpy", "altair"} & {*run.stdout.split()}
+
+
+def test_the_traces_and_what_they_have(samples):
+    assert samples.names == list(SAMPLES)
+    assert samples.subjects == [*SAMPLES, "comparison"]
+    assert study_of(study=["sample"]).subjects == ["sample"]
+    assert samples.traces_where(lambda trace: "attempts" in trace.products) == ["sample_philly", "sample_slurm"]
+    assert [samples.traces[name].unit for name in SAMPLES] == ["task", "job", "job"]
+    assert all(samples.traces[name].synthetic and samples.traces[name].has_jobs for name in SAMPLES)
+    assert "data/sample/pai_job_table.csv" in samples.to_make
+
+
+def test_where_a_file_lies(samples):
+    assert samples.file("sample", "jobs") == "results/sample/jobs.parquet"
+    assert samples.file("sample", "raw") == "results/sample/raw"
+    assert samples.file("sample", "mttf") == "results/sample/tables/mttf.csv"
+    assert samples.file("sample", "survival_curves") == "results/sample/tables/survival.parquet"
+    assert samples.file("sample", "row_account") == "results/sample/quality/row_account.csv"
+    assert samples.file("sample_slurm", "events") == "data/sample_slurm/health_events.csv"
+    # What the trace, or its analysis, does not have; and what nobody has.
+    assert [samples.file("sample", name) for name in ("attempts", "events", "retries", "nonsense")] == [None] * 4
+
+
+def test_the_analyses_that_a_trace_has(samples):
+    of = {name: {room.name for room in samples.rooms_of(name)} for name in samples.subjects}
+    every, of_jobs = set(rooms()), {"split_outcomes", "fit_mttf", "judge_lifetimes", "plan_ettr", "correlate"}
+    assert of["comparison"] == {"compare_traces"}
+    assert all(of_jobs <= of[name] for name in SAMPLES)
+    assert of["sample_philly"] - of["sample"] >= {"describe_attempts", "check_philly", "measure_use", "measure_epochs"}
+    assert of["sample_slurm"] - of["sample_philly"] == {"classify_failures"}
+    assert every - set().union(*of.values()) == {"measure_drift"}, "which is to be asked for"
+    for name, room in samples.rooms.items():
+        assert room.traces == [trace for trace in samples.subjects if name in of[trace]]
+
+
+def test_an_analysis_needs_what_it_needs_and_what_that_needs():
+    """Of lives without jobs none that reads jobs; drift where it is asked for, and against whom."""
+    given("lives", "gc_full.csv")
+    windows = {"by": "month", "against": "sample_philly"}
+    registry = {"mine": {"format": "titan", "folder": "lives"}, "sample": {"windows": windows}}
+    study = study_of(study=["mine", "sample", "sample_philly"], registry=registry)
+    found = {room.name for room in study.rooms_of("mine")}
+    assert {"fit_mttf", "judge_lifetimes", "estimate_hazards", "measure_sizes", "plan_ettr"} <= found
+    for room in study.rooms_of("mine"):
+        assert not {"jobs", "nodes", "attempts", "placements"} & {*room.declared.needs}
+        assert all(study.file("mine", name) for name in room.declared.needs)
+    assert study.rooms["measure_drift"].traces == ["sample"]
+    assert study.rooms["measure_drift"].inputs("sample") == {
+        "jobs": "results/sample/jobs.parquet",
+        "jobs_against": "results/sample_philly/jobs.parquet",
+    }
+    assert study.rooms["compare_traces"].inputs("comparison") == {
+        "lives": [f"results/{name}/lives.parquet" for name in study.names],
+        "jobs": [f"results/{name}/jobs.parquet" for name in study.names[1:]],
+    }
+
+
+# Key -> another value, and the analyses of a sample that read it.
+KEYS = {
+    "correlation/cutoffs_s": ([3600], {"correlate"}),
+    "correlation/significance": (0.01, {"correlate", "ask_again"}),
+    "survival/max_steps": (50, {"fit_mttf", "estimate_hazards"}),
+    "lost_work/trial_minutes": ([2], {"measure_losses"}),
+    "lost_work/owners": (3, {"measure_losses"}),
+    "lemons/window_days": (7, {"find_lemon_nodes"}),
+    "lemons/infra_window_days": (90, {"find_lemon_nodes"}),
+    "lemons/false_discovery": (0.1, {"find_lemon_nodes"}),
+    "sizes/above_gpus": (16, {"measure_sizes"}),
+    "ettr/seed": (1, {"plan_ettr"}),
+    "ettr/restart_s": (1, {"plan_ettr", "measure_ettr"}),
+    "ettr/run_key": (["user"], {"measure_ettr"}),
+    "ettr/run_at_least_s": (1, {"measure_ettr"}),
+    "quarantine/max_share": (0.5, set()),
+    "infra_failures/states": (["Failed"], set()),
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_setting_reaches_the_analyses_that_read_it(samples, key):
+    value, reading = KEYS[key]
+    group, name = key.split("/")
+    changed = study_of(**{group: {name: value}})
+    assert {
+        room
+        for room in samples.rooms
+        for trace in samples.rooms[room].traces
+        if samples.rooms[room].settings(trace) != changed.rooms[room].settings(trace)
+    } == reading
+
+
+def test_no_analysis_reads_a_key_that_there_is_not(samples):
+    for room in samples.rooms.values():
+        for asked in room.declared.settings.values():
+            if isinstance(asked, str):
+                samples.setting(asked)
+
+
+def test_what_charts_are_drawn_from(samples):
+    charts = samples.charts("sample")
+    assert list(dict.fromkeys(charts.values())) == samples.drawing("sample")
+    assert charts["failure_share"].name == "correlate"
+    drawn = samples.drawn_from("sample")
+    assert drawn["outcomes"] == "results/sample/tables/outcomes.csv"
+    assert {"lemon_nodes", "study1", "survival_curves"} <= drawn.keys()
+    assert "retries" not in drawn and "success" not in drawn
+    assert samples.makers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
+
+
+def test_traces_with_the_same_charts_are_drawn_by_one_rule():
+    given("a", "openb_pod_list_default.csv")
+    given("b", "openb_pod_list_default.csv")
+    mine = {name: {"format": "openb", "folder": name} for name in ("a", "b")}
+    alike = study_of(study=["a", "sample", "b"], registry=mine).drawn_alike
+    assert alike == {"openb": ["a", "b"], "pai2020": ["sample"], "comparison": ["comparison"]}
+    mine["b"]["windows"] = {"by": "month"}
+    alike = study_of(study=["a", "b"], registry=mine).drawn_alike
+    assert alike == {"openb_a": ["a"], "openb_b": ["b"], "comparison": ["comparison"]}
+
+
+def test_what_the_numbers_are_taken_from(samples):
+    for trace in samples.names:
+        tables = {name for room in samples.rooms_of(trace) for name in room.tables}
+        of_stages = {"row_account", "anomalies", "statistics", "validation", "jobs", "nodes", "runtime_agreement"}
+        assert samples.summed_up(trace).keys() == tables | of_stages
+        assert all(samples.summed_up(trace).values())
+    assert samples.summed_up("comparison").keys() == samples.rooms["compare_traces"].tables.keys()
+
+
+def test_what_jobs_ask_for_grows_with_the_raw_tables():
+    given("telemetry", "cluster_job_log")
+    with Path("telemetry/cluster_gpu_util").open("wb") as file:
+        file.truncate(3_000_000_000)
+    study = study_of(study=["mine", "sample"], registry={"mine": {"format": "philly", "folder": "telemetry"}})
+    use = study.rooms["measure_use"].declared
+    assert study.raw_of("mine") == ("philly", 3.0)
+    asked = study.measured["snakemake_mb"] + use.memory_mb + 3 * use.mb_per_gb["philly"]
+    assert study.megabytes("measure_use", 1, trace="mine") == asked
+    assert study.megabytes("measure_use", 2, trace="mine") == 2 * asked
+    assert study.megabytes("correlate", 1, trace="sample") == 300 + study.rooms["correlate"].declared.memory_mb
+    assert study.raw_of("comparison") == (None, 3.0), "the study as a whole goes back to all of them"
+    assert study.minutes(1, trace="mine") > study.minutes(1, trace="sample")
+
+
+# What is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("declared", "says"),
+    [
+        ({"needs": ["job"]}, "analysis NAME: there is no table job.$"),
+        ({"needs": ["mtf"]}, r"analysis NAME: there is no table mtf; did you mean mttf\?"),
+        ({"uses": ["jobs", "lemon_node"]}, r"analysis NAME: there is no table lemon_node; did you mean lemon_nodes\?"),
+        (
+            {"charts": {"mine": ["outcomes", "outcome_gpu"]}},
+            r"chart mine of analysis NAME: there is no table outcome_gpu; did you mean outcomes_gpu\?",
+        ),
+    ],
+)
+def test_an_analysis_that_names_a_table_that_there_is_not(declared, says):
+    name = f"of_{uuid.uuid4().hex}"
+    with pytest.raises(ConfigError, match=says.replace("NAME", name)):
+        study_of(analyses=[own(name, **declared)]).drawn_alike  # noqa: B018
+
+
+def test_two_analyses_of_one_name():
+    with pytest.raises(
+        ConfigError, match=r"analyses: two analyses are called correlate: .*correlate and .*own/correlate"
+    ):
+        study_of(analyses=[own("correlate")])
+
+
+CLAIM = {"id": "a", "trace": "sample", "quantity": {"table": "mttf", "column": "mttf_s"}}
+TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n=count("n", "Lives."))}
+
+
+def asking(**quantity) -> dict:
+    return CLAIM | {"quantity": CLAIM["quantity"] | quantity}
+
+
+def test_claims_of_tables_and_columns_that_there_are():
+    right = [
+        CLAIM,
+        asking(where={"n": 3}, over="n", of={"n": 1}),
+        {"id": "of printed numbers"},
+        {"id": "of a formula", "quantity": {"arithmetic": "r"}},
+    ]
+    check_claims(right, TABLES, "mine.yaml")
+
+
+def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
+    wrong = [
+        asking(table="mtf"),
+        asking(column="mttfs_s") | {"id": "b"},
+        asking(where={"nn": 1}) | {"id": "c"},
+        asking(over="mttf", of={"zzz": 1}) | {"id": "d"},
+        CLAIM,
+    ]
+    with pytest.raises(ConfigError) as error:
+        check_claims(wrong, TABLES, "mine.yaml")
+    assert str(error.value).splitlines() == [
+        "mine.yaml: claims.a: there is no table mtf; did you mean mttf?",
+        "mine.yaml: claims.b: table mttf has no column mttfs_s; did you mean mttf_s?",
+        "mine.yaml: claims.c: table mttf has no column nn; did you mean n?",
+        "mine.yaml: claims.d: table mttf has no column zzz",
+        "mine.yaml: claims.d: table mttf has no column mttf; did you mean mttf_s?",
+    ]
+
+
+def test_a_finding_asks_for_the_tables_of_the_traces_of_the_study(samples):
+    assert set(samples.claimed()) <= set(samples.names)
+    text = "sources: {s: A source}\nclaims:\n- {id: a, trace: sample, source: s, statement: S, published: 1, unit: s, "
+    text += "evidence: printed, tolerance: 0, why: exact, quantity: {table: mttf, column: mttf_s}}\n"
+    Path("mine.yaml").write_text(text)
+    asked = study_of(claims=["mine.yaml"]).claimed()["sample"]
+    assert asked == samples.claimed().get("sample", {}) | {"mttf": "results/sample/tables/mttf.csv"}
+    assert "sample" not in study_of(study=["sample_philly"], claims=["mine.yaml"]).claimed()
+
+
+# The rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_code_of_a_rule_has_of_a_declaration_what_computing_goes_by(samples, monkeypatch):
+    room = samples.rooms["correlate"]
+    before, whole = (samples.code("compute", f"{room.module}.compute", words=words) for words in (False, True))
+    assert sorted(stamped(before)) == stamped(whole)
+    changed = [new for new in before if new not in whole]
+    assert stamped(changed) == ["scripts/ttf/analyses/correlate/__init__.py"]
+    monkeypatch.setattr(Table, "types", "others")
+    assert set(samples.code("compute", f"{room.module}.compute")) ^ set(before) == {
+        *changed,
+        *(stamp for stamp in samples.code("compute", f"{room.module}.compute") if "correlate/__init__" in stamp),
+    }
+
+
+def test_an_analysis_of_nothing_asks_for_nothing():
+    assert Analysis(question="?", theme="data").types == ""
+
+
+def test_any_of_no_names_matches_nothing():
+    assert (any_of(["a", "b"]), any_of([])) == ("a|b", "(?!)")
+
+
+def test_paths_in_lists_of_lists_each_once():
+    assert paths_in([["a", ["b"]], "a", [], ["c", "b"]]) == ["a", "b", "c"]

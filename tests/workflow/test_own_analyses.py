@@ -1,0 +1,99 @@
+"""The worked examples of CONTRIBUTING.md, as they stand there: an analysis and a finding outside the checkout."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from study_runs import PAGE, ROOT, SMALL
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+ROOM = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CLAIM = re.compile(r"^```yaml\n(  - id: .*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def write_room(folder: Path) -> list[str]:
+    """The files of the example, in the folder; their names."""
+    for name, text in ROOM.findall(CONTRIBUTING):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return [name for name, _ in ROOM.findall(CONTRIBUTING)]
+
+
+def write_claims(file: Path, **changes: str) -> None:
+    (claim,) = yaml.safe_load(CLAIM.search(CONTRIBUTING)[1])
+    claim["quantity"] |= changes
+    file.write_text(yaml.safe_dump({"sources": {"mine": "a note of mine"}, "claims": [claim]}), encoding="utf-8")
+
+
+@pytest.fixture
+def own(study, tmp_path):
+    """A finished study, and beside its checkout the folder and the file of the examples."""
+    assert 1 < len(write_room(tmp_path / "mine")) <= 5
+    write_claims(tmp_path / "findings.yaml")
+    return study, SMALL | {"analyses": ["../mine"], "claims": ["../findings.yaml"]}
+
+
+def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
+    study, config = own
+    before = study.hashes()
+    planned = study.planned(**config)
+    assert planned == {
+        *("describe_weekdays", "draw_charts_pai2020", "summarise", "score_claims", "write_config"),
+        *("write_report_source", "render_report", "write_manifest"),
+    }
+    study.snakemake("--cores", "1", **config)
+    table = pl.read_csv(study.folder / "results/sample/tables/failures_by_weekday.csv")
+    jobs = pl.read_parquet(study.folder / "results/sample/jobs.parquet")
+    ended = jobs.filter(pl.col("outcome").is_in(["success", "failure"]) & pl.col("submit_s").is_not_null())
+    assert table["ended"].sum() == ended.height > 0
+    assert table["failures"].sum() == (ended["outcome"] == "failure").sum()
+    page = (study.folder / PAGE).read_text(encoding="utf-8")
+    assert 'id="sec-t1-weekdays"' in page
+    assert 'id="tbl-t1-failures_by_weekday"' in page
+    assert 'id="fig-t1-failures-by-weekday"' in page
+    scored = pl.read_csv(study.folder / "results/scorecard.csv").row(
+        by_predicate=pl.col("id") == "mine-failures", named=True
+    )
+    assert float(scored["computed"]) == table.filter(weekday="Monday")["failures"].item()
+    # What other analyses found is as it was, and nothing is left to do.
+    same = [name for name in before if "/tables/" in name]
+    assert {name: study.hashes()[name] for name in same} == {name: before[name] for name in same}
+    assert study.planned(**config) == set()
+    section = tmp_path / "mine/describe_weekdays/weekdays.qmd"
+    section.write_text(section.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
+    assert study.planned(**config) == {"write_report_source", "render_report", "write_manifest"}
+
+
+def test_a_name_that_is_taken_names_both_folders(own, tmp_path):
+    study, config = own
+    (tmp_path / "mine/describe_weekdays").rename(tmp_path / "mine/describe_states")
+    done = study.snakemake("--dry-run", check=False, **config)
+    assert done.returncode == 1
+    message = done.stdout + done.stderr
+    assert "two analyses are called describe_states" in message
+    assert "scripts/ttf/analyses/describe_states" in message
+    assert "../mine/describe_states" in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"table": "failures_by_weekdays"},
+            "there is no table failures_by_weekdays; did you mean failures_by_weekday?",
+        ),
+        ({"column": "failure"}, "table failures_by_weekday has no column failure; did you mean failures?"),
+        ({"where": {"week_day": "Monday"}}, "has no column week_day; did you mean weekday?"),
+    ],
+)
+def test_a_finding_that_asks_for_what_no_table_has_is_refused(own, tmp_path, changes, message):
+    study, config = own
+    write_claims(tmp_path / "findings.yaml", **changes)
+    done = study.snakemake("--dry-run", check=False, **config)
+    assert done.returncode == 1
+    assert message in done.stdout + done.stderr
+    assert "../findings.yaml: claims.mine-failures" in done.stdout + done.stderr

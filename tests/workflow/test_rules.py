@@ -1,0 +1,155 @@
+"""The rules as Snakemake has them, beside the declarations that they are made from: a study of every format, unrun."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from import_graph import followed
+from made_traces import write_all
+from planned_jobs import jobs_of
+from study.helpers import stamped
+from study.resources import megabytes
+from study.room import OF_STUDY
+from study.study import Study, paths_in
+from study_runs import ROOT, check_out
+
+# As large as no made-up trace is; so that what a job asks for by the GB shows.
+GROWN = ("raw/philly/cluster_gpu_util", "raw/sacct/large.txt")
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """(the study, all of its jobs), of each format and with every analysis."""
+    checkout = check_out(tmp_path_factory.mktemp("rules") / "checkout")
+    registry = write_all(checkout.folder / "raw")
+    registry["made_helios"]["windows"] = {"by": "month", "against": "made_acme"}
+    for file in GROWN:
+        with (checkout.folder / file).open("ab") as grown:
+            grown.truncate(2_000_000_000)  # a hole, which takes no room on the disk
+    config = {"study": ["sample", "sample_slurm", *registry], "registry": registry}
+    (checkout.folder / "my.yaml").write_text(yaml.safe_dump(config))
+    with contextlib.chdir(checkout.folder):
+        yield Study([("my.yaml", config)], ROOT), jobs_of(checkout, "my.yaml")
+
+
+@pytest.fixture(scope="module")
+def of_rooms(planned):
+    """(room, trace, job) of every job of an analysis."""
+    study, jobs = planned
+    return [(study.rooms[job.rule], job.wildcards["trace"], job) for job in jobs if job.rule in study.rooms]
+
+
+def test_every_analysis_has_its_rule_and_runs_on_the_traces_that_have_it(planned, of_rooms):
+    study, _ = planned
+    assert {room.name for room, _, _ in of_rooms} == set(study.rooms), "an analysis that no trace here has"
+    asked = sorted((room.name, trace) for room in study.rooms.values() for trace in room.traces)
+    assert sorted((room.name, trace) for room, trace, _ in of_rooms) == asked
+
+
+def test_the_rule_of_an_analysis_is_its_declaration(planned, of_rooms):
+    """None has what another one declared, as functions made in a loop are apt to."""
+    study, _ = planned
+    for room, trace, job in of_rooms:
+        declared = room.declared
+        settings = {
+            name: study.setting(key)
+            if isinstance(key, str)
+            else key(study if declared.of_study else study.traces[trace])
+            for name, key in declared.settings.items()
+        }
+        params = {"analysis": room.name, "folders": [], "reads": room.reads, "settings": settings}
+        assert job.params == json.loads(json.dumps(params)), (room.name, trace)
+        assert job.question == declared.question
+        assert sorted(job.outputs) == sorted(f"results/{trace}/{table.path}" for table in declared.tables)
+        assert set(job.input) <= {*declared.needs, *declared.uses}
+        assert set(job.input) >= set(declared.needs), (room.name, trace)
+
+
+def test_the_inputs_of_an_analysis_are_what_it_names(planned, of_rooms):
+    study, jobs = planned
+    made = {path for job in jobs for path in job.outputs}
+    for room, trace, job in of_rooms:
+        for name, files in job.input.items():
+            traces = list(study.traces) if trace == OF_STUDY else [trace]
+            assert files == paths_in([found for one in traces if (found := study.file(one, name))]), (room.name, name)
+            if name in study.tables:
+                assert all(file.endswith(study.tables[name].path) and file in made for file in files)
+
+
+def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
+    study, jobs = planned
+    large = set()
+    for job in jobs:
+        if job.rule == "write_manifest":
+            continue  # it is never sent anywhere
+        about = {key: value for key, value in job.wildcards.items() if key in ("trace", "part")}
+        rule = job.rule if job.rule in study.rooms else job.script
+        format, raw_gb = study.raw_of(**about)
+        of_rule = study.measured["rules"].get(rule, study.measured["other"])
+        if room := study.rooms.get(rule):
+            of_rule = {"base_mb": room.declared.memory_mb, "mb_per_gb": room.declared.mb_per_gb}
+            assert job.resources["threads"] == room.declared.threads
+        measured = study.measured | {"rules": {rule: of_rule}}
+        assert job.resources["mem_mb"] == megabytes(measured, rule, format, raw_gb, 1), job.rule
+        large |= {rule} if raw_gb > 1.9 and of_rule.get("mb_per_gb") else set()
+    assert {"measure_use", "measure_ettr", "classify_failures", "derive_runtimes", "ingest_part"} <= large
+
+
+def module_at(file: str) -> str:
+    """The name by which a file under scripts/ is imported."""
+    return ".".join(Path(file).relative_to("scripts").with_suffix("").parts).removesuffix(".__init__")
+
+
+def modules_named(job, study) -> list[str]:
+    """What the script of a job imports by a name that it is given."""
+    if room := study.rooms.get(job.rule):
+        return [f"{room.module}.compute", *(study.rooms[name].module for name in room.reads)]
+    of_trace = study.rooms_of(job.wildcards["trace"]) if "trace" in job.wildcards else study.rooms.values()
+    parts = {"draw_charts": "charts", "summarise": "numbers", "write_report_source": "page"}
+    if job.script not in parts:
+        return []
+    found = [module for room in of_trace for module in room.module_of(parts[job.script])]
+    return found if job.script == "draw_charts" else [*found, *(room.module for room in of_trace)]
+
+
+def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(planned):
+    """Those that it imports by name too, which an edit of one of them must reach; and of no other format."""
+    study, jobs = planned
+    for job in jobs:
+        used = {str(file.relative_to(ROOT)) for file in followed(job.script, *modules_named(job, study))}
+        has = set(stamped(job.code))
+        by_format = {file for file in has - used if {"formats", "traces", "sample"} & {*Path(file).parts}}
+        whole = {str(file.relative_to(ROOT)) for file in followed(job.script, *map(module_at, used | by_format))}
+        assert has == whole, job.rule
+        if not job.script.startswith(("ingest", "merge", "describe_tables", "derive", "make_sample")):
+            assert has == used, job.rule
+        elif "trace" in job.wildcards:
+            of_formats = {part for file in by_format for part in Path(file).with_suffix("").parts} & set(study.formats)
+            assert of_formats <= {study.traces[job.wildcards["trace"]].entry["format"], "table"}, job.rule
+
+
+def test_only_what_draws_depends_on_how_charts_look(planned):
+    for job in planned[1]:
+        if job.script not in ("draw_charts", "write_report_source", "render_report", "render_pdf"):
+            for file in stamped(job.code):
+                assert Path(file).name != "theme.py", job.rule
+                assert "import altair" not in (ROOT / file).read_text(encoding="utf-8"), (job.rule, file)
+
+
+# A file that is no module -> the rules that read it.
+READ = {
+    "config/claims.yaml": {"score_claims"},
+    "report/sections/methods.qmd": {"write_report_source"},
+    "report/pandoc.css": {"render_report"},
+    "workflow/schemas/tables/pai2020.yaml": {"ingest", "describe_tables"},
+    "workflow/schemas/tables/acme.yaml": {"ingest", "describe_tables"},
+    "config/taxonomy.yaml": set(),  # as a setting
+    "README.md": set(),
+}
+
+
+@pytest.mark.parametrize("file", READ)
+def test_a_file_is_read_by(planned, file):
+    assert {job.rule for job in planned[1] if file in job.inputs} == READ[file]
