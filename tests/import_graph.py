@@ -21,6 +21,8 @@ def imported(file: Path) -> frozenset[Path]:
                 names, module = what
                 for name in (module, *(f"{module}.{name}" for name in names or ())):
                     found |= files_of(name)
+                if "ttf.formats.declared" in (module, *(f"{module}.{name}" for name in names or ())):
+                    found |= {file.with_name("format.yaml")} & {*file.parent.iterdir()}  # which it reads
     return frozenset(found)
 
 
@@ -47,5 +49,5 @@ def followed(script: str, *modules: str) -> set[Path]:
     while pending:
         if (file := pending.pop()) not in found:
             found.add(file)
-            pending += imported(file)
+            pending += imported(file) if file.suffix == ".py" else ()
     return found

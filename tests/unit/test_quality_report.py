@@ -52,8 +52,13 @@ def section(metrics):
         shown.append(name)
         return f"[{name}]"
 
-    template = environment(ROOT / "report").get_template("sections/quality.qmd")
-    text = template.render(id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]")
+    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "measure_drift"])
+    text = "".join(
+        jinja.get_template(name).render(
+            id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]"
+        )
+        for name in ("sections/quality.qmd", "drift.qmd")
+    )
     return " ".join(text.split()), shown
 
 

@@ -9,8 +9,9 @@ import pytest
 import ttf.analyses
 from study.config import ConfigError
 from study.helpers import stamped
+from study.products import paths_in
 from study.room import check_claims
-from study.study import Study, any_of, paths_in
+from study.study import Study, any_of
 from ttf.analysis import Analysis
 from ttf.contract import Table, count, seconds, table
 from ttf.rooms import rooms

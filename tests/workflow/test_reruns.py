@@ -131,10 +131,12 @@ def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with
 
 
 def test_a_plan_tells_which_module_was_edited(study_of_module):
-    with study_of_module.appended("scripts/ttf/stats/cox.py"):
+    with study_of_module.appended("scripts/ttf/analyses/estimate_hazards/cox.py"):
         said = study_of_module.snakemake("--dry-run", "--quiet", "host", **SMALL).stdout
     reason = next(line for line in said.splitlines() if "Params have changed" in line)
-    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/stats/cox.py"] * 2, "as it was, and as it is"
+    assert re.findall(r"'(\S+) \w{12}'", reason) == ["scripts/ttf/analyses/estimate_hazards/cox.py"] * 2, (
+        "as it was, and as it is"
+    )
 
 
 def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module, jobs):
@@ -143,7 +145,7 @@ def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module,
     every = {str(file.relative_to(study_of_module.folder)) for file in scripts.rglob("*.py")}
     unused = every - used - {f"{at}/__init__.py" for at in map(str, (scripts / "ttf/analyses").glob("*"))}
     assert any("openb" in file or "philly" in file for file in unused)
-    with study_of_module.appended(*unused, "config/taxonomy.yaml", "workflow/schemas/tables/acme.yaml", "README.md"):
+    with study_of_module.appended(*unused, "config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md"):
         assert study_of_module.planned(**SMALL) == set()
 
 

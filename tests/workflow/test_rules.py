@@ -10,9 +10,10 @@ from import_graph import followed
 from made_traces import write_all
 from planned_jobs import jobs_of
 from study.helpers import stamped
+from study.products import paths_in
 from study.resources import megabytes
 from study.room import OF_STUDY
-from study.study import Study, paths_in
+from study.study import Study
 from study_runs import ROOT, check_out
 
 # As large as no made-up trace is; so that what a job asks for by the GB shows.
@@ -97,15 +98,16 @@ def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
     assert {"measure_use", "measure_ettr", "classify_failures", "derive_runtimes", "ingest_part"} <= large
 
 
-def module_at(file: str) -> str:
-    """The name by which a file under scripts/ is imported."""
-    return ".".join(Path(file).relative_to("scripts").with_suffix("").parts).removesuffix(".__init__")
-
-
 def modules_named(job, study) -> list[str]:
     """What the script of a job imports by a name that it is given."""
     if room := study.rooms.get(job.rule):
         return [f"{room.module}.compute", *(study.rooms[name].module for name in room.reads)]
+    if job.script.startswith(("ingest", "merge_parts", "describe_tables")):
+        return study.traces[job.wildcards["trace"]].reader
+    if job.script.startswith("derive") and job.script != "derive_infra_lives":
+        return [study.traces[job.wildcards["trace"]].format["code"]]
+    if job.script == "make_sample":
+        return [f"ttf.formats.{job.params['format']}.sample"]
     of_trace = study.rooms_of(job.wildcards["trace"]) if "trace" in job.wildcards else study.rooms.values()
     parts = {"draw_charts": "charts", "summarise": "numbers", "write_report_source": "page"}
     if job.script not in parts:
@@ -119,15 +121,10 @@ def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(plann
     study, jobs = planned
     for job in jobs:
         used = {str(file.relative_to(ROOT)) for file in followed(job.script, *modules_named(job, study))}
-        has = set(stamped(job.code))
-        by_format = {file for file in has - used if {"formats", "traces", "sample"} & {*Path(file).parts}}
-        whole = {str(file.relative_to(ROOT)) for file in followed(job.script, *map(module_at, used | by_format))}
-        assert has == whole, job.rule
-        if not job.script.startswith(("ingest", "merge", "describe_tables", "derive", "make_sample")):
-            assert has == used, job.rule
-        elif "trace" in job.wildcards:
-            of_formats = {part for file in by_format for part in Path(file).with_suffix("").parts} & set(study.formats)
-            assert of_formats <= {study.traces[job.wildcards["trace"]].entry["format"], "table"}, job.rule
+        assert set(stamped(job.code)) == used, job.rule
+        if "trace" in job.wildcards and job.script != "make_sample":
+            formats = {part for file in used for part in Path(file).parent.parts} & set(study.formats)
+            assert formats <= {study.traces[job.wildcards["trace"]].entry["format"]}, job.rule
 
 
 def test_only_what_draws_depends_on_how_charts_look(planned):
@@ -143,8 +140,8 @@ READ = {
     "config/claims.yaml": {"score_claims"},
     "report/sections/methods.qmd": {"write_report_source"},
     "report/pandoc.css": {"render_report"},
-    "workflow/schemas/tables/pai2020.yaml": {"ingest", "describe_tables"},
-    "workflow/schemas/tables/acme.yaml": {"ingest", "describe_tables"},
+    "scripts/ttf/formats/pai2020/format.yaml": {"ingest", "describe_tables"},
+    "scripts/ttf/formats/helios.yaml": {"ingest", "describe_tables"},
     "config/taxonomy.yaml": set(),  # as a setting
     "README.md": set(),
 }

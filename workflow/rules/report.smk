@@ -78,7 +78,7 @@ rule write_report_source:
     resources:
         **asks_for("write_report_source"),
     params:
-        *STUDY.code(
+        *code_of(
             "write_report_source",
             *(module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))),
             words=True,
