@@ -32,7 +32,7 @@ def files_of(module: str) -> frozenset[Path]:
     parts = module.split(".")
     if parts[0] != "ttf" or not (file := _file(parts)):
         return frozenset()
-    return frozenset([file, *(_file(parts[:count]) for count in range(1, len(parts)))])
+    return frozenset(filter(None, [file, *(_file(parts[:count]) for count in range(1, len(parts)))]))
 
 
 def _file(parts: list[str]) -> Path | None:

@@ -95,7 +95,7 @@ def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
         measured = study.measured | {"rules": {rule: of_rule}}
         assert job.resources["mem_mb"] == megabytes(measured, rule, format, raw_gb, 1), job.rule
         large |= {rule} if raw_gb > 1.9 and of_rule.get("mb_per_gb") else set()
-    assert {"measure_use", "measure_ettr", "classify_failures", "derive_runtimes", "ingest_part"} <= large
+    assert {"measure_use", "measure_ettr", "classify_failures", "derive_attempts", "ingest_part"} <= large
 
 
 def modules_named(job, study) -> list[str]:
@@ -122,9 +122,9 @@ def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(plann
     for job in jobs:
         used = {str(file.relative_to(ROOT)) for file in followed(job.script, *modules_named(job, study))}
         assert set(stamped(job.code)) == used, job.rule
-        if "trace" in job.wildcards and job.script != "make_sample":
+        if (trace := study.traces.get(job.wildcards.get("trace"))) and job.script != "make_sample":
             formats = {part for file in used for part in Path(file).parent.parts} & set(study.formats)
-            assert formats <= {study.traces[job.wildcards["trace"]].entry["format"]}, job.rule
+            assert formats <= {trace.entry["format"]}, job.rule
 
 
 def test_only_what_draws_depends_on_how_charts_look(planned):
@@ -135,14 +135,24 @@ def test_only_what_draws_depends_on_how_charts_look(planned):
                 assert "import altair" not in (ROOT / file).read_text(encoding="utf-8"), (job.rule, file)
 
 
+def test_what_reads_raw_tables_has_their_schema(planned):
+    study, jobs = planned
+    reading = [job for job in jobs if job.script in ("ingest", "ingest_part", "merge_parts", "describe_tables")]
+    assert len(reading) > 10
+    for job in reading:
+        trace = study.traces[job.wildcards["trace"]]
+        assert job.params["read_by"] == json.loads(json.dumps(trace.read_by))
+        assert job.params["read_by"]["schema"] == trace.schema
+
+
 # A file that is no module -> the rules that read it.
 READ = {
     "config/claims.yaml": {"score_claims"},
     "report/sections/methods.qmd": {"write_report_source"},
     "report/pandoc.css": {"render_report"},
-    "scripts/ttf/formats/pai2020/format.yaml": {"ingest", "describe_tables"},
-    "scripts/ttf/formats/helios.yaml": {"ingest", "describe_tables"},
-    "config/taxonomy.yaml": set(),  # as a setting
+    # What these say is among the parameters.
+    "config/taxonomy.yaml": set(),
+    "scripts/ttf/formats/pai2020/format.yaml": set(),
     "README.md": set(),
 }
 
