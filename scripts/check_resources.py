@@ -1,7 +1,8 @@
 """`make check-resources`: did any job of the finished study use more memory or time than its rule asks for?
 
 One line for each that did; exit code 1 if any. Further arguments are the folders of other studies, looked at together.
---write makes workflow/resources.yaml anew from these studies, small and large.
+--write makes workflow/resources.yaml anew from these studies, small and large, and says what the declarations of
+analyses are to say.
 """
 
 import sys
@@ -15,7 +16,8 @@ CHECKOUT = Path(__file__).parents[1]
 TABLE = CHECKOUT / "workflow" / "resources.yaml"
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used  # noqa: E402
+from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used, with_rooms  # noqa: E402
+from ttf.rooms import rooms  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
 LEAST_GB = 0.02  # a trace with next to nothing of a GB says nothing about a GB
@@ -116,9 +118,13 @@ def main(arguments: list[str]) -> int:
         return 1
     jobs = [job for folder in folders for job in jobs_of(folder)]
     if "--write" in arguments:
-        write(table_of(jobs, {key: measured[key] for key in measured if key != "rules"}))
+        table = table_of(jobs, {key: measured[key] for key in measured if key != "rules"})
+        of_rooms = {name: table["rules"].pop(name) for name in rooms() if name in table["rules"]}
+        write(table)
+        for name, about in of_rooms.items():
+            print(f"analysis {name}: memory_mb={about['base_mb']}, mb_per_gb={about.get('mb_per_gb', {})}")
         return 0
-    found = problems(jobs, measured)
+    found = problems(jobs, with_rooms(measured, rooms()))
     print("\n".join(found) or f"{len(jobs)} jobs: none used more memory or time than its rule asks for.")
     return bool(found)
 

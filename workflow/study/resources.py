@@ -5,8 +5,10 @@ On one machine nothing is held back by it: it counts where jobs are sent elsewhe
 
 import math
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+from ttf.analysis import Analysis
 
 from study.raw_tables import ARCHIVES, PACKINGS, on_disk
 
@@ -37,6 +39,12 @@ def megabytes(measured: dict, rule: str, trace_format: str | None, raw_gb: float
     slopes = of_rule.get("mb_per_gb", {})
     slope = slopes.get(trace_format, max(slopes.values(), default=0))
     return math.ceil((measured["snakemake_mb"] + of_rule["base_mb"] + slope * raw_gb) * attempt)
+
+
+def with_rooms(measured: dict, analyses: Mapping[str, Analysis]) -> dict:
+    """`measured` with what the declarations of analyses say of themselves."""
+    declared = {name: {"base_mb": about.memory_mb, "mb_per_gb": about.mb_per_gb} for name, about in analyses.items()}
+    return measured | {"rules": measured["rules"] | declared}
 
 
 def minutes(measured: dict, raw_gb: float, attempt: int) -> int:

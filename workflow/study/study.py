@@ -68,6 +68,7 @@ class Study:
         except StudyError as error:
             raise ConfigError(f"analyses: {error}") from None
         self._maker = {table: name for name, room in self.rooms.items() for table in room.tables}
+        self.measured = resources.with_rooms(self.measured, {name: room.declared for name, room in self.rooms.items()})
         self.claim_files = [(str(root / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
         self.claims = [claim for path, label in self.claim_files for claim in self._claims(path, label)]
         ids = Counter(claim["id"] for claim in self.claims)
@@ -253,18 +254,10 @@ class Study:
         return format, resources.gigabytes(file for one in asked for files in one.raw_files.values() for file in files)
 
     def megabytes(self, rule: str, attempt: int, **of: str) -> int:
-        return resources.megabytes(self._of_rules, rule, *self.raw_of(**of), attempt)
+        return resources.megabytes(self.measured, rule, *self.raw_of(**of), attempt)
 
     def minutes(self, attempt: int, **of: str) -> int:
         return resources.minutes(self.measured, self.raw_of(**of)[1], attempt)
-
-    @cached_property
-    def _of_rules(self) -> dict:
-        of_rooms = {
-            name: {"base_mb": room.declared.memory_mb, "mb_per_gb": room.declared.mb_per_gb}
-            for name, room in self.rooms.items()
-        }
-        return self.measured | {"rules": self.measured["rules"] | of_rooms}
 
 
 @functools.cache

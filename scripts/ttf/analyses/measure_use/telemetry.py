@@ -144,7 +144,7 @@ def host_use(
 ) -> pl.DataFrame:
     """CPU and memory in use over machine-minutes, with HOST_SCHEMA: over all, and over those with a GPU held.
 
-    held: `ttf.formats.philly.derive.held_gpus`; cpu, memory: the tables cpu_util and mem_util, None where there is none.
+    held: `ttf.formats.philly.derive.held_gpus`; cpu, memory: the tables cpu_util and mem_util, or None.
     machine_minutes: `all` (idle machines among them, as in the trace's notebook) or `held`: from the minute an attempt
     with both times starts in to before its end, on a machine of which it holds a GPU. Memory in use counts the page
     cache. out_of_range: readings of less than nothing or more than all, which are left out.
