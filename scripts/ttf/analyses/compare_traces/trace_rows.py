@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.compare_traces.labels import OF_THE_WHOLE, reasons, trace_labels
+from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, on_log_time, time_axis, time_domain
 from ttf.charts.text import count, listed
 from ttf.charts.theme import FAINT
@@ -120,7 +121,7 @@ def ranges(
     """Panels of medians, middle halves and middle nine tenths on a logarithmic time axis."""
     ends = [row[name] for row in rows for name in ("q05", "q95") if name in row]
     scale = alt.Scale(type="log", domain=time_domain(ends, 1.2), nice=False)
-    tooltip = [alt.Tooltip("trace:N"), alt.Tooltip("panel:N", title="jobs"), alt.Tooltip("n:Q", format=",")]
+    tooltip = [*tips("trace", panel="jobs"), *tips("n", form=",")]
     tooltip += [
         alt.Tooltip(f"q{q}_s:Q", title=f"{what}, {int(q)} % at most (s)", format=",")
         for q in ("05", "25", "50", "75", "95")

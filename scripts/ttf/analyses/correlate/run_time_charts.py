@@ -8,6 +8,7 @@ import polars as pl
 
 from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, Points, few_in_a_mean, points
 from ttf.analyses.correlate.trends import note, trend_of_request, trend_of_use
+from ttf.charts.encodings import tips
 from ttf.charts.figure import (
     Figure,
     Study,
@@ -204,18 +205,14 @@ def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
 
 
 def _tooltip(feature: str, ready: Points) -> list[alt.Tooltip]:
-    value = [alt.Tooltip("value:Q", title=feature_title(feature), format=",.6~g")]
+    value = tips(form=",.6~g", value=feature_title(feature))
     if feature in ready.merged:
-        value += [
-            alt.Tooltip("from:Q", title="values from", format=",.6~g"),
-            alt.Tooltip("to:Q", title="values to", format=",.6~g"),
-        ]
+        value += [alt.Tooltip("from:Q", title="values from", format=",.6~g"), *tips(form=",.6~g", to="values to")]
     return [
-        alt.Tooltip("outcome:N"),
+        *tips("outcome"),
         *value,
-        alt.Tooltip("jobs:Q", title="n", format=","),
-        alt.Tooltip("mean_s:Q", title="mean run time (s)", format=",.1f"),
-        alt.Tooltip("median_s:Q", title="median run time (s)", format=",.1f"),
+        *tips(form=",", jobs="n"),
+        *tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)"),
     ]
 
 

@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.estimate_hazards import JOB_SIZE
+from ttf.charts.encodings import tips
 from ttf.charts.figure import (
     TIME_TICKS_S,
     Figure,
@@ -237,12 +238,9 @@ def _forest(rows: list[dict]) -> alt.LayerChart:
     }
     y = alt.Y("name:N", sort=[row["name"] for row in rows], title=None, axis=alt.Axis(labelLimit=300))
     tooltip = [
-        alt.Tooltip("name:N", title="covariate"),
-        alt.Tooltip("ratio:Q", title="hazard ratio", format=".3f"),
-        alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-        alt.Tooltip("high:Q", title="95 % to", format=".3f"),
-        alt.Tooltip("n:Q", title="lives", format=","),
-        alt.Tooltip("events:Q", title="failures", format=","),
+        *tips(name="covariate"),
+        *tips(form=".3f", ratio="hazard ratio", low="95 % from", high="95 % to"),
+        *tips(form=",", n="lives", events="failures"),
     ]
     base = chart_of("ratios").encode(y=y, tooltip=tooltip)
     intervals = base.mark_rule(strokeWidth=1.6, color=ACCENT).encode(x=alt.X("low:Q", **x), x2="high:Q")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
+from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
 from ttf.charts.text import HOUR_S, capital, count, hours, in_words, labels
@@ -110,14 +111,17 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
 
     across = "y" if along == "x" else "x"
     tooltip = [
-        alt.Tooltip("stratum:N"),
-        alt.Tooltip("n:Q", title="lives", format=","),
-        alt.Tooltip("failures:Q", format=","),
-        alt.Tooltip("mttf:Q", title="mean time to failure (h)", format=",.1f"),
-        alt.Tooltip("low90:Q", title="90 % from (h)", format=",.1f"),
-        alt.Tooltip("high90:Q", title="90 % to (h)", format=",.1f"),
-        alt.Tooltip("low95:Q", title="95 % from (h)", format=",.1f"),
-        alt.Tooltip("high95:Q", title="95 % to (h)", format=",.1f"),
+        *tips("stratum"),
+        *tips(form=",", n="lives"),
+        *tips("failures", form=","),
+        *tips(
+            form=",.1f",
+            mttf="mean time to failure (h)",
+            low90="90 % from (h)",
+            high90="90 % to (h)",
+            low95="95 % from (h)",
+            high95="95 % to (h)",
+        ),
     ]
     base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
     seen = base.transform_filter("isValid(datum.mttf)")
@@ -144,7 +148,7 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
             .mark_rule(strokeDash=[4, 3], color=FAINT)
             .encode(
                 **{along: hours_of("mean")},
-                tooltip=[alt.Tooltip("mean:Q", title="whole trace (h)", format=",.1f")],
+                tooltip=tips(form=",.1f", mean="whole trace (h)"),
             )
         )
         layers.insert(0, line)

@@ -9,6 +9,7 @@ import polars as pl
 from scipy.special import gammaincinv, ndtri
 
 from ttf.analyses.judge_lifetimes.compute import CURVES
+from ttf.charts.encodings import tips
 from ttf.charts.figure import (
     TIME_TICKS_S,
     Figure,
@@ -214,11 +215,7 @@ def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, he
             x=x,
             y=y,
             color=colour,
-            tooltip=[
-                alt.Tooltip("s:N", title=in_words(stratum_by)),
-                alt.Tooltip("t:Q", title="time (s)", format=",.0f"),
-                alt.Tooltip("f:Q", title="failed", format=".2%"),
-            ],
+            tooltip=[*tips(s=in_words(stratum_by)), *tips(form=",.0f", t="time (s)"), *tips(form=".2%", f="failed")],
         )
     )
     title = alt.TitleParams(heading, fontSize=12, anchor="start", frame="group", offset=5)

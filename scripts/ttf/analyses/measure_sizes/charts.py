@@ -7,6 +7,7 @@ import polars as pl
 
 from ttf.analyses.measure_sizes.over_time_chart import BASES, failure_rate_over_time
 from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
+from ttf.charts.encodings import tips
 from ttf.charts.figure import TIME_TICKS_S, Figure, Study, chart_of, figure, log_domain, nothing_to_draw, time_axis
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
@@ -124,24 +125,14 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
-    limits = [alt.Tooltip("from:N", title="90 % from"), alt.Tooltip("to:N", title="90 % to")]
+    limits = [alt.Tooltip("from:N", title="90 % from"), *tips(to="90 % to")]
     projected = chart_of("projected").encode(
         x=x,
-        tooltip=[
-            alt.Tooltip("gpus:Q", title="GPUs", format=","),
-            alt.Tooltip("shown:N", title="projected mean time to failure"),
-            *limits,
-        ],
+        tooltip=[*tips(form=",", gpus="GPUs"), *tips(shown="projected mean time to failure"), *limits],
     )
     measured = chart_of("measured").encode(
         x=x,
-        tooltip=[
-            alt.Tooltip("sizes:N", title="GPUs"),
-            alt.Tooltip("shown:N", title="mean time to failure"),
-            *limits,
-            alt.Tooltip("runs:Q", format=","),
-            alt.Tooltip("failures:Q", format=","),
-        ],
+        tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")],
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
     layers = []

@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.plan_ettr.planner import BASES, planner
+from ttf.charts.encodings import tips
 from ttf.charts.figure import (
     Figure,
     Study,
@@ -140,9 +141,9 @@ def _by_size(rows: list[dict], points: list[dict], band: list[dict], unit: str) 
         "series:N", scale=alt.Scale(domain=list(COLOURS), range=[DASHES[name] for name in COLOURS]), legend=legend
     )
     tooltip = [
-        alt.Tooltip("series:N", title="which"),
-        alt.Tooltip("size:Q", title=f"{unit}s", format=","),
-        alt.Tooltip("ratio:Q", title="effective training time", format=".1%"),
+        *tips(series="which"),
+        *tips(form=",", size=f"{unit}s"),
+        *tips(form=".1%", ratio="effective training time"),
     ]
     lines = chart_of("lines").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=tooltip)
     layers = [lines]
@@ -209,9 +210,8 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
                 y=y,
                 color=colour,
                 tooltip=[
-                    alt.Tooltip("level:N", title="effective training time"),
-                    alt.Tooltip("every:N", title="a checkpoint every"),
-                    alt.Tooltip("rate:Q", title="failures per 1000 node-days, at most", format=",.3~g"),
+                    *tips(level="effective training time", every="a checkpoint every"),
+                    *tips(form=",.3~g", rate="failures per 1000 node-days, at most"),
                 ],
             )
         )

@@ -3,6 +3,7 @@
 import altair as alt
 import polars as pl
 
+from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import (
     Figure,
     Study,
@@ -55,10 +56,9 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
         x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1.12]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1])),
         y=alt.Y("outcome:N", title=None, sort=list(OUTCOME_COLOURS)),
         tooltip=[
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("label:N", title="share"),
-            alt.Tooltip("jobs:Q", title=study.units, format=","),
-            alt.Tooltip("gpu_hours:Q", title="GPU hours", format=",.1f"),
+            *tips("outcome", label="share"),
+            *tips(form=",", jobs=study.units),
+            *tips(form=",.1f", gpu_hours="GPU hours"),
         ],
     )
     bars = base.mark_bar(height=22).encode(color=alt.Color("outcome:N", scale=_COLOURS, legend=None))
@@ -149,19 +149,17 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
             y=alt.Y(
                 "share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units} of the outcome")
             ),
-            color=alt.Color(
-                "outcome:N",
-                scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
-                legend=alt.Legend(title="outcome", symbolType="stroke"),
+            color=coloured(
+                "outcome", {name: OUTCOME_COLOURS[name] for name in present}, title="outcome", symbolType="stroke"
             ),
         )
     )
     points = lines.mark_point(opacity=0, size=50).encode(
         tooltip=[
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("runtime_s:Q", title="run time (s)", format=","),
-            alt.Tooltip("share:Q", title="share with at most this run time", format=".1%"),
-            alt.Tooltip("n:Q", title="n", format=","),
+            *tips("outcome"),
+            *tips(form=",", runtime_s="run time (s)"),
+            *tips(form=".1%", share="share with at most this run time"),
+            *tips(form=",", n="n"),
         ]
     )
     known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
