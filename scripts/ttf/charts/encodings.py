@@ -1,10 +1,9 @@
-"""What encodings of many charts are made of: tooltips, colours and logarithmic axes."""
+"""What many charts are made of: tooltips, colours, and notes beside the rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import altair as alt
 
-from ttf.charts.figure import log_ticks, time_axis, time_domain
 from ttf.charts.theme import FAINT
 
 
@@ -19,19 +18,6 @@ def coloured(field: str, colours: Mapping[str, str], **legend: object) -> alt.Co
     """Value -> its colour, in the order of the legend; without options of a legend there is none."""
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**legend) if legend else None)
-
-
-def log_scale(domain: Sequence[float]) -> alt.Scale:
-    return alt.Scale(type="log", domain=list(domain), nice=False)
-
-
-def log_axis(domain: Sequence[float], title: str | None, **options: object) -> alt.Axis:
-    return alt.Axis(values=log_ticks(domain), format=",.6~g", title=title, **options)
-
-
-def log_time(seconds: Sequence[float], title: str, headroom: float = 1.0) -> alt.X:
-    """The axis of the field x, seconds of 1 or more."""
-    return alt.X("x:Q", scale=log_scale(time_domain(seconds, headroom)), axis=time_axis(title))
 
 
 def side_notes(base: alt.Chart, at: float, size: float = 10, **style: object) -> alt.Chart:

@@ -4,8 +4,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.classify_failures.compute import NO_RULE
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, listed, percent
 from ttf.charts.theme import INK
 

@@ -18,8 +18,9 @@ from ttf.analyses.compare_traces.trace_rows import (
     span,
     trace_axis,
 )
+from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, log_domain, log_ticks, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, nothing_to_draw
 from ttf.charts.text import HOUR_S, duration, hours, labels, listed, percent
 from ttf.charts.theme import ACCENT, FAINT, ON_COLOUR, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -348,7 +349,7 @@ def _mttf_layers(rows: list[dict]) -> Layers:
     """The marks of one panel, on the axis of all."""
     ends = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain(ends, 1.5, 1.5)
-    scale = alt.Scale(type="log", domain=domain, nice=False)
+    scale = log_scale(domain)
     tooltip = [
         *tips("trace", panel="of"),
         *tips(form=",", n="lives"),
@@ -358,7 +359,7 @@ def _mttf_layers(rows: list[dict]) -> Layers:
 
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
         title = "Mean time to failure (hours, logarithmic)" if last else None
-        axis = alt.Axis(values=log_ticks(domain), format=",.6~g", title=title, labels=last, ticks=last)
+        axis = log_axis(domain, title, labels=last, ticks=last)
         base = base.encode(tooltip=tooltip)
         seen = base.transform_filter("isValid(datum.mttf)").encode(color=one_colour(ACCENT))
         bound = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")

@@ -3,8 +3,9 @@
 import altair as alt
 import polars as pl
 
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import (
     FEATURE_NAMES,

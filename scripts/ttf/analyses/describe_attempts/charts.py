@@ -7,8 +7,9 @@ import polars as pl
 
 from ttf.analyses.describe_attempts.delays import ALL, FIRST, LATER
 from ttf.analyses.describe_attempts.retries import PROXY
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, ORDER_COLOURS, OUTCOME_COLOURS
 from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges

@@ -3,8 +3,9 @@
 import altair as alt
 import polars as pl
 
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, gpus_label, labels, percent, plural
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs

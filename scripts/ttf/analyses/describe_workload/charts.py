@@ -7,8 +7,9 @@ import polars as pl
 
 from ttf.analyses.describe_workload.submissions import WEEKDAYS
 from ttf.analyses.describe_workload.workload import MOST_ACCOUNTS
-from ttf.charts.encodings import tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import side_notes, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, duration, labels, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
@@ -120,9 +121,7 @@ def request_use(given, study: Study) -> Figure:
         order=alt.Order("place:Q"),
         tooltip=[*tips("resource", kind="what"), *tips("share", form=".2%"), *tips(form=",", n=study.units)],
     )
-    notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-        x=alt.value(WIDTH + 8), text="note:N"
-    )
+    notes = side_notes(base, WIDTH + 8, baseline="middle")
     most = known.sort("asked_more_share", descending=True, maintain_order=True).row(0, named=True)
     resource = RESOURCES[most["resource"]]
     title = f"{percent(most['asked_more_share'])} of {study.units} asked for more {resource} than they used on average"

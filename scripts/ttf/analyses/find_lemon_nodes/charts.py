@@ -7,8 +7,9 @@ import polars as pl
 from scipy.special import pdtr, pdtrc, pdtrik
 
 from ttf.analyses.find_lemon_nodes.excess import typical_detectable
+from ttf.charts.axes import log_domain, log_scale, log_ticks, percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, INK
 from ttf.inputs import Inputs
@@ -205,7 +206,7 @@ def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart
     x = alt.X(
         "expected:Q",
         title="Failures expected (logarithmic)",
-        scale=alt.Scale(type="log", domain=domain, nice=False),
+        scale=log_scale(domain),
         axis=alt.Axis(values=log_ticks(domain), format=",.6~g"),
     )
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))

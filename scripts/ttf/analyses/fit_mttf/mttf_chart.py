@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.charts.encodings import tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, one_for_all
+from ttf.charts.axes import log_axis, log_domain, log_scale
+from ttf.charts.encodings import side_notes, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
 from ttf.charts.text import HOUR_S, capital, count, hours, in_words, labels
 from ttf.charts.theme import ACCENT, FAINT
@@ -103,8 +104,8 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
     ends = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain([*ends, *(mean / HOUR_S for mean in overall)], 1.5 if along == "x" else 4, 1.5)
     channel = alt.X if along == "x" else alt.Y
-    axis = alt.Axis(values=log_ticks(domain), format=",.6~g", title="Mean time to failure (hours, logarithmic)")
-    scale = alt.Scale(type="log", domain=domain, nice=False)
+    axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
+    scale = log_scale(domain)
 
     def hours_of(field: str) -> alt.SchemaBase:
         return channel(f"{field}:Q", scale=scale, axis=axis)
@@ -159,7 +160,7 @@ def _down(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerC
     """Strata without an order: one below the other, so that long names can be read."""
     stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     layers, base = _layers(rows, overall, "x", stratum)
-    notes = base.mark_text(align="left", fontSize=10.5, color=FAINT).encode(x=alt.value(488), text="note:N")
+    notes = side_notes(base, 488, 10.5)
     return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30 if len(rows) <= MOST_ACROSS else 20))
 
 

@@ -2,8 +2,9 @@
 
 import altair as alt
 
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, percent
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.inputs import Inputs

@@ -4,8 +4,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, gpu_hours, gpus_label, listed, percent, plural, significant
 from ttf.charts.theme import CATEGORY_COLOURS, FAINT, INK, OUTCOME_COLOURS
 from ttf.runs import PROXY

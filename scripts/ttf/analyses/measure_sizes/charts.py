@@ -7,8 +7,9 @@ import polars as pl
 
 from ttf.analyses.measure_sizes.over_time_chart import BASES, failure_rate_over_time
 from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
+from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import tips
-from ttf.charts.figure import TIME_TICKS_S, Figure, Study, chart_of, figure, log_domain, nothing_to_draw, time_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.stats.projection import FEWEST_MEASURED
@@ -116,10 +117,10 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     ticks = [gpus_a_node * 4**power for power in range(12) if gpus_a_node * 4**power <= x_domain[1]]
     x = alt.X(
         "gpus:Q",
-        scale=alt.Scale(type="log", domain=x_domain, nice=False),
+        scale=log_scale(x_domain),
         axis=alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)"),
     )
-    scale = alt.Scale(type="log", domain=y_domain, nice=False)
+    scale = log_scale(y_domain)
     axis = time_axis("Mean time to failure (logarithmic)", [tick for tick in TICKS_S if tick <= y_domain[1]])
 
     def y(field: str) -> alt.Y:

@@ -7,8 +7,9 @@ import polars as pl
 
 from ttf.analyses.reconstruct_occupancy.delay_causes import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.reconstruct_occupancy.occupancy import NOTHING_HELD, TWO_THIRDS
+from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import DAY_S, HOUR_S, count, duration, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
 

@@ -3,18 +3,9 @@
 import altair as alt
 import polars as pl
 
+from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
 from ttf.charts.encodings import coloured, tips
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    nothing_to_draw,
-    on_log_time,
-    percent_axis,
-    time_axis,
-    time_domain,
-)
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -140,7 +131,7 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
         or (row["outcome"], row["runtime_s"]) != (after["outcome"], after["runtime_s"])
     ]
     present = [name for name in OUTCOME_COLOURS if name in set(quantiles["outcome"])]
-    times = alt.Scale(type="log", domain=time_domain([row["x"] for row in rows]), nice=False)
+    times = log_scale(time_domain([row["x"] for row in rows]))
     lines = (
         chart_of("quantiles")
         .mark_line(interpolate="step-after", strokeWidth=2)
