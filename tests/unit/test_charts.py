@@ -20,8 +20,9 @@ from ttf.analyses.correlate.numbers import of_run_times
 from ttf.analyses.correlate.run_times import runtime_by_group
 from ttf.analyses.split_outcomes.charts import outcome_shares
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, runtime_quantiles
+from ttf.charts.axes import time_domain
 from ttf.charts.catalogue import BUILDERS, TABLES
-from ttf.charts.figure import Figure, Study, time_domain
+from ttf.charts.figure import Figure, Study
 from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
 from ttf.charts.theme import OUTCOME_COLOURS, PAGE_WIDTH
 from ttf.jobs import JOB_COLUMNS, conform

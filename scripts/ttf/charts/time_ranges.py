@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from ttf.charts.figure import chart_of, on_log_time, time_axis, time_domain
+from ttf.charts.axes import on_log_time, time_axis, time_domain
+from ttf.charts.figure import chart_of
 from ttf.charts.theme import ACCENT, FAINT
 
 QUARTILES = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")

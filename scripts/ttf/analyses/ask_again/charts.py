@@ -4,6 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.ask_again.compute import SIGNIFICANT_TWICE
+from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import FEATURE_NAMES, capital
 from ttf.charts.theme import ACCENT, FAINT
@@ -80,10 +81,8 @@ def _are(number: int) -> str:
 
 def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
-    colour = alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=[_STUDY, asked], range=["#E69F00", ACCENT]),
-        legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=420),
+    colour = coloured(
+        "kind", {_STUDY: "#E69F00", asked: ACCENT}, title=None, orient="bottom", columns=1, labelLimit=420
     )
     offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
     base = chart_of(outcome).encode(
@@ -91,12 +90,9 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
         yOffset=offset,
         color=colour,
         tooltip=[
-            alt.Tooltip("feature:N"),
-            alt.Tooltip("kind:N", title="how"),
-            alt.Tooltip("estimate:Q", format=".3f"),
-            alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-            alt.Tooltip("high:Q", title="95 % to", format=".3f"),
-            alt.Tooltip("n:Q", title="points", format=","),
+            *tips("feature", kind="how"),
+            *tips("estimate", form=".3f", low="95 % from", high="95 % to"),
+            *tips(form=",", n="points"),
         ],
     )
     title = f"{capital(outcome)}: correlation with run time"

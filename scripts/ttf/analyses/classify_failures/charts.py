@@ -4,7 +4,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.classify_failures.compute import NO_RULE
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, listed, percent
 from ttf.charts.theme import INK
 
@@ -64,18 +66,9 @@ def taxonomy(given, study: Study) -> Figure:
             axis=percent_axis(tickCount=3),
         ),
         y=alt.Y("reason:N", title=None, sort=list(shown.values()), axis=alt.Axis(labelLimit=160)),
-        tooltip=[
-            alt.Tooltip("reason:N"),
-            alt.Tooltip("domains:N", title="domain"),
-            alt.Tooltip("label:N", title="share"),
-            alt.Tooltip("trials:Q", title="failed attempts", format=","),
-        ],
+        tooltip=[*tips("reason", domains="domain", label="share"), *tips(form=",", trials="failed attempts")],
     )
-    colour = alt.Color(
-        "domain:N",
-        scale=alt.Scale(domain=domains, range=[_COLOURS[name] for name in domains]),
-        legend=alt.Legend(title="domain", orient="bottom"),
-    )
+    colour = coloured("domain", {name: _COLOURS[name] for name in domains}, title="domain", orient="bottom")
     bars = base.mark_bar(height=13).encode(color=colour)
     texts = base.mark_text(align="left", dx=3, color=INK, fontSize=10).encode(text="label:N")
     chart = (

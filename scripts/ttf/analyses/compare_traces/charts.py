@@ -18,7 +18,9 @@ from ttf.analyses.compare_traces.trace_rows import (
     span,
     trace_axis,
 )
-from ttf.charts.figure import Figure, Study, chart_of, log_domain, log_ticks, nothing_to_draw, percent_axis
+from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, nothing_to_draw
 from ttf.charts.text import HOUR_S, duration, hours, labels, listed, percent
 from ttf.charts.theme import ACCENT, FAINT, ON_COLOUR, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -83,11 +85,9 @@ def outcomes(given: Inputs, study: Study) -> Figure:
         color=alt.Color("outcome:N", scale=scale, legend=alt.Legend(title="outcome", orient="bottom")),
         order="order:Q",
         tooltip=[
-            alt.Tooltip("trace:N"),
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("share:Q", format=".1%"),
-            alt.Tooltip("jobs:Q", title="GPU jobs", format=","),
-            alt.Tooltip("timed:Q", title="with known GPU time", format=","),
+            *tips("trace", "outcome"),
+            *tips("share", form=".1%"),
+            *tips(form=",", jobs="GPU jobs", timed="with known GPU time"),
         ],
     )
     texts = base.mark_text(fontSize=10.5, color=ON_COLOUR).encode(x="middle:Q", text="text:N")
@@ -145,11 +145,7 @@ def run_times(given: Inputs, study: Study) -> Figure:
     ]
     present = [name for name in _ENDED if any(row["outcome"] == name and "q50" in row for row in rows)]
     rows = [row for row in rows if row["outcome"] in present]
-    colours = alt.Color(
-        "outcome:N",
-        scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
-        legend=None,
-    )
+    colours = coloured("outcome", {name: OUTCOME_COLOURS[name] for name in present})
     chart, datasets = ranges(
         rows, [_ENDED[name] for name in present], drawn, colours, "Run time (logarithmic)", "run time"
     )
@@ -243,13 +239,9 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     highest = max(row["high"] for row in rows if "high" in row)
     scale = alt.Scale(domain=[0, min(1, 1.05 * highest)], nice=False)
     tooltip = [
-        alt.Tooltip("trace:N"),
-        alt.Tooltip("panel:N", title="jobs"),
-        alt.Tooltip("share:Q", title="failure share", format=".1%"),
-        alt.Tooltip("low:Q", title="95 % from", format=".1%"),
-        alt.Tooltip("high:Q", title="95 % to", format=".1%"),
-        alt.Tooltip("failures:Q", format=","),
-        alt.Tooltip("ended:Q", title="ended", format=","),
+        *tips("trace", panel="jobs"),
+        *tips(form=".1%", share="failure share", low="95 % from", high="95 % to"),
+        *tips("failures", form=",", ended="ended"),
     ]
 
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
@@ -357,20 +349,17 @@ def _mttf_layers(rows: list[dict]) -> Layers:
     """The marks of one panel, on the axis of all."""
     ends = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain(ends, 1.5, 1.5)
-    scale = alt.Scale(type="log", domain=domain, nice=False)
+    scale = log_scale(domain)
     tooltip = [
-        alt.Tooltip("trace:N"),
-        alt.Tooltip("panel:N", title="of"),
-        alt.Tooltip("n:Q", title="lives", format=","),
-        alt.Tooltip("failures:Q", format=","),
-        alt.Tooltip("mttf:Q", title="mean time to failure (h)", format=",.1f"),
-        alt.Tooltip("low95:Q", title="95 % from (h)", format=",.1f"),
-        alt.Tooltip("high95:Q", title="95 % to (h)", format=",.1f"),
+        *tips("trace", panel="of"),
+        *tips(form=",", n="lives"),
+        *tips("failures", form=","),
+        *tips(form=",.1f", mttf="mean time to failure (h)", low95="95 % from (h)", high95="95 % to (h)"),
     ]
 
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
         title = "Mean time to failure (hours, logarithmic)" if last else None
-        axis = alt.Axis(values=log_ticks(domain), format=",.6~g", title=title, labels=last, ticks=last)
+        axis = log_axis(domain, title, labels=last, ticks=last)
         base = base.encode(tooltip=tooltip)
         seen = base.transform_filter("isValid(datum.mttf)").encode(color=one_colour(ACCENT))
         bound = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")

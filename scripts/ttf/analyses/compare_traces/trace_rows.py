@@ -6,7 +6,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.compare_traces.labels import OF_THE_WHOLE, reasons, trace_labels
-from ttf.charts.figure import Figure, Study, chart_of, figure, on_log_time, time_axis, time_domain
+from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
+from ttf.charts.encodings import side_notes, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure
 from ttf.charts.text import count, listed
 from ttf.charts.theme import FAINT
 
@@ -119,8 +121,8 @@ def ranges(
 ) -> tuple[alt.VConcatChart, dict[str, list[Mapping]]]:
     """Panels of medians, middle halves and middle nine tenths on a logarithmic time axis."""
     ends = [row[name] for row in rows for name in ("q05", "q95") if name in row]
-    scale = alt.Scale(type="log", domain=time_domain(ends, 1.2), nice=False)
-    tooltip = [alt.Tooltip("trace:N"), alt.Tooltip("panel:N", title="jobs"), alt.Tooltip("n:Q", format=",")]
+    scale = log_scale(time_domain(ends, 1.2))
+    tooltip = [*tips("trace", panel="jobs"), *tips("n", form=",")]
     tooltip += [
         alt.Tooltip(f"q{q}_s:Q", title=f"{what}, {int(q)} % at most (s)", format=",")
         for q in ("05", "25", "50", "75", "95")
@@ -159,7 +161,7 @@ def one_colour(colour: str) -> alt.SchemaBase:
 
 def notes(base: alt.Chart) -> alt.Chart:
     """What stands behind each row, at the right of the panel."""
-    return base.mark_text(align="left", fontSize=10.5, color=FAINT).encode(x=alt.value(PANEL_WIDTH + 8), text="note:N")
+    return side_notes(base, PANEL_WIDTH + 8, 10.5)
 
 
 def panels_of(

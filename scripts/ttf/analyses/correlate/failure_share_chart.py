@@ -3,7 +3,9 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import (
     FEATURE_NAMES,
@@ -109,12 +111,9 @@ class _Panel:
                 axis=alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False),
             ),
             tooltip=[
-                alt.Tooltip("value:N", title=feature_title(self.feature)),
-                alt.Tooltip("share:Q", title="failure share", format=".1%"),
-                alt.Tooltip("low:Q", title="95 % from", format=".1%"),
-                alt.Tooltip("high:Q", title="95 % to", format=".1%"),
-                alt.Tooltip("failures:Q", format=","),
-                alt.Tooltip("ended:Q", title=f"ended {study.units}", format=","),
+                *tips(value=feature_title(self.feature)),
+                *tips(form=".1%", share="failure share", low="95 % from", high="95 % to"),
+                *tips("failures", form=",", ended=f"ended {study.units}"),
             ],
         )
         scale = alt.Scale(domain=[0, 1])
@@ -126,7 +125,7 @@ class _Panel:
         line = (
             chart_of("all")
             .mark_rule(strokeDash=[4, 3], color=FAINT)
-            .encode(x="share:Q", tooltip=[alt.Tooltip("share:Q", title="all", format=".1%")])
+            .encode(x="share:Q", tooltip=tips(form=".1%", share="all"))
         )
         heading = alt.TitleParams(feature_title(self.feature), fontSize=11, offset=4, anchor="start", frame="group")
         return (line + intervals + dots).properties(width=160, height=_ROW * len(self.rows) + 6, title=heading)

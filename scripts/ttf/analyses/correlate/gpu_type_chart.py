@@ -4,7 +4,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, few_in_a_mean
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, on_log_time, time_axis, time_domain
+from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import count, duration, labels
 from ttf.charts.theme import FAINT
@@ -43,7 +45,7 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     base = chart_of("types").encode(
         x=alt.X(
             "x:Q",
-            scale=alt.Scale(type="log", domain=time_domain([row["x"] for row in rows], 1.3), nice=False),
+            scale=log_scale(time_domain([row["x"] for row in rows], 1.3)),
             axis=time_axis("Run time (logarithmic)"),
         ),
         y=alt.Y("type:N", title="GPU type", sort=list(names.values())),
@@ -57,11 +59,10 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
             legend=alt.Legend(title="run time", orient="bottom"),
         ),
         tooltip=[
-            alt.Tooltip("type:N", title="GPU type"),
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("statistic:N"),
-            alt.Tooltip("seconds:Q", title="run time (s)", format=",.1f"),
-            alt.Tooltip("jobs:Q", title=study.units, format=","),
+            *tips(type="GPU type"),
+            *tips("outcome", "statistic"),
+            *tips(form=",.1f", seconds="run time (s)"),
+            *tips(form=",", jobs=study.units),
         ],
     )
     # Two layers, as the legends of a fill and of a stroke by one field would contradict each other.

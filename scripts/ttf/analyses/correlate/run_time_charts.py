@@ -8,18 +8,9 @@ import polars as pl
 
 from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, Points, few_in_a_mean, points
 from ttf.analyses.correlate.trends import note, trend_of_request, trend_of_use
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    log_domain,
-    log_ticks,
-    nothing_to_draw,
-    on_log_time,
-    time_axis,
-    time_domain,
-)
+from ttf.charts.axes import log_domain, log_scale, log_ticks, on_log_time, time_axis, time_domain
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import FEATURE_NAMES, capital, count, feature_title, listed
 from ttf.charts.theme import INK
 from ttf.inputs import Inputs
@@ -170,7 +161,7 @@ class _Frame:
 
     def y(self, title: str, labelled: bool = True) -> alt.Y:
         axis = time_axis(title if labelled else None, _FEW_TICKS_S, labels=labelled, ticks=labelled)
-        return alt.Y("y:Q", scale=alt.Scale(type="log", domain=self.domain, nice=False), axis=axis)
+        return alt.Y("y:Q", scale=log_scale(self.domain), axis=axis)
 
     def size(self) -> alt.Size:
         # One significant digit, rounded down, so that no size in the legend is beyond the largest point.
@@ -196,7 +187,7 @@ def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
     if log:
         domain = log_domain(values)
         axis = alt.Axis(values=log_ticks(domain), **shown)
-        return alt.X("value:Q", scale=alt.Scale(type="log", domain=domain, nice=False), axis=axis)
+        return alt.X("value:Q", scale=log_scale(domain), axis=axis)
     margin = 0.03 * max(values)
     # A label near the end of an axis stays off the next panel.
     axis = alt.Axis(tickCount=3, labelFlush=15, **shown)
@@ -204,18 +195,14 @@ def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
 
 
 def _tooltip(feature: str, ready: Points) -> list[alt.Tooltip]:
-    value = [alt.Tooltip("value:Q", title=feature_title(feature), format=",.6~g")]
+    value = tips(form=",.6~g", value=feature_title(feature))
     if feature in ready.merged:
-        value += [
-            alt.Tooltip("from:Q", title="values from", format=",.6~g"),
-            alt.Tooltip("to:Q", title="values to", format=",.6~g"),
-        ]
+        value += [alt.Tooltip("from:Q", title="values from", format=",.6~g"), *tips(form=",.6~g", to="values to")]
     return [
-        alt.Tooltip("outcome:N"),
+        *tips("outcome"),
         *value,
-        alt.Tooltip("jobs:Q", title="n", format=","),
-        alt.Tooltip("mean_s:Q", title="mean run time (s)", format=",.1f"),
-        alt.Tooltip("median_s:Q", title="median run time (s)", format=",.1f"),
+        *tips(form=",", jobs="n"),
+        *tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)"),
     ]
 
 

@@ -7,7 +7,9 @@ import polars as pl
 
 from ttf.analyses.describe_attempts.delays import ALL, FIRST, LATER
 from ttf.analyses.describe_attempts.retries import PROXY
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, ORDER_COLOURS, OUTCOME_COLOURS
 from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges
@@ -92,18 +94,9 @@ def long_delays_by_account(given: Inputs, study: Study) -> Figure:
                 scale=alt.Scale(zero=True),
             ),
             y=alt.Y("account:N", title="Account", sort=list(names.values())),
-            color=alt.Color(
-                "gpus:N",
-                scale=alt.Scale(domain=present, range=[SIZE_COLOURS[name] for name in present]),
-                legend=alt.Legend(title=None, orient="bottom"),
-            ),
+            color=coloured("gpus", {name: SIZE_COLOURS[name] for name in present}, title=None, orient="bottom"),
             shape=alt.Shape("gpus:N", scale=alt.Scale(domain=present)),
-            tooltip=[
-                alt.Tooltip("account:N"),
-                alt.Tooltip("gpus:N", title="size"),
-                alt.Tooltip("share:Q", format=".1%"),
-                alt.Tooltip("n:Q", title="attempts", format=","),
-            ],
+            tooltip=[*tips("account", gpus="size"), *tips("share", form=".1%"), *tips(form=",", n="attempts")],
         )
     )
     by_share = whole.filter(pl.col("group").is_in(shown.implode())).sort("within_600_s_share", maintain_order=True)
@@ -189,10 +182,8 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
         x=alt.X("gpus:O", title=f"GPUs of the {study.unit}", axis=alt.Axis(labelAngle=0)),
         tooltip=[
             alt.Tooltip("gpus:O", title="GPUs"),
-            alt.Tooltip("value:Q", title="estimate", format=form),
-            alt.Tooltip("low:Q", title="from", format=form),
-            alt.Tooltip("high:Q", title="to", format=form),
-            alt.Tooltip("n:Q", title=study.units, format=","),
+            *tips(form=form, value="estimate", low="from", high="to"),
+            *tips(form=",", n=study.units),
         ],
     )
     marks = (

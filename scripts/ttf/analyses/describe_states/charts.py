@@ -3,7 +3,9 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, gpus_label, labels, percent, plural
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -51,11 +53,7 @@ def states_chart(given: Inputs, study: Study) -> Figure:
         # Room for the label beside a bar of 100 %.
         x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1.15]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1])),
         y=alt.Y("state:N", title=None, sort=order, axis=alt.Axis(labelLimit=170)),
-        tooltip=[
-            alt.Tooltip("state:N"),
-            alt.Tooltip("label:N", title="share"),
-            alt.Tooltip("count:Q", title=plural(unit), format=","),
-        ],
+        tooltip=[*tips("state", label="share"), *tips(form=",", count=plural(unit))],
     )
     colours = alt.Scale(domain=[_STATE, overlay], range=[ACCENT, OUTCOME_COLOURS["failure"]])
     bars = base.mark_bar(height=14).encode(color=alt.Color("kind:N", scale=colours, legend=None))
@@ -128,17 +126,11 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
             x=alt.X("gpus:N", sort=order, title=f"GPUs of the {study.unit}", axis=alt.Axis(labelAngle=-35)),
             xOffset=alt.XOffset("measure:N", sort=list(measures)),
             y=alt.Y("share:Q", axis=percent_axis("Share"), scale=alt.Scale(zero=True)),
-            color=alt.Color(
-                "measure:N",
-                scale=alt.Scale(domain=list(measures), range=list(CATEGORY_COLOURS[: len(measures)])),
-                legend=alt.Legend(title=None, orient="bottom"),
-            ),
+            color=coloured("measure", dict(zip(measures, CATEGORY_COLOURS, strict=False)), title=None, orient="bottom"),
             tooltip=[
-                alt.Tooltip("gpus:N", title="GPUs"),
-                alt.Tooltip("measure:N", title="share of"),
-                alt.Tooltip("share:Q", format=".2%"),
-                alt.Tooltip("up_to:Q", title="up to this size", format=".2%"),
-                alt.Tooltip("n:Q", title=study.units, format=","),
+                *tips(gpus="GPUs", measure="share of"),
+                *tips("share", form=".2%", up_to="up to this size"),
+                *tips(form=",", n=study.units),
             ],
         )
         .properties(width=620, height=260)

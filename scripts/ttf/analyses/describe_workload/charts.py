@@ -7,7 +7,9 @@ import polars as pl
 
 from ttf.analyses.describe_workload.submissions import WEEKDAYS
 from ttf.analyses.describe_workload.workload import MOST_ACCOUNTS
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import side_notes, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, duration, labels, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
@@ -117,16 +119,9 @@ def request_use(given, study: Study) -> Figure:
             legend=alt.Legend(title=None, orient="bottom"),
         ),
         order=alt.Order("place:Q"),
-        tooltip=[
-            alt.Tooltip("resource:N"),
-            alt.Tooltip("kind:N", title="what"),
-            alt.Tooltip("share:Q", format=".2%"),
-            alt.Tooltip("n:Q", title=study.units, format=","),
-        ],
+        tooltip=[*tips("resource", kind="what"), *tips("share", form=".2%"), *tips(form=",", n=study.units)],
     )
-    notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-        x=alt.value(WIDTH + 8), text="note:N"
-    )
+    notes = side_notes(base, WIDTH + 8, baseline="middle")
     most = known.sort("asked_more_share", descending=True, maintain_order=True).row(0, named=True)
     resource = RESOURCES[most["resource"]]
     title = f"{percent(most['asked_more_share'])} of {study.units} asked for more {resource} than they used on average"
@@ -172,9 +167,8 @@ def submissions(given, study: Study) -> Figure:
             y=alt.Y("rate:Q", title=f"{study.units} an hour" if by == "hour" else None),
             tooltip=[
                 alt.Tooltip("value:O", title=by),
-                alt.Tooltip("rate:Q", title=f"{study.units} an hour", format=",.3~r"),
-                alt.Tooltip("jobs:Q", title=study.units, format=","),
-                alt.Tooltip("hours:Q", title="such hours in the trace", format=","),
+                *tips(form=",.3~r", rate=f"{study.units} an hour"),
+                *tips(form=",", jobs=study.units, hours="such hours in the trace"),
             ],
         )
         .properties(width=440 if by == "hour" else 190, height=200)
@@ -229,11 +223,11 @@ def roles(given, study: Study) -> Figure:
         for row in drawn.iter_rows(named=True)
     ]
     tooltip = [
-        alt.Tooltip("role:N"),
-        alt.Tooltip("jobs:Q", title=study.units, format=","),
-        alt.Tooltip("share:Q", title="share", format=".2%"),
-        alt.Tooltip("failed:Q", title="failed", format=".1%"),
-        alt.Tooltip("ended:Q", title="ended", format=","),
+        *tips("role"),
+        *tips(form=",", jobs=study.units),
+        *tips(form=".2%", share="share"),
+        *tips(form=".1%", failed="failed"),
+        *tips(form=",", ended="ended"),
     ]
     y = alt.Y("role:N", title=None, sort=list(names.values()))
     many = chart_of("roles").encode(y=y, tooltip=tooltip)
@@ -303,12 +297,9 @@ def machine_load(given, study: Study) -> Figure:
         base = chart_of(quantity).encode(
             y=y,
             tooltip=[
-                alt.Tooltip("kind:N", title="GPU type"),
-                alt.Tooltip("mean:Q", format=",.3~r"),
-                alt.Tooltip("p50:Q", title="median", format=",.3~r"),
-                alt.Tooltip("p90:Q", title="90 %", format=",.3~r"),
-                alt.Tooltip("n:Q", title="rows", format=","),
-                alt.Tooltip("nodes:Q", title="machines", format=","),
+                *tips(kind="GPU type"),
+                *tips("mean", form=",.3~r", p50="median", p90="90 %"),
+                *tips(form=",", n="rows", nodes="machines"),
             ],
         )
         marks = (

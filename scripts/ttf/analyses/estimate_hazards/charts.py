@@ -6,19 +6,17 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.estimate_hazards import JOB_SIZE
-from ttf.charts.figure import (
+from ttf.charts.axes import (
     TIME_TICKS_S,
-    Figure,
-    Study,
-    chart_of,
-    figure,
+    log_axis,
     log_domain,
-    log_ticks,
-    nothing_to_draw,
+    log_scale,
     percent_axis,
     time_axis,
     time_domain,
 )
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.steps import step_curves
 from ttf.charts.text import (
     DAY_S,
@@ -150,7 +148,7 @@ def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> a
     )
     x = alt.X(
         "x:Q",
-        scale=alt.Scale(type="log", domain=time_domain([row["x"] for row in rows]), nice=False),
+        scale=log_scale(time_domain([row["x"] for row in rows])),
         axis=time_axis("Time since the start (logarithmic)"),
     )
     highest = max(row["h"] or row["v"] for row in rows)
@@ -232,17 +230,14 @@ def _ratio_rows(mine: pl.DataFrame) -> list[dict]:
 def _forest(rows: list[dict]) -> alt.LayerChart:
     domain = log_domain([*(row["low"] for row in rows), *(row["high"] for row in rows), 1.0])
     x = {
-        "scale": alt.Scale(type="log", domain=domain, nice=False),
-        "axis": alt.Axis(values=log_ticks(domain), format=",.6~g", title="Hazard ratio (logarithmic)"),
+        "scale": log_scale(domain),
+        "axis": log_axis(domain, "Hazard ratio (logarithmic)"),
     }
     y = alt.Y("name:N", sort=[row["name"] for row in rows], title=None, axis=alt.Axis(labelLimit=300))
     tooltip = [
-        alt.Tooltip("name:N", title="covariate"),
-        alt.Tooltip("ratio:Q", title="hazard ratio", format=".3f"),
-        alt.Tooltip("low:Q", title="95 % from", format=".3f"),
-        alt.Tooltip("high:Q", title="95 % to", format=".3f"),
-        alt.Tooltip("n:Q", title="lives", format=","),
-        alt.Tooltip("events:Q", title="failures", format=","),
+        *tips(name="covariate"),
+        *tips(form=".3f", ratio="hazard ratio", low="95 % from", high="95 % to"),
+        *tips(form=",", n="lives", events="failures"),
     ]
     base = chart_of("ratios").encode(y=y, tooltip=tooltip)
     intervals = base.mark_rule(strokeWidth=1.6, color=ACCENT).encode(x=alt.X("low:Q", **x), x2="high:Q")

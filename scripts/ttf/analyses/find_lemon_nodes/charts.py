@@ -7,7 +7,9 @@ import polars as pl
 from scipy.special import pdtr, pdtrc, pdtrik
 
 from ttf.analyses.find_lemon_nodes.excess import typical_detectable
-from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, percent_axis
+from ttf.charts.axes import log_domain, log_scale, log_ticks, percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, INK
 from ttf.inputs import Inputs
@@ -111,16 +113,12 @@ def lemon_signals(given: Inputs, study: Study) -> Figure:
         .encode(
             x=alt.X("value:Q", axis=percent_axis("Value, of the largest"), scale=alt.Scale(domain=[0, 1])),
             y=alt.Y("share:Q", axis=percent_axis("Nodes at or below"), scale=alt.Scale(zero=True)),
-            color=alt.Color(
-                "signal:N",
-                scale=alt.Scale(domain=list(drawn), range=list(drawn.values())),
-                legend=alt.Legend(title=None, orient="bottom", columns=2, labelLimit=320),
-            ),
+            color=coloured("signal", drawn, title=None, orient="bottom", columns=2, labelLimit=320),
             tooltip=[
-                alt.Tooltip("signal:N"),
-                alt.Tooltip("as_written:Q", title="value", format=".4~g"),
-                alt.Tooltip("share:Q", title="nodes at or below", format=".1%"),
-                alt.Tooltip("n:Q", title="nodes", format=","),
+                *tips("signal"),
+                *tips(form=".4~g", as_written="value"),
+                *tips(form=".1%", share="nodes at or below"),
+                *tips(form=",", n="nodes"),
             ],
         )
         .properties(width=_WIDTH, height=260)
@@ -208,7 +206,7 @@ def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart
     x = alt.X(
         "expected:Q",
         title="Failures expected (logarithmic)",
-        scale=alt.Scale(type="log", domain=domain, nice=False),
+        scale=log_scale(domain),
         axis=alt.Axis(values=log_ticks(domain), format=",.6~g"),
     )
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))
@@ -217,11 +215,10 @@ def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart
         size=alt.Size("nodes:Q", scale=alt.Scale(type="sqrt", range=[28, 260], zero=False), legend=None),
         color=alt.condition("datum.lemon", alt.value(LEMON), alt.value(ACCENT)),
         tooltip=[
-            alt.Tooltip("node:N"),
-            alt.Tooltip("counted:Q", title="failures that count", format=",.4~g"),
-            alt.Tooltip("expected:Q", format=",.3~g"),
-            alt.Tooltip("ratio:Q", title="counted over expected", format=",.3~g"),
-            alt.Tooltip("q:N", title="q-value"),
+            *tips("node"),
+            *tips(form=",.4~g", counted="failures that count"),
+            *tips("expected", form=",.3~g", ratio="counted over expected"),
+            *tips(q="q-value"),
         ],
     )
     names = base.transform_filter("isValid(datum.label)").mark_text(

@@ -7,18 +7,8 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.fit_mttf.mttf_chart import mttf_by
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    nothing_to_draw,
-    on_log_time,
-    one_for_all,
-    percent_axis,
-    time_axis,
-    time_domain,
-)
+from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
 from ttf.charts.steps import step_curves
 from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
@@ -138,7 +128,7 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
         )
     x = alt.X(
         "x:Q",
-        scale=alt.Scale(type="log", domain=time_domain([row["x"] for row in rows]), nice=False),
+        scale=log_scale(time_domain([row["x"] for row in rows])),
         axis=time_axis("Time since the start of the run (logarithmic)"),
     )
     share = alt.Scale(domain=[0, 1])

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, log_domain, log_ticks, nothing_to_draw, one_for_all
+from ttf.charts.axes import log_axis, log_domain, log_scale
+from ttf.charts.encodings import side_notes, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
 from ttf.charts.text import HOUR_S, capital, count, hours, in_words, labels
 from ttf.charts.theme import ACCENT, FAINT
@@ -102,22 +104,25 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
     ends = [row[name] for row in rows for name in ("low95", "high95") if name in row]
     domain = log_domain([*ends, *(mean / HOUR_S for mean in overall)], 1.5 if along == "x" else 4, 1.5)
     channel = alt.X if along == "x" else alt.Y
-    axis = alt.Axis(values=log_ticks(domain), format=",.6~g", title="Mean time to failure (hours, logarithmic)")
-    scale = alt.Scale(type="log", domain=domain, nice=False)
+    axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
+    scale = log_scale(domain)
 
     def hours_of(field: str) -> alt.SchemaBase:
         return channel(f"{field}:Q", scale=scale, axis=axis)
 
     across = "y" if along == "x" else "x"
     tooltip = [
-        alt.Tooltip("stratum:N"),
-        alt.Tooltip("n:Q", title="lives", format=","),
-        alt.Tooltip("failures:Q", format=","),
-        alt.Tooltip("mttf:Q", title="mean time to failure (h)", format=",.1f"),
-        alt.Tooltip("low90:Q", title="90 % from (h)", format=",.1f"),
-        alt.Tooltip("high90:Q", title="90 % to (h)", format=",.1f"),
-        alt.Tooltip("low95:Q", title="95 % from (h)", format=",.1f"),
-        alt.Tooltip("high95:Q", title="95 % to (h)", format=",.1f"),
+        *tips("stratum"),
+        *tips(form=",", n="lives"),
+        *tips("failures", form=","),
+        *tips(
+            form=",.1f",
+            mttf="mean time to failure (h)",
+            low90="90 % from (h)",
+            high90="90 % to (h)",
+            low95="95 % from (h)",
+            high95="95 % to (h)",
+        ),
     ]
     base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
     seen = base.transform_filter("isValid(datum.mttf)")
@@ -144,7 +149,7 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
             .mark_rule(strokeDash=[4, 3], color=FAINT)
             .encode(
                 **{along: hours_of("mean")},
-                tooltip=[alt.Tooltip("mean:Q", title="whole trace (h)", format=",.1f")],
+                tooltip=tips(form=",.1f", mean="whole trace (h)"),
             )
         )
         layers.insert(0, line)
@@ -155,7 +160,7 @@ def _down(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerC
     """Strata without an order: one below the other, so that long names can be read."""
     stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     layers, base = _layers(rows, overall, "x", stratum)
-    notes = base.mark_text(align="left", fontSize=10.5, color=FAINT).encode(x=alt.value(488), text="note:N")
+    notes = side_notes(base, 488, 10.5)
     return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30 if len(rows) <= MOST_ACROSS else 20))
 
 

@@ -9,18 +9,9 @@ import polars as pl
 from scipy.special import gammaincinv, ndtri
 
 from ttf.analyses.judge_lifetimes.compute import CURVES
-from ttf.charts.figure import (
-    TIME_TICKS_S,
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    log_domain,
-    log_ticks,
-    nothing_to_draw,
-    one_for_all,
-    time_axis,
-)
+from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, log_ticks, time_axis
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.text import capital, count, in_words, labels, listed, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK
 from ttf.inputs import Inputs
@@ -176,7 +167,7 @@ def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, he
         )
     # Of the gamma every stratum has the same line.
     line_colour = alt.value(INK) if stratum_by == "all" or model == "gamma" else colour
-    time = alt.Scale(type="log", domain=log_domain(xs), nice=False)
+    time = log_scale(log_domain(xs))
     x = alt.X(
         "x:Q",
         scale=time,
@@ -196,14 +187,14 @@ def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, he
     elif model == "gamma":
         y = alt.Y(
             "y:Q",
-            scale=alt.Scale(type="log", domain=log_domain(ys), nice=False),
+            scale=log_scale(log_domain(ys)),
             axis=time_axis("Time seen", _time_ticks(log_domain(ys))),
         )
     else:
         ticks = log_ticks(log_domain(ys))
         y = alt.Y(
             "y:Q",
-            scale=alt.Scale(type="log", domain=log_domain(ys), nice=False),
+            scale=log_scale(log_domain(ys)),
             axis=alt.Axis(values=ticks, format=",.4~f", labelOverlap=True, title="Cumulative hazard"),
         )
     lines = chart_of(f"{model}_lines").mark_line(strokeWidth=1.6, clip=True).encode(x=x, y=y, color=line_colour)
@@ -214,11 +205,7 @@ def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, he
             x=x,
             y=y,
             color=colour,
-            tooltip=[
-                alt.Tooltip("s:N", title=in_words(stratum_by)),
-                alt.Tooltip("t:Q", title="time (s)", format=",.0f"),
-                alt.Tooltip("f:Q", title="failed", format=".2%"),
-            ],
+            tooltip=[*tips(s=in_words(stratum_by)), *tips(form=",.0f", t="time (s)"), *tips(form=".2%", f="failed")],
         )
     )
     title = alt.TitleParams(heading, fontSize=12, anchor="start", frame="group", offset=5)

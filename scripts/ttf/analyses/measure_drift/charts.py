@@ -6,6 +6,7 @@ import re
 import altair as alt
 import polars as pl
 
+from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, labels, percent, significant
 from ttf.charts.theme import FAINT
@@ -143,15 +144,10 @@ def _scale(rows: list[dict]) -> alt.Scale:
 
 def _tooltip(study: Study) -> list[alt.Tooltip]:
     return [
-        alt.Tooltip("measure:N"),
-        alt.Tooltip("window:N"),
-        alt.Tooltip("against:N"),
-        alt.Tooltip("before:N"),
-        alt.Tooltip("after:N"),
-        alt.Tooltip("effect:Q", format=".2f"),
-        alt.Tooltip("p:N", title="adjusted p"),
-        alt.Tooltip("n_before:Q", title=f"{study.units} before", format=","),
-        alt.Tooltip("n_after:Q", title=f"{study.units} after", format=","),
+        *tips("measure", "window", "against", "before", "after"),
+        *tips("effect", form=".2f"),
+        *tips(p="adjusted p"),
+        *tips(form=",", n_before=f"{study.units} before", n_after=f"{study.units} after"),
     ]
 
 

@@ -4,7 +4,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_epochs.compute import OUTCOMES
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, percent
 from ttf.charts.theme import OUTCOME_COLOURS
 
@@ -23,16 +25,17 @@ def epochs(given, study: Study) -> Figure:
     present = [name for name in OUTCOMES if name in set(table["outcome"])]
     base = chart_of("shares").encode(
         x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("Share of the epochs run")),
-        color=alt.Color(
-            "outcome:N",
-            scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
-            legend=alt.Legend(title=f"How the {study.unit} ended", orient="bottom"),
+        color=coloured(
+            "outcome",
+            {name: OUTCOME_COLOURS[name] for name in present},
+            title=f"How the {study.unit} ended",
+            orient="bottom",
         ),
         tooltip=[
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("epochs_share:Q", title="by this share of the epochs", format=".0%"),
-            alt.Tooltip("jobs_share:Q", title=f"share of {study.units}", format=".1%"),
-            alt.Tooltip("n:Q", title=study.units, format=","),
+            *tips("outcome"),
+            *tips(form=".0%", epochs_share="by this share of the epochs"),
+            *tips(form=".1%", jobs_share=f"share of {study.units}"),
+            *tips(form=",", n=study.units),
         ],
     )
     y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units}"))

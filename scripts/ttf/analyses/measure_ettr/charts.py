@@ -2,7 +2,9 @@
 
 import altair as alt
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, percent
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.inputs import Inputs
@@ -31,10 +33,9 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
     scale = alt.Scale(domain=[0, 1])
     x = alt.X("ettr_mean:Q", scale=scale, axis=percent_axis("Effective training time, mean over runs"))
     tooltip = [
-        alt.Tooltip("size:N", title="GPUs"),
-        alt.Tooltip("runs:Q", format=","),
-        alt.Tooltip("ettr_mean:Q", title="measured", format=".1%"),
-        alt.Tooltip("expected_ettr:Q", title="expected", format=".1%"),
+        *tips(size="GPUs"),
+        *tips("runs", form=","),
+        *tips(form=".1%", ettr_mean="measured", expected_ettr="expected"),
     ]
     base = chart_of("runs").encode(y=y, tooltip=tooltip)
     with_interval = base.transform_filter("isValid(datum.ci_low)")

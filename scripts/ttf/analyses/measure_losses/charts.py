@@ -4,7 +4,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, gpu_hours, gpus_label, listed, percent, plural, significant
 from ttf.charts.theme import CATEGORY_COLOURS, FAINT, INK, OUTCOME_COLOURS
 from ttf.runs import PROXY
@@ -95,11 +97,10 @@ def _stacked(dataset: str, heading: str, parts: list[str], colours: tuple, order
             color=alt.Color("part:N", scale=scale, legend=legend),
             order="place:Q",
             tooltip=[
-                alt.Tooltip("gpus:N", title="GPUs"),
-                alt.Tooltip("part:N"),
-                alt.Tooltip("hours:Q", title="GPU hours", format=",.1f"),
-                alt.Tooltip("count:Q", title="of them", format=","),
-                alt.Tooltip("runs:Q", title="runs of this size", format=","),
+                *tips(gpus="GPUs"),
+                *tips("part"),
+                *tips(form=",.1f", hours="GPU hours"),
+                *tips(form=",", count="of them", runs="runs of this size"),
             ],
         )
         .properties(width=280, height=240, title=alt.TitleParams(heading, fontSize=12, offset=6, anchor="start"))
@@ -166,11 +167,7 @@ def failure_concentration(given, study: Study) -> Figure:
                 "curve:N", scale=alt.Scale(domain=[of_jobs, of_failures, of_most], range=[[1, 0], [1, 0], [4, 3]])
             ),
             order="top:Q",
-            tooltip=[
-                alt.Tooltip("curve:N"),
-                alt.Tooltip("owners:Q", title=plural(owner_by), format=","),
-                alt.Tooltip("share:Q", format=".1%"),
-            ],
+            tooltip=[*tips("curve"), *tips(form=",", owners=plural(owner_by)), *tips("share", form=".1%")],
         )
     )
     tenth = mine.filter((pl.col("ranked_by") == "ended") & (pl.col("top_share") == 0.1)).row(0, named=True)
@@ -212,19 +209,13 @@ def what_if(given, study: Study) -> Figure:
         nets.append(about | {"part": _NET, "hours": row["net_gpu_hours"], "label": _signed(row["net_gpu_hours"])})
     order = [row["scenario"] for row in nets]
     colours = {_SAVED: OUTCOME_COLOURS["success"], _COST: OUTCOME_COLOURS["failure"], _NET: INK}
-    colour = alt.Color(
-        "part:N",
-        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-        legend=alt.Legend(title=None, orient="top", symbolType="square"),
-    )
+    colour = coloured("part", colours, title=None, orient="top", symbolType="square")
     # No title of the axis would stand beside such labels.
     scenario = alt.Y("scenario:N", sort=order, title=None, axis=alt.Axis(labelLimit=230))
     tooltip = [
-        alt.Tooltip("scenario:N"),
-        alt.Tooltip("part:N"),
-        alt.Tooltip("hours:Q", title="GPU hours", format=",.1f"),
-        alt.Tooltip("affected:Q", title=f"{study.units} that it would have caught", format=","),
-        alt.Tooltip("n:Q", title=f"of {study.units}", format=","),
+        *tips("scenario", "part"),
+        *tips(form=",.1f", hours="GPU hours"),
+        *tips(form=",", affected=f"{study.units} that it would have caught", n=f"of {study.units}"),
     ]
     hours = alt.X(
         "hours:Q",

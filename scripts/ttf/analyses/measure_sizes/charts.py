@@ -7,7 +7,9 @@ import polars as pl
 
 from ttf.analyses.measure_sizes.over_time_chart import BASES, failure_rate_over_time
 from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
-from ttf.charts.figure import TIME_TICKS_S, Figure, Study, chart_of, figure, log_domain, nothing_to_draw, time_axis
+from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.stats.projection import FEWEST_MEASURED
@@ -115,33 +117,23 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     ticks = [gpus_a_node * 4**power for power in range(12) if gpus_a_node * 4**power <= x_domain[1]]
     x = alt.X(
         "gpus:Q",
-        scale=alt.Scale(type="log", domain=x_domain, nice=False),
+        scale=log_scale(x_domain),
         axis=alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)"),
     )
-    scale = alt.Scale(type="log", domain=y_domain, nice=False)
+    scale = log_scale(y_domain)
     axis = time_axis("Mean time to failure (logarithmic)", [tick for tick in TICKS_S if tick <= y_domain[1]])
 
     def y(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
-    limits = [alt.Tooltip("from:N", title="90 % from"), alt.Tooltip("to:N", title="90 % to")]
+    limits = [alt.Tooltip("from:N", title="90 % from"), *tips(to="90 % to")]
     projected = chart_of("projected").encode(
         x=x,
-        tooltip=[
-            alt.Tooltip("gpus:Q", title="GPUs", format=","),
-            alt.Tooltip("shown:N", title="projected mean time to failure"),
-            *limits,
-        ],
+        tooltip=[*tips(form=",", gpus="GPUs"), *tips(shown="projected mean time to failure"), *limits],
     )
     measured = chart_of("measured").encode(
         x=x,
-        tooltip=[
-            alt.Tooltip("sizes:N", title="GPUs"),
-            alt.Tooltip("shown:N", title="mean time to failure"),
-            *limits,
-            alt.Tooltip("runs:Q", format=","),
-            alt.Tooltip("failures:Q", format=","),
-        ],
+        tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")],
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
     layers = []

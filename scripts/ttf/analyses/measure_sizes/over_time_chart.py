@@ -7,6 +7,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_sizes.over_time import CONFIDENCE, EVERY
+from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, labels, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
@@ -108,10 +109,7 @@ def _x(calendar: bool, title: str | None) -> alt.X:
     )
 
 
-_TOOLTIP = (
-    alt.Tooltip("rate:Q", title="failures per 1000 node-days", format=",.4~g"),
-    alt.Tooltip("failures:Q", format=","),
-)
+_TOOLTIP = (*tips(form=",.4~g", rate="failures per 1000 node-days"), *tips("failures", form=","))
 
 
 def _titled(title: str, scale: alt.Scale) -> str:
@@ -121,14 +119,11 @@ def _titled(title: str, scale: alt.Scale) -> str:
 def _rate(rows: list[dict], calendar: bool, scale: alt.Scale) -> alt.LayerChart:
     base = chart_of("rate").encode(x=_x(calendar, "last day"))
     y = alt.Y("rate:Q", title=_titled("Failures per 1000 node-days", scale), scale=scale)
-    limits = [
-        alt.Tooltip("low:Q", title="90 % from", format=",.4~g"),
-        alt.Tooltip("high:Q", title="to", format=",.4~g"),
-    ]
+    limits = tips(form=",.4~g", low="90 % from", high="to")
     layers = [
         base.mark_area(opacity=0.18, color=ACCENT).encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_line(strokeWidth=2, color=ACCENT, point={"size": 12, "color": ACCENT}).encode(
-            y=y, tooltip=[alt.Tooltip("window:N"), *_TOOLTIP, *limits]
+            y=y, tooltip=[*tips("window"), *_TOOLTIP, *limits]
         ),
     ]
     if len(rows) == 1:
@@ -150,7 +145,7 @@ def _by_cause(rows: list[dict], names: list[str], by: str, calendar: bool, scale
                 scale=alt.Scale(domain=names, range=colours),
                 legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=160),
             ),
-            tooltip=[alt.Tooltip("cause:N", title=by), *_TOOLTIP],
+            tooltip=[*tips(cause=by), *_TOOLTIP],
         )
         .properties(width=_WIDTH, height=170)
     )

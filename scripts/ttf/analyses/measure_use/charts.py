@@ -3,9 +3,11 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import side_notes, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, percent
-from ttf.charts.theme import ACCENT, FAINT, INK, OUTCOME_COLOURS
+from ttf.charts.theme import ACCENT, INK, OUTCOME_COLOURS
 
 SHARES = ("p25_share", "p50_share", "p75_share", "p90_share", "p95_share")
 EVERY = "all together"
@@ -131,12 +133,11 @@ def _ranges(table: pl.DataFrame, name: str, kind: str | None, study: Study) -> a
     base = chart_of("ranges").encode(
         y=alt.Y("row:N", title=None, sort=rows),
         tooltip=[
-            alt.Tooltip("row:N", title="of"),
+            *tips(row="of"),
             *([alt.Tooltip(f"{kind}:N", title="outcome")] if kind else []),
             *(alt.Tooltip(f"{share}:Q", title=f"{share[1:3]} % at most", format=".1%") for share in SHARES),
-            alt.Tooltip("mean_share:Q", title="mean", format=".1%"),
-            alt.Tooltip("zero_share:Q", title="nought", format=".1%"),
-            alt.Tooltip("n:Q", title="readings", format=","),
+            *tips(form=".1%", mean_share="mean", zero_share="nought"),
+            *tips(form=",", n="readings"),
         ],
     )
     constant = {} if kind else {"color": ACCENT}
@@ -165,9 +166,7 @@ def _ranges(table: pl.DataFrame, name: str, kind: str | None, study: Study) -> a
     )
     if kind:
         return marks
-    return marks + base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-        x=alt.value(508), text="note:N"
-    )
+    return marks + side_notes(base, 508, baseline="middle")
 
 
 CHARTS = {"gpu_use": gpu_use, "gpu_use_by_servers": gpu_use_by_servers, "host_use": host_use}

@@ -6,17 +6,9 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.plan_ettr.planner import BASES, planner
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    log_domain,
-    log_ticks,
-    nothing_to_draw,
-    percent_axis,
-    time_axis,
-)
+from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis, time_axis
+from ttf.charts.encodings import tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, INK, ORDER_COLOURS
 from ttf.inputs import Inputs
@@ -140,9 +132,9 @@ def _by_size(rows: list[dict], points: list[dict], band: list[dict], unit: str) 
         "series:N", scale=alt.Scale(domain=list(COLOURS), range=[DASHES[name] for name in COLOURS]), legend=legend
     )
     tooltip = [
-        alt.Tooltip("series:N", title="which"),
-        alt.Tooltip("size:Q", title=f"{unit}s", format=","),
-        alt.Tooltip("ratio:Q", title="effective training time", format=".1%"),
+        *tips(series="which"),
+        *tips(form=",", size=f"{unit}s"),
+        *tips(form=".1%", ratio="effective training time"),
     ]
     lines = chart_of("lines").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=tooltip)
     layers = [lines]
@@ -186,10 +178,10 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     y_domain, x_domain = log_domain(every_rate, 1.5, 1.5), [50, 75_000]
     x = alt.X(
         "interval:Q",
-        scale=alt.Scale(type="log", domain=x_domain, nice=False),
+        scale=log_scale(x_domain),
         axis=time_axis("Work between checkpoints (logarithmic)", _TICKS_S),
     )
-    y_scale = alt.Scale(type="log", domain=y_domain, nice=False)
+    y_scale = log_scale(y_domain)
     colour = alt.Color(
         "level:N",
         sort=names,
@@ -199,7 +191,7 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     panels = []
     for place, size in enumerate(known["size"].unique().sort()):
         title = "Failures per 1000 node-days (logarithmic)" if place == 0 else None
-        y = alt.Y("rate:Q", scale=y_scale, axis=alt.Axis(values=log_ticks(y_domain), format=",.6~g", title=title))
+        y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, title))
         lines = (
             chart_of("contours")
             .transform_filter(f"datum.size == {int(size)}")
@@ -209,9 +201,8 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
                 y=y,
                 color=colour,
                 tooltip=[
-                    alt.Tooltip("level:N", title="effective training time"),
-                    alt.Tooltip("every:N", title="a checkpoint every"),
-                    alt.Tooltip("rate:Q", title="failures per 1000 node-days, at most", format=",.3~g"),
+                    *tips(level="effective training time", every="a checkpoint every"),
+                    *tips(form=",.3~g", rate="failures per 1000 node-days, at most"),
                 ],
             )
         )

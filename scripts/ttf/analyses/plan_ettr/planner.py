@@ -8,7 +8,8 @@ import math
 
 import altair as alt
 
-from ttf.charts.figure import PERCENT_LABEL, Figure, Study, chart_of, figure, percent_axis
+from ttf.charts.axes import PERCENT_LABEL, percent_axis
+from ttf.charts.figure import Figure, Study, chart_of, figure
 from ttf.charts.text import capital, significant
 from ttf.charts.theme import ACCENT, FAINT, INK
 from ttf.inputs import Inputs

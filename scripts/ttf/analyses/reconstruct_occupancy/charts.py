@@ -7,7 +7,9 @@ import polars as pl
 
 from ttf.analyses.reconstruct_occupancy.delay_causes import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.reconstruct_occupancy.occupancy import NOTHING_HELD, TWO_THIRDS
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, percent_axis
+from ttf.charts.axes import percent_axis
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import DAY_S, HOUR_S, count, duration, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
 
@@ -49,10 +51,8 @@ def load_over_time(given, study: Study) -> Figure:
         .encode(
             x=alt.X("at:Q", title=f"{unit} since the first GPU was held", scale=scale),
             y=alt.Y("number:Q", title=f"GPU {study.units}"),
-            color=alt.Color(
-                "what:N",
-                scale=alt.Scale(domain=["running", "waiting"], range=[CATEGORY_COLOURS[0], CATEGORY_COLOURS[1]]),
-                legend=alt.Legend(title=None, orient="bottom"),
+            color=coloured(
+                "what", {"running": CATEGORY_COLOURS[0], "waiting": CATEGORY_COLOURS[1]}, title=None, orient="bottom"
             ),
         )
         .properties(width=_WIDTH, height=110)
@@ -177,17 +177,13 @@ def _stacked(
     base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(share, tickCount=5), scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color(
-            "state:N",
-            scale=alt.Scale(domain=list(colours), range=list(colours.values())),
-            legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=300),
-        ),
+        color=coloured("state", colours, title=None, orient="bottom", columns=4, labelLimit=300),
         order=alt.Order("place:Q"),
         tooltip=[
             alt.Tooltip(f"{column}:N", title=title),
-            alt.Tooltip("state:N", title="what"),
-            alt.Tooltip("share:Q", format=".2%"),
-            alt.Tooltip("note:N", title="of"),
+            *tips(state="what"),
+            *tips("share", form=".2%"),
+            *tips(note="of"),
         ],
     )
     notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(

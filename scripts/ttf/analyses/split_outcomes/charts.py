@@ -3,17 +3,9 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.figure import (
-    Figure,
-    Study,
-    chart_of,
-    figure,
-    nothing_to_draw,
-    on_log_time,
-    percent_axis,
-    time_axis,
-    time_domain,
-)
+from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
+from ttf.charts.encodings import coloured, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -55,10 +47,9 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
         x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1.12]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1])),
         y=alt.Y("outcome:N", title=None, sort=list(OUTCOME_COLOURS)),
         tooltip=[
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("label:N", title="share"),
-            alt.Tooltip("jobs:Q", title=study.units, format=","),
-            alt.Tooltip("gpu_hours:Q", title="GPU hours", format=",.1f"),
+            *tips("outcome", label="share"),
+            *tips(form=",", jobs=study.units),
+            *tips(form=",.1f", gpu_hours="GPU hours"),
         ],
     )
     bars = base.mark_bar(height=22).encode(color=alt.Color("outcome:N", scale=_COLOURS, legend=None))
@@ -140,7 +131,7 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
         or (row["outcome"], row["runtime_s"]) != (after["outcome"], after["runtime_s"])
     ]
     present = [name for name in OUTCOME_COLOURS if name in set(quantiles["outcome"])]
-    times = alt.Scale(type="log", domain=time_domain([row["x"] for row in rows]), nice=False)
+    times = log_scale(time_domain([row["x"] for row in rows]))
     lines = (
         chart_of("quantiles")
         .mark_line(interpolate="step-after", strokeWidth=2)
@@ -149,19 +140,17 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
             y=alt.Y(
                 "share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units} of the outcome")
             ),
-            color=alt.Color(
-                "outcome:N",
-                scale=alt.Scale(domain=present, range=[OUTCOME_COLOURS[name] for name in present]),
-                legend=alt.Legend(title="outcome", symbolType="stroke"),
+            color=coloured(
+                "outcome", {name: OUTCOME_COLOURS[name] for name in present}, title="outcome", symbolType="stroke"
             ),
         )
     )
     points = lines.mark_point(opacity=0, size=50).encode(
         tooltip=[
-            alt.Tooltip("outcome:N"),
-            alt.Tooltip("runtime_s:Q", title="run time (s)", format=","),
-            alt.Tooltip("share:Q", title="share with at most this run time", format=".1%"),
-            alt.Tooltip("n:Q", title="n", format=","),
+            *tips("outcome"),
+            *tips(form=",", runtime_s="run time (s)"),
+            *tips(form=".1%", share="share with at most this run time"),
+            *tips(form=",", n="n"),
         ]
     )
     known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())

@@ -1,0 +1,25 @@
+"""What many charts are made of: tooltips, colours, and notes beside the rows."""
+
+from collections.abc import Mapping
+
+import altair as alt
+
+from ttf.charts.theme import FAINT
+
+
+def tips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Tooltip]:
+    """Tooltips of texts, or of numbers in one format: of fields by their own names, then field=title."""
+    kind, options = ("N", {}) if form is None else ("Q", {"format": form})
+    untitled = [alt.Tooltip(f"{field}:{kind}", **options) for field in fields]
+    return untitled + [alt.Tooltip(f"{field}:{kind}", title=title, **options) for field, title in titles.items()]
+
+
+def coloured(field: str, colours: Mapping[str, str], **legend: object) -> alt.Color:
+    """Value -> its colour, in the order of the legend; without options of a legend there is none."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**legend) if legend else None)
+
+
+def side_notes(base: alt.Chart, at: float, size: float = 10, **style: object) -> alt.Chart:
+    """The field note of each row, `at` pixels from the left: beside the plot."""
+    return base.mark_text(align="left", fontSize=size, color=FAINT, **style).encode(x=alt.value(at), text="note:N")
