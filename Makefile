@@ -16,14 +16,14 @@ report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; T
 	@$(SNAKEMAKE)
 
 pdf: $(ENVIRONMENT)  ## the report on paper, results/report/report.pdf
-	@$(SNAKEMAKE) -- pdf
+	@$(SNAKEMAKE) -- render_pdf
 	@$(SNAKEMAKE) # the manifest has it too
 
 publish: $(ENVIRONMENT)  ## results/site/, for any host of static files
-	@$(SNAKEMAKE) -- published
+	@$(SNAKEMAKE) -- publish_site
 
 archive: $(ENVIRONMENT)  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
-	@$(SNAKEMAKE) -- archived
+	@$(SNAKEMAKE) -- archive_results
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
@@ -56,7 +56,7 @@ test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its prod
 test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: .venv/requirements-test.lock  ## time and memory beside pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
+bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
 	@$(BIN)/python bench/run.py
 
 bench-growth: .venv/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk

@@ -34,7 +34,7 @@ def compare(folder: Path, rounds: int, sizes: tuple[int, ...] = (FULL_SIZE // 10
 
 
 def check_against_duckdb(ours: Path, theirs: Path) -> None:
-    """Both came to the same jobs and, where instances tell it, to the same run times; else the benchmark ends."""
+    """Both came to the same jobs and, where instances have them, to the same run times; else the benchmark ends."""
     import polars as pl
 
     mine = pl.scan_parquet(ours)

@@ -1,4 +1,4 @@
-"""Many small traces in one study: the plan of 50 beside a bare one, the study of some beside what its jobs take."""
+"""Many small traces in one study: the plan of 50 and a bare one, the study of some and what its jobs take."""
 
 import json
 import statistics
@@ -20,8 +20,8 @@ JOBS, PRODUCTS, BEFORE = 23, 8, 3
 def compare(folder: Path, planned: int = 50, run: int = 8) -> dict:
     """What it costs, once, to plan a study of `planned` traces, to run one of `run`, and that one again.
 
-    Beside the plan `bare`: of as many jobs and products of rules that are nothing but files and a script, what
-    Snakemake takes by itself. graph_seconds: how long of the plan the jobs are put together, the median of three.
+    `bare` is the plan of as many jobs and products of rules that are nothing but files and a script: what Snakemake
+    takes by itself. graph_seconds: how long of the plan the jobs are put together, the median of three.
     """
     folder.mkdir(parents=True, exist_ok=True)
     forget_products(folder)

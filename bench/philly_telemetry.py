@@ -7,18 +7,16 @@ usage: philly_telemetry.py FOLDER [--minutes N] [--tables gpu_util cpu_util mem_
 
 import argparse
 import json
-import os
 import random
-import subprocess
+import shutil
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from clock import ROOT, cost_of
 
-ROOT = Path(__file__).parents[1]
 MACHINES = 550
 JOBS = 117_325
 FIRST_MINUTE = datetime(2017, 10, 3, 7, tzinfo=UTC)
@@ -120,18 +118,9 @@ def make_telemetry(path: Path, table: str, minutes: int) -> None:
 
 def measured(what: str, code: str, folder: Path, tables: list[str]) -> None:
     """Run the code in a process of its own; print wall time (s) and largest resident size (GB)."""
-    begin = time.perf_counter()
-    command = [sys.executable, "-c", code, str(ROOT), str(folder), *tables]
-    process = subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")}, stdout=subprocess.PIPE, text=True
-    )
-    said = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - begin
-    if process.returncode:
-        sys.exit(f"{what} failed")
-    print(f"{what}: {seconds:.1f} s, {usage.ru_maxrss / 1e6:.2f} GB at most\n  {said.strip()}", flush=True)
+    cost = cost_of([sys.executable, "-c", code, str(ROOT), str(folder), *tables], folder)
+    said = (folder / "output.log").read_text().strip()
+    print(f"{what}: {cost.seconds:.1f} s, {cost.gigabytes:.2f} GB at most\n  {said}", flush=True)
 
 
 def main() -> None:
@@ -147,8 +136,10 @@ def main() -> None:
     for table in tables:
         path = folder / f"cluster_{table}"
         if not path.exists():
-            make = (make_log, ()) if table == "job_log" else (make_telemetry, (table,))
-            make[0](path, *make[1], arguments.minutes)
+            if table == "job_log":
+                make_log(path, arguments.minutes)
+            else:
+                make_telemetry(path, table, arguments.minutes)
         print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB", flush=True)
     measured("job log: ingest", INGEST, folder, ["job_log"])
     for table in arguments.tables:
@@ -156,9 +147,9 @@ def main() -> None:
     for function in ("jobs", "attempts", "nodes"):
         measured(function, DERIVE.replace("{function}", function), folder, tables)
     if not arguments.keep:
-        for path in [*(folder / f"cluster_{table}" for table in tables), *(folder / "raw").iterdir()]:
-            path.unlink()
-        (folder / "raw").rmdir()
+        for table in tables:
+            (folder / f"cluster_{table}").unlink()
+        shutil.rmtree(folder / "raw")
 
 
 if __name__ == "__main__":

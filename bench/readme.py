@@ -1,7 +1,4 @@
-"""What was measured, bench/measured.json, as the section of README.md between two marks and as a chart of growth.
-
-usage: readme.py
-"""
+"""What was measured, bench/measured.json, as the section of README.md between two marks and as a chart of growth."""
 
 import json
 import re
@@ -15,11 +12,18 @@ README = ROOT / "README.md"
 CHART = ROOT / "docs" / "gallery" / "growth.svg"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 SECTION = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+# Rules named as those that take the most time.
+LONGEST = 6
 
 
-def write() -> None:
-    """Put tables and chart where they belong."""
-    measured = json.loads(MEASURED.read_text(encoding="utf-8"))
+def read() -> dict:
+    return json.loads(MEASURED.read_text(encoding="utf-8"))
+
+
+def write(measured: dict) -> None:
+    """Put what was measured, tables and chart where they belong; a line of measured.json for each section."""
+    lines = (f"{json.dumps(name)}: {json.dumps(found, sort_keys=True)}" for name, found in sorted(measured.items()))
+    MEASURED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     text = README.read_text(encoding="utf-8")
     README.write_text(SECTION.sub(lambda _: section(measured), text), encoding="utf-8")
     if "growth" in measured:
@@ -33,19 +37,19 @@ def section(measured: dict) -> str:
     return "\n\n".join([BEGIN, *parts, END])
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of Markdown; the first column is text, the others are numbers."""
-    lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def table(heads: str, rows: Sequence[Sequence[str]]) -> str:
+    """A table of Markdown, its heads parted by |; the first column is text, the others are numbers."""
+    lines = [heads, f"| --- |{' --: |' * (heads.count('|') - 2)}", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines)
 
 
 def goals(measured: dict) -> str:
-    """What was aimed at beside what was measured."""
+    """What was aimed at, and what was measured."""
     rows = [
         (what, f"{limit:g}", f"{value:.2f}", "yes" if value <= limit else "**no**")
         for what, limit, value in _goals(measured)
     ]
-    return table(("goal", "at most", "measured", "met"), rows)
+    return table("| goal | at most | measured | met |", rows)
 
 
 def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
@@ -57,201 +61,122 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "the same, of DuckDB's time", 2.0, jobs / duckdb
         yield "whole study at full size, of pandas' time to read, group and merge", 1.2, study / pandas
         yield "largest process of the whole study, GB", 1.5, full["study"]["gigabytes"]
-    if "reruns" in measured:
-        for name, limit in (("one sample", 30), ("nothing to do", 2), ("a changed key", 10), ("a changed chart", 10)):
-            what = (
-                "from nothing"
-                if name == "one sample"
-                else f"with {name}"
-                if name == "nothing to do"
-                else f"after {name}"
-            )
-            yield f"study of the PAI sample {what}, s", limit, measured["reruns"][name]["seconds"]
+    for name, (what, limit) in RUNS.items() if "reruns" in measured else ():
+        yield f"study of the PAI sample {what}, s", limit, measured["reruns"][name]["seconds"]
     if "many_traces" in measured:
         yield "graph of the jobs of 50 traces, s", 3, measured["many_traces"]["graph_seconds"]
     if "growth" in measured:
         sizes = {row["times"]: row for row in measured["growth"]["sizes"]}
         once, tenfold = sizes[1]["jobs"], sizes[10]["jobs"]
-        yield (
-            "raw CSV → jobs.parquet, memory at 10 times, of that at full size",
-            1.2,
-            (tenfold["gigabytes"] / once["gigabytes"]),
-        )
+        memory = tenfold["gigabytes"] / once["gigabytes"]
+        yield "raw CSV → jobs.parquet, memory at 10 times, of that at full size", 1.2, memory
         yield "the same, time a task", 1.2, tenfold["seconds"] / once["seconds"] / 10
         yield "largest process of the whole study at 10 times the full size, GB", 1.5, sizes[10]["study"]["gigabytes"]
 
 
+RUNS = {
+    "one sample": ("from nothing", 30),
+    "nothing to do": ("with nothing to do", 2),
+    "a changed key": ("after a changed key", 10),
+    "a changed chart": ("after a changed chart", 10),
+}
+
+
+def _seconds(*costs: dict) -> list[str]:
+    return [f"{cost['seconds']:.1f}" for cost in costs]
+
+
+def _gigabytes(*costs: dict) -> list[str]:
+    return [f"{cost['gigabytes']:.2f}" for cost in costs]
+
+
 def full_size(found: dict) -> str:
-    """The PAI trace beside pandas and DuckDB, and where the time of the whole study goes."""
+    """The PAI trace in the study, in pandas and in DuckDB, and where the time of the whole study goes."""
     rows = []
     for size in found["sizes"]:
         for name, what in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report")):
-            ours, pandas, duckdb = (size[side] for side in (name, "pandas", "duckdb"))
-            rows.append(
-                (
-                    f"{size['tasks']:,} tasks, {what}",
-                    *(f"{side['seconds']:.1f}" for side in (ours, pandas, duckdb)),
-                    f"{ours['seconds'] / pandas['seconds']:.2f}",
-                    f"{ours['seconds'] / duckdb['seconds']:.2f}",
-                    *(f"{side['gigabytes']:.2f}" for side in (ours, pandas, duckdb)),
-                )
-            )
-    heads = (
-        "",
-        "study, s",
-        "pandas, s",
-        "DuckDB, s",
-        "of pandas",
-        "of DuckDB",
-        "study, GB",
-        "pandas, GB",
-        "DuckDB, GB",
-    )
-    longest = table(
-        ("rule", "s", "CPU, s", "GB"),
-        [
-            (f"`{row['rule']}`", f"{row['seconds']:.1f}", f"{row['cpu_seconds']:.1f}", f"{row['gigabytes']:.2f}")
-            for row in found["profile"]
-        ],
-    )
-    return "\n\n".join(
-        (
-            "**A trace like PAI 2020.** [pandas](bench/peers/pandas_notebook.py) does what the notebooks on this trace "
-            "do: it reads the instance and the task table, groups, merges and takes five group means. "
-            "[DuckDB](bench/peers/duckdb_jobs.py) makes the job table of three raw tables, as the study does, and "
-            "checks no row; both come to the same run times. The whole study reads all seven tables and does all that "
-            "this page tells of.",
-            table(heads, rows),
-            "Medians of whole processes, start-up included, in turn after a warm-up; memory of the largest single "
-            f"process. {found['machine']}.",
-            "Where the whole study of the larger trace spends its time:",
-            longest,
-        )
-    )
+            sides = [size[side] for side in (name, "pandas", "duckdb")]
+            ratios = [f"{sides[0]['seconds'] / side['seconds']:.2f}" for side in sides[1:]]
+            rows.append((f"{size['tasks']:,} tasks, {what}", *_seconds(*sides), *ratios, *_gigabytes(*sides)))
+    heads = "|  | study, s | pandas, s | DuckDB, s | of pandas | of DuckDB | study, GB | pandas, GB | DuckDB, GB |"
+    longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in found["profile"][:LONGEST])
+    return f"""\
+**A trace like PAI 2020.** [pandas](bench/peers/pandas_notebook.py) does what the notebooks on this trace do: it reads \
+the instance and the task table, groups, merges and takes five group means. [DuckDB](bench/peers/duckdb_jobs.py) makes \
+the job table of three raw tables, as the study does, and checks no row; both come to the same run times. The whole \
+study reads all seven tables and makes the whole report.
+
+{table(heads, rows)}
+
+Medians of whole processes, start-up included, in turn after a warm-up; memory of the largest single process. \
+The rules of the larger study that take most processor time: {", ".join(longest)}. {found["machine"]}."""
 
 
 def formats(found: dict) -> str:
-    """Slurm dump and Philly job log beside their peers."""
+    """A Slurm dump and a Philly job log in the study and in what people use for them."""
     rows = []
     for name, what, peer in (
         ("slurm", "Slurm dump, {rows:,} records, {megabytes:.0f} MB", "pandas_sacct.py"),
         ("philly", "Philly job log, {rows:,} jobs, {megabytes:.0f} MB", "philly_notebook.py"),
     ):
-        ours, theirs = found[name]["study"], found[name]["peer"]
-        rows.append(
-            (
-                f"{what.format(**found[name])}; peer: [{peer}](bench/peers/{peer})",
-                f"{ours['seconds']:.1f}",
-                f"{theirs['seconds']:.1f}",
-                f"{ours['seconds'] / theirs['seconds']:.2f}",
-                f"{ours['gigabytes']:.2f}",
-                f"{theirs['gigabytes']:.2f}",
-            )
-        )
-    heads = ("", "study, s", "peer, s", "ratio", "study, GB", "peer, GB")
-    return "\n\n".join(
-        (
-            "**Other formats**, read, checked and turned into jobs and attempts, beside plain pandas and plain Python.",
-            table(heads, rows),
-            f"As above. {found['machine']}.",
-        )
-    )
+        sides = ours, theirs = found[name]["study"], found[name]["peer"]
+        what = f"{what.format(**found[name])}; peer: [{peer}](bench/peers/{peer})"
+        rows.append((what, *_seconds(*sides), f"{ours['seconds'] / theirs['seconds']:.2f}", *_gigabytes(*sides)))
+    return f"""\
+**Other formats**, read, checked and turned into jobs and attempts; peers: plain pandas and plain Python.
+
+{table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", rows)}
+
+As above. {found["machine"]}."""
 
 
 def lifetimes(found: dict) -> str:
-    """Kaplan-Meier and the four models beside lifelines and SciPy."""
-    peers = dict(found["peers"])
+    """Kaplan-Meier and the four models, and the time of lifelines and SciPy."""
+    peers, ours = dict(found["peers"]), found["study"]
     survival = peers.pop("Kaplan-Meier")
-    rows = [
-        (what, f"{ours:.2f}", f"{theirs:.1f}", f"{ours / theirs:.3f}")
-        for what, ours, theirs in (
-            ("Kaplan-Meier with intervals", found["study"]["survival"], survival),
-            ("four lifetime models", found["study"]["models"], sum(peers.values())),
-        )
-    ]
     each = ", ".join(f"{name} {took:.1f} s" for name, took in peers.items())
-    return "\n\n".join(
-        (
-            f"**{found['lives']:,} right-censored lives** beside lifelines and, for gamma, SciPy, with their defaults.",
-            table(("", "study, s", "peers, s", "ratio"), rows),
-            f"Ours: medians. Peers, once: {each}. No fit of ours is less likely than the peer's. {found['machine']}.",
-        )
-    )
-
-
-def reruns(found: dict) -> str:
-    """First runs and runs after a change."""
-    rows = [(what, *_times(found[name])) for name, what in REPORTED_RUNS.items() if name in found]
-    return _part("**Runs of the embedded samples.**", ("", "s", "CPU, s"), rows, found)
-
-
-def _times(cost: dict) -> tuple[str, str]:
-    return f"{cost['seconds']:.1f}", f"{cost['cpu_seconds']:.1f}"
-
-
-def _part(intro: str, heads: Sequence[str], rows: Sequence[Sequence[str]], found: dict) -> str:
-    return "\n\n".join((intro, table(heads, rows), f"Once each. {found['machine']}."))
-
-
-REPORTED_RUNS = {
-    "three samples": "the three samples from nothing, with their making",
-    "one sample": "study of the PAI sample from nothing",
-    "nothing to do": "the same again, with nothing to do",
-    "a changed key": "the same after a changed key, `ettr.restart_s`",
-    "a changed chart": "the same after a changed chart, the survival curves",
-}
+    return f"""\
+**{found["lives"]:,} right-censored lives**: Kaplan-Meier with intervals {ours["survival"]:.2f} s, lifelines \
+{survival:.1f} s; four lifetime models {ours["models"]:.2f} s, lifelines and SciPy (gamma) with their defaults \
+{sum(peers.values()):.1f} s ({each}). Ours: medians; peers: once. No fit of ours is less likely than the peer's. \
+{found["machine"]}."""
 
 
 def many_traces(found: dict) -> str:
     """A study of many small traces, and what of it is the work of its jobs."""
-    run, jobs = found["run"], found["jobs"]
-    steps = {
-        "plan": f"the plan of {found['planned']} traces (dry run)",
-        "bare": "a bare plan of as many jobs and products, which is Snakemake itself",
-        "study": f"a whole study of {run} traces",
-        "again": "the same again, with nothing to do",
-    }
-    rows = [(what, *_times(found[name])) for name, what in steps.items() if name in found]
-    rows.insert(1, ("of which the graph of their jobs, median of three", f"{found['graph_seconds']:.1f}", ""))
-    rows.insert(-1, (f"of which its {jobs['count']} jobs, one after another", *_times(jobs)))
-    intro = (
-        f"**Many traces**, each of {found['tasks']:,} tasks, in one study. Of a plan the rest is the start of "
-        "Snakemake, and what it says of the jobs."
-    )
-    return _part(intro, ("", "s", "CPU, s"), rows, found)
+    plan, bare, study, again, jobs = _seconds(*(found[name] for name in ("plan", "bare", "study", "again", "jobs")))
+    return f"""\
+**Many traces**, each of {found["tasks"]:,} tasks, in one study. The plan of {found["planned"]} (dry run) takes \
+{plan} s, of which the graph of their jobs {found["graph_seconds"]:.1f} s (median of three); a bare plan of as many \
+jobs and products, which is Snakemake itself, {bare} s. A whole study of {found["run"]} takes {study} s, its \
+{found["jobs"]["count"]} jobs one after another {jobs} s, the same again with nothing to do {again} s. \
+{found["machine"]}."""
 
 
 def growth(found: dict) -> str:
     """Time and memory by size of the trace."""
-    rows = []
-    for size in found["sizes"]:
-        jobs, study = size["jobs"], size.get("study")
-        rows.append(
-            (
-                f"{size['times']:g} times: {size['tasks']:,} tasks, {size['megabytes'] / 1000:.1f} GB of CSV",
-                f"{jobs['seconds']:.1f}",
-                f"{jobs['gigabytes']:.2f}",
-                f"{study['seconds']:.0f}" if study else "",
-                f"{study['gigabytes']:.2f}" if study else "",
-            )
-        )
-    heads = ("", "jobs.parquet, s", "GB", "whole study, s", "GB")
-    return "\n\n".join(
+    rows = [
         (
-            "**Growth.** A trace larger than the full size is given in parts of that size.",
-            f"![Time and memory by the size of the trace, on logarithmic axes](docs/gallery/{CHART.name})",
-            table(heads, rows),
-            "Once each, jobs.parquet up to the full size the medians of three; memory of the largest single process. "
-            f"{found['machine']}.",
+            f"{size['times']:g} times: {size['tasks']:,} tasks, {size['megabytes'] / 1000:.1f} GB of CSV",
+            *(*_seconds(size["jobs"]), *_gigabytes(size["jobs"]), *_seconds(size["study"]), *_gigabytes(size["study"])),
         )
-    )
+        for size in found["sizes"]
+    ]
+    return f"""\
+**Growth.** A trace larger than the full size is given in parts of that size.
+
+![Time and memory by the size of the trace, on logarithmic axes](docs/gallery/{CHART.name})
+
+{table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
+
+Once each, jobs.parquet up to the full size the medians of three; memory of the largest single process. \
+{found["machine"]}."""
 
 
 PARTS = {
     "full_size": full_size,
     "formats": formats,
     "lifetimes": lifetimes,
-    "reruns": reruns,
     "many_traces": many_traces,
     "growth": growth,
 }
@@ -269,11 +194,8 @@ def growth_chart(found: dict) -> str:
         {"tasks": size["tasks"], "what": what, "value": size[name][key], "measure": measure}
         for size in found["sizes"]
         for name, what in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report"))
-        if name in size
         for key, measure in (("seconds", "wall time, s"), ("gigabytes", "largest process, GB"))
     ]
-
-    colours = CATEGORY_COLOURS[:2]
 
     def axis(name: str, title: str, numbers: str) -> dict:
         log = alt.Scale(type="log", nice=False, padding=12)
@@ -286,7 +208,7 @@ def growth_chart(found: dict) -> str:
             alt.Color(
                 "what:N",
                 title=None,
-                scale=alt.Scale(range=colours),
+                scale=alt.Scale(range=CATEGORY_COLOURS[:2]),
                 legend=alt.Legend(orient="top", direction="vertical"),
             ),
         )
@@ -297,4 +219,4 @@ def growth_chart(found: dict) -> str:
 
 
 if __name__ == "__main__":
-    write()
+    write(read())

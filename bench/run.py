@@ -4,7 +4,6 @@ usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all 
 """
 
 import argparse
-import json
 import tempfile
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import lifetimes
 import many_traces
 import readme
 import reruns
-from readme import MEASURED
 
 # Section of measured.json -> how it is measured, from (folder, rounds).
 SECTIONS = {
@@ -39,11 +37,7 @@ def main() -> None:
         for section in arguments.sections or [name for name in SECTIONS if name != "growth"]:
             found = SECTIONS[section](folder / section, arguments.rounds)
             # Written after each, so that an hour of measuring is not lost to the last minute.
-            measured = json.loads(MEASURED.read_text(encoding="utf-8"))
-            MEASURED.write_text(
-                json.dumps(measured | {section: found}, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-            )
-            readme.write()
+            readme.write(readme.read() | {section: found})
 
 
 if __name__ == "__main__":

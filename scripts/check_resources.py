@@ -18,7 +18,7 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
-LEAST_GB = 0.02  # what a GB takes cannot be told from a trace that has next to nothing of it
+LEAST_GB = 0.02  # a trace with next to nothing of a GB says nothing about a GB
 LEAST_MB = 150  # what Python and Polars take; a job of a moment is measured before it has them
 
 

@@ -15,7 +15,8 @@ def main(snakemake):
     from ttf.quality.validation import validate
     from ttf.raw_files import tables_in
     from ttf.raw_tables import table_schemas
-    from ttf.tables import write_csv
+    from ttf.stages import STATISTICS, VALIDATION
+    from ttf.tables import write_product
 
     read_by = snakemake.params.read_by
     from_entry = "mapping" in read_by["entry"]
@@ -26,8 +27,8 @@ def main(snakemake):
     tables = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in files}
     checks = validate(tables, schemas)
     suggestions = suggest(pl.read_parquet(snakemake.input.quarantine), schemas, files)
-    write_csv(table_statistics(tables, schemas), snakemake.output.statistics)
-    write_csv(checks, snakemake.output.validation)
+    write_product(table_statistics(tables, schemas), STATISTICS, snakemake.output.statistics)
+    write_product(checks, VALIDATION, snakemake.output.validation)
     suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)
     Path(snakemake.output.suggested).write_text(suggested, encoding="utf-8")
     failed = int((checks["rows_failed"] != 0).fill_null(True).sum())

@@ -47,7 +47,7 @@ def main(snakemake):
     shown.sort(key=lambda file: file.path)
 
     folder = Path(snakemake.output.site)
-    hidden = Published(".nojekyll", b"", "", "")  # tells GitHub Pages to serve the files as they are
+    hidden = Published(".nojekyll", b"", "", "")  # makes GitHub Pages serve the files as they are
     index = Published("files.html", site.index_of(shown, about).encode(), "", "")
     for file in (*shown, index, hidden):
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)

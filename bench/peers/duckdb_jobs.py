@@ -12,38 +12,11 @@ from pathlib import Path
 import duckdb
 
 TABLES = {
-    "job": {
-        "job_name": "VARCHAR",
-        "inst_id": "VARCHAR",
-        "user": "VARCHAR",
-        "status": "VARCHAR",
-        "start_time": "DOUBLE",
-        "end_time": "DOUBLE",
-    },
-    "task": {
-        "job_name": "VARCHAR",
-        "task_name": "VARCHAR",
-        "inst_num": "DOUBLE",
-        "status": "VARCHAR",
-        "start_time": "DOUBLE",
-        "end_time": "DOUBLE",
-        "plan_cpu": "DOUBLE",
-        "plan_mem": "DOUBLE",
-        "plan_gpu": "DOUBLE",
-        "gpu_type": "VARCHAR",
-    },
-    "instance": {
-        "job_name": "VARCHAR",
-        "task_name": "VARCHAR",
-        "inst_name": "VARCHAR",
-        "worker_name": "VARCHAR",
-        "inst_id": "VARCHAR",
-        "status": "VARCHAR",
-        "start_time": "DOUBLE",
-        "end_time": "DOUBLE",
-        "machine": "VARCHAR",
-    },
+    "job": "job_name inst_id user status start_time end_time",
+    "task": "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type",
+    "instance": "job_name task_name inst_name worker_name inst_id status start_time end_time machine",
 }
+NUMBERS = {"inst_num", "start_time", "end_time", "plan_cpu", "plan_mem", "plan_gpu"}
 
 JOBS = """
 copy (
@@ -70,7 +43,8 @@ copy (
 def main(folder: Path, target: Path) -> None:
     connection = duckdb.connect()
     connection.execute(f"set threads = {os.cpu_count()}")
-    for table, columns in TABLES.items():
+    for table, names in TABLES.items():
+        columns = {name: "DOUBLE" if name in NUMBERS else "VARCHAR" for name in names.split()}
         file = folder / f"pai_{table}_table.csv"
         connection.execute(
             f"create view {table} as select * from read_csv('{file}', header = false, columns = {columns})"

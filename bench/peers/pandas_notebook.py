@@ -9,34 +9,13 @@ from pathlib import Path
 
 import pandas as pd
 
-INSTANCE = [
-    "job_name",
-    "task_name",
-    "inst_name",
-    "worker_name",
-    "inst_id",
-    "status",
-    "start_time",
-    "end_time",
-    "machine",
-]
-TASK = [
-    "job_name",
-    "task_name",
-    "inst_num",
-    "status",
-    "start_time",
-    "end_time",
-    "plan_cpu",
-    "plan_mem",
-    "plan_gpu",
-    "gpu_type",
-]
+INSTANCE = "job_name task_name inst_name worker_name inst_id status start_time end_time machine"
+TASK = "job_name task_name inst_num status start_time end_time plan_cpu plan_mem plan_gpu gpu_type"
 
 
 def main(folder: Path) -> None:
-    instances = pd.read_csv(folder / "pai_instance_table.csv", header=None, names=INSTANCE)
-    tasks = pd.read_csv(folder / "pai_task_table.csv", header=None, names=TASK)
+    instances = pd.read_csv(folder / "pai_instance_table.csv", header=None, names=INSTANCE.split())
+    tasks = pd.read_csv(folder / "pai_task_table.csv", header=None, names=TASK.split())
 
     instances["start_time"] = instances["start_time"].where(instances["start_time"] > 0)
     instances["end_time"] = instances["end_time"].where(instances["end_time"] > 0)

@@ -1,7 +1,8 @@
 """Download a raw table: go on where a download broke off, try the mirrors, compare checksums, then put it in place.
 
-Beside the file, under names that begin with a dot: `.part` has what has arrived, `.piece` a whole part of a file that
-comes in parts, `.wrong` what came and was another file. The file itself appears in one step, complete and checked.
+In the folder of the file, under names that begin with a dot: `.part` has what has arrived, `.piece` a whole part of
+a file that comes in parts, `.wrong` another file than expected. The file itself appears in one step, complete and
+checked.
 """
 
 import errno
@@ -21,6 +22,7 @@ from pathlib import Path
 from ttf.errors import StudyError
 from ttf.http_get import Answer, Broken, Refused, ask, checked
 from ttf.raw_files import MOST_BYTES, unpacked
+from ttf.report.words import plural
 
 HEAD_BYTES = 512
 # Names of the parts of a file, after its own.
@@ -70,7 +72,7 @@ def fetch(
 ) -> str:
     """Download `wanted` to `target`; return a few words about it. A file already there is replaced in one step.
 
-    A download that an earlier run began goes on if a checksum will tell whether it was the same file's.
+    A download that an earlier run began continues if a checksum can show that it was of the same file.
     Raises StudyError, with a line for every address tried, if none gives the file; and if it cannot be written.
     """
     patience = patience or Patience()
@@ -78,7 +80,7 @@ def fetch(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not wanted.sha256:
-            _remove(target, PIECES)  # nothing would tell whether they are of this version
+            _remove(target, PIECES)  # nothing shows whether they are of this version
         for url in wanted.urls:
             try:
                 _whole(url, target, wanted, patience, report)
@@ -194,7 +196,7 @@ def _download(
     url: str, partial: Partial, length: int | None, will_be_checked: bool, patience: Patience, progress: "_Progress"
 ) -> None:
     """Bring `partial` to the whole of what is at `url`, with as many tries as it takes while they get further."""
-    # Without a checksum, nothing would tell whether what an earlier run has left is of this version.
+    # Without a checksum, nothing shows whether what an earlier run left is of this version.
     if not will_be_checked or (length and partial.size > length):
         partial.start_anew()
     furthest, idle, version = partial.size, 0, None
@@ -209,7 +211,7 @@ def _download(
             return
         except Broken as trouble:
             problem = trouble
-        # Without a sign of the file's version, only a checksum would tell that the rest belongs to the beginning.
+        # Without a sign of the file's version, only a checksum shows that the rest belongs to the beginning.
         if problem.anew or not (version or will_be_checked):
             partial.start_anew()
         if partial.size > furthest:
@@ -217,7 +219,7 @@ def _download(
         else:
             idle += 1
         if idle >= patience.tries or attempt == patience.most_tries:
-            raise Refused(f"{problem} ({_count(attempt, 'try', 'tries')})") from None
+            raise Refused(f"{problem} ({plural(attempt, 'try', 'tries')})") from None
         wait_s = max(next(waits), problem.wait_s)
         progress.report(f"{progress.name}: {problem}; at {_mb(partial.size)}, next try in {wait_s:.1f} s")
         patience.sleep(wait_s)
@@ -379,7 +381,3 @@ class _Progress:
 
 def _mb(size: float) -> str:
     return f"{size / 10**6:,.1f} MB"
-
-
-def _count(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"

@@ -1,5 +1,4 @@
-"""Small CSV files that a person gives beside a trace: health events, losses. Their lines are checked, all or
-nothing."""
+"""Small CSV files that a person adds to a trace: health events, losses. One wrong line refuses the file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One request for a file over HTTP, from any byte of it on; what can go wrong, told apart and in plain words."""
+"""One request for a file over HTTP, from any byte of it on; what can go wrong, by kind and in plain words."""
 
 import http
 import http.client
@@ -39,8 +39,8 @@ class Broken(Exception):
 class Answer:
     """What a server sends: the file from byte `start` on.
 
-    total: bytes of the whole file, where the server says it; validator: what tells this version of the file from
-    another in a later request (a strong ETag, else the date of its last change).
+    total: bytes of the whole file, where the server says it; validator: identifies this version of the file in a
+    later request (a strong ETag, else the date of its last change).
     """
 
     start: int

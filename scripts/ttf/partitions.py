@@ -1,7 +1,7 @@
 """Tables larger than memory: their rows in partitions on the disk, and what was made of them back in file order.
 
 All rows of one job are in one partition, so that what is made of a partition is whole. A result is a frame with a
-column `row`, ascending: the place, from 0, of the row of the table that it goes beside. In file order any number of
+column `row`, ascending: the place, from 0, of the row of the table that it belongs to. In file order any number of
 partitions, and of shares of them, gives the same rows.
 """
 
@@ -92,7 +92,7 @@ class Partitions:
 
 
 Tables = Mapping[str, pl.LazyFrame]
-# Stretch of STRETCH_BLOCKS blocks of the table, from 0 -> the results that go beside its rows, in any order.
+# Stretch of STRETCH_BLOCKS blocks of the table, from 0 -> the results of its rows, in any order.
 Results = Mapping[int, pl.LazyFrame]
 # Yields the result of each partition of the tables. Raises SharedKeyError where two rows of one share a key.
 Make = Callable[[Tables, Partitions], Iterator[pl.DataFrame]]
@@ -190,7 +190,7 @@ def beside(
     results: Results,
     made: Callable[[pl.LazyFrame], pl.LazyFrame],
 ) -> pl.LazyFrame:
-    """made() of the table's rows that have a result, its columns beside theirs, in file order and block by block.
+    """made() of the table's rows that have a result, with the columns of the result, in file order and block by block.
 
     made: looks at each row by itself. Raises StudyError where the results are not those of the table's rows.
     """

@@ -8,7 +8,7 @@ _ACCOUNT = {
     "table": text("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
     "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
-    "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
+    "rows_quarantined": count("put aside", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
 
 
@@ -85,23 +85,23 @@ RUNTIME_AGREEMENT = table(
     reason=reason(),
 )
 _CLAIM = {
-    "id": text("Finding", "Its id in the claims."),
-    "trace": text("Trace", "Trace that it is about.", blank="it is about printed numbers alone"),
+    "id": text("Id", "Of the claim."),
+    "trace": text("Trace", "Trace that it is about."),
     "source": text("Source", "Where it was published."),
-    "statement": text("Statement", "What was published."),
+    "statement": text("Finding", "What was published."),
 }
 SCORECARD = replace(
     table(
         "scorecard",
-        "A published finding beside what the data give.",
+        "A published finding and what the data give.",
         **_CLAIM,
-        published=number("Published", "In `unit`.", blank="the finding is not one number"),
+        published=number("Published", "In `unit`."),
         computed=number("Computed", "In `unit`.", blank="see note"),
-        tolerance=number("Tolerance", "By how much the two may differ.", blank="the finding is a bound"),
+        tolerance=number("Tolerance", "By how much the two may differ.", blank="it is not computable"),
         verdict=text("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
-        note=text("Note", "Why it is not computed, or what is to be known.", blank="nothing is amiss"),
+        note=text("Note", "Why it is not computed, why it differs, or why the tolerance is what it is."),
         n=count("n", "What the computed number rests on.", blank="the table does not say"),
-        unit=text("Unit", "Of the numbers."),
+        unit=text("Unit", "Of the numbers.", blank="the claim names none"),
         evidence=text("Evidence", "printed, digitised or second-hand."),
     ),
     path="scorecard.csv",
@@ -113,11 +113,11 @@ IMPLIED_N = replace(
         **_CLAIM,
         printed_r=text("r", "As printed."),
         printed_p=text("p", "As printed."),
-        n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does"),
-        n_best=count("best", "The n that comes nearest.", blank="no n does"),
-        n_high=count("at most", "Largest n that gives both as printed.", blank="no n does"),
-        n_found=count("found", "n in the data.", blank="see note"),
-        verdict=text("Verdict", "Whether the n found is among those implied."),
+        n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does, or r or p is no number"),
+        n_best=count("best", "The n that comes nearest.", blank="as above"),
+        n_high=count("at most", "Largest n that gives both as printed.", blank="as above, or there is no largest"),
+        n_found=count("found", "n in the data.", blank="the trace is not in the study"),
+        verdict=text("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
         note=text("Note", "What is to be known.", blank="nothing is amiss"),
     ),
     path="implied_n.csv",

@@ -144,6 +144,13 @@ def test_findings_in_words():
     assert "(95 % interval 5.10 min to 31.6 min), half of the successes" in ordinary
 
 
+def test_templates_ask_for_analyses_that_exist():
+    templates = [*ROOT.glob("report/**/*.qmd"), *(path for room in places().values() for path in room.glob("*.qmd"))]
+    asked = {name for path in templates for name in re.findall(r'"(\w+)" in trace\.analyses', path.read_text())}
+    assert asked
+    assert asked <= set(places())
+
+
 def page(count, **about):
     traces = [made(CASES["ordinary"], number, **about) for number in range(1, count + 1)]
     return report_source(JINJA, traces, 0.05, {"ettr_reference": "", "scorecard": ""})

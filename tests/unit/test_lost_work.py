@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
 from ttf.analyses.classify_failures.rules import classify, every_attempt
-from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.analyses.measure_losses import ANALYSIS, LOST_WORK, LOST_WORK_BY_MONTH
 from ttf.analyses.measure_losses.charts import lost_work as draw
 from ttf.analyses.measure_losses.lost_work import (
     NO_END,
@@ -27,7 +27,7 @@ from ttf.analyses.measure_losses.lost_work import (
 )
 from ttf.analyses.measure_losses.numbers import _of_month
 from ttf.analyses.measure_losses.numbers import numbers as of_lost_work
-from ttf.analyses.measure_losses.owners import concentration, owner_counts
+from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
 from ttf.analyses.measure_losses.repeats import repeats
 from ttf.analyses.measure_losses.what_if import what_if
 from ttf.charts.figure import Study
@@ -411,10 +411,14 @@ def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: 
     tables = {
         "lost_work": lost_work(loss_sums(of_runs, HOUR, 300)),
         "lost_work_by_month": lost_work_by_month(loss_sums(of_runs, HOUR, 300, 0), 0, 10**8),
+        "failures_by_owner": failures_by_owner(owner_counts(jobs, of_runs), 5),
         "failure_concentration": concentration(owner_counts(jobs, of_runs)),
         "repeats": repeats(jobs, of_runs),
         "what_if": what_if(of_runs, [60]),
     }
+    for contract in ANALYSIS.tables:
+        if contract.name in tables:
+            contract.check(tables[contract.name])
     metrics = Metrics()
     of_lost_work(metrics, tables)
     filled = {"repeats": tables["repeats"]["estimate"].count(), "what-if": tables["what_if"]["net_gpu_hours"].count()}

@@ -2,11 +2,12 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ttf.report.chart_tables import tables_of
 from ttf.report.packing import as_script, packed, unpacked
+from ttf.rooms import rooms
 
 # What the rows of charts hold; a blank value comes back as one that is not there.
 values = st.one_of(st.integers(-(2**50), 2**50), st.booleans(), st.text(max_size=8), st.just("aaaaaaaa"))
@@ -52,7 +53,9 @@ def test_text_of_a_trace_cannot_end_the_script():
 
 
 def test_the_tables_of_a_chart_are_named():
-    assert tables_of("survival_by_gpu_count") == ["survival", "survival_summary"]
-    assert tables_of("runtime_by_size_log") == ["runtime_by_group", "correlations"]
-    assert tables_of("runtime_by_gpus") == ["percentiles"]
-    assert tables_of("what_if") == ["what_if"]
+    declared = rooms()
+    of_jobs = SimpleNamespace(has_jobs=True, strata=[])
+    assert declared["fit_mttf"].charts(of_jobs)["survival_by_gpu_count"] == ["survival", "survival_summary"]
+    assert declared["correlate"].charts["runtime_by_size_log"] == ["runtime_by_group", "correlations"]
+    assert declared["describe_workload"].charts["runtime_by_gpus"] == "percentiles"
+    assert declared["measure_losses"].charts["what_if"] == "what_if"

@@ -13,6 +13,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_effectsize, proportions_ztest
 from ttf.analyses.measure_drift import DRIFT
+from ttf.analyses.measure_drift import compute as drift
 from ttf.analyses.measure_drift.charts import drift_chart
 from ttf.analyses.measure_drift.compute import (
     between,
@@ -24,7 +25,6 @@ from ttf.analyses.measure_drift.compute import (
 )
 from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.quality import drift
 from ttf.tables import read_csv, write_csv
 
 DAY = 86_400

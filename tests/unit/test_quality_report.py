@@ -9,12 +9,11 @@ from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_quality
-from ttf.quality.statistics import STATISTICS_SCHEMA
-from ttf.report.source import Numbers, environment
+from ttf.report.blocks import Numbers
+from ttf.report.source import environment
+from ttf.stages import STATISTICS, VALIDATION
 
 ROOT = Path(__file__).resolve().parents[2]
-# As ttf.quality.validation has it; its import of Pointblank is not needed here.
-VALIDATION_SCHEMA = {"table": pl.String, "check": pl.String, "rows_failed": pl.Int64}
 
 
 def frame(schema, *rows):
@@ -34,12 +33,12 @@ def anomaly(rows, suggestion):
 def numbers(anomalies=(), failed=0, drift=None):
     metrics = Metrics()
     statistics = frame(
-        STATISTICS_SCHEMA,
+        STATISTICS.schema,
         {"table": "pods", "stored_as": "name", "rows": 5, "blank": 0},
         {"table": "pods", "stored_as": "gpu_type", "rows": 5, "blank": 5},
         {"table": "pods", "stored_as": None, "rows": 5},
     )
-    validation = frame(VALIDATION_SCHEMA, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
+    validation = frame(VALIDATION.schema, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
     of_quality(metrics, frame(ANOMALIES_SCHEMA, *anomalies), statistics, validation)
     if drift is not None:
         of_drift(metrics, {"drift": frame(DRIFT.schema, *drift)})
@@ -53,8 +52,13 @@ def section(metrics):
         shown.append(name)
         return f"[{name}]"
 
-    template = environment(ROOT / "report").get_template("sections/quality.qmd")
-    text = template.render(id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]")
+    jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "measure_drift"])
+    text = "".join(
+        jinja.get_template(name).render(
+            id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]"
+        )
+        for name in ("sections/quality.qmd", "drift.qmd")
+    )
     return " ".join(text.split()), shown
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.quality import statistics
-from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, STATISTICS_SCHEMA, table_statistics
+from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
 from ttf.raw_tables import Column, TableSchema
+from ttf.stages import STATISTICS
 from ttf.tables import read_csv, write_csv
 
 SCHEMA = TableSchema(
@@ -29,7 +30,7 @@ def described(rows, schema=SCHEMA):
 
 def test_numbers_and_texts():
     table = described([("a", 500), ("b", None), ("b", 1000), ("a", 0), ("b", 500)])
-    assert table.schema == pl.Schema(STATISTICS_SCHEMA)
+    assert table.schema == pl.Schema(STATISTICS.schema)
     text, number, not_stored = table.rows(named=True)
     assert {key: text[key] for key in ("column", "rows", "blank", "distinct", "longest", "commonest", "mean")} == {
         "column": "name",

@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 from of_formats import raw_schemas
 from ttf.quality import validation
-from ttf.quality.validation import VALIDATION_SCHEMA, validate
-from ttf.tables import read_csv, write_csv
+from ttf.quality.validation import validate
+from ttf.stages import VALIDATION
+from ttf.tables import read_table, write_csv
 
 SCHEMAS = raw_schemas("pai2020")
 TASK = {
@@ -36,7 +37,7 @@ def failures(table):
 
 def test_sound_rows_pass():
     table = checked({}, {"task_name": "ps", "start_s": None, "end_s": None, "cpu_milli": None, "inst_num": None})
-    assert table.schema == pl.Schema(VALIDATION_SCHEMA)
+    assert table.schema == pl.Schema(VALIDATION.schema)
     assert (table["rows_failed"] == 0).all()
     assert (table["rows"] == table["rows_passed"]).all()
     assert table.filter(pl.col("check") == "col_vals_in_set")["sentence"].to_list() == [
@@ -95,7 +96,7 @@ def test_a_column_that_is_missing_is_told_not_raised():
 def test_the_table_comes_back(tmp_path):
     table = checked({}, {"task_name": "ps"})
     write_csv(table, tmp_path / "validation.csv")
-    assert read_csv(tmp_path / "validation.csv").equals(table)
+    assert read_table(tmp_path / "validation.csv", VALIDATION).equals(table)
 
 
 def test_a_key_whose_column_is_missing_is_told_not_raised():

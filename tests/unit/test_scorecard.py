@@ -86,7 +86,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         (name, 14 + i) for i, name in enumerate(("job", "task", "instance", "sensor", "group_tag", "machine_spec"))
     ]
     return {
-        "quality/row_account": pl.DataFrame(account, schema=["table", "rows_read"], orient="row"),
+        "row_account": pl.DataFrame(account, schema=["table", "rows_read"], orient="row"),
         "outcomes": outcome_table(jobs),
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0)),
         "failure_share": failure_share(jobs),

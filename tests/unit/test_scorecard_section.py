@@ -10,15 +10,14 @@ import pytest
 from prose import slips
 from ttf.replication.scorecard import (
     DIFFERS,
-    IMPLIED_SCHEMA,
     NOT_COMPUTABLE,
     NOT_RUN,
     REPRODUCED,
-    SCORECARD_SCHEMA,
     SUSPECT,
 )
 from ttf.report.scorecard import MOST_ROWS, scorecard_section
 from ttf.report.source import environment
+from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.tables import write_csv
 
 JINJA = environment(Path(__file__).resolve().parents[2] / "report")
@@ -44,12 +43,12 @@ def findings(verdicts) -> pl.DataFrame:
         }
         for number, verdict in enumerate(verdicts)
     ]
-    return pl.DataFrame(rows, schema=SCORECARD_SCHEMA)
+    return pl.DataFrame(rows, schema=SCORECARD.schema)
 
 
 def section(folder: Path, scored: pl.DataFrame) -> str:
     write_csv(scored, folder / "scorecard.csv")
-    write_csv(pl.DataFrame(schema=IMPLIED_SCHEMA), folder / "implied_n.csv")
+    write_csv(pl.DataFrame(schema=IMPLIED_N.schema), folder / "implied_n.csv")
     return scorecard_section(JINJA, folder / "scorecard.csv", folder / "implied_n.csv")
 
 

@@ -25,6 +25,7 @@ from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
 from ttf.stats import mttf, shares, survival
 from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
+from ttf.stats import mttf, survival
 
 rng = np.random.default_rng(11)
 n = 60_000

@@ -663,6 +663,8 @@ def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(drawn):
         split = part.select(pl.sum_horizontal("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4")).to_series()
         assert split.to_list() == part["trials"].to_list()
     lines = unmatched_table(told)
+    for name, made in (("taxonomy", table), ("unmatched", lines), ("reasons", told.select(*REASONS.columns))):
+        CONTRACTS[name].check(made)
     assert lines["trials"].sum() == told["reason"].null_count()
     drawing = CHARTS["taxonomy"]({"taxonomy": table}, Study())
     assert (drawing.empty is None) == bool(drawn)

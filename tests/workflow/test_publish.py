@@ -48,7 +48,7 @@ def published(finished_study, tmp_path_factory):
     for name in ("CITATION.cff", "LICENSE", "requirements.lock", "pyproject.toml"):
         shutil.copy2(ROOT / name, copy.folder / name)
     # In one run, without a PDF before: the manifest that is published has the one that is.
-    copy.snakemake("--", "published", "archived", **SMALL, publish={"date": "2025-01-31"})
+    copy.snakemake("--", "publish_site", "archive_results", **SMALL, publish={"date": "2025-01-31"})
     return copy
 
 
@@ -104,7 +104,9 @@ def contents_of_archive(study) -> dict[str, bytes]:
 def test_the_archive_is_the_same_bytes_again(published):
     archive = published.folder / "results/archive/time-to-failure-results.tar.xz"
     before = archive.read_bytes()
-    published.snakemake("--forcerun", "archive_results", "--", "archived", **SMALL, publish={"date": "2025-01-31"})
+    published.snakemake(
+        "--forcerun", "archive_results", "--", "archive_results", **SMALL, publish={"date": "2025-01-31"}
+    )
     assert archive.read_bytes() == before
 
 

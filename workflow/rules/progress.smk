@@ -1,4 +1,4 @@
-# What the terminal shows of a run; before anything else, so that it is told from the first line.
+# What the terminal shows of a run; included first, so that it starts with the first line.
 import gc
 import sys
 from pathlib import Path

@@ -96,17 +96,3 @@ rule archive_results:
         date=lambda _: published_on(config["publish"], ROOT),
     script:
         "../../scripts/archive_results.py"
-
-
-rule published:
-    """The site, for `make publish`."""
-    input:
-        rules.publish_site.output,
-    localrule: True
-
-
-rule archived:
-    """The archive, for `make archive`."""
-    input:
-        rules.archive_results.output,
-    localrule: True

@@ -16,7 +16,7 @@ rule describe_tables:
         "logs/{trace}/describe_tables.log",
     benchmark:
         "benchmarks/{trace}/describe_tables.tsv"
-    # Nothing but the summary waits for it: it runs beside the charts, on one core.
+    # Only the summary waits for it: it runs while charts are drawn, on one core.
     priority: -10
     group:
         "analyses"

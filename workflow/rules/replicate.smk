@@ -2,7 +2,7 @@
 
 
 rule score_claims:
-    """Every published finding beside what the data give: reproduced, differs, suspect, not computable, not run."""
+    """Every published finding and what the data give: reproduced, differs, suspect, not computable, not run."""
     input:
         tables=lambda _: [path for tables in STUDY.claimed().values() for path in tables.values()],
         claims=[local(seen_from_here(file)) for file, _ in STUDY.claim_files],

@@ -149,10 +149,3 @@ rule render_pdf:
         *code_of("render_pdf"),
     script:
         "../../scripts/render_pdf.py"
-
-
-rule pdf:
-    """The PDF, for `make pdf`."""
-    input:
-        rules.render_pdf.output,
-    localrule: True

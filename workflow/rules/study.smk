@@ -111,7 +111,7 @@ def jobs_of_traces():
     ]
 
 
-WITH_PDF = {"pdf", "published", "archived"}
+WITH_PDF = {"render_pdf", "publish_site", "archive_results"}
 
 
 def jobs_of_study():

@@ -22,7 +22,7 @@ _CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
 
 
 def follow(workflow: Any, report: Callable[[], str | None]) -> "Progress | None":
-    """Tell the run in place of Snakemake; not in a dry run, nor where its words are asked for or shut off.
+    """Report the run in place of Snakemake; not in a dry run, nor where its own output is wanted or shut off.
 
     `report` gives the path of the page, if it is among what was asked for.
     """
@@ -59,7 +59,7 @@ class Progress(logging.Handler):
         self._done, self._total, self._failed, self._start = 0, 0, False, time.monotonic()
 
     def leaves_to_snakemake(self, record: logging.LogRecord) -> bool:
-        """What Snakemake says itself: warnings and errors, but not how it runs a script that has told why it failed."""
+        """What Snakemake says itself: warnings and errors, but not how it runs a script that has said why it failed."""
         text = str(record.msg)
         if record.levelno < logging.WARNING:
             return not self._runs() and not text.startswith("Config file ")
@@ -92,17 +92,17 @@ class Progress(logging.Handler):
             self._done += 1
             self._finished(self._jobs[record.job_id])
         elif event == "job_error" and not getattr(record, "indent", False):
-            # The jobs of a group are set in, and told with it.
+            # The jobs of a group are indented, and reported with it.
             self._failed = True
             self._stumbled([record.jobid], record.rule_name, elsewhere(record.__dict__))
         elif event == "group_error":
             self._failed = True
-            told = elsewhere(record.__dict__)
+            account = elsewhere(record.__dict__)
             names = {job["jobid"]: job["rule_name"] for job in record.job_error_info}
             failed = [
-                jobid for jobid, name in names.items() if re.search(rf"^Error in rule {name}\b", told, re.MULTILINE)
+                jobid for jobid, name in names.items() if re.search(rf"^Error in rule {name}\b", account, re.MULTILINE)
             ]
-            self._stumbled(failed or names, record.groupid, told)
+            self._stumbled(failed or names, record.groupid, account)
         elif str(record.msg).startswith("Trying to restart job"):
             self._say("It is tried again, with more memory and time.\n")
         elif "Nothing to be done" in str(record.msg):
@@ -117,11 +117,11 @@ class Progress(logging.Handler):
         count = f"{self._done:>{len(str(self._total))}}/{self._total}"
         self._say(line(count, time.monotonic() - job["start"], words))
 
-    def _stumbled(self, jobids: Iterable[int], name: str, told: str) -> None:
-        """Why these jobs failed, each by its log; those that left no word together, by what was told elsewhere."""
+    def _stumbled(self, jobids: Iterable[int], name: str, account: str) -> None:
+        """Why these jobs failed, each by its log; those without a message together, by the account of who ran them."""
         silent = []
         # A job that Slurm killed may have written by then what it had done, which is no reason.
-        killed = re.search(r"^slurmstepd\S* error: ", told, re.MULTILINE)
+        killed = re.search(r"^slurmstepd\S* error: ", account, re.MULTILINE)
         for job in (self._jobs.get(jobid, {"stage": name, "logs": [], "started": 0}) for jobid in jobids):
             words = "" if killed else failure(job["logs"], job["started"])
             if words:
@@ -129,7 +129,7 @@ class Progress(logging.Handler):
             else:
                 silent.append(job["stage"])
         if silent:
-            self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(told) or _KILLED}\n")
+            self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(account) or _KILLED}\n")
 
     def succeeded(self) -> None:
         """The end of a good run: what was found, and where the report is."""
@@ -185,16 +185,16 @@ def failure(logs: list[Path], started: float) -> str:
 
 
 def elsewhere(record: dict[str, Any]) -> str:
-    """What is told of a job that ran elsewhere: the words of who ran it, and the log kept there; "" of others."""
+    """The account of a job that ran elsewhere: the words of who ran it, and the log kept there; "" of others."""
     words = str(record.get("rule_msg") or "").partition("For further error details")[0].strip()
     logs = [path for path in record.get("aux_logs") or record.get("log") or [] if path and "slurm_logs" in str(path)]
     kept = [f"{_read(Path(path), 0)}\nThe whole log of the job is {os.path.relpath(path)}" for path in logs[-1:]]
     return "\n".join([words, *kept]).strip()
 
 
-def scheduler_words(told: str, most: int = 6) -> str:
-    """Why a scheduler says that a job ended: its own lines of what was told, each once, and where the log is."""
-    lines = re.findall(r"^(?:SLURM-job .*|(?:slurmstepd|srun)\S* error: .*|The whole log .*)$", told, re.MULTILINE)
+def scheduler_words(account: str, most: int = 6) -> str:
+    """Why a scheduler says that a job ended: its own lines of the account, each once, and where the log is."""
+    lines = re.findall(r"^(?:SLURM-job .*|(?:slurmstepd|srun)\S* error: .*|The whole log .*)$", account, re.MULTILINE)
     of_log = [line for line in dict.fromkeys(lines) if line.startswith("The whole log")]
     said = [line for line in dict.fromkeys(lines) if line not in of_log]
     return "\n".join([*said[:most], *of_log])

@@ -94,7 +94,7 @@ def made_at(output: str) -> float | None:
 
 
 def touched(file: str, output: str) -> bool:
-    """Whether a file was written after the rule whose output it is, or is in, had finished; False if nobody knows."""
+    """Whether a file was written after the rule whose output it is, or is in, had finished; False if unknown."""
     finished = made_at(output)
     if finished is None:
         return False

@@ -21,7 +21,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
     """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
 
     `products`, `raw` and `code` name each file with SHA-256 and size in bytes, `jobs` what each job was given, with the
-    digests of its inputs. A product that somebody wrote to after its rule had finished is `edited`.
+    digests of its inputs. A product that was written to after its rule had finished is `edited`.
     """
     made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
     read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}

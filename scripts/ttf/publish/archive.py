@@ -10,7 +10,7 @@ from ttf.publish.files import Published
 
 
 def tar_of(files: Iterable[Published], folder: str, date: str) -> bytes:
-    """The files under one folder, by path: nobody's, mode 644, all of the day `date` (YYYY-MM-DD) at 0:00 UTC.
+    """The files under one folder, by path: without an owner, mode 644, all of the day `date` (YYYY-MM-DD) at 0:00 UTC.
 
     A day that is the publication's rather than 1970, at which tar would warn.
     """

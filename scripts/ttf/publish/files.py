@@ -55,7 +55,7 @@ class Published:
 
 
 def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
-    """Folder/name of each chart -> its title, caption and text alternative, from the indexes beside the charts."""
+    """Folder/name of each chart -> its title, caption and text alternative, from the indexes of the charts."""
     return {
         f"{index.parent}/{name}": about
         for index in indexes

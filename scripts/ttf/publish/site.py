@@ -26,14 +26,14 @@ td:first-child { width: 40%; }
 
 
 def with_links(page: str, about: Publication, run_report: bool, pages: bool = False) -> str:
-    """The page of the study with a description for search engines, and links to what lies beside it on the site."""
+    """The page of the study with a description for search engines, and links to the other files of the site."""
     head = f'\n  <meta name="description" content="{escape(about.description)}">'
     links = '<a href="files.html">All tables and charts of this page as files</a>'
     links += ' · <a href="tables.html">What their columns are</a>'
     links += ' · <a href="report.pdf">The report as a PDF</a>'
     if run_report:
         links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
-    # The site has the page beside the folders of the traces, not in a folder of its own. A "<" of a trace is escaped.
+    # On the site the page is in the folder that has those of the traces. A "<" of a trace is escaped.
     page = page.replace('<a class="file" href="../', '<a class="file" href="')
     if pages:
         links += ' · <a href="pages/index.html">A page for each trace and theme, with search</a>'

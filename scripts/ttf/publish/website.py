@@ -196,7 +196,7 @@ def _text(page: Page, titles: Mapping[str, str], where: Mapping[str, Page]) -> s
                 line = line[1:]
             line = line if heading else _REFERENCE.sub(link, line)
         elif up:
-            # The files of a chart lie beside the folder of the pages. A "<" of a trace is escaped.
+            # The files of a chart are next to the folder of the pages. A "<" of a trace is escaped.
             line = line.replace('<a class="file" href="../', f'<a class="file" href="../{up}')
         lines.append(line)
     front = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in about.items())

@@ -1,9 +1,9 @@
 """What the columns of the typed raw tables hold: one row of statistics per column.
 
-One column is looked at at a time, and of its numbers how often each occurs. Many different texts are told apart, and
-counted, by a number of 64 bits each: of ten million, some two have the same with a chance of 3 in a million. Numbers
-come from exact integers (an order statistic is a value of the column, a mean is one division of two integers), so that
-neither the number of threads nor the engine can change a digit.
+One column is looked at at a time, and of its numbers how often each occurs. Many different texts are counted by a
+hash of 64 bits each: of ten million, some two have the same with a chance of 3 in a million. Numbers come from
+exact integers (an order statistic is a value of the column, a mean is one division of two integers), so that neither
+the number of threads nor the engine can change a digit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,27 +12,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttf.raw_tables import Column, TableSchema, printable
+from ttf.report.words import shorten
+from ttf.stages import STATISTICS
 from ttf.stats.counts import counted
-
-STATISTICS_SCHEMA = {
-    "table": pl.String,
-    "column": pl.String,
-    "stored_as": pl.String,
-    "type": pl.String,
-    "rows": pl.Int64,
-    "blank": pl.Int64,
-    "blank_share": pl.Float64,
-    "distinct": pl.Int64,
-    "minimum": pl.Int64,
-    "first_quartile": pl.Int64,
-    "middle": pl.Int64,
-    "third_quartile": pl.Int64,
-    "maximum": pl.Int64,
-    "mean": pl.Float64,
-    "commonest": pl.String,
-    "longest": pl.Int64,
-    "reason": pl.String,
-}
 
 MOST_VALUES = 5
 LONGEST_VALUE = 40
@@ -48,21 +30,20 @@ OF_NUMBER = "a number has no commonest values and no length here"
 
 
 def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSchema]) -> pl.DataFrame:
-    """Statistics of the rows kept, a row per table and column in the order of the schema (STATISTICS_SCHEMA).
+    """Statistics of the rows kept, a row per table and column in the order of the schema (STATISTICS).
 
     tables: the typed raw tables by name. Numbers are in the stored unit (seconds, milli-GPU, MiB ...), under our name
-    of the column (`stored_as`) beside the file's (`column`). Quartiles are values of the column (nearest rank).
+    of the column (`stored_as`); `column` is the file's. Quartiles are values of the column (nearest rank).
     commonest: up to MOST_VALUES values, each with its share of the rows that are not blank; equally common ones in the
     order of their text. longest: characters of the longest text.
     """
-    rows = [row for name, table in tables.items() for row in _of_table(table, schemas[name])]
-    return pl.DataFrame(rows, schema=STATISTICS_SCHEMA)
+    return STATISTICS.frame(row for name, table in tables.items() for row in _of_table(table, schemas[name]))
 
 
 def _of_table(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dict]:
     height = table.select(pl.len()).collect(engine="streaming").item()
     for column in schema.columns:
-        row = {"table": schema.name, "column": column.name, "stored_as": None, "type": column.type, "rows": height}
+        row = {"table": schema.name, "column": column.name, "type": column.type, "rows": height}
         if not column.keep:
             yield row | {"reason": NOT_STORED}
             continue
@@ -171,12 +152,7 @@ def _longest(texts: pl.LazyFrame) -> int:
 
 def _listed(values: list[tuple[str, int]], known: int) -> str:
     """Values with their shares of the rows that have one: `T4 (62.5 %), P100 (37.5 %)`. A trace's text is untrusted."""
-    return ", ".join(f"{_short(value)} ({_percent(rows, known)})" for value, rows in values)
-
-
-def _short(value: str) -> str:
-    shown = printable(value)
-    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
+    return ", ".join(f"{shorten(printable(value), LONGEST_VALUE)} ({_percent(rows, known)})" for value, rows in values)
 
 
 def _percent(rows: int, known: int) -> str:

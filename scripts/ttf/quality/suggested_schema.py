@@ -10,6 +10,7 @@ import yaml
 
 from ttf.quality.suggestions import Suggestion
 from ttf.raw_tables import printable
+from ttf.report.words import plural
 
 # Begins every comment that is written here: those of an earlier suggestion, since adopted, are taken out again.
 COMMENT = "#| "
@@ -40,9 +41,10 @@ def suggested_schema(text: str, trace: str, suggestions: Sequence[Suggestion], f
 
 def why(suggestion: Suggestion) -> str:
     """The comment over a change: what, how many rows, where the first of them stand."""
-    rows = f"{suggestion.rows:,} {'row' if suggestion.rows == 1 else 'rows'}"
     line = "line" if "," not in suggestion.first_lines else "lines"
-    return _comment_line(f"{MARK}: {suggestion.words}; {rows}, {line} {suggestion.first_lines}.")
+    return _comment_line(
+        f"{MARK}: {suggestion.words}; {plural(suggestion.rows, 'row')}, {line} {suggestion.first_lines}."
+    )
 
 
 def _comment_line(text: str) -> str:
@@ -51,7 +53,7 @@ def _comment_line(text: str) -> str:
 
 
 def _head(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
-    count = f"{len(changes)} {'change' if len(changes) == 1 else 'changes'}"
+    count = plural(len(changes), "change")
     lines = [
         f"{count} suggested by the rows of the trace {trace} that were put aside; none is in force.",
         f"Look at each place marked `{MARK}`, and at its rows in quarantine.parquet.",

@@ -1,10 +1,11 @@
-"""What the rows put aside say about the schema: for each anomaly the change that would let the rows in, or why none.
+"""What the excluded rows say about the schema: for each anomaly the change that would let the rows in, or why none.
 
 A suggestion is never put in force by itself. It stands in the anomaly report and in suggested_schema.yaml, for a person
 to look at, correct and adopt.
 """
 
 import csv
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from ttf.raw_tables import (
     printable,
 )
 
-# A word is suggested where it makes up this share of the rows that one column put aside: at most 20 words, and a
+# A word is suggested where it makes up this share of the rows that one column excluded: at most 20 words, and a
 # column full of rubbish suggests nothing.
 OFTEN_ENOUGH = 0.05
 LONGEST_WORD = 60
@@ -119,19 +120,17 @@ def _values(rows: pl.DataFrame, schema: TableSchema, column: Column, files: Sequ
     parts = []
     by_label = dict(zip(file_labels(files), files, strict=True))
     for (name,), part in rows.drop_nulls("text").group_by(["file"], maintain_order=True):
-        places = _places(schema, by_label.get(name))
-        if column.name not in places:
+        place = _places(schema, by_label.get(name)).get(column.name)
+        if place is None:
             continue
         if schema.quoted:
-            texts = part["text"].to_list()
-            values = [_field(text, places[column.name], schema.delimiter) for text in texts]
+            values = [_field(text, place, schema.delimiter) for text in part["text"]]
             parts.append(pl.Series("value", values, dtype=pl.String))
             continue
         # A text as long as is kept has been cut: what follows its last delimiter may be half a value.
         cut = pl.col("text").str.len_chars() >= LONGEST_TEXT_SHOWN
         whole = pl.col("text").str.replace(f"[^{re.escape(schema.delimiter)}]*$", "")
         split = pl.when(cut).then(whole).otherwise("text").str.split(schema.delimiter)
-        place = places[column.name]
         parts.append(part.select(split.list.get(place, null_on_oob=True).alias("value")).to_series())
     values = pl.concat([pl.Series("value", [], dtype=pl.String), *parts]).str.strip_chars()
     counted = values.filter(values != "").to_frame().group_by("value").agg(rows=pl.len().cast(pl.Int64))
@@ -190,6 +189,10 @@ def _quoted(words: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def _words(words: Sequence[str]) -> str:
+    return f"{'word' if len(words) == 1 else 'words'} {_quoted(words)}"
+
+
 # What each code suggests: (words, keys with their new values); no words: NO_CHANGE has them ------------------
 
 
@@ -197,8 +200,7 @@ def _unknown_value(column: Column, values: pl.DataFrame, rows: int, _: TableSche
     words = _common_words(values, rows)
     if not words or not column.values:  # the words of a column without a list are known to its reader alone
         return None, {}
-    noun = "word" if len(words) == 1 else "words"
-    return f"allow the {noun} {_quoted(words)} for {column.name}", {"values": [*column.values, *words]}
+    return f"allow the {_words(words)} for {column.name}", {"values": [*column.values, *words]}
 
 
 def _out_of_range(column: Column, values: pl.DataFrame, _rows: int, _: TableSchema) -> tuple[str | None, dict]:
@@ -214,10 +216,10 @@ def _out_of_range(column: Column, values: pl.DataFrame, _rows: int, _: TableSche
         keys["blank"] = [*column.blank, *written]
         words.append(f"read {_quoted(written)} of {column.name} as blank")
     elif below.len():
-        keys["minimum"] = _floor(below.min())
+        keys["minimum"] = math.floor(below.min())
         words.append(f"lower the minimum of {column.name} from {smallest:,} to {keys['minimum']:,}")
     if above.len():
-        greatest = _ceiling(above.max())
+        greatest = math.ceil(above.max())
         if column.keep and greatest > (LATEST_SECOND if column.is_whole and column.type != "count" else LARGEST_NUMBER):
             # Not a limit of the trace but of what is plausible: look at the unit instead.
             refused.append(
@@ -229,14 +231,6 @@ def _out_of_range(column: Column, values: pl.DataFrame, _rows: int, _: TableSche
             words.append(f"raise the maximum of {column.name} from {largest:,} to {greatest:,}")
     said = " and ".join(words)
     return "; ".join([*([said] if said else []), *refused]) or None, keys
-
-
-def _floor(number: float) -> int:
-    return int(number // 1)
-
-
-def _ceiling(number: float) -> int:
-    return -int(-number // 1)
 
 
 def _missing_value(column: Column, _values: pl.DataFrame, _rows: int, schema: TableSchema) -> tuple[str | None, dict]:
@@ -251,8 +245,7 @@ def _not_a_value(column: Column, values: pl.DataFrame, rows: int, _: TableSchema
     words = [word for word in _common_words(values, rows) if not any(character.isdigit() for character in word)]
     if not words or column.required:
         return None, {}
-    noun = "word" if len(words) == 1 else "words"
-    return f"read the {noun} {_quoted(words)} of {column.name} as blank", {"blank": [*column.blank, *words]}
+    return f"read the {_words(words)} of {column.name} as blank", {"blank": [*column.blank, *words]}
 
 
 def _header_row(rows: pl.DataFrame, schema: TableSchema, files: Sequence[Path]) -> tuple[str | None, dict]:
@@ -264,13 +257,11 @@ def _header_row(rows: pl.DataFrame, schema: TableSchema, files: Sequence[Path]) 
 
 
 def _wrong_column_count(rows: pl.DataFrame, schema: TableSchema, _files: Sequence[Path]) -> tuple[str | None, dict]:
-    texts = rows["text"].drop_nulls()
-    quotes = texts.filter(texts.str.contains('"', literal=True))
-    if not schema.quoted and quotes.len():
-        sound = sum(len(_fields(text, schema.delimiter)) == len(schema.columns) for text in quotes)
-        if sound >= OFTEN_ENOUGH * rows.height:
-            return "read fields in double quotes (quoted: true)", {"quoted": True}
-    return None, {}
+    quotes = [text for text in rows["text"].drop_nulls() if '"' in text]
+    sound = sum(len(_fields(text, schema.delimiter)) == len(schema.columns) for text in quotes)
+    if schema.quoted or not quotes or sound < OFTEN_ENOUGH * rows.height:
+        return None, {}
+    return "read fields in double quotes (quoted: true)", {"quoted": True}
 
 
 _OF_A_COLUMN = {

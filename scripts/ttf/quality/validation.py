@@ -13,36 +13,26 @@ import pointblank as pb
 import polars as pl
 
 from ttf.raw_tables import Column, TableSchema
+from ttf.stages import VALIDATION
 
-VALIDATION_SCHEMA = {
-    "table": pl.String,
-    "column": pl.String,
-    "check": pl.String,
-    "sentence": pl.String,
-    "rows": pl.Int64,
-    "rows_passed": pl.Int64,
-    "rows_failed": pl.Int64,
-    "reason": pl.String,
-}
 MOST_WORDS_SHOWN = 8
 
 
 def validate(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSchema]) -> pl.DataFrame:
-    """One row per table and check: rows looked at, passed and failed (VALIDATION_SCHEMA).
+    """One row per table and check: rows looked at, passed and failed (VALIDATION).
 
     tables: the typed raw tables by name. Limits are those of the schema in the stored unit. The check of the columns
     and their types counts as one row. A check that Pointblank could not run has blank counts and a reason.
     """
-    rows = [row for name, table in tables.items() for row in _of_table(table, schemas[name])]
-    return pl.DataFrame(rows, schema=VALIDATION_SCHEMA)
+    return VALIDATION.frame(row for name, table in tables.items() for row in _of_table(table, schemas[name]))
 
 
 @dataclass(frozen=True)
 class _Step:
     """A question to Pointblank. column: the file's word for it; method: one of Validate's, with its arguments.
 
-    pre: what of the table it is asked of, if not of its rows as they are. few: which rows it is asked of before all, as
-    they answer for all if none of them fails.
+    pre: what is made of the table first. few: which rows are checked before all others; if none of them fails, none of
+    the others can.
     """
 
     column: str | None
@@ -85,9 +75,9 @@ def _answers(table: pl.LazyFrame | pl.DataFrame, steps: Sequence[_Step]) -> list
         done = plan.interrogate(collect_extracts=False)
     return [
         {"reason": "the check could not be run on this table"}
-        if told.eval_error
-        else {"rows": int(told.n), "rows_passed": int(told.n_passed), "rows_failed": int(told.n_failed)}
-        for told in done.validation_info
+        if step.eval_error
+        else {"rows": int(step.n), "rows_passed": int(step.n_passed), "rows_failed": int(step.n_failed)}
+        for step in done.validation_info
     ]
 
 
@@ -104,14 +94,14 @@ def _extremes(table: pl.LazyFrame, schema: TableSchema) -> pl.DataFrame:
         for column in kept
         if not column.values and (column.required or column.type != "text")
     }
-    told = table.select(
+    found = table.select(
         *(getattr(pl.col(name), kind)().alias(f"{kind} {name}") for name, two in others.items() for kind in two),
         *(pl.col(name).null_count().alias(f"blank {name}") for name in others),
     ).collect(engine="streaming")
     columns = [table.select(pl.col(name).unique()).collect(engine="streaming").to_series() for name in listed]
     for name, (one, other) in others.items():
-        both = told[f"{one} {name}"].alias(name).append(told[f"{other} {name}"])
-        columns.append(both.extend_constant(None, min(1, told[f"blank {name}"].item())))
+        both = found[f"{one} {name}"].alias(name).append(found[f"{other} {name}"])
+        columns.append(both.extend_constant(None, min(1, found[f"blank {name}"].item())))
     longest = max(column.len() for column in columns)
     return pl.DataFrame([column.gather([min(row, column.len() - 1) for row in range(longest)]) for column in columns])
 

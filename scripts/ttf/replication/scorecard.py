@@ -1,4 +1,4 @@
-"""The scorecard: every published finding beside what the data give."""
+"""The scorecard: every published finding and what the data give."""
 
 import math
 from collections import defaultdict
@@ -8,6 +8,7 @@ from decimal import Decimal
 import polars as pl
 
 from ttf.replication.implied_n import implied_n
+from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.stats.ettr import Plan, daly_young_interval_s, ettr_combined, ettr_renewal, ettr_v1, ettr_v2
 from ttf.stats.mttf import SECONDS_A_DAY
 
@@ -15,34 +16,6 @@ NOT_RUN, NOT_COMPUTABLE, SUSPECT = "not run", "not computable", "suspect in the 
 REPRODUCED, DIFFERS = "reproduced", "differs"
 VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)
 
-SCORECARD_SCHEMA = {
-    "id": pl.String,
-    "trace": pl.String,
-    "source": pl.String,
-    "statement": pl.String,
-    "published": pl.Float64,
-    "computed": pl.Float64,
-    "tolerance": pl.Float64,
-    "verdict": pl.String,
-    "note": pl.String,
-    "n": pl.Int64,
-    "unit": pl.String,
-    "evidence": pl.String,
-}
-IMPLIED_SCHEMA = {
-    "id": pl.String,
-    "trace": pl.String,
-    "source": pl.String,
-    "statement": pl.String,
-    "printed_r": pl.String,
-    "printed_p": pl.String,
-    "n_low": pl.Int64,
-    "n_best": pl.Int64,
-    "n_high": pl.Int64,
-    "n_found": pl.Int64,
-    "verdict": pl.String,
-    "note": pl.String,
-}
 # Of the clusters whose printed rates are checked against their printed times.
 GPUS_PER_NODE = 8
 FORMS = {"v1": ettr_v1, "v2": ettr_v2, "combined": ettr_combined, "renewal": ettr_renewal}
@@ -136,7 +109,7 @@ def arithmetic(parts: Sequence[float], whole: float | None = None) -> float:
 
 
 def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """A row per claim in their order, with SCORECARD_SCHEMA.
+    """A row per claim in their order, with the columns of SCORECARD.
 
     published, computed and tolerance are in the claim's unit; computed is blank unless the trace is in the study and
     gives it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance, or on
@@ -145,49 +118,46 @@ def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -
     """
     rows = []
     for claim in claims:
-        row = {name: claim.get(name) for name in SCORECARD_SCHEMA}
+        absent = [trace for trace in traces_of(claim) if trace not in study]
         if "missing" in claim:
-            rows.append(row | {"verdict": NOT_COMPUTABLE, "note": claim["missing"]})
-        elif "table" not in claim["quantity"]:
-            rows.append(row | _of_printed(claim))
-        elif absent := [trace for trace in traces_of(claim) if trace not in study]:
+            found = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
+        elif absent and "table" in claim["quantity"]:
             verb = "is" if len(absent) == 1 else "are"
-            rows.append(row | {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"})
+            found = {"verdict": NOT_RUN, "note": f"{', '.join(absent)} {verb} not in this study"}
         else:
-            rows.append(row | _judged(claim, tables))
-    return pl.DataFrame(rows, schema=SCORECARD_SCHEMA)
+            found = _judged(claim, tables)
+        rows.append(claim | found)
+    return SCORECARD.frame(rows)
 
 
 def traces_of(claim: Mapping) -> list[str]:
-    """The traces whose tables a claim is asked of: its own, and those that are put together with it."""
+    """The traces whose tables a claim needs: its own, and those that are put together with it."""
     return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
 
 
-def _of_printed(claim: Mapping) -> dict:
-    """The verdict on a claim of printed numbers alone."""
-    asked = claim["quantity"]
-    try:
-        if "projection" in asked:
-            return _verdict(claim, projected_mttf_h(**asked["projection"]), None)
-        if "arithmetic" in asked:
-            return _verdict(claim, arithmetic(**asked["arithmetic"]), None)
-        return _verdict(claim, printed_ettr(asked["ettr"]), None)
-    except NotComputable as why:
-        return {"verdict": NOT_COMPUTABLE, "note": str(why)}
-
-
 def _judged(claim: Mapping, tables: Tables) -> dict:
-    name = claim["quantity"]["table"]
+    """The verdict on a claim that can be checked: of the tables of its traces, or of printed numbers alone."""
+    asked, n = claim["quantity"], None
     try:
-        found = {trace: tables(trace, name) for trace in traces_of(claim)}
-        without = [trace for trace, table in found.items() if table is None]
-        if without:
-            verb = "has" if len(without) == 1 else "have"
-            raise NotComputable(f"{', '.join(without)} {verb} no table {name}")
-        computed, n = quantity(pl.concat(found.values()), claim["quantity"])
+        if "table" in asked:
+            computed, n = quantity(_tables_of(claim, tables), asked)
+        elif "projection" in asked:
+            computed = projected_mttf_h(**asked["projection"])
+        elif "arithmetic" in asked:
+            computed = arithmetic(**asked["arithmetic"])
+        else:
+            computed = printed_ettr(asked["ettr"])
     except NotComputable as why:
         return {"verdict": NOT_COMPUTABLE, "note": str(why)}
     return _verdict(claim, computed, n)
+
+
+def _tables_of(claim: Mapping, tables: Tables) -> pl.DataFrame:
+    name = claim["quantity"]["table"]
+    found = {trace: tables(trace, name) for trace in traces_of(claim)}
+    if without := [trace for trace, table in found.items() if table is None]:
+        raise NotComputable(f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no table {name}")
+    return pl.concat(found.values())
 
 
 def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
@@ -205,7 +175,7 @@ def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
 
 
 def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """Of every printed pair of r and p: how many points it implies, beside the number found. A row per pair.
+    """Of every printed pair of r and p: how many points it implies, and the number found. A row per pair.
 
     n_low, n_high: what the rounding of both leaves possible (see `ttf.replication.implied_n`); n_found: of the claim's
     row, blank where the trace is not in the study. verdict: agrees, differs, not run, malformed (a text that is no
@@ -218,7 +188,7 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        row = {name: claim.get(name) for name in IMPLIED_SCHEMA} | {"printed_r": r, "printed_p": p}
+        row = {name: claim.get(name) for name in IMPLIED_N.columns} | {"printed_r": r, "printed_p": p}
         found = None
         if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
             matching = _rows(table, claim["quantity"].get("where", {}))
@@ -241,4 +211,4 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
             agrees = (low or 0) <= found <= (high or found)
             row |= {"verdict": "agrees" if agrees else DIFFERS, "note": None}
         rows.append(row)
-    return pl.DataFrame(rows, schema=IMPLIED_SCHEMA)
+    return IMPLIED_N.frame(rows)

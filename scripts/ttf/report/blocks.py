@@ -90,7 +90,7 @@ def _files(trace: str, ways: Sequence[str], tables: Sequence[str], rule: str) ->
     """Where the numbers of a chart are, the chart as a file, and how it came about."""
 
     def link(path: str, text: str) -> str:
-        # The site has the page beside the folders of the traces: it shortens the links of this class.
+        # On the site the page is in the folder that has those of the traces: it shortens the links of this class.
         return f'<a class="file" href="../{trace}/{path}">{text}</a>'
 
     data = ", ".join(link(table, table.rpartition("/")[2]) for table in tables if table.endswith(".csv"))

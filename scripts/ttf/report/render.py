@@ -30,7 +30,7 @@ _FONT_FAMILY = re.compile(r'font-family="[^"]*"')
 _FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
 # The font of the PDF is that much narrower than the one the charts are drawn for, and small where that is not.
 _FONT, _LARGER = "Libertinus Serif", 1.08
-# Not of every word: beside a chart is room (px) for the end of a line that is wider all the same.
+# Room (px) at the side of a chart for lines that are wider all the same.
 _SIDE = 24
 _SVG_WIDTH = re.compile(r'(<svg [^>]*?\bwidth=")([\d.]+)("[^>]*?viewBox="0 0 )([\d.]+)')
 
@@ -43,12 +43,10 @@ def render(source: Path, page: Path, lua_filter: Path, style: Path) -> str:
     """
     quarto = shutil.which("quarto")
     with _copy_of(source) as work:
-        renderer = f"Quarto {_version(quarto, '--version')}" if quarto else _pandoc_name()
+        renderer = _renderer(quarto)
         footer = work / "footer.html"
-        footer.write_text(
-            _RENDERER.sub(lambda match: match[1] + renderer + match[2], footer.read_text(encoding="utf-8")),
-            encoding="utf-8",
-        )
+        text = _RENDERER.sub(lambda match: match[1] + renderer + match[2], footer.read_text(encoding="utf-8"))
+        footer.write_text(text, encoding="utf-8")
         if quarto:
             made = _by_quarto(quarto, work, "html", "index.html")
         else:
@@ -68,14 +66,9 @@ def render_pdf(source: Path, charts: Iterable[Path], pdf: Path, lua_filter: Path
             copy = work / "figures" / chart.parents[1].name / chart.name
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(in_font_of_pdf(chart.read_text(encoding="utf-8")), encoding="utf-8")
-        if quarto:
-            renderer = f"Quarto {_version(quarto, '--version')}"
-            made = _by_quarto(quarto, work, "typst", "report.pdf")
-        else:
-            renderer = f"{_pandoc_name()} and Typst"
-            made = _by_typst(work, lua_filter.resolve())
+        made = _by_quarto(quarto, work, "typst", "report.pdf") if quarto else _by_typst(work, lua_filter.resolve())
         _put(made, pdf)
-    return renderer
+    return _renderer(quarto) + ("" if quarto else " and Typst")
 
 
 def in_font_of_pdf(svg: str) -> str:
@@ -116,9 +109,8 @@ def _by_quarto(quarto: str, work: Path, to: str, output: str) -> Path:
 
 def _whole(work: Path) -> str:
     """report.qmd with its includes, which Pandoc knows nothing of."""
-    text = _INCLUDE.sub(
-        lambda match: (work / match[1]).read_text(encoding="utf-8"), (work / "report.qmd").read_text(encoding="utf-8")
-    )
+    report = (work / "report.qmd").read_text(encoding="utf-8")
+    text = _INCLUDE.sub(lambda match: (work / match[1]).read_text(encoding="utf-8"), report)
     (work / "whole.qmd").write_text(text, encoding="utf-8")
     return text
 
@@ -164,9 +156,8 @@ def _by_typst(work: Path, lua_filter: Path) -> Path:
 
 
 def _run(command: list[str], work: Path) -> str:
-    done = subprocess.run(
-        command, cwd=work, capture_output=True, text=True, check=False, env={**os.environ, **_NO_DATE}
-    )
+    environment = os.environ | _NO_DATE
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise StudyError(f"{Path(command[0]).name} could not render the report:\n{done.stderr.strip()}")
     return done.stderr
@@ -178,10 +169,8 @@ def _pandoc() -> str:
     return pypandoc.get_pandoc_path()
 
 
-def _pandoc_name() -> str:
-    first = _version(_pandoc(), "--version").splitlines()[0]
-    return first[0].upper() + first[1:]
-
-
-def _version(program: str, flag: str) -> str:
-    return subprocess.run([program, flag], capture_output=True, text=True, check=True).stdout.strip()
+def _renderer(quarto: str | None) -> str:
+    """Name and version: of Quarto where it is there, else of Pandoc, which names itself."""
+    command = [quarto or _pandoc(), "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return f"Quarto {said}" if quarto else said.splitlines()[0].capitalize()

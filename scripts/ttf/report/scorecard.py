@@ -1,6 +1,7 @@
 """The report's section on published findings, from the scorecard and the numbers of points that it implies."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
@@ -10,6 +11,8 @@ from ttf.replication import scorecard as cards
 from ttf.report import words
 from ttf.report.blocks import table_block
 from ttf.report.tables import html_table
+from ttf.stages import IMPLIED_N, SCORECARD
+from ttf.tables import read_table
 
 LONGEST_NOTE = 220
 # Rows of a table of findings; results/scorecard.csv has all of them.
@@ -21,14 +24,14 @@ _SAID = {
     cards.REPRODUCED: ("is reproduced", "are reproduced"),
 }
 # What stands without a unit: a share is one of 1.
-_NO_UNIT = ("share", "r", "p")
+_NO_UNIT = (None, "share", "r", "p")
 _FILES = {"implied": "implied_n.csv"}
 
 
 def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path) -> str:
     """The .qmd of the section, from results/scorecard.csv and results/implied_n.csv."""
-    scored = pl.read_csv(scorecard, schema=cards.SCORECARD_SCHEMA)
-    pairs = pl.read_csv(implied, schema=cards.IMPLIED_SCHEMA).filter(pl.col("n_found").is_not_null())
+    scored = read_table(scorecard, SCORECARD)
+    pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_found").is_not_null())
     html, rows = _tables(scored, pairs)
     counts = Counter(scored["verdict"])
 
@@ -58,66 +61,41 @@ def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path)
 def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], dict[str, int]]:
     """The HTML tables of the section by name, and how many rows those of findings would have."""
     tables, rows = {}, {}
+
+    def add(name: str, frame: pl.DataFrame, columns: Mapping) -> None:
+        rows[name] = frame.height
+        if frame.height:
+            shown = frame.head(MOST_ROWS)
+            tables[name] = html_table(shown, columns, f"table-{name}", "source", LONGEST_NOTE, SCORECARD)
+
     by_source = scored.group_by("source", maintain_order=True).agg(
         pl.len().alias("findings"), *((pl.col("verdict") == verdict).sum().alias(verdict) for verdict in cards.VERDICTS)
     )
+    in_order = (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
     columns = {"source": ("Source", None), "findings": ("Findings", words.count)}
-    columns |= {
-        verdict: (verdict.removesuffix(" in the source").capitalize(), words.count)
-        for verdict in (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
-    }
+    columns |= {verdict: (verdict.removesuffix(" in the source").capitalize(), words.count) for verdict in in_order}
     tables["sources"] = html_table(by_source, columns, "table-sources", longest=LONGEST_NOTE)
     computed = scored.filter(pl.col("computed").is_not_null())
-    computed = computed.with_columns(
-        **{f"{name}_words": _numbers(computed[name], computed["unit"]) for name in ("published", "computed")}
-    )
-    columns = {
-        "statement": ("Finding", None),
-        "trace": ("Trace", None),
-        "published_words": ("Published", str),
-        "computed_words": ("Computed", str),
-        "n": ("n", words.count),
-        "evidence": ("Evidence", None),
-        "verdict": ("Verdict", None),
-        "note": ("Note", None),
-    }
+    computed = computed.with_columns(_numbers(computed[name], computed["unit"]) for name in ("published", "computed"))
     agrees = pl.col("verdict") == cards.REPRODUCED
-    for name, chosen in (
-        ("differs", computed.filter(~agrees).sort(pl.col("verdict") != cards.DIFFERS, maintain_order=True)),
-        ("reproduced", computed.filter(agrees)),
+    for name, chosen, left_out in (
+        ("differs", computed.filter(~agrees).sort(pl.col("verdict") != cards.DIFFERS, maintain_order=True), None),
+        ("reproduced", computed.filter(agrees), "verdict"),
     ):
-        rows[name] = chosen.height
-        if chosen.height:
-            left_out = {"verdict"} if name == "reproduced" else set()
-            left_out |= {"n"} if chosen["n"].null_count() == chosen.height else set()
-            shown = {column: told for column, told in columns.items() if column not in left_out}
-            tables[name] = html_table(
-                chosen.head(MOST_ROWS), shown, f"table-{name}", group="source", longest=LONGEST_NOTE
-            )
+        columns = {"statement": None, "trace": None, "published": ("Published", str), "computed": ("Computed", str)}
+        columns |= {} if chosen["n"].null_count() == chosen.height else {"n": None}
+        columns |= {column: None for column in ("evidence", "verdict", "note") if column != left_out}
+        add(name, chosen, columns)
     blank = scored.filter(pl.col("verdict") == cards.NOT_COMPUTABLE)
     missing = blank.group_by("source", "trace", "note", maintain_order=True).agg(pl.len().alias("findings"))
-    rows["missing"] = missing.height
-    if missing.height:
-        columns = {"trace": ("Trace", None), "findings": ("Findings", words.count), "note": ("What is missing", None)}
-        tables["missing"] = html_table(
-            missing.head(MOST_ROWS), columns, "table-missing", group="source", longest=LONGEST_NOTE
-        )
+    columns = {"trace": None, "findings": ("Findings", words.count), "note": "What is missing"}
+    add("missing", missing, columns)
     if pairs.height:
-        columns = {
-            "statement": ("Correlation", None),
-            "printed_r": ("r", str),
-            "printed_p": ("p", str),
-            "range": ("n that fits", str),
-            "n_found": ("n found", words.count),
-            "verdict": ("Verdict", None),
-            "note": ("Note", None),
-        }
-        pairs = pairs.with_columns(
-            range=pl.when(pl.col("n_low").is_not_null()).then(
-                pl.format("{} to {}", "n_low", pl.coalesce(pl.col("n_high").cast(pl.String), pl.lit("any")))
-            )
-        )
-        tables["implied"] = html_table(pairs, columns, "table-implied", group="source", longest=LONGEST_NOTE)
+        largest = pl.coalesce(pl.col("n_high").cast(pl.String), pl.lit("any"))
+        pairs = pairs.with_columns(range=pl.format("{} to {}", "n_low", largest))
+        columns = {"statement": "Correlation", "printed_r": ("r", str), "printed_p": ("p", str)}
+        columns |= {"range": ("n that fits", str), "n_found": "n found", "verdict": None, "note": None}
+        tables["implied"] = html_table(pairs, columns, "table-implied", "source", LONGEST_NOTE, IMPLIED_N)
     return tables, rows
 
 
@@ -128,4 +106,4 @@ def _numbers(values: pl.Series, units: pl.Series) -> pl.Series:
         + ("" if unit in _NO_UNIT else f"{words.NO_BREAK}{unit}")
         for value, unit in zip(values, units, strict=True)
     ]
-    return pl.Series(texts, dtype=pl.String)
+    return pl.Series(values.name, texts, dtype=pl.String)

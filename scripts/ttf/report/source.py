@@ -5,7 +5,7 @@ which Quarto and Pandoc both render.
 """
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,7 @@ MOST_IN_FULL = 3
 MOST_PARTS = 20
 
 
-def environment(templates: Path, rooms: Iterable[Path]) -> jinja2.Environment:
+def environment(templates: Path, rooms: Iterable[Path] = ()) -> jinja2.Environment:
     """Jinja with the templates and those of the rooms, set up for .qmd.
 
     An undefined name is an error: a number must not go missing in silence.
@@ -46,20 +46,11 @@ def environment(templates: Path, rooms: Iterable[Path]) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # the output is Markdown; texts go through the filters md and label
     )
-    jinja.filters |= {
-        "md": words.markdown,
-        "label": words.label,
-        "count": words.count,
-        "number": words.number,
-        "share": words.share,
-        "duration": words.duration,
-        "until": words.until,
-        "plural": words.plural,
-        "p_value": words.p_value,
-        "part": words.part,
-        "wait": words.wait,
-        "typst_strings": words.typst_strings,
-    }
+    of_words = (
+        *("label", "count", "number", "share", "duration", "until"),
+        *("plural", "p_value", "part", "wait", "typst_strings"),
+    )
+    jinja.filters |= {"md": words.markdown} | {name: getattr(words, name) for name in of_words}
     return jinja
 
 
@@ -136,94 +127,41 @@ def _versions() -> str:
 
 
 def _tables(trace: Trace) -> dict[str, str]:
-    """The HTML tables of a trace by name; a table with nothing in it is left out."""
+    """The HTML tables on data quality by name; a table with nothing in it is left out."""
+    tables = {}
 
-    def identifier(name: str) -> str:
-        return f"{trace.id}-table-{name}"
+    def add(name: str, table: str, columns: Mapping | Sequence, frame: pl.DataFrame | None = None, **settings) -> None:
+        """A table of the page, of the rows of `table` or those in `frame`."""
+        frame = trace.table(table) if frame is None else frame
+        if frame.height:
+            place = f"{trace.id}-table-{name}"
+            tables[name] = html_table(frame, columns, place, contract=trace.contracts[table], **settings)
 
-    account = trace.table("row_account")
-    tables = {
-        "rows": html_table(
-            account,
-            {
-                "table": ("Table", None),
-                "rows_read": ("Rows read", words.count),
-                "rows_kept": ("kept", words.count),
-                "rows_quarantined": ("put aside", words.count),
-            },
-            identifier("rows"),
-        ),
-    }
+    account = ("table", "rows_read", "rows_kept", "rows_quarantined")
+    add("rows", "row_account", account)
     if trace.about["parts"] > 1:
         by_part = trace.table("row_account_by_part")
         newest = by_part["part"].unique(maintain_order=True).tail(MOST_PARTS)
-        tables["parts"] = html_table(
-            by_part.filter(pl.col("part").is_in(newest.implode())),
-            {
-                "part": ("Part", None),
-                "table": ("Table", None),
-                "rows_read": ("Rows read", words.count),
-                "rows_kept": ("kept", words.count),
-                "rows_quarantined": ("put aside", words.count),
-            },
-            identifier("parts"),
-        )
-    tables |= _tables_of_quality(trace, identifier)
-    if not trace.has_jobs:
-        return tables
-    agreement = trace.table("runtime_agreement")
-    if agreement["n"].sum():
-        columns = {
-            "time": ("Time", None),
-            "n": ("n", words.count),
-            "equal_share": ("Equal", words.share),
-            "difference_p05_s": ("5th percentile (s)", words.number),
-            "difference_median_s": ("Median (s)", words.number),
-            "difference_p95_s": ("95th percentile (s)", words.number),
-            "difference_mean_s": ("Mean (s)", words.number),
-        }
-        tables["agreement"] = html_table(agreement, columns, identifier("agreement"))
-    return tables
-
-
-def _tables_of_quality(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """What was wrong with the raw tables and what to do about it, what they hold, and what moved."""
-    tables = {}
-    anomalies = trace.table("anomalies")
-    if anomalies.height:
-        columns = {
-            "table": ("Table", None),
-            "code": ("Code", None),
-            "sentence": ("What is wrong", None),
-            "rows": ("Rows", words.count),
-            "share": ("Share of the table", words.share),
-            "first_lines": ("Lines", None),
-            "suggestion": ("Suggestion", None),
-        }
-        tables["suggestions"] = html_table(anomalies, columns, identifier("suggestions"), longest=200)
+        add("parts", "row_account_by_part", ("part", *account), by_part.filter(pl.col("part").is_in(newest.implode())))
+    columns = ("table", "code", "sentence", "rows", "share", "first_lines", "suggestion")
+    add("suggestions", "anomalies", columns, longest=200)
     validation = trace.table("validation")
     found = validation.filter((pl.col("rows_failed") != 0) | pl.col("rows_failed").is_null())
-    if found.height:
-        columns = {name: (name.replace("_", " ").capitalize(), None) for name in found.columns}
-        tables["validation"] = html_table(found, columns, identifier("validation"), longest=200)
+    add("validation", "validation", found.columns, found, longest=200)
     statistics = trace.table("statistics")
-    if statistics.height:
-        columns = {
-            "column": ("Column", None),
-            "type": ("Type", None),
-            "rows": ("Rows", words.count),
-            "blank_share": ("Blank", words.share),
-            "distinct": ("Distinct", words.count),
-            "minimum": ("Smallest", str),
-            "middle": ("Median", str),
-            "maximum": ("Largest", str),
-        }
-        told = {
-            name: [_raw_value(*row) for row in statistics.select("type", name).iter_rows()]
-            for name in ("minimum", "middle", "maximum")
-        }
-        statistics = statistics.with_columns(pl.Series(name, cells, dtype=pl.String) for name, cells in told.items())
-        tables["statistics"] = html_table(statistics, columns, identifier("statistics"), group="table")
+    values = ("minimum", "middle", "maximum")
+    statistics = statistics.with_columns(
+        pl.Series(name, [_raw_value(*row) for row in statistics.select("type", name).iter_rows()], dtype=pl.String)
+        for name in values
+    )
+    columns = dict.fromkeys(("column", "type", "rows", "blank_share", "distinct"))
+    columns |= {name: (trace.contracts["statistics"].columns[name].heading, str) for name in values}
+    add("statistics", "statistics", columns, statistics, group="table")
+    if trace.has_jobs and (agreement := trace.table("runtime_agreement"))["n"].sum():
+        ends = {"p05": "5th percentile (s)", "median": "Median (s)", "p95": "95th percentile (s)", "mean": "Mean (s)"}
+        columns = {"time": None, "n": None, "equal_share": None}
+        columns |= {f"difference_{end}_s": (heading, words.number) for end, heading in ends.items()}
+        add("agreement", "runtime_agreement", columns, agreement)
     return tables
 
 

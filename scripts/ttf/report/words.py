@@ -9,6 +9,7 @@ from collections.abc import Callable
 NO_BREAK = "\u00a0"  # between a number and its unit
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ]")
 LONGEST_LABEL = 60
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # A space that stands before or after a relation (n = 5, p < 0.01) or before the unit of a number.
 _UNBROKEN = re.compile(
     r"(?<=\b[nrp]) (?=[=<>] )|(?<=[ρ²]) (?=[=<>] )|(?<=[=<>]) (?=[−-]?\d)"
@@ -72,9 +73,9 @@ def number(value: float, digits: int = 3) -> str:
         return "0"
     if not 1e-4 <= abs(value) < 1e9:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa} × 10{_superscript(int(exponent))}"
+        return f"{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     rounded = float(f"{value:.{digits}g}")
-    # The power of ten of the first digit tells how many decimals leave `digits` significant ones.
+    # The power of ten of the first digit gives how many decimals leave `digits` significant ones.
     decimals = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
     return f"{rounded:,.{decimals}f}".replace("-", "−")
 
@@ -114,12 +115,12 @@ def wait(seconds: float) -> str:
 
 
 def in_unit(unit: str) -> Callable[[float], str]:
-    """What tells times in one unit."""
+    """The words of times in one unit."""
     return lambda seconds: f"{number(seconds / _UNITS[unit])}{NO_BREAK}{unit}"
 
 
 def alike(like: float, *times_s: float) -> list[str]:
-    """Times in the unit in which the time `like` is told; each in its own where one of them reads badly in that."""
+    """Times in the unit of the time `like`; each in its own where one of them reads badly in that."""
     size = _UNITS[unit := duration(like).rpartition(NO_BREAK)[2]]
     fits = all(seconds == 0 or 0.01 * size <= abs(seconds) < 10_000 * size for seconds in times_s)
     return [(in_unit(unit) if fits else duration)(seconds) for seconds in times_s]
@@ -135,9 +136,9 @@ def unit_of(times_s: list[float]) -> str | None:
     sizes = [abs(seconds) for seconds in times_s if seconds]
     if not sizes:
         return None
-    told = Counter(duration(seconds).partition(NO_BREAK)[2] for seconds in sizes)
+    worded = Counter(duration(seconds).partition(NO_BREAK)[2] for seconds in sizes)
     fitting = [unit for unit, size in _UNITS.items() if min(sizes) >= 0.1 * size and max(sizes) < 10_000 * size]
-    return max(fitting, key=lambda unit: told[unit], default=None)
+    return max(fitting, key=lambda unit: worded[unit], default=None)
 
 
 def interval(value: str | None, low: str | None, high: str | None) -> str | None:
@@ -173,7 +174,3 @@ def strength(value: float) -> str:
 def plural(value: float, one: str, many: str | None = None) -> str:
     """A count with its noun: 1 failure, 2 failures."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"
-
-
-def _superscript(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -40,7 +40,7 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
 class Subject:
     """One trace of the comparison.
 
-    unit: what a job, or the component that lives, is called. gives: `jobs` or `lives`, as in formats.yaml.
+    unit: what a job, or the component that lives, is called. gives: `jobs` or `lives`, as its format declares.
     outcomes: those the trace's format can tell; None where the format does not say.
     """
 

@@ -5,7 +5,7 @@ from ttf.columns import top_owners, wilson
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, whole_seconds
 
 _GROUP = {
-    "group_by": text("By", "What jobs are told apart by."),
+    "group_by": text("By", "What jobs are divided by."),
     "group": text("Group", "The kind of jobs; all: every job."),
 }
 _JOBS = {

@@ -128,7 +128,7 @@ def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
 
     p_adjusted: Holm over all comparisons, also those that are left out.
     """
-    adjusted = holm([row.get("p_value") for row in comparisons])
+    adjusted = holm([row["p_value"] for row in comparisons])
     rows = [row | {"p_adjusted": p} for row, p in zip(comparisons, adjusted, strict=True)]
     by_size = pl.col("effect").abs()
     return DRIFT.frame(rows).sort(by_size, descending=True, nulls_last=True, maintain_order=True).head(MOST_ROWS)
@@ -290,7 +290,8 @@ def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -
 
 
 def _row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
-    return {"n_before": n_before, "n_after": n_after, "test": test, "effect_name": effect_name}
+    blank = dict.fromkeys(("before", "after", "p_value", "effect", "reason"))
+    return blank | {"n_before": n_before, "n_after": n_after, "test": test, "effect_name": effect_name}
 
 
 def _two_sided(z: float) -> dict:

@@ -6,7 +6,7 @@ from ttf.contract import REASON, count, reason, share, table, text, truth
 USE = {
     "n": count("Readings", "Readings, one per minute."),
     "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
-    "zero_share": share("At nought", "Readings of exactly nought, of all.", blank=REASON),
+    "zero_share": share("At nought", "Readings of exactly 0, of all.", blank=REASON),
     "p25_share": share("25 %", "25th percentile, linear between ranks.", blank=REASON),
     "p50_share": share("Median", "50th percentile.", blank=REASON),
     "p75_share": share("75 %", "75th percentile.", blank=REASON),
@@ -35,7 +35,7 @@ HOST_USE = table(
     resource=text("Of", "cpu or memory (with the page cache)."),
     machine_minutes=text("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
     **USE,
-    out_of_range=count("Out of range", "Readings below nought or above all, excluded.", blank=REASON),
+    out_of_range=count("Out of range", "Readings below 0 or above all, excluded.", blank=REASON),
     reason=reason(),
 )
 

@@ -4,16 +4,15 @@ from ttf.analysis import Analysis
 from ttf.columns import wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
 
-_AT_LOAD = {
-    "load": text("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time."),
-    "time_s": whole_seconds("Time", "How long the load was there."),
-}
+_LOAD = text("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time.")
+_TIME = whole_seconds("Time", "How long the load was there.")
 _STRETCHES = count("n", "Stretches of time in which no placement starts or ends.")
 
 OCCUPANCY = table(
     "occupancy",
     "A tenth of the load: servers and free GPUs, as means weighted by time.",
-    **_AT_LOAD,
+    load=_LOAD,
+    time_s=_TIME,
     time_share=share("Share of time", "Of all the time."),
     n=_STRETCHES,
     gpus_in_use_share=share("GPUs in use", "Of all GPUs.", blank=REASON),
@@ -28,7 +27,7 @@ OCCUPANCY_BASIS = table(
     "occupancy_basis",
     "What the occupancy rests on; one row.",
     servers=count("Servers", "Servers of the trace.", unit="servers"),
-    servers_by_use=count("by use", "Those whose GPUs only their use tells.", blank=REASON, unit="servers"),
+    servers_by_use=count("by use", "Those whose GPUs are known by use alone.", blank=REASON, unit="servers"),
     gpus=count("GPUs", "Whole GPUs of all servers.", unit="GPUs"),
     placements=count("Placements", "Placements that hold a GPU."),
     left_out=count("Left out", "Those without a known time."),
@@ -41,9 +40,9 @@ OCCUPANCY_BASIS = table(
 FRAGMENTATION = table(
     "fragmentation",
     "A tenth of the load and a number of free GPUs: whether servers have so many.",
-    load=_AT_LOAD["load"],
+    load=_LOAD,
     free_at_least=text("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
-    time_s=_AT_LOAD["time_s"],
+    time_s=_TIME,
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Free GPUs on servers with at least so many free.", blank=REASON),
     placeable_time_share=share("Share of time", "Time with such a server, of the time at this load.", blank=REASON),
