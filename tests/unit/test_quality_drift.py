@@ -25,7 +25,7 @@ from ttf.analyses.measure_drift.compute import (
 )
 from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_csv
 
 DAY = 86_400
 
@@ -164,7 +164,7 @@ def test_order_and_threads_change_no_bit(tmp_path):
     write_csv(drift_table(by_window(frame, "day")), tmp_path / "a.csv")
     write_csv(drift_table(by_window(frame.sample(fraction=1, shuffle=True, seed=3), "day")), tmp_path / "b.csv")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-    assert read_csv(tmp_path / "a.csv").equals(drift_table(by_window(frame, "day")))
+    assert read_table(tmp_path / "a.csv", DRIFT).equals(drift_table(by_window(frame, "day")))
 
 
 def test_two_traces():

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ttf.agreement import runtime_agreement
 from ttf.contract import count, number, table, text
-from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.inputs import Inputs
 from ttf.rooms import contracts
 from ttf.stages import RUNTIME_AGREEMENT
@@ -54,10 +53,6 @@ def test_a_non_number_is_refused(tmp_path, bad):
 
 
 @pytest.mark.parametrize("name", [name for name, of in contracts().items() if of.path.endswith(".csv")])
-@pytest.mark.parametrize(
-    "schema",
-    [ACCOUNT, ANOMALIES_SCHEMA],
-)
 @pytest.mark.parametrize("rows", [0, 2])
 def test_every_table_is_read_with_its_types_even_where_all_is_blank(tmp_path, name, rows):
     contract = contracts()[name]
