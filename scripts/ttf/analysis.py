@@ -64,8 +64,3 @@ class Analysis:
     threads: int = 1
     keeps_freed_memory: bool = False
     of_study: bool = False
-
-    @property
-    def types(self) -> str:
-        """All of the declaration that computing depends on but settings and inputs, which its rule has anyhow."""
-        return "\n".join(table.types for table in self.tables)

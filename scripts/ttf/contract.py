@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ttf.errors import StudyError
@@ -34,6 +35,10 @@ class Column:
     heading: str
     about: str
     blank: str | None = None
+
+    @property
+    def types(self) -> str:
+        return f"{self.kind}:{self.unit}:{self.blank == REASON}"
 
 
 def text(heading: str, about: str, blank: str | None = None) -> Column:
@@ -105,8 +110,7 @@ class Table:
     @property
     def types(self) -> str:
         """All that computing and drawing depend on: no heading and no sentence."""
-        told = [f"{name}:{c.kind}:{c.unit}:{c.blank and c.blank == REASON}" for name, c in self.columns.items()]
-        return f"{self.path} {' '.join(told)}{' ...' if self.open else ''}"
+        return f"{self.path} {_types(self.columns)}{' ...' if self.open else ''}"
 
     def frame(self, rows: Iterable[Mapping]) -> pl.DataFrame:
         """The rows as a table of this contract; what a row does not have is blank, what the contract lacks left out."""
@@ -139,6 +143,19 @@ class Table:
         if column.blank == REASON and (unsaid := (blanks & frame["reason"].is_null()).sum()):
             return f"blank in {unsaid:,} rows whose reason is blank too"
         return None
+
+
+def types_in(module: ModuleType) -> str:
+    """What computing and drawing go by in a module of contracts: tables, columns, and constants that are public."""
+    return "\n".join(f"{name} {_types(value)}" for name, value in vars(module).items() if not name.startswith("_"))
+
+
+def _types(value: object) -> str:
+    if isinstance(value, Column | Table):
+        return value.types
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}:{_types(part)}" for name, part in value.items())
+    return repr(value) if isinstance(value, str | int | float | tuple) else ""
 
 
 def table(name: str, about: str, /, **columns: Column) -> Table:

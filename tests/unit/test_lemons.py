@@ -39,7 +39,7 @@ from ttf.analyses.find_lemon_nodes.trials import Strata, chances_given_count
 from ttf.charts.figure import Study
 from ttf.partitions import Partitions
 from ttf.placements import PLACEMENT_COLUMNS
-from ttf.tables import read_table, write_csv
+from ttf.tables import read_table, write_product
 
 DAY = 86_400
 WINDOW = (0, 28 * DAY)
@@ -563,7 +563,7 @@ def test_odd_names_survive_tables_and_charts(tmp_path):
     assert table["lemon"].to_list() == [True] + [False] * (len(names) - 1)
     assert table["counted"][0] == 12
     assert table["p_value"][0] == pytest.approx((1 / len(names)) ** 12)
-    write_csv(table, tmp_path / "lemons.csv")
+    write_product(table, LEMON_NODES, str(tmp_path / "lemons.csv"))
     assert read_table(tmp_path / "lemons.csv", LEMON_NODES).equals(table)
     drawn = lemon_funnel(given_lemons(table), Study("job", synthetic=True))
     assert drawn.title.startswith("1 of 7 nodes has significantly more failures")

@@ -1,7 +1,5 @@
 """Occupancy: against a simulation second by second, closed forms by hand, and the edges."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -19,6 +17,7 @@ from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.charts.figure import Study
 from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
+from ttf.rooms import BUILT_IN
 from ttf.tables import read_table, write_product
 
 
@@ -284,7 +283,7 @@ def test_how_well_the_proxy_does_where_the_reasons_are_known():
     assert set(table.filter(cause="fair_share")["reason"]) == {
         f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"
     }
-    section = (Path(__file__).parents[2] / "report" / "sections" / "occupancy.qmd").read_text(encoding="utf-8")
+    section = (BUILT_IN / "reconstruct_occupancy" / "occupancy.qmd").read_text(encoding="utf-8")
     assert f"it finds {recognised} of {of} fair-share delays" in " ".join(section.split())
 
 

@@ -12,7 +12,6 @@ from study.helpers import stamped
 from study.products import paths_in
 from study.room import check_claims
 from study.study import Study, any_of
-from ttf.analysis import Analysis
 from ttf.contract import Table, count, seconds, table
 from ttf.rooms import rooms
 
@@ -295,10 +294,6 @@ def test_the_code_of_a_rule_has_of_a_declaration_what_computing_goes_by(samples,
         *changed,
         *(stamp for stamp in samples.code("compute", f"{room.module}.compute") if "correlate/__init__" in stamp),
     }
-
-
-def test_an_analysis_of_nothing_asks_for_nothing():
-    assert Analysis(question="?", theme="data").types == ""
 
 
 def test_any_of_no_names_matches_nothing():

@@ -6,6 +6,7 @@ Everything here is plain Python: the rules ask it, and it is tested without Snak
 from __future__ import annotations
 
 import functools
+import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ttf.contract import Table
+from ttf.contract import Table, types_in
 from ttf.errors import StudyError
 from ttf.rooms import contracts, places, rooms
 
@@ -231,9 +232,16 @@ class Study:
         Of a declaration counts what computing and drawing go by; with `words` also its headings and sentences.
         """
         files = helpers(self.root / "scripts" / f"{script}.py", *modules, rooms=tuple(map(Path, self.folders)))
-        declared = {} if words else {room.place / "__init__.py": room.declared.types for room in self.rooms.values()}
+        declared = {} if words else self._declared
         of_code = stamps(self.root, tuple(file for file in files if file not in declared))
         return of_code + [stamp(self.root, file, declared[file].encode()) for file in files if file in declared]
+
+    @cached_property
+    def _declared(self) -> dict[Path, str]:
+        """Module of contracts -> what computing and drawing go by in it."""
+        modules = {room.place / "__init__.py": room.module for room in self.rooms.values()}
+        modules[self.root / "scripts" / "ttf" / "columns.py"] = "ttf.columns"
+        return {file: types_in(importlib.import_module(module)) for file, module in modules.items()}
 
     def raw_of(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:
         """(format, GB) of the raw tables that a job goes back to: of its part, its trace, or all traces."""

@@ -112,14 +112,11 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     for name in covariates:
         if name in absent:
             terms.append(_Term(name, DOUBLING, reasons=[f"blank in {absent[name]} lives"]))
-        elif name in levels:
-            terms += levels[name].terms(alike)
         else:
-            terms += _amount(alike, name)
-    for term in terms:
-        term.count(failed, number)
+            terms += levels[name].terms(alike) if name in levels else _amount(alike, name)
     stay = np.ones(alike.height, dtype=np.bool_)
     for term in terms:
+        term.count(failed, number)
         if term.separated:
             stay &= ~term.values
     seconds, failed, number = alike["duration_s"].to_numpy()[stay], failed[stay], number[stay]

@@ -156,7 +156,7 @@ def plan_tables(
 
 
 def mitigation_table(rate: NodeRate, habit: Habits, sizes: Sequence[int]) -> pl.DataFrame:
-    """What one change at a time buys at every size, by the exact renewal form.
+    """What one change at a time brings at every size, by the exact renewal form.
 
     At the projected failure rate; where there is none, at the one measured in runs of that size. The columns of the
     plan are those after the change. Saved: node-hours (and GPU-hours) that the run holds its nodes for each week of
