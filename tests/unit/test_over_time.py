@@ -174,7 +174,7 @@ RUNS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(RUNS)
 def test_exposure_by_day_is_that_of_cutting_every_run_at_every_midnight(rows):
     runs = pl.DataFrame(
@@ -191,7 +191,7 @@ def test_exposure_by_day_is_that_of_cutting_every_run_at_every_midnight(rows):
     assert sum(naive) == sum(length * nodes for _, length, nodes, _ in rows)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(RUNS, st.integers(0, 400_000))
 def test_windows_are_the_sums_of_their_days(rows, shift):
     shifted = [
