@@ -21,12 +21,12 @@ def main(snakemake):
 
     files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
     given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0])
-    computed, declared, written = room.compute(given), {table.name: table for table in analysis.tables}, []
+    computed, declared, rows = room.compute(given), {table.name: table for table in analysis.tables}, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
-        written.append(write_product(product, declared.pop(name), output[name]))
+        rows += write_product(product, declared.pop(name), output[name])
     if declared:
         raise ValueError(f"computed no {', '.join(declared)}")
-    return f"rows: {', '.join(written)}"
+    return f"{rows:,} rows in {len(analysis.tables)} tables"
 
 
 run_rule(main, snakemake)

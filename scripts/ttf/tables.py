@@ -28,8 +28,8 @@ def read_table(path: str | Path, contract: Table) -> pl.DataFrame:
     return pl.read_csv(path, schema=contract.schema)
 
 
-def write_product(product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame], contract: Table, path: str) -> str:
-    """Write a table or a Parquet file of this contract; returns what it is in a word for the log.
+def write_product(product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame], contract: Table, path: str) -> int:
+    """Write a table or a Parquet file of this contract; returns the rows of one that is held.
 
     A frame that is collected lazily, or comes in blocks, is written without being held; its types alone are checked.
     Raises StudyError for a frame that breaks the contract: nothing is written.
@@ -37,13 +37,13 @@ def write_product(product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame],
     if isinstance(product, pl.DataFrame):
         contract.check(product)
         (write_csv if path.endswith(".csv") else write_parquet)(product, path)
-        return f"{contract.name} {product.height:,}"
+        return product.height
     if isinstance(product, pl.LazyFrame):
         contract.check(pl.DataFrame(schema=product.collect_schema()))
         stream_parquet(product, path)
     else:
         write_blocks(product, contract.schema, path)
-    return contract.name
+    return 0
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 from sacct_story import FIXTURES
 from study_runs import Checkout, check_out
-from ttf.rooms import contracts
+from ttf.analyses.classify_failures import LOG_TAILS
+from ttf.analyses.measure_losses import WHAT_IF
 from ttf.tables import read_table
 
 OWN = """\
@@ -53,11 +54,11 @@ def test_reasons_and_what_follows_from_them(done):
         ("12", 0, "Semantic error", "user program", True),
     ]
     # Of the five, one would come again, and its job was not run again.
-    what_if = read_table(results / "tables/what_if.csv", contracts()["what_if"]).filter(
+    what_if = read_table(results / "tables/what_if.csv", WHAT_IF).filter(
         pl.col("scenario") == "no_retry_of_deterministic"
     )
     assert what_if.select("n", "affected", "reason").rows() == [(1, 0, None)]
-    lines = read_table(results / "tables/log_tails.csv", contracts()["log_tails"])
+    lines = read_table(results / "tables/log_tails.csv", LOG_TAILS)
     assert lines.select("code", "rows", "first_lines").rows() == [("lines", 4, None), ("not_json", 1, "4")]
 
 

@@ -36,10 +36,12 @@ def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_stud
     sizes = {name: (finished_study.folder / name).stat().st_size for name in there}
     assert {name: about["size"] for name, about in manifest["products"].items()} == sizes
     job = manifest["jobs"][manifest["products"][TABLE]["job"]]
-    assert (job["rule"], job["script"]) == ("fit_mttf", "scripts/fit_mttf.py")
-    assert job["parameters"]["max_steps"] == 2000
+    assert (job["rule"], job["script"]) == ("fit_mttf", "scripts/compute.py")
+    assert job["parameters"]["settings"]["max_steps"] == 2000
     assert job["inputs"] == {"results/sample/lives.parquet": there["results/sample/lives.parquet"]}
-    assert {"scripts/fit_mttf.py", "scripts/ttf/stats/mttf.py"} < job["code"].keys()
+    assert {"scripts/compute.py", "scripts/ttf/analyses/fit_mttf/compute.py", "scripts/ttf/stats/mttf.py"} < job[
+        "code"
+    ].keys()
     assert {name for name in manifest["raw"] if "machine" not in name} == {
         f"data/sample/pai_{table}_table.csv" for table in ("job", "task", "instance", "sensor", "group_tag")
     }
@@ -104,7 +106,7 @@ CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_p
     ("arguments", "rules"),
     [
         ([TABLE], CHAIN),
-        (["results/sample/figures/mttf_by_gpu_type.svg"], ["draw_charts", *CHAIN]),
+        (["results/sample/figures/mttf_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
         (["results/sample/metrics.json", "mttf.mttf_s"], ["summarise", *CHAIN]),
         (["results/report/index.html"], ["render_report", "write_report_source", "summarise", *CHAIN]),
     ],

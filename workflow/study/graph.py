@@ -39,7 +39,7 @@ def _described(job: Any, root: Path, inputs: set[str]) -> dict:
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
         "parameters": named,
         "inputs": sorted(inputs),
-        # The parameters without a name, which stand before the others (code_of in workflow/rules/common.smk).
+        # The parameters without a name, which stand before the others (code_of in workflow/rules/study.smk).
         "code": sorted(stamped(_flat(job.params[: len(job.params) - len(named)]))),
         "outputs": [str(path) for path in job.output],
     }

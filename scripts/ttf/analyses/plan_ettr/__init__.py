@@ -83,7 +83,9 @@ ETTR_ASSUMPTIONS = table(
     amount=number("Amount", "Its value, in `unit`.", blank="the failure rate of a node is not known"),
     unit=text("Unit", "Of the amount."),
     n=count("n", "Failures or waits behind it.", blank="it is not estimated from counts"),
-    source=text("From", "The trace, the configuration, or the basis on which failures are attributed."),
+    source=text(
+        "From", "The trace, the configuration, or the basis on which failures are attributed.", blank="no life ran"
+    ),
     reason=reason("Why the failure rate is not known."),
 )
 ETTR_CONTOUR = table(

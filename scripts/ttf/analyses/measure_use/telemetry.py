@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+
 from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
 from ttf.stats.use import USE_SCHEMA, VALUES, of_counts
 
@@ -44,7 +45,7 @@ HOST_SCHEMA = {
 def gpu_use_by_kind(held: pl.DataFrame, telemetry: pl.LazyFrame | None, chunk_rows: int = CHUNK_ROWS) -> pl.DataFrame:
     """GPU use by job size and outcome, by servers, and on dedicated servers, with GPU_SCHEMA.
 
-    held: `ttf.traces.philly.held_gpus`. telemetry: the table gpu_util, None where the trace has none.
+    held: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, None where there is none.
     job_gpus: 1, 4, 8, 16 (exactly so many) or all. servers: of the attempt, blank for any number of them. dedicated:
     only attempts on as few servers as hold the GPUs at 8 a server; blank: all attempts. n: readings, one per GPU and
     minute. jobs: those with a reading. coverage_share: readings over the GPU minutes that attempts with both times held
@@ -143,7 +144,7 @@ def host_use(
 ) -> pl.DataFrame:
     """CPU and memory in use over machine-minutes, with HOST_SCHEMA: over all, and over those with a GPU held.
 
-    held: `ttf.traces.philly.held_gpus`; cpu, memory: the tables cpu_util and mem_util, None where the trace has none.
+    held: `ttf.formats.philly.derive.held_gpus`; cpu, memory: the tables cpu_util and mem_util, None where there is none.
     machine_minutes: `all` (idle machines among them, as in the trace's notebook) or `held`: from the minute an attempt
     with both times starts in to before its end, on a machine of which it holds a GPU. Memory in use counts the page
     cache. out_of_range: readings of less than nothing or more than all, which are left out.
