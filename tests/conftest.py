@@ -9,7 +9,7 @@ import pytest
 from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

@@ -208,7 +208,7 @@ def test_merging_is_what_snakemake_does(layers):
 NEW_NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,9}", fullmatch=True).filter(lambda name: name not in TRACES)
 
 
-@settings(patient, max_examples=40)
+@settings(patient, max_examples=16)
 @given(
     st.fixed_dictionaries(
         {},

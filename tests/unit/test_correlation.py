@@ -232,7 +232,7 @@ def test_exact_where_floats_are_not() -> None:
     assert found["estimate"] == pytest.approx(stats.pearsonr([0, 1, 3], [1, 2, 3]).statistic, rel=1e-14)
 
 
-@settings(max_examples=40)
+@settings(max_examples=16)
 @given(
     st.lists(
         st.tuples(

@@ -100,7 +100,7 @@ def test_wherever_the_lost_ends_were_the_estimate_lies_between(known, lost, age,
         assert row["incidence_low"] - 1e-9 <= truth <= row["incidence_high"] + 1e-9
 
 
-@settings(max_examples=40)
+@settings(max_examples=16)
 @given(st.lists(KNOWN, min_size=1, max_size=6), st.lists(FEW_LOST, min_size=1, max_size=2), st.integers(0, 6))
 def test_the_bounds_are_the_least_and_the_most(known, lost, age):
     """Tried out: every whole second that the lost ends can have come at."""

@@ -270,7 +270,7 @@ instances = st.builds(instance, number, name, time, time).map(str.encode)
     st.lists(instances | junk, max_size=8),
     st.integers(1, 200),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_rows_read_are_kept_or_put_aside(schemas, tmp_path_factory, job_rows, task_rows, instance_rows, block_bytes):
     folder = Path(tmp_path_factory.getbasetemp()) / "mix"
     folder.mkdir(exist_ok=True)

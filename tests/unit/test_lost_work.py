@@ -311,7 +311,7 @@ def finished(row: dict, number: int) -> dict:
     return row | {"job_id": f"j{number}", "end_s": end, "trace_end_s": 400 * 86_400}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(RUN, max_size=25), st.integers(1, 20_000), st.booleans(), st.randoms(use_true_random=False))
 def test_losses_are_bounded_add_up_exactly_and_know_no_order(rows, interval, told, random) -> None:
     rows = [finished(row, number) for number, row in enumerate(rows)]

@@ -300,7 +300,7 @@ part = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(part, min_size=1, max_size=14))
 def test_agrees_with_a_simulation_second_by_second(rows):
     names = [(f"j{job}", node, start, end, gpu) for job, node, start, end, gpu in rows]
@@ -371,7 +371,7 @@ def test_agrees_with_a_simulation_second_by_second(rows):
     assert told["dedicated_share"] == (alone / every if every else None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(part, min_size=1, max_size=12), st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6))
 def test_causes_agree_with_a_simulation(rows, waiting):
     """As the first look, but of the moments at which jobs begin to wait; two accounts."""

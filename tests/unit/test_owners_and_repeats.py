@@ -246,7 +246,7 @@ def test_the_job_before_is_the_last_that_had_ended(rows: list, random) -> None:
     assert sorted(previous_outcome(pl.DataFrame(rows, schema=schema)).rows()) == sorted(expected)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
 def test_the_variance_between_groups_is_that_of_a_clustered_mean(rows: list) -> None:
     members = pl.DataFrame(rows, schema={"group": pl.Int64, "hit": pl.Boolean}, orient="row")

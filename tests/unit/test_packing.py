@@ -20,7 +20,7 @@ nodes = st.recursive(
 specs = st.builds(lambda mark, data: {"layer": mark, "datasets": {"rows": data}}, nodes, rows)
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from("pq"), specs, max_size=2), st.dictionaries(st.just("p"), specs, max_size=1))
 def test_what_is_packed_comes_back(charts, logarithmic):
     small = json.loads(json.dumps(packed(charts, {"logarithmic": logarithmic})))

@@ -64,7 +64,7 @@ def raw_tables(draw):
 
 
 @given(raw_tables(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([1, 3, 1000]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=16, deadline=None)
 def test_any_partitions_give_the_same(raw, each, shares, rows_a_block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "BLOCK_ROWS", rows_a_block)

@@ -141,7 +141,7 @@ lines = st.lists(good | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,ok,m
 
 
 @given(st.lists(lines, min_size=1, max_size=4), st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_parts_are_the_whole(tmp_path_factory, parts, piece):
     folder = tmp_path_factory.mktemp("any")
     files = {}

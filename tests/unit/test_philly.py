@@ -533,7 +533,7 @@ a_job = fields(
 
 
 @given(log=st.lists(a_job | a_job | a_job | anything, min_size=1, max_size=5), in_ascii=st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_records(tmp_path_factory, log, in_ascii):
     """Rows read = kept + put aside, and a record's fate does not depend on how the log was read, nor on the others."""
     folder = tmp_path_factory.getbasetemp() / "any_records"
@@ -568,7 +568,7 @@ def test_any_records(tmp_path_factory, log, in_ascii):
 
 
 @given(log=st.lists(a_job, min_size=1, max_size=4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_what_is_read_at_once_is_what_is_read_one_by_one(log):
     try:
         text = json.dumps(log, ensure_ascii=False, allow_nan=False).encode()
@@ -590,7 +590,7 @@ def test_a_sound_log_is_read_at_once():
 
 
 @given(text=st.binary(max_size=60) | st.text(alphabet='[]{}",:\\u0nulmatps ', max_size=60).map(str.encode))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_bytes_at_all(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "any_log"
     path.write_bytes(text)
@@ -698,7 +698,7 @@ def test_machine_list_has_blanks_after_its_commas(raw):
     table=st.sampled_from(["gpu_util", "cpu_util", "mem_util", "machine_list"]),
     block_bytes=st.integers(1, 300),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_lines(tmp_path_factory, lines, table, block_bytes):
     path = tmp_path_factory.getbasetemp() / "any_lines"
     header = ",".join(column.name for column in SCHEMAS[table].columns)
@@ -802,7 +802,7 @@ reading = st.tuples(
 
 
 @given(held=st.lists(held_gpus, max_size=6), rows=st.lists(reading, max_size=12), chunk=st.integers(1, 5))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_use_against_plain_sums_in_any_order_and_any_pieces(held, rows, chunk):
     held = [(owner, machine, gpu, start, start + length) for owner, machine, gpu, start, length in held]
     expected = {}
@@ -863,7 +863,7 @@ def test_infra_lives_censor_an_attempt_that_was_tried_again(raw):
 
 
 @given(log=st.lists(a_job, min_size=1, max_size=6), size=st.integers(1, 400))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_log_read_in_pieces_is_the_log(log, size, tmp_path_factory):
     """Wherever a piece ends, jobs, records put aside and their numbers are those of the whole."""
     try:

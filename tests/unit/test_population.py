@@ -85,7 +85,7 @@ def test_hours_and_weekdays_are_those_of_the_zone():
     assert row(table, by="hour", value="5")["reason"] == "no submission then"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=16)
 @given(
     st.lists(st.integers(1_500_000_000, 1_502_000_000), min_size=1, max_size=30),
     st.sampled_from(["UTC", "Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata"]),
@@ -168,7 +168,7 @@ def test_percentiles_of_requests_count_each_instance():
     assert row(table, resource="cpu", weighted_by="jobs")["reason"]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 50)), min_size=1, max_size=40), st.integers(1, 99))
 def test_a_weighted_percentile_is_that_of_the_values_written_out(pairs, percent):
     pairs.sort()

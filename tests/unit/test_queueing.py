@@ -180,7 +180,7 @@ def in_bucket(gpus, name):
     return name == "all" or (gpus is not None and low <= gpus <= high)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=16)
 @given(st.lists(JOB, max_size=12), st.randoms())
 def test_delays_are_those_of_a_loop_over_attempts(rows, random):
     jobs, attempts = made(*rows)
@@ -287,7 +287,7 @@ def test_out_of_order_starts_by_hand():
     assert row(table, scope="cluster", gpu_bucket="all")["out_of_order_share"] == 0.6
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 9), st.integers(0, 20)), max_size=20))
 def test_out_of_order_is_what_comparing_all_pairs_gives(rows):
     rows = [(account, submit, submit + wait) for account, submit, wait in rows]
@@ -426,7 +426,7 @@ def test_outcomes_of_the_whole_trace_and_in_a_window():
     assert set(empty["reason"]) == {"no job is in it", "no attempt is in it"}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=16)
 @given(st.lists(JOB, max_size=10))
 def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
     rows = [one | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in one["tries"]]} for one in rows]

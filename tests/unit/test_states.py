@@ -148,7 +148,7 @@ SIZES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(SIZES)
 def test_shares_are_those_of_counting(rows):
     frame = jobs(*(("COMPLETED", *row) for row in rows))

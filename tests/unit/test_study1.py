@@ -85,7 +85,7 @@ def test_the_rate_above_a_request_by_hand():
     assert found["rate_ci_high"] == pytest.approx(interval.high / (1 - interval.high) * low / high)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 500), st.sampled_from([25, 50, 100])), min_size=1, max_size=30))
 def test_the_rate_is_that_of_a_plain_count(rows):
     found = rate_ratio(

@@ -315,7 +315,7 @@ def test_run_times_across_a_change_of_the_clocks(derived):
     ]
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.datetimes(datetime(1971, 1, 1), datetime(2037, 1, 1)), st.integers(0, 10**7)), min_size=1),
     st.sampled_from(["UTC", "America/Denver", "Asia/Shanghai", "Australia/Lord_Howe"]),
@@ -702,7 +702,7 @@ SOUND = st.tuples(
 )
 BROKEN = st.tuples(FIELD, FIELD | st.just("FAILED"), FIELD, FIELD, FIELD)
 ANY = entry(mapping={"status": {"column": "state", "first_word": True}}, quoted=True, blank=["NA"])
-anything = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+anything = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 @anything

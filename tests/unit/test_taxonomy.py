@@ -502,7 +502,7 @@ def test_tails_may_be_packed(tmp_path, ending):
     assert not wrong.height
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(
     st.binary(max_size=200)
     | st.lists(st.binary(max_size=30).map(lambda raw: b'{"job_id": "a", "text": "' + raw + b'"}'), max_size=4).map(
@@ -643,7 +643,7 @@ RANDOM_ATTEMPTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(RANDOM_ATTEMPTS)
 def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(drawn):
     names = ["job_id", "user", "state", "exit_code", "failure_reason", "runtime_s", "gpu_milli"]

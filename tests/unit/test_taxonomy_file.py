@@ -186,7 +186,7 @@ def test_a_file_that_is_not_there_or_no_yaml(own, tmp_path):
     assert problems(own, "a: [b\n")[0].startswith("line 2: not valid YAML")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.text("ab(){}[]0123456789,|*+?.\\^$:-", max_size=25))
 def test_any_pattern_is_searched_for_or_explained_on_one_line(pattern):
     problem = pattern_problem(pattern)

@@ -126,7 +126,7 @@ RUNS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(RUNS, st.integers(1, 600))
 def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
     rows.sort(key=lambda row: row[0])

@@ -78,7 +78,7 @@ def test_percentiles_of_five_jobs():
     assert "wall_s" not in set(table["quantity"])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from("AB"), st.integers(0, 10**9)), max_size=40))
 def test_percentiles_are_numpys(rows):
     table = percentiles(jobs(*(("success", time, None, kind, 1000, 1, None) for kind, time in rows)))
