@@ -1,11 +1,11 @@
 """Every chart: that it says what the tables say, whatever the trace, and always in the same bytes."""
 
 import json
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -13,14 +13,17 @@ import scipy.stats
 import vl_convert
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ttf.analyses import correlate, fit_mttf, split_outcomes
+from ttf.analyses.correlate.charts import CHARTS as OF_RUN_TIMES
 from ttf.analyses.correlate.compute import failure_share
 from ttf.analyses.correlate.correlations import correlations
 from ttf.analyses.correlate.groups import points
 from ttf.analyses.correlate.numbers import of_run_times
 from ttf.analyses.correlate.run_times import runtime_by_group
-from ttf.analyses.split_outcomes.charts import outcome_shares
+from ttf.analyses.fit_mttf.charts import CHARTS as OF_LIVES
+from ttf.analyses.split_outcomes.charts import CHARTS as OF_OUTCOMES
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, runtime_quantiles
-from ttf.charts.catalogue import BUILDERS, TABLES
+from ttf.analysis import Analysis
 from ttf.charts.figure import Figure, Study, time_domain
 from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
 from ttf.charts.theme import OUTCOME_COLOURS, PAGE_WIDTH
@@ -34,16 +37,22 @@ from ttf.tables import write_csv
 ROOT = Path(__file__).parents[2]
 STUDY = Study("pod")
 CUTOFFS = [None, 20_000, 50_000, 100_000]
-FILES = {
-    "outcomes": "outcomes",
-    "quantiles": "runtime_quantiles",
-    "failure_share": "failure_share",
-    "runtime_by_group": "runtime_by_group",
-    "correlations": "correlations",
-    "survival": "survival",
-    "summary": "survival_summary",
-    "mttf": "mttf",
+ROOMS = {
+    "split_outcomes": (split_outcomes.ANALYSIS, OF_OUTCOMES),
+    "correlate": (correlate.ANALYSIS, OF_RUN_TIMES),
+    "fit_mttf": (fit_mttf.ANALYSIS, OF_LIVES),
 }
+
+
+def declared(analysis: Analysis) -> dict[str, list[str]]:
+    """Chart of a trace of jobs -> the tables that its declaration gives it."""
+    charts = analysis.charts(SimpleNamespace(has_jobs=True)) if callable(analysis.charts) else analysis.charts
+    return {name: [tables] if isinstance(tables, str) else list(tables) for name, tables in charts.items()}
+
+
+DECLARED = {room: declared(analysis) for room, (analysis, _) in ROOMS.items()}
+TABLES = {name: tables for charts in DECLARED.values() for name, tables in charts.items()}
+BUILDERS = {name: builders[name] for room, (_, builders) in ROOMS.items() for name in DECLARED[room]}
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -100,12 +109,12 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
     curves, summary = survival_tables(lives, "failure", strata)
     return {
         "outcomes": outcome_table(jobs),
-        "quantiles": runtime_quantiles(observed_times(jobs)),
+        "runtime_quantiles": runtime_quantiles(observed_times(jobs)),
         "failure_share": failure_share(jobs),
         "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
         "correlations": correlations(jobs, CUTOFFS),
         "survival": thin(curves, 2_000),
-        "summary": summary,
+        "survival_summary": summary,
         "mttf": mean_time_to_failure(lives, "failure", strata),
     }
 
@@ -147,11 +156,26 @@ def texts_under(node: object, keys: set[str]) -> list[str]:
     return [text for value in node for text in texts_under(value, keys)] if isinstance(node, list) else []
 
 
-def test_the_catalogue_is_the_rules_list():
-    rule = (ROOT / "workflow/rules/analyse.smk").read_text(encoding="utf-8")
-    listed_there = re.search(r"CHARTS = \[(.*?)\]", rule, re.DOTALL)[1]
-    assert list(BUILDERS) == re.findall(r'"(\w+)"', listed_there)
-    assert set(TABLES) == set(FILES)
+class Watched(dict):
+    """Tables that remember which of them were read."""
+
+    def __init__(self, tables):
+        super().__init__(tables)
+        self.read = set()
+
+    def __getitem__(self, name):
+        self.read.add(name)
+        return super().__getitem__(name)
+
+
+def test_every_chart_is_declared_and_reads_the_tables_that_its_declaration_names(all_tables):
+    for room, (_, builders) in ROOMS.items():
+        assert set(builders) <= set(DECLARED[room]), room
+    for name, build in BUILDERS.items():
+        given = Watched(all_tables["ordinary"])
+        build(given, STUDY)
+        assert given.read == set(TABLES[name]), name
+    assert {table for tables in TABLES.values() for table in tables} == set(all_tables["ordinary"])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -235,7 +259,7 @@ def test_shares_title(all_tables):
     assert title == f"{share} of pods ended in failure; they took {gpu_share} of the GPU time"
     assert share == f"{100 * 164 / 600:.0f} %"
     assert BUILDERS["outcome_shares"](all_tables["no failure"], STUDY).title == ("No pod failed; 50 % succeeded")
-    assert outcome_shares(all_tables["one failure"]["outcomes"], STUDY).title == "Every pod ended in failure"
+    assert BUILDERS["outcome_shares"](all_tables["one failure"], STUDY).title == "Every pod ended in failure"
 
 
 def test_distribution_title_and_curve(all_tables):
@@ -378,7 +402,7 @@ def test_survival_title_is_the_tables_estimate(all_tables):
     at = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
     drawn = BUILDERS["survival"](tables, STUDY)
     assert drawn.title == f"After 1 day of running, {percent(at)} of pods have not failed"
-    n, events = tables["summary"].filter(pl.col("stratum_by") == "all").select("n", "events").row(0)
+    n, events = tables["survival_summary"].filter(pl.col("stratum_by") == "all").select("n", "events").row(0)
     assert f"n = {n:,} lives, {events:,} failures" in drawn.caption
 
 
@@ -390,7 +414,7 @@ def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
     assert len(steps) <= 400
     by_count = BUILDERS["survival_by_gpu_count"](tables, STUDY)
     assert len({row["s"] for row in by_count.datasets["steps"]}) == 6
-    others = tables["summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
+    others = tables["survival_summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
     assert f"{others.height} strata left out, with {others['n'].sum():,} lives" in by_count.caption
 
 
@@ -497,7 +521,7 @@ def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
     one = {
         name: pl.concat([frame.filter(stratum_by="all"), frame.filter(stratum_by="all").with_columns(
             stratum_by=pl.lit("gpu_type"), stratum=pl.lit("A100"))])
-        for name, frame in tables.items() if name in ("survival", "summary", "mttf")
+        for name, frame in tables.items() if name in ("survival", "survival_summary", "mttf")
     }  # fmt: skip
     for name in ("survival_by_gpu_type", "mttf_by_gpu_type"):
         assert BUILDERS[name](tables | one, STUDY).empty == "all lives have one GPU type"
@@ -521,7 +545,7 @@ class Named(dict):
     __getattr__ = dict.__getitem__
 snakemake = SimpleNamespace(
     rule="draw_charts", threads=1, wildcards=SimpleNamespace(trace="t"), log=[given["log"]],
-    params=SimpleNamespace(unit="pod", synthetic=False),
+    params=SimpleNamespace(unit="pod", synthetic=False, folders=[], reads=given["reads"], charts=given["charts"]),
     input=Named(given["input"]), output=Named(given["output"]),
 )
 runpy.run_path(sys.argv[1] + "/draw_charts.py", init_globals={"snakemake": snakemake})
@@ -532,11 +556,14 @@ def draw(tables: Path, out: Path) -> dict[str, bytes]:
     out.mkdir()
     given = {
         "log": str(out / "log"),
-        "input": {name: str(tables / f"{file}.csv") for name, file in FILES.items()},
+        "input": {file.stem: str(file) for file in tables.iterdir()},
         "output": {
             "index": str(out / "index.json"),
             "specs": [str(out / f"{name}.vl.json") for name in BUILDERS],
+            "svgs": [str(out / f"{name}.svg") for name in BUILDERS],
         },
+        "reads": list(ROOMS),
+        "charts": {room: [charts, {}] for room, charts in DECLARED.items()},
     }
     subprocess.run([sys.executable, "-c", RUN, str(ROOT / "scripts"), json.dumps(given)], check=True)
     return {file.name: file.read_bytes() for file in sorted(out.iterdir()) if file.name != "log"}
@@ -546,13 +573,15 @@ def test_two_runs_of_the_rule_give_the_same_bytes(tmp_path, all_tables):
     folder = tmp_path / "tables"
     folder.mkdir()
     for name, frame in all_tables["ordinary"].items():
-        write_csv(frame, folder / f"{FILES[name]}.csv")
+        write_csv(frame, folder / f"{name}.csv")
     first, second = (draw(folder, tmp_path / run) for run in ("first", "second"))
-    assert len(first) == len(BUILDERS) + 1
+    assert len(first) == 2 * len(BUILDERS) + 1
     assert first == second
     index = json.loads(first["index.json"])
     assert list(index) == list(BUILDERS)
     for name, build in BUILDERS.items():
         drawn = build(all_tables["ordinary"], STUDY)
-        assert index[name] == {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt, "empty": drawn.empty}
+        words = {"title": drawn.title, "caption": drawn.caption, "alt": drawn.alt, "empty": drawn.empty}
+        assert index[name] == words | {"tables": [f"tables/{table}.csv" for table in TABLES[name]]}
+        assert first[f"{name}.svg"].startswith(b"<svg")
         assert json.loads(first[f"{name}.vl.json"]) == json.loads(json.dumps(drawn.spec()))
