@@ -6,7 +6,8 @@ import re
 import polars as pl
 import pytest
 from study_runs import PAGE, check_out
-from ttf.tables import read_csv
+from ttf.analyses.plan_ettr import ETTR
+from ttf.tables import read_table
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_no_headline_on_a_projection_that_the_data_do_not_bear(results):
         assert "cannot be estimated from this trace" in findings
         assert not re.search(r"effective training time of|can expect \S+\s*% of its time", findings)
         assert not re.search(r"can expect [\d,.]+ interruptions", rest)
-        ettr = read_csv(results / trace / "tables/ettr.csv")
+        ettr = read_table(results / trace / "tables/ettr.csv", ETTR)
         assert ettr.filter(pl.coalesce("gpus", "nodes") == 1024)["ettr_renewal"].null_count() == 3
     openb = (results / "report/source/_openb.qmd").read_text()
     assert "the time at risk is that of pods still running" not in openb

@@ -29,7 +29,7 @@ from ttf.report.blocks import Numbers
 from ttf.report.source import environment
 from ttf.rooms import places
 from ttf.stats.projection import reach_of
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_csv
 
 DAY = 86_400
 NOON = int(datetime(2023, 5, 1, 12, tzinfo=UTC).timestamp())
@@ -216,7 +216,7 @@ def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_p
     table = failure_rate_over_time(runs, "state", 8)
     assert table.filter(pl.col("by") == "all").height <= MOST_WINDOWS
     write_csv(table, tmp_path / "t.csv")
-    assert read_csv(tmp_path / "t.csv").equals(table)
+    assert read_table(tmp_path / "t.csv", FAILURE_RATE_OVER_TIME).equals(table)
     figure = chart(table, Study("job", True))
     spec = json.dumps(figure.spec(validate=True))
     assert len(spec) < 20_000

@@ -10,7 +10,7 @@ from ttf.quality import statistics
 from ttf.quality.statistics import ALL_BLANK, NO_ROWS, NOT_STORED, table_statistics
 from ttf.raw_tables import Column, TableSchema
 from ttf.stages import STATISTICS
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_csv
 
 SCHEMA = TableSchema(
     name="t",
@@ -107,4 +107,4 @@ def test_a_hostile_value_is_harmless(text):
 def test_the_table_comes_back(tmp_path):
     table = described([("a", 500), ("b", None)])
     write_csv(table, tmp_path / "statistics.csv")
-    assert read_csv(tmp_path / "statistics.csv").equals(table)
+    assert read_table(tmp_path / "statistics.csv", STATISTICS).equals(table)

@@ -12,7 +12,7 @@ from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
 from ttf.stats.survival import survival_tables
-from ttf.tables import read_csv, write_csv
+from ttf.tables import read_table, write_csv
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 
@@ -110,7 +110,7 @@ def test_each_stratum_by_itself(tmp_path) -> None:
     alone = verdicts(parts[1]).drop("stratum_by", "stratum")
     assert table.filter(stratum="b").drop("stratum_by", "stratum").equals(alone)
     write_csv(table, tmp_path / "lifetime_verdict.csv")
-    assert read_csv(tmp_path / "lifetime_verdict.csv").equals(table)
+    assert read_table(tmp_path / "lifetime_verdict.csv", LIFETIME_VERDICT).equals(table)
 
 
 @given(
