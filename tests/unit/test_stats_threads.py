@@ -15,15 +15,13 @@ import polars as pl
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
-from ttf.analyses.correlate import compute as shares
+from ttf.analyses.correlate import compute as correlate
 from ttf.analyses.correlate import correlations as correlation
 from ttf.analyses.correlate import run_times
-from ttf.stats import mttf, survival
 from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
-from ttf.stats import mttf, shares, survival
 from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 from ttf.stats import mttf, survival
 
@@ -50,7 +48,7 @@ of_jobs = runs(owned, None, infra_lives(owned, None, {}))
 of_owners = owners.owner_counts(owned.lazy(), of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
-    shares.failure_share(jobs),
+    correlate.failure_share(jobs),
     correlation.correlations(jobs, [None, 3600]),
     run_times.runtime_by_group(jobs, [None, 3600]),
     curves,

@@ -1,0 +1,97 @@
+"""The data dictionary: that it says what the contracts say, as text, as a page and to machines."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+from ttf.contract import REASON, count, parquet, reason, seconds, share, table
+from ttf.publish.about import describe
+from ttf.publish.crate import crate
+from ttf.publish.dictionary import as_html, as_markdown, by_analysis
+from ttf.publish.files import published
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x>"
+WAITS = table(
+    "waits",
+    "A queue.",
+    jobs=count("Jobs", "Jobs that waited.", unit="jobs"),
+    wait_s=seconds("Wait", "Their mean wait.", blank=REASON),
+    reason=reason(),
+)
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the text of each cell."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.ids, self.text = [], [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.ids += [value for key, value in attrs if key == "id"]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
+    shipped = (ROOT / "docs/tables.md").read_text(encoding="utf-8")
+    assert shipped == as_markdown(by_analysis()), "a contract has changed: run `make docs`"
+
+
+def test_every_table_and_column_is_in_the_dictionary():
+    groups = by_analysis()
+    text, page = as_markdown(groups), Page(as_html(groups))
+    tables = [table for group in groups.values() for table in group]
+    assert page.ids == [table.name for table in tables]
+    assert page.tags.count("tr") == sum(len(table.columns) + bool(table.columns) for table in tables)
+    for found in tables:
+        _, line = text.split(f"**{found.path}** ", 1)
+        line = line.partition("\n\n")[0]
+        assert line.startswith(found.about)
+        for name, column in found.columns.items():
+            assert f"<br>`{name}` {column.kind}" in line and column.about in line, (found.name, name)
+
+
+def test_a_column_has_its_unit_and_why_it_may_be_blank():
+    text = as_markdown({"Waiting": (WAITS,)})
+    assert "## Waiting\n" in text
+    assert "<br>`jobs` whole number (jobs): Jobs that waited.<br>" in text
+    assert f"`wait_s` number (s): Their mean wait. Blank where {REASON}." in text
+    open_table = parquet("mine", "A job.", "mine.parquet", open=True)
+    assert "**mine.parquet** A job.\n<br>and the columns of its trace's format\n" in as_markdown({"": (open_table,)})
+
+
+def test_the_page_escapes_what_a_study_declares():
+    hostile = table(HOSTILE, HOSTILE, **{HOSTILE: share(HOSTILE, HOSTILE, HOSTILE)})
+    page = Page(as_html({HOSTILE: (hostile,)}))
+    assert {"script", "img"}.isdisjoint(page.tags)
+    assert page.ids == [HOSTILE]
+    assert page.text.count(HOSTILE) == 6  # heading, path, table, column, its sentence, why it is blank
+
+
+def test_the_crate_names_the_columns_of_a_table_once(tmp_path):
+    (tmp_path / "waits.csv").write_text("jobs,wait_s,reason\n3,1.5,\n")
+    files = [
+        published(tmp_path / "waits.csv", f"results/{trace}/tables/waits.csv", {}, {WAITS.path: WAITS})
+        for trace in ("a", "b")
+    ]
+    assert [file.what for file in files] == ["A queue. 1 row of jobs, wait_s, reason"] * 2
+    about = describe(
+        "title: A study\nabstract: What it does.\nlicense: MIT\nversion: 1.0.0\nauthors: [{name: A group}]\n", {}, {}
+    )
+    entities = json.loads(crate(files, about, "2025-01-31", "9.1"))["@graph"]
+    named = [{"@id": f"#waits-{name}"} for name in WAITS.columns]
+    of_files = [entity["variableMeasured"] for entity in entities if entity["@type"] == "File"]
+    assert of_files == [named, named]
+    of_columns = [entity for entity in entities if entity["@type"] == "PropertyValue"]
+    assert [{"@id": entity["@id"]} for entity in of_columns] == named
+    assert [(entity["name"], entity.get("unitText")) for entity in of_columns] == [
+        ("jobs", "jobs"),
+        ("wait_s", "s"),
+        ("reason", None),
+    ]
+    assert of_columns[1]["description"] == "Their mean wait."
