@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 from sacct_story import FIXTURES
 from study_runs import Checkout, check_out
-from ttf.tables import read_csv
+from ttf.analyses.classify_failures import LOG_TAILS
+from ttf.analyses.measure_losses import WHAT_IF
+from ttf.tables import read_table
 
 OWN = """\
 reasons:
@@ -52,9 +54,11 @@ def test_reasons_and_what_follows_from_them(done):
         ("12", 0, "Semantic error", "user program", True),
     ]
     # Of the five, one would come again, and its job was not run again.
-    what_if = read_csv(results / "tables/what_if.csv").filter(pl.col("scenario") == "no_retry_of_deterministic")
+    what_if = read_table(results / "tables/what_if.csv", WHAT_IF).filter(
+        pl.col("scenario") == "no_retry_of_deterministic"
+    )
     assert what_if.select("n", "affected", "reason").rows() == [(1, 0, None)]
-    lines = read_csv(results / "tables/log_tails.csv")
+    lines = read_table(results / "tables/log_tails.csv", LOG_TAILS)
     assert lines.select("code", "rows", "first_lines").rows() == [("lines", 4, None), ("not_json", 1, "4")]
 
 
