@@ -84,9 +84,7 @@ def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
     for trace in ("sample", "openb", "eagle"):
         lives = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
         ended = dict(lives.drop_nulls().group_by("event").len().iter_rows())
-        caption = json.loads((results / trace / "figures/hazards.index.json").read_text())["cumulative_incidence"][
-            "caption"
-        ]
+        caption = json.loads((results / trace / "figures/index.json").read_text())["cumulative_incidence"]["caption"]
         told = re.search(r"ended by (.*?)\. The ends compete", caption)[1]
         counts = {end: int(number.replace(",", "")) for end, number in re.findall(r"(\w+) ([\d,]*\d)", told)}
         assert counts == ended

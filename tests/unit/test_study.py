@@ -1,5 +1,6 @@
 """The study without Snakemake: its traces and their files, the analyses that they have, and what is refused."""
 
+import importlib
 import subprocess
 import sys
 import uuid
@@ -168,6 +169,13 @@ def test_what_charts_are_drawn_from(samples):
     assert {"lemon_nodes", "study1", "survival_curves"} <= drawn.keys()
     assert "retries" not in drawn and "success" not in drawn
     assert samples.makers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
+
+
+def test_every_chart_that_is_declared_can_be_drawn(samples):
+    """Those of every sample and of the comparison."""
+    for trace in samples.subjects:
+        for chart, room in samples.charts(trace).items():
+            assert callable(importlib.import_module(f"{room.module}.charts").CHARTS[chart]), (trace, chart)
 
 
 def test_traces_with_the_same_charts_are_drawn_by_one_rule():
