@@ -23,3 +23,8 @@ def coloured(field: str, colours: Mapping[str, str], **legend: object) -> alt.Co
 def side_notes(base: alt.Chart, at: float, size: float = 10, **style: object) -> alt.Chart:
     """The field note of each row, `at` pixels from the left: beside the plot."""
     return base.mark_text(align="left", fontSize=size, color=FAINT, **style).encode(x=alt.value(at), text="note:N")
+
+
+def picked(row: Mapping, *names: str, **renamed: str) -> dict:
+    """Of a row of a table what a chart is drawn from: columns by their own names, then name=column."""
+    return {name: row[name] for name in names} | {name: row[column] for name, column in renamed.items()}

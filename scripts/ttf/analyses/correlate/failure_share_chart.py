@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import (
@@ -91,14 +91,8 @@ class _Panel:
             shown = kept["value"]
         named = labels(shown)
         self.rows = [
-            {
-                "value": named[text],
-                "share": row["failure_share"],
-                "low": row["ci_low"],
-                "high": row["ci_high"],
-                "ended": row["ended"],
-                "failures": row["failures"],
-            }
+            {"value": named[text]}
+            | picked(row, "ended", "failures", share="failure_share", low="ci_low", high="ci_high")
             for text, row in zip(shown, kept.iter_rows(named=True), strict=True)
         ]
 

@@ -15,7 +15,7 @@ from ttf.charts.axes import (
     time_axis,
     time_domain,
 )
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.steps import step_curves
 from ttf.charts.text import (
@@ -123,13 +123,9 @@ def _incidence_rows(curves: pl.DataFrame, names: dict[str, str], begin: int) -> 
     for (end,), part in curves.group_by("event", maintain_order=True):
         every = max(1, part.height // TOOLTIPS)
         for number, row in enumerate(part.iter_rows(named=True)):
-            drawn = {
-                "s": names[end],
-                "x": max(row["time_s"], begin),
-                "v": row["incidence"],
-                "l": row["ci_low"],
-                "h": row["ci_high"],
-            }
+            drawn = {"s": names[end], "x": max(row["time_s"], begin)} | picked(
+                row, v="incidence", l="ci_low", h="ci_high"
+            )
             if number % every == 0 or number == part.height - 1:
                 drawn |= {"t": row["time_s"], "r": row["at_risk"]}
             rows.append(drawn)

@@ -8,7 +8,7 @@ from scipy.special import pdtr, pdtrc, pdtrik
 
 from ttf.analyses.find_lemon_nodes.excess import typical_detectable
 from ttf.charts.axes import log_domain, log_scale, log_ticks, percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, INK
@@ -166,13 +166,11 @@ def _together(nodes: pl.DataFrame) -> list[dict]:
     return [
         {
             "node": count(row["nodes"], "node"),
-            "expected": row["expected"],
             "ratio": row["counted"] / row["expected"],
-            "counted": row["counted"],
             "q": "–" if row["q"] is None else f"{row['q']:.2g}",
-            "nodes": row["nodes"],
             "lemon": False,
         }
+        | picked(row, "expected", "counted", "nodes")
         for row in binned.iter_rows(named=True)
     ]
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from ttf.analyses.fit_mttf.mttf_chart import mttf_by
 from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
+from ttf.charts.encodings import picked
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
 from ttf.charts.steps import step_curves
@@ -97,13 +98,9 @@ def _rows(curve: pl.DataFrame, legend: dict[str, str]) -> list[dict]:
             # Down from everybody at 0 s, so that failures at 0 s can be seen.
             rows.append({"s": legend[stratum], "x": on_log_time(0), "v": 1})
         for number, row in enumerate(part.iter_rows(named=True)):
-            drawn = {
-                "s": legend[stratum],
-                "x": on_log_time(row["time_s"]),
-                "v": row["survival"],
-                "l": row["ci_low"],
-                "h": row["ci_high"],
-            }
+            drawn = {"s": legend[stratum], "x": on_log_time(row["time_s"])} | picked(
+                row, v="survival", l="ci_low", h="ci_high"
+            )
             if number % every == 0 or number == part.height - 1:
                 drawn |= {"t": row["time_s"], "r": row["at_risk"]}
             rows.append(drawn)

@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.measure_sizes.over_time_chart import BASES, failure_rate_over_time
 from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
@@ -99,15 +99,11 @@ def _point(row: dict) -> dict:
 
 def _projected(row: dict, largest_run: float) -> dict:
     return {
-        "gpus": row["gpus_high"],
         "beyond": row["gpus_low"] > largest_run,
-        "low": row["projected_low_s"],
         "from": duration(row["projected_low_s"]),
-        "mttf": row["projected_mttf_s"],
         "shown": duration(row["projected_mttf_s"]),
-        "high": row["projected_high_s"],
         "to": duration(row["projected_high_s"]),
-    }
+    } | picked(row, gpus="gpus_high", low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
 
 
 def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.LayerChart:

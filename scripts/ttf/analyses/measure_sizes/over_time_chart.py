@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_sizes.over_time import CONFIDENCE, EVERY
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, labels, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
@@ -90,13 +90,7 @@ def _thinned(windows: pl.DataFrame, most: int) -> pl.DataFrame:
 def _row(row: dict, calendar: bool) -> dict:
     # Midnight after the last day would be read as the day that follows.
     at = {"date": f"{row['window'][-10:]}"} if calendar else {"day": row["to_day"] + 1}
-    return at | {
-        "window": row["window"],
-        "failures": row["failures"],
-        "rate": row["failures_per_1000_node_days"],
-        "low": row["ci_low"],
-        "high": row["ci_high"],
-    }
+    return at | picked(row, "window", "failures", rate="failures_per_1000_node_days", low="ci_low", high="ci_high")
 
 
 def _x(calendar: bool, title: str | None) -> alt.X:

@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.plan_ettr.planner import BASES, planner
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis, time_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, INK, ORDER_COLOURS
@@ -163,13 +163,8 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     levels = known["ettr"].unique().sort().to_list()
     names = [percent(level) for level in levels]
     rows = [
-        {
-            "size": row["size"],
-            "level": names[levels.index(row["ettr"])],
-            "interval": row["checkpoint_interval_s"],
-            "every": duration(row["checkpoint_interval_s"]),
-            "rate": row["failures_per_1000_node_days"],
-        }
+        {"level": names[levels.index(row["ettr"])], "every": duration(row["checkpoint_interval_s"])}
+        | picked(row, "size", interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
         for row in known.iter_rows(named=True)
     ]
     reached = {row["size"] for row in known.iter_rows(named=True) if rate.estimate and not rate.why_not(row["nodes"])}

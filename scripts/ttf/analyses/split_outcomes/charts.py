@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
 from ttf.charts.theme import INK, OUTCOME_COLOURS
@@ -29,14 +29,8 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
     of_jobs, of_time = f"share of {study.units}", "share of GPU time"
     has_time = outcomes["gpu_hours_share"].count() > 0
     rows = [
-        {
-            "measure": measure,
-            "outcome": row["outcome"],
-            "share": row[column],
-            "label": percent(row[column]),
-            "jobs": row["jobs"],
-            "gpu_hours": row["gpu_hours"],
-        }
+        {"measure": measure, "share": row[column], "label": percent(row[column])}
+        | picked(row, "outcome", "jobs", "gpu_hours")
         for row in outcomes.iter_rows(named=True)
         for measure, column in ((of_jobs, "jobs_share"), (of_time, "gpu_hours_share"))
         if row[column] is not None
