@@ -98,12 +98,9 @@ def _point(row: dict) -> dict:
 
 
 def _projected(row: dict, largest_run: float) -> dict:
-    return {
-        "beyond": row["gpus_low"] > largest_run,
-        "from": duration(row["projected_low_s"]),
-        "shown": duration(row["projected_mttf_s"]),
-        "to": duration(row["projected_high_s"]),
-    } | picked(row, gpus="gpus_high", low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
+    times = picked(row, gpus="gpus_high", low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
+    shown = {name: duration(times[of]) for name, of in (("from", "low"), ("shown", "mttf"), ("to", "high"))}
+    return times | shown | {"beyond": row["gpus_low"] > largest_run}
 
 
 def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.LayerChart:
@@ -111,11 +108,8 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     gpus = [row["gpus"] for row in (*points, *line)]
     y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_a_node, *gpus], 1.3, 1.3)
     ticks = [gpus_a_node * 4**power for power in range(12) if gpus_a_node * 4**power <= x_domain[1]]
-    x = alt.X(
-        "gpus:Q",
-        scale=log_scale(x_domain),
-        axis=alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)"),
-    )
+    of_gpus = alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)")
+    x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=of_gpus)
     scale = log_scale(y_domain)
     axis = time_axis("Mean time to failure (logarithmic)", [tick for tick in TICKS_S if tick <= y_domain[1]])
 
