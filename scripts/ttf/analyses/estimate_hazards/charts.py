@@ -14,7 +14,7 @@ from ttf.charts.axes import (
     log_time,
     percent_axis,
 )
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.steps import step_curves, step_rows
 from ttf.charts.text import (
@@ -185,20 +185,12 @@ def _ratio_rows(mine: pl.DataFrame) -> list[dict]:
     rows = []
     for row in mine.iter_rows(named=True):
         against = f" (against {named[row['reference']]})" if row["reference"] is not None else ""
-        name = f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}"
-        rows.append(
-            {
-                "name": name,
-                "ratio": row["hazard_ratio"],
-                # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
-                "low": max(row["ci_low"], 1e-4),
-                "high": min(row["ci_high"], 1e4),
-                "n": row["n"],
-                "events": row["events"],
-                "clear": row["p_adjusted"] is not None and row["p_adjusted"] < 0.05,
-                "changes": (row["proportionality_p"] or 1) < 0.05,
-            }
-        )
+        shown = {"name": f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}"}
+        # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
+        shown |= {"low": max(row["ci_low"], 1e-4), "high": min(row["ci_high"], 1e4)}
+        shown["clear"] = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
+        shown["changes"] = (row["proportionality_p"] or 1) < 0.05
+        rows.append(shown | picked(row, "n", "events", ratio="hazard_ratio"))
     return rows
 
 

@@ -96,7 +96,6 @@ def servers_by_load(given, study: Study) -> Figure:
         _stacked(
             rows,
             "load",
-            list(dict.fromkeys(row["load"] for row in rows)),
             "GPUs in use",
             "Share of servers, mean over the time",
             {"full": "#21918C", "partly used": "#B5DE2B", "empty": "#D9D9D9"},
@@ -140,14 +139,7 @@ def delay_causes(given, study: Study) -> Figure:
         f"{shares[CAUSES['fragmentation']]} with the free ones scattered"
     )
     return figure(
-        _stacked(
-            rows,
-            "group",
-            drawn["group"].unique(maintain_order=True).to_list(),
-            f"GPUs of the {study.unit}",
-            f"Share of {study.units} that waited",
-            colours,
-        ),
+        _stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
         {"shares": rows},
         study,
         title=title,
@@ -161,14 +153,8 @@ def delay_causes(given, study: Study) -> Figure:
     )
 
 
-def _stacked(
-    rows: list[dict],
-    column: str,
-    order: list[str],
-    title: str,
-    share: str,
-    colours: Mapping[str, str],
-) -> alt.LayerChart:
+def _stacked(rows: list[dict], column: str, title: str, share: str, colours: Mapping[str, str]) -> alt.LayerChart:
+    order = list(dict.fromkeys(row[column] for row in rows))
     base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(share, tickCount=5), scale=alt.Scale(domain=[0, 1])),
