@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import altair as alt
 
-from ttf.charts.theme import FAINT
+from ttf.charts.theme import FAINT, INK
 
 
 def tips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Tooltip]:
@@ -14,12 +14,27 @@ def tips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Toolt
     return untitled + [alt.Tooltip(f"{field}:{kind}", title=title, **options) for field, title in titles.items()]
 
 
-def coloured(field: str, colours: Mapping[str, str], **legend: object) -> alt.Color:
-    """Value -> its colour, in the order of the legend; without options of a legend there is none."""
+def coloured(field: str, colours: Mapping[str, str], ordered: bool = False, **legend: object) -> alt.Color:
+    """Value -> its colour, in the order of the legend (if `ordered`, of what is stacked or drawn too).
+
+    Without options of a legend there is none.
+    """
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**legend) if legend else None)
+    order = {"sort": list(colours)} if ordered else {}
+    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**legend) if legend else None, **order)
 
 
 def side_notes(base: alt.Chart, at: float, size: float = 10, **style: object) -> alt.Chart:
     """The field note of each row, `at` pixels from the left: beside the plot."""
     return base.mark_text(align="left", fontSize=size, color=FAINT, **style).encode(x=alt.value(at), text="note:N")
+
+
+def picked(row: Mapping, *names: str, **renamed: str) -> dict:
+    """Of a row of a table what a chart is drawn from: columns by their own names, then name=column."""
+    return {name: row[name] for name in names} | {name: row[column] for name, column in renamed.items()}
+
+
+def labelled_bars(base: alt.Chart, height: float, colour: alt.Color, size: float, dx: float = 4) -> alt.LayerChart:
+    """Bars with the field label at their ends."""
+    texts = base.mark_text(align="left", dx=dx, color=INK, fontSize=size).encode(text="label:N")
+    return base.mark_bar(height=height).encode(color=colour) + texts

@@ -1,6 +1,21 @@
 """Step curves with their bands: survival and incidence are drawn alike."""
 
 import altair as alt
+import polars as pl
+
+from ttf.charts.encodings import picked, tips
+
+
+def step_rows(curve: pl.DataFrame, name: str, estimate: str, begin: int, tooltips: int) -> list[dict]:
+    """The rows of one curve, none before `begin` (s), about so many with a tooltip; in short names."""
+    every = max(1, curve.height // tooltips)
+    rows = []
+    for number, row in enumerate(curve.iter_rows(named=True)):
+        drawn = {"s": name, "x": max(row["time_s"], begin)} | picked(row, v=estimate, l="ci_low", h="ci_high")
+        if number % every == 0 or number == curve.height - 1:
+            drawn |= picked(row, t="time_s", r="at_risk")
+        rows.append(drawn)
+    return rows
 
 
 def step_curves(
@@ -17,19 +32,17 @@ def step_curves(
         .encode(y=y["l"], y2="h:Q")
     )
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(y=y["v"])
-    tips = (
+    spots = (
         base.transform_filter("isValid(datum.r)")
         .mark_point(opacity=0, size=60)
         .encode(
             y="v:Q",
             tooltip=[
-                alt.Tooltip("s:N", title=curve),
-                alt.Tooltip("t:Q", title="time (s)", format=","),
-                alt.Tooltip("v:Q", title=estimate, format=".1%"),
-                alt.Tooltip("l:Q", title="95 % from", format=".1%"),
-                alt.Tooltip("h:Q", title="95 % to", format=".1%"),
-                alt.Tooltip("r:Q", title=f"{units} at risk", format=","),
+                *tips(s=curve),
+                *tips(form=",", t="time (s)"),
+                *tips(form=".1%", v=estimate, l="95 % from", h="95 % to"),
+                *tips(form=",", r=f"{units} at risk"),
             ],
         )
     )
-    return (bands + lines + tips).properties(width=680, height=320)
+    return (bands + lines + spots).properties(width=680, height=320)

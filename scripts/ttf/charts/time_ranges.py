@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from ttf.charts.axes import on_log_time, time_axis, time_domain
+from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
+from ttf.charts.encodings import coloured, side_notes, tips
 from ttf.charts.figure import chart_of
-from ttf.charts.theme import ACCENT, FAINT
+from ttf.charts.theme import ACCENT
 
 QUARTILES = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 SUBTITLE = "Bar: the middle half. Line: median. Filled circle: 90th percentile; open circle: 95th."
@@ -29,43 +30,37 @@ def ranges(
     median is a line; from p25 on a bar reaches to p75, else a line from the median to the last.
     """
     every = [row[_at(time)] for row in rows for time in times]
-    scale = alt.Scale(type="log", domain=time_domain(every, 1.3), nice=False)
+    scale = log_scale(time_domain(every, 1.3))
     axis = time_axis(f"{x} (logarithmic)")
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     several = len(kinds) > 1
     base = chart_of("ranges").encode(
         y=alt.Y("label:N", title=y, sort=list(order), axis=alt.Axis(labelLimit=200)),
         tooltip=[
-            alt.Tooltip("label:N", title=y),
-            *(alt.Tooltip(f"{time}:Q", title=f"{time[1:3]} % at most (s)", format=",.1f") for time in times),
-            alt.Tooltip("n:Q", title=units, format=","),
+            *tips(label=y),
+            *tips(form=",.1f", **{time: f"{time[1:3]} % at most (s)" for time in times}),
+            *tips(form=",", n=units),
         ],
     )
     colour = alt.value(ACCENT)
     if several:
         base = base.encode(yOffset=alt.YOffset("kind:N", sort=kinds))
-        colour = alt.Color(
-            "kind:N",
-            scale=alt.Scale(domain=kinds, range=list(_KIND_COLOURS[: len(kinds)])),
-            legend=alt.Legend(title=None, orient="bottom"),
-        )
-    coloured = base.encode(color=colour)
+        colour = coloured("kind", dict(zip(kinds, _KIND_COLOURS, strict=False)), title=None, orient="bottom")
+    painted = base.encode(color=colour)
 
     def at(time: str) -> alt.X:
         return alt.X(f"{_at(time)}:Q", scale=scale, axis=axis)
 
     if "p25_s" in times:
-        span = coloured.mark_bar(height=8 if several else 10, opacity=0.35).encode(x=at("p25_s"), x2="x75:Q")
+        span = painted.mark_bar(height=8 if several else 10, opacity=0.35).encode(x=at("p25_s"), x2="x75:Q")
     else:
-        span = coloured.mark_rule(opacity=0.5).encode(x=at("p50_s"), x2=f"{_at(times[-1])}:Q")
+        span = painted.mark_rule(opacity=0.5).encode(x=at("p50_s"), x2=f"{_at(times[-1])}:Q")
     return (
         span
-        + coloured.mark_tick(thickness=3, size=14 if several else 16).encode(x=at("p50_s"))
-        + coloured.mark_point(shape="circle", filled=True, size=45).encode(x=at(times[-2]))
-        + coloured.mark_point(shape="circle", filled=False, size=45).encode(x=at(times[-1]))
-        + base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
-            x=alt.value(WIDTH + 8), text="note:N"
-        )
+        + painted.mark_tick(thickness=3, size=14 if several else 16).encode(x=at("p50_s"))
+        + painted.mark_point(shape="circle", filled=True, size=45).encode(x=at(times[-2]))
+        + painted.mark_point(shape="circle", filled=False, size=45).encode(x=at(times[-1]))
+        + side_notes(base, WIDTH + 8, baseline="middle")
     ).properties(width=WIDTH, height=alt.Step(16 if several else 24))
 
 

@@ -5,10 +5,9 @@ import polars as pl
 
 from ttf.analyses.classify_failures.compute import NO_RULE
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, labelled_bars, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, listed, percent
-from ttf.charts.theme import INK
 
 MOST_REASONS = 14
 SEVERAL, NEITHER = "more than one domain", "unmatched, or others"
@@ -69,10 +68,8 @@ def taxonomy(given, study: Study) -> Figure:
         tooltip=[*tips("reason", domains="domain", label="share"), *tips(form=",", trials="failed attempts")],
     )
     colour = coloured("domain", {name: _COLOURS[name] for name in domains}, title="domain", orient="bottom")
-    bars = base.mark_bar(height=13).encode(color=colour)
-    texts = base.mark_text(align="left", dx=3, color=INK, fontSize=10).encode(text="label:N")
     chart = (
-        (bars + texts)
+        labelled_bars(base, 13, colour, 10, dx=3)
         .properties(width=540 // len(measures) - 26, height=alt.Step(19))
         .facet(
             column=alt.Column(

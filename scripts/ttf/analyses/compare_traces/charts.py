@@ -19,7 +19,7 @@ from ttf.analyses.compare_traces.trace_rows import (
     trace_axis,
 )
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, nothing_to_draw
 from ttf.charts.text import HOUR_S, duration, hours, labels, listed, percent
 from ttf.charts.theme import ACCENT, FAINT, ON_COLOUR, OUTCOME_COLOURS
@@ -58,13 +58,11 @@ def outcomes(given: Inputs, study: Study) -> Figure:
                     {
                         "measure": measure,
                         "trace": lines[row["trace"]],
-                        "outcome": row["outcome"],
                         "order": list(OUTCOME_COLOURS).index(row["outcome"]),
                         "share": row[column],
                         "text": text,
-                        "jobs": row["jobs"],
-                        "timed": row["n"],
                     }
+                    | picked(row, "outcome", "jobs", timed="n")
                 )
     # The middle of each part, for its number: bars and texts of one stack can not share Vega-Lite's own stacking.
     below: dict[tuple, float] = {}
@@ -310,11 +308,9 @@ def mttf(given: Inputs, study: Study) -> Figure:
             {
                 "panel": _PANELS[row["gpus"]] if of_jobs else _COMPONENTS,
                 "trace": name if of_jobs else f"{name}: {units[row['trace']]}",
-                "synthetic": row["synthetic"],
-                "n": row["n"],
-                "failures": row["events"],
                 "note": f"{row['events']:,} in {row['n']:,}",
-            },
+            }
+            | picked(row, "synthetic", "n", failures="events"),
         )
         level = round(100 * row["confidence"])
         if row["ci_low_s"]:

@@ -123,10 +123,7 @@ def ranges(
     ends = [row[name] for row in rows for name in ("q05", "q95") if name in row]
     scale = log_scale(time_domain(ends, 1.2))
     tooltip = [*tips("trace", panel="jobs"), *tips("n", form=",")]
-    tooltip += [
-        alt.Tooltip(f"q{q}_s:Q", title=f"{what}, {int(q)} % at most (s)", format=",")
-        for q in ("05", "25", "50", "75", "95")
-    ]
+    tooltip += tips(form=",", **{f"q{q}_s": f"{what}, {int(q)} % at most (s)" for q in ("05", "25", "50", "75", "95")})
 
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
         axis = time_axis(axis_title if last else None, labels=last, ticks=last)

@@ -4,19 +4,10 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
-from ttf.charts.text import (
-    FEATURE_NAMES,
-    FEATURE_UNITS,
-    count,
-    feature_title,
-    labels,
-    listed,
-    percent,
-    significant,
-)
+from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, count, feature_title, labels, listed, percent, significant
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 
@@ -91,25 +82,15 @@ class _Panel:
             shown = kept["value"]
         named = labels(shown)
         self.rows = [
-            {
-                "value": named[text],
-                "share": row["failure_share"],
-                "low": row["ci_low"],
-                "high": row["ci_high"],
-                "ended": row["ended"],
-                "failures": row["failures"],
-            }
+            {"value": named[text]}
+            | picked(row, "ended", "failures", share="failure_share", low="ci_low", high="ci_high")
             for text, row in zip(shown, kept.iter_rows(named=True), strict=True)
         ]
 
     def chart(self, study: Study) -> alt.LayerChart:
+        axis_of_values = alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False)
         base = chart_of(self.feature).encode(
-            y=alt.Y(
-                "value:N",
-                sort=[row["value"] for row in self.rows],
-                title=None,
-                axis=alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False),
-            ),
+            y=alt.Y("value:N", sort=[row["value"] for row in self.rows], title=None, axis=axis_of_values),
             tooltip=[
                 *tips(value=feature_title(self.feature)),
                 *tips(form=".1%", share="failure share", low="95 % from", high="95 % to"),
@@ -122,11 +103,8 @@ class _Panel:
             x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"
         )
         dots = base.mark_circle(size=34, color=OUTCOME_COLOURS["failure"], opacity=1).encode(x="share:Q")
-        line = (
-            chart_of("all")
-            .mark_rule(strokeDash=[4, 3], color=FAINT)
-            .encode(x="share:Q", tooltip=tips(form=".1%", share="all"))
-        )
+        line = chart_of("all").mark_rule(strokeDash=[4, 3], color=FAINT)
+        line = line.encode(x="share:Q", tooltip=tips(form=".1%", share="all"))
         heading = alt.TitleParams(feature_title(self.feature), fontSize=11, offset=4, anchor="start", frame="group")
         return (line + intervals + dots).properties(width=160, height=_ROW * len(self.rows) + 6, title=heading)
 

@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, few_in_a_mean
-from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
+from ttf.charts.axes import log_time, on_log_time
 from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
@@ -43,11 +43,7 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     ]
     outcome = alt.YOffset("outcome:N", sort=list(SETS))
     base = chart_of("types").encode(
-        x=alt.X(
-            "x:Q",
-            scale=log_scale(time_domain([row["x"] for row in rows], 1.3)),
-            axis=time_axis("Run time (logarithmic)"),
-        ),
+        x=log_time([row["x"] for row in rows], "Run time (logarithmic)", 1.3),
         y=alt.Y("type:N", title="GPU type", sort=list(names.values())),
         yOffset=outcome,
         color=alt.Color("outcome:N", scale=COLOURS, legend=alt.Legend(title="outcome", orient="bottom")),

@@ -1,7 +1,6 @@
 """Mean run time against what jobs asked for and what they used: a point per group, a panel per outcome set."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
@@ -49,9 +48,8 @@ def runtime_by_request(given: Inputs, study: Study, *, feature: str, log: bool) 
         for outcome in present
         for cutoff, label in columns.items()
     ]
-    frame = _Frame.around(ready.rows, study)
-    x, y = _x(feature, ready.rows, log), frame.y("Mean run time")
-    panel = _panel("groups", x, y, frame.size(), _tooltip(feature, ready))
+    x = _x(feature, ready.rows, log)
+    panel = _panel("groups", x, _y(ready.rows), _size(ready.rows, study), _tooltip(feature, ready))
     chart = panel.properties(width=_width(len(columns), _GAP), height=_HEIGHT).facet(
         row=alt.Row("outcome:N", sort=present, title=None, header=alt.Header(labelOrient="right")),
         column=alt.Column("column:N", sort=list(columns.values()), title=None),
@@ -93,7 +91,6 @@ def runtime_by_measured_use(given: Inputs, study: Study, *, log: bool) -> Figure
         return nothing_to_draw(what, f"no measured use has two values{above} among {study.units} that ended")
     ready = Points([row for name in features for row in by_feature[name]], ready.zeros, ready.merged)
     present = _present(ready)
-    frame = _Frame.around(ready.rows, study)
     datasets, panels = {}, []
     for feature in features:
         for outcome in present:
@@ -105,8 +102,8 @@ def runtime_by_measured_use(given: Inputs, study: Study, *, log: bool) -> Figure
                 f"{outcome}_{feature}",
                 _x(feature, by_feature[feature], log),
                 # The panels of a row have one run time axis, at the left.
-                frame.y("Mean run time", labelled=outcome == present[0]),
-                frame.size(),
+                _y(ready.rows, labelled=outcome == present[0]),
+                _size(ready.rows, study),
                 _tooltip(feature, ready),
             )
             panel = panel.properties(width=_width(len(present), 20), height=_HEIGHT)
@@ -146,37 +143,31 @@ def _drawn(row: dict) -> dict:
     return drawn | ({"from": row["from"], "to": row["to"]} if "from" in row else {})
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """What all panels of a chart share: the axis of run times and the sizes of points."""
+def _y(rows: Sequence[dict], labelled: bool = True) -> alt.Y:
+    """The axis of run times that all panels share."""
+    axis = time_axis("Mean run time" if labelled else None, _FEW_TICKS_S, labels=labelled, ticks=labelled)
+    return alt.Y(
+        "y:Q", scale=log_scale(time_domain([on_log_time(row["mean_s"]) for row in rows], _HEADROOM)), axis=axis
+    )
 
-    domain: list[float]
-    most_jobs: int
-    study: Study
 
-    @classmethod
-    def around(cls, rows: Sequence[dict], study: Study) -> "_Frame":
-        domain = time_domain([on_log_time(row["mean_s"]) for row in rows], _HEADROOM)
-        return cls(domain, max(row["jobs"] for row in rows), study)
-
-    def y(self, title: str, labelled: bool = True) -> alt.Y:
-        axis = time_axis(title if labelled else None, _FEW_TICKS_S, labels=labelled, ticks=labelled)
-        return alt.Y("y:Q", scale=log_scale(self.domain), axis=axis)
-
-    def size(self) -> alt.Size:
-        # One significant digit, rounded down, so that no size in the legend is beyond the largest point.
-        digit = 10 ** (len(str(self.most_jobs)) - 1)
-        top = self.most_jobs // digit * digit
-        legend = alt.Legend(
-            title=f"{self.study.units} in a group",
-            orient="bottom",
-            direction="horizontal",
-            values=sorted({1, max(1, top // 4), top}),
-            symbolStrokeWidth=1,
-            format=",.0f",
-        )
-        scale = alt.Scale(type="sqrt", domain=[1, max(2, self.most_jobs)], range=[14, 260], zero=False)
-        return alt.Size("jobs:Q", scale=scale, legend=legend)
+def _size(rows: Sequence[dict], study: Study) -> alt.Size:
+    """The sizes of points, alike in all panels."""
+    most = max(row["jobs"] for row in rows)
+    # One significant digit, rounded down, so that no size in the legend is beyond the largest point.
+    digit = 10 ** (len(str(most)) - 1)
+    top = most // digit * digit
+    legend = alt.Legend(
+        title=f"{study.units} in a group",
+        orient="bottom",
+        direction="horizontal",
+        values=sorted({1, max(1, top // 4), top}),
+        symbolStrokeWidth=1,
+        format=",.0f",
+    )
+    return alt.Size(
+        "jobs:Q", scale=alt.Scale(type="sqrt", domain=[1, max(2, most)], range=[14, 260], zero=False), legend=legend
+    )
 
 
 def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:

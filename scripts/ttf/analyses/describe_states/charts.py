@@ -4,10 +4,10 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, labelled_bars, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, gpus_label, labels, percent, plural
-from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK, OUTCOME_COLOURS
+from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 
 MOST_STATES = 14
@@ -55,12 +55,10 @@ def states_chart(given: Inputs, study: Study) -> Figure:
         y=alt.Y("state:N", title=None, sort=order, axis=alt.Axis(labelLimit=170)),
         tooltip=[*tips("state", label="share"), *tips(form=",", count=plural(unit))],
     )
-    colours = alt.Scale(domain=[_STATE, overlay], range=[ACCENT, OUTCOME_COLOURS["failure"]])
-    bars = base.mark_bar(height=14).encode(color=alt.Color("kind:N", scale=colours, legend=None))
-    texts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(text="label:N")
+    colour = coloured("kind", {_STATE: ACCENT, overlay: OUTCOME_COLOURS["failure"]})
     width = 250 if len(measures) == 2 else 520
     chart = (
-        (bars + texts)
+        labelled_bars(base, 14, colour, 11)
         .properties(width=width, height=alt.Step(21))
         .facet(
             facet=alt.Facet("measure:N", title=None, sort=list(measures), header=alt.Header(labelFontWeight="bold")),

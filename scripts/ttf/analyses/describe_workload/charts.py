@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.describe_workload.submissions import WEEKDAYS
 from ttf.analyses.describe_workload.workload import MOST_ACCOUNTS
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import side_notes, tips
+from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, duration, labels, percent, significant
@@ -113,11 +113,7 @@ def request_use(given, study: Study) -> Figure:
     base = chart_of("shares").encode(y=alt.Y("resource:N", title=None, sort=list(RESOURCES.values())))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(f"Share of {study.units}"), scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color(
-            "kind:N",
-            scale=alt.Scale(domain=list(kinds), range=[ACCENT, "#E69F00"]),
-            legend=alt.Legend(title=None, orient="bottom"),
-        ),
+        color=coloured("kind", dict(zip(kinds, (ACCENT, "#E69F00"), strict=True)), title=None, orient="bottom"),
         order=alt.Order("place:Q"),
         tooltip=[*tips("resource", kind="what"), *tips("share", form=".2%"), *tips(form=",", n=study.units)],
     )
@@ -210,16 +206,8 @@ def roles(given, study: Study) -> Figure:
     drawn = table.head(MOST_ROLES)
     names = labels(drawn["role"])
     rows = [
-        {
-            "role": names[row["role"]],
-            "share": row["jobs_share"],
-            "jobs": row["jobs"],
-            "failed": row["failure_share"],
-            "low": row["ci_low"],
-            "high": row["ci_high"],
-            "ended": row["ended"],
-            "note": f"n = {row['jobs']:,}",
-        }
+        {"role": names[row["role"]], "note": f"n = {row['jobs']:,}"}
+        | picked(row, "jobs", "ended", share="jobs_share", failed="failure_share", low="ci_low", high="ci_high")
         for row in drawn.iter_rows(named=True)
     ]
     tooltip = [

@@ -11,13 +11,12 @@ from ttf.charts.axes import (
     log_axis,
     log_domain,
     log_scale,
+    log_time,
     percent_axis,
-    time_axis,
-    time_domain,
 )
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.steps import step_curves
+from ttf.charts.steps import step_curves, step_rows
 from ttf.charts.text import (
     DAY_S,
     HOUR_S,
@@ -77,7 +76,11 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
     chosen = curves.filter(pl.col("event").is_in(ends))
     names = {end: f"{end} ({events:,})" for end, events in drawn.iter_rows()}
     begin = _first_tick(chosen)
-    rows = _incidence_rows(thin(chosen.filter(_since(begin)), MOST_STEPS), names, begin)
+    rows = [
+        row
+        for (end,), curve in thin(chosen.filter(_since(begin)), MOST_STEPS).group_by("event", maintain_order=True)
+        for row in step_rows(curve, names[end], "incidence", begin, TOOLTIPS)
+    ]
     n = int(curves["at_risk"].max())
     by_end = listed([f"{end} {events:,}" for end, events in drawn.iter_rows()])
     caption = (
@@ -117,40 +120,12 @@ def _since(begin: int) -> pl.Expr:
     return late | (pl.col("time_s") == pl.col("time_s").filter(~late).max().over("event")).fill_null(False)
 
 
-def _incidence_rows(curves: pl.DataFrame, names: dict[str, str], begin: int) -> list[dict]:
-    """Short names, because they are repeated in every row of the page."""
-    rows = []
-    for (end,), part in curves.group_by("event", maintain_order=True):
-        every = max(1, part.height // TOOLTIPS)
-        for number, row in enumerate(part.iter_rows(named=True)):
-            drawn = {
-                "s": names[end],
-                "x": max(row["time_s"], begin),
-                "v": row["incidence"],
-                "l": row["ci_low"],
-                "h": row["ci_high"],
-            }
-            if number % every == 0 or number == part.height - 1:
-                drawn |= {"t": row["time_s"], "r": row["at_risk"]}
-            rows.append(drawn)
-    return rows
-
-
 def _incidence_lines(rows: list[dict], names: dict[str, str], study: Study) -> alt.LayerChart:
     is_outcome = all(end in OUTCOME_COLOURS for end in names)
-    colours = [OUTCOME_COLOURS[end] for end in names] if is_outcome else list(CATEGORY_COLOURS[: len(names)])
-    domain = list(names.values())
-    colour = alt.Color(
-        "s:N",
-        sort=domain,
-        scale=alt.Scale(domain=domain, range=colours),
-        legend=alt.Legend(title="Ended by", orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1),
-    )
-    x = alt.X(
-        "x:Q",
-        scale=log_scale(time_domain([row["x"] for row in rows])),
-        axis=time_axis("Time since the start (logarithmic)"),
-    )
+    colours = OUTCOME_COLOURS if is_outcome else dict(zip(names, CATEGORY_COLOURS, strict=False))
+    legend = {"title": "Ended by", "orient": "bottom", "columns": 3, "symbolType": "stroke", "symbolOpacity": 1}
+    colour = coloured("s", {name: colours[end] for end, name in names.items()}, ordered=True, **legend)
+    x = log_time([row["x"] for row in rows], "Time since the start (logarithmic)")
     highest = max(row["h"] or row["v"] for row in rows)
     share = alt.Scale(domain=[0, 1 if highest > 0.5 else round(1.1 * highest + 0.005, 2)])
     axis = percent_axis("Share that has ended so")
@@ -210,29 +185,18 @@ def _ratio_rows(mine: pl.DataFrame) -> list[dict]:
     rows = []
     for row in mine.iter_rows(named=True):
         against = f" (against {named[row['reference']]})" if row["reference"] is not None else ""
-        name = f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}"
-        rows.append(
-            {
-                "name": name,
-                "ratio": row["hazard_ratio"],
-                # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
-                "low": max(row["ci_low"], 1e-4),
-                "high": min(row["ci_high"], 1e4),
-                "n": row["n"],
-                "events": row["events"],
-                "clear": row["p_adjusted"] is not None and row["p_adjusted"] < 0.05,
-                "changes": (row["proportionality_p"] or 1) < 0.05,
-            }
-        )
+        shown = {"name": f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}"}
+        # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
+        shown |= {"low": max(row["ci_low"], 1e-4), "high": min(row["ci_high"], 1e4)}
+        shown["clear"] = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
+        shown["changes"] = (row["proportionality_p"] or 1) < 0.05
+        rows.append(shown | picked(row, "n", "events", ratio="hazard_ratio"))
     return rows
 
 
 def _forest(rows: list[dict]) -> alt.LayerChart:
     domain = log_domain([*(row["low"] for row in rows), *(row["high"] for row in rows), 1.0])
-    x = {
-        "scale": log_scale(domain),
-        "axis": log_axis(domain, "Hazard ratio (logarithmic)"),
-    }
+    x = {"scale": log_scale(domain), "axis": log_axis(domain, "Hazard ratio (logarithmic)")}
     y = alt.Y("name:N", sort=[row["name"] for row in rows], title=None, axis=alt.Axis(labelLimit=300))
     tooltip = [
         *tips(name="covariate"),

@@ -8,7 +8,7 @@ from scipy.special import pdtr, pdtrc, pdtrik
 
 from ttf.analyses.find_lemon_nodes.excess import typical_detectable
 from ttf.charts.axes import log_domain, log_scale, log_ticks, percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, INK
@@ -48,7 +48,7 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     lemons = tested.filter("lemon")
     drawn_lemons, others = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = labels(drawn_lemons["node"])
-    rows = [_dot(row, names[row["node"]]) for row in drawn_lemons.iter_rows(named=True)]
+    rows = [_dot(row, names[row["node"]], lemon=True) for row in drawn_lemons.iter_rows(named=True)]
     rows += _together(others)
     # No node found stands below the line, though its own test is not of a Poisson count.
     tails = pdtrc(lemons["counted"].to_numpy() - 1, lemons["expected"].to_numpy())
@@ -140,16 +140,10 @@ def _holders_of_half(values: pl.Series) -> int:
     return int((running * 2 < running[-1]).sum()) + 1
 
 
-def _dot(row: dict, name: str) -> dict:
-    return {
-        "node": name,
-        "expected": row["expected"],
-        "ratio": row["counted"] / row["expected"],
-        "counted": row["counted"],
-        "q": "–" if row["q_value"] is None else f"{row['q_value']:.2g}",
-        "nodes": 1,
-        "lemon": bool(row["lemon"]),
-    }
+def _dot(row: dict, name: str, nodes: int = 1, lemon: bool = False) -> dict:
+    q = "–" if row["q_value"] is None else f"{row['q_value']:.2g}"
+    dot = {"node": name, "ratio": row["counted"] / row["expected"], "q": q, "nodes": nodes, "lemon": lemon}
+    return dot | picked(row, "expected", "counted")
 
 
 def _together(nodes: pl.DataFrame) -> list[dict]:
@@ -158,23 +152,17 @@ def _together(nodes: pl.DataFrame) -> list[dict]:
         place = (pl.col("expected").log(10) * bins).round(0)
         binned = (
             nodes.group_by(place=place, level=pl.col("counted") // step)
-            .agg(pl.col("expected").sort().mean(), pl.col("counted").mean(), nodes=pl.len(), q=pl.col("q_value").min())
+            .agg(
+                pl.col("expected").sort().mean(),
+                pl.col("counted").mean(),
+                nodes=pl.len(),
+                q_value=pl.col("q_value").min(),
+            )
             .sort("place", "level")
         )
         if binned.height <= MOST_DOTS:
             break
-    return [
-        {
-            "node": count(row["nodes"], "node"),
-            "expected": row["expected"],
-            "ratio": row["counted"] / row["expected"],
-            "counted": row["counted"],
-            "q": "–" if row["q"] is None else f"{row['q']:.2g}",
-            "nodes": row["nodes"],
-            "lemon": False,
-        }
-        for row in binned.iter_rows(named=True)
-    ]
+    return [_dot(row, count(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
 
 
 def _limit(domain: list[float], cut: float) -> list[dict]:
@@ -203,12 +191,8 @@ def _label(lemons: list[dict], domain: list[float], top: float) -> None:
 
 
 def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart:
-    x = alt.X(
-        "expected:Q",
-        title="Failures expected (logarithmic)",
-        scale=log_scale(domain),
-        axis=alt.Axis(values=log_ticks(domain), format=",.6~g"),
-    )
+    axis = alt.Axis(values=log_ticks(domain), format=",.6~g")
+    x = alt.X("expected:Q", title="Failures expected (logarithmic)", scale=log_scale(domain), axis=axis)
     y = alt.Y("ratio:Q", title="Counted over expected", scale=alt.Scale(domain=[0, top], nice=False))
     base = chart_of("nodes").encode(x=x, y=y)
     dots = base.mark_circle(opacity=0.75).encode(
@@ -225,7 +209,7 @@ def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart
         align="left", dx=7, dy=-3, fontSize=10, color=INK, limit=140
     )
     line = chart_of("limit").mark_line(strokeDash=[5, 4], color=FAINT, strokeWidth=1.5).encode(x=x, y=y)
-    one = alt.Chart(alt.NamedData(name="nodes")).mark_rule(color=FAINT).encode(y=alt.datum(1))
+    one = chart_of("nodes").mark_rule(color=FAINT).encode(y=alt.datum(1))
     return (one + line + dots + names.encode(text="label:N")).properties(width=_WIDTH, height=_HEIGHT)
 
 

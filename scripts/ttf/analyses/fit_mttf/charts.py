@@ -7,10 +7,11 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.fit_mttf.mttf_chart import mttf_by
-from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
+from ttf.charts.axes import log_time, on_log_time, percent_axis
+from ttf.charts.encodings import coloured
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.picking import Picks
-from ttf.charts.steps import step_curves
+from ttf.charts.steps import step_curves, step_rows
 from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S, capital, count, duration, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, ORDER_COLOURS
 from ttf.stats.survival import thin
@@ -89,24 +90,12 @@ def _left_out(stratum_by: str, strata: Sequence[str], most: int = 8) -> str:
 
 
 def _rows(curve: pl.DataFrame, legend: dict[str, str]) -> list[dict]:
-    """Short names, because they are repeated in every row of the page."""
     rows = []
     for (stratum,), part in curve.group_by("stratum", maintain_order=True):
-        every = max(1, part.height // TOOLTIPS)
         if part["survival"].first() < 1:
             # Down from everybody at 0 s, so that failures at 0 s can be seen.
             rows.append({"s": legend[stratum], "x": on_log_time(0), "v": 1})
-        for number, row in enumerate(part.iter_rows(named=True)):
-            drawn = {
-                "s": legend[stratum],
-                "x": on_log_time(row["time_s"]),
-                "v": row["survival"],
-                "l": row["ci_low"],
-                "h": row["ci_high"],
-            }
-            if number % every == 0 or number == part.height - 1:
-                drawn |= {"t": row["time_s"], "r": row["at_risk"]}
-            rows.append(drawn)
+        rows += step_rows(part, legend[stratum], "survival", 1, TOOLTIPS)
     return rows
 
 
@@ -118,19 +107,10 @@ def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) ->
         # Few strata take colours from all of an ordered palette, so that neighbours stay apart.
         step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
         colours = [palette[round(number * step)] for number in range(len(names))]
-        colour = alt.Color(
-            "s:N",
-            sort=names,
-            scale=alt.Scale(domain=names, range=colours),
-            legend=alt.Legend(
-                title=capital(in_words(stratum_by)), orient="bottom", columns=3, symbolType="stroke", symbolOpacity=1
-            ),
-        )
-    x = alt.X(
-        "x:Q",
-        scale=log_scale(time_domain([row["x"] for row in rows])),
-        axis=time_axis("Time since the start of the run (logarithmic)"),
-    )
+        legend = {"title": capital(in_words(stratum_by)), "orient": "bottom", "columns": 3}
+        legend |= {"symbolType": "stroke", "symbolOpacity": 1}
+        colour = coloured("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
+    x = log_time([row["x"] for row in rows], "Time since the start of the run (logarithmic)")
     share = alt.Scale(domain=[0, 1])
     base = chart_of("steps").encode(x=x, color=colour)
     axis = percent_axis("Share without failure")

@@ -91,12 +91,8 @@ def _row(row: dict, name: str) -> dict:
     drawn = {"stratum": name, "n": row["n"], **failures, "low95": low95 / HOUR_S}
     if row["events"] == 0:
         return drawn
-    return drawn | {
-        "mttf": row["mttf_s"] / HOUR_S,
-        "high95": high95 / HOUR_S,
-        "low90": low90 / HOUR_S,
-        "high90": high90 / HOUR_S,
-    }
+    seen = {"mttf": row["mttf_s"], "high95": high95, "low90": low90, "high90": high90}
+    return drawn | {name: seconds / HOUR_S for name, seconds in seen.items()}
 
 
 def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.SchemaBase) -> tuple:
@@ -107,51 +103,34 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
     axis = log_axis(domain, "Mean time to failure (hours, logarithmic)")
     scale = log_scale(domain)
 
-    def hours_of(field: str) -> alt.SchemaBase:
-        return channel(f"{field}:Q", scale=scale, axis=axis)
+    def hours_of(low: str, high: object = None) -> dict:
+        channels = {along: channel(f"{low}:Q", scale=scale, axis=axis)}
+        return channels if high is None else channels | {f"{along}2": high}
 
     across = "y" if along == "x" else "x"
     tooltip = [
         *tips("stratum"),
         *tips(form=",", n="lives"),
         *tips("failures", form=","),
-        *tips(
-            form=",.1f",
-            mttf="mean time to failure (h)",
-            low90="90 % from (h)",
-            high90="90 % to (h)",
-            low95="95 % from (h)",
-            high95="95 % to (h)",
-        ),
+        *tips(form=",.1f", mttf="mean time to failure (h)", low90="90 % from (h)", high90="90 % to (h)"),
+        *tips(form=",.1f", low95="95 % from (h)", high95="95 % to (h)"),
     ]
     base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
     seen = base.transform_filter("isValid(datum.mttf)")
     unseen = base.transform_filter("!isValid(datum.mttf)")
-    end = f"{along}2"
-    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**{along: hours_of("low95"), end: "high95:Q"})
-    thick = seen.mark_rule(strokeWidth=4.5, color=ACCENT, opacity=0.55).encode(
-        **{along: hours_of("low90"), end: "high90:Q"}
-    )
-    dots = seen.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(**{along: hours_of("mttf")})
-    arrows = unseen.mark_rule(strokeDash=[2, 3], color=FAINT).encode(
-        **{along: hours_of("low95"), end: alt.X2Value("width") if along == "x" else alt.Y2Value(0)}
-    )
-    shape = "triangle-right" if along == "x" else "triangle-up"
-    triangles = unseen.mark_point(shape=shape, size=80, filled=False, strokeWidth=1.5, color=FAINT).encode(
-        **{along: hours_of("low95")}
-    )
+    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**hours_of("low95", "high95:Q"))
+    thick = seen.mark_rule(strokeWidth=4.5, color=ACCENT, opacity=0.55).encode(**hours_of("low90", "high90:Q"))
+    dots = seen.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(**hours_of("mttf"))
+    edge, shape = (alt.X2Value("width"), "triangle-right") if along == "x" else (alt.Y2Value(0), "triangle-up")
+    arrows = unseen.mark_rule(strokeDash=[2, 3], color=FAINT).encode(**hours_of("low95", edge))
+    triangles = unseen.mark_point(shape=shape, size=80, filled=False, strokeWidth=1.5, color=FAINT)
+    triangles = triangles.encode(**hours_of("low95"))
     layers = [thin, thick, dots]
     if any("mttf" not in row for row in rows):
         layers += [arrows, triangles]
     if overall:
-        line = (
-            chart_of("whole")
-            .mark_rule(strokeDash=[4, 3], color=FAINT)
-            .encode(
-                **{along: hours_of("mean")},
-                tooltip=tips(form=",.1f", mean="whole trace (h)"),
-            )
-        )
+        line = chart_of("whole").mark_rule(strokeDash=[4, 3], color=FAINT)
+        line = line.encode(**hours_of("mean"), tooltip=tips(form=",.1f", mean="whole trace (h)"))
         layers.insert(0, line)
     return layers, base
 

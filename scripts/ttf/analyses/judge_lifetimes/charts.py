@@ -10,7 +10,7 @@ from scipy.special import gammaincinv, ndtri
 
 from ttf.analyses.judge_lifetimes.compute import CURVES
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, log_ticks, time_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import coloured, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.text import capital, count, in_words, labels, listed, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK
@@ -159,44 +159,27 @@ def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, he
     if stratum_by == "all":
         colour = alt.value(ACCENT)
     else:
-        colour = alt.Color(
-            "s:N",
-            sort=names,
-            scale=alt.Scale(domain=names, range=list(CATEGORY_COLOURS[: len(names)])),
-            legend=alt.Legend(title=capital(in_words(stratum_by)), orient="bottom", columns=2, symbolType="circle"),
-        )
+        legend = {"title": capital(in_words(stratum_by)), "orient": "bottom", "columns": 2, "symbolType": "circle"}
+        colour = coloured("s", dict(zip(names, CATEGORY_COLOURS, strict=False)), ordered=True, **legend)
     # Of the gamma every stratum has the same line.
     line_colour = alt.value(INK) if stratum_by == "all" or model == "gamma" else colour
-    time = log_scale(log_domain(xs))
-    x = alt.X(
-        "x:Q",
-        scale=time,
-        axis=time_axis("Time by the fitted gamma" if model == "gamma" else "Time", _time_ticks(log_domain(xs))),
-    )
+    x_domain = log_domain(xs)
+    time_title = "Time by the fitted gamma" if model == "gamma" else "Time"
+    x = alt.X("x:Q", scale=log_scale(x_domain), axis=time_axis(time_title, _time_ticks(x_domain)))
     if model == "lognormal":
         room = 0.05 * (max(ys) - min(ys)) or 1
         low, high = min(ys) - room, max(ys) + room
         shares = [share for share in _SHARES if low <= float(ndtri(share)) <= high]
         places = [float(f"{ndtri(share):.6g}") for share in shares]
-        axis = alt.Axis(
-            values=places,
-            labelExpr=_SHARE_LABEL.format(shares=shares, places=places),
-            title="Share failed (normal scale)",
-        )
+        label = _SHARE_LABEL.format(shares=shares, places=places)
+        axis = alt.Axis(values=places, labelExpr=label, title="Share failed (normal scale)")
         y = alt.Y("y:Q", scale=alt.Scale(domain=[low, high], nice=False, zero=False), axis=axis)
-    elif model == "gamma":
-        y = alt.Y(
-            "y:Q",
-            scale=log_scale(log_domain(ys)),
-            axis=time_axis("Time seen", _time_ticks(log_domain(ys))),
-        )
     else:
-        ticks = log_ticks(log_domain(ys))
-        y = alt.Y(
-            "y:Q",
-            scale=log_scale(log_domain(ys)),
-            axis=alt.Axis(values=ticks, format=",.4~f", labelOverlap=True, title="Cumulative hazard"),
-        )
+        domain = log_domain(ys)
+        hazard = {"format": ",.4~f", "labelOverlap": True, "title": "Cumulative hazard"}
+        of_time = model == "gamma"
+        axis = time_axis("Time seen", _time_ticks(domain)) if of_time else alt.Axis(values=log_ticks(domain), **hazard)
+        y = alt.Y("y:Q", scale=log_scale(domain), axis=axis)
     lines = chart_of(f"{model}_lines").mark_line(strokeWidth=1.6, clip=True).encode(x=x, y=y, color=line_colour)
     dots = (
         chart_of(f"{model}_points")

@@ -6,7 +6,7 @@ import re
 import altair as alt
 import polars as pl
 
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, labels, percent, significant
 from ttf.charts.theme import FAINT
@@ -62,14 +62,12 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
             "measure": names[row["measure"]],
             "window": shown[row["window"]],
             "against": shown[row["against"]],
-            "effect": row["effect"],
             "before": _worded(row, row["before"]),
             "after": _worded(row, row["after"]),
-            "n_before": row["n_before"],
-            "n_after": row["n_after"],
             "p": "no test" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}",
             "moved": row["p_adjusted"] is not None and row["p_adjusted"] < SIGNIFICANCE,
         }
+        | picked(row, "effect", "n_before", "n_after")
         for row in drawn
     ]
     order = [names[measure] for measure in kept]

@@ -217,11 +217,7 @@ def what_if(given, study: Study) -> Figure:
         *tips(form=",.1f", hours="GPU hours"),
         *tips(form=",", affected=f"{study.units} that it would have caught", n=f"of {study.units}"),
     ]
-    hours = alt.X(
-        "hours:Q",
-        title="GPU hours",
-        axis=alt.Axis(format=_HOURS, tickCount=7),
-    )
+    hours = alt.X("hours:Q", title="GPU hours", axis=alt.Axis(format=_HOURS, tickCount=7))
     bars = chart_of("parts").mark_bar(height=15).encode(x=hours, y=scenario, color=colour, tooltip=tooltip)
     base = chart_of("nets").encode(x=hours, y=scenario, tooltip=tooltip)
     dots = base.mark_point(filled=True, size=60, shape="diamond", opacity=1).encode(color=colour)

@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.measure_sizes.over_time_chart import BASES, failure_rate_over_time
 from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, significant
 from ttf.charts.theme import ACCENT, FAINT
@@ -98,16 +98,9 @@ def _point(row: dict) -> dict:
 
 
 def _projected(row: dict, largest_run: float) -> dict:
-    return {
-        "gpus": row["gpus_high"],
-        "beyond": row["gpus_low"] > largest_run,
-        "low": row["projected_low_s"],
-        "from": duration(row["projected_low_s"]),
-        "mttf": row["projected_mttf_s"],
-        "shown": duration(row["projected_mttf_s"]),
-        "high": row["projected_high_s"],
-        "to": duration(row["projected_high_s"]),
-    }
+    times = picked(row, gpus="gpus_high", low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
+    shown = {name: duration(times[of]) for name, of in (("from", "low"), ("shown", "mttf"), ("to", "high"))}
+    return times | shown | {"beyond": row["gpus_low"] > largest_run}
 
 
 def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.LayerChart:
@@ -115,11 +108,8 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     gpus = [row["gpus"] for row in (*points, *line)]
     y_domain, x_domain = log_domain(times, 1.6, 1.6), log_domain([gpus_a_node, *gpus], 1.3, 1.3)
     ticks = [gpus_a_node * 4**power for power in range(12) if gpus_a_node * 4**power <= x_domain[1]]
-    x = alt.X(
-        "gpus:Q",
-        scale=log_scale(x_domain),
-        axis=alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)"),
-    )
+    of_gpus = alt.Axis(values=ticks, format=",", title="GPUs (of whole nodes, logarithmic)")
+    x = alt.X("gpus:Q", scale=log_scale(x_domain), axis=of_gpus)
     scale = log_scale(y_domain)
     axis = time_axis("Mean time to failure (logarithmic)", [tick for tick in TICKS_S if tick <= y_domain[1]])
 

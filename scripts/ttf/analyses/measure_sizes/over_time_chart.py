@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.measure_sizes.over_time import CONFIDENCE, EVERY
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, labels, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
@@ -90,13 +90,7 @@ def _thinned(windows: pl.DataFrame, most: int) -> pl.DataFrame:
 def _row(row: dict, calendar: bool) -> dict:
     # Midnight after the last day would be read as the day that follows.
     at = {"date": f"{row['window'][-10:]}"} if calendar else {"day": row["to_day"] + 1}
-    return at | {
-        "window": row["window"],
-        "failures": row["failures"],
-        "rate": row["failures_per_1000_node_days"],
-        "low": row["ci_low"],
-        "high": row["ci_high"],
-    }
+    return at | picked(row, "window", "failures", rate="failures_per_1000_node_days", low="ci_low", high="ci_high")
 
 
 def _x(calendar: bool, title: str | None) -> alt.X:
@@ -133,18 +127,14 @@ def _rate(rows: list[dict], calendar: bool, scale: alt.Scale) -> alt.LayerChart:
 
 
 def _by_cause(rows: list[dict], names: list[str], by: str, calendar: bool, scale: alt.Scale) -> alt.Chart:
-    colours = [*CATEGORY_COLOURS, FAINT][: len(names)]
+    colours = dict(zip(names, [*CATEGORY_COLOURS, FAINT], strict=False))
     return (
         chart_of("causes")
         .mark_line(strokeWidth=1.8, point={"size": 12} if len(rows) <= 2 * len(names) else False)
         .encode(
             x=_x(calendar, "last day"),
             y=alt.Y("rate:Q", title=_titled(f"By {by}", scale), scale=scale),
-            color=alt.Color(
-                "cause:N",
-                scale=alt.Scale(domain=names, range=colours),
-                legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=160),
-            ),
+            color=coloured("cause", colours, title=None, orient="bottom", columns=4, labelLimit=160),
             tooltip=[*tips(cause=by), *_TOOLTIP],
         )
         .properties(width=_WIDTH, height=170)

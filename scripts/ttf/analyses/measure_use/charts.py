@@ -134,8 +134,8 @@ def _ranges(table: pl.DataFrame, name: str, kind: str | None, study: Study) -> a
         y=alt.Y("row:N", title=None, sort=rows),
         tooltip=[
             *tips(row="of"),
-            *([alt.Tooltip(f"{kind}:N", title="outcome")] if kind else []),
-            *(alt.Tooltip(f"{share}:Q", title=f"{share[1:3]} % at most", format=".1%") for share in SHARES),
+            *tips(**({kind: "outcome"} if kind else {})),
+            *tips(form=".1%", **{share: f"{share[1:3]} % at most" for share in SHARES}),
             *tips(form=".1%", mean_share="mean", zero_share="nought"),
             *tips(form=",", n="readings"),
         ],

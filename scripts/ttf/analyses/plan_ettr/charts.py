@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.plan_ettr.planner import BASES, planner
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis, time_axis
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, INK, ORDER_COLOURS
@@ -163,31 +163,19 @@ def contour_chart(given: Inputs, study: Study) -> Figure:
     levels = known["ettr"].unique().sort().to_list()
     names = [percent(level) for level in levels]
     rows = [
-        {
-            "size": row["size"],
-            "level": names[levels.index(row["ettr"])],
-            "interval": row["checkpoint_interval_s"],
-            "every": duration(row["checkpoint_interval_s"]),
-            "rate": row["failures_per_1000_node_days"],
-        }
+        {"level": names[levels.index(row["ettr"])], "every": duration(row["checkpoint_interval_s"])}
+        | picked(row, "size", interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
         for row in known.iter_rows(named=True)
     ]
     reached = {row["size"] for row in known.iter_rows(named=True) if rate.estimate and not rate.why_not(row["nodes"])}
     own = 1000 * rate.estimate if reached else None
     every_rate = [row["rate"] for row in rows] + ([own] if own else [])
     y_domain, x_domain = log_domain(every_rate, 1.5, 1.5), [50, 75_000]
-    x = alt.X(
-        "interval:Q",
-        scale=log_scale(x_domain),
-        axis=time_axis("Work between checkpoints (logarithmic)", _TICKS_S),
-    )
+    times = time_axis("Work between checkpoints (logarithmic)", _TICKS_S)
+    x = alt.X("interval:Q", scale=log_scale(x_domain), axis=times)
     y_scale = log_scale(y_domain)
-    colour = alt.Color(
-        "level:N",
-        sort=names,
-        scale=alt.Scale(domain=names, range=list(ORDER_COLOURS[: len(names)])),
-        legend=alt.Legend(title="Effective training time", orient="bottom"),
-    )
+    colours = dict(zip(names, ORDER_COLOURS, strict=False))
+    colour = coloured("level", colours, ordered=True, title="Effective training time", orient="bottom")
     panels = []
     for place, size in enumerate(known["size"].unique().sort()):
         title = "Failures per 1000 node-days (logarithmic)" if place == 0 else None

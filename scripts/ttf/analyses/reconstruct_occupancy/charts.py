@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.reconstruct_occupancy.delay_causes import LONGEST_PLAIN_WAIT_S
 from ttf.analyses.reconstruct_occupancy.occupancy import NOTHING_HELD, TWO_THIRDS
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import DAY_S, HOUR_S, count, duration, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
@@ -28,13 +28,8 @@ def load_over_time(given, study: Study) -> Figure:
     first, end_s = table["start_s"][0], table["start_s"][-1] + table["time_s"][-1]
     unit_s, unit = (DAY_S, "Days") if end_s - first >= 3 * DAY_S else (HOUR_S, "Hours")
     rows = [
-        {
-            "at": (row["start_s"] + row["time_s"] / 2 - first) / unit_s,
-            "mean": row["gpus_in_use_share"],
-            "most": row["gpus_in_use_max"] / row["gpus"],
-            "running": row["running_mean"],
-            "waiting": row["waiting_mean"],
-        }
+        {"at": (row["start_s"] + row["time_s"] / 2 - first) / unit_s, "most": row["gpus_in_use_max"] / row["gpus"]}
+        | picked(row, mean="gpus_in_use_share", running="running_mean", waiting="waiting_mean")
         for row in table.iter_rows(named=True)
     ]
     scale = alt.Scale(domain=[0, (end_s - first) / unit_s], nice=False)
@@ -101,7 +96,6 @@ def servers_by_load(given, study: Study) -> Figure:
         _stacked(
             rows,
             "load",
-            list(dict.fromkeys(row["load"] for row in rows)),
             "GPUs in use",
             "Share of servers, mean over the time",
             {"full": "#21918C", "partly used": "#B5DE2B", "empty": "#D9D9D9"},
@@ -145,14 +139,7 @@ def delay_causes(given, study: Study) -> Figure:
         f"{shares[CAUSES['fragmentation']]} with the free ones scattered"
     )
     return figure(
-        _stacked(
-            rows,
-            "group",
-            drawn["group"].unique(maintain_order=True).to_list(),
-            f"GPUs of the {study.unit}",
-            f"Share of {study.units} that waited",
-            colours,
-        ),
+        _stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
         {"shares": rows},
         study,
         title=title,
@@ -166,14 +153,8 @@ def delay_causes(given, study: Study) -> Figure:
     )
 
 
-def _stacked(
-    rows: list[dict],
-    column: str,
-    order: list[str],
-    title: str,
-    share: str,
-    colours: Mapping[str, str],
-) -> alt.LayerChart:
+def _stacked(rows: list[dict], column: str, title: str, share: str, colours: Mapping[str, str]) -> alt.LayerChart:
+    order = list(dict.fromkeys(row[column] for row in rows))
     base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(share, tickCount=5), scale=alt.Scale(domain=[0, 1])),

@@ -3,11 +3,11 @@
 import altair as alt
 import polars as pl
 
-from ttf.charts.axes import log_scale, on_log_time, percent_axis, time_axis, time_domain
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.axes import log_time, on_log_time, percent_axis
+from ttf.charts.encodings import coloured, labelled_bars, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
-from ttf.charts.theme import INK, OUTCOME_COLOURS
+from ttf.charts.theme import OUTCOME_COLOURS
 from ttf.inputs import Inputs
 
 _DID = {
@@ -17,7 +17,6 @@ _DID = {
     "running": "are running",
     "waiting": "are waiting",
 }
-_COLOURS = alt.Scale(domain=list(OUTCOME_COLOURS), range=list(OUTCOME_COLOURS.values()))
 
 
 def outcome_shares(given: Inputs, study: Study) -> Figure:
@@ -29,14 +28,8 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
     of_jobs, of_time = f"share of {study.units}", "share of GPU time"
     has_time = outcomes["gpu_hours_share"].count() > 0
     rows = [
-        {
-            "measure": measure,
-            "outcome": row["outcome"],
-            "share": row[column],
-            "label": percent(row[column]),
-            "jobs": row["jobs"],
-            "gpu_hours": row["gpu_hours"],
-        }
+        {"measure": measure, "share": row[column], "label": percent(row[column])}
+        | picked(row, "outcome", "jobs", "gpu_hours")
         for row in outcomes.iter_rows(named=True)
         for measure, column in ((of_jobs, "jobs_share"), (of_time, "gpu_hours_share"))
         if row[column] is not None
@@ -52,11 +45,9 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
             *tips(form=",.1f", gpu_hours="GPU hours"),
         ],
     )
-    bars = base.mark_bar(height=22).encode(color=alt.Color("outcome:N", scale=_COLOURS, legend=None))
-    texts = base.mark_text(align="left", dx=4, color=INK, fontSize=11).encode(text="label:N")
     width = 285 if has_time else 560
     chart = (
-        (bars + texts)
+        labelled_bars(base, 22, coloured("outcome", OUTCOME_COLOURS), 11)
         .properties(width=width, height=30 * outcomes.height)
         .facet(
             column=alt.Column("measure:N", sort=measures, title=None, header=alt.Header(labelFontWeight="bold")),
@@ -131,12 +122,11 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
         or (row["outcome"], row["runtime_s"]) != (after["outcome"], after["runtime_s"])
     ]
     present = [name for name in OUTCOME_COLOURS if name in set(quantiles["outcome"])]
-    times = log_scale(time_domain([row["x"] for row in rows]))
     lines = (
         chart_of("quantiles")
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=alt.X("x:Q", scale=times, axis=time_axis("Run time (logarithmic)")),
+            x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
             y=alt.Y(
                 "share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units} of the outcome")
             ),
