@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from study.claims import load_claims
+from ttf.analyses.measure_use.telemetry import gpu_use_by_kind, host_use
 from ttf.replication.scorecard import scorecard
-from ttf.traces.philly_telemetry import gpu_use_by_kind, host_use
 
 ROOT = Path(__file__).resolve().parents[2]
 MINE = tuple(start for start, file in ELSEWHERE.items() if file == Path(__file__).name)

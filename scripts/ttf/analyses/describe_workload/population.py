@@ -10,7 +10,7 @@ from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
 from ttf.stats.counts import Rows, code, counts
 from ttf.stats.shares import wilson_interval
 
-# The rest of the roles of a trace that has more is left out of the table.
+# Of a trace that has more roles the rest is in no row.
 MOST_ROLES = 100
 # Most active first: these shares of the users, in per cent, at least one of them.
 TOP_PERCENT = (1, 2, 5, 10)
@@ -153,7 +153,7 @@ def request_percentiles(jobs: Rows) -> pl.DataFrame:
 
     A percentile is the smallest value that so many per cent of the jobs, or of the instances (each job counts as
     often as it has instances), do not exceed. n: jobs, or instances, that asked for some; who asked for none (blank or
-    0) is left out. The resource `gpus` is the whole GPUs of a job, all instances together.
+    0) is excluded. The resource `gpus` is the whole GPUs of a job, all instances together.
     """
     asked = {resource: (pl.col(column), unit, per) for resource, (column, unit, per) in REQUESTS.items()}
     rows = []

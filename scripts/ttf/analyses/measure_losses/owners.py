@@ -18,7 +18,7 @@ def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFra
     """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s).
 
     jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs; neither is held. ended: jobs with success or
-    failure. Owners by name; jobs without one are left out.
+    failure. Owners by name; jobs without one are excluded.
     """
     found = {}
     for owner_by in OWNERS:

@@ -1,8 +1,8 @@
 import polars as pl
 
+from ttf.analyses.measure_use.telemetry import gpu_use_by_kind, host_use
 from ttf.formats.philly.derive import held_gpus
 from ttf.inputs import Inputs
-from ttf.traces.philly_telemetry import gpu_use_by_kind, host_use
 
 
 def compute(given: Inputs) -> dict:

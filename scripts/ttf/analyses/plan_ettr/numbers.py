@@ -11,7 +11,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     """The assumptions, the run of the configured size at the first checkpoint interval, and its mitigations.
 
     ettr.by: what the text answers by: the projected failure rate (`estimate`), else the one measured in runs of that
-    size (`measured_rate`). Where the projection is withheld, ettr.withheld says why and ettr.needed what would tell.
+    size (`measured_rate`). Where the projection is withheld, ettr.withheld says why and ettr.needed what data it takes.
     """
     ettr, outlook, by_gpus = given["ettr"], given["ettr_outlook"], given["mttf_by_gpus"]
     asked = {row["assumption"]: row for row in given["ettr_assumptions"].iter_rows(named=True)}
