@@ -6,7 +6,7 @@ of the workflow loads it. Beside it stand
     compute.py    compute(given) -> {table: frame}, or pairs of them one after the other; given: ttf.inputs.Inputs
     charts.py     CHARTS: chart -> a function of (tables, Study) -> Figure
     numbers.py    numbers(metrics, given): what the sentences need
-    page.py       tables(trace, identifier) -> {name: HTML}
+    page.py       tables(trace) -> {name: ttf.report.tables.Shown}
     <section>.qmd the text of each section
 of which an analysis has what it needs.
 """

@@ -98,7 +98,7 @@ def run(folder, lives, gives="jobs", causes=()):
 
 def section(trace, metrics, name="hazards"):
     """The text of the section, with tables and charts as [name]."""
-    made = page.tables(trace, lambda name: f"t1-table-{name}")
+    made = {name: shown.html(f"t1-table-{name}") for name, shown in page.tables(trace).items() if shown.frame.height}
     index = trace.figures
     text = (
         environment(ROOT / "report", places().values())

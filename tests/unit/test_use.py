@@ -6,13 +6,13 @@ import pytest
 import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.measure_use import ANALYSIS
+from ttf.analyses.measure_use import ANALYSIS, GPU_USE, HOST_USE, USE
 from ttf.analyses.measure_use.charts import CHARTS
 from ttf.analyses.measure_use.numbers import numbers as of_utilisation
-from ttf.analyses.measure_use.telemetry import GPU_SCHEMA, HOST_SCHEMA, gpu_use_by_kind, host_use
+from ttf.analyses.measure_use.readings import PERCENTS, VALUES, of_counts
+from ttf.analyses.measure_use.telemetry import gpu_use_by_kind, host_use
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
-from ttf.stats.use import PERCENTS, USE_SCHEMA, VALUES, of_counts
 from ttf.tables import read_table, write_product
 
 HELD = {
@@ -99,7 +99,7 @@ def test_use_by_size_outcome_and_servers():
     assert everything["coverage_in_span_share"] == 7 / 12
     assert row(table, job_gpus="all", outcome="cancelled")["reason"] == "no GPU of such a job has a reading"
     assert row(table, job_gpus="16", outcome="all", servers=4)["reason"] == "no such job held a GPU"
-    assert table.schema == GPU_SCHEMA
+    assert table.schema == GPU_USE.schema
 
 
 kinds = st.tuples(
@@ -114,7 +114,7 @@ readings = st.tuples(
 
 
 @given(st.lists(intervals, max_size=6), st.lists(readings, min_size=1, max_size=12), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_use_against_reading_by_reading_in_any_pieces(spans, rows, chunk):
     jobs = held(
         *(
@@ -183,11 +183,11 @@ def test_hosts_with_and_without_idle_machines():
     used = row(table, resource="memory", machine_minutes="held")
     assert (used["n"], used["mean_share"], used["out_of_range"]) == (1, 0.66667, 1)
     assert row(table, resource="memory", machine_minutes="all")["mean_share"] == 0.333335
-    assert table.schema == HOST_SCHEMA
+    assert table.schema == HOST_USE.schema
 
 
 @given(st.lists(intervals, max_size=6), st.lists(readings, min_size=1, max_size=12), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_busy_minutes_against_one_by_one(spans, rows, chunk):
     jobs = held(*((0, 0, machine, gpu, start, start + length, *kind) for machine, gpu, start, length, kind in spans))
     table = host_use(jobs, cpu_util(*((minute, machine, 1000) for minute, machine, *_ in rows)), None, chunk)
@@ -219,4 +219,4 @@ def test_every_chart_can_be_drawn_and_its_numbers_told(tmp_path, jobs, telemetry
     metrics = Metrics()
     of_utilisation(metrics, tables)
     assert ("use.gpu.all.mean_share" in metrics) == (jobs.height > 0 and telemetry is not None)
-    assert set(USE_SCHEMA) <= set(tables["gpu_use"].columns)
+    assert set(USE) <= set(tables["gpu_use"].columns)

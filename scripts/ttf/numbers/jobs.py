@@ -58,5 +58,5 @@ def of_agreement(metrics: Metrics, agreement: pl.DataFrame) -> None:
     source = "tables/runtime_agreement.csv"
     for row in agreement.iter_rows(named=True):
         if row["n"]:
-            for name, unit in (("equal_share", "share"), ("difference_median_s", "s"), ("difference_p95_s", "s")):
-                metrics.put(f"agreement.{row['time']}.{name}", row[name], unit, source, row["n"])
+            units = {"equal_share": "share", "difference_median_s": "s", "difference_p95_s": "s"}
+            metrics.put_row(f"agreement.{row['time']}", row, units, source, row["n"])

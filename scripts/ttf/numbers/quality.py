@@ -15,10 +15,8 @@ def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFra
     metrics.put("quality.rows_suggested", int(suggested["rows"].sum()), "rows", source)
     if anomalies.height:
         worst = anomalies.sort("rows", descending=True, maintain_order=True).row(0, named=True)
-        metrics.put("quality.worst.table", worst["table"], "label", source)
-        metrics.put("quality.worst.sentence", worst["sentence"], "label", source)
-        metrics.put("quality.worst.rows", worst["rows"], "rows", source)
-        metrics.put("quality.worst.share", worst["share"], "share", source)
+        units = {"table": "label", "sentence": "label", "rows": "rows", "share": "share"}
+        metrics.put_row("quality.worst", worst, units, source)
     source = "quality/statistics.csv"
     stored = statistics.filter(pl.col("stored_as").is_not_null())
     metrics.put("quality.tables", statistics["table"].n_unique(), "tables", source)

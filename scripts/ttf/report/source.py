@@ -17,7 +17,7 @@ import polars as pl
 from ttf.analyses import contracts_of
 from ttf.report import words
 from ttf.report.blocks import Charts, table_block
-from ttf.report.tables import html_table
+from ttf.report.tables import Shown
 from ttf.report.themes import themes_of
 from ttf.report.trace import Trace
 
@@ -65,9 +65,10 @@ def trace_source(
     tables, metrics = _tables(trace), trace.metrics
     context = {"features": [], "logrank": []}
     for page in pages.values():
-        tables |= page.tables(trace, lambda name: f"{trace.id}-table-{name}")
+        tables |= page.tables(trace)
         if "context" in vars(page):
             context |= page.context(trace, metrics)
+    tables = {name: shown for name, shown in tables.items() if shown.frame.height}
     # Of an analysis that words no table of its own, each stands as its contract says.
     as_declared = contracts_of(name for name in trace.analyses if name not in pages)
     figures = trace.figures
@@ -76,11 +77,14 @@ def trace_source(
         return charts.place(f"{trace.id}-{name.replace('_', '-')}", trace.folder, name, figures, rule)
 
     def table(name: str, caption: str) -> str:
-        html = tables.get(name)
+        shown = tables.get(name)
         if name in as_declared and (frame := trace.table(name)).height:
             columns = [column for column in as_declared[name].columns if frame[column].count()]
-            html = html_table(frame, columns, f"{trace.id}-table-{name}", contract=as_declared[name])
-        return table_block(f"tbl-{trace.id}-{name}", html, caption, trace.file_of(name)) if html else ""
+            shown = Shown(frame, columns, as_declared[name])
+        if not shown:
+            return ""
+        html = shown.html(f"{trace.id}-table-{name}")
+        return table_block(f"tbl-{trace.id}-{name}", html, caption, f"{trace.name}/{shown.contract.path}")
 
     return jinja.get_template("trace.qmd").render(
         trace=trace,
@@ -126,42 +130,40 @@ def _versions() -> str:
     return f"{', '.join(most)} and {last}"
 
 
-def _tables(trace: Trace) -> dict[str, str]:
-    """The HTML tables on data quality by name; a table with nothing in it is left out."""
-    tables = {}
+def _tables(trace: Trace) -> dict[str, Shown]:
+    """The tables on data quality, and on whether two sources of times agree."""
 
-    def add(name: str, table: str, columns: Mapping | Sequence, frame: pl.DataFrame | None = None, **settings) -> None:
+    def of(table: str, columns: Mapping | Sequence, frame: pl.DataFrame | None = None, **settings) -> Shown:
         """A table of the page, of the rows of `table` or those in `frame`."""
-        frame = trace.table(table) if frame is None else frame
-        if frame.height:
-            place = f"{trace.id}-table-{name}"
-            tables[name] = html_table(frame, columns, place, contract=trace.contracts[table], **settings)
+        return Shown(trace.table(table) if frame is None else frame, columns, trace.contracts[table], **settings)
 
     account = ("table", "rows_read", "rows_kept", "rows_quarantined")
-    add("rows", "row_account", account)
-    if trace.about["parts"] > 1:
-        by_part = trace.table("row_account_by_part")
-        newest = by_part["part"].unique(maintain_order=True).tail(MOST_PARTS)
-        add("parts", "row_account_by_part", ("part", *account), by_part.filter(pl.col("part").is_in(newest.implode())))
-    columns = ("table", "code", "sentence", "rows", "share", "first_lines", "suggestion")
-    add("suggestions", "anomalies", columns, longest=200)
-    validation = trace.table("validation")
-    found = validation.filter((pl.col("rows_failed") != 0) | pl.col("rows_failed").is_null())
-    add("validation", "validation", found.columns, found, longest=200)
-    statistics = trace.table("statistics")
+    validation, statistics = trace.table("validation"), trace.table("statistics")
+    failed = validation.filter((pl.col("rows_failed") != 0) | pl.col("rows_failed").is_null())
     values = ("minimum", "middle", "maximum")
     statistics = statistics.with_columns(
         pl.Series(name, [_raw_value(*row) for row in statistics.select("type", name).iter_rows()], dtype=pl.String)
         for name in values
     )
-    columns = dict.fromkeys(("column", "type", "rows", "blank_share", "distinct"))
-    columns |= {name: (trace.contracts["statistics"].columns[name].heading, str) for name in values}
-    add("statistics", "statistics", columns, statistics, group="table")
+    of_values = dict.fromkeys(("column", "type", "rows", "blank_share", "distinct"))
+    of_values |= {name: (trace.contracts["statistics"].columns[name].heading, str) for name in values}
+    suggested = ("table", "code", "sentence", "rows", "share", "first_lines", "suggestion")
+    tables = {
+        "rows": of("row_account", account),
+        "suggestions": of("anomalies", suggested, longest=200),
+        "validation": of("validation", failed.columns, failed, longest=200),
+        "statistics": of("statistics", of_values, statistics, group="table"),
+    }
+    if trace.about["parts"] > 1:
+        by_part = trace.table("row_account_by_part")
+        newest = by_part["part"].unique(maintain_order=True).tail(MOST_PARTS)
+        by_part = by_part.filter(pl.col("part").is_in(newest.implode()))
+        tables["parts"] = of("row_account_by_part", ("part", *account), by_part)
     if trace.has_jobs and (agreement := trace.table("runtime_agreement"))["n"].sum():
         ends = {"p05": "5th percentile (s)", "median": "Median (s)", "p95": "95th percentile (s)", "mean": "Mean (s)"}
         columns = {"time": None, "n": None, "equal_share": None}
         columns |= {f"difference_{end}_s": (heading, words.number) for end, heading in ends.items()}
-        add("agreement", "runtime_agreement", columns, agreement)
+        tables["agreement"] = of("runtime_agreement", columns, agreement)
     return tables
 
 

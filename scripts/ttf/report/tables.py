@@ -56,6 +56,19 @@ class Mean(NamedTuple):
 Column = tuple[str, Words | None] | Interval | Mean | str | None
 
 
+class Shown(NamedTuple):
+    """A table of the page as `html_table` takes it: not there without rows. The file it links is its contract's."""
+
+    frame: pl.DataFrame
+    columns: Mapping[str, Column] | Sequence[str]
+    contract: Table
+    group: str | None = None
+    longest: int = words.LONGEST_LABEL
+
+    def html(self, identifier: str) -> str:
+        return html_table(self.frame, self.columns, identifier, self.group, self.longest, self.contract)
+
+
 def span(column: str) -> pl.Expr:
     """A column of our own labels of numbers, with the dash of a span: 2-4 as 2–4."""
     return pl.col(column).str.replace("-", "–", literal=True)
@@ -139,15 +152,15 @@ def _column(frame: pl.DataFrame, name: str, column: Column, longest: int) -> tup
     known = [value for row in rows for value in row if value is not None]
     if worded is words.duration and (unit := words.unit_of(known)):
         worded = words.in_unit(unit)
-    told = [told_row(row, worded) for row in rows]
-    units = {_unit(text) for row in told for text in row if text is not None}
+    texts = [in_words(row, worded) for row in rows]
+    units = {_unit(text) for row in texts for text in row if text is not None}
     if worded is not str and len(units) == 1 and (unit := units.pop()):
         heading = f"{heading} ({unit})"
-        told = [tuple(text and text.removesuffix(f"{NO_BREAK}{unit}") for text in row) for row in told]
-    return heading, [_number(words.interval(*row) if ends else row[0]) for row in told]
+        texts = [tuple(text and text.removesuffix(f"{NO_BREAK}{unit}") for text in row) for row in texts]
+    return heading, [_number(words.interval(*row) if ends else row[0]) for row in texts]
 
 
-def told_row(row: Sequence, worded: Words) -> tuple[str | None, ...]:
+def in_words(row: Sequence, worded: Words) -> tuple[str | None, ...]:
     """An estimate and the ends of its interval; times in one unit."""
     if worded is words.duration and None not in row:
         return tuple(words.alike(row[0], *row))

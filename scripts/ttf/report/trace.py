@@ -9,42 +9,11 @@ import polars as pl
 
 from ttf.charts.text import capital, in_words
 from ttf.contract import Table
-from ttf.errors import StudyError
 from ttf.report.blocks import Numbers
 from ttf.tables import read_table
 
 # Rows of a table by stratum: so many of each kind.
 MOST_STRATA = 12
-
-
-# The files of the tables that are called otherwise on the page: those of one file share it.
-_FILES = {
-    "agreement": "tables/runtime_agreement.csv",
-    "causes": "tables/mttf.csv",
-    "delayed": "tables/mttf_delayed_entry.csv",
-    "delays-by-account": "tables/delays.csv",
-    "demand": "tables/taxonomy.csv",
-    "domains": "tables/taxonomy.csv",
-    "epochs": "tables/epochs_summary.csv",
-    "incidence": "tables/incidence_at.csv",
-    "incidence-bounds": "tables/incidence_at.csv",
-    "lemon-ranking": "tables/lemon_nodes.csv",
-    "lemons": "tables/lemon_nodes.csv",
-    "machines": "tables/listed_machines.csv",
-    "models": "tables/lifetime_models.csv",
-    "owners": "tables/failures_by_owner.csv",
-    "pairs": "tables/logrank.csv",
-    "parts": "quality/row_account_by_part.csv",
-    "reasons": "tables/taxonomy.csv",
-    "rows": "quality/row_account.csv",
-    "sizes": "tables/mttf_by_gpus.csv",
-    "statistics": "quality/statistics.csv",
-    "suggestions": "quality/anomalies.csv",
-    "tails": "tables/log_tails.csv",
-    "validation": "quality/validation.csv",
-    "verdict": "tables/lifetime_verdict.csv",
-    "zones": "tables/zone_evidence.csv",
-}
 
 
 @dataclass(frozen=True)
@@ -89,16 +58,9 @@ class Trace:
         contract = self.contracts[name]
         return read_table(self.folder / contract.path, contract)
 
-    def file_of(self, name: str) -> str:
-        """The CSV that a table of the page shows, as a path under results/. Raises StudyError where there is none."""
-        file = _FILES.get(name, f"tables/{name.replace('-', '_')}.csv")
-        if not (self.folder / file).is_file():
-            raise StudyError(f"the table {name} of {self.name} shows {file}, which does not exist")
-        return f"{self.name}/{file}"
-
 
 def strata_in_words(frame: pl.DataFrame, name: str = "stratum_by") -> pl.DataFrame:
-    """The frame with what its strata are told apart by as a heading: GPU type, Number of GPUs."""
+    """The frame with what distinguishes its strata as a heading: GPU type, Number of GPUs."""
     return frame.with_columns(pl.Series(name, [capital(in_words(kind)) for kind in frame[name]], dtype=pl.String))
 
 

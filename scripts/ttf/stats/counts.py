@@ -40,7 +40,7 @@ def commonest(rows: Rows, column: str, most: int) -> list[str]:
 def counts(rows: Rows, **columns: pl.Expr) -> pl.DataFrame:
     """The different rows of these columns of whole numbers, ascending by the first before the others, and `n` of each.
 
-    All Int64. A row with a null is left out.
+    All Int64. A row with a null is excluded.
     """
     wanted = rows.lazy().select(column.cast(pl.Int64).alias(name) for name, column in columns.items())
     wanted = wanted.drop_nulls()
@@ -99,7 +99,7 @@ class Counted:
 
 
 def counted(table: pl.LazyFrame, column: str, low: int, high: int) -> Counted:
-    """The whole numbers in a column of a table on the disk, all of them from `low` to `high`; blanks left out."""
+    """The whole numbers in a column of a table on the disk, all of them from `low` to `high`; blanks excluded."""
     room = high - low + 1
     if room > min(MOST_ROOM, 4 * table.select(pl.len()).collect().item()):
         # In as few bits as the largest needs: less to hold.

@@ -49,7 +49,7 @@ def mean_time_to_failure(
 ) -> pl.DataFrame:
     """Mean time to the event by stratum, a row per confidence.
 
-    lives: duration_s (Int64 s; null is left out), event, gpu_milli (of the whole life) and nodes (both may
+    lives: duration_s (Int64 s; null is excluded), event, gpu_milli (of the whole life) and nodes (both may
     be null), and a column per stratification (`all` needs none). Lives that did not end by `event` are
     censored: their time counts, their end does not.
 

@@ -16,7 +16,7 @@ class Reach:
     """How far the failure rate of a node may be projected to runs of many nodes.
 
     largest_run: the most nodes of a run; nodes: the most that are projected to, 0 for none; reason: why no larger run;
-    needed: what data would tell of larger ones.
+    needed: what data larger ones would take.
     """
 
     largest_run: int
@@ -29,7 +29,7 @@ def reach_of(sums: pl.DataFrame, law: pl.DataFrame) -> Reach:
     """The sizes for which 1 / (nodes x r_f) can be defended, from the infra lives' sums and their `size_law`.
 
     None where failures of any kind stand for those of infrastructure, or where the 1/N law is rejected; where it could
-    not be tested, or too few failed to tell, up to the largest bucket with FEWEST_MEASURED failures; else up to
+    not be tested, or too few failed to test it, up to the largest bucket with FEWEST_MEASURED failures; else up to
     FURTHEST times the largest run.
     """
     test = law.row(-1, named=True)

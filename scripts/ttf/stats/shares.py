@@ -1,6 +1,7 @@
-"""Intervals of shares."""
+"""Shares and their intervals."""
 
 import numpy as np
+import polars as pl
 
 from ttf.stats.normal import two_sided_z
 
@@ -30,3 +31,26 @@ def wilson_interval(
         high = np.where(k == n, 1.0, centre + half)
     nothing = n == 0
     return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
+
+
+def part_of(part: int, whole: int) -> float | None:
+    """A share with one rounding, as Python divides integers of any size; None of nothing."""
+    return part / whole if whole else None
+
+
+# Of jobs: those that ended in success or failure, and the failures.
+ENDED = {
+    "ended": pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
+    "failures": (pl.col("outcome") == "failure").sum().cast(pl.Int64),
+}
+
+
+def failure_shares(counts: pl.DataFrame) -> dict[str, pl.Expr]:
+    """failure_share of rows with `ended` and `failures`, and Wilson's interval at 95 %; blank where none ended."""
+    low, high = wilson_interval(counts["failures"].to_numpy(), counts["ended"].to_numpy())
+    shares = {
+        "failure_share": pl.col("failures") / pl.col("ended"),
+        "ci_low": pl.Series(low),
+        "ci_high": pl.Series(high),
+    }
+    return {name: pl.when(pl.col("ended") > 0).then(share) for name, share in shares.items()}

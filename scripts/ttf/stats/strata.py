@@ -73,7 +73,7 @@ def by_stratum(lives: Frame, stratum_by: str, /, *beside: str, **sums: pl.Expr) 
         by = [pl.col(stratum_by).alias("stratum"), *beside]
     else:
         raise ValueError(f"the lives have no column {stratum_by!r} to form strata by")
-    # Where durations tell groups apart, each has one.
+    # Where durations distinguish groups, each has one.
     shortest = {} if "duration_s" in beside else {"shortest_s": pl.col("duration_s").min()}
     # Whole numbers: what order they are added in, a block at a time, does not matter.
     found = lives.group_by(by).agg(**sums, **shortest) if by else lives.select(**sums, **shortest)
@@ -103,9 +103,9 @@ def since_watched(lives: Frame) -> Frame:
 class CountedLives:
     """Lives counted by stratum and duration, each stratification once, when it is first asked for.
 
-    lives: a frame, or one yet to be read, with duration_s (Int64 seconds; null, unknown, is left out), event (String;
+    lives: a frame, or one yet to be read, with duration_s (Int64 seconds; null, unknown, is excluded), event (String;
     null and any other than one of `events` censor) and the strata's columns; for delayed entry also entry_s (Int64
-    seconds, not negative): such a life is at risk from that age on, and one never at risk is left out.
+    seconds, not negative): such a life is at risk from that age on, and one never at risk is excluded.
     Durations being whole seconds, the counts grow far more slowly than the lives.
     """
 

@@ -29,7 +29,7 @@ ALL_DEAD = "survival is 0: the log-log interval is not defined there"
 def kaplan_meier(lives_of_one_stratum: Frame, event: str) -> pl.DataFrame:
     """The product-limit estimate of survival (Kaplan & Meier 1958), a row per distinct duration.
 
-    lives_of_one_stratum: duration_s (Int64 seconds; null is left out), event (String or null). A life whose
+    lives_of_one_stratum: duration_s (Int64 seconds; null is excluded), event (String or null). A life whose
     event is the given one ends by it; every other life is censored at its duration, after the events there.
     Rows start with time 0, where survival is 1 and nobody has left, unless lives end at 0 s: then that row
     carries them. ci_low, ci_high: 95 %, Greenwood's variance (1926) on the log(-log) scale (Kalbfleisch &

@@ -1,12 +1,11 @@
 """The table of the section on study 1."""
 
-from collections.abc import Callable
-
 import polars as pl
 
+from ttf.analyses.ask_again import STUDY1
 from ttf.charts.text import FEATURE_NAMES
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 
 MOST_TYPES = 12
@@ -18,7 +17,7 @@ _QUESTIONS = {
 LONGEST_CHANGE = 400
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace) -> dict[str, Shown]:
     """The study's questions, each answered twice, and what changes; those with no answer either way stay in the CSV."""
     table = trace.table("study1")
     types = table.filter(pl.col("question") == "mean_run_time").sort("study_n", descending=True, maintain_order=True)
@@ -38,8 +37,6 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
         for row in shown.iter_rows(named=True)
         if row["study_estimate"] is not None or row["asked_estimate"] is not None
     ]
-    if not rows:
-        return {}
     columns = {
         "feature": ("Of", None),
         "outcome": ("Outcome", None),
@@ -50,7 +47,7 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
         "change": ("What changes", None),
     }
     frame = pl.DataFrame(rows, schema_overrides={"study": pl.String, "asked": pl.String}, infer_schema_length=None)
-    return {"study1": html_table(frame, columns, identifier("study1"), group="question", longest=LONGEST_CHANGE)}
+    return {"study1": Shown(frame, columns, STUDY1, "question", LONGEST_CHANGE)}
 
 
 def _feature(row: dict) -> str:

@@ -1,10 +1,8 @@
 """The tables on what the Philly trace leaves open."""
 
-from collections.abc import Callable
-
 from ttf.analyses.check_philly import LISTED_MACHINES, ZONE_EVIDENCE
 from ttf.report import words
-from ttf.report.tables import html_table
+from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 
 # Whole seconds, as the smallest difference decides.
@@ -16,13 +14,10 @@ _ZONES = {
 }
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """`zones` and `machines`, each where it has a row."""
-    zones, machines = trace.table("zone_evidence").head(12), trace.table("listed_machines")
-    found = {}
-    if zones.height:
-        found["zones"] = html_table(zones, _ZONES, identifier("zones"), contract=ZONE_EVIDENCE)
+def tables(trace: Trace) -> dict[str, Shown]:
+    """`zones` and `machines`."""
+    machines = trace.table("listed_machines")
+    found = {"zones": Shown(trace.table("zone_evidence").head(12), _ZONES, ZONE_EVIDENCE)}
     if machines["listed_gpus"].count():
-        columns = list(LISTED_MACHINES.columns)
-        found["machines"] = html_table(machines, columns, identifier("machines"), contract=LISTED_MACHINES)
+        found["machines"] = Shown(machines, list(LISTED_MACHINES.columns), LISTED_MACHINES)
     return found

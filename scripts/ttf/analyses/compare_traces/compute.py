@@ -2,7 +2,7 @@
 
 A comparison between sources is fair only over the same kind of job, counted the same way. So here: jobs that asked for
 a GPU, one outcome per job whatever its attempts, and one meaning of failure (the outcome of the common job record, in
-which a time-out or a lost node is a failure). What a trace or its format cannot tell is blank, with a reason: never 0.
+which a time-out or a lost node is a failure). What a trace or its format cannot say is blank, with a reason: never 0.
 """
 
 from collections.abc import Callable, Collection
@@ -41,7 +41,7 @@ class Subject:
     """One trace of the comparison.
 
     unit: what a job, or the component that lives, is called. gives: `jobs` or `lives`, as its format declares.
-    outcomes: those the trace's format can tell; None where the format does not say.
+    outcomes: those that the trace's format distinguishes; None where the format does not say.
     """
 
     trace: str
@@ -234,7 +234,7 @@ def _failure_share(jobs: pl.DataFrame) -> tuple[dict, str | None]:
 
 
 def _distribution(seconds: pl.Series, prefix: str) -> dict:
-    """n, mean and quantiles of some whole seconds (null: unknown, left out).
+    """n, mean and quantiles of some whole seconds (null: unknown, excluded).
 
     A quantile is a time that occurs: the one whose rank is nearest to 1 + (n - 1) q, the higher of two, as in
     runtime_quantiles.csv.

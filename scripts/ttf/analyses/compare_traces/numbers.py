@@ -22,8 +22,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     metrics.put("traces.components", kinds["lives"], "traces", "")
     metrics.put("traces.synthetic", int(traces["synthetic"].sum()), "traces", "")
     for row in traces.filter(gives="jobs").iter_rows(named=True):
-        for name in ("jobs", "gpu_jobs", "blank_request", "timeouts"):
-            metrics.put(f"of.{row['trace']}.{name}", row[name], "jobs", "jobs.parquet", row["jobs"])
+        counts = dict.fromkeys(("jobs", "gpu_jobs", "blank_request", "timeouts"), "jobs")
+        metrics.put_row(f"of.{row['trace']}", row, counts, "jobs.parquet", row["jobs"])
     _put_outcomes(metrics, given["compared_outcomes"])
     _put_failure_share(metrics, given["compared_failure_share"])
     _put_run_times(metrics, given["compared_run_times"])
@@ -55,9 +55,8 @@ def _put_run_times(metrics: Metrics, run_times: pl.DataFrame) -> None:
     for outcome in ENDS:
         rows = run_times.filter(outcome=outcome).rows(named=True)
         for row in rows:
-            for name in ("mean", "median", "p90"):
-                column = f"runtime_{name}_s"
-                metrics.put(f"of.{row['trace']}.{outcome}.{column}", row[column], "s", "run_times.csv", row["n"])
+            times = dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_p90_s"), "s")
+            metrics.put_row(f"of.{row['trace']}.{outcome}", row, times, "run_times.csv", row["n"])
         name = f"{outcome}.runtime_median_s"
         _put_range(metrics, name, rows, "runtime_median_s", "n", FEWEST_ENDED, "s", "run_times.csv")
 
@@ -65,9 +64,8 @@ def _put_run_times(metrics: Metrics, run_times: pl.DataFrame) -> None:
 def _put_queueing(metrics: Metrics, queueing: pl.DataFrame) -> None:
     rows = queueing.filter(gpus="all").rows(named=True)
     for row in rows:
-        for name in ("mean", "median", "p90"):
-            column = f"queue_{name}_s"
-            metrics.put(f"of.{row['trace']}.{column}", row[column], "s", "queueing.csv", row["n"])
+        times = dict.fromkeys(("queue_mean_s", "queue_median_s", "queue_p90_s"), "s")
+        metrics.put_row(f"of.{row['trace']}", row, times, "queueing.csv", row["n"])
     _put_range(metrics, "queue_median_s", rows, "queue_median_s", "n", FEWEST_ENDED, "s", "queueing.csv")
 
 
@@ -80,9 +78,8 @@ def _put_mttf(metrics: Metrics, mttf: pl.DataFrame) -> None:
         metrics.put(f"{key}.mttf_without_end", row["without_end"], "failures", source)
         for name, column in (("mttf_s", "mttf_s"), ("mttf_low_s", "ci_low_s"), ("mttf_high_s", "ci_high_s")):
             metrics.put(f"{key}.{name}", row[column], "s", source, row["n"])
-        for days in ("gpu_days", "node_days"):
-            name = f"failures_per_1000_{days}"
-            metrics.put(f"{key}.{name}", row[name], f"failures per 1000 {days.replace('_', ' ')}", source, row["n"])
+        rates = ("failures_per_1000_gpu_days", "failures_per_1000_node_days")
+        metrics.put_row(key, row, {name: name.replace("_", " ") for name in rates}, source, row["n"])
     of_jobs = [row for row in rows if row["gives"] == "jobs"]
     _put_range(metrics, "mttf_s", of_jobs, "mttf_s", "events", FEWEST_FAILURES, "s", source)
 

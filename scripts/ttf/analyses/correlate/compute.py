@@ -9,7 +9,7 @@ from ttf.analyses.correlate.correlations import groups_and_correlations
 from ttf.inputs import Inputs
 from ttf.stats.counts import Rows
 from ttf.stats.features import Feature, features_of
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import ENDED, failure_shares
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -36,24 +36,14 @@ def _share_of(jobs: Rows, feature: Feature) -> pl.DataFrame:
         .select(feature.group_key().alias("key"), "outcome")
         .drop_nulls("key")
         .group_by("key")
-        .agg(
-            jobs=pl.len().cast(pl.Int64),
-            ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
-            failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
-        )
+        .agg(jobs=pl.len().cast(pl.Int64), **ENDED)
         .collect(engine="streaming")
         .sort("key")
     )
-    low, high = wilson_interval(counts["failures"].to_numpy(), counts["ended"].to_numpy())
-    ended = pl.col("ended") > 0
-    return counts.select(
+    counts = counts.with_columns(
         feature=pl.lit(feature.name),
         value=feature.labels(counts["key"]),
-        jobs="jobs",
-        ended="ended",
-        failures="failures",
-        failure_share=pl.when(ended).then(pl.col("failures") / pl.col("ended")),
-        ci_low=pl.when(ended).then(pl.Series(low)),
-        ci_high=pl.when(ended).then(pl.Series(high)),
-        reason=pl.when(~ended).then(pl.lit("no job with this value ended")),
+        **failure_shares(counts),
+        reason=pl.when(ended=0).then(pl.lit("no job with this value ended")),
     )
+    return FAILURE_SHARE.typed(counts)

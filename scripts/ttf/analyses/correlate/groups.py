@@ -29,7 +29,7 @@ class Points:
     """Points to draw, and what the caption has to say about them.
 
     rows: outcome_set, feature, cutoff_s, value (float), to (the last value of a bin), jobs, mean_s, median_s.
-    zeros: groups left out of a logarithmic axis. merged: the features whose groups were merged into bins.
+    zeros: groups excluded from a logarithmic axis. merged: the features whose groups were merged into bins.
     """
 
     rows: list[dict]

@@ -3,7 +3,10 @@
 import polars as pl
 
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import FEWEST_ENDED, Metrics
+from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends_of
+
+_SHARE = {"value": "label", "failure_share": "share", "ci_low": "share", "ci_high": "share"}
+_CORRELATION = {"estimate": "r", "ci_low": "r", "ci_high": "r", "p_value": "p", "p_adjusted": "p", "reject": "truth"}
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
@@ -18,12 +21,8 @@ def of_failure_share(metrics: Metrics, shares: pl.DataFrame) -> None:
     counted = shares.filter(pl.col("ended") >= FEWEST_ENDED).sort("failure_share", maintain_order=True)
     for (feature,), rows in counted.group_by(["feature"], maintain_order=True):
         metrics.put(f"failure_share.{feature}.values", rows.height, "values", source)
-        if rows.height < 2:
-            continue
-        for end, row in (("lowest", rows.row(0, named=True)), ("highest", rows.row(-1, named=True))):
-            metrics.put(f"failure_share.{feature}.{end}.value", row["value"], "label", source, row["ended"])
-            for name in ("failure_share", "ci_low", "ci_high"):
-                metrics.put(f"failure_share.{feature}.{end}.{name}", row[name], "share", source, row["ended"])
+        for end, row in ends_of(rows, "lowest", "highest"):
+            metrics.put_row(f"failure_share.{feature}.{end}", row, _SHARE, source, row["ended"])
 
 
 def of_run_times(metrics: Metrics, groups: pl.DataFrame) -> None:
@@ -32,13 +31,9 @@ def of_run_times(metrics: Metrics, groups: pl.DataFrame) -> None:
     types = groups.filter((pl.col("feature") == "gpu_type") & pl.col("cutoff_s").is_null())
     for outcome_set in ("success", "failure"):
         rows = types.filter((pl.col("outcome_set") == outcome_set) & (pl.col("jobs") >= FEWEST_ENDED))
-        rows = rows.sort("runtime_mean_s", maintain_order=True)
-        if rows.height < 2:
-            continue
-        for end, row in (("shortest", rows.row(0, named=True)), ("longest", rows.row(-1, named=True))):
-            key = f"runtime_by_gpu_type.{outcome_set}.{end}"
-            metrics.put(f"{key}.value", row["value"], "label", source, row["jobs"])
-            metrics.put(f"{key}.runtime_mean_s", row["runtime_mean_s"], "s", source, row["jobs"])
+        for end, row in ends_of(rows.sort("runtime_mean_s", maintain_order=True), "shortest", "longest"):
+            units = {"value": "label", "runtime_mean_s": "s"}
+            metrics.put_row(f"runtime_by_gpu_type.{outcome_set}.{end}", row, units, source, row["jobs"])
 
 
 def of_correlations(metrics: Metrics, correlations: pl.DataFrame) -> None:
@@ -54,6 +49,4 @@ def of_correlations(metrics: Metrics, correlations: pl.DataFrame) -> None:
     for row in chosen.iter_rows(named=True):
         if row["estimate"] is not None:
             key = f"correlations.{row['outcome_set']}.{row['feature']}.{row['unit']}"
-            for name in ("estimate", "ci_low", "ci_high", "p_value", "p_adjusted"):
-                metrics.put(f"{key}.{name}", row[name], "r" if "p_" not in name else "p", source, row["n"])
-            metrics.put(f"{key}.reject", row["reject"], "truth", source, row["n"])
+            metrics.put_row(key, row, _CORRELATION, source, row["n"])

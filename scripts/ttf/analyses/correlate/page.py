@@ -1,12 +1,11 @@
 """The table of correlations, and what the section says of features."""
 
-from collections.abc import Callable
-
 import polars as pl
 
+from ttf.analyses.correlate import CORRELATIONS
 from ttf.report import words
 from ttf.report.blocks import Numbers
-from ttf.report.tables import html_table
+from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 
 # What the features are called in a sentence.
@@ -30,10 +29,8 @@ FEATURE_UNITS = {
 }
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace) -> dict[str, Shown]:
     correlations = _side_by_side(trace.table("correlations"))
-    if not correlations.height:
-        return {}
     columns = {
         "feature": ("Feature", None),
         "group_mean": ("r of group means", str),
@@ -43,7 +40,7 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
         "job_n": ("n", words.count),
         "job_p": ("adjusted p", str),
     }
-    return {"correlations": html_table(correlations, columns, identifier("correlations"), group="outcome_set")}
+    return {"correlations": Shown(correlations, columns, CORRELATIONS, "outcome_set")}
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:

@@ -101,7 +101,7 @@ class Sample:
 def samples(jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None) -> Iterator[Sample]:
     """Every sample of a jobs table: features, then outcome sets, then cut-offs (none first, then ascending).
 
-    jobs: outcome, runtime_s (Int64, null where unknown: left out) and the features' columns.
+    jobs: outcome, runtime_s (Int64, null where unknown: excluded) and the features' columns.
     cutoffs: seconds, kept are run times strictly below; None stands for no cut-off. They select on the
     outcome: a cut-off removes long jobs, not jobs of a kind.
     Raises ValueError for a cut-off that is not positive or a negative run time.

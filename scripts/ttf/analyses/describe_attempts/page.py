@@ -1,13 +1,10 @@
 """The tables of the section on attempts: delays, overtaking, retries, run time to failure, outcomes in a window."""
 
-from collections.abc import Callable, Mapping, Sequence
-
 import polars as pl
 
 from ttf.analyses import describe_attempts as attempts
 from ttf.analyses.describe_attempts.delays import ALL
-from ttf.contract import Table
-from ttf.report.tables import Interval, Mean, html_table, span
+from ttf.report.tables import Interval, Mean, Shown, span
 from ttf.report.trace import Trace
 
 MOST_ACCOUNTS = 10
@@ -40,37 +37,31 @@ _FAILED = dict.fromkeys(("at_least", "groups", "n", "groups_share", "trials_shar
 _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """Delays by size and by account, overtaking, retries, failures, outcomes; one with nothing in it is left out."""
-    found = {}
-
-    def show(name: str, frame: pl.DataFrame, columns: Mapping | Sequence, anchor: str, contract: Table, **more) -> None:
-        if frame.height:
-            found[name] = html_table(frame, columns, identifier(anchor), contract=contract, **more)
-
+def tables(trace: Trace) -> dict[str, Shown]:
+    """Delays by size and by account, overtaking, retries, failures, outcomes."""
     delays = trace.table("delays").with_columns(span("gpu_bucket")).filter(pl.col("zeros_kept") & (pl.col("n") > 0))
     by_size = delays.filter((pl.col("group_by") == ALL) & pl.col("which").is_in(list(_WHICH)))
     by_size = by_size.with_columns(pl.col("which").replace_strict(_WHICH)).sort("which", maintain_order=True)
-    show("delays", by_size, {"gpu_bucket": None} | _DELAYS, "delays", attempts.DELAYS, group="which")
+    found = {"delays": Shown(by_size, {"gpu_bucket": None} | _DELAYS, attempts.DELAYS, "which")}
     by_account = delays.filter(
         (pl.col("group_by") == "account") & (pl.col("which") == "every") & (pl.col("gpu_bucket") == ALL)
     ).head(MOST_ACCOUNTS)
-    show("delays-by-account", by_account, {"group": None} | _DELAYS, "delay-accounts", attempts.DELAYS)
+    found["delays-by-account"] = Shown(by_account, {"group": None} | _DELAYS, attempts.DELAYS)
     order = trace.table("out_of_order").filter(pl.col("n") > 1)
     order = order.with_columns(pl.col("scope").replace_strict(_SCOPES), span("gpu_bucket"))
-    show("out-of-order", order, _ORDER, "order", attempts.OUT_OF_ORDER, group="scope")
+    found["out-of-order"] = Shown(order, _ORDER, attempts.OUT_OF_ORDER, "scope")
     retries = trace.table("retries").with_columns(span("group")).filter(pl.col("group_by") != "gpu_count")
-    show("retries", retries, _RETRIES, "retries", attempts.RETRIES)
+    found["retries"] = Shown(retries, _RETRIES, attempts.RETRIES)
     rtf = trace.table("runtime_to_failure").with_columns(span("gpu_bucket")).filter(pl.col("n") > 0)
-    show("runtime-to-failure", rtf, _RTF, "rtf", attempts.RUNTIME_TO_FAILURE)
+    found["runtime-to-failure"] = Shown(rtf, _RTF, attempts.RUNTIME_TO_FAILURE)
     failed = trace.table("failed_attempts").filter((pl.col("n") > 0) & (pl.col("at_least") > 1))
     failed = failed.with_columns(pl.col("group_by").replace_strict(_GROUPS))
-    show("failed-attempts", failed, _FAILED, "failed", attempts.FAILED_ATTEMPTS, group="group_by")
+    found["failed-attempts"] = Shown(failed, _FAILED, attempts.FAILED_ATTEMPTS, "group_by")
     outcomes = trace.table("outcomes_window")
     if outcomes["n"].sum():
         what = {"job": f"{trace.about['unit'].capitalize()}s", "attempt": "Attempts"}
         where = {"all": "in the whole trace", "window": "in the window"}
         names = [f"{what[unit]} {where[window]}" for window, unit in outcomes.select("window", "unit").iter_rows()]
         named = outcomes.with_columns(part=pl.Series(names))
-        show("outcomes-window", named, _OUTCOMES, "window", attempts.OUTCOMES_WINDOW, group="part")
+        found["outcomes-window"] = Shown(named, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
     return found

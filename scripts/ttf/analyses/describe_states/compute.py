@@ -12,6 +12,7 @@ from ttf.inputs import Inputs
 from ttf.jobs import Frame, gpu_seconds_milli, whole_gpus
 from ttf.stats.counts import Counted, counts
 from ttf.stats.mttf import SECONDS_A_DAY
+from ttf.stats.shares import part_of
 
 # A status is text of the trace: no more of them than anybody reads.
 MOST_STATES = 20
@@ -81,11 +82,11 @@ def _counted(unit: str, units: Frame, infra: Frame | None, basis: str | None) ->
             "unit": unit,
             "count": word["len"],
             "n": n,
-            "count_share": _share(word["len"], n),
+            "count_share": part_of(word["len"], n),
             "n_with_gpu": n_with_gpu,
-            "with_gpu_share": _share(word["with_gpu"], n_with_gpu),
+            "with_gpu_share": part_of(word["with_gpu"], n_with_gpu),
             "gpu_hours": word["time"] / _MILLI_S_AN_HOUR,
-            "gpu_hours_share": _share(word["time"], total),
+            "gpu_hours_share": part_of(word["time"], total),
             "reason": "; ".join(filter(None, [word.get("why"), None if total else "no GPU time was seen"])) or None,
         }
         for word in shown
@@ -117,8 +118,8 @@ def size_mix(jobs: Frame) -> pl.DataFrame:
         mix = {"gpus_low": low, "gpus_high": high, "n": n, "jobs": sum(row["jobs"] for row in parts[""])}
         mix["gpu_hours"] = sum(row["time"] for row in parts[""]) / _MILLI_S_AN_HOUR
         for name, part in parts.items():
-            mix[f"jobs_{name}share"] = _share(sum(row["jobs"] for row in part), n)
-            mix[f"gpu_hours_{name}share"] = _share(sum(row["time"] for row in part), total)
+            mix[f"jobs_{name}share"] = part_of(sum(row["jobs"] for row in part), n)
+            mix[f"gpu_hours_{name}share"] = part_of(sum(row["time"] for row in part), total)
         found.append(mix | {"reason": None if total else "no GPU time was seen"})
         low, high = high + 1, 2 * high
     return SIZE_MIX.frame(found)
@@ -162,8 +163,3 @@ def cluster_summary(jobs: Frame) -> pl.DataFrame:
         lacking = "; ".join(why for time, why in _LACKING.items() if not row[f"{time}_n"])
         rows.append(row | {"reason": (lacking or None) if n else "no such job"})
     return CLUSTER_SUMMARY.frame(rows)
-
-
-def _share(part: int, whole: int) -> float | None:
-    # Python divides integers of any size with one rounding.
-    return part / whole if whole else None

@@ -15,10 +15,9 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     for row in given["cluster_summary"].filter(pl.col("population") == "gpu").iter_rows(named=True):
         metrics.put("states.gpu.jobs", row["jobs"], "jobs", source)
         metrics.put("states.gpu.jobs_per_day", row["jobs_per_day"], "jobs a day", source, row["jobs"])
-        for name in ("gpus_mean", "gpus_max"):
-            metrics.put(f"states.gpu.{name}", row[name], "GPUs", source, row["jobs"])
-        for name in ("mean_s", "median_s", "max_s"):
-            metrics.put(f"states.gpu.runtime_{name}", row[f"runtime_{name}"], "s", source, row["runtime_n"])
+        metrics.put_row("states.gpu", row, {"gpus_mean": "GPUs", "gpus_max": "GPUs"}, source, row["jobs"])
+        times = dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_max_s"), "s")
+        metrics.put_row("states.gpu", row, times, source, row["runtime_n"])
 
 
 def _of_states(metrics: Metrics, states: pl.DataFrame) -> None:
@@ -52,5 +51,5 @@ def _of_sizes(metrics: Metrics, mix: pl.DataFrame) -> None:
     for name in ("jobs_share", "gpu_hours_share"):
         metrics.put(f"states.sizes.one.{name}", sized[name][0], "share", source, n)
     for row in sized.filter(pl.col("gpus_high") == 8).iter_rows(named=True):
-        for name in ("jobs_up_to_share", "gpu_hours_up_to_share"):
-            metrics.put(f"states.sizes.eight.{name}", row[name], "share", source, n)
+        shares = {"jobs_up_to_share": "share", "gpu_hours_up_to_share": "share"}
+        metrics.put_row("states.sizes.eight", row, shares, source, n)

@@ -1,12 +1,10 @@
 """The tables of jobs by state and by size."""
 
-from collections.abc import Callable
-
 import polars as pl
 
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.charts.text import gpus_label
-from ttf.report.tables import Mean, html_table
+from ttf.report.tables import Mean, Shown
 from ttf.report.trace import Trace
 
 _KINDS = {"job": "By job, its last state", "attempt": "By attempt"}
@@ -21,26 +19,21 @@ _SUMMARY = dict.fromkeys(
 ) | {"runtime_mean_s": Mean(of="runtime_n"), "queue_mean_s": Mean(of="queue_n")}
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """States, sizes and the summary; a table with nothing in it is left out."""
-    found = {}
-    states = trace.table("states")
-    if states.height:
-        by_proxy = pl.lit("every failure (a proxy: no cause is recorded)")
-        infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("laid to infrastructure"))
-        named = states.with_columns(
-            state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
-            unit=pl.col("unit").replace_strict(_KINDS),
-        )
-        found["states"] = html_table(named, _STATES, identifier("states"), group="unit", contract=STATES)
+def tables(trace: Trace) -> dict[str, Shown]:
+    """States, sizes and the summary."""
+    by_proxy = pl.lit("every failure (a proxy: no cause is recorded)")
+    infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("laid to infrastructure"))
+    states = trace.table("states").with_columns(
+        state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
+        unit=pl.col("unit").replace_strict(_KINDS),
+    )
     mix = trace.table("size_mix")
-    if mix.height:
-        labels = [gpus_label(low, high) for low, high in mix.select("gpus_low", "gpus_high").iter_rows()]
-        columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_MIX)
-        named = mix.with_columns(gpus=pl.Series(labels, dtype=pl.String))
-        found["size-mix"] = html_table(named, columns, identifier("size-mix"), contract=SIZE_MIX)
+    labels = [gpus_label(low, high) for low, high in mix.select("gpus_low", "gpus_high").iter_rows()]
+    mix = mix.with_columns(gpus=pl.Series(labels, dtype=pl.String))
     summary = trace.table("cluster_summary").filter(pl.col("jobs") > 0)
-    if summary.height:
-        named = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))
-        found["cluster-summary"] = html_table(named, _SUMMARY, identifier("cluster-summary"), contract=CLUSTER_SUMMARY)
-    return found
+    summary = summary.with_columns(population=pl.col("population").replace_strict(_POPULATIONS))
+    return {
+        "states": Shown(states, _STATES, STATES, "unit"),
+        "size-mix": Shown(mix, {"gpus": ("GPUs", str)} | dict.fromkeys(_MIX), SIZE_MIX),
+        "cluster-summary": Shown(summary, _SUMMARY, CLUSTER_SUMMARY),
+    }

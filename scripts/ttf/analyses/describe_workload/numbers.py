@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.numbers.metrics import FEWEST_ENDED, Metrics
+from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends_of
 
 
 def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -16,16 +16,14 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     times = tables["percentiles"].filter((pl.col("outcome_set") == "all") & (pl.col("n") >= FEWEST_ENDED))
     for quantity, name in (("runtime_s", "runtime"), ("queue_s", "queue")):
         sizes = times.filter((pl.col("quantity") == quantity) & (pl.col("group_by") == "gpus"))
-        if sizes.height >= 2:
-            for end, row in (("smallest", sizes.row(0, named=True)), ("largest", sizes.row(-1, named=True))):
-                metrics.put(f"workload.{name}.{end}.gpus", row["group"], "label", source, row["n"])
-                metrics.put(f"workload.{name}.{end}.median_s", row["p50_s"], "s", source, row["n"])
-                metrics.put(f"workload.{name}.{end}.p90_s", row["p90_s"], "s", source, row["n"])
+        for end, row in ends_of(sizes, "smallest", "largest"):
+            metrics.put(f"workload.{name}.{end}.gpus", row["group"], "label", source, row["n"])
+            metrics.put(f"workload.{name}.{end}.median_s", row["p50_s"], "s", source, row["n"])
+            metrics.put(f"workload.{name}.{end}.p90_s", row["p90_s"], "s", source, row["n"])
     source = "tables/request_use.csv"
-    for row in tables["request_use"].iter_rows(named=True):
-        if row["n"]:
-            for name in ("asked_more_share", "used_more_share", "used_median_share"):
-                metrics.put(f"workload.{row['resource']}.{name}", row[name], "share", source, row["n"])
+    shares = dict.fromkeys(("asked_more_share", "used_more_share", "used_median_share"), "share")
+    for row in tables["request_use"].filter(pl.col("n") > 0).iter_rows(named=True):
+        metrics.put_row(f"workload.{row['resource']}", row, shares, source, row["n"])
     source = "tables/recurrence.csv"
     for row in tables["recurrence"].filter(pl.col("at_least") == 5).iter_rows(named=True):
         metrics.put(f"workload.recurrence.{row['group_by']}.share", row["jobs_share"], "share", source, row["n"])
@@ -34,19 +32,18 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     _of_population(metrics, tables)
     source = "tables/wait_share.csv"
     for row in tables["wait_share"].iter_rows(named=True):
-        metrics.put(f"workload.wait.{row['group']}.over_half_share", row["over_half_share"], "share", source, row["n"])
-        metrics.put(f"workload.wait.{row['group']}.limit_s", row["limit_s"], "s", source, row["n"])
+        units = {"over_half_share": "share", "limit_s": "s"}
+        metrics.put_row(f"workload.wait.{row['group']}", row, units, source, row["n"])
     source = "tables/percentiles.csv"
     by_request = times.filter((pl.col("quantity") == "queue_s") & (pl.col("group_by") == "gpu_request"))
     for row in by_request.iter_rows(named=True):
         name = row["group"].replace(" ", "_")
         metrics.put(f"workload.queue.{name}.p90_s", row["p90_s"], "s", source, row["n"])
     source = "tables/machine_load.csv"
-    for row in tables["machine_load"].filter(pl.col("group_by") == "all").iter_rows(named=True):
-        if row["n"]:
-            for name in ("mean", "p50", "p95"):
-                metrics.put(f"workload.machines.{row['quantity']}.{name}", row[name], row["unit"], source, row["n"])
-            metrics.put("workload.machines.nodes", row["nodes"], "machines", source, row["n"])
+    for row in tables["machine_load"].filter((pl.col("group_by") == "all") & (pl.col("n") > 0)).iter_rows(named=True):
+        loads = dict.fromkeys(("mean", "p50", "p95"), row["unit"])
+        metrics.put_row(f"workload.machines.{row['quantity']}", row, loads, source, row["n"])
+        metrics.put("workload.machines.nodes", row["nodes"], "machines", source, row["n"])
 
 
 def _of_submissions(metrics: Metrics, table: pl.DataFrame) -> None:

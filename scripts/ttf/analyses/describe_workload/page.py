@@ -1,20 +1,16 @@
-from collections.abc import Callable
-
 import polars as pl
 
 from ttf.analyses.describe_workload import PERCENTILES
-from ttf.report.tables import Mean, html_table, span
+from ttf.report.tables import Mean, Shown, span
 from ttf.report.trace import Trace
 
 SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace) -> dict[str, Shown]:
     table = trace.table("percentiles").filter(
         (pl.col("outcome_set") == "all") & pl.col("group_by").is_in(["all", "gpu_type", "gpus"])
     )
-    if not table.height:
-        return {}
     names = {"runtime_s": "run time", "queue_s": "queueing delay", "wall_s": "first start to last end"}
     kinds = {"all": "", "gpu_type": "GPU type ", "gpus": "GPUs: "}
     table = table.with_columns(
@@ -26,5 +22,4 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     )
     unit = f"{trace.about['unit'].capitalize()}s"
     columns = {"kind": (unit, None), "n": None, "mean_s": Mean(of="n")} | dict.fromkeys(SHOWN)
-    shown = html_table(table, columns, identifier("percentiles"), group="quantity", contract=PERCENTILES)
-    return {"percentiles": shown}
+    return {"percentiles": Shown(table, columns, PERCENTILES, "quantity")}

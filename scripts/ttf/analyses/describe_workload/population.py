@@ -8,9 +8,9 @@ import polars as pl
 from ttf.analyses.describe_workload import ACTIVITY, GANGS, JOB_STATUS, MACHINES, REQUEST_PERCENTILES
 from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
 from ttf.stats.counts import Rows, code, counts
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import ENDED, failure_shares, part_of
 
-# The rest of the roles of a trace that has more is left out of the table.
+# Of a trace that has more roles the rest is in no row.
 MOST_ROLES = 100
 # Most active first: these shares of the users, in per cent, at least one of them.
 TOP_PERCENT = (1, 2, 5, 10)
@@ -33,18 +33,12 @@ def roles(jobs: Rows) -> pl.DataFrame:
         jobs.lazy()
         .filter(pl.col("task").is_not_null())
         .group_by(role="task")
-        .agg(
-            jobs=pl.len().cast(pl.Int64),
-            ended=pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),
-            failures=(pl.col("outcome") == "failure").sum().cast(pl.Int64),
-        )
+        .agg(jobs=pl.len().cast(pl.Int64), **ENDED)
         .collect(engine="streaming")
         .sort("jobs", "role", descending=[True, False])
     )
     n, failures, every = int(found["jobs"].sum()), int(found["failures"].sum()), found.height
-    ended = pl.col("ended") > 0
     found = found.head(MOST_ROLES)
-    low, high = wilson_interval(found["failures"].to_numpy(), found["ended"].to_numpy())
     return found.select(
         "role",
         "jobs",
@@ -53,11 +47,9 @@ def roles(jobs: Rows) -> pl.DataFrame:
         jobs_share=pl.col("jobs") / n,
         ended="ended",
         failures="failures",
-        failure_share=pl.when(ended).then(pl.col("failures") / pl.col("ended")),
-        ci_low=pl.when(ended).then(pl.Series(low, dtype=pl.Float64)),
-        ci_high=pl.when(ended).then(pl.Series(high, dtype=pl.Float64)),
+        **failure_shares(found),
         failures_share=pl.when(pl.lit(failures > 0)).then(pl.col("failures") / max(failures, 1)),
-        reason=pl.when(~ended)
+        reason=pl.when(ended=0)
         .then(pl.lit("none of them ended"))
         .when(pl.lit(failures == 0))
         .then(pl.lit("no failure in any role")),
@@ -103,7 +95,7 @@ def activity(jobs: Rows) -> pl.DataFrame:
                     "n": totals["jobs"],
                     "jobs_share": jobs_of / totals["jobs"],
                     "gpu_hours": gpu / _MILLI_S_AN_HOUR,
-                    "gpu_hours_share": gpu / totals["gpu_hours"] if totals["gpu_hours"] else None,
+                    "gpu_hours_share": part_of(gpu, totals["gpu_hours"]),
                     "reason": None if totals["gpu_hours"] else "no job has GPU time",
                 }
             )
@@ -141,7 +133,7 @@ def gangs(jobs: Rows) -> pl.DataFrame:
                 "instances_share": instances / every,
                 "instances_ended": ended,
                 "instances_failed": failed,
-                "instances_failed_share": failed / ended if ended else None,
+                "instances_failed_share": part_of(failed, ended),
                 "reason": None if ended else "none of them ended",
             }
         )
@@ -153,7 +145,7 @@ def request_percentiles(jobs: Rows) -> pl.DataFrame:
 
     A percentile is the smallest value that so many per cent of the jobs, or of the instances (each job counts as
     often as it has instances), do not exceed. n: jobs, or instances, that asked for some; who asked for none (blank or
-    0) is left out. The resource `gpus` is the whole GPUs of a job, all instances together.
+    0) is excluded. The resource `gpus` is the whole GPUs of a job, all instances together.
     """
     asked = {resource: (pl.col(column), unit, per) for resource, (column, unit, per) in REQUESTS.items()}
     rows = []

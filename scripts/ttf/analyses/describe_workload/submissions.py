@@ -14,7 +14,7 @@ NO_TIME = "no submission has a time"
 def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
     """Submissions by hour of the day (0 to 23) and by weekday (SUBMISSIONS).
 
-    jobs: submit_s (Int64 seconds since 1970, null where not known). zone: whose wall clock tells the hour; None for a
+    jobs: submit_s (Int64 seconds since 1970, null where not known). zone: whose wall clock gives the hour; None for a
     trace whose times have no known origin, which gets a row of `by` with the reason. n: jobs with a time. clock_hours:
     how many hours of that kind the trace has from the hour of its first submission to that of its last, both
     included; jobs_per_hour divides by them. first_submit_s: of those submissions the first in the order of the jobs.

@@ -198,7 +198,7 @@ def fit(lives: Lives) -> Fit:
         if not np.isfinite(gain) or (np.diag(covariance) <= 0).any():
             raise NoFit("not converged: the information is singular, as of covariates that tell the same")
         if abs(gain) <= ENOUGH * max(1.0, abs(state.loglik)):
-            # What the likelihood can no longer tell, one more step still puts right.
+            # What the likelihood no longer distinguishes, one more step still puts right.
             state = lives.at(coefficients + step)
             return Fit(coefficients + step, np.linalg.inv(state.derivatives()[1]), state.loglik)
         for halving in range(MOST_HALVINGS):

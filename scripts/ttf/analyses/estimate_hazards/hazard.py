@@ -16,7 +16,7 @@ NO_EVENT_YET = "no event yet: the interval is not defined"
 def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
     """The Nelson-Aalen estimate (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
-    lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors), a column per
+    lives: duration_s (Int64 seconds; null is excluded), event (any other, or null, censors), a column per
     stratification (`all` needs none). Rows start at age 0 as those of `kaplan_meier` do; with max_steps, at most as
     many of each stratum as `ttf.stats.survival.thin` keeps. With d events among n at risk at an age, cumulative_hazard
     is the sum of d / n (expected events per life, a pure number), variance Aalen's sum of d / n^2; ci_low, ci_high:

@@ -21,7 +21,7 @@ AMOUNTS = ("gpu_count", "nodes")
 MOST_LEVELS = 12
 # A level, and the whole fit, needs so many events; rarer levels are taken together.
 FEWEST_EVENTS = 10
-# An amount blank in more than this share of the lives is no covariate; else the lives without it are left out.
+# An amount blank in more than this share of the lives is no covariate; else the lives without it are excluded.
 MOST_BLANK = 0.05
 
 OTHER, NOT_GIVEN = "(other)", "(not given)"
@@ -68,7 +68,7 @@ class _Term:
 def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.DataFrame:
     """A Cox regression (1972; ties: Efron 1977) of the event on all covariates together, a row per coefficient.
 
-    lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors) and the covariates'
+    lives: duration_s (Int64 seconds; null is excluded), event (any other, or null, censors) and the covariates'
     columns. Those of AMOUNTS enter as their logarithm to base 2 (level `per doubling`), with a level 0 against 1 where
     some lives have none; the others by level against the reference, the level with the most lives: of MOST_LEVELS or
     more, and of those with fewer than FEWEST_EVENTS events, the rest is `(other)`; a life without a value is `(not

@@ -27,7 +27,7 @@ def cumulative_incidence(
     have ended by an age, the others being there too (where Kaplan-Meier asks what would be if they were not). At every
     age the incidences of all events and the share that goes on add up to 1.
 
-    lives: duration_s (Int64 seconds; null is left out), event (one of `events`; any other, or null, censors), a column
+    lives: duration_s (Int64 seconds; null is excluded), event (one of `events`; any other, or null, censors), a column
     per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; with
     max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps: `events` are then those of
     the rows kept, while events_so_far counts all up to the age, and a curve's last row has their number.

@@ -25,7 +25,7 @@ ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value
 def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """The log-rank test (Mantel 1966; Peto & Peto 1972) of each stratification, and of every two of its strata.
 
-    lives: duration_s (Int64 seconds; null is left out), event (any other, or null, censors), a column per
+    lives: duration_s (Int64 seconds; null is excluded), event (any other, or null, censors), a column per
     stratification; `all`, one stratum, is passed over. Of more than MOST_STRATA strata those with the most lives are
     compared, and the reason says so. A row of kind `overall` per stratification, then one of kind `pairwise` per pair
     stratum_a, stratum_b, in the order of the strata. strata: how many are compared; n, events: theirs. statistic:

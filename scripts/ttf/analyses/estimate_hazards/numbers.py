@@ -36,7 +36,7 @@ def _of_incidence(metrics: Metrics, table: pl.DataFrame) -> None:
 
 
 def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:
-    """Per stratification: the test of all its strata, and how many pairs differ beyond chance."""
+    """Per stratification: the test of all its strata, and how many pairs differ significantly."""
     source = "tables/logrank.csv"
     mine = logrank.filter(pl.col("event") == "failure")
     for row in mine.filter(pl.col("kind") == "overall").iter_rows(named=True):

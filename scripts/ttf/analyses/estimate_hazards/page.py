@@ -1,13 +1,11 @@
 """The tables of the report on competing ends, comparisons between strata, hazard ratios and delayed entry."""
 
-from collections.abc import Callable
-
 import polars as pl
 
 from ttf.analyses.estimate_hazards import COX, INCIDENCE_AT, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.report import words
 from ttf.report.blocks import Numbers
-from ttf.report.tables import Column, Interval, html_table
+from ttf.report.tables import Column, Interval, Shown
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 MOST_PAIRS = 15
@@ -25,24 +23,16 @@ def _p(value: float) -> str:
 
 
 ADJUSTED = ("p, adjusted", _p)
-# What html_table makes a table of: rows, columns, and the column that heads groups of rows.
-Shown = tuple[pl.DataFrame, dict[str, Column], str | None]
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """The tables by name; one with nothing in it is left out."""
-    made = {
-        "incidence": (INCIDENCE_AT, _incidence(trace)),
-        "incidence-bounds": (INCIDENCE_AT, _bounds(trace)),
-        "logrank": (LOGRANK, _logrank(trace)),
-        "pairs": (LOGRANK, _pairs(trace)),
-        "cox": (COX, _cox(trace)),
-        "delayed": (SURVIVAL_SUMMARY_DELAYED_ENTRY, _delayed_entry(trace)),
-    }
+def tables(trace: Trace) -> dict[str, Shown]:
     return {
-        name: html_table(frame, columns, identifier(name), group=group, longest=LONGEST_REMARK, contract=contract)
-        for name, (contract, (frame, columns, group)) in made.items()
-        if frame.height
+        "incidence": _incidence(trace),
+        "incidence-bounds": _bounds(trace),
+        "logrank": _logrank(trace),
+        "pairs": _pairs(trace),
+        "cox": _cox(trace),
+        "delayed": _delayed_entry(trace),
     }
 
 
@@ -63,7 +53,7 @@ def _incidence(trace: Trace) -> Shown:
         cells = [_share_with_interval(row) for row in rows.iter_rows(named=True)]
         frame = frame.join(rows.select("event", pl.Series(name, cells)), on="event", how="left", maintain_order="left")
         columns[name] = (heading, str)
-    return frame if len(columns) > 2 else frame.head(0), columns, None
+    return Shown(frame if len(columns) > 2 else frame.head(0), columns, INCIDENCE_AT)
 
 
 def _bounds(trace: Trace) -> Shown:
@@ -71,7 +61,8 @@ def _bounds(trace: Trace) -> Shown:
     known = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
     table = trace.table("incidence_at").filter(known & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
-    return table, columns | {"incidence": Interval(low="ci_low", high="ci_high")}, "event"
+    columns |= {"incidence": Interval(low="ci_low", high="ci_high")}
+    return Shown(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
 
 
 def _share_with_interval(row: dict) -> str:
@@ -83,17 +74,18 @@ def _share_with_interval(row: dict) -> str:
 def _logrank(trace: Trace) -> Shown:
     frame = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "overall"))
     columns = dict.fromkeys(("stratum_by", "strata", "n", "events", "statistic", "df"))
-    return strata_in_words(frame), columns | {"p_adjusted": ADJUSTED, "reason": "Remark"}, None
+    columns |= {"p_adjusted": ADJUSTED, "reason": "Remark"}
+    return Shown(strata_in_words(frame), columns, LOGRANK, longest=LONGEST_REMARK)
 
 
 def _pairs(trace: Trace) -> Shown:
-    """The pairs that differ beyond chance, those farthest apart first."""
+    """The pairs whose difference is statistically significant, those farthest apart first."""
     pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise") & (pl.col("p_adjusted") < 0.05))
-    # Of pairs with p too small for a number the statistic still tells the order.
+    # Of pairs with p too small for a number the statistic still gives the order.
     pairs = pairs.sort("statistic", descending=True, maintain_order=True)
     frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)
     columns = dict.fromkeys(("stratum_a", "stratum_b", "n", "events", "statistic"))
-    return strata_in_words(frame), columns | {"p_adjusted": ADJUSTED}, "stratum_by"
+    return Shown(strata_in_words(frame), columns | {"p_adjusted": ADJUSTED}, LOGRANK, "stratum_by", LONGEST_REMARK)
 
 
 def _cox(trace: Trace) -> Shown:
@@ -103,14 +95,15 @@ def _cox(trace: Trace) -> Shown:
         "proportionality_p": ("p, proportional", _p),
         "reason": "Remark",
     }
-    return strata_in_words(trace.table("cox").filter(FAILURE), "covariate"), columns, "covariate"
+    frame = strata_in_words(trace.table("cox").filter(FAILURE), "covariate")
+    return Shown(frame, columns, COX, "covariate", LONGEST_REMARK)
 
 
 def _delayed_entry(trace: Trace) -> Shown:
     """The estimates with and without delayed entry side by side, where any life entered late."""
     summary = trace.table("survival_summary_delayed_entry").filter(FAILURE)
     if not summary.height or not summary["entered_late"].sum():
-        return summary.head(0), {}, None
+        return Shown(summary.head(0), {}, SURVIVAL_SUMMARY_DELAYED_ENTRY)
     keys = ["stratum_by", "stratum"]
     at_95 = FAILURE & (pl.col("confidence") == 0.95)
     frame = summary.select(*keys, "n", "entered_late", late_median_s="median_s")
@@ -126,4 +119,4 @@ def _delayed_entry(trace: Trace) -> Shown:
         "mttf_s": ("MTTF without", words.duration),
         "late_mttf_s": ("with delayed entry", words.duration),
     }
-    return strata_in_words(frame), columns, "stratum_by"
+    return Shown(strata_in_words(frame), columns, SURVIVAL_SUMMARY_DELAYED_ENTRY, "stratum_by", LONGEST_REMARK)

@@ -213,7 +213,7 @@ def _of_lives(lives: pl.LazyFrame, count: int, nodes: Numbers, days_from_s: int 
 def order_in_day(user: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How many runs of the same user started earlier, and later, on the same day: two UInt16 arrays, cut at the most.
 
-    start: seconds (Int64) since the beginning of a day; a run with one below 0 is left out.
+    start: seconds (Int64) since the beginning of a day; a run with one below 0 is excluded.
     """
     before, after = np.zeros((2, user.size), np.uint16)
     rows = np.flatnonzero(start >= 0)

@@ -31,8 +31,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
             metrics.put("lemons.window_s", row["window_to_s"] - row["window_from_s"], "s", source)
     for row in tested.head(1).iter_rows(named=True):
         metrics.put("lemons.first.node", row["node"], "label", source)
-        for name in ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value"):
-            metrics.put(f"lemons.first.{name}", row[name], "1", source, row["trials"] or row["failures"])
+        names = ("counted", "expected", "rate_ratio", "ci_low", "ci_high", "q_value")
+        metrics.put_row("lemons.first", row, dict.fromkeys(names, "1"), source, row["trials"] or row["failures"])
     metrics.put("lemons.detectable_ratio", typical_detectable(tested), "1", source, tested.height)
     if lemons.height:
         share = lemons["failures"].sum() / max(nodes["failures"].sum(), 1)
@@ -42,8 +42,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     for name, row in zip(("same", "split"), effect.iter_rows(named=True), strict=True):
         metrics.put(f"lemons.{name}.lemons", row["lemons"], "nodes", source, row["nodes"])
         if row["mttf_ratio"] is not None:
-            for column in ("mttf_s", "ci_low_s", "ci_high_s"):
-                metrics.put(f"lemons.{name}.{column}", row[column], "s", source, row["failures"])
-            for column in ("mttf_without_s", "ci_low_without_s", "ci_high_without_s"):
-                metrics.put(f"lemons.{name}.{column}", row[column], "s", source, row["failures_without"])
+            times = dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), "s")
+            metrics.put_row(f"lemons.{name}", row, times, source, row["failures"])
+            times = dict.fromkeys(("mttf_without_s", "ci_low_without_s", "ci_high_without_s"), "s")
+            metrics.put_row(f"lemons.{name}", row, times, source, row["failures_without"])
             metrics.put(f"lemons.{name}.mttf_ratio", row["mttf_ratio"], "1", source, row["failures"])

@@ -17,7 +17,7 @@ FARTHEST = 1_000
 def lifetime_models(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """Every model of `MODELS` fitted to every stratum, a row each.
 
-    lives: duration_s (Int64 s; null is left out), event (any other, or null, censors), a column per
+    lives: duration_s (Int64 s; null is excluded), event (any other, or null, censors), a column per
     stratification (`all` needs none).
 
     Estimates are of maximum likelihood under right-censoring, standard errors from the observed information.

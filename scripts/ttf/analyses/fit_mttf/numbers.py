@@ -5,7 +5,7 @@ import polars as pl
 from ttf.charts.text import listed
 from ttf.inputs import Inputs
 from ttf.jobs import at_time_limit, observed_s
-from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, ends_of
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
 # without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
@@ -102,9 +102,8 @@ def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> 
         gpus=pl.col("stratum").cast(pl.Int64)
     )
     sizes = sizes.filter(pl.col("gpus") > 0).sort("gpus")
-    if sizes.height >= 2:
-        for end, row in (("smallest", sizes.row(0, named=True)), ("largest", sizes.row(-1, named=True))):
-            metrics.put_row(f"mttf.{end}", row, {"gpus": "GPUs", "events": "failures"} | _MEAN, source, row["n"])
+    for end, row in ends_of(sizes, "smallest", "largest"):
+        metrics.put_row(f"mttf.{end}", row, {"gpus": "GPUs", "events": "failures"} | _MEAN, source, row["n"])
     source = "tables/failures_without_end.csv"
     for row in without_end.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
         metrics.put("without_end.failures", row["failures"], "failures", source)

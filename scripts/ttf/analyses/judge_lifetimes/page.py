@@ -7,25 +7,20 @@ import polars as pl
 from ttf.analyses.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.report import words
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """The fitted models, and the verdict on each stratum; empty ones left out."""
+def tables(trace: Trace) -> dict[str, Shown]:
+    """The fitted models, and the verdict on each stratum."""
     models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
     models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
     verdict = trace.table("lifetime_verdict")
     verdict = largest_strata(verdict.filter((pl.col("event") == "failure") & pl.col("verdict").is_not_null()))
-    made = {}
-    if verdict.height:
-        made["verdict"] = _verdict(verdict, identifier("verdict"))
-    if models.height:
-        made["models"] = _models(models, identifier("models"))
-    return made
+    return {"verdict": _verdict(verdict), "models": _models(models)}
 
 
-def _models(models: pl.DataFrame, identifier: str) -> str:
+def _models(models: pl.DataFrame) -> Shown:
     models = models.with_columns(
         shape_words=_with_error(models, "shape", "shape_se", words.number),
         # As far out of sight as the median.
@@ -45,10 +40,10 @@ def _models(models: pl.DataFrame, identifier: str) -> str:
         "median_s": None,
         "aic": ("AIC", words.count),
     }
-    return html_table(models, columns, identifier, group="stratum", contract=LIFETIME_MODELS)
+    return Shown(models, columns, LIFETIME_MODELS, "stratum")
 
 
-def _verdict(verdict: pl.DataFrame, identifier: str) -> str:
+def _verdict(verdict: pl.DataFrame) -> Shown:
     columns = dict.fromkeys(("stratum", "events", "verdict")) | {
         "shape": Interval(low="shape_ci_low", high="shape_ci_high"),
         "young_mttf_s": None,
@@ -57,7 +52,7 @@ def _verdict(verdict: pl.DataFrame, identifier: str) -> str:
         "at_s": None,
         "misleads": ("A constant one misleads", lambda value: "yes" if value else "no"),
     }
-    return html_table(strata_in_words(verdict), columns, identifier, group="stratum_by", contract=LIFETIME_VERDICT)
+    return Shown(strata_in_words(verdict), columns, LIFETIME_VERDICT, "stratum_by")
 
 
 def _points(share: float) -> str:

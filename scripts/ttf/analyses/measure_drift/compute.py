@@ -94,7 +94,7 @@ def by_window(jobs: pl.DataFrame, by: str, parts: Sequence[str] = ()) -> list[di
     """Each window compared with the one before and with all before it: rows for `drift_table`.
 
     jobs: the job record; by: day, week or month (30 days), counted from the trace's first submission, or part: the
-    column `part`, in the order of `parts`. Windows without a job are left out; they are named `week 1`, `week 2` ...,
+    column `part`, in the order of `parts`. Windows without a job are excluded; they are named `week 1`, `week 2` ...,
     or `part 1: name`. Jobs without a submission take no part in windows of time.
     """
     if by == "part":
@@ -126,7 +126,7 @@ def between(before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, str]) -
 def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
     """All comparisons (DRIFT), the largest effect first, those without one last; at most MOST_ROWS.
 
-    p_adjusted: Holm over all comparisons, also those that are left out.
+    p_adjusted: Holm over all comparisons, also those that are excluded.
     """
     adjusted = holm([row["p_value"] for row in comparisons])
     rows = [row | {"p_adjusted": p} for row, p in zip(comparisons, adjusted, strict=True)]
@@ -295,7 +295,7 @@ def _row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
 
 
 def _two_sided(z: float) -> dict:
-    """The p-value, never 0: where the tail is smaller than a float can tell, the smallest there is, and a reason."""
+    """The p-value, never 0: where the tail is smaller than a float can be, the smallest there is, and a reason."""
     p = min(1.0, 2 * float(ndtr(-abs(z))))
     return {"p_value": p} if p >= SMALLEST_P else {"p_value": SMALLEST_P, "reason": TINY_P}
 

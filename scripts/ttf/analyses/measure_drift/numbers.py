@@ -19,8 +19,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     shown = moved.filter(pl.col("before").is_not_null())
     if shown.height:
         most = shown.row(0, named=True)
-        for name in ("window", "against", "column", "value", "statistic"):
-            metrics.put(f"drift.most.{name}", most[name], "label", source)
-        for name in ("before", "after", "effect", "p_adjusted"):
-            metrics.put(f"drift.most.{name}", most[name], "1", source, most["n_before"] + most["n_after"])
-        metrics.put("drift.most.effect_name", most["effect_name"], "label", source)
+        labels = dict.fromkeys(("window", "against", "column", "value", "statistic", "effect_name"), "label")
+        metrics.put_row("drift.most", most, labels, source)
+        found = dict.fromkeys(("before", "after", "effect", "p_adjusted"), "1")
+        metrics.put_row("drift.most", most, found, source, most["n_before"] + most["n_after"])

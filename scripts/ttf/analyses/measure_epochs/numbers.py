@@ -16,8 +16,8 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
         elif row["n"]:
             key = f"epochs.{row['outcome']}"
             metrics.put(f"{key}.needing_all_share", row["needing_all_share"], "share", source, row["n"])
-            for name in ("after_near_share_mean", "after_near_gpu_time_share"):
-                metrics.put(f"{key}.{name}", row[name], "share", source, row["timed_jobs"])
+            shares = {"after_near_share_mean": "share", "after_near_gpu_time_share": "share"}
+            metrics.put_row(key, row, shares, source, row["timed_jobs"])
     source = "tables/epochs.csv"
     near = (pl.col("quantity") == "within_0.1_percent") & (pl.col("epochs_share") == 0.4)
     for row in tables["epochs"].filter(near).iter_rows(named=True):

@@ -36,7 +36,7 @@ def job_runs(
     attempts: a row per attempt that ran: unit_id (its job_id), life_id, submit_s (when it began to wait), start_s,
     duration_s (Int64 s), gpu_count, nodes, event. jobs: job_id and the columns that `run_key` names. Attempts of jobs
     with the same values of all of these are one run; where a value is blank, the job is a run of its own. Attempts
-    without a GPU are left out, unless none has one; so are those of unknown length.
+    without a GPU are excluded, unless none has one; so are those of unknown length.
 
     An attempt counts as interrupted if another one of its run follows, or if infrastructure ended it. Lost in each is
     the start-up, and in an interrupted one half an interval besides, at most all of it: min(duration, u0 + dt / 2).

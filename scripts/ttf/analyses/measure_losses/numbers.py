@@ -58,9 +58,8 @@ def _of_sizes(metrics: Metrics, sizes: pl.DataFrame) -> None:
     lost = metrics["lost_work.first_order_gpu_hours"]["value"]
     if lost:
         most = sizes.sort("first_order_gpu_hours", descending=True, maintain_order=True).row(0, named=True)
-        for name in ("gpus_low", "gpus_high"):
-            metrics.put(f"lost_work.most.{name}", most[name], "GPUs", source, most["runs"])
-        metrics.put("lost_work.most.infra_failures", most["infra_failures"], "failures", source, most["runs"])
+        units = {"gpus_low": "GPUs", "gpus_high": "GPUs", "infra_failures": "failures"}
+        metrics.put_row("lost_work.most", most, units, source, most["runs"])
         metrics.put("lost_work.most.share", most["first_order_gpu_hours"] / lost, "share", source, most["runs"])
 
 
@@ -68,9 +67,8 @@ def _of_month(metrics: Metrics, by_month: pl.DataFrame) -> None:
     source = "tables/lost_work_by_month.csv"
     for row in by_month.filter("complete").tail(1).iter_rows(named=True):
         metrics.put("lost_work.month.window", row["window"], "label", source, row["runs"])
-        names = _COUNTS | dict.fromkeys(_HOURS, "GPU hours") | {"failed_gpu_hours_share": "share"}
-        for name, unit in names.items():
-            metrics.put(f"lost_work.month.{name}", row[name], unit, source, row["runs"])
+        units = _COUNTS | dict.fromkeys(_HOURS, "GPU hours") | {"failed_gpu_hours_share": "share"}
+        metrics.put_row("lost_work.month", row, units, source, row["runs"])
 
 
 def _of_owners(metrics: Metrics, top: pl.DataFrame) -> None:
@@ -83,8 +81,8 @@ def _of_owners(metrics: Metrics, top: pl.DataFrame) -> None:
             if round(100 * row["top_share"]) in (1, 5, 10):
                 key += f".top_{100 * row['top_share']:.0f}"
                 metrics.put(f"{key}.owners", row["owners_in_top"], "owners", source, row["owners"])
-                for name in ("ended_share", "failures_share", "failed_gpu_hours_share"):
-                    metrics.put(f"{key}.{name}", row[name], "share", source, row["owners"])
+                shares = dict.fromkeys(("ended_share", "failures_share", "failed_gpu_hours_share"), "share")
+                metrics.put_row(key, row, shares, source, row["owners"])
 
 
 def _of_repeats(metrics: Metrics, repeats: pl.DataFrame) -> None:
@@ -105,9 +103,6 @@ def _of_what_if(metrics: Metrics, what_if: pl.DataFrame) -> None:
     trials = known.filter(pl.col("scenario") == TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
     for row in [*trials.head(1).to_dicts(), *known.filter(pl.col("scenario") != TRIAL).to_dicts()]:
         key = f"what_if.{row['scenario']}"
-        metrics.put(f"{key}.trial_s", row["trial_s"], "s", source, row["n"])
-        for name in ("n", "affected", "given_up"):
-            metrics.put(f"{key}.{name}", row[name], "jobs", source, row["n"])
-        for name in ("saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours", "given_up_gpu_hours"):
-            metrics.put(f"{key}.{name}", row[name], "GPU hours", source, row["n"])
-        metrics.put(f"{key}.net_share", row["net_share"], "share", source, row["n"])
+        hours = ("saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours", "given_up_gpu_hours")
+        units = {"trial_s": "s"} | dict.fromkeys(("n", "affected", "given_up"), "jobs")
+        metrics.put_row(key, row, units | dict.fromkeys(hours, "GPU hours") | {"net_share": "share"}, source, row["n"])

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
 from ttf.runs import gpu_time
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import ENDED, failure_shares, part_of
 
 OWNERS = ("user", "account")
 # Most active first: these shares of the owners, in per cent, at least one of them.
@@ -18,16 +18,11 @@ def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFra
     """Per kind of owner that the trace names: owner, ended, failures, failed_runs, failed_gpu (Int128 milli-GPU s).
 
     jobs: user, account, outcome; runs: `ttf.runs.runs` of the same jobs; neither is held. ended: jobs with success or
-    failure. Owners by name; jobs without one are left out.
+    failure. Owners by name; jobs without one are excluded.
     """
     found = {}
     for owner_by in OWNERS:
-        of_jobs = _by_owner(
-            jobs,
-            owner_by,
-            ended=pl.col("outcome").is_in(["success", "failure"]).sum(),
-            failures=(pl.col("outcome") == "failure").sum(),
-        )
+        of_jobs = _by_owner(jobs, owner_by, **ENDED)
         if of_jobs.is_empty():
             continue
         cost = _by_owner(runs.filter("failed"), owner_by, failed_runs=pl.len(), failed_gpu=gpu_time().sum())
@@ -56,23 +51,19 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataF
     for owner_by, counts in owners.items():
         total = sum(counts["failed_gpu"].to_list())
         top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
-        low, high = wilson_interval(top["failures"].to_numpy(), top["ended"].to_numpy())
-        ended = pl.col("ended") > 0
         table = top.with_columns(
             owner_by=pl.lit(owner_by),
-            failure_share=pl.when(ended).then(pl.col("failures") / pl.col("ended")),
-            ci_low=pl.when(ended).then(pl.Series(low)),
-            ci_high=pl.when(ended).then(pl.Series(high)),
+            **failure_shares(top),
             failed_gpu_hours=_hours(top["failed_gpu"]),
             failed_gpu_hours_share=_shares(top["failed_gpu"], total),
             reason=pl.concat_str(
-                pl.when(~ended).then(pl.lit("no job of this owner ended")),
+                pl.when(ended=0).then(pl.lit("no job of this owner ended")),
                 pl.lit(None if total else "no failed run has GPU time", dtype=pl.String),
                 separator="; ",
                 ignore_nulls=True,
             ).replace("", None),
         )
-        parts.append(table.select(pl.col(name).cast(dtype) for name, dtype in FAILURES_BY_OWNER.schema.items()))
+        parts.append(FAILURES_BY_OWNER.typed(table))
     return pl.concat(parts)
 
 
@@ -95,7 +86,7 @@ def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
             for percent in TOP_PERCENT:
                 top = ranked.head(-(-percent * ranked.height // 100))
                 sums = {name: sum(top[name].to_list()) for name in totals}
-                shares = {name: sums[name] / totals[name] if totals[name] else None for name in totals}
+                shares = {name: part_of(sums[name], totals[name]) for name in totals}
                 rows.append(
                     {
                         "owner_by": owner_by,
@@ -121,7 +112,7 @@ def _hours(milli_s: pl.Series) -> pl.Series:
 
 
 def _shares(milli_s: pl.Series, total: int) -> pl.Series:
-    return pl.Series([value / total if total else None for value in milli_s.to_list()], dtype=pl.Float64)
+    return pl.Series([part_of(value, total) for value in milli_s.to_list()], dtype=pl.Float64)
 
 
 def _reason(totals: dict[str, int]) -> str | None:

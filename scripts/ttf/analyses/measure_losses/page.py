@@ -1,6 +1,6 @@
 """The tables of the section on lost work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -8,7 +8,7 @@ from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import Interval, html_table, told_row
+from ttf.report.tables import Interval, Shown, in_words
 from ttf.report.trace import Trace
 
 MOST_MONTHS = 24
@@ -33,51 +33,40 @@ _MEASURES = {
 _GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": "Jobs of several runs"}
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """Losses by size and by month, owners, repeats, what-ifs; a table with nothing in it is left out."""
+def tables(trace: Trace) -> dict[str, Shown]:
+    """Losses by size and by month, owners, repeats, what-ifs."""
+    by_gpus, by_month = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
+    owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
     shown = {}
-    by_gpus = trace.table("lost_work")
     # Where nothing failed, the text says so in a sentence.
-    cost = by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item() or 0
-    if cost:
+    if by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
         labels = [gpus_label(low, high) for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()]
         named = by_gpus.with_columns(gpus=pl.Series(labels, dtype=pl.String))
         columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
-        shown["lost-work"] = html_table(named, columns, identifier("lost"), contract=LOST_WORK)
-    by_month = trace.table("lost_work_by_month").tail(MOST_MONTHS)
-    if cost and by_month.height:
+        shown["lost-work"] = Shown(named, columns, LOST_WORK)
         names = [
             "no end written" if complete is None else name if complete else f"{name} (in part)"
             for name, complete in by_month.select("window", "complete").iter_rows()
         ]
         named = by_month.with_columns(window=pl.Series(names, dtype=pl.String))
-        columns = ("window", *_present(named, LOSSES))
-        shown["lost-work-by-month"] = html_table(named, columns, identifier("months"), contract=LOST_WORK_BY_MONTH)
-    owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
+        shown["lost-work-by-month"] = Shown(named, ("window", *_present(named, LOSSES)), LOST_WORK_BY_MONTH)
     if owners["failures"].sum():
         columns = {
             **dict.fromkeys(("owner", "ended", "failures")),
             "failure_share": Interval(low="ci_low", high="ci_high"),
             **dict.fromkeys(("failed_gpu_hours", "failed_gpu_hours_share")),
         }
-        shown["owners"] = html_table(
-            owners, columns, identifier("owners"), group="owner_by", contract=FAILURES_BY_OWNER
-        )
-    repeats = trace.table("repeats").filter(pl.col("estimate").is_not_null())
-    if repeats.height:
-        estimate = Interval(worded=str, low="ci_low", high="ci_high")
-        columns = dict.fromkeys(("measure", "n", "groups")) | {"estimate": estimate}
-        shown["repeats"] = html_table(
-            _in_words(repeats), columns, identifier("repeats"), group="group", contract=REPEATS
-        )
+        shown["owners"] = Shown(owners, columns, FAILURES_BY_OWNER, "owner_by")
+    repeats = _in_words(trace.table("repeats").filter(pl.col("estimate").is_not_null()))
+    columns = dict.fromkeys(("measure", "n", "groups"))
+    columns |= {"estimate": Interval(worded=str, low="ci_low", high="ci_high")}
+    shown["repeats"] = Shown(repeats, columns, REPEATS, "group")
     what_if = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
-    if what_if.height:
-        names = [_scenario(*row) for row in what_if.select("scenario", "trial_s").iter_rows()]
-        named = what_if.with_columns(scenario=pl.Series(names, dtype=pl.String))
-        unit = (f"{trace.about['unit'].capitalize()}s", words.count)
-        columns = {name: unit if name == "n" else None for name in _present(named, SCENARIOS)}
-        shown["what-if"] = html_table(named, columns, identifier("what-if"), contract=WHAT_IF)
-    return shown
+    names = [_scenario(*row) for row in what_if.select("scenario", "trial_s").iter_rows()]
+    what_if = what_if.with_columns(scenario=pl.Series(names, dtype=pl.String))
+    unit = (f"{trace.about['unit'].capitalize()}s", words.count)
+    columns = {name: unit if name == "n" else None for name in _present(what_if, SCENARIOS)}
+    return shown | {"what-if": Shown(what_if, columns, WHAT_IF)}
 
 
 def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -95,7 +84,7 @@ def _in_words(repeats: pl.DataFrame) -> pl.DataFrame:
     """Estimates and limits in the words of their unit, under the name of their kind of group."""
     worded = {"share": words.share, "s": words.duration, "failures": words.number}
     names = ("estimate", "ci_low", "ci_high")
-    estimates = [told_row(row, worded[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
+    estimates = [in_words(row, worded[unit]) for unit, *row in repeats.select("unit", *names).iter_rows()]
     return repeats.with_columns(
         pl.col("measure").replace_strict(_MEASURES),
         *pl.DataFrame(estimates, schema=dict.fromkeys(names, pl.String), orient="row").get_columns(),

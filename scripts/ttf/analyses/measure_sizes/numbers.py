@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.numbers.metrics import FEWEST_FAILURES, Metrics
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, ends_of
 
 # Sizes that the text names, as far as the projection goes.
 NAMED_GPUS = (1024, 16_384, 131_072)
@@ -67,11 +67,10 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
 def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     source = "tables/mttf_by_gpus.csv"
     measured = by_gpus.filter(pl.col("failures") >= FEWEST_FAILURES).sort("gpus_high")
-    if measured.height >= 2:
-        for end, row in (("smallest", measured.row(0, named=True)), ("largest", measured.row(-1, named=True))):
-            units = {"gpus_low": "GPUs", "gpus_high": "GPUs", "failures": "failures"}
-            units |= dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), "s")
-            metrics.put_row(f"sizes.{end}", row, units, source, row["jobs"])
+    units = {"gpus_low": "GPUs", "gpus_high": "GPUs", "failures": "failures"}
+    units |= dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), "s")
+    for end, row in ends_of(measured, "smallest", "largest"):
+        metrics.put_row(f"sizes.{end}", row, units, source, row["jobs"])
     ran = by_gpus.filter(pl.col("jobs") > 0)
     metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
     metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)

@@ -43,7 +43,7 @@ def failure_rate_over_time(
     """Failures per 1000 node-days in rolling windows: of all causes, then of each; in time's order.
 
     lives: infra lives; those of jobs count if they asked for a GPU, over whole nodes of `gpus_a_node` GPUs; those of
-    components over their own `nodes`. Runs without a start or a known time are left out. Days are those of UTC where
+    components over their own `nodes`. Runs without a start or a known time are excluded. Days are those of UTC where
     the clock counts from 1970, else 24 h from the trace's first start; from_day and to_day count from 0. window: `30
     days to 2023-05-30`, or `days 1 to 30`. A failure counts on the day of its run's last second. by: `all`, or
     `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and

@@ -1,21 +1,17 @@
 """The table of mean time to failure by job size."""
 
-from collections.abc import Callable
-
 import polars as pl
 
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
 from ttf.report import words
-from ttf.report.tables import Interval, html_table
+from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
-    """Measured beside projected, a row per bucket; left out where the units hold no GPU or none was at risk."""
+def tables(trace: Trace) -> dict[str, Shown]:
+    """Measured beside projected, a row per bucket; none where the units hold no GPU or none was at risk."""
     known = pl.col("ci_low_s").is_not_null() | pl.col("projected_mttf_s").is_not_null()
     by_gpus = trace.table("mttf_by_gpus").filter(known)
-    if not by_gpus.height:
-        return {}
     sizes = [
         words.count(high) if low == high else f"{words.count(low)} to {words.count(high)}"
         for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()
@@ -30,4 +26,4 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
     if not frame["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
-    return {"sizes": html_table(frame, columns, identifier("sizes"), contract=MTTF_BY_GPUS)}
+    return {"sizes": Shown(frame, columns, MTTF_BY_GPUS)}

@@ -121,7 +121,7 @@ def node_failure_rate(
     sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
     Garwood's exact one. ci_low and ci_high are per 1000 node-days, *_per_node_day per node-day. Without a failure the
     rate is 0 and ci_high the one-sided upper bound; of less than one node-day there is no rate. A run of more than
-    projects_to_nodes has no projection, for the reason in no_projection; needed: what data would tell.
+    projects_to_nodes has no projection, for the reason in no_projection; needed: what data it would take.
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
     shared |= {"largest_run_nodes": reach.largest_run, "projects_to_nodes": reach.nodes}

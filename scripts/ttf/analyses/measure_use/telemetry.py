@@ -9,10 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
+from ttf.analyses.measure_use import GPU_USE, HOST_USE
+from ttf.analyses.measure_use.readings import VALUES, of_counts
 from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
-from ttf.stats.use import USE_SCHEMA, VALUES, of_counts
 
-# Jobs with exactly so many GPUs are told apart, those of the larger two also by the servers of an attempt.
+# Jobs with exactly so many GPUs have rows of their own, those of the larger two also by the servers of an attempt.
 SIZES = (1, 4, 8, 16)
 SERVERS = {8: (1,), 16: (2, 4, 8)}
 GPUS_PER_SERVER = 8
@@ -20,32 +21,11 @@ OUTCOMES = ("success", "failure", "cancelled")
 # Readings of several intervals are looked up together, until they are so many.
 _READINGS_AT_ONCE = 1_000_000
 
-GPU_SCHEMA = {
-    "job_gpus": pl.String,
-    "outcome": pl.String,
-    "servers": pl.Int64,
-    "dedicated": pl.Boolean,
-    "jobs": pl.Int64,
-    **USE_SCHEMA,
-    "held_gpu_minutes": pl.Int64,
-    "coverage_share": pl.Float64,
-    "held_gpu_minutes_in_span": pl.Int64,
-    "coverage_in_span_share": pl.Float64,
-    "reason": pl.String,
-}
-HOST_SCHEMA = {
-    "resource": pl.String,
-    "machine_minutes": pl.String,
-    **USE_SCHEMA,
-    "out_of_range": pl.Int64,
-    "reason": pl.String,
-}
-
 
 def gpu_use_by_kind(held: pl.DataFrame, telemetry: pl.LazyFrame | None, chunk_rows: int = CHUNK_ROWS) -> pl.DataFrame:
-    """GPU use by job size and outcome, by servers, and on dedicated servers, with GPU_SCHEMA.
+    """GPU use by job size and outcome, by servers, and on dedicated servers, with GPU_USE.
 
-    held: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, None where there is none.
+    held: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, or None.
     job_gpus: 1, 4, 8, 16 (exactly so many) or all. servers: of the attempt, blank for any number of them. dedicated:
     only attempts on as few servers as hold the GPUs at 8 a server; blank: all attempts. n: readings, one per GPU and
     minute. jobs: those with a reading. coverage_share: readings over the GPU minutes that attempts with both times held
@@ -53,19 +33,19 @@ def gpu_use_by_kind(held: pl.DataFrame, telemetry: pl.LazyFrame | None, chunk_ro
     """
     if telemetry is None:
         row = {"job_gpus": "all", "outcome": "all", "n": 0, "reason": "the trace has no GPU telemetry"}
-        return pl.DataFrame([row], schema=GPU_SCHEMA)
+        return GPU_USE.frame([row])
     held, machines = by_gpu_and_start(held)
     size = pl.when(pl.col("gpus").is_in(SIZES)).then("gpus").otherwise(0)
-    told = pl.coalesce(
+    named = pl.coalesce(
         pl.when(pl.col("gpus") == gpus, pl.col("servers").is_in(servers)).then("servers")
         for gpus, servers in SERVERS.items()
     )
-    held = held.with_columns(size=size, servers=told.fill_null(0))
+    held = held.with_columns(size=size, servers=named.fill_null(0))
     kinds = held.select("size", "outcome", "servers").unique().sort("size", "outcome", "servers").with_row_index("kind")
     held = held.join(kinds, on=["size", "outcome", "servers"], how="left", nulls_equal=True, maintain_order="left")
     counts, readings = _counts(held, machines, telemetry, kinds.height, chunk_rows)
     held = held.with_columns(readings=readings, minutes=_minutes(), in_span=_minutes_in(telemetry))
-    return pl.DataFrame([named | _about(held, kinds, counts, chosen) for named, chosen in _asked()], schema=GPU_SCHEMA)
+    return GPU_USE.frame(named | _about(held, kinds, counts, chosen) for named, chosen in _asked())
 
 
 def _asked() -> Iterator[tuple[dict, pl.Expr]]:
@@ -142,12 +122,12 @@ def host_use(
     memory: pl.LazyFrame | None,
     chunk_rows: int = CHUNK_ROWS,
 ) -> pl.DataFrame:
-    """CPU and memory in use over machine-minutes, with HOST_SCHEMA: over all, and over those with a GPU held.
+    """CPU and memory in use over machine-minutes, with HOST_USE: over all, and over those with a GPU held.
 
-    held: `ttf.formats.philly.derive.held_gpus`; cpu, memory: the tables cpu_util and mem_util, or None.
+    held: of `held_gpus`; cpu, memory: the tables cpu_util and mem_util, or None.
     machine_minutes: `all` (idle machines among them, as in the trace's notebook) or `held`: from the minute an attempt
     with both times starts in to before its end, on a machine of which it holds a GPU. Memory in use counts the page
-    cache. out_of_range: readings of less than nothing or more than all, which are left out.
+    cache. out_of_range: readings of less than nothing or more than all, which are excluded.
     """
     busy = _Busy(held)
     # Memory to the nearest thousandth of a percent.
@@ -176,11 +156,11 @@ def host_use(
                 {"resource": resource, "machine_minutes": name, "out_of_range": int(beyond[place]), "reason": reason}
                 | use
             )
-    return pl.DataFrame(rows, schema=HOST_SCHEMA)
+    return HOST_USE.frame(rows)
 
 
 class _Busy:
-    """Tells of a machine and minute whether anybody held a GPU then."""
+    """Whether anybody held a GPU of a machine in a minute."""
 
     def __init__(self, held: pl.DataFrame):
         held, self.machines = by_gpu_and_start(held)

@@ -11,7 +11,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     """The assumptions, the run of the configured size at the first checkpoint interval, and its mitigations.
 
     ettr.by: what the text answers by: the projected failure rate (`estimate`), else the one measured in runs of that
-    size (`measured_rate`). Where the projection is withheld, ettr.withheld says why and ettr.needed what would tell.
+    size (`measured_rate`). Where the projection is withheld, ettr.withheld says why and ettr.needed what data it takes.
     """
     ettr, outlook, by_gpus = given["ettr"], given["ettr_outlook"], given["mttf_by_gpus"]
     asked = {row["assumption"]: row for row in given["ettr_assumptions"].iter_rows(named=True)}
@@ -37,11 +37,10 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     observed = bucket["failures"].first() if bucket.height else None
     n_of = dict.fromkeys(ESTIMATE, failures) | dict.fromkeys(MEASURED, observed)
     for row in bucket.filter(pl.col("p_value").is_not_null()).iter_rows(named=True):
-        metrics.put("sizes.check.observed", observed, "failures", "tables/mttf_by_gpus.csv", row["jobs"])
-        metrics.put(
-            "sizes.check.expected", row["expected_failures"], "failures", "tables/mttf_by_gpus.csv", row["jobs"]
-        )
-        metrics.put("sizes.check.p_value", row["p_value"], "p", "tables/mttf_by_gpus.csv", row["jobs"])
+        source, n = "tables/mttf_by_gpus.csv", row["jobs"]
+        metrics.put("sizes.check.observed", observed, "failures", source, n)
+        metrics.put("sizes.check.expected", row["expected_failures"], "failures", source, n)
+        metrics.put("sizes.check.p_value", row["p_value"], "p", source, n)
     for rate, row in mine.items():
         metrics.put(f"ettr.{rate}.ettr", row["ettr_renewal"], "share", "tables/ettr.csv", n_of[rate])
         if rate == by:
@@ -84,8 +83,7 @@ def _of_mitigations(metrics: Metrics, mitigations: pl.DataFrame, size: float) ->
     source = "tables/mitigations.csv"
     for row in mine.sort("ettr_after", descending=True, maintain_order=True).head(1).iter_rows(named=True):
         metrics.put("ettr.mitigation.name", row["mitigation"], "label", source)
-        metrics.put("ettr.mitigation.before", row["ettr_before"], "share", source)
-        metrics.put("ettr.mitigation.after", row["ettr_after"], "share", source)
+        metrics.put_row("ettr.mitigation", row, {"before": "share", "after": "share"}, source, prefix="ettr_")
     for row in mine.filter(saved > 0).sort(saved, descending=True, maintain_order=True).head(1).iter_rows(named=True):
         metrics.put("ettr.saving.name", row["mitigation"], "label", source)
         for unit in ("gpu", "node"):

@@ -1,16 +1,13 @@
 """The tables of planned effective training time in the report."""
 
-from collections.abc import Callable
-
 import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.report import words
-from ttf.report.tables import html_table, yes_or_no
+from ttf.report.tables import Shown, yes_or_no
 from ttf.report.trace import Trace
 from ttf.stats.plans import RATE_UNIT
 
-Identifier = Callable[[str], str]
 # Sizes of the table of mitigations: that of the run asked for, and so many larger ones.
 LARGER_SIZES = 2
 LONGEST_REASON = 160
@@ -29,19 +26,19 @@ _WORDED = {
 }
 
 
-def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
+def tables(trace: Trace) -> dict[str, Shown]:
     """What to expect by size, what one change brings, and the assumptions."""
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
-    found = {"ettr-assumptions": _assumptions(assumed, identifier)}
+    found = {"ettr-assumptions": _assumptions(assumed)}
     mine = (pl.col("checkpoint_interval_s") == values["checkpoint interval"]) & (pl.col("rate") == "estimate")
     rows = ettr.filter(mine & pl.col("ettr_renewal").is_not_null())
     if rows.height:
         columns = dict.fromkeys(("gpus" if ettr["gpus"].count() else "nodes", "mttf_s", *_RATIOS))
         columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None, "approximation_valid": None}
         rows = rows.with_columns(yes_or_no("approximation_valid"), ettr_simulated=_with_error(rows))
-        found["ettr"] = html_table(rows, columns, identifier("ettr"), contract=ETTR)
+        found["ettr"] = Shown(rows, columns, ETTR)
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_of >= size))
     if gains.height:
         sizes = gains.select(size_of.unique().sort().head(1 + LARGER_SIZES)).to_series()
@@ -50,9 +47,7 @@ def tables(trace: Trace, identifier: Identifier) -> dict[str, str]:
             group=pl.format(f"{{}} {unit}s", size_of.map_elements(words.count, return_dtype=pl.String))
         )
         columns = ["mitigation", "ettr_before", "ettr_after", f"{unit.lower()}_hours_saved_per_productive_week"]
-        found["mitigations"] = html_table(
-            gains, columns, identifier("mitigations"), group="group", contract=MITIGATIONS
-        )
+        found["mitigations"] = Shown(gains, columns, MITIGATIONS, "group")
     return found
 
 
@@ -64,13 +59,11 @@ def _with_error(rows: pl.DataFrame) -> pl.Series:
     return pl.Series(texts, dtype=pl.String)
 
 
-def _assumptions(assumed: pl.DataFrame, identifier: Identifier) -> str:
+def _assumptions(assumed: pl.DataFrame) -> Shown:
     amounts = [
         None if amount is None else _WORDED[unit](amount)
         for amount, unit in assumed.select("amount", "unit").iter_rows()
     ]
     assumed = assumed.with_columns(amount=pl.Series(amounts, dtype=pl.String), source=pl.col("source").replace(_BASES))
     columns = {"assumption": None, "amount": ("Value", str), "n": None, "source": None, "reason": "Note"}
-    return html_table(
-        assumed, columns, identifier("ettr-assumptions"), longest=LONGEST_REASON, contract=ETTR_ASSUMPTIONS
-    )
+    return Shown(assumed, columns, ETTR_ASSUMPTIONS, longest=LONGEST_REASON)

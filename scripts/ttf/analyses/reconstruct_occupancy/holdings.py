@@ -17,7 +17,7 @@ GPU = 1000  # milli-GPU
 BLOCK_ROWS = 100_000
 # So many starts and ends are looked at together, about: all of some time.
 WINDOW_ROWS = 200_000
-# One start and one end of so many tell where the time is to be cut.
+# One start and one end of so many say where the time is to be cut.
 SAMPLE = 256
 
 
@@ -59,7 +59,7 @@ def holdings(
     placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
 
     A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody knows how long it
-    held its GPUs, and it is left out, as is one without a start or with an end before it. One whose GPUs are blank gets
+    held its GPUs, and it is excluded, as is one without a start or with an end before it. One whose GPUs are blank gets
     its part of the attempt's GPUs (see `spread`); without `attempts` it holds none. folder: for what is spilled.
     """
     # Of the machines that hold no GPU, none can be busy.
@@ -107,7 +107,7 @@ def holdings(
 def _with_gpus(
     placements: pl.LazyFrame, jobs: pl.LazyFrame, attempts: pl.LazyFrame | None, numbers: Numbers
 ) -> tuple[pl.LazyFrame, list[str]]:
-    """(the placements that hold a GPU, with what Holdings tell of each and which of them they leave out, accounts)."""
+    """(the placements that hold a GPU, with what Holdings say of each and which of them they exclude, accounts)."""
     end_of_trace = jobs.select(pl.col("trace_end_s").max()).collect(engine="streaming").item()
     names = ["job_id", "attempt", "attempt_id", "node", "start_s", "end_s", "gpu_milli", "outcome"]
     parts = placements.select(names).with_columns(spread=pl.lit(False))

@@ -17,11 +17,9 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     source = "tables/occupancy_basis.csv"
     basis = tables["occupancy_basis"].row(0, named=True)
     n = basis["placements"]
-    for name, unit in (("servers", "servers"), ("servers_by_use", "servers"), ("gpus", "GPUs"), ("reason", "label")):
-        metrics.put(f"occupancy.{name}", basis[name], unit, source, n)
-    for name in ("placements", "left_out", "spread"):
-        metrics.put(f"occupancy.{name}", basis[name], "placements", source, n)
-    metrics.put("occupancy.above_capacity_share", basis["above_capacity_share"], "share", source, n)
+    units = {"servers": "servers", "servers_by_use": "servers", "gpus": "GPUs", "reason": "label"}
+    units |= dict.fromkeys(("placements", "left_out", "spread"), "placements") | {"above_capacity_share": "share"}
+    metrics.put_row("occupancy", basis, units, source, n)
     source = "tables/occupancy.csv"
     known = tables["occupancy"].filter(pl.col("time_s") > 0)
     loads = known.filter((pl.col("load") != "all") & (pl.col("time_share") >= LEAST_TIME_SHARE))
@@ -29,10 +27,9 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     chosen["highest"] = loads.tail(1)
     for key, rows in chosen.items():
         for row in rows.iter_rows(named=True):
-            metrics.put(f"occupancy.{key}.load", row["load"], "label", source, row["n"])
-            metrics.put(f"occupancy.{key}.time_s", row["time_s"], "s", source, row["n"])
-            for name in ("gpus_in_use_share", "servers_empty_share", "servers_partly_share", "servers_full_share"):
-                metrics.put(f"occupancy.{key}.{name}", row[name], "share", source, row["n"])
+            shares = ("gpus_in_use_share", "servers_empty_share", "servers_partly_share", "servers_full_share")
+            units = {"load": "label", "time_s": "s"} | dict.fromkeys(shares, "share")
+            metrics.put_row(f"occupancy.{key}", row, units, source, row["n"])
             _fragmentation(metrics, key, row["load"], tables["fragmentation"])
     source = "tables/server_sharing.csv"
     row = tables["server_sharing"].row(-1, named=True)
@@ -54,5 +51,5 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
 def _fragmentation(metrics: Metrics, key: str, load: str, pieces: pl.DataFrame) -> None:
     for row in pieces.filter(pl.col("load") == load).iter_rows(named=True):
         level = row["free_at_least"].replace(" ", "_")
-        for name in ("free_gpus_share", "placeable_time_share"):
-            metrics.put(f"occupancy.{key}.{level}.{name}", row[name], "share", "tables/fragmentation.csv", row["n"])
+        shares = {"free_gpus_share": "share", "placeable_time_share": "share"}
+        metrics.put_row(f"occupancy.{key}.{level}", row, shares, "tables/fragmentation.csv", row["n"])

@@ -1,12 +1,10 @@
 """The tables of the occupancy of servers in the report."""
 
-from collections.abc import Callable
-
 import polars as pl
 
 from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES, OCCUPANCY, SERVER_SHARING
 from ttf.report import words
-from ttf.report.tables import html_table, span
+from ttf.report.tables import Shown, span
 from ttf.report.trace import Trace
 
 # The proxy of a cause, as the heading of a column.
@@ -18,7 +16,7 @@ CAUSES = {
 }
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace) -> dict[str, Shown]:
     """Servers and free GPUs by load; the proxy of why jobs waited, by their GPUs; servers to oneself."""
     shown = {}
     known = trace.table("occupancy").filter(pl.col("time_s") > 0)
@@ -31,7 +29,7 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
             "largest_free_gpus": None,
         }
         known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(span("load"))
-        shown["occupancy"] = html_table(known, columns, identifier("occupancy"), contract=OCCUPANCY)
+        shown["occupancy"] = Shown(known, columns, OCCUPANCY)
     causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
     if causes.height:
         both = pl.concat(
@@ -45,9 +43,7 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
         columns = dict.fromkeys(("group", "started", "n")) | {
             name: (heading, words.share) for name, heading in CAUSES.items()
         }
-        shown["delay-causes"] = html_table(wide, columns, identifier("delay-causes"), group="of", contract=DELAY_CAUSES)
+        shown["delay-causes"] = Shown(wide, columns, DELAY_CAUSES, "of")
     sharing = trace.table("server_sharing").with_columns(span("group")).filter(pl.col("dedicated_share").is_not_null())
-    if sharing.height:
-        columns = ("group", "attempts", "gpu_hours", "dedicated_share")
-        shown["server-sharing"] = html_table(sharing, columns, identifier("server-sharing"), contract=SERVER_SHARING)
-    return shown
+    columns = ("group", "attempts", "gpu_hours", "dedicated_share")
+    return shown | {"server-sharing": Shown(sharing, columns, SERVER_SHARING)}

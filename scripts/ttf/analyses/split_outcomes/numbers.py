@@ -29,10 +29,9 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
         at_limit = row["at_time_limit"] if outcome == "failure" else at_limit
         metrics.put(f"outcomes.{outcome}.jobs", row["jobs"], "jobs", source)
         metrics.put(f"outcomes.{outcome}.jobs_share", row["jobs_share"], "share", source, outcomes["jobs"].sum())
-        metrics.put(f"outcomes.{outcome}.gpu_hours", row["gpu_hours"], "GPU hours", source, row["n"])
-        metrics.put(f"outcomes.{outcome}.gpu_hours_share", row["gpu_hours_share"], "share", source, row["n"])
-        for name in ("runtime_mean_s", "runtime_median_s", "runtime_p90_s"):
-            metrics.put(f"outcomes.{outcome}.{name}", row[name], "s", source, row["n"])
+        units = {"gpu_hours": "GPU hours", "gpu_hours_share": "share"}
+        units |= dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_p90_s"), "s")
+        metrics.put_row(f"outcomes.{outcome}", row, units, source, row["n"])
         metrics.put(f"outcomes.{outcome}.with_runtime", row["n"], "jobs", source, row["jobs"])
     ended = jobs["success"] + jobs["failure"]
     metrics.put("outcomes.ended", ended, "jobs", source)

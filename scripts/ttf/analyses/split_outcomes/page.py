@@ -1,13 +1,11 @@
 """The table of outcomes."""
 
-from collections.abc import Callable
-
 from ttf.analyses.split_outcomes import OUTCOMES
-from ttf.report.tables import Mean, html_table
+from ttf.report.tables import Mean, Shown
 from ttf.report.trace import Trace
 
 
-def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
+def tables(trace: Trace) -> dict[str, Shown]:
     outcomes = trace.table("outcomes")
     columns = {
         **dict.fromkeys(("outcome", "jobs", "jobs_share", "gpu_hours", "gpu_hours_share", "n")),
@@ -17,4 +15,4 @@ def tables(trace: Trace, identifier: Callable[[str], str]) -> dict[str, str]:
     }
     if outcomes["at_time_limit"].sum():
         columns["at_time_limit"] = None
-    return {"outcomes": html_table(outcomes, columns, identifier("outcomes"), contract=OUTCOMES)}
+    return {"outcomes": Shown(outcomes, columns, OUTCOMES)}

@@ -5,21 +5,14 @@ of the counts: percentiles have that resolution, and the order of the readings d
 """
 
 import numpy as np
-import polars as pl
 
 # Values of a reading: 0 to 100 % in thousandths of a percent.
 VALUES = 100_001
 PERCENTS = (25, 50, 75, 90, 95)
-USE_SCHEMA = {
-    "n": pl.Int64,
-    "mean_share": pl.Float64,
-    "zero_share": pl.Float64,
-    **{f"p{percent}_share": pl.Float64 for percent in PERCENTS},
-}
 
 
 def of_counts(counts: np.ndarray) -> dict[str, float]:
-    """USE_SCHEMA of readings of which counts[v] are v thousandths of a percent; n 0 and nothing else where none is.
+    """The columns USE of readings of which counts[v] are v thousandths of a percent; n 0 alone where none is.
 
     zero_share: readings of exactly nought. A percentile is linear between ranks, rank 0 the smallest and rank n - 1 the
     largest, as in NumPy.
