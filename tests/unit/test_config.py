@@ -19,6 +19,7 @@ from study import config_docs
 from study.config import SCHEMA, ConfigError, _merge, _plain, dump, layers_of, load_yaml, resolve
 from study.documents import SCHEMAS, key_paths, load_schema, schema_problems
 from study.formats import load_formats
+from study.room import OF_STUDY
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = ("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))
@@ -482,8 +483,8 @@ def test_a_name_that_results_has_for_something_else_is_refused(name):
 def test_no_trace_has_the_name_of_something_else_in_the_results():
     """Every folder that a rule writes to right below results/ is refused as the name of a trace."""
     rules = "".join(path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk"))
-    written = set(re.findall(r"results/([A-Za-z0-9_-]+)/", rules))
-    assert {"report", "comparison"} <= written
+    written = {*re.findall(r"results/([A-Za-z0-9_-]+)/", rules), OF_STUDY}
+    assert {"report", "archive"} <= written
     for name in written:
         assert problems({"registry": {name: MINE}}), name
 

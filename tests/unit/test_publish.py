@@ -150,9 +150,9 @@ def test_a_chart_is_called_by_its_title(tmp_path):
     for name in ("a", "b"):
         (folder / f"{name}.svg").write_text(SVG)
     charts = words_of_charts([folder / "w.index.json"])
-    drawn = published(folder / "a.svg", "mine/figures/a.svg", charts)
+    drawn = published(folder / "a.svg", "mine/figures/a.svg", charts, {})
     assert (drawn.name, drawn.what, drawn.media_type) == ("T", "C", "image/svg+xml")
-    assert published(folder / "b.svg", "b.svg", charts).what == "Nothing to draw: nobody failed."
+    assert published(folder / "b.svg", "b.svg", charts, {}).what == "Nothing to draw: nobody failed."
 
 
 def test_png_is_twice_as_large_and_the_same_each_time():
@@ -192,17 +192,17 @@ def test_the_page_gets_a_description_and_links_after_its_last_line():
     page = "<head><title>T</title></head><body><script>'</body>'</script><p>a</p></body></html>"
     done = site.with_links(page, about(description=HOSTILE), run_report=True)
     seen = Seen(done)
-    assert seen.links == ["files.html", "report.pdf", "snakemake-report.html"]
+    assert seen.links == ["files.html", "tables.html", "report.pdf", "snakemake-report.html"]
     assert seen.tags.count("script") == 1
     assert done.startswith("<head><title>T</title>\n  <meta name=")
     assert done.index("<nav") > done.index("<p>a</p>")
-    assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html", "report.pdf"]
+    assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html", "tables.html", "report.pdf"]
 
 
 def test_links_to_files_hold_where_the_page_stands_beside_the_folders():
     page = '<head><title>T</title></head><body><a class="file" href="../t/tables/a.csv">a</a></body></html>'
     seen = Seen(site.with_links(page, about(), run_report=False))
-    assert seen.links == ["t/tables/a.csv", "files.html", "report.pdf"]
+    assert seen.links == ["t/tables/a.csv", "files.html", "tables.html", "report.pdf"]
 
 
 def test_sizes_in_words():

@@ -18,12 +18,10 @@ from ttf.runs import runs
 from ttf.analyses.correlate import compute as shares
 from ttf.analyses.correlate import correlations as correlation
 from ttf.analyses.correlate import run_times
-from ttf.stats import mttf, survival
 from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
-from ttf.stats import mttf, shares, survival
 from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 from ttf.stats import mttf, survival
 
