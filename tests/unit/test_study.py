@@ -1,5 +1,6 @@
 """The study without Snakemake: its traces and their files, the analyses that they have, and what is refused."""
 
+import copy
 import subprocess
 import sys
 import uuid
@@ -140,16 +141,14 @@ KEYS = {
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_setting_reaches_the_analyses_that_read_it(samples, key):
+def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
     value, reading = KEYS[key]
     group, name = key.split("/")
-    changed = study_of(**{group: {name: value}})
-    assert {
-        room
-        for room in samples.rooms
-        for trace in samples.rooms[room].traces
-        if samples.rooms[room].settings(trace) != changed.rooms[room].settings(trace)
-    } == reading
+    jobs = [(room, trace) for room in samples.rooms.values() for trace in room.traces]
+    before = [copy.deepcopy(room.settings(trace)) for room, trace in jobs]
+    monkeypatch.setitem(samples.config[group], name, value)
+    after = [room.settings(trace) for room, trace in jobs]
+    assert {jobs[n][0].name for n in range(len(jobs)) if before[n] != after[n]} == reading
 
 
 def test_no_analysis_reads_a_key_that_there_is_not(samples):
