@@ -479,7 +479,7 @@ def cluster(rng, nodes=120, users=40, days=28, lemons=0, lemon_chance=0.5):
     return frame.with_columns(user=pl.Series(user))
 
 
-@pytest.mark.parametrize(("nodes", "users", "traces"), [(120, 40, 60), (30, 60, 40)])
+@pytest.mark.parametrize(("nodes", "users", "traces"), [(120, 40, 40), (30, 60, 30)])
 def test_clustered_user_failures_make_no_lemons(nodes, users, traces):
     """Under the null every discovery is false: some node is called a lemon in at most 5 % of the traces."""
     rng = np.random.default_rng(20_241)
@@ -596,9 +596,9 @@ def test_the_verdict_does_not_depend_on_the_partitions(number, basis, tmp_path):
         assert one.equals(other)
 
 
-def test_a_million_placements_in_seconds():
+def test_many_placements_in_seconds():
     rng = np.random.default_rng(9)
-    n = 1_000_000
+    n = 300_000
     start = rng.integers(0, 28 * DAY, n)
     placements = placed(
         node=pl.Series(rng.integers(0, 2000, n)).cast(pl.String),
@@ -610,5 +610,5 @@ def test_a_million_placements_in_seconds():
     begin = time.process_time()
     (table,) = lemon_nodes(placements.lazy(), lives.lazy(), [WINDOW], 0.05, WHOLE)
     assert table.height == 2000
-    assert table["trials"].sum() > 100_000
-    assert time.process_time() - begin < 20
+    assert table["trials"].sum() > 30_000
+    assert time.process_time() - begin < 6

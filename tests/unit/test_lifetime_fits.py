@@ -58,7 +58,7 @@ def simulated(seed: int, n: int, shape: float, kept: float) -> tuple[np.ndarray,
 
 
 @pytest.mark.parametrize("model", DISTRIBUTIONS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**9) | st.integers(0, 50), st.booleans()), min_size=2, max_size=40))
 def test_never_less_likely_than_scipy(model: str, rows: list) -> None:
     seconds, failed = (np.array(column) for column in zip(*rows, strict=True))
