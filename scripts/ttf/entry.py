@@ -18,7 +18,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     """Call main(snakemake); what it returns, a short text such as "8,152 pods", goes into the line of the log.
 
     Of a StudyError the log has the message alone, of any other exception the traceback; both end the script with exit
-    code 1. The terminal is told from the log (study.progress). Libraries are told how many threads they may use before
+    code 1. The terminal shows what the log says (study.progress). Libraries learn how many threads they may use before
     `main` imports them.
     """
     _limit_libraries(snakemake.threads)

@@ -177,7 +177,7 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
 
 
 def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
-    """The runs in the form of jobs, with attempt, attempt_id and state; exit_code, reason and node_list where told."""
+    """The runs in the form of jobs, with attempt, attempt_id, state; exit_code, reason, node_list if there are any."""
     if attempts is None:
         runs = (
             jobs.with_row_index("attempt_id")

@@ -1,6 +1,6 @@
 """Ingest: raw tables -> typed Parquet, an account of every row, and the rows that broke a rule.
 
-Rows read = rows kept + rows put aside, for every table, always.
+Rows read = rows kept + rows excluded, for every table, always.
 
 A trace is read whole (`ingest`), or part by part (`ingest_part`, a file a week, say) and then put together (`merge`):
 the products are the same bytes. A part knows its own rows only, so whatever is a matter between rows, a key that an

@@ -1,4 +1,4 @@
-"""Raw tables against their schema: every row is either typed and kept, or put aside with the rule it broke.
+"""Raw tables against their schema: every row is either typed and kept, or excluded with the rule it broke.
 
 A table's schema (`schema` in scripts/ttf/formats) names the columns in file order, their types and the rules of a
 row. A block in which nothing is wrong, as nearly all are, is read at once, its numbers as numbers; any other goes the
@@ -90,7 +90,7 @@ class Column:
 
     @property
     def is_plain_number(self) -> bool:
-        """Whether its text is a number or blank, with no words for no value and nothing to be told of a format."""
+        """Whether its text is a number or blank, with no words for no value and no format."""
         return self.type not in ("text", "time") and set(self.blank) <= {""}
 
     @property
@@ -125,7 +125,7 @@ class TableSchema:
 class Reader:
     """How a raw table is read.
 
-    rows: yields (rows kept, with the columns of TableSchema.stored; rows put aside, ASIDE_SCHEMA) of one file, as
+    rows: yields (rows kept, with the columns of TableSchema.stored; rows excluded, ASIDE_SCHEMA) of one file, as
     read_table. texts: the text of the rows with these numbers as the quarantine keeps it, from a second reading.
     """
 
@@ -163,7 +163,7 @@ def table_schemas(document: dict) -> dict[str, TableSchema]:
 
 
 def read_table(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield (rows kept, rows put aside) block by block, in file order.
+    """Yield (rows kept, rows excluded) block by block, in file order.
 
     Kept rows have the columns of `schema.stored`; the others those of ASIDE_SCHEMA. Every row of the file is in
     one of the two; blank lines are no rows.
@@ -206,7 +206,7 @@ def _blocks(path: Path, schema: TableSchema) -> Iterator[tuple[bytes, tuple[Colu
 def read_block(
     block: bytes, columns: tuple[Column, ...], schema: TableSchema
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
-    """The rows of one block, kept and put aside, with line numbers from 0; and the number of its lines."""
+    """The rows of one block, kept and excluded, with line numbers from 0; and the number of its lines."""
     kept = sound_rows(block, columns, schema)
     if kept is not None:
         return kept, pl.DataFrame(schema=ASIDE_SCHEMA), kept.height
@@ -366,7 +366,7 @@ def _whole_lines(
 ) -> tuple[pl.Series, bytes, bytes, list[tuple], int]:
     """The lines with the right number of fields in valid UTF-8: their numbers (from 0), their text, its delimiter.
 
-    Then the other lines, put aside, and the number of lines in the block.
+    Then the other lines, excluded, and the number of lines in the block.
     """
     delimiter = schema.delimiter.encode()
     lines = block.count(b"\n")

@@ -48,13 +48,13 @@ def runs(
     again, after_infra: see `with_runs_before`.
     """
     tries = _of_jobs(jobs.lazy()) if attempts is None else _of_attempts(jobs.lazy(), attempts.lazy())
-    told = infra_lives.lazy().select(
+    states = infra_lives.lazy().select(
         "basis",
         infra=pl.col("event").is_not_null(),
         timed_out=at_time_limit("state"),
         preempted=(pl.col("state").str.to_uppercase() == PREEMPTED).fill_null(False),
     )
-    tries = pl.concat([tries, told], how="horizontal")
+    tries = pl.concat([tries, states], how="horizontal")
     # An end without a start or a run time is no run.
     tries = tries.filter(pl.col("start_s").is_not_null() | pl.col("runtime_s").is_not_null())
     if attempts is None:
@@ -89,7 +89,7 @@ def with_reasons(
     reasons: the rows of reasons.parquet, one for each failed attempt, or failed job where there are no attempts.
     """
     key = ["job_id", "task"] if attempts is None else ["job_id", "attempt"]
-    told = (jobs if attempts is None else attempts).join(
+    named = (jobs if attempts is None else attempts).join(
         reasons.select(*key, "deterministic"),
         on=key,
         how="left",
@@ -97,7 +97,7 @@ def with_reasons(
         maintain_order="left",
         validate="m:1",
     )
-    return (told, None) if attempts is None else (jobs, told)
+    return (named, None) if attempts is None else (jobs, named)
 
 
 def gpu_time() -> pl.Expr:

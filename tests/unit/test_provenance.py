@@ -334,9 +334,7 @@ def test_jobs_behind_products():
         of_graph("first", "results/a", raw=["raw.csv"], code=[stamp, ["scripts/ttf/k.py 2c"]]),
     ]
 
-    def read_beside(job):
-        return ["results/e.csv"] if job.rule.name == "last" else []
-
+    read_beside = {"last": ["results/e.csv"]}
     found = jobs_behind(["results/c"], graph, Path("/checkout"), read_beside)
     assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
     assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]

@@ -111,18 +111,16 @@ def jobs_of_traces():
     ]
 
 
-WITH_PDF = {"render_pdf", "publish_site", "archive_results"}
-
-
 def jobs_of_study():
     """The products of every job of the study, as above.
 
     The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
     """
+    with_pdf = {"render_pdf", "publish_site", "archive_results"}
     of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
-    if Path(str(rules.render_pdf.output.pdf)).exists() or WITH_PDF.intersection(workflow.dag_settings.targets):
+    if Path(str(rules.render_pdf.output.pdf)).exists() or with_pdf.intersection(workflow.dag_settings.targets):
         of_the_study += (rules.render_pdf,)
-    # As plain paths: told which rule makes one, Snakemake hashes the whole list anew for every file of it.
+    # As plain paths: knowing which rule makes one, Snakemake hashes the whole list anew for every file of it.
     return [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 
@@ -146,11 +144,6 @@ def given_to_report():
     if STORED:
         return read_by_report()
     return [f"results/{trace}/{name}" for trace in STUDY.subjects for name in ("metrics.json", "figures/index.json")]
-
-
-def read_beside(job):
-    """The products that a job reads, of which its inputs are those that stand for them."""
-    return read_by_report() if job.rule.name == "write_report_source" else []
 
 
 wildcard_constraints:

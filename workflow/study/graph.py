@@ -1,7 +1,7 @@
 """What Snakemake's graph knows of every job, as plain values."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,14 @@ from study.helpers import stamped
 
 
 def jobs_behind(
-    products: Iterable[str], jobs: Iterable[Any], root: Path, read_beside: Callable[[Any], Iterable[str]]
+    products: Iterable[str], jobs: Iterable[Any], root: Path, read_beside: Mapping[str, Iterable[str]]
 ) -> list[dict]:
     """The jobs that the products come from, directly or through another product, in the order of their first output.
 
-    A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, with what it
-    reads besides its inputs (`read_beside`), `code` the modules that its script imports. These and `script` are named
-    from `root`, other paths stand as the rules write them. What is gone when the study is done, and the jobs that made
-    only that, is left out: it is how the work was divided.
+    A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, and what its
+    rule reads besides (`read_beside`), `code` the modules that its script imports. These and `script` are named from
+    `root`, other paths stand as the rules write them. What is gone when the study is done, and the jobs that made only
+    that, is left out: it is how the work was divided.
     """
     jobs = list(jobs)
     gone = {str(path) for job in jobs for path in job.temp_output}
@@ -25,7 +25,7 @@ def jobs_behind(
     while pending:
         job = jobs_by_output.get(pending.pop())
         if job is not None and job not in found:
-            given = {str(path) for path in job.input} | set(read_beside(job))
+            given = {str(path) for path in job.input} | set(read_beside.get(job.rule.name, ()))
             found[job] = _described(job, root, given - gone)
             pending += given
     return sorted(found.values(), key=lambda job: job["outputs"])

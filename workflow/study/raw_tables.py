@@ -72,7 +72,7 @@ def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]
 
     Parts are the folders of `folder`, where it lists several, in that order; or the files of a table that takes every
     file in its folder, in the order of their names. A table in `files` is that one file.
-    Raises ConfigError as `raw_tables` does, and for parts that cannot be told apart by their names.
+    Raises ConfigError as `raw_tables` does, and for parts whose names are the same.
     """
     where = f"registry.{trace}.folder"
     tables = formats[entry["format"]]["tables"]

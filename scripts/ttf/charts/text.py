@@ -147,5 +147,5 @@ def _printable(character: str) -> bool:
 
 
 def in_words(stratum_by: str) -> str:
-    """What lives are told apart by, in a sentence; a trace's own strata are words already."""
+    """What divides lives into strata, in a sentence; a trace's own strata are words already."""
     return {"gpu_type": "GPU type", "gpu_count": "number of GPUs"}.get(stratum_by, stratum_by.replace("_", " "))

@@ -33,7 +33,7 @@ def jobs(source: Source) -> pl.DataFrame:
     has not started, and a waiting one neither, whatever other times they carry. A running job that has an end before
     the trace's end has ended, with an unknown result; but not by a run time, which is what has been seen of it so far.
     A word that is in no list of outcomes is `unknown`. Requests are per instance, and a job whose size is not mapped is
-    one instance. Where ids are not unique, rows that share one are told apart by `task`: their number in file order,
+    one instance. Where ids are not unique, rows that share one are distinguished by `task`: their number in file order,
     after the mapped task if there is one. trace_end_s is the last moment any row names.
     """
     mapping, outcomes = source.meaning["mapping"], outcome_by_word(source.meaning["outcomes"])
@@ -119,7 +119,7 @@ def _extras(mapping: Mapping) -> dict[str, pl.Expr]:
 
 
 def _word(mapping: Mapping) -> pl.Expr:
-    """The word that an outcome is told by."""
+    """The word that gives the outcome."""
     is_phrase = isinstance(mapping["status"], Mapping) and mapping["status"].get("first_word", False)
     return pl.col("status").str.extract(r"^\s*(\S+)") if is_phrase else pl.col("status").str.strip_chars()
 

@@ -950,7 +950,7 @@ def write_sample(
 ) -> dict[str, int]:
     """Write the seven tables of a synthetic trace with `tasks` tasks into `folder`; rows written per table.
 
-    The same `tasks` and `seed` give the same bytes. `report` is told how far the work is.
+    The same `tasks` and `seed` give the same bytes. `report` is called with how far the work is.
     """
     if tasks < FEWEST_TASKS:
         raise StudyError(

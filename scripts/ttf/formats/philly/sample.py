@@ -287,7 +287,7 @@ def write_sample(
 ) -> dict[str, int]:
     """Write the log, the telemetry, the list of machines and the losses of a trace of `jobs` jobs; rows by table.
 
-    The same `jobs` and `seed` give the same bytes. `report` is told how far the work is.
+    The same `jobs` and `seed` give the same bytes. `report` is called with how far the work is.
     """
     if jobs < FEWEST_JOBS:
         raise StudyError(

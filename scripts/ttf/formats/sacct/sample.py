@@ -297,7 +297,7 @@ def write_sample(
 ) -> dict[str, int]:
     """Write two dumps and the health events of a cluster with `jobs` jobs, and a waiting array; rows by file.
 
-    The same `jobs`, `seed` and `hazard` give the same bytes. `report` is told how far the work is.
+    The same `jobs`, `seed` and `hazard` give the same bytes. `report` is called with how far the work is.
     """
     if jobs < FEWEST_JOBS:
         raise StudyError(

@@ -222,7 +222,7 @@ def _check_format(format_: str) -> None:
 
 
 def _word(status: str) -> pl.Expr:
-    """The word that an outcome is told by, from the column that the status is stored as."""
+    """The word that gives the outcome, from the column that the status is stored as."""
     text = pl.col(status)
     return text.str.extract(r"^\s*(\S+)") if status == PHRASE else text.str.strip_chars()
 
