@@ -147,7 +147,8 @@ class Table:
 
 def types_in(module: ModuleType) -> str:
     """What computing and drawing go by in a module of contracts: tables, columns, and constants that are public."""
-    return "\n".join(f"{name} {_types(value)}" for name, value in vars(module).items() if not name.startswith("_"))
+    typed = {name: _types(value) for name, value in vars(module).items() if not name.startswith("_")}
+    return "\n".join(f"{name} {types}" for name, types in typed.items() if types)
 
 
 def _types(value: object) -> str:
