@@ -26,7 +26,7 @@ from ttf.analyses.measure_losses import lost_work, owners, repeats, what_if
 from ttf.stats import mttf, survival
 
 rng = np.random.default_rng(11)
-n = 60_000
+n = 30_000
 jobs = pl.DataFrame({
     "outcome": rng.choice(["success", "failure", "cancelled"], n),
     "runtime_s": rng.lognormal(7, 2, n).astype(np.int64),

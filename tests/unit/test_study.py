@@ -1,5 +1,6 @@
 """The study without Snakemake: its traces and their files, the analyses that they have, and what is refused."""
 
+import functools
 import importlib
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import ttf.analyses
+from study.claims import load_claims
 from study.config import ConfigError
 from study.helpers import stamped
 from study.products import paths_in
@@ -17,6 +19,8 @@ from ttf.contract import Table, count, seconds, table
 from ttf.rooms import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
+# The claims of the checkout are read once for all studies here.
+SHIPPED = functools.cache(load_claims)
 SAMPLES = ("sample", "sample_philly", "sample_slurm")
 
 
@@ -29,6 +33,7 @@ def in_a_folder(tmp_path, monkeypatch):
     """Where the command is typed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ttf.analyses, "__path__", [*ttf.analyses.__path__])
+    monkeypatch.setattr("study.study.load_claims", lambda *file: (SHIPPED if "/" in file[0] else load_claims)(*file))
     return tmp_path
 
 
@@ -141,16 +146,17 @@ KEYS = {
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_setting_reaches_the_analyses_that_read_it(samples, key):
+def test_a_setting_reaches_the_analyses_that_read_it(samples, monkeypatch, key):
     value, reading = KEYS[key]
     group, name = key.split("/")
-    changed = study_of(**{group: {name: value}})
-    assert {
-        room
-        for room in samples.rooms
-        for trace in samples.rooms[room].traces
-        if samples.rooms[room].settings(trace) != changed.rooms[room].settings(trace)
-    } == reading
+    jobs = [(room, trace) for room in samples.rooms.values() for trace in room.traces]
+    before = [room.settings(trace) for room, trace in jobs]
+    changed = samples.config | {group: samples.config[group] | {name: value}}
+    monkeypatch.setattr(samples, "config", changed)
+    for trace in samples.traces.values():
+        monkeypatch.setattr(trace, "settings", changed)
+    after = [room.settings(trace) for room, trace in jobs]
+    assert {job[0].name for job, old, new in zip(jobs, before, after, strict=True) if old != new} == reading
 
 
 def test_no_analysis_reads_a_key_that_there_is_not(samples):
