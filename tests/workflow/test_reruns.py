@@ -62,9 +62,9 @@ from ttf.contract import number
 ANALYSIS.tables[0].columns["more"] = number("More", "A new column.")
 """
 OTHER_WORDS = """
-from dataclasses import replace
+from dataclasses import replace as _replace
 for _name, _column in ANALYSIS.tables[0].columns.items():
-    ANALYSIS.tables[0].columns[_name] = replace(_column, heading="Another", about="Another sentence.")
+    ANALYSIS.tables[0].columns[_name] = _replace(_column, heading="Another", about="Another sentence.")
 """
 
 
