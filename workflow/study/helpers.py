@@ -35,7 +35,13 @@ def helpers(script: Path, *modules: str, rooms: tuple[Path, ...] = ()) -> tuple[
 @cache
 def stamps(root: Path, files: tuple[Path, ...]) -> list[str]:
     """Each file by its path under `root` and a digest of what it holds: another text once the file is another."""
-    return [stamp(root, file, file.read_bytes()) for file in files]
+    return [_stamp_of_file(root, file) for file in files]
+
+
+@cache
+def _stamp_of_file(root: Path, file: Path) -> str:
+    # Most modules are those of many rules: each is read once.
+    return stamp(root, file, file.read_bytes())
 
 
 def stamp(root: Path, file: Path, content: bytes) -> str:

@@ -45,7 +45,7 @@ class Study:
 
     def __init__(self, layers: list, root: Path, stored: bool = False) -> None:
         self.root, workflow = root, root / "workflow"
-        self.formats = load_formats()
+        self.formats, self._declarations = load_formats(), declarations()
         self.measured = yaml.safe_load((workflow / "resources.yaml").read_text(encoding="utf-8"))
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
@@ -102,7 +102,7 @@ class Study:
             shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
             tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
-            schema=schema_of(name, entry, declarations()[entry["format"]]),
+            schema=schema_of(name, entry, self._declarations[entry["format"]]),
         )
 
     # Traces ---------------------------------------------------------------------------------------------------
