@@ -363,10 +363,10 @@ def _nearest(word: str, allowed: Iterable[str]) -> str | None:
     return plain[found[0]] if found else None
 
 
-def mean(word: str, allowed: Iterable[str]) -> str:
-    """What was probably meant by a word that is not allowed; a full stop where nothing is near it."""
+def mean(word: str, allowed: Iterable[str], stop: str = ".") -> str:
+    """What was probably meant by a word that is not allowed; `stop` where nothing is near it."""
     near = _nearest(word, allowed)
-    return f"; did you mean {near}?" if near else "."
+    return f"; did you mean {near}?" if near else stop
 
 
 def _advice(value: Any, schema: dict) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from ttf.analysis import PRODUCTS, Analysis
 from ttf.contract import Table
 from ttf.themes import THEMES
 
-from study.config import ConfigError
+from study.documents import ConfigError, mean
 
 if TYPE_CHECKING:
     from study.study import Study
@@ -48,15 +47,10 @@ class Room:
         """The analyses whose tables it reads."""
         return self._study.makers((*self.declared.needs, *self.declared.uses))
 
-    @property
-    def group(self) -> str:
-        """Whose jobs are sent together: those of a trace, or those that put the traces together."""
-        return "report" if self.declared.of_study else "analyses"
-
     def applies(self, trace: str) -> bool:
         """Whether a trace, or the study as a whole, has the analysis."""
         if self.declared.of_study or trace == OF_STUDY:
-            return self.declared.of_study and trace == OF_STUDY and len(self._study.traces) > 1
+            return self.declared.of_study and trace == OF_STUDY
         about = self._study.traces[trace]
         return all(self._files(trace, name) for name in self.declared.needs) and self.declared.applies(about)
 
@@ -100,12 +94,7 @@ def known(name: str, names: Mapping[str, Any], what: str, where: str) -> Any:
     """names[name]. Raises ConfigError with the nearest right name."""
     if name in names:
         return names[name]
-    raise ConfigError(f"{where}: there is no {what} {name}{nearest(name, names)}.")
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else ""
+    raise ConfigError(f"{where}: there is no {what} {name}{mean(name, names)}")
 
 
 def columns_of(claim: Mapping) -> Iterable[str]:
@@ -128,10 +117,10 @@ def check_claims(claims: Iterable[Mapping], tables: Mapping[str, Table], label: 
         where = f"{label}: claims.{claim['id']}"
         table = tables.get(name)
         if table is None:
-            problems.append(f"{where}: there is no table {name}{nearest(name, tables)}")
+            problems.append(f"{where}: there is no table {name}{mean(name, tables, stop='')}")
             continue
         problems += [
-            f"{where}: table {name} has no column {column}{nearest(column, table.columns)}"
+            f"{where}: table {name} has no column {column}{mean(column, table.columns, stop='')}"
             for column in columns_of(claim)
             if column not in table.columns
         ]
