@@ -63,7 +63,7 @@ def trace_source(
     """
     pages = {name: page for name in trace.analyses if (page := _page(name))}
     tables, metrics = _tables(trace), trace.metrics
-    context = {"features": [], "logrank": []}
+    context = {}
     for page in pages.values():
         tables |= page.tables(trace)
         if "context" in vars(page):
