@@ -13,16 +13,17 @@ def main(snakemake):
     from ttf.quality.suggestions import suggest, suggestion_words
     from ttf.raw_files import tables_in
     from ttf.schemas import schemas_and_readers
-    from ttf.tables import write_csv, write_parquet
+    from ttf.stages import ANOMALIES, ROW_ACCOUNT
+    from ttf.tables import write_parquet, write_product
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)
     account, quarantine = ingest(files, schemas, folder, snakemake.params.max_share, readers)
-    write_csv(account, snakemake.output.account)
+    write_product(account, ROW_ACCOUNT, snakemake.output.account)
     suggested = suggestion_words(suggest(quarantine, schemas, files))
-    write_csv(anomalies(quarantine, account, suggested, files), snakemake.output.anomalies)
+    write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
     return f"{account['rows_read'].sum():,} rows in {account.height} tables, {quarantine.height:,} put aside"
 

@@ -11,14 +11,15 @@ def main(snakemake):
     keep_freed_memory()  # before Polars is imported
     from ttf.ingest import ingest_part
     from ttf.schemas import schemas_and_readers
-    from ttf.tables import write_csv, write_parquet
+    from ttf.stages import ROW_ACCOUNT
+    from ttf.tables import write_parquet, write_product
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     files = {table: Path(snakemake.input[table]) / member for table, member in snakemake.params.members.items()}
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)
     account, quarantine = ingest_part(files, schemas, folder, snakemake.params.hopeless_share, readers)
-    write_csv(account, snakemake.output.account)
+    write_product(account, ROW_ACCOUNT, snakemake.output.account)
     write_parquet(quarantine, snakemake.output.quarantine)
     return f"{snakemake.wildcards.part}: {account['rows_read'].sum():,} rows, {quarantine.height:,} put aside"
 

@@ -10,8 +10,8 @@ def main(snakemake):
     from ttf.ingest import Part, anomalies, merge
     from ttf.quality.suggestions import suggest, suggestion_words
     from ttf.schemas import schemas_and_readers
-    from ttf.stages import ROW_ACCOUNT
-    from ttf.tables import read_table, write_csv, write_parquet
+    from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
+    from ttf.tables import read_table, write_parquet, write_product
 
     schemas, readers = schemas_and_readers(**snakemake.params.read_by)
     raw_files = {table: iter(paths) for table, paths in snakemake.input.items() if table in schemas}
@@ -29,11 +29,11 @@ def main(snakemake):
     folder = Path(snakemake.output.raw)
     folder.mkdir(parents=True)
     account, quarantine, by_part = merge(parts, schemas, folder, snakemake.params.max_share, readers)
-    write_csv(account, snakemake.output.account)
-    write_csv(by_part, snakemake.output.by_part)
+    write_product(account, ROW_ACCOUNT, snakemake.output.account)
+    write_product(by_part, ROW_ACCOUNT_BY_PART, snakemake.output.by_part)
     files = {table: [part.files[table] for part in parts if table in part.files] for table in account["table"]}
     suggested = suggestion_words(suggest(quarantine, schemas, files))
-    write_csv(anomalies(quarantine, account, suggested, files), snakemake.output.anomalies)
+    write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
     return f"{account['rows_read'].sum():,} rows in {len(parts):,} parts, {quarantine.height:,} put aside"
 

@@ -4,6 +4,8 @@ import math
 
 import polars as pl
 
+from ttf.stages import RUNTIME_AGREEMENT
+
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5} | {
     "difference_p95_s": 0.95,
     "difference_p99_s": 0.99,
@@ -34,9 +36,7 @@ def runtime_agreement(jobs: pl.LazyFrame) -> pl.DataFrame:
     counted = [compared.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()]
     found = zip(times, pl.collect_all(counted, engine="streaming"), strict=True)
     rows = [{"time": time} | _agreement(differences) for time, differences in found]
-    schema = {"time": pl.String, "n": pl.Int64, "equal": pl.Int64, "equal_share": pl.Float64}
-    schema |= dict.fromkeys((*QUANTILES, "difference_mean_s"), pl.Float64) | {"reason": pl.String}
-    return pl.DataFrame(rows, schema=schema)
+    return RUNTIME_AGREEMENT.frame(rows)
 
 
 def _agreement(differences: pl.DataFrame) -> dict[str, int | float | str | None]:

@@ -10,7 +10,8 @@ from ttf.agreement import runtime_agreement
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import nodes, with_parts
 from ttf.partitions import partitions_of, read_results, results_of
-from ttf.tables import stream_parquet, write_csv, write_parquet
+from ttf.stages import RUNTIME_AGREEMENT
+from ttf.tables import stream_parquet, write_parquet, write_product
 
 
 def write_jobs(
@@ -24,7 +25,7 @@ def write_jobs(
     stream_parquet(with_parts(jobs, parts), output.jobs)
     write_parquet(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), output.nodes)
     written = pl.scan_parquet(output.jobs)
-    write_csv(runtime_agreement(written), output.agreement)
+    write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
     rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
     return f"{rows:,} jobs, {timed:,} with a run time"
 

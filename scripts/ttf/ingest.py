@@ -18,6 +18,7 @@ from polars.io.plugins import register_io_source
 from ttf.errors import StudyError
 from ttf.partitions import number_of
 from ttf.raw_tables import ASIDE_SCHEMA, LINES, Reader, TableSchema, file_labels, first_places, printable
+from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
 
 QUARANTINE_SCHEMA = {"table": pl.String, "file": pl.String} | ASIDE_SCHEMA
 
@@ -49,19 +50,6 @@ MOST_KEYS = 4_000_000
 
 # A row's place: which file of its table, from 0, and which line (of a table of records: which record), from 1.
 Place = tuple[int, int]
-ACCOUNT_SCHEMA = {"table": pl.String, "rows_read": pl.Int64, "rows_kept": pl.Int64, "rows_quarantined": pl.Int64}
-
-ANOMALIES_SCHEMA = {
-    "table": pl.String,
-    "column": pl.String,
-    "code": pl.String,
-    "severity": pl.String,
-    "rows": pl.Int64,
-    "share": pl.Float64,
-    "first_lines": pl.String,
-    "sentence": pl.String,
-    "suggestion": pl.String,
-}
 
 
 @dataclass(frozen=True)
@@ -87,7 +75,7 @@ def ingest(
 
     `readers` has one for each table that is no plain table of lines.
 
-    Returns the row account (ACCOUNT_SCHEMA) and the quarantine (QUARANTINE_SCHEMA).
+    Returns the row account (ROW_ACCOUNT) and the quarantine (QUARANTINE_SCHEMA).
     Raises StudyError where a file cannot be its table, where a table keeps no row, or where more than `max_share` of
     its rows break a rule. `report` is called with a line of progress per table.
     """
@@ -160,7 +148,7 @@ def merge(
     return (
         _account(account),
         _quarantine(quarantine),
-        pl.DataFrame(by_part, schema={"part": pl.String} | ACCOUNT_SCHEMA, orient="row"),
+        pl.DataFrame(by_part, schema=ROW_ACCOUNT_BY_PART.schema, orient="row"),
     )
 
 
@@ -183,11 +171,11 @@ def anomalies(
         share = group.height / rows_read[table]
         suggestion = suggestions.get((table, column, code))
         rows.append((table, column, code, "error", group.height, share, lines, sentence, suggestion))
-    return pl.DataFrame(rows, schema=ANOMALIES_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=ANOMALIES.schema, orient="row")
 
 
 def _account(rows: list[tuple]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=ACCOUNT_SCHEMA, orient="row")
+    return pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
 
 
 def _quarantine(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:

@@ -6,12 +6,11 @@ import polars as pl
 import pytest
 from ttf.analyses.measure_drift import DRIFT
 from ttf.analyses.measure_drift.numbers import numbers as of_drift
-from ttf.ingest import ANOMALIES_SCHEMA
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.quality import of_quality
 from ttf.report.blocks import Numbers
 from ttf.report.source import environment
-from ttf.stages import STATISTICS, VALIDATION
+from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +38,7 @@ def numbers(anomalies=(), failed=0, drift=None):
         {"table": "pods", "stored_as": None, "rows": 5},
     )
     validation = frame(VALIDATION.schema, {"table": "pods", "rows_failed": 0}, {"table": "pods", "rows_failed": failed})
-    of_quality(metrics, frame(ANOMALIES_SCHEMA, *anomalies), statistics, validation)
+    of_quality(metrics, frame(ANOMALIES.schema, *anomalies), statistics, validation)
     if drift is not None:
         of_drift(metrics, {"drift": frame(DRIFT.schema, *drift)})
     return metrics
