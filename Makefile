@@ -7,42 +7,48 @@ VENV := $(if $(PROFILE),$(CLUSTER),.venv)
 ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),requirements).lock
 BIN := $(VENV)/bin
 CORES ?= $(if $(PROFILE),,all)
-SNAKEMAKE = $(BIN)/snakemake $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE))) \
-  $(if $(CORES),--cores $(CORES)) $(if $(CONFIG),--configfile $(CONFIG)) $(if $(TRACE),--config 'study=[$(TRACE)]' $(if $(PROFILE),'scatter={jobs: 16}'))
+# The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
+# of them it is the one made last.
+SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CONFIG)' --trace='$(TRACE)' --data='$(DATA)' \
+  $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
+  $(if $(CORES),--cores $(CORES))
 
-.PHONY: report pdf publish archive gallery docs snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
 
-report: $(ENVIRONMENT)  ## run the study and render results/report/index.html; TRACE=name runs that trace
+report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
 
-pdf: $(ENVIRONMENT)  ## the report on paper, results/report/report.pdf
-	@$(SNAKEMAKE) -- render_pdf
-	@$(SNAKEMAKE) # the manifest has it too
+pdf: $(ENVIRONMENT)  ## the report on paper, report.pdf beside the page
+	@$(SNAKEMAKE) -- render_pdf all
 
-publish: $(ENVIRONMENT)  ## results/site/, for any host of static files
+publish: $(ENVIRONMENT)  ## site/ in the folder of the study, for any host of static files
 	@$(SNAKEMAKE) -- publish_site
 
-archive: $(ENVIRONMENT)  ## results/archive/: one file for a repository of research data, with RO-Crate metadata
+archive: $(ENVIRONMENT)  ## archive/ there: one file for a repository of research data, with RO-Crate metadata
 	@$(SNAKEMAKE) -- archive_results
 
 snakemake-report: report  ## how the study was run: rules, run times, tables and charts by theme, in logs/snakemake-report.html
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
 
+remove: $(ENVIRONMENT)  ## what STUDY=name, or PART=name of TRACE=name, has of its own; goes with SURE=yes
+	@$(BIN)/python scripts/remove_study.py --study='$(STUDY)' --trace='$(TRACE)' --part='$(PART)' --sure='$(SURE)'
+
 verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, missing or out of date?
-	@$(BIN)/python scripts/verify_results.py
+	@$(BIN)/python scripts/verify_results.py --study='$(STUDY)'
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
-	@$(BIN)/python scripts/explain_product.py $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
+	@$(BIN)/python scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
 
 check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
 	@$(BIN)/python scripts/check_resources.py
 
 gallery: .venv/requirements-test.lock  ## badges and a picture of the page for the README, in docs/gallery/; after `make report`
-	@$(BIN)/python docs/gallery.py results/report/index.html docs/gallery
+	@$(BIN)/python docs/gallery.py results/studies/study/report/index.html docs/gallery
 	@$(BIN)/python docs/badges.py docs/gallery
 
-docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is
+docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; workflow/files.txt
 	@$(BIN)/python docs/tables.py docs/tables.md
+	@$(BIN)/python docs/workflow_files.py
 
 test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder

@@ -26,9 +26,9 @@ def main(snakemake):
         published(path, path.as_posix(), charts, tables) for path in map(Path, [files.page, files.pdf, *files.products])
     ]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
-    packed.append(
-        Published("results/README.md", readme_of(about, archive=True).encode(), "README", "What the results are")
-    )
+    own = Path(files.page).parents[1].as_posix()
+    readme = readme_of(about, own.removeprefix("results/") + "/").encode()
+    packed.append(Published("results/README.md", readme, "README", "What the results are"))
     zenodo = deposit(about, date).encode()
     packed.append(Published(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
     packed.sort(key=lambda file: file.path)

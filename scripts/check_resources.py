@@ -5,6 +5,7 @@ One line for each that did; exit code 1 if any. Further arguments are the folder
 analyses are to say.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ TABLE = CHECKOUT / "workflow" / "resources.yaml"
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used, with_rooms  # noqa: E402
+from study.studies import STUDIES  # noqa: E402
 from ttf.rooms import rooms  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
@@ -36,12 +38,12 @@ class Job(NamedTuple):
 
 
 def jobs_of(folder: Path) -> Iterator[Job]:
-    """The finished jobs of the study in a folder, of the traces that it still has."""
-    config = yaml.safe_load((folder / "results" / "config.yaml").read_text(encoding="utf-8"))
-    manifest = yaml.safe_load((folder / "results" / "manifest.json").read_text(encoding="utf-8"))
-    raw = {}
-    for job in manifest["jobs"].values():
-        if job["rule"] in READERS:
+    """The finished jobs of the studies in a folder, of the traces that they still have."""
+    registry, raw = {}, {}
+    for own in sorted((folder / STUDIES).iterdir()):
+        registry |= yaml.safe_load((own / "config.yaml").read_text(encoding="utf-8"))["registry"]
+        manifest = json.loads((own / "manifest.json").read_text(encoding="utf-8"))
+        for job in [job for job in manifest["jobs"].values() if job["rule"] in READERS]:
             read = [str(folder / path) for path in job["inputs"] if path in manifest["raw"]]
             trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))
             for whole in {trace, (trace, part)}:
@@ -49,13 +51,13 @@ def jobs_of(folder: Path) -> Iterator[Job]:
     sizes = {whole: gigabytes(paths) for whole, paths in raw.items()}
     for benchmark in sorted((folder / "benchmarks").rglob("*.tsv")):
         trace, rule = rule_of_benchmark(benchmark, folder / "benchmarks")
-        if trace is None or trace == "comparison":
-            whole_study = sum(size for whole, size in sizes.items() if whole in config["registry"])
+        if trace is None:
+            whole_study = sum(size for whole, size in sizes.items() if whole in registry)
             yield Job(benchmark, rule, None, whole_study, *used(benchmark))
         elif trace in sizes:
             # The tables of a sample are not there yet when the job that makes them asks.
             raw_gb = 0.0 if rule == "make_sample" else sizes.get((trace, benchmark.stem), sizes[trace])
-            yield Job(benchmark, rule, config["registry"][trace]["format"], raw_gb, *used(benchmark))
+            yield Job(benchmark, rule, registry[trace]["format"], raw_gb, *used(benchmark))
 
 
 def problems(jobs: list[Job], measured: dict[str, Any]) -> list[str]:
@@ -113,7 +115,7 @@ def write(measured: dict[str, Any]) -> None:
 def main(arguments: list[str]) -> int:
     measured = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     folders = [Path(), *(Path(argument) for argument in arguments if not argument.startswith("--"))]
-    if missing := [path for folder in folders if not (path := folder / "results" / "manifest.json").is_file()]:
+    if missing := [path for folder in folders if not any((path := folder / STUDIES).glob("*/manifest.json"))]:
         print(f"{missing[0]}: not found; run the study first: make report", file=sys.stderr)
         return 1
     jobs = [job for folder in folders for job in jobs_of(folder)]

@@ -3,7 +3,12 @@
 import argparse
 import shutil
 import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
+
+from study.documents import ConfigError
+from study.studies import STUDIES, chosen
 from ttf.errors import StudyError
 from ttf.provenance.explain import explain
 from ttf.provenance.read import Manifest
@@ -13,10 +18,15 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("file", help="a product, such as results/sample/tables/mttf.csv")
     arguments.add_argument("key", nargs="?", help="a number in a metrics.json, such as mttf.mttf_s")
+    arguments.add_argument("--study", default="", help="by default that of the file, or the study made last")
     given = arguments.parse_args()
     try:
-        print(explain(Manifest.read(), given.file, given.key, shutil.get_terminal_size((100, 24)).columns))
-    except StudyError as error:
+        parts = Path(given.file).parts
+        name = chosen(given.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
+        print(f"study {name}")
+        manifest = Manifest.read(STUDIES / name / "manifest.json")
+        print(explain(manifest, given.file, given.key, shutil.get_terminal_size((100, 24)).columns))
+    except (ConfigError, StudyError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

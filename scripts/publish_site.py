@@ -1,4 +1,4 @@
-"""Rule publish_site: results/site/, ready for any host of static files."""
+"""Rule publish_site: results/studies/<name>/site/, ready for any host of static files."""
 
 from ttf.entry import run_rule
 
@@ -23,8 +23,11 @@ def main(snakemake):
     tables = {table.path: table for table in contracts(folders).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
     shown = []
+    folder = Path(snakemake.output.site)
+    own = folder.parent
     for path in map(Path, files.products):
-        file = published(path, path.relative_to("results").as_posix(), charts, tables)
+        place = path.relative_to(own if path.is_relative_to(own) else own.parents[1])
+        file = published(path, place.as_posix(), charts, tables)
         shown.append(file)
         if path.suffix == ".svg":
             drawn = png_of(file.content.decode("utf-8"))
@@ -46,7 +49,6 @@ def main(snakemake):
     shown.append(Published("tables.html", page.encode(), "Data dictionary", "Every table and every column of it"))
     shown.sort(key=lambda file: file.path)
 
-    folder = Path(snakemake.output.site)
     hidden = Published(".nojekyll", b"", "", "")  # makes GitHub Pages serve the files as they are
     index = Published("files.html", site.index_of(shown, about).encode(), "", "")
     for file in (*shown, index, hidden):

@@ -1,20 +1,29 @@
-"""`make verify`: are the results what the manifest says? One line for each file that is not; exit code 1 if any."""
+"""`make verify`: are the results of a study what its manifest says? A line for each that is not; exit code 1 if any."""
 
+import argparse
 import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
+
+from study.documents import ConfigError
+from study.studies import STUDIES, chosen
 from ttf.errors import StudyError
 from ttf.provenance.read import Manifest
 from ttf.provenance.verify import in_order, problems
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--study", default="", help="by default the study made last")
     try:
-        manifest = Manifest.read()
-    except StudyError as error:
+        name = chosen(parser.parse_args().study)
+        manifest = Manifest.read(STUDIES / name / "manifest.json")
+    except (ConfigError, StudyError) as error:
         print(error, file=sys.stderr)
         return 1
     found = problems(manifest)
-    print("\n".join(found) or in_order(manifest))
+    print("\n".join([f"study {name}", *found]) if found else f"study {name}: {in_order(manifest)}")
     return bool(found)
 
 

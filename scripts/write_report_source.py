@@ -17,13 +17,13 @@ def main(snakemake):
     from ttf.report.words import unbroken
     from ttf.rooms import contracts, places
 
-    params, results = snakemake.params, Path(snakemake.output.report).parents[2]
+    params, own = snakemake.params, Path(snakemake.output.report).parents[2]
     templates = Path(next(path for path in snakemake.input.templates if path.endswith("report.qmd"))).parent
     jinja = environment(templates, {place.parent for place in places(params.folders).values()})
     folders = tuple(params.folders)
     tables = contracts(folders)
     traces = [
-        Trace(name, number, params.about[name], results / name, tables)
+        Trace(name, number, params.about[name], own.parents[1] / name, tables)
         for number, name in enumerate(params.study, start=1)
     ]
     charts = Charts()
@@ -34,8 +34,8 @@ def main(snakemake):
     sections["ettr_reference"] = reference_section(jinja, Path(snakemake.input.ettr_reference))
     if len(traces) > 1:
         about = {trace.name: trace.about for trace in traces}
-        sections["comparison"] = comparison_section(jinja, about, results / "comparison", charts)
-    text = report_source(jinja, traces, params.significance, sections)
+        sections["comparison"] = comparison_section(jinja, about, own / "comparison", charts)
+    text = report_source(jinja, traces, params.significance, sections, f"results/studies/{own.name}")
     Path(snakemake.output.report).write_text(unbroken(text), encoding="utf-8")
     header = [(templates / name).read_text(encoding="utf-8") for name in ("header.html", "tables.html")]
     Path(snakemake.output.header).write_text("".join([*header, dark_style()]), encoding="utf-8")

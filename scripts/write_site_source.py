@@ -1,4 +1,4 @@
-"""Rule write_site_source: results/report/site-source/, a Quarto project with a page for each trace and theme."""
+"""Rule write_site_source: report/site-source/ of a study, a Quarto project with a page for each trace and theme."""
 
 from ttf.entry import run_rule
 

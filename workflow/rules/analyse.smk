@@ -12,9 +12,9 @@ for room in STUDY.rooms.values():
         output:
             **{name: in_report(path, "table", room.title) for name, path in room.outputs().items()},
         log:
-            f"logs/{{trace}}/{room.name}.log",
+            f"logs/{STUDY.home(room.traces)}/{room.name}.log",
         benchmark:
-            f"benchmarks/{{trace}}/{room.name}.tsv"
+            f"benchmarks/{STUDY.home(room.traces)}/{room.name}.tsv"
         wildcard_constraints:
             trace=any_of(room.traces),
         group:
@@ -47,16 +47,16 @@ for kind, traces in STUDY.drawn_alike.items():
         input:
             unpack(lambda wildcards: given(STUDY.drawn_from(wildcards.trace))),
         output:
-            index="results/{trace}/figures/index.json",
-            specs=[f"results/{{trace}}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
+            index=f"results/{STUDY.home(traces)}/figures/index.json",
+            specs=[f"results/{STUDY.home(traces)}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
             svgs=[
-                in_report(f"results/{{trace}}/figures/{chart}.svg", "chart", room.title)
+                in_report(f"results/{STUDY.home(traces)}/figures/{chart}.svg", "chart", room.title)
                 for chart, room in STUDY.charts(traces[0]).items()
             ],
         log:
-            "logs/{trace}/draw_charts.log",
+            f"logs/{STUDY.home(traces)}/draw_charts.log",
         benchmark:
-            "benchmarks/{trace}/draw_charts.tsv"
+            f"benchmarks/{STUDY.home(traces)}/draw_charts.tsv"
         wildcard_constraints:
             trace=any_of(traces),
         group:
@@ -87,39 +87,44 @@ for kind, traces in STUDY.drawn_alike.items():
     RULES_OF_TRACES[f"draw_charts_{kind}"] = traces
 
 
-rule summarise:
-    """Every number that the report's sentences use, with its unit, n and source table."""
-    input:
-        unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
-    output:
-        metrics="results/{trace}/metrics.json",
-    log:
-        "logs/{trace}/summarise.log",
-    benchmark:
-        "benchmarks/{trace}/summarise.tsv"
-    group:
-        group_of
-    conda:
-        "../../environment.yml"
-    resources:
-        **asks_for("summarise"),
-    params:
-        *code_of(
-            "summarise",
-            by_trace=lambda wildcards: [
-                module
+for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}.items():
+
+    rule:
+        """Every number that the report's sentences use, with its unit, n and source table."""
+        name:
+            name
+        input:
+            unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
+        output:
+            metrics=f"results/{STUDY.home(traces)}/metrics.json",
+        log:
+            f"logs/{STUDY.home(traces)}/summarise.log",
+        benchmark:
+            f"benchmarks/{STUDY.home(traces)}/summarise.tsv"
+        wildcard_constraints:
+            trace=any_of(traces),
+        group:
+            group_of
+        conda:
+            "../../environment.yml"
+        resources:
+            **asks_for("summarise"),
+        params:
+            *code_of(
+                "summarise",
+                by_trace=lambda wildcards: [
+                    module
+                    for room in STUDY.rooms_of(wildcards.trace)
+                    for module in (room.module, *room.module_of("numbers"))
+                ],
+            ),
+            analyses=lambda wildcards: {
+                room.name: room.settings(wildcards.trace)
                 for room in STUDY.rooms_of(wildcards.trace)
-                for module in (room.module, *room.module_of("numbers"))
-            ],
-        ),
-        analyses=lambda wildcards: {
-            room.name: room.settings(wildcards.trace)
-            for room in STUDY.rooms_of(wildcards.trace)
-            if room.has("numbers")
-        },
-        folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
-    script:
-        "../../scripts/summarise.py"
+                if room.has("numbers")
+            },
+            folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
+        script:
+            "../../scripts/summarise.py"
 
-
-RULES_OF_TRACES["summarise"] = STUDY.subjects
+    RULES_OF_TRACES[name] = traces

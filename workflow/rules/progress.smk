@@ -6,7 +6,9 @@ from pathlib import Path
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 
+from study.module import in_module
 from study.progress import follow
+from study.studies import remember
 
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
 gc.set_threshold(100_000)
@@ -22,7 +24,12 @@ def page_asked_for():
     return page.storage_object.query if page.is_storage else str(page)
 
 
-PROGRESS = follow(workflow, page_asked_for)
+# The terminal of a workflow that uses this one is its own.
+PROGRESS = (
+    None
+    if in_module(workflow)
+    else follow(workflow, page_asked_for, lambda: remember(STUDY.name, workflow.config_settings))
+)
 
 
 onsuccess:

@@ -1,5 +1,8 @@
 # Where every product comes from: hashes of products, raw files and code; rules, scripts and parameters.
 from study.graph import jobs_behind
+from study.module import own_name_of
+
+OWN_NAME = own_name_of(workflow.modifier)
 
 
 rule write_manifest:
@@ -8,11 +11,11 @@ rule write_manifest:
         products=lambda _: one_of_each(jobs_of_study()),
         project=local(seen_from_here(ROOT / "pyproject.toml")),
     output:
-        manifest="results/manifest.json",
+        manifest=f"{OWN}/manifest.json",
     log:
-        "logs/write_manifest.log",
+        f"logs/{HOME}/write_manifest.log",
     benchmark:
-        "benchmarks/write_manifest.tsv"
+        f"benchmarks/{HOME}/write_manifest.tsv"
     # Where the whole graph is known: a job sent elsewhere knows itself alone.
     localrule: True
     conda:
@@ -23,7 +26,7 @@ rule write_manifest:
         study=STUDY.names,
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
         jobs=lambda _, input: jobs_behind(
-            input.products, workflow.dag.jobs, ROOT, {"write_report_source": read_by_report()}
+            input.products, workflow.dag.jobs, ROOT, {"write_report_source": read_by_report()}, OWN_NAME
         ),
     script:
         "../../scripts/write_manifest.py"

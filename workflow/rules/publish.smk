@@ -2,7 +2,7 @@
 from study.publication import published_on, sources_of_study
 
 # Tables, charts, numbers; what was run, and how each file came about.
-PUBLISHED = (".csv", ".vl.json", ".svg", "metrics.json", "results/config.yaml", "results/manifest.json")
+PUBLISHED = (".csv", ".vl.json", ".svg", "metrics.json", f"{OWN}/config.yaml", f"{OWN}/manifest.json")
 RUN_REPORT = "logs/snakemake-report.html"
 ABOUT_TRACES = {name: trace.about for name, trace in STUDY.traces.items()}
 
@@ -10,20 +10,20 @@ ABOUT_TRACES = {name: trace.about for name, trace in STUDY.traces.items()}
 rule write_site_source:
     """The report as a Quarto website, a page for each trace and theme: `quarto render` in its folder makes the site."""
     input:
-        report="results/report/source/report.qmd",
-        traces=of_every_trace("results/report/source/_{trace}.qmd"),
-        header="results/report/source/header.html",
-        footer="results/report/source/footer.html",
-        bibliography="results/report/source/references.bib",
-        vega="results/report/source/vega.js",
-        charts="results/report/source/charts.js",
+        report=f"{OWN}/report/source/report.qmd",
+        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
+        header=f"{OWN}/report/source/header.html",
+        footer=f"{OWN}/report/source/footer.html",
+        bibliography=f"{OWN}/report/source/references.bib",
+        vega=f"{OWN}/report/source/vega.js",
+        charts=f"{OWN}/report/source/charts.js",
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     output:
-        project=directory("results/report/site-source"),
+        project=directory(f"{OWN}/report/site-source"),
     log:
-        "logs/write_site_source.log",
+        f"logs/{HOME}/write_site_source.log",
     benchmark:
-        "benchmarks/write_site_source.tsv"
+        f"benchmarks/{HOME}/write_site_source.tsv"
     conda:
         "../../environment.yml"
     resources:
@@ -42,7 +42,7 @@ rule publish_site:
     Where Quarto is on the PATH also a page for each trace and theme, with search, under pages/.
     """
     input:
-        page="results/report/index.html",
+        page=f"{OWN}/report/index.html",
         pdf=rules.render_pdf.output.pdf,
         pages=rules.write_site_source.output.project,
         products=lambda _: files_to_publish(*PUBLISHED),
@@ -51,11 +51,11 @@ rule publish_site:
         run_report=[RUN_REPORT] if Path(RUN_REPORT).exists() else [],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     output:
-        site=directory("results/site"),
+        site=directory(f"{OWN}/site"),
     log:
-        "logs/publish_site.log",
+        f"logs/{HOME}/publish_site.log",
     benchmark:
-        "benchmarks/publish_site.tsv"
+        f"benchmarks/{HOME}/publish_site.tsv"
     conda:
         "../../environment.yml"
     resources:
@@ -72,18 +72,18 @@ rule publish_site:
 rule archive_results:
     """One file for a repository of research data: results, workflow, configuration, environment, and what describes them."""
     input:
-        page="results/report/index.html",
+        page=f"{OWN}/report/index.html",
         pdf=rules.render_pdf.output.pdf,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     output:
-        archive="results/archive/time-to-failure-results.tar.xz",
+        archive=f"{OWN}/archive/time-to-failure-results.tar.xz",
     log:
-        "logs/archive_results.log",
+        f"logs/{HOME}/archive_results.log",
     benchmark:
-        "benchmarks/archive_results.tsv"
+        f"benchmarks/{HOME}/archive_results.tsv"
     conda:
         "../../environment.yml"
     resources:

@@ -7,12 +7,12 @@ rule score_claims:
         tables=lambda _: [path for tables in STUDY.claimed().values() for path in tables.values()],
         claims=[local(seen_from_here(file)) for file, _ in STUDY.claim_files],
     output:
-        scorecard=in_report("results/scorecard.csv", "table", "Published findings", trace="all"),
-        implied="results/implied_n.csv",
+        scorecard=in_report(f"{OWN}/scorecard.csv", "table", "Published findings", trace="all"),
+        implied=f"{OWN}/implied_n.csv",
     log:
-        "logs/score_claims.log",
+        f"logs/{HOME}/score_claims.log",
     benchmark:
-        "benchmarks/score_claims.tsv"
+        f"benchmarks/{HOME}/score_claims.tsv"
     group:
         "report"
     conda:
@@ -32,11 +32,11 @@ rule score_claims:
 rule recompute_ettr:
     """What the paper on which this rests states about effective training time, and what the formulas here give."""
     output:
-        reference="results/ettr_reference.csv",
+        reference=f"{OWN}/ettr_reference.csv",
     log:
-        "logs/recompute_ettr.log",
+        f"logs/{HOME}/recompute_ettr.log",
     benchmark:
-        "benchmarks/recompute_ettr.tsv"
+        f"benchmarks/{HOME}/recompute_ettr.tsv"
     group:
         "report"
     conda:

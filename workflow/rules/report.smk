@@ -4,11 +4,11 @@
 rule write_config:
     """The configuration this study was run with: defaults, files and --config merged and checked."""
     output:
-        "results/config.yaml",
+        f"{OWN}/config.yaml",
     log:
-        "logs/write_config.log",
+        f"logs/{HOME}/write_config.log",
     benchmark:
-        "benchmarks/write_config.tsv"
+        f"benchmarks/{HOME}/write_config.tsv"
     group:
         "report"
     conda:
@@ -25,11 +25,11 @@ rule write_config:
 rule bundle_vega:
     """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
     output:
-        vega="results/report/source/vega.js",
+        vega=f"{OWN}/report/source/vega.js",
     log:
-        "logs/bundle_vega.log",
+        f"logs/{HOME}/bundle_vega.log",
     benchmark:
-        "benchmarks/bundle_vega.tsv"
+        f"benchmarks/{HOME}/bundle_vega.tsv"
     group:
         "report"
     conda:
@@ -59,18 +59,18 @@ rule write_report_source:
         implied=rules.score_claims.output.implied,
         templates=[local(path) for path in TEMPLATES],
     output:
-        report="results/report/source/report.qmd",
-        traces=of_every_trace("results/report/source/_{trace}.qmd"),
-        header="results/report/source/header.html",
-        footer="results/report/source/footer.html",
-        bibliography="results/report/source/references.bib",
-        printed="results/report/source/pdf.typ",
-        tables="results/report/source/tables.lua",
-        charts="results/report/source/charts.js",
+        report=f"{OWN}/report/source/report.qmd",
+        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
+        header=f"{OWN}/report/source/header.html",
+        footer=f"{OWN}/report/source/footer.html",
+        bibliography=f"{OWN}/report/source/references.bib",
+        printed=f"{OWN}/report/source/pdf.typ",
+        tables=f"{OWN}/report/source/tables.lua",
+        charts=f"{OWN}/report/source/charts.js",
     log:
-        "logs/write_report_source.log",
+        f"logs/{HOME}/write_report_source.log",
     benchmark:
-        "benchmarks/write_report_source.tsv"
+        f"benchmarks/{HOME}/write_report_source.tsv"
     group:
         "report"
     conda:
@@ -98,21 +98,21 @@ rule write_report_source:
 rule render_report:
     """The page: by Quarto where it is on the PATH, else by Pandoc, from the same source."""
     input:
-        report="results/report/source/report.qmd",
-        traces=of_every_trace("results/report/source/_{trace}.qmd"),
-        header="results/report/source/header.html",
-        footer="results/report/source/footer.html",
-        bibliography="results/report/source/references.bib",
-        vega="results/report/source/vega.js",
-        charts="results/report/source/charts.js",
+        report=f"{OWN}/report/source/report.qmd",
+        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
+        header=f"{OWN}/report/source/header.html",
+        footer=f"{OWN}/report/source/footer.html",
+        bibliography=f"{OWN}/report/source/references.bib",
+        vega=f"{OWN}/report/source/vega.js",
+        charts=f"{OWN}/report/source/charts.js",
         filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
         style=local(seen_from_here(ROOT / "report" / "pandoc.css")),
     output:
-        page="results/report/index.html",
+        page=f"{OWN}/report/index.html",
     log:
-        "logs/render_report.log",
+        f"logs/{HOME}/render_report.log",
     benchmark:
-        "benchmarks/render_report.tsv"
+        f"benchmarks/{HOME}/render_report.tsv"
     group:
         "report"
     conda:
@@ -128,19 +128,23 @@ rule render_report:
 rule render_pdf:
     """The report as a PDF with the charts as they are published: by Quarto where it is on the PATH, else by Pandoc and Typst."""
     input:
-        report="results/report/source/report.qmd",
-        traces=of_every_trace("results/report/source/_{trace}.qmd"),
-        bibliography="results/report/source/references.bib",
-        printed="results/report/source/pdf.typ",
-        tables="results/report/source/tables.lua",
-        charts=[f"results/{trace}/figures/{chart}.svg" for trace in STUDY.subjects for chart in STUDY.charts(trace)],
+        report=f"{OWN}/report/source/report.qmd",
+        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
+        bibliography=f"{OWN}/report/source/references.bib",
+        printed=f"{OWN}/report/source/pdf.typ",
+        tables=f"{OWN}/report/source/tables.lua",
+        charts=[
+            f"results/{STUDY.place(trace)}/figures/{chart}.svg"
+            for trace in STUDY.subjects
+            for chart in STUDY.charts(trace)
+        ],
         filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
     output:
-        pdf="results/report/report.pdf",
+        pdf=f"{OWN}/report/report.pdf",
     log:
-        "logs/render_pdf.log",
+        f"logs/{HOME}/render_pdf.log",
     benchmark:
-        "benchmarks/render_pdf.tsv"
+        f"benchmarks/{HOME}/render_pdf.tsv"
     conda:
         "../../environment.yml"
     resources:

@@ -3,9 +3,11 @@ import re
 from functools import cache
 
 from study.config import ConfigError, dump, layers_of
+from study.module import refuse_prefix
 from study.lock import hold
 from study.room import OF_STUDY
 from study.products import asked_of, one_of_each, paths_in
+from study.studies import check_shared, made, old_layout
 from study.study import SMALL_GB, Study, any_of, seen_from_here
 
 ROOT = WORKFLOW.parent
@@ -14,15 +16,28 @@ STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}
 STORED = workflow.storage_settings.default_storage_provider is not None
 
 
+# Not of a job, which is run by a process of its own.
+STARTED = workflow.is_main_process
+if STARTED and not workflow.output_settings.dryrun:
+    hold(Path(".snakemake"))
+    if old := old_layout():
+        print(old, file=sys.stderr)
 try:
+    refuse_prefix(workflow.modifier)
     STUDY = Study(layers_of(workflow), ROOT, STORED)
+    if STARTED and not STORED:
+        check_shared(STUDY.config, made())
 except ConfigError as error:
     # One plain message in place of a traceback through the Snakefile.
     print(f"error in the configuration\n{error}", file=sys.stderr)
     sys.exit(1)
 
-config.clear()
-config.update(STUDY.config)
+# Below results/, logs/ and benchmarks/: what belongs to the study and not to its traces.
+HOME = f"studies/{STUDY.name}"
+OWN = f"results/{HOME}"
+
+# Another workflow that uses this one keeps its own.
+config = STUDY.config
 
 
 def trace_of(wildcards):
@@ -116,7 +131,7 @@ def jobs_of_study():
 
     The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
     """
-    with_pdf = {"render_pdf", "publish_site", "archive_results"}
+    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("render_pdf", "publish_site", "archive_results")}
     of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
     if Path(str(rules.render_pdf.output.pdf)).exists() or with_pdf.intersection(workflow.dag_settings.targets):
         of_the_study += (rules.render_pdf,)
@@ -143,7 +158,11 @@ def given_to_report():
     """
     if STORED:
         return read_by_report()
-    return [f"results/{trace}/{name}" for trace in STUDY.subjects for name in ("metrics.json", "figures/index.json")]
+    return [
+        f"results/{STUDY.place(trace)}/{name}"
+        for trace in STUDY.subjects
+        for name in ("metrics.json", "figures/index.json")
+    ]
 
 
 wildcard_constraints:

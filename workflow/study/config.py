@@ -30,6 +30,7 @@ from study.documents import (
     show,
 )
 from study.mapping import mapping_problems, zone_problems
+from study.module import OF_MODULE, in_module
 from study.window import window_problems
 
 DEFAULTS = Path(__file__).resolve().parents[2] / "config" / "config.yaml"
@@ -50,8 +51,11 @@ def layers_of(workflow: Any) -> list[Layer]:
     They are the files of `configfile:`, those of --configfile in the order typed, and the --config overrides,
     as Snakemake merges them. The files are read again: Snakemake's own `config` no longer says which value
     came from where, and it lets a repeated key pass. Files below the working directory are named from there.
+    Of a module they are our defaults and its `config:`.
     """
     settings = getattr(workflow, "config_settings", None)
+    if in_module(workflow):
+        return [(_label(DEFAULTS, Path.cwd()), load_yaml(DEFAULTS)), (OF_MODULE, dict(workflow.config))]
     cwd = Path(getattr(workflow, "workdir_init", None) or Path.cwd())
     typed = list(getattr(settings, "configfiles", None) or [])
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
@@ -129,6 +133,7 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
             size = SAMPLE_SIZES[entry["format"]]
             entry["generate"] = {key: entry["generate"][key] for key in (size, "seed")}
     resolved["registry"] = {name: resolved["registry"][name] for name in resolved["study"]}
+    resolved["name"] = resolved["name"] or (resolved["study"][0] if len(resolved["study"]) == 1 else "study")
     return resolved
 
 

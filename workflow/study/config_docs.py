@@ -56,7 +56,7 @@ ENTRY = """\
 ## A trace in the registry
 
 Each entry stands under the trace's name: letters, digits, `_` and `-`. The results of the trace are written to
-`results/` under this name, so that a few names are taken: comparison, config, implied_n, report, scorecard.
+`results/` under this name, so that three names are taken: all, comparison, studies.
 `format` is required, and one of `folder` and `generate`.
 """
 

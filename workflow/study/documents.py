@@ -339,7 +339,7 @@ def _unknown(key: str, schema: dict, whole: dict) -> str:
             return f"this cannot be a name; expected {schema['$comment']}."
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", key).strip("_")
         if name and name == key:
-            return f"results/ has something else under this name; call the trace another, for example my_{name}."
+            return f"this name means something else; call the trace another, for example my_{name}."
         return f"a name holds letters, digits, _ and - only{f', for example {name}' if name else ''}."
     allowed = list(schema["properties"])
     text = f"there is no such key{mean(key, allowed)}"

@@ -1,7 +1,7 @@
 """What Snakemake's graph knows of every job, as plain values."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,11 @@ from study.helpers import stamped
 
 
 def jobs_behind(
-    products: Iterable[str], jobs: Iterable[Any], root: Path, read_beside: Mapping[str, Iterable[str]]
+    products: Iterable[str],
+    jobs: Iterable[Any],
+    root: Path,
+    read_beside: Mapping[str, Iterable[str]],
+    own_name: Callable[[str], str] = str,
 ) -> list[dict]:
     """The jobs that the products come from, directly or through another product, in the order of their first output.
 
@@ -25,16 +29,17 @@ def jobs_behind(
     while pending:
         job = jobs_by_output.get(pending.pop())
         if job is not None and job not in found:
-            given = {str(path) for path in job.input} | set(read_beside.get(job.rule.name, ()))
-            found[job] = _described(job, root, given - gone)
+            rule = own_name(job.rule.name)
+            given = {str(path) for path in job.input} | set(read_beside.get(rule, ()))
+            found[job] = _described(job, rule, root, given - gone)
             pending += given
     return sorted(found.values(), key=lambda job: job["outputs"])
 
 
-def _described(job: Any, root: Path, inputs: set[str]) -> dict:
+def _described(job: Any, rule: str, root: Path, inputs: set[str]) -> dict:
     named = dict(job.params.items())
     return {
-        "rule": job.rule.name,
+        "rule": rule,
         "wildcards": dict(job.wildcards_dict),
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
         "parameters": named,

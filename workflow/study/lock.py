@@ -1,14 +1,15 @@
-"""One study at a time in a folder, without a lock that outlives a killed run."""
+"""One run at a time in a folder, without a lock that outlives a killed run."""
 
 import fcntl
 import os
+import sys
 from pathlib import Path
 
 _held = []
 
 
-def hold(folder: Path) -> bool:
-    """Take the folder for this process until it ends, however it ends; False where another process has it.
+def hold(folder: Path) -> None:
+    """Take the folder for this process until it ends, however it ends; wait while another process has it.
 
     Snakemake's own lock is a file that stays behind when a run is killed, and then has to be removed by hand; the
     kernel lets go of this one. The profile turns the other off.
@@ -18,7 +19,6 @@ def hold(folder: Path) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(file)
-        return False
+        print("Another run is at work in this folder; waiting until it has ended.", file=sys.stderr, flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
     _held.append(file)
-    return True

@@ -21,10 +21,10 @@ _KILLED = "It ended without a word. Was it killed, for want of memory? Fewer job
 _CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
 
 
-def follow(workflow: Any, report: Callable[[], str | None]) -> "Progress | None":
+def follow(workflow: Any, report: Callable[[], str | None], started: Callable[[], None]) -> "Progress | None":
     """Report the run in place of Snakemake; not in a dry run, nor where its own output is wanted or shut off.
 
-    `report` gives the path of the page, if it is among what was asked for.
+    `report` gives the path of the page, if it is among what was asked for; `started` is called where nothing is to do.
     """
     settings = workflow.output_settings
     logger = logging.getLogger("snakemake.logging")
@@ -40,7 +40,7 @@ def follow(workflow: Any, report: Callable[[], str | None]) -> "Progress | None"
     ):
         return None
     # Of a graph to run; what --lint and --list-rules say is theirs to say.
-    progress = Progress(report, lambda: workflow.dag_settings is not None)
+    progress = Progress(report, lambda: workflow.dag_settings is not None, nothing_to_do=started)
     for handler in ours:
         handler.addFilter(progress.leaves_to_snakemake)
     logger.addHandler(progress)
@@ -51,10 +51,14 @@ class Progress(logging.Handler):
     """Listens to Snakemake's events."""
 
     def __init__(
-        self, report: Callable[[], str | None], runs: Callable[[], bool] = lambda: True, stream: TextIO = sys.stderr
+        self,
+        report: Callable[[], str | None],
+        runs: Callable[[], bool] = lambda: True,
+        stream: TextIO = sys.stderr,
+        nothing_to_do: Callable[[], None] = lambda: None,
     ):
         super().__init__()
-        self._report, self._runs, self._stream = report, runs, stream
+        self._report, self._runs, self._stream, self._nothing_to_do = report, runs, stream, nothing_to_do
         self._jobs: dict[int, dict[str, Any]] = {}
         self._done, self._total, self._failed, self._start = 0, 0, False, time.monotonic()
 
@@ -106,6 +110,7 @@ class Progress(logging.Handler):
         elif str(record.msg).startswith("Trying to restart job"):
             self._say("It is tried again, with more memory and time.\n")
         elif "Nothing to be done" in str(record.msg):
+            self._nothing_to_do()
             page = self._report()
             self._say("Nothing to do: every product is up to date." + (f"\nThe report: {page}" if page else ""))
         elif str(record.msg).startswith("Terminating processes on user request"):

@@ -62,9 +62,9 @@ def used(benchmark: Path) -> tuple[float, float]:
 
 
 def rule_of_benchmark(benchmark: Path, folder: Path) -> tuple[str | None, str]:
-    """(trace, rule) of benchmarks/TRACE/RULE.tsv, benchmarks/TRACE/RULE/PART.tsv or benchmarks/RULE.tsv."""
-    trace, _, rest = str(benchmark.relative_to(folder).with_suffix("")).rpartition("/")[0].partition("/")
-    return (trace or None), (rest or benchmark.stem)
+    """(trace, rule) of benchmarks/TRACE/RULE.tsv, TRACE/RULE/PART.tsv, and studies/NAME/RULE.tsv, of no trace."""
+    trace, rule, *_ = benchmark.relative_to(folder).with_suffix("").parts
+    return (None, benchmark.stem) if trace == "studies" else (trace, rule)
 
 
 def rounded_up(megabytes: float) -> int:

@@ -70,7 +70,7 @@ class Room:
 
     def outputs(self) -> dict[str, str]:
         """Table -> its path, as the rule writes it."""
-        return {name: f"results/{{trace}}/{table.path}" for name, table in self.tables.items()}
+        return {name: f"results/{self._study.home(self.traces)}/{table.path}" for name, table in self.tables.items()}
 
     def settings(self, trace: str) -> dict[str, Any]:
         about = self._study if self.declared.of_study else self._study.traces[trace]

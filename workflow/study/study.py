@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -113,8 +113,19 @@ class Study:
 
     @cached_property
     def subjects(self) -> list[str]:
-        """What has a folder under results/: the traces, and the study as a whole where it has several."""
+        """What has tables and charts: the traces, and the study as a whole where it has several."""
         return [*self.names, *([OF_STUDY] if len(self.names) > 1 else [])]
+
+    @property
+    def name(self) -> str:
+        return self.config["name"]
+
+    def home(self, subjects: Collection[str]) -> str:
+        """Where the products of these lie below results/, with {trace} for which; of traces, every study uses them."""
+        return f"studies/{self.name}/{{trace}}" if OF_STUDY in subjects else "{trace}"
+
+    def place(self, subject: str) -> str:
+        return self.home([subject]).format(trace=subject)
 
     def traces_where(self, holds: Callable[[Trace], Any]) -> list[str]:
         return [name for name, trace in self.traces.items() if holds(trace)]
@@ -154,9 +165,9 @@ class Study:
     def file(self, trace: str, name: str) -> str | None:
         """A product, a source or a table of any analysis by its name; None where the trace has none."""
         if maker := self._maker.get(name):
-            return f"results/{trace}/{self.tables[name].path}" if self.has(trace, maker) else None
+            return f"results/{self.place(trace)}/{self.tables[name].path}" if self.has(trace, maker) else None
         if name in self.tables:
-            return f"results/{trace}/{self.tables[name].path}"
+            return f"results/{self.place(trace)}/{self.tables[name].path}"
         return self.traces[trace].file(name)
 
     @functools.cache  # noqa: B019 one study a process

@@ -32,12 +32,13 @@ def explain(manifest: Manifest, file: str, key: str | None = None, width: int = 
 
 def _known(manifest: Manifest, file: str) -> str:
     name = name_of(file.removeprefix("./"))
-    for candidate in (name, f"results/{name}"):
+    own = Path(next(iter(manifest["configuration"]), "results/config.yaml")).parent
+    for candidate in (name, f"results/{name}", f"{own}/{name}"):
         if candidate in manifest["products"] or candidate in manifest.maker:
             return candidate
     near = get_close_matches(name, manifest["products"], n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(near)}?" if near else " results/manifest.json lists all products."
-    raise StudyError(f"{file}: not a product of the study that was last run.{hint}")
+    hint = f" Did you mean {' or '.join(near)}?" if near else " manifest.json of the study lists all products."
+    raise StudyError(f"{file}: not a product of the study.{hint}")
 
 
 class _Tree:

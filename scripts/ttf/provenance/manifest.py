@@ -1,4 +1,4 @@
-"""results/manifest.json: what every product was made of, so that it can be checked and made again."""
+"""manifest.json of a study: what every product was made of, so that it can be checked and made again."""
 
 import os
 import platform
@@ -42,7 +42,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
     code = {file for file in read if _is_of_checkout(file)}
     return {
         "study": study,
-        "configuration": digested(path for path in made_by if path == "results/config.yaml"),
+        "configuration": digested(path for path in made_by if path.endswith("/config.yaml")),
         "git": revision(CHECKOUT),
         "python": platform.python_version(),
         "packages": versions(CHECKOUT / "pyproject.toml"),

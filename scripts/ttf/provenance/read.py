@@ -8,14 +8,12 @@ from typing import Any
 
 from ttf.errors import StudyError
 
-MANIFEST = Path("results/manifest.json")
-
 
 class Manifest(dict):
-    """results/manifest.json as ttf.provenance.manifest wrote it."""
+    """manifest.json of a study as ttf.provenance.manifest wrote it."""
 
     @classmethod
-    def read(cls, file: Path = MANIFEST) -> "Manifest":
+    def read(cls, file: Path) -> "Manifest":
         try:
             return cls(json.loads(file.read_text(encoding="utf-8")))
         except FileNotFoundError:

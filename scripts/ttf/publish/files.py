@@ -66,7 +66,7 @@ def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
 def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Mapping[str, Table]) -> Published:
     """The file at `source`, to lie at `path`. A chart is called by its title, a table described by its contract.
 
-    tables: path under results/, or under the folder of a trace, -> contract.
+    tables: path under the folder of the study or of a trace -> contract.
     """
     content = source.read_bytes()
     name = Path(path).name
@@ -76,9 +76,9 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
         return Published(path, content, about["title"], about["caption"])
     if about:
         return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {about['empty']}.")
-    place = path.removeprefix("results/")
-    table = tables.get(place) or tables.get(place.partition("/")[2])
-    if table:
+    parts = Path(path).parts
+    places = ("/".join(parts[start:]) for start in range(len(parts)))
+    if table := next((tables[place] for place in places if place in tables), None):
         what = f"{table.about} {columns_of(content)}"
         return Published(path, content, stem.replace("_", " "), what, table.columns)
     return Published(path, content, stem.replace("_", " "), _ONCE.get(name, ""))

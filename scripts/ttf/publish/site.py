@@ -1,5 +1,6 @@
 """The site: the page, every table and chart as a file, and an index of them. Any host of static files serves it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import PurePosixPath
@@ -9,8 +10,8 @@ from ttf.publish.about import Publication
 from ttf.publish.files import Published
 
 RUN_REPORT = "snakemake-report.html"
-# Where the workflow's description links to in the folder of the study, and on the site (workflow/report/workflow.rst).
-_PAGE_OF_STUDY = "../results/report/index.html"
+# Where the workflow's description links to (workflow/report/workflow.rst); the page lies beside it on the site.
+_PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -34,7 +35,7 @@ def with_links(page: str, about: Publication, run_report: bool, pages: bool = Fa
     if run_report:
         links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
     # On the site the page is in the folder that has those of the traces. A "<" of a trace is escaped.
-    page = page.replace('<a class="file" href="../', '<a class="file" href="')
+    page = re.sub(r'<a class="file" href="(\.\./)+', '<a class="file" href="', page)
     if pages:
         links += ' · <a href="pages/index.html">A page for each trace and theme, with search</a>'
     before, title, after = page.partition("</title>")
@@ -44,7 +45,7 @@ def with_links(page: str, about: Publication, run_report: bool, pages: bool = Fa
 
 def on_the_site(run_report: str) -> str:
     """Snakemake's own report, with its link to the page as the site has it."""
-    return run_report.replace(_PAGE_OF_STUDY, "index.html")
+    return _PAGE_OF_STUDY.sub("index.html", run_report)
 
 
 def index_of(files: Iterable[Published], about: Publication) -> str:
@@ -75,21 +76,22 @@ def page_of(subject: str, about: Publication, body: str) -> str:
 """
 
 
-def readme_of(about: Publication, archive: bool = False) -> str:
-    """README.md of the site, or of the results in the archive."""
+def readme_of(about: Publication, own: str = "") -> str:
+    """README.md of the site; of the results in the archive, where the files of the study lie in the folder `own`."""
+    report = f"{own}report/" if own else ""
     lines = [f"# {_plain(about.title)}", "", _plain(about.description), ""]
     lines += [
         "| where | what |",
         "|---|---|",
-        f"| `{'report/' if archive else ''}index.html` | the report, one page that needs no network |",
-        f"| `{'report/' if archive else ''}report.pdf` | the same on paper |",
-        *([] if archive else ["| `files.html` | every file here with its size and what it is |"]),
-        *([] if archive else ["| `tables.html` | what every column of every table is |"]),
+        f"| `{report}index.html` | the report, one page that needs no network |",
+        f"| `{report}report.pdf` | the same on paper |",
+        *([] if own else ["| `files.html` | every file here with its size and what it is |"]),
+        *([] if own else ["| `tables.html` | what every column of every table is |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
-        f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if archive else ', PNG'} |",
+        f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if own else ', PNG'} |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",
-        "| `scorecard.csv` | published findings beside what these traces give |",
-        "| `config.yaml` | the configuration of the run |",
+        f"| `{own}scorecard.csv` | published findings beside what these traces give |",
+        f"| `{own}config.yaml` | the configuration of the run |",
         "",
         "Raw records and tables with a row per job are not here. Tables of users, accounts and nodes name them as the",
         "trace does: look at your own before you publish them.",

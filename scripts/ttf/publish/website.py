@@ -195,9 +195,9 @@ def _text(page: Page, titles: Mapping[str, str], where: Mapping[str, Page]) -> s
             if heading and page.level == 2:
                 line = line[1:]
             line = line if heading else _REFERENCE.sub(link, line)
-        elif up:
-            # The files of a chart are next to the folder of the pages. A "<" of a trace is escaped.
-            line = line.replace('<a class="file" href="../', f'<a class="file" href="../{up}')
+        else:
+            # The folders of the traces are beside that of the pages. A "<" of a trace is escaped.
+            line = re.sub(r'<a class="file" href="(\.\./)+', f'<a class="file" href="../{up}', line)
         lines.append(line)
     front = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in about.items())
     return f"---\n{front}\n---\n\n" + "\n".join(lines).strip() + "\n"

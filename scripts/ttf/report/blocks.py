@@ -56,9 +56,8 @@ class Charts:
             switch = f'<div class="switch" role="group" aria-label="Axes" data-chart="{place}"></div>\n'
             about["caption"] += _what_else(about["caption"], figures[ways[1]]["caption"])
         pictures = [f"figures/{folder.name}/{way}.svg" for way in ways]
-        return chart_block(
-            identifier, about, *pictures, above=switch, below=_files(folder.name, ways, about["tables"], rule)
-        )
+        below = _files(folder, ways, about["tables"], rule)
+        return chart_block(identifier, about, *pictures, above=switch, below=below)
 
     def script(self) -> str:
         """JavaScript with everything that is drawn, and the look that all charts share."""
@@ -86,31 +85,40 @@ def _what_else(linear: str, logarithmic: str) -> str:
     return f" On logarithmic axes: {' '.join(more)}" if more else ""
 
 
-def _files(trace: str, ways: Sequence[str], tables: Sequence[str], rule: str) -> str:
+def _files(folder: Path, ways: Sequence[str], tables: Sequence[str], rule: str) -> str:
     """Where the numbers of a chart are, the chart as a file, and how it came about."""
 
     def link(path: str, text: str) -> str:
-        # On the site the page is in the folder that has those of the traces: it shortens the links of this class.
-        return f'<a class="file" href="../{trace}/{path}">{text}</a>'
+        return f'<a class="file" href="{href(f"{folder.name}/{path}")}">{text}</a>'
 
     data = ", ".join(link(table, table.rpartition("/")[2]) for table in tables if table.endswith(".csv"))
     charts = []
     for way in ways:
         kind = "" if len(ways) == 1 else " (logarithmic)" if way.endswith("_log") else " (linear)"
         charts += [link(f"figures/{way}.vl.json", f"Vega-Lite{kind}"), link(f"figures/{way}.svg", f"SVG{kind}")]
+    place = "/".join(folder.parts[-3:]) if folder.name == "comparison" else folder.name
     how = (
         f"Rule <code>{rule}</code>, script <code>scripts/draw_charts.py</code>. "
-        f"<code>make explain FILE=results/{trace}/figures/{ways[0]}.vl.json</code> names every step back to the raw "
+        f"<code>make explain FILE=results/{place}/figures/{ways[0]}.vl.json</code> names every step back to the raw "
         "files, with the parameters and the SHA-256 of each file."
     )
     links = f"Data: {data} · {' · '.join(charts)}"
     return f'<div class="files">{links} · <details><summary>how it was made</summary>{how}</details></div>'
 
 
+def href(file: str) -> str:
+    """The address of a file of a trace, or of the comparison, from the page in results/studies/<name>/report/.
+
+    On the site the page is in the folder that has those of the traces: it shortens the links of the class `file`.
+    """
+    of_the_study = "/" not in file or file.startswith("comparison/")
+    return ("../" if of_the_study else "../../../") + quote(file)
+
+
 def table_block(identifier: str, html: str, caption: str, file: str) -> str:
     """A table of `html_table` with its caption and a link to the file it shows, a path under results/."""
     kind, name = file.rpartition(".")[2].upper(), file.rpartition("/")[2]
-    link = f'<div class="files">{kind}: <a class="file" href="../{quote(file)}">{words.attribute(name)}</a></div>'
+    link = f'<div class="files">{kind}: <a class="file" href="{href(file)}">{words.attribute(name)}</a></div>'
     return div(identifier, f"{html}\n{link}", caption)
 
 

@@ -15,7 +15,7 @@ LONGEST_NOTE = 160
 
 
 def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
-    """The .qmd of what the paper states about effective training time, from results/ettr_reference.csv."""
+    """The .qmd of what the paper states about effective training time, from ettr_reference.csv."""
     table = read_table(reference, ETTR_REFERENCE)
     worded = {
         "ettr": lambda share: f"{words.number(100 * share, 2)}\u00a0%",

@@ -15,7 +15,7 @@ from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.tables import read_table
 
 LONGEST_NOTE = 220
-# Rows of a table of findings; results/scorecard.csv has all of them.
+# Rows of a table of findings; scorecard.csv has all of them.
 MOST_ROWS = 40
 # Verdicts of what was computed, as the end of a sentence: one, several; those to look at first.
 _SAID = {
@@ -29,7 +29,7 @@ _FILES = {"implied": "implied_n.csv"}
 
 
 def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path) -> str:
-    """The .qmd of the section, from results/scorecard.csv and results/implied_n.csv."""
+    """The .qmd of the section, from scorecard.csv and implied_n.csv."""
     scored = read_table(scorecard, SCORECARD)
     pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_found").is_not_null())
     html, rows = _tables(scored, pairs)

@@ -109,13 +109,17 @@ def _page(analysis: str) -> ModuleType | None:
 
 
 def report_source(
-    jinja: jinja2.Environment, traces: list[Trace], significance: float, sections: Mapping[str, str]
+    jinja: jinja2.Environment, traces: list[Trace], significance: float, sections: Mapping[str, str], home: str
 ) -> str:
-    """The .qmd of the page, which includes one per trace; `sections` of the whole study: comparison, scorecard."""
+    """The .qmd of the page, which includes one per trace; `sections` of the whole study: comparison, scorecard.
+
+    home: the folder of the study.
+    """
     return jinja.get_template("report.qmd").render(
         traces=traces,
         most_in_full=MOST_IN_FULL,
         versions=_versions(),
+        home=home,
         significance=f"{significance:g}",
         comparison=sections.get("comparison", ""),
         ettr_reference=sections["ettr_reference"],

@@ -1,0 +1,74 @@
+"""`make report`, `make pdf` and the like: which study it is for, and Snakemake started for it.
+
+STUDY names a study that was made; CONFIG, TRACE and DATA say what one is made of; of none of them it is the study made
+last, and in a new folder that of config/config.yaml. What follows goes to Snakemake.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CHECKOUT / "workflow"))
+
+from study import studies  # noqa: E402
+from study.documents import ConfigError, load_yaml  # noqa: E402
+from study.recognise import configuration_text, recognise  # noqa: E402
+
+
+def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
+    """Snakemake's arguments for the study. Raises ConfigError where there is no such thing."""
+    if study and (config or trace or data):
+        raise ConfigError("STUDY names a study that was made; a new one takes its name from `name:` in CONFIG.")
+    if data and (config or trace):
+        raise ConfigError(f"DATA={data}: give it alone. What CONFIG would say goes into the file that it writes.")
+    words = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
+    files = [written_for(Path(data))] if data else [config] if config else []
+    if not words and not files and (name := studies.chosen(study) if study else studies.last()):
+        others = [other for other in studies.made() if other != name]
+        more = f"; STUDY=name for another: {', '.join(others)}" if others and not study else ""
+        print(f"study {name}{'' if study else ', made last'}{more}", file=sys.stderr)
+        arguments = studies.typed_for(name)
+    else:
+        arguments = [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
+    return [*arguments, *([] if "--config" in arguments else ["--config"]), scatter] if scatter else arguments
+
+
+def samples() -> list[str]:
+    """The traces of the registry that are made, not given."""
+    return [name for name, entry in load_yaml(CHECKOUT / "config" / "traces.yaml").items() if "generate" in entry]
+
+
+def written_for(data: Path) -> str:
+    """The configuration of a study of this data, in the folder of the study; one that is there already is kept."""
+    found = recognise(data)
+    file = studies.STUDIES / found.name / studies.OF_DATA
+    text = configuration_text(found)
+    print("\n".join(found.why), file=sys.stderr)
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    elif file.read_text(encoding="utf-8") != text:
+        print(f"{file} was edited, and is used as it stands.", file=sys.stderr)
+    print(f"study {found.name}; its configuration, to be kept and edited: {file}", file=sys.stderr)
+    return str(file)
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("study", "config", "trace", "data", "scatter"):
+        parser.add_argument(f"--{name}", default="")
+    given, rest = parser.parse_known_args(arguments)
+    try:
+        words = typed(**vars(given))
+    except ConfigError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    command = [str(Path(sys.executable).with_name("snakemake")), *words, *rest]
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

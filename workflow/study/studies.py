@@ -1,0 +1,173 @@
+"""The studies of a folder: what each was made of, which was made last, and what they share.
+
+What belongs to a study lies in results/studies/<name>/, what belongs to a trace in results/<trace>/, where every study
+that has the trace uses it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from study.documents import ConfigError, dotted, flow, mean
+
+STUDIES = Path("results/studies")
+# What was typed for each study, so that it can be made again by its name; nothing that a product depends on.
+MEMORY = Path(".snakemake/ttf/studies.json")
+# The configuration that a study of a folder of data was made with.
+OF_DATA = "study.yaml"
+# No table or chart of a trace depends on these.
+_OF_THE_STUDY = ("study", "name", "registry", "claims", "publish", "scatter")
+_OF_THE_PAGE = ("title", "note", "source", "licence", "citation")
+# Where a study's own products lay before studies had names.
+_OLD = ("report", "comparison", "site", "archive", "config.yaml", "manifest.json", "scorecard.csv", "implied_n.csv")
+
+
+def made() -> dict[str, dict]:
+    """Name -> the resolved configuration of each study that was made in this folder, by name."""
+    files = sorted(STUDIES.glob("*/config.yaml"))
+    return {file.parent.name: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
+def check_shared(config: Mapping, others: Mapping[str, Mapping]) -> None:
+    """Raises ConfigError where another study gives a trace of this one other sources or settings."""
+    problems = []
+    for name, other in others.items():
+        if name == config["name"] or not (shared := [trace for trace in config["study"] if trace in other["study"]]):
+            continue
+        settings = [key for key in config if key in other and key not in _OF_THE_STUDY]
+        differ = [line for key in settings for line in _differences(config[key], other[key], (key,), strict=False)]
+        for trace in shared:
+            here, there = (
+                {key: value for key, value in of["registry"][trace].items() if key not in _OF_THE_PAGE}
+                for of in (config, other)
+            )
+            differ += _differences(here, there, ("registry", trace), strict=True)
+        if differ:
+            said = "; ".join(differ)
+            problems.append(
+                f"{', '.join(shared)}: also in the study {name}, which has other settings: {said}. The results of a "
+                "trace are shared by all studies that have it. Write the same in both, give the trace another name "
+                f"in the registry for one of them, or remove that study: make remove STUDY={name}"
+            )
+    if problems:
+        raise ConfigError("\n".join(problems))
+
+
+def _differences(here: Any, there: Any, path: tuple[str, ...], strict: bool) -> Iterator[str]:
+    """What differs, key by key. strict: also a key that one of them lacks; else one may be of another version."""
+    if isinstance(here, dict) and isinstance(there, dict):
+        for key in dict.fromkeys([*here, *there]):
+            if key in here and key in there:
+                yield from _differences(here[key], there[key], (*path, key), strict)
+            elif strict:
+                mine, theirs = (flow(of[key]) if key in of else "nothing" for of in (here, there))
+                yield f"{dotted((*path, key))} is {mine} here and {theirs} there"
+    elif here != there:
+        yield f"{dotted(path)} is {flow(here)} here and {flow(there)} there"
+
+
+def old_layout() -> str:
+    """What to say of products that lie where an older version put them; nothing where there are none."""
+    found = [f"results/{name}" for name in _OLD if (Path("results") / name).exists()]
+    if not found:
+        return ""
+    return (
+        f"note: {', '.join(found)} {'is' if len(found) == 1 else 'are'} of an older version, and no longer kept up to "
+        f"date: what belongs to a study lies in {STUDIES}/<name>/. Remove them: rm -r {' '.join(found)}"
+    )
+
+
+# What was typed -----------------------------------------------------------------------------------------------
+
+
+def remember(name: str, settings: Any) -> None:
+    """Keep what was typed for a study, Snakemake's settings of its configuration: it is the study made last."""
+    files = [str(file) for file in getattr(settings, "configfiles", None) or []]
+    words = [str(word) for word in getattr(settings, "config_args", None) or []]
+    typed = [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
+    memory = _memory()
+    kept = {"last": name, "typed": memory["typed"] | {name: typed}}
+    if kept != memory:
+        MEMORY.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = MEMORY.with_suffix(".new")
+        unfinished.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        unfinished.replace(MEMORY)
+
+
+def forget(name: str) -> None:
+    memory = _memory()
+    typed = {other: words for other, words in memory["typed"].items() if other != name}
+    last = memory["last"] if memory["last"] in typed else None
+    MEMORY.parent.mkdir(parents=True, exist_ok=True)
+    MEMORY.write_text(json.dumps({"last": last, "typed": typed}, indent=1), encoding="utf-8")
+
+
+def _memory() -> dict[str, Any]:
+    try:
+        return json.loads(MEMORY.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"last": None, "typed": {}}
+
+
+def last() -> str | None:
+    """The study made last in this folder; of a folder without memory, the only one there."""
+    names = _names()
+    remembered = _memory()["last"]
+    return remembered if remembered in names else names[0] if len(names) == 1 else None
+
+
+def _names() -> list[str]:
+    return sorted(path.name for path in STUDIES.glob("*") if path.is_dir())
+
+
+def chosen(name: str | None) -> str:
+    """The study of this name, or the one made last. Raises ConfigError where there is none."""
+    names = _names()
+    if not names:
+        raise ConfigError("no study was made in this folder yet. Run `make report`.")
+    if name and name not in names:
+        raise ConfigError(f"STUDY={name}: there is no such study here{mean(name, names)} Made: {', '.join(names)}.")
+    if not (name := name or last()):
+        raise ConfigError(f"which study? Name it: STUDY={' or STUDY='.join(names)}")
+    return name
+
+
+def typed_for(name: str) -> list[str]:
+    """Snakemake's arguments that make a study again: those typed, while their files are there, else as it was made."""
+    typed = _memory()["typed"].get(name)
+    files = typed[1 : typed.index("--config") if "--config" in typed else None] if typed else []
+    if typed is not None and (typed[:1] != ["--configfile"] or all(Path(file).is_file() for file in files)):
+        return typed
+    if not (config := STUDIES / name / "config.yaml").is_file():
+        raise ConfigError(
+            f"STUDY={name}: it was never finished, and what was typed for it is not known. Type it again."
+        )
+    return ["--configfile", str(config)]
+
+
+# Removing -----------------------------------------------------------------------------------------------------
+
+
+def of_study(name: str) -> list[Path]:
+    """The folders that only this study has: its own, and those of traces that no other study has."""
+    studies = made()
+    elsewhere = {trace for other, config in studies.items() if other != name for trace in config["study"]}
+    traces = [trace for trace in studies.get(name, {"study": []})["study"] if trace not in elsewhere]
+    return list(_there([f"studies/{name}", *traces]))
+
+
+def of_part(trace: str, part: str) -> list[Path]:
+    """What was made of one part of a trace alone."""
+    logs = [Path(kind) / trace / "ingest_part" / f"{part}.{ending}" for kind, ending in _LOGS.items()]
+    return [path for path in [Path("results") / trace / "parts" / part, *logs] if path.exists()]
+
+
+_LOGS = {"logs": "log", "benchmarks": "tsv"}
+
+
+def _there(places: Iterable[str]) -> Iterator[Path]:
+    for place in places:
+        yield from (path for kind in ("results", *_LOGS) if (path := Path(kind) / place).exists())
