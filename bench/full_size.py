@@ -9,7 +9,7 @@ from runs import FULL_SIZE, forget_products, longest_jobs, make_tables, required
 
 PEERS = ROOT / "bench" / "peers"
 JOBS = "results/bench/jobs.parquet"
-REPORT = "results/report/index.html"
+REPORT = "results/studies/bench/report/index.html"
 
 
 def compare(folder: Path, rounds: int, sizes: tuple[int, ...] = (FULL_SIZE // 10, FULL_SIZE)) -> dict:

@@ -15,7 +15,6 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies  # noqa: E402
 from study.documents import ConfigError, load_yaml  # noqa: E402
-from study.recognise import configuration_text, recognise  # noqa: E402
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
@@ -43,6 +42,8 @@ def samples() -> list[str]:
 
 def written_for(data: Path) -> str:
     """The configuration of a study of this data, in the folder of the study; one that is there already is kept."""
+    from study.recognise import configuration_text, recognise
+
     found = recognise(data)
     file = studies.STUDIES / found.name / studies.OF_DATA
     text = configuration_text(found)

@@ -117,8 +117,10 @@ def copied(study: Checkout, folder: Path) -> Checkout:
     return Checkout(Path(shutil.copytree(study.folder, folder / "checkout", symlinks=True)))
 
 
-# What the page is made of, without the pictures that stand beside it.
-PAGE = "results/report/index.html"
+# Where the study of one trace, `sample`, has its own products; its page, and that of a study of several traces.
+OWN = "results/studies/sample"
+PAGE = f"{OWN}/report/index.html"
+PAGE_OF_SEVERAL = "results/studies/study/report/index.html"
 
 SMALL = {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000}}}}
 

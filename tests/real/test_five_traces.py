@@ -5,7 +5,7 @@ import re
 
 import polars as pl
 import pytest
-from study_runs import PAGE, check_out
+from study_runs import PAGE_OF_SEVERAL, check_out
 from ttf.rooms import contracts
 from ttf.tables import read_table
 
@@ -18,7 +18,9 @@ def results(tmp_path_factory, shared_data):
     sample = {"sample": {"generate": {"tasks": 2000}}}
     # Curves are cut short, as those of large traces are.
     cut = {"survival": {"max_steps": 40}}
-    study.snakemake("--", PAGE, one_process=True, study=["sample", *folders], registry=sample | folders, **cut)
+    study.snakemake(
+        "--", PAGE_OF_SEVERAL, one_process=True, study=["sample", *folders], registry=sample | folders, **cut
+    )
     return study.folder / "results"
 
 
@@ -38,7 +40,7 @@ def test_known_answers(results):
 
 
 def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(results):
-    scored = pl.read_csv(results / "scorecard.csv", infer_schema_length=None)
+    scored = pl.read_csv(results / "studies/study/scorecard.csv", infer_schema_length=None)
     verdicts = {row["id"]: row["verdict"] for row in scored.iter_rows(named=True)}
     assert {verdicts[f"titan-{name}"] for name in ("gpus", "gpu-years", "failed")} == {"reproduced"}
     # Where even the whole trace would not tell, that is said, and why.
@@ -55,7 +57,7 @@ def test_component_traces_have_no_job_tables(results):
 
 
 def test_one_page_with_a_comparison(results):
-    page = (results / "report/index.html").read_text()
+    page = (results / "studies/study/report/index.html").read_text()
     assert len(page) < 5_000_000
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert "Traces side by side" in text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from study_runs import PAGE, ROOT, check_out, pods, write_pods
+from study_runs import ROOT, check_out, pods, write_pods
 
 boto3 = pytest.importorskip("boto3", reason="needs the environment of requirements-kubernetes-test.lock")
 moto_server = pytest.importorskip("moto.server", reason="needs the environment of requirements-kubernetes-test.lock")
@@ -51,12 +51,12 @@ def test_a_study_in_a_store_gives_the_bytes_of_one_on_the_disk(endpoint, tmp_pat
         *("--storage-s3-endpoint-url", endpoint),
         **config,
     )
-    assert f"s3://{BUCKET}/{PAGE}" in done.stderr
+    assert f"s3://{BUCKET}/results/studies/mine/report/index.html" in done.stderr
     assert not (in_store.folder / "results").exists()
     on_disk.snakemake("--cores", "2", **config)
     expected = on_disk.hashes()
     # It is of files on the disk.
-    del expected["manifest.json"]
+    del expected["studies/mine/manifest.json"]
     assert stored(endpoint, "results") == expected
 
 

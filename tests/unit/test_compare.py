@@ -531,7 +531,7 @@ def test_a_study_of_components_alone_has_a_section(tmp_path):
 def test_two_traces_through_the_workflow(checkout):
     settings = write_pods(checkout, pods(300), "mine")
     settings["registry"]["sample"] = {"generate": {"tasks": 1_000}}
-    target = ("--cores", "2", "results/comparison/metrics.json")
+    target = ("--cores", "2", "results/studies/study/comparison/metrics.json")
     alone = checkout.snakemake(*target, "--dry-run", check=False, **settings)
     assert "MissingRuleException" in alone.stdout + alone.stderr, "one trace has nothing to be compared with"
     settings["study"] = ["mine", "sample"]

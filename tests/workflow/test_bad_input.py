@@ -7,7 +7,7 @@ import tarfile
 import polars as pl
 import pytest
 from prose import prose_of, slips
-from study_runs import PAGE, Checkout, check_out, pods, write_pods
+from study_runs import PAGE_OF_SEVERAL, Checkout, check_out, pods, write_pods
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +143,8 @@ def test_degenerate_traces_give_a_report_with_reasons(checkout):
     registry = {}
     for trace, lines in DEGENERATE.items():
         registry |= write_pods(checkout, lines, trace)["registry"]
-    checkout.snakemake("--", PAGE, one_process=True, study=list(DEGENERATE), registry=registry)
-    page = (checkout.folder / "results/report/index.html").read_text()
+    checkout.snakemake("--", PAGE_OF_SEVERAL, one_process=True, study=list(DEGENERATE), registry=registry)
+    page = (checkout.folder / PAGE_OF_SEVERAL).read_text()
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert text.count("<pre") == 1, "prose became a block of code beside that of the commands"
     for trace in DEGENERATE:

@@ -7,20 +7,20 @@ import pytest
 from made_traces import JOBS, WRITERS, write_all
 from of_formats import MADE_UP, RUNS
 from prose import prose_of, slips
-from study_runs import PAGE, check_out
+from study_runs import PAGE_OF_SEVERAL, check_out
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     study = check_out(tmp_path_factory.mktemp("formats") / "checkout")
     registry = write_all(study.folder / "raw")
-    return study, study.snakemake("--", PAGE, one_process=True, study=list(registry), registry=registry)
+    return study, study.snakemake("--", PAGE_OF_SEVERAL, one_process=True, study=list(registry), registry=registry)
 
 
 def test_one_page_without_a_warning_or_a_number_that_is_none(run):
     study, done = run
     assert "Warning" not in done.stdout + done.stderr
-    page = (study.folder / "results/report/index.html").read_text()
+    page = (study.folder / PAGE_OF_SEVERAL).read_text()
     text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     assert text.count("<pre") == 1, "prose became a block of code beside that of the commands"
     assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)

@@ -12,7 +12,7 @@ import tarfile
 import polars as pl
 import pytest
 from loopback import PAGE, Site, body, cut, whole
-from study_runs import PODS_HEADER, ROOT, Checkout, environment, pods
+from study_runs import PODS_HEADER, Checkout, environment, pods
 
 PODS = "openb_pod_list_default.csv.gz"
 NODES = "openb_node_list_all_node.csv"
@@ -185,13 +185,3 @@ def test_an_archive_of_several_tables_is_downloaded_once_and_read_as_it_lies(che
         ("cluster_machine_list", 3, "duplicate_key", "m1, 2, 12GB")
     ]
     assert checkout.planned("--", *targets, **config) == set()
-
-
-def test_make_report_with_a_trace():
-    """What `make report TRACE=...` would type."""
-    for given, typed in {"TRACE=pai2020": "study=[pai2020]", "TRACE=openb,sample": "study=[openb,sample]"}.items():
-        command = ["make", "--no-print-directory", "-n", "report", "CONFIG=my.yaml", given]
-        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        assert f"--configfile my.yaml --config '{typed}'" in said
-    said = subprocess.run(["make", "-n", "report"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert "--config" not in said

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from study_runs import PAGE, ROOT, SMALL
+from study_runs import OWN, PAGE, ROOT, SMALL
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ROOM = re.compile(r"^`(describe_weekdays/[\w.]+)`:.*?^```(?:python)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -54,7 +54,7 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     assert 'id="sec-t1-weekdays"' in page
     assert 'id="tbl-t1-failures_by_weekday"' in page
     assert 'id="fig-t1-failures-by-weekday"' in page
-    scored = pl.read_csv(study.folder / "results/scorecard.csv").row(
+    scored = pl.read_csv(study.folder / f"{OWN}/scorecard.csv").row(
         by_predicate=pl.col("id") == "mine-failures", named=True
     )
     assert float(scored["computed"]) == table.filter(weekday="Monday")["failures"].item()

@@ -3,7 +3,7 @@
 import re
 
 import polars as pl
-from study_runs import SMALL, Checkout
+from study_runs import OWN, SMALL, Checkout
 
 TARGETS = ("results/mine/tables/drift.csv", "results/mine/quality/suggested_schema.yaml")
 CONFIG = {
@@ -78,7 +78,7 @@ def test_a_new_file_is_read_alone(checkout):
 
 
 def test_shares_of_the_work_give_the_same(checkout):
-    targets = ("results/config.yaml", "results/sample/jobs.parquet", "results/sample/placements.parquet")
+    targets = (f"{OWN}/config.yaml", "results/sample/jobs.parquet", "results/sample/placements.parquet")
     checkout.snakemake("--", *targets, **SMALL)
     alone = checkout.hashes()
     for product in targets:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from study_runs import SMALL, Checkout, environment
+from study_runs import OWN, PAGE, SMALL, Checkout, environment
 
 TABLE = "results/sample/tables/mttf.csv"
 
@@ -24,14 +24,14 @@ def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
 
 
 def manifest_of(study: Checkout) -> dict:
-    return json.loads((study.folder / "results/manifest.json").read_text())
+    return json.loads((study.folder / f"{OWN}/manifest.json").read_text())
 
 
 def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_study):
     manifest = manifest_of(finished_study)
     there = {f"results/{name}": digest for name, digest in finished_study.hashes().items()}
     there = {name: digest for name, digest in there.items() if not name.endswith((".snakemake_timestamp", ".gitkeep"))}
-    del there["results/manifest.json"]
+    del there[f"{OWN}/manifest.json"]
     assert {name: about["sha256"] for name, about in manifest["products"].items()} == there
     sizes = {name: (finished_study.folder / name).stat().st_size for name in there}
     assert {name: about["size"] for name, about in manifest["products"].items()} == sizes
@@ -48,7 +48,7 @@ def test_the_manifest_holds_every_product_with_what_it_was_made_of(finished_stud
     assert manifest["packages"]["polars"]
     assert manifest["git"]["revision"] is None
     assert manifest["git"]["reason"]
-    text = (finished_study.folder / "results/manifest.json").read_text()
+    text = (finished_study.folder / f"{OWN}/manifest.json").read_text()
     assert str(finished_study.folder) not in text
     assert not re.search(r"20\d\d-\d\d-\d\dT?", text), "a time of the run"
 
@@ -83,12 +83,12 @@ def test_an_edited_product_is_known_as_such_after_another_run(study):
     product = "results/sample/quality/suggested_schema.yaml"  # of which nothing else is made
     with (study.folder / product).open("a") as file:
         file.write("# by hand\n")
-    (study.folder / "results/manifest.json").unlink()
+    (study.folder / f"{OWN}/manifest.json").unlink()
     told = study.snakemake(**SMALL).stderr.splitlines()[1:]  # the first names the profile
     assert told[0] == "1 job to run; the log of each is in logs/."
     assert re.fullmatch(r"    1/1 +\d+\.\d s write_manifest: \d+ products, 1 of them edited.*", told[1])
     assert sum(line.startswith("- ") for line in told) >= 4, "findings"
-    assert re.fullmatch(r"The report: results/report/index\.html \(\d+ s\)", told[-1])
+    assert re.fullmatch(r"The report: results/studies/sample/report/index\.html \(\d+ s\)", told[-1])
     assert manifest_of(study)["products"][product]["edited"]
     code, said = run(study, "verify_results")
     assert (code, said) == (1, f"{product}: edited since describe_tables made it. Delete it and run `make report`.\n")
@@ -96,7 +96,10 @@ def test_an_edited_product_is_known_as_such_after_another_run(study):
 
 def test_nothing_to_do_is_said_and_the_report_named(finished_study):
     told = finished_study.snakemake(**SMALL).stderr.splitlines()[1:]
-    assert told == ["Nothing to do: every product is up to date.", "The report: results/report/index.html"]
+    assert told == [
+        "Nothing to do: every product is up to date.",
+        "The report: results/studies/sample/report/index.html",
+    ]
 
 
 CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_pai2020"]
@@ -108,7 +111,7 @@ CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_p
         ([TABLE], CHAIN),
         (["results/sample/figures/mttf_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
         (["results/sample/metrics.json", "mttf.mttf_s"], ["summarise", *CHAIN]),
-        (["results/report/index.html"], ["render_report", "write_report_source", "summarise", *CHAIN]),
+        ([PAGE], ["render_report", "write_report_source", "summarise", *CHAIN]),
     ],
     ids=["table", "chart", "number", "page"],
 )

@@ -11,7 +11,7 @@ import jsonschema
 import pypandoc
 import pytest
 from qmd_lint import faults_of_site
-from study_runs import ROOT, SMALL, Checkout
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout
 
 
 def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
@@ -21,16 +21,16 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     categories = json.loads(re.search(r"var categories = (\{.*?\});?\n", page)[1])
     charts = {name for name, about in results.items() if about["mime_type"] == "image/svg+xml"}
     assert charts == {str(path.relative_to(study.folder)) for path in study.folder.glob("results/*/figures/*.svg")}
-    assert {"results/scorecard.csv", "results/sample/tables/mttf.csv"} <= results.keys()
+    assert {f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv"} <= results.keys()
     assert all(about["labels"]["trace"] in ("sample", "all") for about in results.values())
     assert all("synthetic" in about["caption"] for name, about in results.items() if "/sample/" in name)
     assert {"Data quality", "Outcomes", "Survival and mean time to failure", "Published findings"} <= categories.keys()
     assert str(study.folder) not in page
-    assert 'href=\\"../results/report/index.html\\"' in page
+    assert 'href=\\"../results/studies/sample/report/index.html\\"' in page
 
 
 def test_pages_of_the_site_are_right_for_quarto(published, tmp_path):
-    project = published.folder / "results/report/site-source"
+    project = published.folder / f"{OWN}/report/site-source"
     pages = {str(path.relative_to(project)): path.read_text() for path in project.rglob("*.qmd")}
     assert {"index.qmd", "scorecard.qmd", "methods.qmd", "sample/index.qmd"} <= pages.keys()
     assert faults_of_site(pages) == []
@@ -53,7 +53,7 @@ def published(finished_study, tmp_path_factory):
 
 
 def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
-    site = published.folder / "results/site"
+    site = published.folder / f"{OWN}/site"
     index = (site / "files.html").read_text()
     linked = set(re.findall(r'href="([^"]+)"', index))
     files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
@@ -84,7 +84,7 @@ def test_the_site_works_in_a_browser_without_a_network(published):
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_context(offline=True, viewport={"width": 390, "height": 800}).new_page()
         page.on("requestfailed", lambda request: failed.append(request.url))
-        page.goto((published.folder / "results/site/files.html").as_uri())
+        page.goto((published.folder / f"{OWN}/site/files.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.get_by_text("The report", exact=True).first.click()
         page.get_by_text("All tables and charts of this page as files").click()
@@ -95,14 +95,14 @@ def test_the_site_works_in_a_browser_without_a_network(published):
 
 def contents_of_archive(study) -> dict[str, bytes]:
     """Path below the one folder -> content."""
-    with tarfile.open(study.folder / "results/archive/time-to-failure-results.tar.xz") as tar:
+    with tarfile.open(study.folder / f"{OWN}/archive/time-to-failure-results.tar.xz") as tar:
         members = tar.getmembers()
         assert {member.name.split("/")[0] for member in members} == {"time-to-failure-results"}
         return {member.name.split("/", 1)[1]: tar.extractfile(member).read() for member in members}
 
 
 def test_the_archive_is_the_same_bytes_again(published):
-    archive = published.folder / "results/archive/time-to-failure-results.tar.xz"
+    archive = published.folder / f"{OWN}/archive/time-to-failure-results.tar.xz"
     before = archive.read_bytes()
     published.snakemake(
         "--forcerun", "archive_results", "--", "archive_results", **SMALL, publish={"date": "2025-01-31"}
@@ -113,9 +113,9 @@ def test_the_archive_is_the_same_bytes_again(published):
 def test_the_archive_holds_results_workflow_and_environment(published):
     files = contents_of_archive(published)
     assert {"LICENSE", "CITATION.cff", "environment.yml", "requirements.lock", "workflow/Snakefile"} <= files.keys()
-    assert {"results/config.yaml", "results/report/index.html", "results/sample/metrics.json"} <= files.keys()
-    assert "results/report/report.pdf" in json.loads(files["results/manifest.json"])["products"]
-    for name in ("results/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/survival.svg"):
+    assert {f"{OWN}/config.yaml", PAGE, "results/sample/metrics.json"} <= files.keys()
+    assert f"{OWN}/report/report.pdf" in json.loads(files[f"{OWN}/manifest.json"])["products"]
+    for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/survival.svg"):
         assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]
 
@@ -223,7 +223,7 @@ def test_the_deposit_has_fields_that_zenodo_knows(published):
 
 def test_the_run_report_goes_along_where_it_was_made(published):
     report = published.folder / "logs/snakemake-report.html"
-    report.write_text('<a href="../results/report/index.html">')
+    report.write_text('<a href="../results/studies/sample/report/index.html">')
     try:
         assert published.planned("publish_site", **SMALL, publish={"date": "2025-01-31"}) == {"publish_site"}
     finally:

@@ -16,6 +16,7 @@ import pytest
 from hostile_trace import HOSTILE
 from plan_inputs import a_rate
 from qmd_lint import faults, whole
+from study_runs import OWN, PAGE
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.report.render import render_pdf
 from ttf.stats.ettr import Plan, ettr_renewal, expected_interruptions, expected_wall_s, optimal_interval_s
@@ -96,7 +97,7 @@ def violations(page, rules=None) -> list[str]:
     ids=["desktop", "phone-dark"],
 )
 def test_page_is_drawn_offline(finished_study, tmp_path, width, colours, rules):
-    with opened(finished_study.folder / "results/report/index.html", width, colours) as (page, errors, left):
+    with opened(finished_study.folder / PAGE, width, colours) as (page, errors, left):
         assert errors == []
         assert left == []
         marks = marks_of_charts(page)
@@ -121,7 +122,7 @@ def test_page_is_drawn_offline(finished_study, tmp_path, width, colours, rules):
 
 
 def test_files_the_page_links_to_exist_and_can_be_reached_by_the_keyboard(finished_study):
-    report = finished_study.folder / "results/report"
+    report = finished_study.folder / f"{OWN}/report"
     with opened(report / "index.html") as (page, _, _):
         links = page.evaluate("[...document.querySelectorAll('a[href]')].map((link) => link.getAttribute('href'))")
         tables = page.evaluate("document.querySelectorAll('.great-table').length")
@@ -147,7 +148,7 @@ def test_files_the_page_links_to_exist_and_can_be_reached_by_the_keyboard(finish
 
 
 def test_print_shows_the_whole_tables(finished_study, tmp_path):
-    with opened(finished_study.folder / "results/report/index.html", 760) as (page, errors, left):
+    with opened(finished_study.folder / PAGE, 760) as (page, errors, left):
         page.emulate_media(media="print")
         clipped = (
             "[...document.querySelectorAll('.great-table')].filter((box) => box.scrollWidth > box.clientWidth + 1)"
@@ -167,7 +168,7 @@ STRATA = {"All": "all", "GPU type": "gpu_type", "Number of GPUs": "gpu_count"}
 
 
 def test_tables_are_sorted_by_their_headings(finished_study):
-    with opened(finished_study.folder / "results/report/index.html", 390) as (page, errors, _):
+    with opened(finished_study.folder / PAGE, 390) as (page, errors, _):
         table = page.locator("#tbl-t1-mttf table")
         heading = table.locator("thead th").nth(4)  # mean time to failure, in minutes to years
         rows = "table => [...table.tBodies].map((body) => [...body.rows].map((row) => row.cells[0].textContent))"
@@ -200,18 +201,18 @@ def test_tables_are_sorted_by_their_headings(finished_study):
 def printed(study, pdf: Path) -> bytes:
     """The report on paper, by Pandoc and Typst."""
     charts = (study.folder / "results").glob("*/figures/*.svg")
-    render_pdf(study.folder / "results/report/source", charts, pdf, study.folder / "report/pandoc.lua")
+    render_pdf(study.folder / f"{OWN}/report/source", charts, pdf, study.folder / "report/pandoc.lua")
     return pdf.read_bytes()
 
 
 def test_source_is_right_for_quarto_and_prints(finished_study, tmp_path):
-    assert faults(whole(finished_study.folder / "results/report/source/report.qmd")) == []
+    assert faults(whole(finished_study.folder / f"{OWN}/report/source/report.qmd")) == []
     assert printed(finished_study, tmp_path / "report.pdf").startswith(b"%PDF-")
 
 
 def test_numbers_on_the_page_are_those_of_the_tables(finished_study):
     metrics = json.loads((finished_study.folder / "results/sample/metrics.json").read_text())
-    with opened(finished_study.folder / "results/report/index.html") as (page, _, _):
+    with opened(finished_study.folder / PAGE) as (page, _, _):
         text = page.inner_text("body")
     share = metrics["outcomes.failure_share"]["value"]
     assert f"{100 * share:.1f}\u00a0%" in text
@@ -227,7 +228,7 @@ def planned(page) -> dict[str, float]:
 
 
 def test_planner_answers_its_sliders_as_python_does(finished_study):
-    with opened(finished_study.folder / "results/report/index.html", 390) as (page, errors, _):
+    with opened(finished_study.folder / PAGE, 390) as (page, errors, _):
         before = planned(page)
         for slider, value, words in (("log_size", 14, "16,384"), ("work_days", 3, "3 days"), ("write_s", 30, "30 s")):
             page.locator(f"#{PLANNER} input[name={slider}]").fill(str(value))
@@ -261,7 +262,7 @@ def test_planner_agrees_with_the_table(finished_study):
     table = table.filter(rate="estimate")
     rows = table.select("gpus", "checkpoint_interval_s", "queue_s", "ettr_renewal").rows()
     points = [[math.log2(gpus), math.log10(interval / 60), queue / 60] for gpus, interval, queue, _ in rows]
-    with opened(finished_study.folder / "results/report/index.html") as (page, errors, _):
+    with opened(finished_study.folder / PAGE) as (page, errors, _):
         assert page.evaluate(f"views['{PLANNER}'].signal('per_1000')") == pytest.approx(6.5)
         planned = page.evaluate(
             f"""async (points) => {{
@@ -293,7 +294,8 @@ def test_hostile_text_from_a_trace_is_shown_as_text(checkout, tmp_path):
     checkout.snakemake(one_process=True, study=["mine"], registry={"mine": own | about})
     owners = pl.read_csv(checkout.folder / "results/mine/tables/failures_by_owner.csv", infer_schema_length=None)
     assert set(HOSTILE) <= set(owners["owner"])
-    with opened(checkout.folder / "results/report/index.html") as (page, errors, left):
+    own = checkout.folder / "results/studies/mine"
+    with opened(own / "report/index.html") as (page, errors, left):
         assert errors == left == []
         assert page.evaluate("window.broken") is None
         text = page.inner_text("body")
@@ -313,5 +315,5 @@ def test_hostile_text_from_a_trace_is_shown_as_text(checkout, tmp_path):
         assert errors == []
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert faults(whole(checkout.folder / "results/report/source/report.qmd")) == []
+    assert faults(whole(own / "report/source/report.qmd")) == []
     assert printed(checkout, tmp_path / "report.pdf").startswith(b"%PDF-")

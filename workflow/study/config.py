@@ -8,6 +8,7 @@ and shows the text of a ConfigError to the user instead of a traceback.
 """
 
 import copy
+import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -54,15 +55,19 @@ def layers_of(workflow: Any) -> list[Layer]:
     Of a module they are our defaults and its `config:`.
     """
     settings = getattr(workflow, "config_settings", None)
-    if in_module(workflow):
-        return [(_label(DEFAULTS, Path.cwd()), load_yaml(DEFAULTS)), (OF_MODULE, dict(workflow.config))]
     cwd = Path(getattr(workflow, "workdir_init", None) or Path.cwd())
     typed = list(getattr(settings, "configfiles", None) or [])
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
     own = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed]
     layers = [(label, load_yaml(file, label)) for file in [*own, *typed] for label in [_label(file, cwd)]]
     overrides = _overrides(settings)
-    return [*layers, (OVERRIDES, overrides)] if overrides else layers
+    layers += [(OVERRIDES, overrides)] if overrides else []
+    if not in_module(workflow):
+        return layers
+    # What was typed is the other workflow's; where it hands it on as it is, messages can name the files.
+    merged = functools.reduce(_merge, (content for _, content in layers), {})
+    defaults = (_label(DEFAULTS, cwd), load_yaml(DEFAULTS))
+    return [defaults, *(layers if merged == workflow.config else [(OF_MODULE, dict(workflow.config))])]
 
 
 def _label(file: str | Path, cwd: Path) -> str:

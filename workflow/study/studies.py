@@ -5,6 +5,7 @@ that has the trace uses it.
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -85,8 +86,11 @@ def old_layout() -> str:
 
 def remember(name: str, settings: Any) -> None:
     """Keep what was typed for a study, Snakemake's settings of its configuration: it is the study made last."""
-    files = [str(file) for file in getattr(settings, "configfiles", None) or []]
-    words = [str(word) for word in getattr(settings, "config_args", None) or []]
+    # Snakemake has them in full.
+    files = [
+        os.path.relpath(file) if Path(file).is_relative_to(Path.cwd()) else str(file) for file in settings.configfiles
+    ]
+    words = [str(word) for word in settings.config_args or []]
     typed = [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
     memory = _memory()
     kept = {"last": name, "typed": memory["typed"] | {name: typed}}

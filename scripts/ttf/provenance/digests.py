@@ -17,7 +17,7 @@ def name_of(path: str) -> str:
     """The name of a file in the manifest: of the checkout's own files from there, of all others as they were given."""
     here = Path.cwd()
     # Of a workflow that was fetched from elsewhere the files lie below the folder of the study.
-    seen = here / path if CHECKOUT != here and CHECKOUT.is_relative_to(here) else Path(path)
+    seen = here / path if here != CHECKOUT and CHECKOUT.is_relative_to(here) else Path(path)
     return str(seen.relative_to(CHECKOUT)) if seen.is_relative_to(CHECKOUT) else path
 
 

@@ -35,8 +35,11 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
         return {"sha256": digests[file], "size": Path(file).stat().st_size}
 
     def digested(paths: Iterable[str]) -> dict[str, str]:
+        # In the order of their names, wherever the workflow lies.
+        named = {name_of(path): path for path in paths}
         return {
-            name_of(path): of_folder(path, digests) if Path(path).is_dir() else digests[path] for path in sorted(paths)
+            name: of_folder(path, digests) if Path(path).is_dir() else digests[path]
+            for name, path in sorted(named.items())
         }
 
     code = {file for file in read if _is_of_checkout(file)}
@@ -47,7 +50,7 @@ def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> di
         "python": platform.python_version(),
         "packages": versions(CHECKOUT / "pyproject.toml"),
         "raw": {name_of(file): about(file) for file in sorted((read | made_by.keys()) - code) if not _is_result(file)},
-        "code": {name_of(file): about(file) for file in sorted(code)},
+        "code": dict(sorted((name_of(file), about(file)) for file in code)),
         "jobs": {
             identity(job): {
                 "rule": job["rule"],

@@ -1,0 +1,147 @@
+"""The study used by another workflow: fetched by a tag, deployed by snakedeploy, a clone.
+
+No network: git is told that an address on the web is a repository here.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from study_runs import ROOT, SMALL, Checkout, environment
+
+ADDRESS = "https://github.com/somebody/time-to-failure"
+DOCS = (ROOT / "docs/module.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory) -> Path:
+    """A repository with the files of this checkout in one commit, tagged."""
+    folder = tmp_path_factory.mktemp("repository")
+    copy = ["git", "-C", str(ROOT), "checkout-index", "--all", f"--prefix={folder}/"]
+    # As they lie here, and not as they were committed.
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True).stdout
+    subprocess.run(copy, check=True)
+    for name in listed.splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).write_bytes((ROOT / name).read_bytes())
+    for words in (["init", "-q"], ["add", "--all"], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
+        author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+        subprocess.run(["git", "-C", str(folder), *author, *words], check=True)
+    return folder
+
+
+@pytest.fixture
+def web(repository, tmp_path) -> dict[str, str]:
+    """An environment in which the address is that repository, and Snakemake has fetched nothing yet."""
+    here = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf"}
+    return environment() | here | {"GIT_CONFIG_VALUE_0": ADDRESS, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+
+def snakemake(folder: Path, *words: str, env=None, check: bool = True) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env or environment())
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def user(folder: Path, snakefile: str) -> Path:
+    """The folder of a workflow that has this Snakefile."""
+    (folder / "workflow").mkdir(parents=True)
+    (folder / "workflow/Snakefile").write_text(snakefile, encoding="utf-8")
+    return folder
+
+
+def using(repository: Path, *lines: str) -> str:
+    config = {key: SMALL[key] for key in ("study", "registry")}
+    return "\n".join(
+        [
+            "module ttf:",
+            f'    snakefile: gitfile("{repository}", path="workflow/Snakefile", tag="v1")',
+            *(lines or [f"    config: {config}"]),
+            "use rule * from ttf as ttf_*",
+            "rule mine:",
+            "    default_target: True",
+            "    input: rules.ttf_all.input",
+        ]
+    )
+
+
+def same_as_a_checkout(folder: Path, expected: dict[str, str]) -> None:
+    assert Checkout(folder).hashes() == expected
+    assert "Nothing to be done" in snakemake(folder, "--dry-run").stderr
+
+
+def test_a_clone_gives_the_same_bytes_under_names_of_its_own(repository, finished_study, tmp_path):
+    folder = user(tmp_path / "use", using(repository))
+    ran = snakemake(folder).stderr
+    assert "rule ttf_ingest" in ran
+    assert "sample_philly" not in ran, "the module's config was not heard"
+    same_as_a_checkout(folder, finished_study.hashes())
+    (unpacked,) = (folder / ".snakemake/ttf").glob("*/workflow/main.smk")
+    assert unpacked.parents[1].name == (ROOT / "workflow/files.txt").read_text().split("\n")[0]
+
+
+def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_path):
+    deploy = re.search(r"^snakedeploy (.*)$", DOCS, re.MULTILINE)[1].replace(
+        "https://github.com/OWNER/time-to-failure", ADDRESS
+    )
+    words = [Path(sys.executable).with_name("snakedeploy"), *deploy.replace("TAG", "v1").split()]
+    subprocess.run(words, cwd=tmp_path, check=True, env=web, capture_output=True)
+    folder = tmp_path / "my-study"
+    assert (
+        'github("somebody/time-to-failure", path="workflow/Snakefile", tag="v1")'
+        in (folder / "workflow/Snakefile").read_text()
+    )
+    config = folder / "config/config.yaml"
+    config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | SMALL))
+    snakemake(folder, env=web)
+    # Once fetched, neither the network nor the repository is needed.
+    same_as_a_checkout(folder, finished_study.hashes())
+
+
+def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
+    snakefile = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)[1].replace("OWNER", "somebody").replace("TAG", "v1")
+    folder = user(tmp_path / "use", snakefile)
+    planned = snakemake(folder, "--dry-run", "--", "mine", env=web)
+    assert "ttf_render_report" in planned.stdout
+    assert "results/studies/small/report/index.html" in planned.stdout
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["    prefix: 'there'"], "prefix: this workflow writes to results/"),
+        (
+            ["    config: {'study': ['smaple']}"],
+            "config: of the module: study: 'smaple' is not in the registry; did you mean sample?",
+        ),
+        (["    config: config"], "my.yaml: survival.max_stps: there is no such key; did you mean max_steps?"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_message(repository, tmp_path, lines, said):
+    folder = user(tmp_path / "use", using(repository, *lines))
+    (folder / "my.yaml").write_text("survival: {max_stps: 3}")
+    more = ["--configfile", "my.yaml"] if "config: config" in lines[0] else []
+    done = snakemake(folder, "--dry-run", *more, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_part_of_the_other_workflows_configuration_is_handed_on(repository, tmp_path):
+    folder = user(tmp_path / "use", using(repository, '    config: config["ttf"]'))
+    (folder / "my.yaml").write_text("mine: 3\nttf: {study: [sample_slurm], name: weekly}\n")
+    planned = snakemake(folder, "--dry-run", "--configfile", "my.yaml").stdout
+    assert "results/studies/weekly/report/index.html" in planned
+    assert "sample_philly" not in planned
+
+
+def test_a_study_of_a_fetched_workflow_can_be_published_and_has_a_report_of_snakemake(repository, tmp_path):
+    """Rules outside the default target, and those that read the files of the workflow, find them too."""
+    folder = user(tmp_path / "use", using(repository))
+    planned = snakemake(folder, "--dry-run", "--", "ttf_publish_site", "ttf_archive_results").stdout
+    assert "report/report.pdf" in planned

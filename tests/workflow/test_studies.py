@@ -1,0 +1,194 @@
+"""Several studies in one folder: what each has of its own, what they share, and which one a command is for."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import run_study
+import yaml
+from study import studies
+from study.documents import ConfigError
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, environment, pods, write_pods
+
+SHARED = {"registry": SMALL["registry"]}
+
+
+def both(study: Checkout, count: int = 60) -> dict:
+    """A configuration of a study of `sample` and a trace of pods."""
+    mine = write_pods(study, pods(count))
+    return {"name": "both", "study": ["sample", "mine"], "registry": SHARED["registry"] | mine["registry"]}
+
+
+def verified(study: Checkout, name: str) -> str:
+    done = python(study, "scripts/verify_results.py", "--study", name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def python(study: Checkout, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, *words], cwd=study.folder, capture_output=True, text=True, check=False, env=environment()
+    )
+
+
+def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
+    before = study.hashes()
+    config = both(study)
+    planned = study.snakemake("--dry-run", **config).stdout
+    assert "trace=sample" not in planned.replace("wildcards: ", "")
+    study.snakemake(**config)
+    after = study.hashes()
+    assert {name: after[name] for name in before} == before
+    new = {Path(name).parts[:2] for name in after.keys() - before.keys()}
+    assert {parts[0] for parts in new} == {"mine", "studies"}
+    assert {parts for parts in new if parts[0] == "studies"} == {("studies", "both")}
+    assert "study both: " in verified(study, "both")
+    assert "study sample: " in verified(study, "sample")
+    # Each of them is up to date after the other.
+    assert study.planned(**SMALL) == set() == study.planned(**config)
+    explained = python(study, "scripts/explain_product.py", "results/studies/sample/scorecard.csv")
+    assert explained.stdout.startswith("study sample\nresults/studies/sample/scorecard.csv")
+    assert "study both" in python(study, "scripts/explain_product.py", "results/mine/tables/mttf.csv").stdout
+
+
+def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_study):
+    (checkout.folder / "both.yaml").write_text(yaml.safe_dump(both(checkout)))
+    (checkout.folder / "one.yaml").write_text(yaml.safe_dump(SMALL))
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile"]
+    runs = [
+        subprocess.Popen([*command, f"{name}.yaml"], cwd=checkout.folder, env=environment(), stderr=subprocess.PIPE)
+        for name in ("both", "one")
+    ]
+    said = [run.communicate()[1].decode() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert sum("waiting until it has ended" in text for text in said) == 1
+    verified(checkout, "both"), verified(checkout, "sample")
+    expected = finished_study.hashes()
+    assert {name: digest for name, digest in checkout.hashes().items() if name in expected} == expected
+
+
+def test_other_settings_of_a_shared_trace_are_refused_before_the_first_job(study):
+    config = both(study) | {"survival": {"max_steps": 50}}
+    config["registry"]["sample"] = {"generate": {"tasks": 3000}}
+    refused = study.snakemake(check=False, **config)
+    assert refused.returncode == 1
+    assert "sample: also in the study sample, which has other settings" in refused.stderr
+    assert "survival.max_steps is 50 here and 2000 there" in refused.stderr
+    assert "registry.sample.generate.tasks is 3000 here and 2000 there" in refused.stderr
+    assert "make remove STUDY=sample" in refused.stderr
+    assert not (study.folder / "results/studies/both").exists()
+    # Under another name of the trace both can stand.
+    config["registry"]["other"] = {"format": "pai2020", **config["registry"].pop("sample")}
+    assert "ingest" in study.planned(**config | {"study": ["other", "mine"]})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("claims", ["a.yaml"]), ("publish", {"url": "x"}), ("scatter", {"jobs": 3}), ("of_an_older_version", 1)],
+)
+def test_what_no_trace_depends_on_may_differ(key, value):
+    config = {"name": "a", "study": ["t"], "registry": {"t": {"title": "A"}}}
+    other = {"name": "b", "study": ["t", "u"], "registry": {"t": {"title": "B"}, "u": {}}}
+    studies.check_shared(config | {key: value}, {"b": other})
+    studies.check_shared(config | {"seed": 1}, {"b": other | {"study": ["u"], "seed": 2}})
+    with pytest.raises(ConfigError, match=r"registry\.t\.zone is nothing here and UTC there"):
+        studies.check_shared(config, {"b": other | {"registry": {"t": {"zone": "UTC"}}}})
+
+
+def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
+    study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **both(study))
+    remove = ("scripts/remove_study.py", "--study", "both")
+    would = python(study, *remove).stdout
+    gone = {"results/studies/both", "logs/studies/both", "benchmarks/studies/both"}
+    gone |= {f"{kind}/mine" for kind in ("results", "logs", "benchmarks")}
+    assert {line.removeprefix("would be removed: ") for line in would.splitlines()[:-1]} == gone
+    assert "SURE=yes" in would
+    before = study.hashes()
+    python(study, *remove, "--sure", "yes")
+    assert not any((study.folder / path).exists() for path in gone)
+    kept = {name for name in before if not name.startswith(("mine/", "studies/both/"))}
+    assert study.hashes().keys() == kept
+    assert "there is no such study here" in python(study, *remove).stderr
+    assert study.planned(**SMALL) == set()
+
+
+def test_products_of_an_older_version_are_named(study):
+    for name in ("report", "manifest.json"):
+        shutil.copytree(study.folder / OWN / name, study.folder / "results" / name) if name == "report" else (
+            study.folder / "results" / name
+        ).write_text("{}")
+    said = study.snakemake(**SMALL).stderr
+    assert "note: results/report, results/manifest.json are of an older version" in said
+    assert "rm -r results/report results/manifest.json" in said
+
+
+# Which study a command is for ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A folder in which the studies `one`, of a file of its own, and then `two` were made."""
+    monkeypatch.chdir(tmp_path)
+    Path("one.yaml").write_text("study: [sample]")
+    for name, files, words in (("one", ["one.yaml"], []), ("two", [], ["study=[openb]"])):
+        (studies.STUDIES / name).mkdir(parents=True)
+        (studies.STUDIES / name / "config.yaml").write_text("study: []")
+        studies.remember(name, type("Settings", (), {"configfiles": files, "config_args": words}))
+    return tmp_path
+
+
+NOTHING = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
+
+
+@pytest.mark.parametrize(
+    ("given", "typed"),
+    [
+        ({}, ["--config", "study=[openb]"]),
+        ({"study": "one"}, ["--configfile", "one.yaml"]),
+        ({"config": "my.yaml"}, ["--configfile", "my.yaml"]),
+        ({"trace": "openb,sample"}, ["--config", "study=[openb,sample]"]),
+        ({"trace": "all"}, ["--config", "study=[sample, sample_philly, sample_slurm]"]),
+        ({"config": "my.yaml", "trace": "a"}, ["--configfile", "my.yaml", "--config", "study=[a]"]),
+        ({"trace": "a", "scatter": "scatter={jobs: 16}"}, ["--config", "study=[a]", "scatter={jobs: 16}"]),
+    ],
+)
+def test_what_make_types(folder, capsys, given, typed):
+    assert run_study.typed(**NOTHING | given) == typed
+    said = capsys.readouterr().err
+    if not given:
+        assert said == "study two, made last; STUDY=name for another: one\n"
+
+
+def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_study.typed(**NOTHING) == []
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ConfigError, match="no study was made"):
+        run_study.typed(**NOTHING | {"study": "one"})
+
+
+def test_a_study_whose_file_is_gone_is_made_as_it_was(folder):
+    Path("one.yaml").unlink()
+    assert studies.typed_for("one") == ["--configfile", "results/studies/one/config.yaml"]
+    with pytest.raises(ConfigError, match=r"STUDY=onee: there is no such study here; did you mean one\?"):
+        run_study.typed(**NOTHING | {"study": "onee"})
+    studies.forget("two")
+    shutil.rmtree(studies.STUDIES / "two")
+    assert studies.last() == "one"
+
+
+def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
+    finished_study.snakemake(**SMALL)
+    kept = json.loads((finished_study.folder / studies.MEMORY).read_text())
+    assert kept == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}}
+
+
+def test_every_command_of_make_names_its_study(finished_study):
+    for target in ("report", "pdf", "publish", "archive"):
+        command = ["make", "--no-print-directory", "-n", target, "STUDY=a", "PYTHON=python3"]
+        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert "scripts/run_study.py --study='a'" in said
+    assert PAGE.startswith(OWN)
