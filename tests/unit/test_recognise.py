@@ -434,6 +434,15 @@ def test_other_files_among_dumps(tmp_path):
     assert recognise(tmp_path / "a.txt").entry["files"] == {"record": "a.txt"}
 
 
+def test_a_published_archive(tmp_path):
+    (tmp_path / "trace-data.tar.gz").write_bytes(tar_of("trace-data/cluster_job_log", b"[]"))
+    message = refused(tmp_path)
+    assert "\ntrace-data.tar.gz is the name of the archive of the trace philly: unpack it, or run" in message
+    document = {"study": ["philly"], "registry": {"philly": {"folder": str(tmp_path)}}}
+    (trace,) = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT).traces.values()
+    assert trace.raw_files["job_log"] == [f"{tmp_path}/trace-data.tar.gz/cluster_job_log"]
+
+
 def test_hostile_names(tmp_path):
     for name in ["\x1b[31mred", "two\nlines.csv", "{x}.csv", "$(touch x).txt", "a" * 250, "-rf", "`x`", "'\"\\"]:
         (tmp_path / name).write_text(content(HELIOS)[5:])

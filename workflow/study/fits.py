@@ -18,7 +18,7 @@ from study.headers import Layout, first_bytes, header_problem, is_right, layouts
 from study.raw_tables import BESIDE, files_of, listing
 
 # Of a folder with more files, these are looked into: all of them are when the study is loaded.
-MOST_FILES = 2_000
+MOST_FILES = 1_000
 # So many of them are compared with tables that are missing.
 MOST_COMPARED = 50
 
@@ -26,14 +26,14 @@ MOST_COMPARED = 50
 class Shape(NamedTuple):
     """A way to read a folder: a declared format; of the format table with what a trace of the registry says of it.
 
-    layouts: table -> what its first line must be. like: that trace. said: what the registry says there.
+    layouts: table -> what its first line must be. like: that trace. about: what the registry says of it.
     """
 
     format: str
     declared: dict
     layouts: dict[str, Layout]
     like: str = ""
-    said: Mapping = {}
+    about: Mapping = {}
 
     @property
     def core(self) -> list[str]:
@@ -127,7 +127,7 @@ class Folder:
         folded = {name.casefold() for name in names or ()}
         close = sum(any(word.casefold() in folded for word in (column.name, *column.also)) for column in wanted)
         exact = len(wanted) - len(found_and_missing(names or (), wanted)[1])
-        return (exact + close) / (2 * len(wanted))
+        return (exact + close) / max(1, 2 * len(wanted))
 
     def nearest(self, layout: Layout) -> tuple[float, str]:
         """(share, file) of the file that has most of a table's columns."""
@@ -258,8 +258,8 @@ def _every(folder: Folder, shape: Shape, table: str) -> tuple[list[str], list[st
     beside = files_beside(shape, folder.files).values()
     taken = [file for file in files_of(shape.declared["tables"][table], folder.files) if file not in beside]
     looked_at = [folder.only] if folder.only else taken[:MOST_FILES]
-    right = [file for file in looked_at if folder.known(file, layout)]
-    strays = [file for file in looked_at if file not in set(right)]
+    fits = {file: bool(folder.known(file, layout)) for file in looked_at}
+    right, strays = ([file for file in looked_at if fits[file] is on] for on in (True, False))
     if len(right) > 1 and strays:
         which = listing([said(file) for file in strays], 6)
         return [], [

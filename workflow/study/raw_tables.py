@@ -143,7 +143,7 @@ def _downloads(trace: str, entry: dict) -> dict[str, str]:
             continue
         if any(url.endswith("*") for url in download.get("parts", [])) and "bytes" not in download:
             raise ConfigError(f"{where}.parts: * stands for as many parts as bytes asks for; say how many bytes.")
-        path = f"data/{trace}/{_archive_of(download)}"
+        path = f"data/{trace}/{archive_of(download)}"
         if wanted.setdefault(path, _file_of(download)) != _file_of(download):
             raise ConfigError(f"{where}: another table is downloaded to {path} too, but from elsewhere.")
         found[table] = f"{path}/{download['member']}" if "member" in download else path
@@ -155,7 +155,7 @@ def _file_of(download: dict) -> dict:
     return {key: value for key, value in download.items() if key not in ("archive", "member")}
 
 
-def _archive_of(download: dict) -> str:
+def archive_of(download: dict) -> str:
     """The name of the file that is downloaded, or that a person puts into the folder."""
     return download.get("archive") or download["urls"][0].rpartition("/")[2]
 
@@ -165,7 +165,7 @@ def _in_archive(entry: dict, table: str, present: list[str]) -> str | None:
     download = entry.get("download", {}).get(table, {})
     if "member" not in download or not (download["urls"] or "archive" in download):
         return None
-    archive = _archive_of(download)
+    archive = archive_of(download)
     return f"{entry['folder'].rstrip('/')}/{archive}/{download['member']}" if archive in present else None
 
 
@@ -178,7 +178,7 @@ def _by_hand(trace: str, entry: dict) -> str:
     """Where the files can be had, and where to put them."""
     if not entry.get("source"):
         return ""
-    archives = {_archive_of(part) for part in entry.get("download", {}).values() if part["urls"] or "archive" in part}
+    archives = {archive_of(part) for part in entry.get("download", {}).values() if part["urls"] or "archive" in part}
     packed = f" ({', '.join(sorted(archives))} as it is, or unpacked)" if archives else ""
     where = f" Put them{packed} into {entry['folder']}." if _is_own_folder(trace, entry) else ""
     return f" Source of the files: {entry['source']}.{where}"
@@ -212,7 +212,8 @@ def files_of(spec: dict, present: list[str]) -> list[str]:
         return [name for name in present if name.endswith(endings)]
     stem = spec["file"]
     names = {stem + ending + packing for ending in (".csv", "") for packing in PACKINGS}
-    return [name for name in present if name in names | {stem + ending for ending in ARCHIVES}]
+    names |= {stem + ending for ending in ARCHIVES}
+    return [name for name in present if name in names]
 
 
 def listing(names: list[str], most: int = 12) -> str:

@@ -16,7 +16,7 @@ from study.documents import ConfigError, child, load_yaml
 from study.fits import Fit, Folder, files_beside, fit_of, folder_of, shapes_of, share_of
 from study.formats import OF_READING, load_formats
 from study.headers import said
-from study.raw_tables import expected_file, files_of, listing, raw_tables
+from study.raw_tables import archive_of, expected_file, files_of, listing, raw_tables
 
 TRACES = Path(__file__).resolve().parents[2] / TRACES_FILE
 MOST_NEAREST = 3
@@ -51,7 +51,7 @@ def recognise(data: Path) -> Recognised:
     fits = [fit_of(folder, shape) for shape in shapes_of(formats, registry)]
     right = [fit for fit in fits if fit.is_right]
     if not right:
-        raise ConfigError(_unknown(folder, fits))
+        raise ConfigError("\n".join([*_unknown(folder, fits), *_published(folder, registry), ANY_OTHER]))
     if len(right) > 1:
         raise ConfigError(_ambiguous(folder, right))
     entry = _entry(folder, right[0])
@@ -86,7 +86,7 @@ def _entry(folder: Folder, fit: Fit) -> dict:
         {"format": shape.format, "folder": path}
         | ({"files": named} if named else {})
         | {key: f"{path}/{file}" for key, file in beside.items()}
-        | dict(shape.said)
+        | dict(shape.about)
     )
 
 
@@ -138,7 +138,7 @@ def _why(fit: Fit) -> list[str]:
     return lines
 
 
-def _unknown(folder: Folder, fits: list[Fit]) -> str:
+def _unknown(folder: Folder, fits: list[Fit]) -> list[str]:
     """What to say where nothing fits: the formats that come nearest, and what is missing of each."""
     about = f"DATA={said(str(folder.path / (folder.only or '')))}"
     what = said(folder.only) if folder.only else f"the folder ({listing([said(file) for file in folder.files])})"
@@ -151,7 +151,18 @@ def _unknown(folder: Folder, fits: list[Fit]) -> str:
     else:
         lines = [f"{about}: {what} is in none of the formats, nor near any. The formats, and what each of them needs:"]
         lines += [f"  {fit.shape.label}: {_needed(fit)}" for fit in fits]
-    return "\n".join([*lines, ANY_OTHER])
+    return lines
+
+
+def _published(folder: Folder, registry: dict) -> Iterator[str]:
+    """A word on archives that the registry knows: they hold tables of traces, and need not be unpacked."""
+    for trace, entry in registry.items():
+        known = (part for part in entry.get("download", {}).values() if part["urls"] or "archive" in part)
+        for file in sorted({archive_of(part) for part in known if "member" in part} & set(folder.looked_at)):
+            yield (
+                f"{said(file)} is the name of the archive of the trace {trace}: unpack it, or run make report "
+                f"CONFIG=my.yaml with study: [{trace}] and registry: {{{trace}: {{folder: {said(str(folder.path))}}}}}."
+            )
 
 
 def _lacking(folder: Folder, fit: Fit) -> Iterator[str]:
