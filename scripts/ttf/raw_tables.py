@@ -17,6 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
+from ttf.headers import found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 
 ASIDE_SCHEMA = {
@@ -331,21 +332,13 @@ def _shown(line: bytes) -> str:
 
 def columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
     """The file's columns in the order of its header; a column nobody knows is read past."""
-    text = header.decode("utf-8", errors="replace").strip("\r")
-    names = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)
-    names = [name.strip() for name in names]
-    known: dict[str, Column] = {}
-    missing = []
-    for column in schema.columns:
-        word = next((word for word in (column.name, *column.also) if word in names), None)
-        if word:
-            known[word] = replace(column, name=word)
-        elif not column.optional:
-            missing.append(column.name)
+    names = names_of(header, schema.delimiter, schema.quoted)
+    found, missing = found_and_missing(names, schema.columns)
+    known = {word: replace(column, name=word) for word, column in found.items()}
     if missing:
         expected = schema.delimiter.join(column.name for column in schema.columns)
         raise StudyError(
-            f"{path}: line 1: the header row has no column {', '.join(missing)}; "
+            f"{path}: line 1: the header row has no column {', '.join(column.name for column in missing)}; "
             f"expected {expected}, found {printable(_shown(header))}. "
             "Name the columns so, or check that this file is the right table."
         )

@@ -88,6 +88,13 @@ def test_a_named_file(folder):
     assert "the table sensor is missing: expected gone.csv." in message
 
 
+def test_what_the_entry_names_as_something_else_is_no_table(folder):
+    path = folder("a.txt", "b.txt", "health_events.csv")
+    entry = {"format": "sacct", "health_events": f"{path}/../mine/health_events.csv"}
+    assert listed(path, **entry) == {"record": [f"{path}/a.txt", f"{path}/b.txt"]}
+    assert len(listed(path, format="sacct", health_events="elsewhere/health_events.csv")["record"]) == 3
+
+
 def test_a_folder_is_no_table(folder, tmp_path):
     path = folder("pai_job_table.csv", "pai_instance_table.csv")
     (tmp_path / "mine" / "pai_task_table.csv").mkdir()

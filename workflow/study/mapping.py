@@ -40,6 +40,11 @@ def zone_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("times", "zone"), f"{text} Expected a name of the IANA time zone database, as in America/Denver."
 
 
+def mapped_columns(mapping: dict) -> list[str]:
+    """Their names of the columns that are mapped: all of them must be in the table."""
+    return [column for part in mapping.values() if (column := _column(part))]
+
+
 def _run_time(mapping: dict) -> Iterator[tuple[tuple[str, ...], str]]:
     """A run time comes from start and end, or from a column of its own."""
     if "end" in mapping and "runtime" in mapping:

@@ -6,6 +6,8 @@ from study.config import ConfigError
 
 PACKINGS = ("", ".gz", ".zst", ".xz")
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
+# Files that an entry may name and that may lie in the trace's folder: no raw tables, whatever their endings.
+BESIDE = ("health_events", "loss_log", "log_tails")
 
 
 def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
@@ -28,16 +30,18 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     where = f"registry.{trace}.folder: {entry['folder']}"
     downloads = _downloads(trace, entry)
     if not folder.is_dir() and (folder.exists() or not downloads):
+        needed = ", ".join(expected_file(spec) for spec in tables.values() if spec["required"])
         raise ConfigError(
             f"{where}: there is no such folder (seen from where the command is typed). Name the folder that holds "
-            f"{', '.join(_expected(spec) for spec in tables.values() if spec['required'])}{_or_download(trace, entry)}."
-            + _by_hand(trace, entry)
+            f"{needed}{_or_download(trace, entry)}." + _by_hand(trace, entry)
         )
     present = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
+    others = _files_beside(entry)
+    present = [name for name in present if name not in others]
     found = {}
     for table, spec in tables.items():
         named = entry.get("files", {}).get(table)
-        names = [name for name in present if name == named] if named else _files_of(spec, present)
+        names = [name for name in present if name == named] if named else files_of(spec, present)
         if len(names) > 1 and "every" not in spec:
             raise ConfigError(
                 f"{where}: the table {table} is there more than once: {', '.join(names)}. "
@@ -51,9 +55,9 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
             found[table] = [downloads[table]]
         elif spec["required"] or named:
             raise ConfigError(
-                f"{where}: the table {table} is missing: expected {named or _expected(spec)}"
+                f"{where}: the table {table} is missing: expected {named or expected_file(spec)}"
                 + ("" if named else f" (also packed: {', '.join((*PACKINGS[1:], *ARCHIVES))})")
-                + f"{_or_download(trace, entry, table)}. The folder holds: {_listing(present)}.{_by_hand(trace, entry)}"
+                + f"{_or_download(trace, entry, table)}. The folder holds: {listing(present)}.{_by_hand(trace, entry)}"
             )
     return found
 
@@ -139,7 +143,7 @@ def _downloads(trace: str, entry: dict) -> dict[str, str]:
             continue
         if any(url.endswith("*") for url in download.get("parts", [])) and "bytes" not in download:
             raise ConfigError(f"{where}.parts: * stands for as many parts as bytes asks for; say how many bytes.")
-        path = f"data/{trace}/{_archive_of(download)}"
+        path = f"data/{trace}/{archive_of(download)}"
         if wanted.setdefault(path, _file_of(download)) != _file_of(download):
             raise ConfigError(f"{where}: another table is downloaded to {path} too, but from elsewhere.")
         found[table] = f"{path}/{download['member']}" if "member" in download else path
@@ -151,7 +155,7 @@ def _file_of(download: dict) -> dict:
     return {key: value for key, value in download.items() if key not in ("archive", "member")}
 
 
-def _archive_of(download: dict) -> str:
+def archive_of(download: dict) -> str:
     """The name of the file that is downloaded, or that a person puts into the folder."""
     return download.get("archive") or download["urls"][0].rpartition("/")[2]
 
@@ -161,7 +165,7 @@ def _in_archive(entry: dict, table: str, present: list[str]) -> str | None:
     download = entry.get("download", {}).get(table, {})
     if "member" not in download or not (download["urls"] or "archive" in download):
         return None
-    archive = _archive_of(download)
+    archive = archive_of(download)
     return f"{entry['folder'].rstrip('/')}/{archive}/{download['member']}" if archive in present else None
 
 
@@ -174,7 +178,7 @@ def _by_hand(trace: str, entry: dict) -> str:
     """Where the files can be had, and where to put them."""
     if not entry.get("source"):
         return ""
-    archives = {_archive_of(part) for part in entry.get("download", {}).values() if part["urls"] or "archive" in part}
+    archives = {archive_of(part) for part in entry.get("download", {}).values() if part["urls"] or "archive" in part}
     packed = f" ({', '.join(sorted(archives))} as it is, or unpacked)" if archives else ""
     where = f" Put them{packed} into {entry['folder']}." if _is_own_folder(trace, entry) else ""
     return f" Source of the files: {entry['source']}.{where}"
@@ -188,20 +192,29 @@ def _or_download(trace: str, entry: dict, table: str | None = None) -> str:
     return f"; with folder: data/{trace} what is missing is downloaded"
 
 
-def _expected(spec: dict) -> str:
+def _files_beside(entry: dict) -> set[str]:
+    """The files in the trace's folder that its entry names as something else than a raw table."""
+    paths = [Path(entry[key]) for key in BESIDE if key in entry]
+    return {path.name for path in paths if path.parent.resolve() == Path(entry["folder"]).resolve()}
+
+
+def expected_file(spec: dict) -> str:
     """What a table's file is called."""
-    return " or ".join(f"*{ending}" for ending in spec["every"]) if "every" in spec else f"{spec['file']}.csv"
+    if "every" in spec:
+        return " or ".join(f"*{ending}" for ending in spec["every"])
+    return spec["file"] if "json" in spec else f"{spec['file']}.csv"
 
 
-def _files_of(spec: dict, present: list[str]) -> list[str]:
+def files_of(spec: dict, present: list[str]) -> list[str]:
     """The files in the folder that are this table: named so, or of such an ending, plain or packed."""
     if "every" in spec:
         endings = tuple(ending + packing for ending in spec["every"] for packing in PACKINGS)
         return [name for name in present if name.endswith(endings)]
     stem = spec["file"]
     names = {stem + ending + packing for ending in (".csv", "") for packing in PACKINGS}
-    return [name for name in present if name in names | {stem + ending for ending in ARCHIVES}]
+    names |= {stem + ending for ending in ARCHIVES}
+    return [name for name in present if name in names]
 
 
-def _listing(names: list[str], most: int = 12) -> str:
+def listing(names: list[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "nothing"

@@ -5,7 +5,6 @@ The registry's entry of a trace of this format has `mapping` (our name -> theirs
 raw table (schema_document), and with derive.py the common job record. The keys are explained in registry.schema.yaml.
 """
 
-import csv
 import difflib
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +17,7 @@ from ttf.errors import StudyError
 from ttf.formats.declared import outcome_by_word
 from ttf.formats.protocol import Reading
 from ttf.formats.units import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES
+from ttf.headers import found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
@@ -288,8 +288,7 @@ def _check_header(path: Path, schema: TableSchema) -> None:
     if header.startswith(b"PAR1"):
         raise StudyError(f"{path}: the bytes are Parquet, but the name says CSV. End its name in .parquet.")
     text = header.decode("utf-8", errors="replace").strip("\r")
-    fields = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)
-    names = [name.strip() for name in fields]
+    names = names_of(header, schema.delimiter, schema.quoted)
     hint = ""
     if '"' in text and not schema.quoted:
         hint = " The header has quotes: perhaps quoted: true is missing."
@@ -300,7 +299,7 @@ def _check_header(path: Path, schema: TableSchema) -> None:
 
 def _check_columns(what: str, names: list[str], schema: TableSchema, hint: str = "") -> None:
     """Refuse names without one of the mapping; say which key of the registry asks for it."""
-    missing = [column for column in schema.columns if column.name not in names]
+    _, missing = found_and_missing(names, schema.columns)
     if not missing:
         return
     said = []

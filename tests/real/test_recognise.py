@@ -1,0 +1,49 @@
+"""The folders of the real data: those of a trace are recognised as it, and the others refused."""
+
+import pytest
+from of_formats import FORMATS
+from study.config import DEFAULTS, ConfigError, load_yaml
+from study.documents import parse_yaml
+from study.headers import wrong_headers
+from study.recognise import configuration_text, recognise
+from study.study import Study
+from study_runs import ROOT
+
+TRACES = {
+    "openb": ("openb", ["pods", "nodes"]),
+    "lanl": ("lanl", ["outages"]),
+    "titan": ("titan", ["stays"]),
+    "eagle": ("table", ["rows"]),
+    "gcm-sacct/sample-sacct-output.txt": ("sacct", ["record"]),
+}
+OTHERS = {
+    "pai": "  pai2020: the table job is missing, expected pai_job_table.csv.",
+    "gcm-sacct": "  sacct: other files would be read as its table record too: ",
+    "alibaba-ssd": "nor near any",
+    "backblaze-2013": "nor near any",
+    "hpc-ai-failure-survey": "nor near any",
+    "infinitehbd": "nor near any",
+    "titan/gc_summary_loc.csv": "  titan: gc_summary_loc.csv is none of its tables.",
+}
+
+
+def there(shared_data, path):
+    if not (shared_data / path).exists():
+        pytest.skip(f"{path} is not among the real data")
+    return shared_data / path
+
+
+@pytest.mark.parametrize("path", TRACES)
+def test_a_trace(path, shared_data):
+    found = recognise(there(shared_data, path))
+    layers = [("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", parse_yaml(configuration_text(found), "my.yaml"))]
+    (trace,) = Study(layers, ROOT).traces.values()
+    assert (found.format, list(trace.raw_files)) == TRACES[path]
+    assert not wrong_headers(trace.name, trace.entry, trace.raw_files, FORMATS[found.format])
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_data_of_other_things(path, shared_data):
+    with pytest.raises(ConfigError) as error:
+        recognise(there(shared_data, path))
+    assert OTHERS[path] in str(error.value)

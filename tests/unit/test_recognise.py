@@ -1,0 +1,601 @@
+"""Which format a folder is in, from its files alone; and headers that ingest would refuse, told before any job."""
+
+import gzip
+import importlib
+import io
+import json
+import lzma
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from of_formats import FILES, FORMATS
+from study.config import DEFAULTS, ConfigError, load_yaml, resolve
+from study.documents import parse_yaml
+from study.formats import schema_text
+from study.headers import MOST_BYTES, layouts_of, wrong_headers
+from study.recognise import configuration_text, recognise
+from study.study import Study
+from ttf.errors import StudyError
+from ttf.raw_tables import LINES
+from ttf.schemas import schemas_and_readers
+
+ROOT = Path(__file__).resolve().parents[2]
+REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")
+EAGLE = REGISTRY["eagle"]
+# An entry by which a trace of each format is read.
+ENTRIES = {name: {"format": name} for name in FORMATS} | {"table": {key: EAGLE[key] for key in EAGLE if key != "files"}}
+LAYOUTS = {name: layouts_of(ENTRIES[name], FORMATS[name]) for name in FORMATS}
+SMALL = {"pai2020": {"tasks": 1000}, "philly": {"jobs": 300}, "sacct": {"jobs": 300}}
+HELIOS = LAYOUTS["helios"]["log"]
+
+
+def header(layout, without=(), instead=()):
+    """The first line of a table: the names of its columns, some left out or called otherwise."""
+    names = [dict(instead).get(column.name, column.name) for column in layout.columns if column.name not in without]
+    return layout.delimiter.join(names)
+
+
+def content(layout, **changes):
+    """A table of two lines, by its declaration."""
+    if layout.json:
+        return json.dumps([dict.fromkeys(header(layout, **changes).split(","))] * 2)
+    return f"{header(layout, **changes)}\n{layout.delimiter * (len(layout.columns) - 1)}\n"
+
+
+def file_name(name, table):
+    spec = FORMATS[name]["tables"][table]
+    return f"made{spec['every'][0]}" if "every" in spec else spec["file"] + ("" if spec.get("json") else ".csv")
+
+
+def write(folder, name, tables=None):
+    """The tables of a format as its declaration has them; of acme one of its two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in tables or (["kalos"] if name == "acme" else LAYOUTS[name]):
+        (folder / file_name(name, table)).write_text(content(LAYOUTS[name][table]))
+    return folder
+
+
+def loaded(recognised):
+    """The trace of a study by the text of the configuration."""
+    document = parse_yaml(configuration_text(recognised), "my.yaml")
+    study = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT)
+    (trace,) = study.traces.values()
+    assert trace.name == recognised.name
+    resolved = resolve([("my.yaml", document)], REGISTRY)["registry"][trace.name]
+    assert trace.entry == resolved
+    assert trace.entry.items() >= {key: recognised.entry[key] for key in ("format", "folder")}.items()
+    return trace
+
+
+def refused(data):
+    with pytest.raises(ConfigError) as error:
+        recognise(data)
+    message = str(error.value)
+    assert message.startswith("DATA=")
+    assert message.isprintable() or all(line.isprintable() for line in message.split("\n"))
+    return message
+
+
+# What is recognised -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name, about in FORMATS.items() if "sample" in about])
+def test_a_sample(name, tmp_path):
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    importlib.import_module(f"ttf.formats.{name}.sample").write_sample(folder, **SMALL[name])
+    found = recognise(folder)
+    assert (found.format, found.name) == (name, "trace")
+    beside = {key: f"{folder}/{file}" for key, file in FORMATS[name]["sample"].items() if key not in LAYOUTS[name]}
+    assert found.entry == {"format": name, "folder": str(folder)} | beside
+    made = {table: [files] if isinstance(files, str) else files for table, files in FORMATS[name]["sample"].items()}
+    there = {table: [Path(file).name for file in files] for table, files in loaded(found).raw_files.items()}
+    assert there == {table: made[table] for table in LAYOUTS[name]}
+    assert not wrong_headers("trace", found.entry, loaded(found).raw_files, FORMATS[name])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_header_of_a_declaration(name, tmp_path):
+    folder = write(tmp_path / "trace", name)
+    (folder / "README.md").write_text("About it")
+    (folder / "more").mkdir()
+    found = recognise(folder)
+    assert found.format == name
+    assert found.entry.items() >= {"format": name, "folder": str(folder)}.items()
+    assert "files" not in found.entry
+    core = next(iter(loaded(found).raw_files))
+    assert found.why.startswith(name)
+    assert f"the table {core}" in found.why
+    assert len(found.why.splitlines()) <= 2
+
+
+def test_a_mapping_of_the_registry_makes_a_table_known(tmp_path):
+    found = recognise(write(tmp_path / "mine", "table"))
+    assert found.entry["mapping"] == EAGLE["mapping"]
+    assert not {"title", "source", "citation", "note", "files"} & found.entry.keys()
+    text = configuration_text(found)
+    assert "mapped as eagle" in text
+    assert "Look through the mapping" in text
+
+
+def test_a_parquet_file(tmp_path):
+    names = header(LAYOUTS["table"]["rows"]).split(",")
+    pl.DataFrame({name: ["1"] for name in names}).write_parquet(tmp_path / "jobs.parquet")
+    assert recognise(tmp_path).format == "table"
+    pl.DataFrame({name: ["1"] for name in names[1:]}).write_parquet(tmp_path / "jobs.parquet")
+    assert f"jobs.parquet: the header row has no column {names[0]}" in refused(tmp_path)
+
+
+def tar_of(name, text):
+    with io.BytesIO() as file:
+        with tarfile.open(fileobj=file, mode="w:gz") as archive:
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text))
+        return file.getvalue()
+
+
+def zip_of(name, text):
+    with io.BytesIO() as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(name, text)
+        return file.getvalue()
+
+
+PACKED = {
+    ".csv.gz": lambda _, text: gzip.compress(text),
+    ".csv.xz": lambda _, text: lzma.compress(text),
+    ".csv.zst": lambda _, text: zstandard.compress(text),
+    ".tar.gz": tar_of,
+    ".tgz": tar_of,
+    ".zip": zip_of,
+    "": lambda _, text: text,
+}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+@pytest.mark.parametrize("name", [name for name, about in FORMATS.items() if "schema" in about and name != "sacct"])
+def test_packed(name, ending, tmp_path):
+    for table in ["seren"] if name == "acme" else LAYOUTS[name]:
+        stem = FORMATS[name]["tables"][table]["file"]
+        text = content(LAYOUTS[name][table]).encode()
+        (tmp_path / f"{stem}{ending}").write_bytes(PACKED[ending](stem, text))
+    assert recognise(tmp_path).format == name
+
+
+def test_dumps_packed_or_many(tmp_path):
+    text = content(LAYOUTS["sacct"]["record"])
+    for month in range(1, 5):
+        (tmp_path / f"2025-{month}.txt").write_text(text)
+    (tmp_path / "2025-5.txt.gz").write_bytes(gzip.compress(text.encode()))
+    found = recognise(tmp_path)
+    assert "files" not in found.entry
+    assert "as all 5 files" in found.why
+    assert len(loaded(found).parts) == 5
+
+
+@pytest.mark.parametrize("name", ["helios", "lanl", "openb", "titan", "acme"])
+def test_a_table_by_another_name(name, tmp_path):
+    """Known by its header, among files of other things; acme's two tables by which of them knows more of the names."""
+    table = {"helios": "log", "lanl": "outages", "openb": "pods", "titan": "stays", "acme": "kalos"}[name]
+    (tmp_path / "mine.dat").write_text(content(LAYOUTS[name][table]))
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    found = recognise(tmp_path)
+    assert (found.format, found.entry["files"]) == (name, {table: "mine.dat"})
+    assert loaded(found).raw_files == {table: [f"{tmp_path}/mine.dat"]}
+
+
+def test_the_job_log_by_its_fields(tmp_path):
+    (tmp_path / "log.json").write_text(content(LAYOUTS["philly"]["job_log"]))
+    assert recognise(tmp_path).entry["files"] == {"job_log": "log.json"}
+
+
+def test_one_dump_among_other_files(tmp_path):
+    (tmp_path / "README.txt").write_text("About it\n")
+    (tmp_path / "dump").write_text(content(LAYOUTS["sacct"]["record"]))
+    assert recognise(tmp_path).entry["files"] == {"record": "dump"}
+    (tmp_path / "dump").rename(tmp_path / "dump.txt")
+    assert recognise(tmp_path).entry["files"] == {"record": "dump.txt"}
+
+
+def test_a_file_in_place_of_a_folder(tmp_path):
+    """It is the table, whatever else lies there; other tables are those of its folder."""
+    folder = write(tmp_path / "mine", "openb")
+    found = recognise(folder / "openb_pod_list_default.csv")
+    assert found.entry == {"format": "openb", "folder": str(folder)}
+    (folder / "openb_pod_list_gpuspec33.csv").write_text(content(LAYOUTS["openb"]["pods"]))
+    found = recognise(folder / "openb_pod_list_gpuspec33.csv")
+    assert found.entry["files"] == {"pods": "openb_pod_list_gpuspec33.csv"}
+    assert list(loaded(found).raw_files) == ["pods", "nodes"]
+    write(folder, "titan")
+    assert recognise(folder / "gc_full.csv").format == "titan"
+    write(folder, "sacct")
+    assert recognise(folder / "made.txt").entry["files"] == {"record": "made.txt"}
+    (folder / "README.md").write_text("About it")
+    assert "README.md is none of its tables" in refused(folder / "README.md")
+
+
+def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
+    write(tmp_path / "some traces" / "titan, 2019", "titan")
+    monkeypatch.chdir(tmp_path / "some traces")
+    found = recognise(Path("titan, 2019"))
+    assert (found.name, found.entry["folder"]) == ("titan_2019", "titan, 2019")
+    loaded(found)
+    monkeypatch.chdir("titan, 2019")
+    found = recognise(Path())
+    assert (found.name, found.entry["folder"]) == ("titan_2019", ".")
+    loaded(found)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("2020", "2020"),
+        ("no", "no"),
+        ("report", "my_report"),
+        ("sample", "my_sample"),
+        ("sample_slurm", "my_sample_slurm"),
+        ("openb", "my_openb"),  # a trace of another format
+        ("titan", "titan"),
+        ("Jürgens Läufe", "J_rgens_L_ufe"),
+        ("???", "data"),
+        ("x" * 200, "x" * 60),
+    ],
+)
+def test_a_legal_name_that_is_free(folder, name, tmp_path):
+    found = recognise(write(tmp_path / folder, "titan"))
+    assert found.name == name
+    loaded(found)
+
+
+def test_a_name_of_the_registry_whose_files_are_others(tmp_path):
+    write(tmp_path / "eagle", "table")
+    found = recognise(tmp_path / "eagle")
+    assert found.name == "my_eagle"
+    assert loaded(found).raw_files == {"rows": [f"{tmp_path}/eagle/made.csv"]}
+    (tmp_path / "eagle" / "made.csv").rename(tmp_path / "eagle" / EAGLE["files"]["rows"])
+    assert recognise(tmp_path / "eagle").name == "eagle"
+
+
+def test_the_configuration_passes_the_project_s_own_check(tmp_path):
+    found = recognise(write(tmp_path / "a: b # 'c'", "helios"))
+    document = yaml.safe_load(configuration_text(found))
+    assert document == {"study": [found.name], "registry": {found.name: found.entry}}
+    tables = {name: about["tables"] for name, about in FORMATS.items()}
+    resolved = resolve([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], REGISTRY, tables)
+    assert resolved["registry"][found.name] == found.entry
+    assert "# helios: cluster_log.csv has the columns job_id, user, vc, ... of the table log." in configuration_text(
+        found
+    )
+
+
+# What is refused ----------------------------------------------------------------------------------------
+
+
+def test_no_folder(tmp_path):
+    assert "there is no such folder or file" in refused(tmp_path / "absent")
+    assert "there is no such folder" in refused(Path("x" * 5_000)) or "cannot be read" in refused(Path("x" * 5_000))
+    (tmp_path / "odd{name}").mkdir()
+    assert "rename the folder" in refused(tmp_path / "odd{name}")
+    (tmp_path / "two\nlines").mkdir()
+    assert "rename the folder" in refused(tmp_path / "two\nlines")
+    assert "neither a folder nor a plain file" in refused(Path("/dev/null"))
+
+
+def test_an_empty_folder_and_one_of_folders(tmp_path):
+    assert "the folder holds no file. Name the folder" in refused(tmp_path)
+    write(tmp_path / "titan", "titan")
+    assert "the folder holds no file itself, but: titan. Name the folder" in refused(tmp_path)
+
+
+def test_nothing_but_pipes_and_dangling_links(tmp_path):
+    os.mkfifo(tmp_path / "cluster_log.csv")
+    (tmp_path / "gc_full.csv").symlink_to("absent")
+    (tmp_path / "loop").symlink_to("loop")
+    assert "holds no file itself, but: cluster_log.csv, gc_full.csv, loop" in refused(tmp_path)
+    (tmp_path / "README").write_text("x")
+    assert "the folder (README) is in none of the formats" in refused(tmp_path)
+    assert "neither a folder nor a plain file" in refused(tmp_path / "cluster_log.csv")
+
+
+def test_a_readme_alone(tmp_path):
+    (tmp_path / "README.md").write_text("# About\n\nNothing here.\n")
+    message = refused(tmp_path)
+    assert "the folder (README.md) is in none of the formats, nor near any." in message
+    for name, about in FORMATS.items():
+        table = next(iter(about["tables"]))
+        assert f"\n  {name}" in message
+        assert file_name(name, table).removeprefix("made") in message
+    assert message.endswith("run make report CONFIG=my.yaml.")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bytes(range(256)) * 300,
+        b"\0" * 100_000,
+        b"\x1f\x8b" + b"\xff" * 100,
+        b"PAR1" + b"\xff" * 100 + b"PAR1",
+        b"PK\x03\x04" + b"\xff" * 100,
+        b"\xff\xfej\0o\0b\0",
+        b"<html><body>404</body></html>",
+        b"x" * 300_000,
+        b"",
+        b"\n\n\n",
+        b"[" * 60_000,
+        b'[{"a": ' + b"1" * 50_000 + b"}]",
+    ],
+)
+def test_bytes_that_are_no_table(content, tmp_path):
+    names = ["a.csv", "b.parquet", "c.csv.gz", "d.zip", "e.tar.gz", "f.zst", "g.json", "h.txt", "i.xz", "j"]
+    for name in names:
+        (tmp_path / name).write_bytes(content)
+    assert "is in none of the formats, nor near any" in refused(tmp_path)
+    # By the name of a table: it cannot be read as one.
+    (tmp_path / "cluster_log.csv.gz").write_bytes(content)
+    assert "helios: cluster_log.csv.gz: " in refused(tmp_path)
+
+
+def test_tables_of_other_things(tmp_path):
+    (tmp_path / "weather.csv").write_text("day,rain\n1,2\n")
+    pl.DataFrame({"day": [1]}).write_parquet(tmp_path / "weather.parquet")
+    (tmp_path / "weather.json").write_text('[{"day": 1}]')
+    (tmp_path / "weather.txt").write_text("day|rain\n1|2\n")
+    assert "nor near any" in refused(tmp_path)
+
+
+def test_a_renamed_column(tmp_path):
+    write(tmp_path, "helios")
+    (tmp_path / "cluster_log.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
+    message = refused(tmp_path)
+    assert (
+        "The nearest, and what each of them lacks:\n  helios: cluster_log.csv: the header row has no column " in message
+    )
+    assert "no column submit_time (did you mean submitted_time?)." in message
+    assert "format table, with a mapping" in message
+
+
+def test_a_renamed_column_in_a_file_of_another_name(tmp_path):
+    (tmp_path / "mine.csv").write_text(content(HELIOS, instead={"submit_time": "submitted_time"}))
+    message = refused(tmp_path)
+    assert (
+        "helios: the table log is missing, expected cluster_log.csv; nearest to it is mine.csv: the header row "
+        in message
+    )
+
+
+def test_a_header_in_capitals_and_without_its_delimiter(tmp_path):
+    (tmp_path / "cluster_log.csv").write_text(content(HELIOS).upper())
+    assert "no columns job_id (did you mean JOB_ID?), user (did you mean USER?)" in refused(tmp_path)
+    for mark in "|;\t":
+        (tmp_path / "cluster_log.csv").write_text(content(HELIOS).replace(",", mark))
+        assert f"It is one field: {mark!r} stands where ',' is expected." in refused(tmp_path)
+    (tmp_path / "cluster_log.csv").unlink()
+    (tmp_path / "dump.txt").write_text(content(LAYOUTS["sacct"]["record"]).replace("|", "  "))
+    message = refused(tmp_path)
+    assert (
+        "  sacct: the table record is missing, expected *.txt or *.csv; nearest to it is dump.txt: the header "
+        in message
+    )
+
+
+def test_a_required_table_is_missing(tmp_path):
+    write(tmp_path, "pai2020", ["job", "task"])
+    assert "  pai2020: the table instance is missing, expected pai_instance_table.csv." in refused(tmp_path)
+    (tmp_path / "pai_instance_table.csv").write_text("1,2,3\n")
+    assert "pai_instance_table.csv: has 3 columns in its first line; expected 9." in refused(tmp_path)
+
+
+def test_an_optional_table_with_another_header(tmp_path):
+    """Ingest would refuse it by its name."""
+    write(tmp_path, "openb")
+    (tmp_path / "openb_node_list_all_node.csv").write_text("a,b\n1,2\n")
+    assert "openb: openb_node_list_all_node.csv: the header row has no columns sn, cpu_milli" in refused(tmp_path)
+
+
+def test_two_formats_at_once(tmp_path):
+    write(tmp_path, "openb")
+    write(tmp_path, "titan")
+    message = refused(tmp_path)
+    assert "more than one format fits:\n  openb: openb_pod_list_default.csv has the columns name" in message
+    assert "\n  titan: gc_full.csv has the columns SN" in message
+    assert "registry: {mine: {format: openb, folder: " in message
+
+
+def test_two_traces_of_a_format_at_once(tmp_path):
+    write(tmp_path, "acme", ["seren", "kalos"])
+    assert "acme: trace_seren.csv and trace_kalos.csv are traces of their own" in refused(tmp_path)
+
+
+def test_two_files_for_one_table(tmp_path):
+    write(tmp_path, "titan")
+    (tmp_path / "gc_full.csv.gz").write_bytes(gzip.compress((tmp_path / "gc_full.csv").read_bytes()))
+    assert "the table stays is there more than once: gc_full.csv, gc_full.csv.gz; keep one of them." in refused(
+        tmp_path
+    )
+    for name in ("gc_full.csv", "gc_full.csv.gz"):
+        (tmp_path / name).rename(tmp_path / f"my_{name}")
+    assert "each of my_gc_full.csv, my_gc_full.csv.gz could be the table stays" in refused(tmp_path)
+
+
+def test_other_files_among_dumps(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(content(LAYOUTS["sacct"]["record"]))
+    (tmp_path / "README.txt").write_text("About it\n")
+    assert "sacct: other files would be read as its table record too: README.txt. Move them" in refused(tmp_path)
+    assert recognise(tmp_path / "a.txt").entry["files"] == {"record": "a.txt"}
+
+
+def test_a_published_archive(tmp_path):
+    (tmp_path / "trace-data.tar.gz").write_bytes(tar_of("trace-data/cluster_job_log", b"[]"))
+    message = refused(tmp_path)
+    assert "\ntrace-data.tar.gz is the name of the archive of the trace philly: unpack it, or run" in message
+    document = {"study": ["philly"], "registry": {"philly": {"folder": str(tmp_path)}}}
+    (trace,) = Study([("config.yaml", load_yaml(DEFAULTS)), ("my.yaml", document)], ROOT).traces.values()
+    assert trace.raw_files["job_log"] == [f"{tmp_path}/trace-data.tar.gz/cluster_job_log"]
+
+
+def test_hostile_names(tmp_path):
+    for name in ["\x1b[31mred", "two\nlines.csv", "{x}.csv", "$(touch x).txt", "a" * 250, "-rf", "`x`", "'\"\\"]:
+        (tmp_path / name).write_text(content(HELIOS)[5:])
+    (tmp_path / os.fsdecode(b"\xff\xfe.csv")).write_text("a,b\n")
+    assert "is in none of the formats" in refused(tmp_path)
+    (tmp_path / "{x}.csv").write_text(content(HELIOS))
+    assert "{x}.csv: its name has a character that cannot be used; rename it." in refused(tmp_path)
+
+
+def test_a_line_longer_than_is_read(tmp_path):
+    (tmp_path / "cluster_log.csv").write_text(header(HELIOS) + ",x" * MOST_BYTES)
+    assert "cluster_log.csv: cannot be read as a table." in refused(tmp_path)
+    assert not wrong_headers("t", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
+
+
+NAMES = st.sampled_from(
+    [f"{stem}{ending}" for stem in ("cluster_log", "cluster_job_log", "pai_job_table", "mine") for ending in PACKED]
+    + [
+        "mine.txt",
+        "mine.parquet",
+        "mine.json",
+        "trace_seren.csv",
+        "gc_full.csv",
+        "health_events.csv",
+        "openb_pod_list_default",
+    ]
+)
+WORDS = [column.name for layouts in LAYOUTS.values() for layout in layouts.values() for column in layout.columns]
+HEADERS = st.builds(
+    lambda words, mark, end: (mark.join(words) + end).encode(errors="replace"),
+    st.lists(st.sampled_from(WORDS) | st.text(max_size=5), max_size=30),
+    st.sampled_from([",", "|", ";", "\t", " ", '","', "\r", "\0"]),
+    st.sampled_from(["", "\n", "\r\n", "\n1,2\n", '"\n']),
+)
+STARTS = st.sampled_from(
+    [b"", b"\xef\xbb\xbf", b"\x1f\x8b\x08", b"PK\x03\x04", b"PAR1", b"\x28\xb5\x2f\xfd", b"[{", b"[[", b"<"]
+)
+
+
+@given(st.dictionaries(NAMES, st.tuples(STARTS, st.binary(max_size=200) | HEADERS), max_size=4), st.booleans())
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_nothing_but_a_refusal(tmp_path_factory, files, is_packed):
+    folder = tmp_path_factory.mktemp("hostile")
+    for name, (start, body) in files.items():
+        ending = next(ending for ending in PACKED if name.endswith(ending))
+        (folder / name).write_bytes(PACKED[ending]("x", start + body) if is_packed else start + body)
+    for data in [folder, *(folder / name for name in files)]:
+        try:
+            found = recognise(data)
+        except ConfigError as error:
+            assert str(error).startswith("DATA=")
+        else:
+            loaded(found)
+
+
+# Wrong headers ------------------------------------------------------------------------------------------
+
+
+def ingest_says(name, table, file):
+    """What ingest says of a file's header; None if nothing."""
+    shipped = None if name == "table" else schema_text(FILES[name])
+    entry = {key: EAGLE[key] for key in ("mapping", "times", "outcomes", "quoted")} if name == "table" else {}
+    schemas, readers = schemas_and_readers(FORMATS[name].get("reader"), entry, shipped)
+    try:
+        list(readers.get(table, LINES).rows(Path(file), schemas[table]))
+    except StudyError as error:
+        return str(error)
+    return None
+
+
+TABLES = [(name, table) for name, layouts in LAYOUTS.items() for table in layouts]
+
+
+@pytest.mark.parametrize(("name", "table"), TABLES)
+def test_the_verdict_of_ingest(name, table, tmp_path):
+    """On a sound header, and on one without each of its columns in turn; rows of blanks are no matter."""
+    layout, file = LAYOUTS[name][table], tmp_path / file_name(name, table)
+    for left_out in [None, *(column.name for column in layout.columns)]:
+        file.write_text(content(layout, without=[left_out]))
+        said = wrong_headers("mine", ENTRIES[name], {table: [str(file)]}, FORMATS[name])
+        theirs = ingest_says(name, table, file)
+        assert bool(said) == (theirs is not None and "has no column" in theirs), (left_out, said, theirs)
+        if said:
+            assert len(said) == 1
+            assert f"registry.mine: {file}: the header row has no column {left_out}" in said[0]
+            assert ("Correct registry.mine.mapping" if name == "table" else "registry.mine.schema") in said[0]
+
+
+def test_every_format_without_a_header_is_known_to_have_none():
+    """Those tables are left to ingest: rows of another width are put aside, records without a field too."""
+    without = {(name, table) for name, table in TABLES if not LAYOUTS[name][table].header or LAYOUTS[name][table].json}
+    assert without == {("pai2020", table) for table in LAYOUTS["pai2020"]} | {("philly", "job_log")}
+
+
+def test_what_was_probably_meant_and_the_way_out(tmp_path):
+    file = tmp_path / "cluster_log.csv"
+    file.write_text(content(HELIOS, instead={"state": "status"}))
+    assert wrong_headers("mine", {}, {"log": [str(file)]}, FORMATS["helios"]) == [
+        f"registry.mine: {file}: the header row has no column state (did you mean status?). Name the columns so, or "
+        "check that this file is the table log; or give the trace a schema of its own in which a column has also: "
+        "[its name here] (registry.mine.schema)."
+    ]
+
+
+def test_a_schema_of_its_own(tmp_path):
+    document = yaml.safe_load(schema_text(FILES["helios"]))
+    (state,) = [column for column in document["tables"]["log"]["columns"] if column["name"] == "state"]
+    state["also"] = ["status"]
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(document))
+    (tmp_path / "log.csv").write_text(content(HELIOS, instead={"state": "status"}))
+    entry = {"format": "helios", "schema": str(tmp_path / "own.yaml")}
+    assert not wrong_headers("mine", entry, {"log": [f"{tmp_path}/log.csv"]}, FORMATS["helios"])
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "<html>", "\ufeff" + content(HELIOS), header(HELIOS), b"\x1f\x8b\x08"])
+def test_what_is_no_wrong_header(content, tmp_path):
+    """What is no table at all is left to ingest; a header alone, or behind a byte order mark, is right."""
+    file = tmp_path / "cluster_log.csv"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    absent = str(tmp_path / "absent.csv")
+    assert not wrong_headers("mine", {}, {"log": [str(file), absent, str(tmp_path)]}, FORMATS["helios"])
+
+
+def test_a_pipe_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "cluster_log.csv")
+    assert not wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
+
+
+def test_a_column_that_stands_twice(tmp_path):
+    (tmp_path / "cluster_log.csv").write_text(f"{header(HELIOS)},user\n")
+    (said,) = wrong_headers("mine", {}, {"log": [f"{tmp_path}/cluster_log.csv"]}, FORMATS["helios"])
+    assert "the header row names user more than once" in said
+    assert "names 'user' more than once" in ingest_says("helios", "log", tmp_path / "cluster_log.csv")
+
+
+def test_not_more_than_a_screen(tmp_path):
+    files = [tmp_path / f"{number}.txt" for number in range(30)]
+    for file in files:
+        file.write_text("a|b\n1|2\n")
+    said = wrong_headers("mine", {}, {"record": [str(file) for file in files]}, FORMATS["sacct"])
+    assert len(said) == 9
+    assert said[-1] == "registry.mine: the headers of 22 more files are wrong too."
+
+
+def test_in_archives(tmp_path):
+    text = content(HELIOS, without=["vc"]).encode()
+    (tmp_path / "a.zip").write_bytes(zip_of("Venus/cluster_log.csv", text))
+    (tmp_path / "a.tar.gz").write_bytes(tar_of("Venus/cluster_log.csv", text))
+    for path, is_told in {
+        "a.zip": True,
+        "a.zip/Venus/cluster_log.csv": True,
+        "a.zip/Earth/cluster_log.csv": False,
+        "a.tar.gz": True,
+        "a.tar.gz/Venus/cluster_log.csv": False,  # others might have to be read past
+    }.items():
+        assert bool(wrong_headers("mine", {}, {"log": [f"{tmp_path}/{path}"]}, FORMATS["helios"])) is is_told, path
