@@ -13,7 +13,7 @@ SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CO
   $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
   $(if $(CORES),--cores $(CORES))
 
-.PHONY: report pdf publish archive remove gallery docs snakemake-report verify explain check-resources test test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs snakemake-report verify explain check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
@@ -52,6 +52,9 @@ docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of ever
 
 test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder
+
+test-module: .venv/requirements-test.lock  ## the study as a module of another workflow; not part of `make test`
+	@$(BIN)/python -m pytest -n logical tests/module
 
 test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two nodes on this machine (root); not part of `make test`
 	@$(CLUSTER)/bin/python -m pytest tests/slurm

@@ -47,7 +47,7 @@ def written_for(data: Path) -> str:
     found = recognise(data)
     file = studies.STUDIES / found.name / studies.OF_DATA
     text = configuration_text(found)
-    print("\n".join(found.why), file=sys.stderr)
+    print(found.why, file=sys.stderr)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

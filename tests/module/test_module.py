@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from modules import committed, user, using
 from study_runs import ROOT, SMALL, Checkout, environment
 
 ADDRESS = "https://github.com/somebody/time-to-failure"
@@ -18,19 +19,7 @@ DOCS = (ROOT / "docs/module.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory) -> Path:
-    """A repository with the files of this checkout in one commit, tagged."""
-    folder = tmp_path_factory.mktemp("repository")
-    copy = ["git", "-C", str(ROOT), "checkout-index", "--all", f"--prefix={folder}/"]
-    # As they lie here, and not as they were committed.
-    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=True).stdout
-    subprocess.run(copy, check=True)
-    for name in listed.splitlines():
-        if (ROOT / name).is_file():
-            (folder / name).write_bytes((ROOT / name).read_bytes())
-    for words in (["init", "-q"], ["add", "--all"], ["commit", "-q", "-m", "all"], ["tag", "v1"]):
-        author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
-        subprocess.run(["git", "-C", str(folder), *author, *words], check=True)
-    return folder
+    return committed(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture
@@ -46,28 +35,6 @@ def snakemake(folder: Path, *words: str, env=None, check: bool = True) -> subpro
     if check:
         assert done.returncode == 0, done.stdout + done.stderr
     return done
-
-
-def user(folder: Path, snakefile: str) -> Path:
-    """The folder of a workflow that has this Snakefile."""
-    (folder / "workflow").mkdir(parents=True)
-    (folder / "workflow/Snakefile").write_text(snakefile, encoding="utf-8")
-    return folder
-
-
-def using(repository: Path, *lines: str) -> str:
-    config = {key: SMALL[key] for key in ("study", "registry")}
-    return "\n".join(
-        [
-            "module ttf:",
-            f'    snakefile: gitfile("{repository}", path="workflow/Snakefile", tag="v1")',
-            *(lines or [f"    config: {config}"]),
-            "use rule * from ttf as ttf_*",
-            "rule mine:",
-            "    default_target: True",
-            "    input: rules.ttf_all.input",
-        ]
-    )
 
 
 def same_as_a_checkout(folder: Path, expected: dict[str, str]) -> None:

@@ -1,13 +1,15 @@
 """The study by sbatch gives the bytes of the local run, also when nodes, jobs, memory and the controller fail it."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import yaml
+from modules import committed, user, using
 from one_machine_slurm import until
-from study_runs import PODS_HEADER, SMALL, Checkout, check_out, environment, pods
+from study_runs import PODS_HEADER, ROOT, SMALL, Checkout, check_out, environment, pods
 
 # What a site writes into its profile, but with looks in quick succession.
 SITE = (
@@ -68,6 +70,16 @@ def test_the_sample_study_in_16_shares(slurm, checkout, finished_study):
     states = slurm.states(before)
     assert set(states) == {"COMPLETED"}
     assert len(states) <= 14, "a job of a second goes with others"
+
+
+def test_a_workflow_that_uses_the_study_as_a_module(slurm, finished_study, tmp_path):
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    folder = user(tmp_path / "use", using(committed(repository), "    config: config"))
+    shutil.copytree(ROOT / "profiles", folder / "profiles")
+    code, said = by_sbatch(Checkout(folder), **SMALL)
+    assert code == 0, said
+    assert Checkout(folder).hashes() == finished_study.hashes()
 
 
 def test_parts_through_a_drained_node_a_cancelled_job_and_a_controller_started_anew(slurm, checkout, tmp_path):

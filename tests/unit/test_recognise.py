@@ -240,7 +240,7 @@ def test_the_folder_as_it_was_typed(tmp_path, monkeypatch):
     [
         ("2020", "2020"),
         ("no", "no"),
-        ("report", "my_report"),
+        ("studies", "my_studies"),
         ("sample", "my_sample"),
         ("sample_slurm", "my_sample_slurm"),
         ("openb", "my_openb"),  # a trace of another format

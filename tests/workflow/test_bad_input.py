@@ -66,7 +66,7 @@ def short_rows(path):
 BAD_FILES = {
     empty: [TABLE, "the file is empty"],
     html_page: [TABLE, "line 1", "HTML"],
-    other_columns: [TABLE, "line 1", "pod_phase"],
+    other_columns: [TABLE, "the header row has no column", "pod_phase"],
     truncated_gz: [TABLE + ".gz", "cut short"],
     truncated_tar_gz: ["openb_pod_list_default.tar.gz", "cut short"],
     text_for_numbers: [TABLE, "not_a_number", "memory_mib", "line 2", "quarantine.max_share"],

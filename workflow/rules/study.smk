@@ -25,8 +25,9 @@ if STARTED and not workflow.output_settings.dryrun:
 try:
     refuse_prefix(workflow.modifier)
     STUDY = Study(layers_of(workflow), ROOT, STORED)
-    if STARTED and not STORED:
-        check_shared(STUDY.config, made())
+    if STARTED:
+        STUDY.check_headers()
+        check_shared(STUDY.config, {} if STORED else made())
 except ConfigError as error:
     # One plain message in place of a traceback through the Snakefile.
     print(f"error in the configuration\n{error}", file=sys.stderr)

@@ -145,11 +145,12 @@ def typed_for(name: str) -> list[str]:
     files = typed[1 : typed.index("--config") if "--config" in typed else None] if typed else []
     if typed is not None and (typed[:1] != ["--configfile"] or all(Path(file).is_file() for file in files)):
         return typed
-    if not (config := STUDIES / name / "config.yaml").is_file():
+    kept = [file for file in (STUDIES / name / OF_DATA, STUDIES / name / "config.yaml") if file.is_file()]
+    if not kept:
         raise ConfigError(
             f"STUDY={name}: it was never finished, and what was typed for it is not known. Type it again."
         )
-    return ["--configfile", str(config)]
+    return ["--configfile", str(kept[0])]
 
 
 # Removing -----------------------------------------------------------------------------------------------------

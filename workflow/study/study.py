@@ -22,6 +22,7 @@ from study import resources
 from study.claims import load_claims
 from study.config import ConfigError, load_yaml, resolve
 from study.formats import declarations, load_formats
+from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
 from study.infra import health_events_of, loss_log_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
@@ -74,6 +75,16 @@ class Study:
         ids = Counter(claim["id"] for claim in self.claims)
         if several := sorted(name for name, times in ids.items() if times > 1):
             raise ConfigError(f"claims: {', '.join(several)}: more than one finding has this id; give each its own.")
+
+    def check_headers(self) -> None:
+        """Raises ConfigError for raw tables whose first line is not the header that ingest expects."""
+        wrong = [
+            line
+            for name, trace in self.traces.items()
+            for line in wrong_headers(name, trace.entry, trace.raw_files, trace.format)
+        ]
+        if wrong:
+            raise ConfigError("\n".join(wrong))
 
     def _claims(self, path: str, label: str) -> list[dict]:
         claims = load_claims(path, label)["claims"]
