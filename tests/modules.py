@@ -26,7 +26,7 @@ def user(folder: Path, snakefile: str) -> Path:
 
 
 def using(repository: Path, *lines: str) -> str:
-    """A Snakefile with the study as the module ttf, its rules named ttf_*; lines: of the module, by default its config."""
+    """A Snakefile with the study as the module ttf, its rules named ttf_*; lines: of the module."""
     config = {key: SMALL[key] for key in ("study", "registry")}
     return f"""
 module ttf:

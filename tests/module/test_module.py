@@ -37,9 +37,10 @@ def snakemake(folder: Path, *words: str, env=None, check: bool = True) -> subpro
     return done
 
 
-def same_as_a_checkout(folder: Path, expected: dict[str, str]) -> None:
+def same_as_a_checkout(folder: Path, expected: dict[str, str], **env: str) -> None:
     assert Checkout(folder).hashes() == expected
-    assert "Nothing to be done" in snakemake(folder, "--dry-run").stderr
+    again = snakemake(folder, "--dry-run", env=environment() | env)
+    assert "Nothing to be done" in again.stdout + again.stderr
 
 
 def test_a_clone_gives_the_same_bytes_under_names_of_its_own(repository, finished_study, tmp_path):
@@ -67,7 +68,7 @@ def test_snakedeploy_and_github_give_the_same_bytes(web, finished_study, tmp_pat
     config.write_text(yaml.safe_dump(yaml.safe_load(config.read_text()) | SMALL))
     snakemake(folder, env=web)
     # Once fetched, neither the network nor the repository is needed.
-    same_as_a_checkout(folder, finished_study.hashes())
+    same_as_a_checkout(folder, finished_study.hashes(), XDG_CACHE_HOME=web["XDG_CACHE_HOME"])
 
 
 def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
