@@ -16,8 +16,6 @@ from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
 from ttf.analyses.correlate import compute as correlate
-from ttf.analyses.correlate import correlations as correlation
-from ttf.analyses.correlate import run_times
 from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
@@ -49,8 +47,7 @@ of_owners = owners.owner_counts(owned.lazy(), of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     correlate.failure_share(jobs),
-    correlation.correlations(jobs, [None, 3600]),
-    run_times.runtime_by_group(jobs, [None, 3600]),
+    *correlate.groups_and_correlations(jobs, [None, 3600]),
     curves,
     survival.thin(curves, 200),
     summary,
