@@ -12,8 +12,13 @@ from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, LOGRANK
-from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET, cumulative_hazard
-from ttf.analyses.estimate_hazards.incidence import EVERYBODY, cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.incidence import (
+    EVERYBODY,
+    NO_EVENT_YET,
+    cumulative_hazard,
+    cumulative_incidence,
+    exclusive_causes,
+)
 from ttf.analyses.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.p_value import SMALLEST_P
 from ttf.stats.strata import NO_LIFE

@@ -16,7 +16,7 @@ from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
 from ttf.analyses.correlate import compute as correlate
-from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
+from ttf.analyses.estimate_hazards import hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
@@ -63,7 +63,7 @@ tables = [
     what_if.what_if(of_jobs, [60, 600]),
 ]
 tables += [
-    hazard.cumulative_hazard(lives, "failure", strata),
+    incidence.cumulative_hazard(lives, "failure", strata),
     incidence.cumulative_incidence(lives, ["failure", "success", "cancelled"], strata),
     logrank.logrank(lives, "failure", strata),
     hazard_ratios.hazard_ratios(lives, "failure", ["nodes", "gpu_type"]),

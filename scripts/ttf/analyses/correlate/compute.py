@@ -15,7 +15,7 @@ from ttf.inputs import Inputs
 from ttf.stats.counts import Rows
 from ttf.stats.exact import correlation_parts, dot, doubled_ranks, product, total
 from ttf.stats.features import Feature, features_of
-from ttf.stats.holm import holm
+from ttf.stats.holm import with_holm
 from ttf.stats.normal import Z_95
 from ttf.stats.p_value import SMALLEST_P, never_zero
 from ttf.stats.shares import ENDED, failure_shares
@@ -110,9 +110,8 @@ def _adjusted(rows: list[dict], significance: float) -> list[dict]:
         return row["outcome_set"], cutoff, row["unit"], row["method"]
 
     for _, members in groupby(sorted(rows, key=family), key=family):
-        tests = list(members)
-        for row, p in zip(tests, holm([row["p_value"] for row in tests]), strict=True):
-            row |= {"p_adjusted": p, "reject": None if p is None else p < significance}
+        for row in with_holm(members):
+            row["reject"] = None if row["p_adjusted"] is None else row["p_adjusted"] < significance
     return rows
 
 

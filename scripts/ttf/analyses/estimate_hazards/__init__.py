@@ -10,6 +10,7 @@ DOUBLING, JOB_SIZE = "per doubling", "job_size"
 _OF_ALL = "the row is of all strata"
 _NO_RATIO = "the row is of the whole model, or its reason says why"
 _NOT_TESTED = "the row is of no coefficient, or could not be tested"
+_COMPETING = STRATUM | {"event": text("Ended by", "One of the ends that compete.")}
 
 CUMULATIVE_HAZARD = table(
     "cumulative_hazard",
@@ -26,9 +27,7 @@ CUMULATIVE_HAZARD = table(
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
     "A step of a curve of the lives that one end has come to by an age (Aalen-Johansen); of long curves some steps.",
-    event=text("Ended by", "One of the ends that compete."),
-    stratum_by=STRATUM["stratum_by"],
-    stratum=STRATUM["stratum"],
+    **_COMPETING,
     **AT_AGE,
     events_so_far=count("Events so far", "Lives that the end has come to up to that age.", unit="lives"),
     without_time=count("Without time", "Lives of unknown duration that ended so, in no other column.", unit="lives"),
@@ -43,9 +42,7 @@ CUMULATIVE_INCIDENCE = table(
 INCIDENCE_AT = table(
     "incidence_at",
     "An end and an age, over all lives: which share has ended so by then.",
-    event=text("Ended by", "One of the ends that compete."),
-    stratum_by=STRATUM["stratum_by"],
-    stratum=STRATUM["stratum"],
+    **_COMPETING,
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
     without_end=count("without end", "Lives that ended so at a time that was not written.", unit="lives"),
@@ -117,13 +114,8 @@ ANALYSIS = Analysis(
         "covariates": lambda trace: ["gpu_count", "nodes", "gpu_type", "account"] if trace.has_jobs else trace.strata,
     },
     tables=(
-        CUMULATIVE_HAZARD,
-        CUMULATIVE_INCIDENCE,
-        INCIDENCE_AT,
-        LOGRANK,
-        COX,
-        SURVIVAL_SUMMARY_DELAYED_ENTRY,
-        MTTF_DELAYED_ENTRY,
+        *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX),
+        *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
     charts={"cumulative_incidence": ["cumulative_incidence", "incidence_at"], "hazard_ratios": "cox"},
     sections=["hazards"],
