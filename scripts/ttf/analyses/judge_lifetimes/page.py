@@ -13,11 +13,10 @@ from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 def tables(trace: Trace) -> dict[str, Shown]:
     """The fitted models, and the verdict on each stratum."""
-    models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
+    models = trace.table("lifetime_models").filter(pl.col("converged"), event="failure")
     models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
-    verdict = trace.table("lifetime_verdict")
-    verdict = largest_strata(verdict.filter((pl.col("event") == "failure") & pl.col("verdict").is_not_null()))
-    return {"verdict": _verdict(verdict), "models": _models(models)}
+    verdict = trace.table("lifetime_verdict").filter(pl.col("verdict").is_not_null(), event="failure")
+    return {"verdict": _verdict(largest_strata(verdict)), "models": _models(models)}
 
 
 def _models(models: pl.DataFrame) -> Shown:
