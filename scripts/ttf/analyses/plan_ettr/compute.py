@@ -13,16 +13,12 @@ from ttf.inputs import Inputs
 from ttf.jobs import Frame
 from ttf.stats.ettr import (
     APPROXIMATION_LIMIT,
+    EXPECTED,
     Plan,
     daly_young_interval_s,
-    ettr_combined,
-    ettr_long_run,
     ettr_renewal,
-    ettr_v1,
-    ettr_v2,
     expected_interruptions,
     expected_scheduled_s,
-    expected_wall_s,
     optimal_interval_s,
     simulate,
     simulated_ettr,
@@ -116,10 +112,11 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
         ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
         ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
     ]
-    known = [row for row in rows if row[1] is not None or "rate" in row[0]]
     whys = {"failure rate": rate["reason"]}
     return ETTR_ASSUMPTIONS.frame(
-        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True)) for row in known
+        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True))
+        for row in rows
+        if row[1] is not None or "rate" in row[0]
     )
 
 
@@ -220,16 +217,8 @@ def _computed(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
     has_best = np.isfinite(best) & (best > 0)
     at_best = replace(plan, interval_s=np.where(has_best, best, plan.interval_s))
     with np.errstate(divide="ignore"):
-        mttf = 1 / plan.failures_per_s
-    columns = {
-        "mttf_s": mttf,
-        "ettr_v1": ettr_v1(plan),
-        "ettr_v2": ettr_v2(plan),
-        "ettr_combined": ettr_combined(plan),
-        "ettr_renewal": ettr_renewal(plan),
-        "ettr_long_run": ettr_long_run(plan),
-        "expected_interruptions": expected_interruptions(plan),
-        "expected_wall_s": expected_wall_s(plan),
+        columns = {"mttf_s": 1 / plan.failures_per_s} | {form.__name__: form(plan) for form in EXPECTED}
+    columns |= {
         "scheduled_share": plan.productive_s / expected_scheduled_s(plan),
         "daly_young_interval_s": daly_young_interval_s(plan.failures_per_s, plan.write_s),
         "optimal_interval_s": np.where(has_best, best, np.nan),
@@ -269,9 +258,8 @@ def _simulated(plan: Plan, simulations: int, seed: int) -> list[dict]:
     runs[runs < min(FEWEST_RUNS, simulations)] = 0
     played = Plan(*(np.repeat(getattr(plan, name), runs) for name in Plan.__dataclass_fields__))
     wall, interruptions = simulate(played, np.random.default_rng(seed))
-    ends = np.cumsum(runs)
     rows = []
-    for productive, end, count in zip(plan.productive_s, ends, runs, strict=True):
+    for productive, end, count in zip(plan.productive_s, np.cumsum(runs), runs, strict=True):
         if count < 2:
             rows.append({})
             continue
