@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lifetime_checks import kaplan_meier
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
@@ -22,7 +23,7 @@ from ttf.analyses.estimate_hazards.incidence import (
 from ttf.analyses.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.p_value import SMALLEST_P
 from ttf.stats.strata import NO_LIFE
-from ttf.stats.survival import kaplan_meier, thin
+from ttf.stats.survival import thin
 
 ENDS = ["failure", "success", "cancelled"]
 LIVES = {"duration_s": pl.Int64, "event": pl.String}

@@ -97,9 +97,7 @@ SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     **SUMMARY_DELAYED_ENTRY,
 )
 MTTF_DELAYED_ENTRY = table(
-    "mttf_delayed_entry",
-    "A stratum and a confidence: its mean time to failure over the time under watch.",
-    **MTTF,
+    "mttf_delayed_entry", "A stratum and a confidence: its mean time to failure over the time under watch.", **MTTF
 )
 
 ANALYSIS = Analysis(

@@ -54,11 +54,7 @@ class Lives:
     """
 
     def __init__(
-        self,
-        seconds: np.ndarray,
-        failed: np.ndarray,
-        columns: list[np.ndarray],
-        number: np.ndarray | None = None,
+        self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray], number: np.ndarray | None = None
     ) -> None:
         if not failed.any():
             raise NoFit("no events: every life is censored")

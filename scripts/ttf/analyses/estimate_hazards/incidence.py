@@ -227,7 +227,7 @@ def _incidence(age: int, place: int, hits: Sequence[_Counts], lost: Sequence[_Co
 def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
     """The Nelson-Aalen estimate (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
 
-    lives, errors: see `CountedLives`. Rows start at age 0 as those of `kaplan_meier` do; with max_steps, at most as
+    lives, errors: see `CountedLives`. Rows start at age 0 as those of `survival_tables` do; with max_steps, at most as
     many of each stratum as `ttf.stats.survival.thin` keeps. With d events among n at risk at an age, cumulative_hazard
     is the sum of d / n (expected events per life, a pure number), variance Aalen's sum of d / n^2; ci_low, ci_high:
     95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank, with a
