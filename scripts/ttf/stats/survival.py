@@ -212,19 +212,20 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
     time, survival = steps["time_s"], steps["survival"]
     if times.lives == 0:
         return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_LIFE}
-    median = _first_at_half(time, survival)
-    low = _first_at_half(time, steps["ci_low"])
-    high = _first_at_half(time, steps["ci_high"])
     reasons = []
     dead = np.flatnonzero(survival == 0)
     if dead.size and (late := int((times.late >= time[dead[0]]).sum())):
         reasons.append(f"all lives under watch had ended at {time[dead[0]]} s, before {late} came under watch")
-    if median is None:
-        reasons.append("survival never falls to 0.5: no median")
-    if low is None:
-        reasons.append("the lower limit never falls to 0.5: no lower limit of the median")
-    if high is None:
-        reasons.append("the upper limit never falls to 0.5: no upper limit of the median")
+    medians = {}
+    for name, curve, missing in (
+        ("median_s", "survival", "survival never falls to 0.5: no median"),
+        ("median_ci_low_s", "ci_low", "the lower limit never falls to 0.5: no lower limit of the median"),
+        ("median_ci_high_s", "ci_high", "the upper limit never falls to 0.5: no upper limit of the median"),
+    ):
+        # A limit may end in NaN.
+        reached = np.flatnonzero(steps[curve] <= HALF)
+        medians[name] = int(time[reached[0]]) if reached.size else None
+        reasons += [] if reached.size else [missing]
     mean = error = None
     if time[-1] < horizon and survival[-1] > 0:
         reasons.append(f"observed for {time[-1]} s at the most, short of the horizon: no restricted mean")
@@ -239,17 +240,9 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
         "n": times.lives,
         "events": times.failures,
         "entered_late": times.late.size,
-        "median_s": median,
-        "median_ci_low_s": low,
-        "median_ci_high_s": high,
+        **medians,
         "horizon_s": horizon,
         "restricted_mean_s": mean,
         "restricted_mean_se_s": error,
         "reason": "; ".join(reasons) or None,
     }
-
-
-def _first_at_half(time: np.ndarray, curve: np.ndarray) -> int | None:
-    """The smallest time at which a curve that may end in NaN has come down to one half."""
-    reached = np.flatnonzero(curve <= HALF)
-    return int(time[reached[0]]) if reached.size else None

@@ -36,7 +36,6 @@ MOST_TYPES = 20
 
 
 def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
-    """Mean and median run time by GPU type, for successes and failures."""
     what = "Run time by GPU type"
     known = given["runtime_by_group"].filter(
         pl.col("cutoff_s").is_null(), pl.col("outcome_set").is_in(SETS), feature="gpu_type"

@@ -37,11 +37,9 @@ def of_run_times(metrics: Metrics, groups: pl.DataFrame) -> None:
 
 
 def of_correlations(metrics: Metrics, correlations: pl.DataFrame) -> None:
-    """Without cut-off, per outcome set and feature: Pearson over group means and Spearman over jobs."""
     source = "tables/correlations.csv"
-    for row in correlations.filter(pl.col("cutoff_s").is_null(), pl.col("estimate").is_not_null()).iter_rows(
-        named=True
-    ):
+    known = correlations.filter(pl.col("cutoff_s").is_null() & pl.col("estimate").is_not_null())
+    for row in known.iter_rows(named=True):
         if (row["unit"], row["method"]) in (("group_mean", "pearson"), ("job", "spearman")):
             key = f"correlations.{row['outcome_set']}.{row['feature']}.{row['unit']}"
             metrics.put_row(key, row, _CORRELATION, source, row["n"])

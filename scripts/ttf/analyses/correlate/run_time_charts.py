@@ -218,14 +218,12 @@ def _drawn(row: dict) -> dict:
 
 
 def _y(rows: Sequence[dict], labelled: bool = True) -> alt.Y:
-    """The axis of run times that all panels share."""
     axis = time_axis("Mean run time" if labelled else None, _FEW_TICKS_S, labels=labelled, ticks=labelled)
     domain = time_domain([on_log_time(row["mean_s"]) for row in rows], _HEADROOM)
     return alt.Y("y:Q", scale=log_scale(domain), axis=axis)
 
 
 def _size(rows: Sequence[dict], study: Study) -> alt.Size:
-    """The sizes of points, alike in all panels."""
     most = max(row["jobs"] for row in rows)
     # One significant digit, rounded down, so that no size in the legend is beyond the largest point.
     digit = 10 ** (len(str(most)) - 1)
@@ -348,7 +346,6 @@ def quoted(found: dict) -> str:
 
 
 def note(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> str:
-    """The corner of a panel."""
     found = correlation(correlations, feature, outcome, cutoff)
     if found is None:
         return ""

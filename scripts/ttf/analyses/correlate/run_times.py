@@ -70,7 +70,6 @@ class Sample:
 
     @cached_property
     def n(self) -> int:
-        """All jobs."""
         return int(self.jobs.sum())
 
     @cached_property
@@ -94,7 +93,6 @@ class Sample:
 
     @cached_property
     def group_runtime_sums(self) -> np.ndarray:
-        """Summed run time (s) by group."""
         return group_sums(self.coded.group_of_code, self.runtime_sums, len(self.coded.group_keys))
 
 

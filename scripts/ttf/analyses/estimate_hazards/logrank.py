@@ -56,7 +56,6 @@ def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
 
 
 def _test(strata: list[Times]) -> dict:
-    """The test of some strata against each other."""
     failures = sum(times.failures for times in strata)
     row = {"strata": len(strata), "n": sum(times.lives for times in strata), "events": failures, "reason": None}
     if len(strata) < 2:

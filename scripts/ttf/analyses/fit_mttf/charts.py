@@ -140,7 +140,6 @@ def _title(curves: pl.DataFrame, names: dict[str, str], stratum_by: str, study: 
 
 
 def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
-    """Mean time to failure by GPU type or number of GPUs with 90 % and 95 % intervals."""
     what = f"Mean time to failure by {in_words(stratum_by)}"
     mttf = given["mttf"].filter(event="failure")
     mine = mttf.filter(pl.col("n") > 0, stratum_by=stratum_by)

@@ -13,7 +13,6 @@ from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """The fitted models, and the verdict on each stratum."""
     models = trace.table("lifetime_models").filter(pl.col("converged"), event="failure")
     models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
     verdict = trace.table("lifetime_verdict").filter(pl.col("verdict").is_not_null(), event="failure")
@@ -60,5 +59,4 @@ def _points(share: float) -> str:
 
 
 def _with_error(value: float, spread: float | None, worded: Callable[[float], str] = words.number) -> str:
-    """A parameter with its standard error in brackets, in words."""
     return worded(value) + (f" ({worded(spread)})" if spread is not None else "")

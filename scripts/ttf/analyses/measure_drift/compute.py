@@ -84,7 +84,6 @@ class _Number:
         return compare_medians(self.values, self._of(before), self._of(after))
 
     def _of(self, windows: slice) -> np.ndarray:
-        """Jobs by value in some windows."""
         part = slice(self.starts[windows.start], self.starts[windows.stop])
         counts = np.bincount(self.places[part], weights=self.jobs[part], minlength=len(self.values))
         return counts.astype(np.int64)  # whole numbers of jobs: exact in a float

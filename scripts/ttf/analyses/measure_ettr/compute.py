@@ -138,7 +138,6 @@ def _mean(values: np.ndarray) -> dict[str, float]:
 def _expected(
     mine: pl.DataFrame, rate: NodeRate, habits: Habits, everything: pl.DataFrame
 ) -> tuple[float | None, str | None]:
-    """The expected ratio, or None and the reason."""
     by_gpus = None if rate.node_gpus is None else -(-pl.col("gpus") // rate.node_gpus)
     nodes = mine.select(pl.coalesce("nodes", by_gpus) if by_gpus is not None else pl.col("nodes")).to_series()
     if nodes.null_count():

@@ -9,7 +9,6 @@ from ttf.report.trace import Trace
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Job runs by size, measured and expected."""
     rows = trace.table("ettr_measured")
     low, high = (pl.col(name).map_elements(words.count, return_dtype=pl.String) for name in ("gpus_low", "gpus_high"))
     same = pl.col("gpus_low") == pl.col("gpus_high")

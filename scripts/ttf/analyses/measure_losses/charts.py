@@ -36,6 +36,7 @@ def lost_work(given, study: Study) -> Figure:
     failed = {_INFRA: ("infra_gpu_hours", "infra_failures"), _OTHER: ("other_gpu_hours", "other_runs")}
     if proxy:
         failed = {_PROXIED: ("failed_gpu_hours", "failed_runs")}
+    order = [gpus_label(*ends) for ends in shown.select("gpus_low", "gpus_high").iter_rows()]
     panels, datasets = [], {}
     for name, heading, parts, colours in (
         ("lost", "Lost since the last checkpoint", lost, CATEGORY_COLOURS),
@@ -43,9 +44,7 @@ def lost_work(given, study: Study) -> Figure:
     ):
         rows = _parts(shown, parts)
         if any(row["hours"] for row in rows):
-            panels.append(
-                _stacked(name, heading, list(parts), colours, list(dict.fromkeys(row["gpus"] for row in rows)))
-            )
+            panels.append(_stacked(name, heading, list(parts), colours, order))
             datasets[name] = rows
     interval = duration(shown["checkpoint_interval_s"][0])
     runs, failures = by_gpus["runs"].sum(), by_gpus["infra_failures"].sum() - by_gpus["infra_without_time"].sum()
@@ -257,11 +256,9 @@ def _what_if_caption(known: pl.DataFrame, study: Study) -> str:
             "have shown on one GPU at the same time, so what is saved is an upper bound."
         )
     for row in known.filter(scenario=NO_RETRY).iter_rows(named=True):
-        later = (
-            f"{row['given_up']:,} of them succeeded later, and would not have: their GPU time is not counted as saved."
-        )
-        if not row["given_up"]:
-            later = "none of them succeeded later."
+        later = "none of them succeeded later."
+        if lost := row["given_up"]:
+            later = f"{lost:,} of them succeeded later, and would not have: their GPU time is not counted as saved."
         caption.append(f"Retries: {count(row['n'], study.unit)} with a failed run; {later}")
     return " ".join(caption)
 

@@ -34,7 +34,6 @@ _GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": 
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Losses by size and by month, owners, repeats, what-ifs."""
     by_gpus, by_month = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
     owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
     shown = {}
@@ -65,7 +64,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
-    """The columns that have a value in any row."""
     return [name for name in columns if frame[name].count()]
 
 

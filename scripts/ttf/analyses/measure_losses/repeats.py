@@ -49,10 +49,8 @@ def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHO
     """
     rows, ended = [], jobs.filter(pl.col("outcome").is_in(["success", "failure"]))
     for group_by in GROUPS:
-        if (
-            group_by in jobs.collect_schema()
-            and jobs.select(pl.col(group_by).count()).collect(engine="streaming").item()
-        ):
+        is_column = group_by in jobs.collect_schema()
+        if is_column and jobs.select(pl.col(group_by).count()).collect(engine="streaming").item():
             failed = (pl.col("outcome") == "failure").alias("failed")
             of_groups = ended.filter(pl.col(group_by).is_not_null())
             parts = partitions.split(group_by, of_groups, group_by, group_by, "start_s", "end_s", failed)

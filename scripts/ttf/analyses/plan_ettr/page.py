@@ -27,7 +27,6 @@ _WORDED = {
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """What to expect by size, what one change brings, and the assumptions."""
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")

@@ -108,7 +108,6 @@ def _slider(name: str, label: str, value: float, low: float, high: float, step: 
 
 
 def _sliders(habit: Habits, per_1000: float, run_gpus: int, unit: str) -> list:
-    """What a person sets."""
     log_rate, log_interval = math.log10(per_1000), math.log10(habit.interval_s / 60)
     queue, start = habit.queue_s / 60, habit.restart_s / 60
     days = habit.productive_s / 86_400
