@@ -1,7 +1,7 @@
 """Which end comes when, do strata fail alike, and what multiplies the hazard?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY
+from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, ends
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
 # In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
@@ -20,8 +20,7 @@ CUMULATIVE_HAZARD = table(
     censored=CENSORED,
     cumulative_hazard=number("Cumulative hazard", "Events that a life can expect up to that age.", REASON),
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
-    ci_low=number("95 % from", "Lower end of its log interval.", REASON),
-    ci_high=number("95 % to", "Upper end of its log interval.", REASON),
+    **ends(number, "its log interval", REASON),
     reason=reason(),
 )
 CUMULATIVE_INCIDENCE = table(
@@ -35,8 +34,7 @@ CUMULATIVE_INCIDENCE = table(
     censored=CENSORED,
     incidence=share("Incidence", "Of all lives, those that have ended so.", REASON),
     se=number("Standard error", "Of the incidence.", REASON),
-    ci_low=share("95 % from", "Lower end of its log-log interval.", REASON),
-    ci_high=share("95 % to", "Upper end of its log-log interval.", REASON),
+    **ends(share, "its log-log interval", REASON),
     reason=reason(),
 )
 INCIDENCE_AT = table(
@@ -47,8 +45,7 @@ INCIDENCE_AT = table(
     n=COUNTED["n"],
     without_end=count("without end", "Lives that ended so at a time that was not written.", unit="lives"),
     incidence=share("Without them", "Of the n lives, those that have ended so.", REASON),
-    ci_low=share("95 % from", "Lower end of its interval.", REASON),
-    ci_high=share("95 % to", "Upper end of its interval.", REASON),
+    **ends(share, "its interval", REASON),
     incidence_low=share("At least", "The least that the incidence can be with the lives without an end.", REASON),
     incidence_high=share("at most", "The most that it can be with them.", REASON),
     reason=reason(),
@@ -81,8 +78,7 @@ COX = table(
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
     se=number("Standard error", "Of the coefficient.", _NO_RATIO),
     hazard_ratio=number("Hazard ratio", "With the other covariates held fixed.", _NO_RATIO),
-    ci_low=number("95 % from", "Lower end of Wald's interval.", _NO_RATIO),
-    ci_high=number("95 % to", "Upper end of Wald's interval.", _NO_RATIO),
+    **ends(number, "Wald's interval", _NO_RATIO),
     p_value=number("p", "Wald's, of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios do not change with age.", _NOT_TESTED),
