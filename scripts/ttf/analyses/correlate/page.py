@@ -3,17 +3,14 @@
 import polars as pl
 
 from ttf.analyses.correlate import CORRELATIONS
+from ttf.charts.text import FEATURE_NAMES
 from ttf.report import words
 from ttf.report.blocks import Numbers
 from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
 
 # What the features are called in a sentence.
-FEATURE_WORDS = {
-    "gpu_type": "GPU type",
-    "gpu_request": "GPU request",
-    "cpu_request": "CPU request",
-    "memory_request": "memory request",
+FEATURE_WORDS = FEATURE_NAMES | {
     "size": "number of instances",
     "gpu_utilisation": "measured GPU utilisation",
     "cpu_usage": "measured CPU use",

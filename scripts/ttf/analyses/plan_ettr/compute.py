@@ -157,7 +157,8 @@ def plan_tables(
                 plans.append(habit.plan(nodes * per_day / SECONDS_A_DAY))
                 rows.append(_row(gpus, nodes, per_day, habit) | {"rate": name})
     if plans:
-        computed = _computed(_stacked(plans), simulations, seed)
+        columns = (np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__)
+        computed = _computed(Plan(*columns), simulations, seed)
         rows = [row if "reason" in row else row | next(computed) for row in rows]
     return ETTR.frame(rows), ETTR_OUTLOOK.frame(rows)
 
@@ -206,10 +207,6 @@ def _mitigation(gpus: int | None, nodes: int, name: str, before: Plan, after: Pl
     if gpus is not None:
         row["gpu_hours_saved_per_productive_week"] = saved / nodes * gpus
     return row
-
-
-def _stacked(plans: Sequence[Plan]) -> Plan:
-    return Plan(*(np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__))
 
 
 def _row(gpus: int | None, nodes: int | None, per_day: float | None, habit: Habits | Plan) -> dict:
