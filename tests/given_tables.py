@@ -2,6 +2,8 @@
 
 from types import SimpleNamespace
 
+from ttf.analyses.correlate.compute import groups_and_correlations
+
 
 class Given(dict):
     """Table -> frame, with the settings of the analysis as attributes (see ttf.inputs)."""
@@ -14,3 +16,13 @@ class Given(dict):
 def given_lemons(nodes) -> Given:
     """What the charts of find_lemon_nodes are given."""
     return Given({"lemon_nodes": nodes}, false_discovery=0.05)
+
+
+def runtime_by_group(jobs, cutoffs):
+    """The table of this name, of a frame of jobs."""
+    return groups_and_correlations(jobs, cutoffs)[0]
+
+
+def correlations(jobs, cutoffs):
+    """The table of this name, of a frame of jobs."""
+    return groups_and_correlations(jobs, cutoffs)[1]

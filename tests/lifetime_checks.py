@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from ttf.columns import STRATUM
+from ttf.stats.survival import survival_tables
 
 
 def check_models(rows: pl.DataFrame, durations: np.ndarray, failed: np.ndarray) -> None:
@@ -64,3 +66,8 @@ def check_verdict(row: dict, durations: np.ndarray, failed: np.ndarray) -> None:
     assert row["misleads"] == bool(harm and stats.chi2.sf(statistic, 1) < 0.01)
     if row["mttf_ratio"] is not None:
         assert math.isclose(row["mttf_ratio"], ratio, rel_tol=1e-12)
+
+
+def kaplan_meier(lives: pl.DataFrame, event: str) -> pl.DataFrame:
+    """The curve of all lives, without the columns that say so."""
+    return survival_tables(lives, event, ["all"])[0].drop(STRATUM)

@@ -1,6 +1,17 @@
 """Columns that tables of several analyses share. Estimators that several use give their frames the types by these."""
 
+from collections.abc import Callable
+
 from ttf.contract import REASON, Column, count, number, reason, seconds, share, text, whole_seconds
+
+
+def ends(kind: Callable[..., Column], of: str, blank: str | None, prefix: str = "") -> dict[str, Column]:
+    """The columns of the ends of a 95 % interval; kind: a column of shares, numbers or seconds."""
+    return {
+        f"{prefix}ci_low": kind("95 % from", f"Lower end of {of}.", blank),
+        f"{prefix}ci_high": kind("95 % to", f"Upper end of {of}.", blank),
+    }
+
 
 STRATUM = {
     "event": text("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
@@ -24,8 +35,7 @@ CURVES = {
     **AT_AGE,
     "censored": CENSORED,
     "survival": share("Survival", "Kaplan-Meier estimate of the lives that last longer.", REASON),
-    "ci_low": share("95 % from", "Lower end of its log-log interval.", REASON),
-    "ci_high": share("95 % to", "Upper end of its log-log interval.", REASON),
+    **ends(share, "its log-log interval", REASON),
     "reason": reason(),
 }
 _SUMMARY = {
@@ -64,10 +74,7 @@ MTTF = {
 
 def wilson(blank: str | None = None) -> dict[str, Column]:
     """The ends of Wilson's interval of a share."""
-    return {
-        "ci_low": share("95 % from", "Lower end of Wilson's 95 % interval.", blank),
-        "ci_high": share("95 % to", "Upper end of Wilson's 95 % interval.", blank),
-    }
+    return ends(share, "Wilson's 95 % interval", blank)
 
 
 def top_owners(ranked_by: str) -> dict[str, Column]:

@@ -29,6 +29,8 @@ RUN_COLUMNS = {
 PREEMPTED = "PREEMPTED"
 # The basis of infra failures where nothing in the trace tells causes apart; the others: see ttf.infra.
 PROXY = "proxy"
+# An hour of one GPU, in what `gpu_time` gives.
+GPU_HOUR = 1000 * 3600
 
 
 def runs(

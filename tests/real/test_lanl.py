@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-from lifetime_checks import check_models, check_verdict
+from lifetime_checks import check_models, check_verdict, kaplan_meier
 from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
@@ -27,7 +27,7 @@ from ttf.ingest import ingest
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
-from ttf.stats.survival import kaplan_meier, survival_tables
+from ttf.stats.survival import survival_tables
 
 FILE = "LA-UR-05-7318-failure-data-1996-2005.csv"
 DENVER = ZoneInfo("America/Denver")

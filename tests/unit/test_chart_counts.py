@@ -12,8 +12,7 @@ from ttf.analyses.describe_workload.charts import roles as roles_chart
 from ttf.analyses.describe_workload.population import roles
 from ttf.analyses.estimate_hazards.charts import MOST_ENDS
 from ttf.analyses.estimate_hazards.charts import cumulative_incidence as incidence_chart
-from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
-from ttf.analyses.estimate_hazards.incidence_at import incidence_at
+from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, incidence_at
 from ttf.analyses.fit_mttf.charts import survival
 from ttf.charts.figure import Study
 from ttf.stats.strata import CountedLives

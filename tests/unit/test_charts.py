@@ -10,13 +10,12 @@ import polars as pl
 import pytest
 import scipy.stats
 import vl_convert
+from given_tables import correlations, runtime_by_group
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.correlate.correlations import correlations
-from ttf.analyses.correlate.groups import points
 from ttf.analyses.correlate.numbers import of_run_times
-from ttf.analyses.correlate.run_times import runtime_by_group
+from ttf.analyses.correlate.run_time_charts import points
 from ttf.analyses.split_outcomes.charts import outcome_shares
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, runtime_quantiles
 from ttf.charts.axes import time_domain

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plan_inputs import DAY, HABITS, RATE, a_rate, given_plan
 from ttf.analyses.plan_ettr import ETTR_CONTOUR
 from ttf.analyses.plan_ettr.charts import contour_chart
-from ttf.analyses.plan_ettr.contour import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
+from ttf.analyses.plan_ettr.compute import INTERVALS_S, LARGE_GPUS, LEVELS, NEVER, NO_NODES, ettr_contour
 from ttf.charts.figure import Study
 from ttf.stats.ettr import Plan, ettr_renewal
 from ttf.stats.plans import Habits

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from given_tables import correlations, runtime_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.correlate import CORRELATIONS
-from ttf.analyses.correlate.correlations import SMALLEST_P, correlations, groups_and_correlations
-from ttf.analyses.correlate.kendall import kendall
-from ttf.analyses.correlate.run_times import runtime_by_group
+from ttf.analyses.correlate.compute import kendall
+from ttf.stats.p_value import SMALLEST_P
 
 SCHEMA = {
     "outcome": pl.String,
@@ -304,9 +304,3 @@ def test_refused_inputs() -> None:
         correlations(simulated(5), [0])
     with pytest.raises(ValueError, match="negative"):
         correlations(jobs_of([-1, 2, 3], [1, 2, 3]), [None])
-
-
-def test_one_pass_gives_both_tables() -> None:
-    jobs, cutoffs = simulated(), [None, 3600]
-    groups, table = groups_and_correlations(jobs, cutoffs)
-    assert groups.equals(runtime_by_group(jobs, cutoffs)) and table.equals(correlations(jobs, cutoffs))

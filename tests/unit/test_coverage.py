@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import poisson
-from ttf.analyses.fit_mttf.lifetime_fits import weibull
 from ttf.analyses.fit_mttf.lifetime_sample import CannotFit, Sample
+from ttf.analyses.fit_mttf.lifetimes import weibull
 from ttf.analyses.judge_lifetimes.compute import FEWEST_FAILURES
 from ttf.stats import survival
 from ttf.stats.mttf import garwood_interval, poisson_limits

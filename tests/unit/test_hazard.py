@@ -7,17 +7,23 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lifetime_checks import kaplan_meier
 from scipy import stats
 from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import CumIncidenceRight, survdiff
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, LOGRANK
-from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET, cumulative_hazard
-from ttf.analyses.estimate_hazards.incidence import EVERYBODY, cumulative_incidence, exclusive_causes
+from ttf.analyses.estimate_hazards.incidence import (
+    EVERYBODY,
+    NO_EVENT_YET,
+    cumulative_hazard,
+    cumulative_incidence,
+    exclusive_causes,
+)
 from ttf.analyses.estimate_hazards.logrank import MOST_STRATA, NO_CONTRAST, ROUGH, TOO_FEW_STRATA, logrank
 from ttf.stats.p_value import SMALLEST_P
 from ttf.stats.strata import NO_LIFE
-from ttf.stats.survival import kaplan_meier, thin
+from ttf.stats.survival import thin
 
 ENDS = ["failure", "success", "cancelled"]
 LIVES = {"duration_s": pl.Int64, "event": pl.String}

@@ -7,9 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import CumIncidenceRight
 from ttf.analyses.estimate_hazards import INCIDENCE_AT
-from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET
-from ttf.analyses.estimate_hazards.incidence import cumulative_incidence
-from ttf.analyses.estimate_hazards.incidence_at import AGES_S, TOO_LATE, incidence_at
+from ttf.analyses.estimate_hazards.incidence import AGES_S, NO_EVENT_YET, TOO_LATE, cumulative_incidence, incidence_at
 from ttf.stats.strata import NO_LIFE, CountedLives
 
 ENDS = ["failure", "success"]

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import gammainc, logsumexp
 from scipy.stats import CensoredData, gamma, lognorm, weibull_min
 from ttf.analyses.fit_mttf import lifetime_sample
-from ttf.analyses.fit_mttf.lifetime_fits import LARGEST_GAMMA_SHAPE, log_survival_of_gamma
 from ttf.analyses.fit_mttf.lifetime_sample import condensed
-from ttf.analyses.fit_mttf.lifetimes import FARTHEST, lifetime_models
+from ttf.analyses.fit_mttf.lifetimes import FARTHEST, LARGEST_GAMMA_SHAPE, lifetime_models, log_survival_of_gamma
 
 DISTRIBUTIONS = {"weibull": weibull_min, "lognormal": lognorm, "gamma": gamma}
 

@@ -25,6 +25,7 @@ from ttf.analyses.measure_drift.compute import (
 )
 from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS, conform
+from ttf.stats.p_value import SMALLEST_P, TINY_P
 from ttf.tables import read_table, write_csv
 
 DAY = 86_400
@@ -87,7 +88,7 @@ def test_shares_are_those_of_statsmodels(n_before, n_after, p_before, p_after):
     assert (row["p_value"] is None) == (expected < drift.FEWEST_EXPECTED)
     if row["p_value"] is not None:
         _, p = proportions_ztest(hits, (n_before, n_after))
-        assert row["p_value"] == pytest.approx(max(p, drift.SMALLEST_P), rel=1e-6)
+        assert row["p_value"] == pytest.approx(max(p, SMALLEST_P), rel=1e-6)
 
 
 @settings(deadline=None)
@@ -98,7 +99,7 @@ def test_distributions_are_those_of_scipy(cells):
     table = np.array([before, after])
     expected = stats.chi2_contingency(table, correction=False)
     if expected.expected_freq.min() >= 5:
-        assert row["p_value"] == pytest.approx(max(expected.pvalue, drift.SMALLEST_P), rel=1e-6)
+        assert row["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-6)
         assert row["effect"] == pytest.approx(stats.contingency.association(table, "cramer"), abs=1e-9)
 
 
@@ -118,20 +119,20 @@ def test_rare_values_are_taken_together():
         (compare_shares(1, 7, 5, 10), drift.TOO_FEW),
         (compare_shares(0, 100, 0, 100), drift.ALL_EQUAL),
         (compare_shares(1, 100, 0, 100), drift.TOO_RARE),
-        (compare_shares(0, 10**6, 10**6, 10**6), drift.TINY_P),
+        (compare_shares(0, 10**6, 10**6, 10**6), TINY_P),
         (compare_distributions(np.array([5, 0]), np.array([0, 0])), drift.NOT_THERE),
         (compare_distributions(np.array([9]), np.array([9])), drift.ALL_EQUAL),
         (compare_distributions(np.array([99, 1]), np.array([99, 1])), drift.TOO_RARE),
-        (compare_distributions(np.array([10**6, 0]), np.array([0, 10**6])), drift.TINY_P),
+        (compare_distributions(np.array([10**6, 0]), np.array([0, 10**6])), TINY_P),
         (compare_medians(np.array([1]), np.array([0]), np.array([9])), drift.NOT_THERE),
         (compare_medians(np.array([1]), np.array([7]), np.array([9])), drift.TOO_FEW),
-        (compare_medians(np.array([1, 2]), np.array([10**6, 0]), np.array([0, 10**6])), drift.TINY_P),
+        (compare_medians(np.array([1, 2]), np.array([10**6, 0]), np.array([0, 10**6])), TINY_P),
     ],
 )
 def test_a_blank_has_its_reason(row, reason):
     assert row["reason"] == reason
     told = row["effect"] is not None and row["p_value"] is not None
-    assert told == (reason == drift.TINY_P)
+    assert told == (reason == TINY_P)
 
 
 def test_the_windows():

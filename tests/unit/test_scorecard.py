@@ -6,11 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 from claims_tested import ELSEWHERE, stands_elsewhere
+from given_tables import correlations, runtime_by_group
 from study.claims import load_claims
 from study.config import ConfigError
 from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.correlate.correlations import correlations
-from ttf.analyses.correlate.run_times import runtime_by_group
 from ttf.analyses.describe_workload.workload import (
     RESOURCES,
     gpu_requests,
@@ -91,7 +90,7 @@ def micro_tables() -> dict[str, pl.DataFrame]:
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0)),
         "failure_share": failure_share(jobs),
         "runtime_by_group": runtime_by_group(jobs, [None]),
-        "correlations": correlations(jobs, [None], 0.05),
+        "correlations": correlations(jobs, [None]),
         "percentiles": percentiles(jobs),
         "gpu_requests": gpu_requests(jobs),
         "request_use": request_against_use(jobs),

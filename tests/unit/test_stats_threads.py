@@ -16,9 +16,7 @@ from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
 from ttf.analyses.correlate import compute as correlate
-from ttf.analyses.correlate import correlations as correlation
-from ttf.analyses.correlate import run_times
-from ttf.analyses.estimate_hazards import hazard, hazard_ratios, incidence, logrank
+from ttf.analyses.estimate_hazards import hazard_ratios, incidence, logrank
 from ttf.analyses.fit_mttf import compute as fit_mttf
 from ttf.analyses.fit_mttf import lifetimes
 from ttf.analyses.judge_lifetimes import compute as verdict
@@ -49,8 +47,7 @@ of_owners = owners.owner_counts(owned.lazy(), of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
     correlate.failure_share(jobs),
-    correlation.correlations(jobs, [None, 3600]),
-    run_times.runtime_by_group(jobs, [None, 3600]),
+    *correlate.groups_and_correlations(jobs, [None, 3600]),
     curves,
     survival.thin(curves, 200),
     summary,
@@ -66,7 +63,7 @@ tables = [
     what_if.what_if(of_jobs, [60, 600]),
 ]
 tables += [
-    hazard.cumulative_hazard(lives, "failure", strata),
+    incidence.cumulative_hazard(lives, "failure", strata),
     incidence.cumulative_incidence(lives, ["failure", "success", "cancelled"], strata),
     logrank.logrank(lives, "failure", strata),
     hazard_ratios.hazard_ratios(lives, "failure", ["nodes", "gpu_type"]),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import vl_convert
+from given_tables import correlations, runtime_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
@@ -13,8 +14,6 @@ from ttf.analyses.ask_again import STUDY1
 from ttf.analyses.ask_again.charts import CHARTS
 from ttf.analyses.ask_again.compute import _compared, ask_again, rate_ratio
 from ttf.analyses.ask_again.numbers import numbers
-from ttf.analyses.correlate.correlations import correlations
-from ttf.analyses.correlate.run_times import runtime_by_group
 from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import lives_of_jobs

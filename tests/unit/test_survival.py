@@ -7,11 +7,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lifetime_checks import kaplan_meier
 from scipy.stats import CensoredData, ecdf
 from statsmodels.duration.survfunc import SurvfuncRight
 from ttf.analyses.fit_mttf import SURVIVAL, SURVIVAL_SUMMARY
 from ttf.columns import STRATUM
-from ttf.stats.survival import kaplan_meier, survival_tables, thin
+from ttf.stats.survival import survival_tables, thin
 
 LIVES = {"duration_s": pl.Int64, "event": pl.String}
 ROWS = st.lists(st.tuples(st.none() | st.integers(0, 40), st.sampled_from(["failure", "success", None])), max_size=40)

@@ -4,6 +4,10 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.encodings import picked, tips
+from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S
+
+# At which a title says how many have ended.
+ROUND_TIMES = {365 * DAY_S: "1 year", DAY_S: "1 day", HOUR_S: "1 hour", MINUTE_S: "1 minute"}
 
 
 def step_rows(curve: pl.DataFrame, name: str, estimate: str, begin: int, tooltips: int) -> list[dict]:

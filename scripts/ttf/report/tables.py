@@ -78,6 +78,12 @@ def yes_or_no(column: str) -> pl.Expr:
     return pl.when(column).then(pl.lit("yes")).otherwise(pl.lit("no")).alias(column)
 
 
+def texts(frame: pl.DataFrame, columns: Sequence[str], worded: Callable[..., str]) -> pl.Series:
+    """A text for each row, by a function of these columns; blank where the first of them is."""
+    rows = frame.select(columns).iter_rows()
+    return pl.Series([None if row[0] is None else worded(*row) for row in rows], dtype=pl.String)
+
+
 def html_table(
     frame: pl.DataFrame,
     columns: Mapping[str, Column] | Sequence[str],

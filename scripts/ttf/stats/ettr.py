@@ -132,6 +132,10 @@ def expected_wall_s(plan: Plan) -> Number:
     return plan.queue_s + (1 + plan.failures_per_s * plan.queue_s) * expected_scheduled_s(plan)
 
 
+# What there is to expect of a plan: functions by the names of the columns of the tables.
+EXPECTED = (ettr_v1, ettr_v2, ettr_combined, ettr_renewal, ettr_long_run, expected_interruptions, expected_wall_s)
+
+
 def daly_young_interval_s(failures_per_s: Number, write_s: Number) -> Number:
     """sqrt(2 w / lambda) (Young 1974): infinite without failures, 0 where writing is free, NaN where both hold."""
     with np.errstate(divide="ignore", invalid="ignore"):

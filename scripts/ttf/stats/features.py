@@ -74,3 +74,12 @@ def features_of(jobs: pl.DataFrame | pl.LazyFrame) -> list[Feature]:
     the tables say that nothing is known. Measured use is listed where the trace's format brings the column.
     """
     return [feature for feature in FEATURES if feature.column in jobs.collect_schema()]
+
+
+def correlation_row(
+    table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int | None, unit: str, method: str
+) -> dict | None:
+    """The row of correlations.csv of these; None where there is none."""
+    of_cutoff = pl.col("cutoff_s").eq_missing(cutoff)
+    found = table.filter(of_cutoff, outcome_set=outcome_set, feature=feature, unit=unit, method=method)
+    return found.row(0, named=True) if found.height else None

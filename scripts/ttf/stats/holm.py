@@ -1,6 +1,6 @@
 """Holm's step-down adjustment of p-values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -13,3 +13,11 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         running = max(running, min(1.0, (len(present) - done) * p))
         adjusted[place] = running
     return adjusted
+
+
+def with_holm(rows: Iterable[dict]) -> list[dict]:
+    """The rows, each now with p_adjusted: of its p_value among theirs, blank where there is none."""
+    rows = list(rows)
+    for row, p in zip(rows, holm([row.get("p_value") for row in rows]), strict=True):
+        row["p_adjusted"] = p
+    return rows

@@ -26,28 +26,16 @@ BLOCK_ROWS = 1 << 17
 ALL_DEAD = "survival is 0: the log-log interval is not defined there"
 
 
-def kaplan_meier(lives_of_one_stratum: Frame, event: str) -> pl.DataFrame:
-    """The product-limit estimate of survival (Kaplan & Meier 1958), a row per distinct duration.
-
-    lives_of_one_stratum: duration_s (Int64 seconds; null is excluded), event (String or null). A life whose
-    event is the given one ends by it; every other life is censored at its duration, after the events there.
-    Rows start with time 0, where survival is 1 and nobody has left, unless lives end at 0 s: then that row
-    carries them. ci_low, ci_high: 95 %, Greenwood's variance (1926) on the log(-log) scale (Kalbfleisch &
-    Prentice 1980); 1 to 1 before the first event; blank, with a reason, where survival is 0. With no known
-    duration at all, one row of time 0 with a blank survival and a reason.
-    Raises ValueError when a duration is negative.
-    """
-    ((_, times),) = times_by_stratum(lives_of_one_stratum, event, "all")
-    return _with_reasons(stacked([({}, _steps(times))])).select(name for name in CURVES if name not in STRATUM)
-
-
 def survival_tables(
     lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(curves, summary) of every stratum of every stratification, in the order given.
+    """(curves, summary) of every stratum of every stratification, in order. lives, errors: see `CountedLives`.
 
-    lives: duration_s, event and a column per stratification (`all` needs none); see `kaplan_meier`.
-    curves: event, stratum_by, stratum and `kaplan_meier`'s columns, whole; `thin` cuts them for a table.
+    curves: the product-limit estimate of survival (Kaplan & Meier 1958), whole (`thin` cuts them for a table), a row
+    per distinct duration; lives are censored at their duration after the events there. Rows start with time 0, where
+    survival is 1 and nobody has left, unless lives end at 0 s: then that row carries them. ci_low, ci_high: 95 %,
+    Greenwood's variance (1926) on the log(-log) scale (Kalbfleisch & Prentice 1980); 1 to 1 before the first event;
+    blank, with a reason, where survival is 0. Without a known duration, one row of time 0 with a blank survival.
     summary, one row a stratum: n and events count lives of known duration; median_s is the smallest time
     with survival <= 0.5, its 95 % limits where the log-log limits first reach 0.5 (Brookmeyer & Crowley
     1982); restricted_mean_s the area under the curve up to horizon_s, which is one for all strata of a stratification,
@@ -63,7 +51,6 @@ def survival_tables(
     lives ever at risk, and a further column entered_late those of them with an entry_s above 0. Where all lives
     under watch at some age have ended by the event, the estimate is 0 from there on, whatever comes under watch
     later, and the reason says so.
-    Raises ValueError when a stratification has no column or a duration is negative.
     """
     nothing = pl.DataFrame(schema=schema_of(CURVES)), _summary_table([], delayed_entry)
     curves, summaries = zip(nothing, *survival_blocks(lives, event, strata, delayed_entry), strict=True)
@@ -148,7 +135,7 @@ def thin(curve: pl.DataFrame, max_steps: int) -> pl.DataFrame:
     A longer curve keeps its first row, its last row and rows with an event: all of them if they fit (between
     events survival does not change), else as many as fit at even places in their order, so at even shares of
     the event times. `events` and `censored` stay those of the row's own time: they no longer add up to n.
-    curve: one from `kaplan_meier`, or many with their event, stratum_by and stratum.
+    curve: one, or many with their event, stratum_by and stratum.
     Raises ValueError when max_steps is below 2.
     """
     by = [name for name in STRATUM if name in curve.columns]
@@ -225,19 +212,20 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
     time, survival = steps["time_s"], steps["survival"]
     if times.lives == 0:
         return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_LIFE}
-    median = _first_at_half(time, survival)
-    low = _first_at_half(time, steps["ci_low"])
-    high = _first_at_half(time, steps["ci_high"])
     reasons = []
     dead = np.flatnonzero(survival == 0)
     if dead.size and (late := int((times.late >= time[dead[0]]).sum())):
         reasons.append(f"all lives under watch had ended at {time[dead[0]]} s, before {late} came under watch")
-    if median is None:
-        reasons.append("survival never falls to 0.5: no median")
-    if low is None:
-        reasons.append("the lower limit never falls to 0.5: no lower limit of the median")
-    if high is None:
-        reasons.append("the upper limit never falls to 0.5: no upper limit of the median")
+    medians = {}
+    for name, curve, missing in (
+        ("median_s", "survival", "survival never falls to 0.5: no median"),
+        ("median_ci_low_s", "ci_low", "the lower limit never falls to 0.5: no lower limit of the median"),
+        ("median_ci_high_s", "ci_high", "the upper limit never falls to 0.5: no upper limit of the median"),
+    ):
+        # A limit may end in NaN.
+        reached = np.flatnonzero(steps[curve] <= HALF)
+        medians[name] = int(time[reached[0]]) if reached.size else None
+        reasons += [] if reached.size else [missing]
     mean = error = None
     if time[-1] < horizon and survival[-1] > 0:
         reasons.append(f"observed for {time[-1]} s at the most, short of the horizon: no restricted mean")
@@ -252,17 +240,9 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
         "n": times.lives,
         "events": times.failures,
         "entered_late": times.late.size,
-        "median_s": median,
-        "median_ci_low_s": low,
-        "median_ci_high_s": high,
+        **medians,
         "horizon_s": horizon,
         "restricted_mean_s": mean,
         "restricted_mean_se_s": error,
         "reason": "; ".join(reasons) or None,
     }
-
-
-def _first_at_half(time: np.ndarray, curve: np.ndarray) -> int | None:
-    """The smallest time at which a curve that may end in NaN has come down to one half."""
-    reached = np.flatnonzero(curve <= HALF)
-    return int(time[reached[0]]) if reached.size else None

@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.ask_again.compute import SIGNIFICANT_TWICE
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import FEATURE_NAMES, capital
 from ttf.charts.theme import ACCENT, FAINT
@@ -16,10 +16,8 @@ _STUDY = "as the study asked: r of group means"
 def asked_twice(given: Inputs, study: Study) -> Figure:
     """Both correlations of each feature with run time, of successes and of failures."""
     what = "The correlations of study 1, asked twice"
-    known = given["study1"].filter(
-        (pl.col("question") == "correlation")
-        & (pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null())
-    )
+    is_known = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
+    known = given["study1"].filter(is_known, question="correlation")
     if not known.height:
         return nothing_to_draw(what, f"no correlation of {study.units} can be computed")
     asked = f"asked well: rank correlation over {study.units}"
@@ -27,16 +25,10 @@ def asked_twice(given: Inputs, study: Study) -> Figure:
     for row in known.iter_rows(named=True):
         for kind, name in ((_STUDY, "study"), (asked, "asked")):
             if row[f"{name}_estimate"] is not None:
-                rows.setdefault(row["outcome"], []).append(
-                    {
-                        "feature": FEATURE_NAMES[row["feature"]],
-                        "kind": kind,
-                        "estimate": row[f"{name}_estimate"],
-                        "low": row[f"{name}_ci_low"],
-                        "high": row[f"{name}_ci_high"],
-                        "n": row[f"{name}_n"],
-                    }
-                )
+                numbers = {"low": f"{name}_ci_low", "high": f"{name}_ci_high", "n": f"{name}_n"}
+                drawn = {"feature": FEATURE_NAMES[row["feature"]], "kind": kind}
+                drawn |= picked(row, estimate=f"{name}_estimate", **numbers)
+                rows.setdefault(row["outcome"], []).append(drawn)
     features = [FEATURE_NAMES[name] for name in known["feature"].unique(maintain_order=True)]
     panels = [_panel(outcome, features, asked, study) for outcome in rows]
     compared = known.filter(pl.col("verdict") != "not computable")
@@ -61,9 +53,8 @@ def asked_twice(given: Inputs, study: Study) -> Figure:
 
 def _title(counts: dict[str, int], n: int) -> str:
     """How many correlations are significant by the recipe, how many of those still, how many only when asked well."""
-    still, flips, found = (
-        sum(counts.get(name, 0) for name in names) for names in (SIGNIFICANT_TWICE, ("flips",), ("found",))
-    )
+    still = sum(counts.get(name, 0) for name in SIGNIFICANT_TWICE)
+    flips, found = counts.get("flips", 0), counts.get("found", 0)
     was = still + counts.get("lost", 0)
     title = f"Of {n} correlations none is significant by study 1's recipe"
     if was:
@@ -81,9 +72,8 @@ def _are(number: int) -> str:
 
 def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
-    colour = coloured(
-        "kind", {_STUDY: "#E69F00", asked: ACCENT}, title=None, orient="bottom", columns=1, labelLimit=420
-    )
+    colours = {_STUDY: "#E69F00", asked: ACCENT}
+    colour = coloured("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
     offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
     base = chart_of(outcome).encode(
         y=y,
@@ -98,9 +88,8 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
     title = f"{capital(outcome)}: correlation with run time"
     x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
     nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
-    marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q") + base.mark_circle(size=55, opacity=1).encode(
-        x="estimate:Q"
-    )
+    marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q")
+    marks += base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")
     return (nought + marks).properties(width=255, height=alt.Step(17))
 
 

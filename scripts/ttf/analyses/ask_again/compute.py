@@ -11,11 +11,11 @@ import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
 
 from ttf.analyses.ask_again import STUDY1
-from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, coefficient, duration, plural, significant
+from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, capital, coefficient, duration, plural, significant
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, observed_s
 from ttf.stats.counts import Counted, code, counts, labels
-from ttf.stats.features import FEATURES, Feature
+from ttf.stats.features import FEATURES, Feature, correlation_row
 from ttf.stats.holm import holm
 from ttf.stats.median import median_interval
 from ttf.stats.p_value import never_zero
@@ -82,24 +82,15 @@ def _correlation(
     units: str,
     significance: float,
 ) -> dict:
-    study = _found(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
-    asked = _found(table, outcome, feature, None, "job", "spearman")
-    row = {
-        "question": "correlation" if cutoff is None else "cut_off",
-        "outcome": outcome,
-        "feature": feature,
-        "cutoff_s": cutoff,
-        "study_set": STUDY_SETS[outcome],
-        "study_measure": "pearson over group means",
-        "asked_set": outcome,
-        "asked_measure": "spearman over jobs",
-    }
-    if study:
-        row |= {f"study_{name}": study[name] for name in ("estimate", "ci_low", "ci_high", "n")}
-        row["study_p"] = study["p_value"]
-    if asked:
-        row |= {f"asked_{name}": asked[name] for name in ("estimate", "ci_low", "ci_high", "n", "p_adjusted")}
-        row["asked_p"] = asked["p_value"]
+    study = correlation_row(table, STUDY_SETS[outcome], feature, cutoff, "group_mean", "pearson")
+    asked = correlation_row(table, outcome, feature, None, "job", "spearman")
+    row = {"question": "correlation" if cutoff is None else "cut_off", "outcome": outcome, "feature": feature}
+    row |= {"cutoff_s": cutoff, "study_set": STUDY_SETS[outcome], "study_measure": "pearson over group means"}
+    row |= {"asked_set": outcome, "asked_measure": "spearman over jobs"}
+    estimated = ("estimate", "ci_low", "ci_high", "n", "p_adjusted")
+    for whose, found in (("study", study), ("asked", asked)):
+        if found:
+            row |= {f"{whose}_{name}": found[name] for name in estimated} | {f"{whose}_p": found["p_value"]}
     verdict, clause, reason = _compared(study, asked, cutoff, units, significance)
     clauses, reasons = [clause], [reason]
     if cutoff is not None and (share := _left_out(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
@@ -112,30 +103,12 @@ def _correlation(
             row["rate_reject"] = rates[feature]["rate_p_adjusted"] < significance
         clauses.append(_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
-    sentence = "; ".join(clauses) + "."
-    return row | {
-        "verdict": verdict,
-        "change": sentence[:1].upper() + sentence[1:],
-        "reason": "; ".join(reason for reason in reasons if reason) or None,
-    }
-
-
-def _found(
-    table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int | None, unit: str, method: str
-) -> dict | None:
-    found = table.filter(
-        (pl.col("outcome_set") == outcome_set)
-        & (pl.col("feature") == feature)
-        & pl.col("cutoff_s").eq_missing(pl.lit(cutoff, dtype=pl.Int64))
-        & (pl.col("unit") == unit)
-        & (pl.col("method") == method)
-    )
-    return found.row(0, named=True) if found.height else None
+    sentence = capital("; ".join(clauses)) + "."
+    return row | {"verdict": verdict, "change": sentence, "reason": "; ".join(filter(None, reasons)) or None}
 
 
 def _left_out(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
-    every = _found(table, outcome_set, feature, None, "job", "spearman")
-    kept = _found(table, outcome_set, feature, cutoff, "job", "spearman")
+    every, kept = (correlation_row(table, outcome_set, feature, below, "job", "spearman") for below in (None, cutoff))
     return 1 - kept["n"] / every["n"] if every and kept and every["n"] else None
 
 
@@ -239,33 +212,24 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
         return f"with {where} {units} fail at least {low} times as often per hour of run time, as far as can be told"
     high = significant(rate["rate_ci_high"])
     ratio = f"{significant(rate['rate_ratio'])} times as often per hour of run time"
-    if rate["rate_p_adjusted"] >= significance:
-        return f"with {where} {units} fail {ratio} ({low} to {high}), which may be chance"
-    return f"with {where} {units} fail {ratio} ({low} to {high})"
+    chance = ", which may be chance" if rate["rate_p_adjusted"] >= significance else ""
+    return f"with {where} {units} fail {ratio} ({low} to {high}){chance}"
 
 
 # Means by GPU type -------------------------------------------------------------------------------------------
 
 
 def _means(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, units: str) -> list[dict]:
-    means = runtime_by_group.filter((pl.col("feature") == "gpu_type") & pl.col("cutoff_s").is_null())
+    means = runtime_by_group.filter(pl.col("cutoff_s").is_null(), feature="gpu_type")
     types = labels(jobs, "gpu_type")
     succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
     times = counts(succeeded, type=code("gpu_type", types), time=pl.col("runtime_s"))
     rows = []
     for outcome, study_set in STUDY_SETS.items():
-        for mean in means.filter(pl.col("outcome_set") == study_set).iter_rows(named=True):
-            row = {
-                "question": "mean_run_time",
-                "outcome": outcome,
-                "feature": "gpu_type",
-                "value": mean["value"],
-                "study_set": study_set,
-                "study_measure": "mean run time (s)",
-                "study_estimate": mean["runtime_mean_s"],
-                "study_n": mean["jobs"],
-                "asked_set": outcome,
-            }
+        for mean in means.filter(outcome_set=study_set).iter_rows(named=True):
+            row = {"question": "mean_run_time", "outcome": outcome, "feature": "gpu_type", "value": mean["value"]}
+            row |= {"study_set": study_set, "study_measure": "mean run time (s)", "asked_set": outcome}
+            row |= {"study_estimate": mean["runtime_mean_s"], "study_n": mean["jobs"]}
             if outcome == "success":
                 of_type = times.filter(pl.col("type") == types.index(mean["value"]))
                 rows.append(row | _median(Counted.of(of_type, "time"), mean, units))
@@ -294,22 +258,11 @@ def _median(times: Counted, mean: dict, units: str) -> dict:
 
 def _time_to_failure(mttf: pl.DataFrame, mean: dict) -> dict:
     row = {"asked_measure": "mean time to failure, censored (s)"}
-    found = mttf.filter(
-        (pl.col("event") == "failure")
-        & (pl.col("stratum_by") == "gpu_type")
-        & (pl.col("stratum") == mean["value"])
-        & (pl.col("confidence") == CONFIDENCE)
-    )
-    if not found.height:
-        why = "no life has this type"
-        return row | {"change": f"Not computable: {why}.", "reason": why}
-    life = found.row(0, named=True)
-    row |= {
-        "asked_estimate": life["mttf_s"],
-        "asked_ci_low": life["ci_low_s"],
-        "asked_ci_high": life["ci_high_s"],
-        "asked_n": life["events"],
-    }
+    found = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
+    life = next(found.iter_rows(named=True), {"mttf_s": None, "reason": "no life has this type"})
+    if found.height:
+        row |= {"asked_estimate": life["mttf_s"], "asked_n": life["events"]}
+        row |= {"asked_ci_low": life["ci_low_s"], "asked_ci_high": life["ci_high_s"]}
     if life["mttf_s"] is None:
         why = life["reason"] or "no failures"
         return row | {"change": f"Not computable: {why}.", "reason": why}

@@ -9,7 +9,7 @@ from ttf.numbers.metrics import Metrics
 def numbers(metrics: Metrics, given: Inputs) -> None:
     """How many of its correlations are significant, still so when asked well, flip or are found; failure rates."""
     table, source = given["study1"], "tables/study1.csv"
-    asked = table.filter(pl.col("question") == "correlation")
+    asked = table.filter(question="correlation")
     compared = asked.filter(pl.col("verdict") != "not computable")
     metrics.put("study1.correlations", asked.height, "correlations", source)
     metrics.put("study1.compared", compared.height, "correlations", source)
@@ -20,7 +20,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     rates = asked.filter(pl.col("rate_p_adjusted").is_not_null())
     metrics.put("study1.rates", rates.height, "requests", source)
     metrics.put("study1.rates_differ", rates["rate_reject"].sum(), "requests", source, rates.height)
-    means = table.filter((pl.col("question") == "mean_run_time") & (pl.col("outcome") == "failure"))
+    means = table.filter(question="mean_run_time", outcome="failure")
     ratios = means.filter(pl.col("asked_estimate").is_not_null() & (pl.col("study_estimate") > 0))
     if ratios.height:
         times = ratios["asked_estimate"] / ratios["study_estimate"]

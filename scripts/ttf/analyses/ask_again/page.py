@@ -20,19 +20,15 @@ LONGEST_CHANGE = 400
 def tables(trace: Trace) -> dict[str, Shown]:
     """The study's questions, each answered twice, and what changes; those with no answer either way stay in the CSV."""
     table = trace.table("study1")
-    types = table.filter(pl.col("question") == "mean_run_time").sort("study_n", descending=True, maintain_order=True)
+    types = table.filter(question="mean_run_time").sort("study_n", descending=True, maintain_order=True)
     largest = types["value"].unique(maintain_order=True).head(MOST_TYPES)
     shown = table.filter((pl.col("question") != "mean_run_time") | pl.col("value").is_in(largest.implode()))
     rows = [
         {
             "question": _QUESTIONS[row["question"]],
-            "outcome": row["outcome"],
             "feature": words.shorten(row["value"]) if row["value"] is not None else _feature(row),
-            "study": _estimate(row, "study"),
-            "study_n": row["study_n"],
-            "asked": _estimate(row, "asked"),
-            "asked_n": row["asked_n"],
-            "change": row["change"],
+            **{way: _estimate(row, way) for way in ("study", "asked")},
+            **{name: row[name] for name in ("outcome", "study_n", "asked_n", "change")},
         }
         for row in shown.iter_rows(named=True)
         if row["study_estimate"] is not None or row["asked_estimate"] is not None

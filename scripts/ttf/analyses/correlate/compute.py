@@ -1,14 +1,23 @@
 """What goes with run time and failure, by feature of the jobs."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
+import numpy as np
 import polars as pl
+from scipy.special import betainc, betaincc, ndtr
 
-from ttf.analyses.correlate import FAILURE_SHARE
-from ttf.analyses.correlate.correlations import groups_and_correlations
+from ttf.analyses.correlate import CORRELATIONS, FAILURE_SHARE, RUNTIME_BY_GROUP
+from ttf.analyses.correlate.run_times import Sample, by_outcome_set, groups_of, samples
 from ttf.inputs import Inputs
 from ttf.stats.counts import Rows
+from ttf.stats.exact import correlation_parts, dot, doubled_ranks, product, total
 from ttf.stats.features import Feature, features_of
+from ttf.stats.holm import with_holm
+from ttf.stats.normal import Z_95
+from ttf.stats.p_value import SMALLEST_P, never_zero
 from ttf.stats.shares import ENDED, failure_shares
 
 
@@ -18,16 +27,12 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     return {"failure_share": failure_share(jobs), "runtime_by_group": groups, "correlations": table}
 
 
-def failure_share(jobs: Rows, features: Sequence[Feature] | None = None) -> pl.DataFrame:
-    """Failures among the ended jobs (success or failure), with FAILURE_SHARE.
+def failure_share(jobs: Rows) -> pl.DataFrame:
+    """Failures among the ended jobs (success or failure), with FAILURE_SHARE, of all features that the table has.
 
-    jobs: `outcome` and the features' columns. features: those to report, in that order; by default all that
-    the table has. Jobs without the value form no group. Values ascend, numbers as numbers.
-    Raises Polars' ColumnNotFoundError when a column is missing.
+    jobs: `outcome` and the features' columns. Jobs without the value form no group. Values ascend, numbers as numbers.
     """
-    chosen = features_of(jobs) if features is None else features
-    parts = [_share_of(jobs, feature) for feature in chosen]
-    return pl.concat([FAILURE_SHARE.frame([]), *parts])
+    return pl.concat([FAILURE_SHARE.frame([]), *(_share_of(jobs, feature) for feature in features_of(jobs))])
 
 
 def _share_of(jobs: Rows, feature: Feature) -> pl.DataFrame:
@@ -47,3 +52,207 @@ def _share_of(jobs: Rows, feature: Feature) -> pl.DataFrame:
         reason=pl.when(ended=0).then(pl.lit("no job with this value ended")),
     )
     return FAILURE_SHARE.typed(counts)
+
+
+TOO_FEW = "fewer than 3 points"
+PERFECT = f"a perfect correlation has no interval; its p is written as {SMALLEST_P}"
+PERFECT_KENDALL = "a perfect correlation has no interval"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One correlation of n points; blanks are None, and then `reason` says why."""
+
+    n: int
+    estimate: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_value: float | None = None
+    reason: str | None = None
+
+
+def groups_and_correlations(
+    jobs: Rows, cutoffs: Sequence[int | None], significance: float = 0.05
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(RUNTIME_BY_GROUP, CORRELATIONS): run times by value, and the correlation of each numeric feature with them.
+
+    jobs, cutoffs (s): see `run_times.samples`, also for the ValueErrors raised. Rows: outcome set, feature, cut-off
+    (null first), then value (ascending, numbers as numbers), or unit and method. Everything over jobs comes from exact
+    integer sums, so neither row order nor threads can change a bit.
+
+    Mean and median: of the run times (s) of the jobs with the value; the mean is their sum, divided once.
+
+    unit `group_mean`: one point per distinct value, at the unweighted mean run time of its jobs (study 1):
+    Pearson, Spearman, Kendall's tau-b. unit `job`: one point per job, measured values unrounded: Pearson,
+    Spearman.
+
+    Two-sided p: Pearson's exact under normality, Spearman's by the same distribution (the t approximation),
+    Kendall's exact without ties up to 33 points, else normal: those of scipy's pearsonr, spearmanr and
+    kendalltau. p_adjusted: Holm 1979 over the features within one outcome set, cut-off, unit and method;
+    reject: p_adjusted < significance. 95 % intervals: Pearson by Fisher's z (Fisher 1921), Spearman by
+    Bonett & Wright 2000, Kendall by Fieller, Hartley & Pearson 1957.
+    """
+    groups, rows = [], []
+    for sample in samples(jobs, cutoffs):
+        groups.append((sample.outcome_set, groups_of(sample)))
+        if sample.feature.is_numeric:
+            about = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
+            for unit, estimates in (("group_mean", _of_group_means(sample)), ("job", _of_jobs(sample))):
+                for method, estimate in estimates.items():
+                    rows.append((sample.outcome_set, about | {"unit": unit, "method": method, **vars(estimate)}))
+    rows = _adjusted(by_outcome_set(rows), significance)
+    return pl.concat([RUNTIME_BY_GROUP.frame([]), *by_outcome_set(groups)]), CORRELATIONS.frame(rows)
+
+
+def _adjusted(rows: list[dict], significance: float) -> list[dict]:
+    def family(row: dict) -> tuple:
+        cutoff = -1 if row["cutoff_s"] is None else row["cutoff_s"]
+        return row["outcome_set"], cutoff, row["unit"], row["method"]
+
+    for _, members in groupby(sorted(rows, key=family), key=family):
+        for row in with_holm(members):
+            row["reject"] = None if row["p_adjusted"] is None else row["p_adjusted"] < significance
+    return rows
+
+
+def _of_group_means(sample: Sample) -> dict[str, Estimate]:
+    """Method -> the correlation of one point per distinct value of the feature, ascending in it."""
+    present = np.flatnonzero(sample.group_counts)
+    sums, counts = (column[present].tolist() for column in (sample.group_runtime_sums, sample.group_counts))
+    # In units of 2^-64 s, rounded down: a thousand times finer than a double, and two different means of
+    # fewer than 2^32 jobs each stay different, so that ties are ties and nothing else is.
+    means = [(sum_s << 64) // count for sum_s, count in zip(sums, counts, strict=True)]
+    values, n = sample.coded.group_keys.gather(present).to_list(), len(means)
+    # The values are distinct by construction: only the means can be constant.
+    why = TOO_FEW if n < 3 else "every mean run time is the same" if min(means) == max(means) else None
+    if why:
+        return dict.fromkeys(("pearson", "spearman", "kendall"), Estimate(n, reason=why))
+    _, codes, ties = np.unique(np.array(means, dtype=object), return_inverse=True, return_counts=True)
+    ranks = doubled_ranks(ties)[codes]
+    ranked = _parts(range(2, 2 * n + 1, 2), ranks.tolist())
+    tau, p = kendall(ranks)
+    if 1 - abs(tau) < 1e-12:
+        # Rounding in tau-b's square roots; with untied values one swap changes tau by far more.
+        p, tiny = never_zero(p)
+        reason = "; ".join(filter(None, (PERFECT_KENDALL, tiny)))
+        of_ranks = Estimate(n, math.copysign(1.0, tau), None, None, p, reason)
+    else:
+        of_ranks = _with_interval(n, tau, 0.437, 4, p)
+    pearson = _fisher(n, _parts(values, means))
+    return {"pearson": pearson, "spearman": _fisher(n, ranked, of_ranks=True), "kendall": of_ranks}
+
+
+def _of_jobs(sample: Sample) -> dict[str, Estimate]:
+    """Method -> the correlation of one point per job, summed by distinct value first: requests have few of them."""
+    n, why = sample.n, None
+    if n < 3:
+        why = TOO_FEW
+    elif np.count_nonzero(sample.counts) == 1:
+        why = f"every value of {sample.feature.name} is the same"
+    elif sample.runtimes[0] == sample.runtimes[-1]:
+        why = "every run time is the same"
+    if why:
+        return dict.fromkeys(("pearson", "spearman"), Estimate(n, reason=why))
+
+    def parts(x: np.ndarray, y: np.ndarray, y_by_value: np.ndarray) -> tuple[float, float, float] | None:
+        """x by distinct value, y by row and, summed over jobs, by distinct value."""
+        of_x, of_y = product(x, sample.counts), product(y, sample.jobs)
+        return correlation_parts(n, total(of_x), total(of_y), dot(x, of_x), dot(y, of_y), dot(x, y_by_value))
+
+    values = sample.coded.values.to_numpy()
+    # Shifting the values changes no correlation and keeps the exact sums small and non-negative.
+    linear = parts(values - values[0], sample.runtimes, sample.runtime_sums)
+    ranked = parts(doubled_ranks(sample.counts), sample.ranks, sample.sums(sample.ranks))
+    return {"pearson": _fisher(n, linear), "spearman": _fisher(n, ranked, of_ranks=True)}
+
+
+def _parts(x: Sequence[int], y: Sequence[int]) -> tuple[float, float, float] | None:
+    """From a few points, in Python integers of any size."""
+    products = (sum(a * b for a, b in zip(one, other, strict=True)) for one, other in ((x, x), (y, y), (x, y)))
+    return correlation_parts(len(x), sum(x), sum(y), *products)
+
+
+def _fisher(n: int, parts: tuple[float, float, float] | None, of_ranks: bool = False) -> Estimate:
+    """r with its p-value, and its interval by Fisher's z, whose variance is 1 / (n - 3), of ranks (1 + r^2 / 2) of it.
+
+    p, two-sided: 1 - r^2 is beta distributed with n/2 - 1 and 1/2, which is the same as the t test with n - 2 degrees
+    of freedom. Of the two equal forms, the one whose argument is known to full precision.
+    """
+    assert parts is not None, "constant input is caught before"
+    r, square, complement = parts
+    if abs(r) == 1.0:
+        return Estimate(n, r, None, None, SMALLEST_P, PERFECT)
+    p = betaincc(0.5, n / 2 - 1, square) if square < 0.5 else betainc(n / 2 - 1, 0.5, complement)
+    return _with_interval(n, r, 1 + square / 2 if of_ranks else 1.0, 3, float(p))
+
+
+def _with_interval(n: int, estimate: float, spread: float, least: int, p: float) -> Estimate:
+    """Back from Fisher's z, whose variance is spread / (n - least): no interval where n is no more than that."""
+    low = high = why = None
+    if n > least:
+        centre, margin = math.atanh(estimate), Z_95 * math.sqrt(spread / (n - least))
+        low, high = math.tanh(centre - margin), math.tanh(centre + margin)
+    else:
+        why = f"the interval needs more than {least} points"
+    p, tiny = never_zero(p)
+    return Estimate(n, estimate, low, high, p, "; ".join(filter(None, (why, tiny))) or None)
+
+
+# Up to so many points without ties the p-value is exact, as scipy's is.
+EXACT_POINTS = 33
+
+
+def kendall(ranks: np.ndarray) -> tuple[float, float]:
+    """(tau-b, its two-sided p-value) of three or more points ascending in x.
+
+    ranks: integers in the order of y, not all the same, point by point.
+    The numbers of scipy.stats.kendalltau to the last bit: p is exact without ties up to 33 points or where at most one
+    pair stands out, else normal with the variance of Kendall 1970, which takes account of ties.
+    """
+    n = ranks.size
+    # Dense and from 0, as `_discordant` needs few bits of them.
+    _, dense, ties = np.unique(ranks, return_inverse=True, return_counts=True)
+    pairs, discordant = math.comb(n, 2), _discordant(dense)
+    tied = sum(math.comb(count, 2) for count in ties.tolist())
+    excess = pairs - tied - 2 * discordant
+    tau = min(1.0, max(-1.0, excess / math.sqrt(pairs) / math.sqrt(pairs - tied)))
+    fewest = min(discordant, pairs - discordant)
+    if not tied and (n <= EXACT_POINTS or fewest <= 1):
+        return tau, _exact_p(n, fewest)
+    within = sum(count * (count - 1) * (2 * count + 5) for count in ties.tolist())
+    variance = (n * (n - 1) * (2 * n + 5) - within) / 18
+    return tau, float(2 * ndtr(-abs(excess / math.sqrt(variance))))
+
+
+def _discordant(ranks: np.ndarray) -> int:
+    """How many pairs stand in the wrong order: the greater rank first.
+
+    The highest bit in which two ranks differ says which is greater, so each pair is counted once, at that bit.
+    """
+    total = 0
+    for bit in range(int(ranks.max()).bit_length()):
+        alike = ranks >> (bit + 1)
+        order = np.argsort(alike, kind="stable")
+        alike, is_one = alike[order], ranks[order] >> bit & 1
+        ones_before = np.cumsum(is_one) - is_one
+        first = np.searchsorted(alike, alike)
+        total += int(((ones_before - ones_before[first]) * (1 - is_one)).sum())
+    return total
+
+
+def _exact_p(n: int, discordant: int) -> float:
+    """The chance that of n things at most so many pairs stand in the wrong order, or at most so many in the right one.
+
+    Kendall 1970. discordant: the fewer of the two, of wrong and of right.
+    """
+    if discordant <= 1:
+        # One order has none, n - 1 have one. Beyond 170 the factorial is no float, and the chance none.
+        return 2.0 / math.factorial(n - discordant) if n - discordant <= 170 else 0.0
+    if 2 * discordant == math.comb(n, 2):
+        return 1.0
+    orders = np.zeros(discordant + 1)
+    orders[:2] = 1.0
+    for size in range(3, n + 1):
+        orders = np.cumsum(orders)
+        orders[size:] -= orders[: discordant + 1 - size].copy() if size <= discordant else 0.0
+    return min(1.0, float(2.0 * np.sum(orders) / math.factorial(n)))

@@ -37,16 +37,9 @@ def of_run_times(metrics: Metrics, groups: pl.DataFrame) -> None:
 
 
 def of_correlations(metrics: Metrics, correlations: pl.DataFrame) -> None:
-    """Without cut-off, per outcome set and feature: Pearson over group means and Spearman over jobs."""
     source = "tables/correlations.csv"
-    chosen = correlations.filter(
-        pl.col("cutoff_s").is_null()
-        & (
-            ((pl.col("unit") == "group_mean") & (pl.col("method") == "pearson"))
-            | ((pl.col("unit") == "job") & (pl.col("method") == "spearman"))
-        )
-    )
-    for row in chosen.iter_rows(named=True):
-        if row["estimate"] is not None:
+    known = correlations.filter(pl.col("cutoff_s").is_null() & pl.col("estimate").is_not_null())
+    for row in known.iter_rows(named=True):
+        if (row["unit"], row["method"]) in (("group_mean", "pearson"), ("job", "spearman")):
             key = f"correlations.{row['outcome_set']}.{row['feature']}.{row['unit']}"
             metrics.put_row(key, row, _CORRELATION, source, row["n"])

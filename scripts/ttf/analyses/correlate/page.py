@@ -3,17 +3,14 @@
 import polars as pl
 
 from ttf.analyses.correlate import CORRELATIONS
+from ttf.charts.text import FEATURE_NAMES
 from ttf.report import words
 from ttf.report.blocks import Numbers
-from ttf.report.tables import Shown
+from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
 
 # What the features are called in a sentence.
-FEATURE_WORDS = {
-    "gpu_type": "GPU type",
-    "gpu_request": "GPU request",
-    "cpu_request": "CPU request",
-    "memory_request": "memory request",
+FEATURE_WORDS = FEATURE_NAMES | {
     "size": "number of instances",
     "gpu_utilisation": "measured GPU utilisation",
     "cpu_usage": "measured CPU use",
@@ -44,7 +41,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
-    """What the templates name beside tables and charts."""
 
     def value_of(feature: str, value: str) -> str:
         return words.label(words.grouped(value) + FEATURE_UNITS.get(feature, ""))
@@ -91,24 +87,19 @@ def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
 
 def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     """A row per outcome set and feature: Pearson over group means beside Spearman over jobs, in words."""
-    rows: dict[tuple, dict] = {}
     chosen = table.filter(pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(["success", "failure"]))
-    for row in chosen.iter_rows(named=True):
-        if (row["unit"], row["method"]) not in (("group_mean", "pearson"), ("job", "spearman")):
-            continue
-        key = (row["outcome_set"], row["feature"])
-        cells = rows.setdefault(key, {"outcome_set": row["outcome_set"], "feature": FEATURE_WORDS[row["feature"]]})
-        unit = row["unit"]
-        cells[f"{unit}_n"] = row["n"]
-        if row["estimate"] is not None:
-            text = words.coefficient(row["estimate"]) + ("*" if row["reject"] else "")
-            if row["ci_low"] is not None:
-                text += f" [{words.coefficient(row['ci_low'])}, {words.coefficient(row['ci_high'])}]"
-            cells[unit] = text
-        if row["p_adjusted"] is not None:
-            cells[f"{unit}_p"] = words.p_value(row["p_adjusted"]).removeprefix("= ")
-    schema = dict.fromkeys(("outcome_set", "feature"), pl.String)
-    for unit in ("group_mean", "job"):
-        schema |= {unit: pl.String, f"{unit}_n": pl.Int64, f"{unit}_p": pl.String}
+    keys, of_units = ["outcome_set", "feature"], []
+    for unit, method in (("group_mean", "pearson"), ("job", "spearman")):
+        part = chosen.filter(unit=unit, method=method)
+        estimates = texts(part, ("estimate", "reject", "ci_low", "ci_high"), _coefficient).alias(unit)
+        p_values = texts(part, ("p_adjusted",), lambda p: words.p_value(p).removeprefix("= ")).alias(f"{unit}_p")
+        of_units.append(part.select(*keys, estimates, pl.col("n").alias(f"{unit}_n"), p_values))
+    found = of_units[0].join(of_units[1], on=keys, how="left", maintain_order="left")
     # A feature without any estimate has no row.
-    return pl.DataFrame([cells for cells in rows.values() if "group_mean" in cells or "job" in cells], schema=schema)
+    found = found.filter(pl.any_horizontal(pl.col("group_mean", "job").is_not_null()))
+    return found.with_columns(pl.col("feature").replace_strict(FEATURE_WORDS))
+
+
+def _coefficient(estimate: float, reject: bool | None, low: float | None, high: float | None) -> str:
+    text = words.coefficient(estimate) + ("*" if reject else "")
+    return text if low is None else f"{text} [{words.coefficient(low)}, {words.coefficient(high)}]"

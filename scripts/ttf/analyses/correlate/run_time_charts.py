@@ -1,19 +1,19 @@
 """Mean run time against what jobs asked for and what they used: a point per group, a panel per outcome set."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
 
-from ttf.analyses.correlate.groups import COLOURS, FEW, SETS, Points, few_in_a_mean, points
-from ttf.analyses.correlate.trends import note, trend_of_request, trend_of_use
 from ttf.charts.axes import log_domain, log_scale, log_ticks, on_log_time, time_axis, time_domain
-from ttf.charts.encodings import tips
+from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import FEATURE_NAMES, capital, count, feature_title, listed
-from ttf.charts.theme import INK
+from ttf.charts.text import FEATURE_NAMES, capital, coefficient, count, feature_title, listed
+from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
+from ttf.stats.features import correlation_row
 
 MEASURED = ("gpu_utilisation", "cpu_usage", "memory_usage")
 MOST_CUTOFFS = 3
@@ -26,20 +26,93 @@ _FEW_TICKS_S = (1, 60, 3_600, 86_400, 8_640_000, 864_000_000)
 # Above the highest point, for the correlation in the corner of each panel.
 _HEADROOM = 12
 
+# `not_success` is left to the table: it is for comparison with a published study, and mixes what runs with what failed.
+SETS = ("success", "failure")
+COLOURS = alt.Scale(domain=list(SETS), range=[OUTCOME_COLOURS[name] for name in SETS])
+# Of a row with its number of jobs: their mean is drawn hollow, as a few long runs among so few can move it far.
+FEW = alt.FieldLTPredicate("jobs", lt=FEWEST_ENDED)
+
+MOST_POINTS = 1_000  # in a chart
+MOST_GROUPS = 300  # of a feature
+BINS = 100
+
+KEYS = ("outcome_set", "feature", "cutoff_s")
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points to draw, and what the caption has to say about them.
+
+    rows: outcome_set, feature, cutoff_s, value (float), jobs, mean_s, median_s; of a bin also its values from, to.
+    zeros: groups excluded from a logarithmic axis. merged: the features whose groups were merged into bins.
+    """
+
+    rows: list[dict]
+    zeros: int
+    merged: list[str]
+
+
+def few_in_a_mean(rows: Sequence[dict], study: Study) -> str:
+    """What the caption says of means that are drawn hollow, where there are any."""
+    if all(row["jobs"] >= FEWEST_ENDED for row in rows):
+        return ""
+    return f" Hollow: fewer than {FEWEST_ENDED} {study.units}, whose mean a few long runs can move far."
+
+
+def points(groups: pl.DataFrame, log: bool) -> Points:
+    """The groups of runtime_by_group.csv (numeric features only) as points.
+
+    A feature with more groups in a panel than fit has the groups of each of its panels merged into 100 bins of
+    equal width on the axis, at job-weighted means; a bin has no median.
+    """
+    numbers = groups.with_columns(value=pl.col("value").cast(pl.Float64))
+    positive = numbers.filter(pl.col("value") > 0) if log else numbers
+    panels = max(1, positive.select(KEYS).n_unique())
+    most = min(MOST_GROUPS, MOST_POINTS // panels)
+    rows: list[dict] = []
+    merged = []
+    for (feature,), part in positive.group_by("feature", maintain_order=True):
+        if part.group_by(KEYS).len()["len"].max() > most:
+            merged.append(str(feature))
+            part = _binned(part, log)
+        rows += part.rename({"runtime_mean_s": "mean_s", "runtime_median_s": "median_s"}).to_dicts()
+    return Points(rows, numbers.height - positive.height, merged)
+
+
+def _binned(part: pl.DataFrame, log: bool) -> pl.DataFrame:
+    """The groups with those of a bin as one, of the values `from` to `to`."""
+    value, jobs = pl.col("value"), pl.col("jobs")
+    place = value.log() if log else value
+    number = ((place - place.min()) / (place.max() - place.min()) * BINS).floor().clip(upper_bound=BINS - 1)
+
+    def weighted(name: str) -> pl.Expr:
+        return (pl.col(name) * jobs).sum() / jobs.sum()
+
+    bins = part.group_by(*KEYS, bin=number, maintain_order=True).agg(
+        # Rounding leaves a mean among its values.
+        weighted("value").clip(value.min(), value.max()),
+        jobs.sum(),
+        weighted("runtime_mean_s"),
+        pl.when(pl.len() == 1).then(pl.col("runtime_median_s").first()),
+        value.min().alias("from"),
+        to=value.max(),
+    )
+    return bins.drop("bin")
+
 
 def runtime_by_request(given: Inputs, study: Study, *, feature: str, log: bool) -> Figure:
     """Mean run time against the value of one request; a row of panels per outcome, a column per cut-off."""
     groups, correlations, name = given["runtime_by_group"], given["correlations"], FEATURE_NAMES[feature]
     what = f"Run time by {name}" + (" (logarithmic)" if log else "")
-    known = groups.filter((pl.col("feature") == feature) & pl.col("outcome_set").is_in(SETS))
+    known = groups.filter(pl.col("outcome_set").is_in(SETS), feature=feature)
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} that succeeded or failed has a {name} and a run time")
     cutoffs = sorted(known["cutoff_s"].drop_nulls().unique(), reverse=True)
     shown = [None, *cutoffs[:MOST_CUTOFFS]]
     ready = points(known.filter(pl.col("cutoff_s").is_in(shown, nulls_equal=True)), log)
     if len({row["value"] for row in ready.rows}) < 2:
-        above = " above 0" if log else ""
-        return nothing_to_draw(what, f"fewer than two values of {name}{above} occur among {study.units} that ended")
+        fewer = f"fewer than two values of {name}{' above 0' if log else ''}"
+        return nothing_to_draw(what, f"{fewer} occur among {study.units} that ended")
     columns = {cutoff: "no cut-off" if cutoff is None else f"run time < {cutoff:,} s" for cutoff in shown}
     present = _present(ready)
     rows = [_drawn(row) | {"column": columns[row["cutoff_s"]]} for row in ready.rows]
@@ -87,8 +160,8 @@ def runtime_by_measured_use(given: Inputs, study: Study, *, log: bool) -> Figure
     by_feature = {name: [row for row in ready.rows if row["feature"] == name] for name in MEASURED}
     features = [name for name, rows in by_feature.items() if len({row["value"] for row in rows}) > 1]
     if not features:
-        above = " above 0" if log else ""
-        return nothing_to_draw(what, f"no measured use has two values{above} among {study.units} that ended")
+        of_two = f"no measured use has two values{' above 0' if log else ''}"
+        return nothing_to_draw(what, f"{of_two} among {study.units} that ended")
     ready = Points([row for name in features for row in by_feature[name]], ready.zeros, ready.merged)
     present = _present(ready)
     datasets, panels = {}, []
@@ -138,21 +211,19 @@ def _width(panels: int, gap: int) -> int:
 
 
 def _drawn(row: dict) -> dict:
-    drawn = {"outcome": row["outcome_set"], "y": on_log_time(row["mean_s"])}
-    drawn |= {name: row[name] for name in ("value", "jobs", "mean_s", "median_s")}
-    return drawn | ({"from": row["from"], "to": row["to"]} if "from" in row else {})
+    # Of a bin with several values.
+    ends = picked(row, "from", "to") if row.get("from") != row.get("to") else {}
+    drawn = picked(row, "value", "jobs", "mean_s", "median_s", outcome="outcome_set")
+    return drawn | {"y": on_log_time(row["mean_s"])} | ends
 
 
 def _y(rows: Sequence[dict], labelled: bool = True) -> alt.Y:
-    """The axis of run times that all panels share."""
     axis = time_axis("Mean run time" if labelled else None, _FEW_TICKS_S, labels=labelled, ticks=labelled)
-    return alt.Y(
-        "y:Q", scale=log_scale(time_domain([on_log_time(row["mean_s"]) for row in rows], _HEADROOM)), axis=axis
-    )
+    domain = time_domain([on_log_time(row["mean_s"]) for row in rows], _HEADROOM)
+    return alt.Y("y:Q", scale=log_scale(domain), axis=axis)
 
 
 def _size(rows: Sequence[dict], study: Study) -> alt.Size:
-    """The sizes of points, alike in all panels."""
     most = max(row["jobs"] for row in rows)
     # One significant digit, rounded down, so that no size in the legend is beyond the largest point.
     digit = 10 ** (len(str(most)) - 1)
@@ -165,9 +236,8 @@ def _size(rows: Sequence[dict], study: Study) -> alt.Size:
         symbolStrokeWidth=1,
         format=",.0f",
     )
-    return alt.Size(
-        "jobs:Q", scale=alt.Scale(type="sqrt", domain=[1, max(2, most)], range=[14, 260], zero=False), legend=legend
-    )
+    scale = alt.Scale(type="sqrt", domain=[1, max(2, most)], range=[14, 260], zero=False)
+    return alt.Size("jobs:Q", scale=scale, legend=legend)
 
 
 def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
@@ -177,8 +247,7 @@ def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
     shown = {"title": title, "format": ",.6~g", "labelOverlap": True}
     if log:
         domain = log_domain(values)
-        axis = alt.Axis(values=log_ticks(domain), **shown)
-        return alt.X("value:Q", scale=log_scale(domain), axis=axis)
+        return alt.X("value:Q", scale=log_scale(domain), axis=alt.Axis(values=log_ticks(domain), **shown))
     margin = 0.03 * max(values)
     # A label near the end of an axis stays off the next panel.
     axis = alt.Axis(tickCount=3, labelFlush=15, **shown)
@@ -186,12 +255,10 @@ def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
 
 
 def _tooltip(feature: str, ready: Points) -> list[alt.Tooltip]:
-    value = tips(form=",.6~g", value=feature_title(feature))
-    if feature in ready.merged:
-        value += [alt.Tooltip("from:Q", title="values from", format=",.6~g"), *tips(form=",.6~g", to="values to")]
+    of_bin = {"from": "values from", "to": "values to"} if feature in ready.merged else {}
     return [
         *tips("outcome"),
-        *value,
+        *tips(form=",.6~g", value=feature_title(feature), **of_bin),
         *tips(form=",", jobs="n"),
         *tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)"),
     ]
@@ -262,3 +329,76 @@ def _remarks(ready: Points, study: Study, log: bool) -> str:
         " A trend is called clear where its p-value, adjusted over the features (Holm), is below the study's "
         "significance level."
     )
+
+
+# A title is silent about fewer: three points on a line are easily had by chance, whatever their p-value.
+FEWEST_GROUPS = 5
+_WORDS = {"success": "successful", "failure": "failed"}
+
+
+def correlation(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> dict | None:
+    """The row of correlations.csv that belongs to a panel, whatever its axes: Pearson's r of the group means."""
+    return correlation_row(correlations, outcome, feature, cutoff, "group_mean", "pearson")
+
+
+def quoted(found: dict) -> str:
+    return f"r = {coefficient(found['estimate'])}"
+
+
+def note(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> str:
+    found = correlation(correlations, feature, outcome, cutoff)
+    if found is None:
+        return ""
+    n = f"n = {found['n']:,}"
+    return n if found["estimate"] is None else f"{quoted(found)}, {n}"
+
+
+def trend_of_request(correlations: pl.DataFrame, feature: str, study: Study) -> str:
+    """The title of a chart of one request: its correlations without a cut-off."""
+    name = FEATURE_NAMES[feature]
+    parts = []
+    for outcome, word in _WORDS.items():
+        found = correlation(correlations, feature, outcome, None)
+        if _speaks(found):
+            parts.append((_verb(found), word, f"({quoted(found)}, n = {found['n']:,})"))
+    if not parts:
+        return f"Mean run time by {name}: no trend can be told"
+    (verb, word, number), *others = parts
+    title = f"Mean run time {verb} with {name} among {word} {study.units} {number}"
+    for other, word, number in others:
+        title += f" and {word} ones {number}" if other == verb else f"; among {word} ones it {other} {number}"
+    return title
+
+
+def trend_of_use(correlations: pl.DataFrame, features: Sequence[str], study: Study) -> str:
+    """The title of the chart of measured use: which trends are clear without a cut-off."""
+    clear: dict[str, list[str]] = {}
+    known = False
+    for outcome, word in _WORDS.items():
+        by_verb: dict[str, list[str]] = {}
+        for feature in features:
+            found = correlation(correlations, feature, outcome, None)
+            if not _speaks(found):
+                continue
+            known = True
+            if found["reject"]:
+                by_verb.setdefault(_verb(found), []).append(FEATURE_NAMES[feature])
+        if by_verb:
+            clear[word] = [f"{verb} with {listed(names)}" for verb, names in by_verb.items()]
+    if not known:
+        return "Mean run time by measured use: no trend can be told"
+    if not clear:
+        return f"Mean run time shows no clear trend with the measured use of {study.units}"
+    (word, verbs), *others = clear.items()
+    title = f"Among {word} {study.units} mean run time {listed(verbs)}"
+    return title + "".join(f"; among {word} ones it {listed(verbs)}" for word, verbs in others)
+
+
+def _speaks(found: dict | None) -> bool:
+    return found is not None and found["estimate"] is not None and found["n"] >= FEWEST_GROUPS
+
+
+def _verb(found: dict) -> str:
+    if not found["reject"]:
+        return "shows no clear trend"
+    return "rises" if found["estimate"] > 0 else "falls"

@@ -70,7 +70,6 @@ class Sample:
 
     @cached_property
     def n(self) -> int:
-        """All jobs."""
         return int(self.jobs.sum())
 
     @cached_property
@@ -94,11 +93,10 @@ class Sample:
 
     @cached_property
     def group_runtime_sums(self) -> np.ndarray:
-        """Summed run time (s) by group."""
         return group_sums(self.coded.group_of_code, self.runtime_sums, len(self.coded.group_keys))
 
 
-def samples(jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None) -> Iterator[Sample]:
+def samples(jobs: Rows, cutoffs: Sequence[int | None]) -> Iterator[Sample]:
     """Every sample of a jobs table: features, then outcome sets, then cut-offs (none first, then ascending).
 
     jobs: outcome, runtime_s (Int64, null where unknown: excluded) and the features' columns.
@@ -109,7 +107,7 @@ def samples(jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Featur
     if any(cutoff is not None and cutoff <= 0 for cutoff in cutoffs):
         raise ValueError(f"a cut-off is a positive number of seconds, not {list(cutoffs)}")
     in_order = sorted(set(cutoffs), key=lambda cutoff: -1 if cutoff is None else cutoff)
-    for feature in features_of(jobs) if features is None else features:
+    for feature in features_of(jobs):
         texts = None if feature.is_numeric else labels(jobs, feature.column)
         value = code(feature.column, texts) if texts is not None else pl.col(feature.column)
         known = jobs.filter(pl.col(feature.column).is_not_null())
@@ -149,21 +147,8 @@ def by_outcome_set(results: Iterable[tuple[str, Result]]) -> list[Result]:
     return [result for _, result in sorted(results, key=lambda named: list(OUTCOME_SETS).index(named[0]))]
 
 
-def runtime_by_group(
-    jobs: Rows, cutoffs: Sequence[int | None], features: Sequence[Feature] | None = None
-) -> pl.DataFrame:
-    """Mean and median run time (s) by outcome set, feature, cut-off (s; null: none) and value.
-
-    jobs, cutoffs, errors: see `samples`. Values carry the unit people use and ascend, numbers as numbers.
-    The mean is the exact integer sum over the jobs, divided once; the median of an even number of jobs is
-    the middle of the two middle run times.
-    """
-    parts = ((sample.outcome_set, groups_of(sample)) for sample in samples(jobs, cutoffs, features))
-    return pl.concat([RUNTIME_BY_GROUP.frame([]), *by_outcome_set(parts)])
-
-
 def groups_of(sample: Sample) -> pl.DataFrame:
-    """The rows of `runtime_by_group` of one sample."""
+    """The rows of RUNTIME_BY_GROUP of one sample: the middle of an even number of run times is that of two."""
     counts = sample.group_counts
     present = np.flatnonzero(counts)
     counts = counts[present]

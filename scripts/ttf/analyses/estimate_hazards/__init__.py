@@ -1,7 +1,7 @@
 """Which end comes when, do strata fail alike, and what multiplies the hazard?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY
+from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, ends
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
 # In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
@@ -10,6 +10,7 @@ DOUBLING, JOB_SIZE = "per doubling", "job_size"
 _OF_ALL = "the row is of all strata"
 _NO_RATIO = "the row is of the whole model, or its reason says why"
 _NOT_TESTED = "the row is of no coefficient, or could not be tested"
+_COMPETING = STRATUM | {"event": text("Ended by", "One of the ends that compete.")}
 
 CUMULATIVE_HAZARD = table(
     "cumulative_hazard",
@@ -19,16 +20,13 @@ CUMULATIVE_HAZARD = table(
     censored=CENSORED,
     cumulative_hazard=number("Cumulative hazard", "Events that a life can expect up to that age.", REASON),
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
-    ci_low=number("95 % from", "Lower end of its log interval.", REASON),
-    ci_high=number("95 % to", "Upper end of its log interval.", REASON),
+    **ends(number, "its log interval", REASON),
     reason=reason(),
 )
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
     "A step of a curve of the lives that one end has come to by an age (Aalen-Johansen); of long curves some steps.",
-    event=text("Ended by", "One of the ends that compete."),
-    stratum_by=STRATUM["stratum_by"],
-    stratum=STRATUM["stratum"],
+    **_COMPETING,
     **AT_AGE,
     events_so_far=count("Events so far", "Lives that the end has come to up to that age.", unit="lives"),
     without_time=count("Without time", "Lives of unknown duration that ended so, in no other column.", unit="lives"),
@@ -36,22 +34,18 @@ CUMULATIVE_INCIDENCE = table(
     censored=CENSORED,
     incidence=share("Incidence", "Of all lives, those that have ended so.", REASON),
     se=number("Standard error", "Of the incidence.", REASON),
-    ci_low=share("95 % from", "Lower end of its log-log interval.", REASON),
-    ci_high=share("95 % to", "Upper end of its log-log interval.", REASON),
+    **ends(share, "its log-log interval", REASON),
     reason=reason(),
 )
 INCIDENCE_AT = table(
     "incidence_at",
     "An end and an age, over all lives: which share has ended so by then.",
-    event=text("Ended by", "One of the ends that compete."),
-    stratum_by=STRATUM["stratum_by"],
-    stratum=STRATUM["stratum"],
+    **_COMPETING,
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
     without_end=count("without end", "Lives that ended so at a time that was not written.", unit="lives"),
     incidence=share("Without them", "Of the n lives, those that have ended so.", REASON),
-    ci_low=share("95 % from", "Lower end of its interval.", REASON),
-    ci_high=share("95 % to", "Upper end of its interval.", REASON),
+    **ends(share, "its interval", REASON),
     incidence_low=share("At least", "The least that the incidence can be with the lives without an end.", REASON),
     incidence_high=share("at most", "The most that it can be with them.", REASON),
     reason=reason(),
@@ -84,8 +78,7 @@ COX = table(
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
     se=number("Standard error", "Of the coefficient.", _NO_RATIO),
     hazard_ratio=number("Hazard ratio", "With the other covariates held fixed.", _NO_RATIO),
-    ci_low=number("95 % from", "Lower end of Wald's interval.", _NO_RATIO),
-    ci_high=number("95 % to", "Upper end of Wald's interval.", _NO_RATIO),
+    **ends(number, "Wald's interval", _NO_RATIO),
     p_value=number("p", "Wald's, of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios do not change with age.", _NOT_TESTED),
@@ -100,9 +93,7 @@ SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     **SUMMARY_DELAYED_ENTRY,
 )
 MTTF_DELAYED_ENTRY = table(
-    "mttf_delayed_entry",
-    "A stratum and a confidence: its mean time to failure over the time under watch.",
-    **MTTF,
+    "mttf_delayed_entry", "A stratum and a confidence: its mean time to failure over the time under watch.", **MTTF
 )
 
 ANALYSIS = Analysis(
@@ -117,13 +108,8 @@ ANALYSIS = Analysis(
         "covariates": lambda trace: ["gpu_count", "nodes", "gpu_type", "account"] if trace.has_jobs else trace.strata,
     },
     tables=(
-        CUMULATIVE_HAZARD,
-        CUMULATIVE_INCIDENCE,
-        INCIDENCE_AT,
-        LOGRANK,
-        COX,
-        SURVIVAL_SUMMARY_DELAYED_ENTRY,
-        MTTF_DELAYED_ENTRY,
+        *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX),
+        *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
     charts={"cumulative_incidence": ["cumulative_incidence", "incidence_at"], "hazard_ratios": "cox"},
     sections=["hazards"],

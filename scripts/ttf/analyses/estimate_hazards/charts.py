@@ -6,30 +6,11 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.estimate_hazards import JOB_SIZE
-from ttf.charts.axes import (
-    TIME_TICKS_S,
-    log_axis,
-    log_domain,
-    log_scale,
-    log_time,
-    percent_axis,
-)
+from ttf.charts.axes import TIME_TICKS_S, log_axis, log_domain, log_scale, log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.steps import step_curves, step_rows
-from ttf.charts.text import (
-    DAY_S,
-    HOUR_S,
-    MINUTE_S,
-    capital,
-    count,
-    duration,
-    in_words,
-    labels,
-    listed,
-    percent,
-    significant,
-)
+from ttf.charts.steps import ROUND_TIMES, step_curves, step_rows
+from ttf.charts.text import DAY_S, capital, count, duration, in_words, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, OUTCOME_COLOURS
 from ttf.stats.survival import thin
 
@@ -40,13 +21,7 @@ MOST_RATIOS = 40
 # The time axis begins about where the commonest end has come to this share of what it comes to at last.
 FIRST_SHARE = 0.01
 
-_ROUND_TIMES = {
-    5 * 365 * DAY_S: "5 years",
-    365 * DAY_S: "1 year",
-    DAY_S: "1 day",
-    HOUR_S: "1 hour",
-    MINUTE_S: "1 minute",
-}
+_ROUND_TIMES = {5 * 365 * DAY_S: "5 years"} | ROUND_TIMES
 _HAVE = {
     "failure": "failed",
     "success": "succeeded",
@@ -151,12 +126,11 @@ def hazard_ratios(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """Hazard ratios of failure with their 95 % intervals (a forest plot), from the table `cox`."""
     cox = given["cox"]
     what = "Hazard ratios of failure"
-    of_coefficients = (pl.col("event") == "failure") & (pl.col("covariate") != JOB_SIZE)
-    mine = cox.filter(of_coefficients & pl.col("hazard_ratio").is_not_null())
+    of_failure = cox.filter(event="failure")
+    mine = of_failure.filter((pl.col("covariate") != JOB_SIZE) & pl.col("hazard_ratio").is_not_null())
+    whole = of_failure.row(by_predicate=pl.col("covariate") == "all", named=True)
     if not mine.height:
-        reason = cox.filter((pl.col("event") == "failure") & (pl.col("covariate") == "all"))["reason"].first()
-        return nothing_to_draw(what, reason or "nothing tells lives apart")
-    whole = cox.filter((pl.col("event") == "failure") & (pl.col("covariate") == "all")).row(0, named=True)
+        return nothing_to_draw(what, whole["reason"] or "nothing tells lives apart")
     rows = _ratio_rows(mine.head(MOST_RATIOS))
     caption = (
         f"Cox regression with Efron's ties; n = {count(whole['n'], 'life')}, {count(whole['events'], 'failure')}. Each "
@@ -180,17 +154,19 @@ def hazard_ratios(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
 
 
 def _ratio_rows(mine: pl.DataFrame) -> list[dict]:
-    texts = [text for pair in mine.select("level", "reference").iter_rows() for text in pair if text is not None]
-    named = labels(texts)
+    named = labels(text for pair in mine.select("level", "reference").iter_rows() for text in pair if text is not None)
     rows = []
     for row in mine.iter_rows(named=True):
         against = f" (against {named[row['reference']]})" if row["reference"] is not None else ""
-        shown = {"name": f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}"}
-        # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
-        shown |= {"low": max(row["ci_low"], 1e-4), "high": min(row["ci_high"], 1e4)}
-        shown["clear"] = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
-        shown["changes"] = (row["proportionality_p"] or 1) < 0.05
-        rows.append(shown | picked(row, "n", "events", ratio="hazard_ratio"))
+        about = {
+            "name": f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}",
+            # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
+            "low": max(row["ci_low"], 1e-4),
+            "high": min(row["ci_high"], 1e4),
+            "clear": row["p_adjusted"] is not None and row["p_adjusted"] < 0.05,
+            "changes": (row["proportionality_p"] or 1) < 0.05,
+        }
+        rows.append(about | picked(row, "n", "events", ratio="hazard_ratio"))
     return rows
 
 

@@ -2,10 +2,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ttf.analyses.estimate_hazards.hazard import cumulative_hazard
 from ttf.analyses.estimate_hazards.hazard_ratios import hazard_ratios
-from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
-from ttf.analyses.estimate_hazards.incidence_at import incidence_at
+from ttf.analyses.estimate_hazards.incidence import (
+    cumulative_hazard,
+    cumulative_incidence,
+    exclusive_causes,
+    incidence_at,
+)
 from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.inputs import Inputs
 from ttf.lives import by_cause, ends_in, strata_in

@@ -25,6 +25,9 @@ COLLINEAR = 1e-9
 # Events looked at together: so few that what is worked out of each stays in the processor's own memory.
 EVENTS_A_BLOCK = 1 << 14
 
+SINGULAR = "not converged: the information is singular, as of covariates that tell the same"
+NO_STEP = "not converged: no step raises the likelihood, as where a hazard ratio has no bound (separation)"
+
 
 class NoFit(Exception):
     """There is no estimate on these lives; the message is the table's reason."""
@@ -54,11 +57,7 @@ class Lives:
     """
 
     def __init__(
-        self,
-        seconds: np.ndarray,
-        failed: np.ndarray,
-        columns: list[np.ndarray],
-        number: np.ndarray | None = None,
+        self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray], number: np.ndarray | None = None
     ) -> None:
         if not failed.any():
             raise NoFit("no events: every life is censored")
@@ -103,9 +102,6 @@ class Lives:
             event = np.arange(first, min(first + EVENTS_A_BLOCK, int(until[-1])))
             age = np.searchsorted(until, event, side="right")
             yield age, (event - until[age] + self.ties[age]) / self.ties[age]
-
-    def at(self, coefficients: np.ndarray) -> "State":
-        return State(self, coefficients)
 
 
 def _alike(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -185,33 +181,31 @@ def fit(lives: Lives) -> Fit:
     Raises NoFit, with the reason, where a coefficient runs off to infinity (separation), the information is singular
     (collinear columns), or the steps do not come to an end.
     """
-    state = lives.at(np.zeros(len(lives.columns)))
     coefficients = np.zeros(len(lives.columns))
+    state = State(lives, coefficients)
     for _ in range(MOST_STEPS):
         score, information = state.derivatives()
         try:
             covariance = np.linalg.inv(information)
         except np.linalg.LinAlgError:
-            raise NoFit("not converged: the information is singular, as of covariates that tell the same") from None
+            raise NoFit(SINGULAR) from None
         step = covariance @ score
         gain = float(score @ step) / 2
         if not np.isfinite(gain) or (np.diag(covariance) <= 0).any():
-            raise NoFit("not converged: the information is singular, as of covariates that tell the same")
+            raise NoFit(SINGULAR)
         if abs(gain) <= ENOUGH * max(1.0, abs(state.loglik)):
             # What the likelihood no longer distinguishes, one more step still puts right.
-            state = lives.at(coefficients + step)
+            state = State(lives, coefficients + step)
             return Fit(coefficients + step, np.linalg.inv(state.derivatives()[1]), state.loglik)
         for halving in range(MOST_HALVINGS):
             proposed = coefficients + step / 2**halving
-            further = lives.at(proposed)
+            further = State(lives, proposed)
             if further.width > WIDEST:
                 continue
             if further.loglik >= state.loglik:
                 break
         else:
-            raise NoFit(
-                "not converged: no step raises the likelihood, as where a hazard ratio has no bound (separation)"
-            )
+            raise NoFit(NO_STEP)
         coefficients, state = proposed, further
     raise NoFit(f"not converged in {MOST_STEPS} steps, as where a hazard ratio has no bound (separation)")
 
@@ -223,7 +217,7 @@ def proportionality(lives: Lives, found: Fit, groups: list[list[int]]) -> list[f
     Schoenfeld residuals times the centred rank add up to, against its variance given the fitted coefficients. Under
     proportional hazards it has as many degrees of freedom as the group has columns.
     """
-    state = lives.at(found.coefficients)
+    state = State(lives, found.coefficients)
     score, crossed = state.derivatives(lives.rank)
     spread = state.derivatives(lives.rank**2)[1] - crossed @ found.covariance @ crossed
     statistics = []

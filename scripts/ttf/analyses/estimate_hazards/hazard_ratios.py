@@ -11,7 +11,7 @@ from scipy.special import gammaincc, ndtr
 from ttf.analyses.estimate_hazards import COX, DOUBLING, JOB_SIZE
 from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
 from ttf.jobs import Frame
-from ttf.stats.holm import holm
+from ttf.stats.holm import with_holm
 from ttf.stats.normal import Z_95
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import NO_LIFE
@@ -142,9 +142,8 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
 
 
 def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
-    rows = [term.row() for term in terms]
-    adjusted = holm([None if row["covariate"] == JOB_SIZE else row.get("p_value") for row in rows])
-    rows = [row | {"event": event, "p_adjusted": p} for row, p in zip(rows, adjusted, strict=True)]
+    rows = [term.row() | {"event": event} for term in terms]
+    with_holm(row for row in rows if row["covariate"] != JOB_SIZE)
     return COX.frame(rows)
 
 
@@ -247,15 +246,9 @@ def _put_ratio(term: _Term, estimate: float, se: float) -> None:
     p, tiny = never_zero(2 * float(ndtr(-abs(estimate / se))))
     if tiny:
         term.reasons.append(tiny)
-    term.cells |= {
-        "log_hazard_ratio": estimate,
-        "se": se,
-        "hazard_ratio": math.exp(estimate),
-        "ci_low": math.exp(estimate - Z_95 * se),
-        "ci_high": math.exp(estimate + Z_95 * se),
-        "p_value": p,
-        "converged": True,
-    }
+    low, high = math.exp(estimate - Z_95 * se), math.exp(estimate + Z_95 * se)
+    term.cells |= {"log_hazard_ratio": estimate, "se": se, "hazard_ratio": math.exp(estimate)}
+    term.cells |= {"ci_low": low, "ci_high": high, "p_value": p, "converged": True}
 
 
 def _proportionality(statistic: float, df: int) -> dict:

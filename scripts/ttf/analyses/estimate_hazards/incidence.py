@@ -1,21 +1,33 @@
-"""Which end lives come to, and by when, where several ends compete: Aalen-Johansen."""
+"""Curves by age: the hazard that lives have been through (Nelson-Aalen), and which of several ends they come to by
+
+when, where these compete (Aalen-Johansen); the latter also by some ages, with what ends at unknown times could change.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
-from ttf.analyses.estimate_hazards import CUMULATIVE_INCIDENCE
-from ttf.analyses.estimate_hazards.hazard import NO_EVENT_YET
+from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT
 from ttf.jobs import Frame
 from ttf.stats.normal import Z_95
-from ttf.stats.strata import NO_LIFE, Lives, Times, competing_times_by_stratum, stacked
+from ttf.stats.order import first_of_each
+from ttf.stats.strata import NO_LIFE, CountedLives, Lives, Times, competing_times_by_stratum, stacked, times_by_stratum
 from ttf.stats.survival import thinned
 
+NO_EVENT_YET = "no event yet: the interval is not defined"
 UNKNOWN_CAUSE = "unknown cause"
 EVERYBODY = "the incidence is 1: the log-log interval is not defined there"
 # A sum that everybody adds to reaches 1 only up to rounding.
 ONE = 1 - 1e-9
+
+_DAY_S = 86_400
+# A minute, an hour, a day, a week, 30 days, a year, five years.
+AGES_S = (60, 3_600, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 5 * 365 * _DAY_S)
+TOO_LATE = "no life of known duration lasted so long"
+
+# (seconds, lives): how many lives have each of some ages.
+_Counts = tuple[np.ndarray, np.ndarray]
 
 
 def cumulative_incidence(
@@ -27,15 +39,13 @@ def cumulative_incidence(
     have ended by an age, the others being there too (where Kaplan-Meier asks what would be if they were not). At every
     age the incidences of all events and the share that goes on add up to 1.
 
-    lives: duration_s (Int64 seconds; null is excluded), event (one of `events`; any other, or null, censors), a column
-    per stratification (`all` needs none). One row per event, stratum and distinct duration, from age 0 on; with
+    lives, errors: see `CountedLives`. One row per event, stratum and distinct duration, from age 0 on; with
     max_steps, at most as many of each event and stratum as `ttf.stats.survival.thin` keeps: `events` are then those of
     the rows kept, while events_so_far counts all up to the age, and a curve's last row has their number.
     without_time: lives of unknown duration that ended by the event, which are in no other column. se is from the
     delta-method variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is
     the binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
     (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1.
-    Raises ValueError when a stratification has no column or a duration is negative.
     """
     curves = []
     for stratum_by in strata:
@@ -109,41 +119,142 @@ def _curves(competing: list[Times]) -> list[dict[str, np.ndarray]]:
     before = np.concatenate(([1.0], survival[:-1]))
     # The last term, where nobody is left, is multiplied by a difference of 0 in every sum.
     greenwood = np.divide(events, at_risk * survivors, out=np.zeros(before.size), where=survivors > 0)
-    return [
-        _curve(shared, times.events, events - times.events, before / at_risk, at_risk, greenwood)
-        | {"events_so_far": np.cumsum(times.events), "without_time": np.full(first.seconds.size, times.without_time)}
-        for times in competing
+    # The share still going on just before each age over those at risk there.
+    weight = before / at_risk
+    curves = []
+    for times in competing:
+        hits = times.events
+        incidence = np.cumsum(weight * hits)
+        # The sums over ages s up to t of (I(t) - I(s))^2 greenwood, of weight^2 hits (n - hits) / n, and of
+        # (I(t) - I(s)) weight hits / n, with the square and the difference multiplied out.
+        squares = incidence**2 * np.cumsum(greenwood) - 2 * incidence * np.cumsum(incidence * greenwood)
+        squares += np.cumsum(incidence**2 * greenwood)
+        own = np.cumsum(weight**2 * hits * (at_risk - hits) / at_risk)
+        step = weight * hits / at_risk
+        crossed = incidence * np.cumsum(step) - np.cumsum(incidence * step)
+        # Where everybody has come to this end the terms cancel, but for rounding.
+        se = np.where(incidence < ONE, np.sqrt(np.maximum(squares + own - 2 * crossed, 0)), 0.0)
+        base = np.where((incidence > 0) & (incidence < ONE), incidence, 0.5)
+        # A spread beyond e^30 is an interval from 0 to 1 already.
+        spread = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
+        counted = {"events": hits, "events_so_far": np.cumsum(hits), "other_events": events - hits}
+        counted["without_time"] = np.full(hits.size, times.without_time)
+        limits = {"ci_low": base**spread, "ci_high": base ** (1 / spread)}
+        curves.append(shared | counted | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
+    return curves
+
+
+def incidence_at(lives: CountedLives, events: Sequence[str], ages_s: Sequence[int] = AGES_S) -> pl.DataFrame:
+    """The cumulative incidence of each event by some ages (s), over all lives, a row per event and age.
+
+    lives: as of `cumulative_incidence`, with duration_max_s (Int64 s). incidence, ci_low and ci_high are those of the n
+    lives of known duration. without_end: the lives that this event ended at a time nobody wrote, which are not among
+    them; one that never started (its duration_max_s is blank too) was never at risk and is not counted.
+
+    incidence_low, incidence_high: the least and the most that the Aalen-Johansen estimate can be with the lives of all
+    events whose end is not written, wherever between 0 and duration_max_s each of them ended. By the estimate a life
+    that is censored leaves its part to those at risk after it, so that a longer life has the larger part. So it is most
+    by an age where each such life of this event ended then (or at its latest, if that is earlier) and those of other
+    events at 0; and least where those of this event outlast the age, or ended at 0 if they cannot, and those of others
+    last as long as they can. Without such lives both are the estimate. Without censoring they are, at an age below
+    every duration_max_s, hits / (n + m) and (hits + m) / (n + m) with m lives of one event.
+    """
+    ((_, competing),) = competing_times_by_stratum(lives, events, "all")
+    curves = cumulative_incidence(lives, events, ["all"])
+    n, last = competing[0].lives, int(competing[0].seconds.max(initial=-1))
+    hits = [(times.seconds, times.events) for times in competing]
+    censored = (competing[0].seconds, competing[0].ended - sum(times.events for times in competing))
+    lost = _without_end(lives.lives, events)
+    rows = []
+    for place, event in enumerate(events):
+        curve = curves.filter(event=event)
+        for age in ages_s:
+            row = {"event": event, "stratum_by": "all", "stratum": "all", "time_s": age, "n": n}
+            row["without_end"] = int(lost[place][1].sum())
+            if age > last:
+                rows.append(row | {"reason": TOO_LATE if n else NO_LIFE})
+                continue
+            step = curve.filter(pl.col("time_s") <= age).row(-1, named=True)
+            row |= {name: step[name] for name in ("incidence", "ci_low", "ci_high", "reason")}
+            row["incidence_low"] = row["incidence_high"] = row["incidence"]
+            if any(count.size for _, count in lost):
+                least, most = list(lost), [(np.zeros_like(longest), count) for longest, count in lost]
+                longest, count = lost[place]
+                least[place] = np.where(longest > age, longest, 0), count
+                most[place] = np.minimum(longest, age), count
+                row["incidence_low"] = _incidence(age, place, hits, least, censored)
+                row["incidence_high"] = _incidence(age, place, hits, most, censored)
+            rows.append(row)
+    return INCIDENCE_AT.frame(rows)
+
+
+def _without_end(lives: pl.LazyFrame, events: Sequence[str]) -> list[_Counts]:
+    """Of each event, the lives that it ended at a time nobody wrote, by the longest they can have lasted."""
+    lost = lives.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
+    counted = (
+        lost.drop_nulls("duration_max_s")
+        .group_by("event", longest=pl.col("duration_max_s").clip(lower_bound=0))
+        .agg(lives=pl.len().cast(pl.Int64))
+        .collect(engine="streaming")
+        .sort("event", "longest")
+    )
+    parts = (counted.filter(event=event) for event in events)
+    return [(part["longest"].to_numpy(), part["lives"].to_numpy()) for part in parts]
+
+
+def _incidence(age: int, place: int, hits: Sequence[_Counts], lost: Sequence[_Counts], censored: _Counts) -> float:
+    """The Aalen-Johansen estimate by an age of the event at this place, with the lost ends at given times."""
+    of_events = [
+        tuple(map(np.concatenate, zip(known, more, strict=True))) for known, more in zip(hits, lost, strict=True)
     ]
+    everybody = [*of_events, censored]
+    n = sum(int(count.sum()) for _, count in everybody)
+    # Sorted: of so many whole numbers np.unique takes ten times as long.
+    seconds = np.sort(np.concatenate([at[at <= age] for at, _ in everybody]))
+    seconds = seconds[first_of_each(seconds)]
+    ended = []
+    for at, count in everybody:
+        until = at <= age
+        by_time = np.zeros(seconds.size, np.int64)
+        np.add.at(by_time, np.searchsorted(seconds, at[until]), count[until])
+        ended.append(by_time)
+    at_risk = n - np.concatenate(([0], np.cumsum(sum(ended))))[:-1]
+    survival = np.cumprod(1 - sum(ended[:-1]) / at_risk)
+    before = np.concatenate(([1.0], survival[:-1]))
+    return float(min(1.0, (before * ended[place] / at_risk).sum()))
 
 
-def _curve(
-    shared: dict[str, np.ndarray],
-    hits: np.ndarray,
-    others: np.ndarray,
-    weight: np.ndarray,
-    at_risk: np.ndarray,
-    greenwood: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """weight: the share still going on just before each age over those at risk there."""
-    incidence = np.cumsum(weight * hits)
-    # The sums over ages s up to t of (I(t) - I(s))^2 greenwood, of weight^2 hits (n - hits) / n, and of
-    # (I(t) - I(s)) weight hits / n, with the square and the difference multiplied out.
-    squares = incidence**2 * np.cumsum(greenwood) - 2 * incidence * np.cumsum(incidence * greenwood)
-    squares += np.cumsum(incidence**2 * greenwood)
-    own = np.cumsum(weight**2 * hits * (at_risk - hits) / at_risk)
-    step = weight * hits / at_risk
-    crossed = incidence * np.cumsum(step) - np.cumsum(incidence * step)
-    # Where everybody has come to this end the terms cancel, but for rounding.
-    se = np.where(incidence < ONE, np.sqrt(np.maximum(squares + own - 2 * crossed, 0)), 0.0)
-    inside = (incidence > 0) & (incidence < ONE)
-    base = np.where(inside, incidence, 0.5)
-    # A spread beyond e^30 is an interval from 0 to 1 already.
-    spread = np.exp(np.minimum(Z_95 * se / (-base * np.log(base)), 30))
-    return shared | {
-        "events": hits,
-        "other_events": others,
-        "incidence": np.minimum(incidence, 1),
-        "se": se,
-        "ci_low": base**spread,
-        "ci_high": base ** (1 / spread),
-    }
+def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps: int | None = None) -> pl.DataFrame:
+    """The Nelson-Aalen estimate (Nelson 1972; Aalen 1978) by stratum, a row per distinct duration.
+
+    lives, errors: see `CountedLives`. Rows start at age 0 as those of `survival_tables` do; with max_steps, at most as
+    many of each stratum as `ttf.stats.survival.thin` keeps. With d events among n at risk at an age, cumulative_hazard
+    is the sum of d / n (expected events per life, a pure number), variance Aalen's sum of d / n^2; ci_low, ci_high:
+    95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank, with a
+    reason, before the first event.
+    """
+    curves = [
+        ({"event": event, "stratum_by": stratum_by, "stratum": stratum}, thinned(_curve(times), max_steps))
+        for stratum_by in strata
+        for stratum, times in times_by_stratum(lives, event, stratum_by)
+    ]
+    if not curves:
+        return CUMULATIVE_HAZARD.frame([])
+    seen = pl.col("cumulative_hazard") > 0
+    reason = pl.when(~seen).then(pl.lit(NO_EVENT_YET)).when(pl.col("cumulative_hazard").is_null()).then(pl.lit(NO_LIFE))
+    table = stacked(curves).with_columns(pl.when(seen).then(pl.col("ci_low", "ci_high")), reason=reason)
+    return CUMULATIVE_HAZARD.typed(table)
+
+
+def _curve(times: Times) -> dict[str, np.ndarray]:
+    times = times.from_zero()
+    at_risk = times.at_risk(times.seconds)
+    columns = {"time_s": times.seconds, "at_risk": at_risk, "events": times.events}
+    columns["censored"] = times.ended - times.events
+    if times.lives == 0:
+        return columns | dict.fromkeys(("cumulative_hazard", "variance", "ci_low", "ci_high"), np.full(1, np.nan))
+    hazard = np.cumsum(times.events / at_risk)
+    variance = np.cumsum(times.events / at_risk / at_risk)
+    spread = np.exp(Z_95 * np.sqrt(variance) / np.where(hazard > 0, hazard, 1))
+    limits = {"ci_low": hazard / spread, "ci_high": hazard * spread}
+    return columns | {"cumulative_hazard": hazard, "variance": variance} | limits

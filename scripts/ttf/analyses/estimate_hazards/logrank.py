@@ -8,7 +8,7 @@ import polars as pl
 from scipy.special import gammaincc
 
 from ttf.analyses.estimate_hazards import LOGRANK
-from ttf.stats.holm import holm
+from ttf.stats.holm import with_holm
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import Lives, Times, times_by_stratum
 
@@ -25,14 +25,12 @@ ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value
 def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """The log-rank test (Mantel 1966; Peto & Peto 1972) of each stratification, and of every two of its strata.
 
-    lives: duration_s (Int64 seconds; null is excluded), event (any other, or null, censors), a column per
-    stratification; `all`, one stratum, is passed over. Of more than MOST_STRATA strata those with the most lives are
-    compared, and the reason says so. A row of kind `overall` per stratification, then one of kind `pairwise` per pair
-    stratum_a, stratum_b, in the order of the strata. strata: how many are compared; n, events: theirs. statistic:
-    chi-squared with df degrees of freedom under equal hazards, from the hypergeometric variance with its factor for
-    ties. p_adjusted: Holm over the overall tests of all stratifications, and over the pairs of each. What cannot be
-    tested is blank, with a reason.
-    Raises ValueError when a stratification has no column or a duration is negative.
+    lives, errors: see `CountedLives`; `all`, one stratum, is passed over. Of more than MOST_STRATA strata those with
+    the most lives are compared, and the reason says so. A row of kind `overall` per stratification, then one of kind
+    `pairwise` per pair stratum_a, stratum_b, in the order of the strata. strata: how many are compared; n, events:
+    theirs. statistic: chi-squared with df degrees of freedom under equal hazards, from the hypergeometric variance with
+    its factor for ties. p_adjusted: Holm over the overall tests of all stratifications, and over the pairs of each.
+    What cannot be tested is blank, with a reason.
     """
     overall, rows = [], []
     for stratum_by in strata:
@@ -50,20 +48,14 @@ def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
             names | {"kind": "pairwise", "stratum_a": a, "stratum_b": b} | _test([of_a, of_b])
             for (a, of_a), (b, of_b) in combinations(compared, 2)
         ]
-        _adjust(pairs)
+        with_holm(pairs)
         overall.append(whole)
         rows += [whole, *pairs]
-    _adjust(overall)
+    with_holm(overall)
     return LOGRANK.frame(rows)
 
 
-def _adjust(rows: list[dict]) -> None:
-    for row, adjusted in zip(rows, holm([row.get("p_value") for row in rows]), strict=True):
-        row["p_adjusted"] = adjusted
-
-
 def _test(strata: list[Times]) -> dict:
-    """The test of some strata against each other."""
     failures = sum(times.failures for times in strata)
     row = {"strata": len(strata), "n": sum(times.lives for times in strata), "events": failures, "reason": None}
     if len(strata) < 2:
@@ -87,14 +79,14 @@ def _test(strata: list[Times]) -> dict:
     difference = (observed - expected)[kept]
     statistic = float(difference @ np.linalg.solve(variance, difference))
     p, tiny = never_zero(float(gammaincc(kept.size / 2, statistic / 2)))
-    reasons = []
-    if of_use.size < len(strata):
-        reasons.append(f"{len(strata) - of_use.size} strata without events to compare by are left out")
-    if expected[of_use].min() < FEWEST_EXPECTED:
-        reasons.append(ROUGH)
-    if tiny:
-        reasons.append(tiny)
-    return row | {"statistic": statistic, "df": kept.size, "p_value": p, "reason": "; ".join(reasons) or None}
+    left_out = len(strata) - of_use.size
+    reasons = (
+        f"{left_out} strata without events to compare by are left out" if left_out else None,
+        ROUGH if expected[of_use].min() < FEWEST_EXPECTED else None,
+        tiny,
+    )
+    why = "; ".join(filter(None, reasons)) or None
+    return row | {"statistic": statistic, "df": kept.size, "p_value": p, "reason": why}
 
 
 def _events_at(times: Times, at: np.ndarray) -> np.ndarray:

@@ -38,13 +38,12 @@ def _of_incidence(metrics: Metrics, table: pl.DataFrame) -> None:
 def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:
     """Per stratification: the test of all its strata, and how many pairs differ significantly."""
     source = "tables/logrank.csv"
-    mine = logrank.filter(pl.col("event") == "failure")
-    for row in mine.filter(pl.col("kind") == "overall").iter_rows(named=True):
+    mine = logrank.filter(event="failure")
+    for row in mine.filter(kind="overall").iter_rows(named=True):
         key = f"logrank.{row['stratum_by']}"
         units = {"strata": "strata", "statistic": "chi-squared", "df": "1", "p_value": "p", "p_adjusted": "p"}
         metrics.put_row(key, row, units, source, row["n"])
-        pairs = mine.filter((pl.col("kind") == "pairwise") & (pl.col("stratum_by") == row["stratum_by"]))
-        tested = pairs.filter(pl.col("p_adjusted").is_not_null())
+        tested = mine.filter(kind="pairwise", stratum_by=row["stratum_by"]).drop_nulls("p_adjusted")
         apart = tested.filter(pl.col("p_adjusted") < SIGNIFICANCE).height
         metrics.put(f"{key}.pairs", tested.height, "pairs", source, row["n"])
         metrics.put(f"{key}.pairs_apart", apart, "pairs", source, tested.height)
@@ -53,8 +52,8 @@ def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:
 def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     """The ratio per doubling of the job, and of its GPUs; how many differ from 1, and whether they are proportional."""
     source = "tables/cox.csv"
-    mine = cox.filter(pl.col("event") == "failure")
-    whole = mine.filter(pl.col("covariate") == "all").row(0, named=True)
+    mine = cox.filter(event="failure")
+    whole = mine.filter(covariate="all").row(0, named=True)
     metrics.put("cox.n", whole["n"], "lives", source)
     metrics.put("cox.events", whole["events"], "failures", source, whole["n"])
     metrics.put("cox.reason", whole["reason"], "label", source)
@@ -66,12 +65,12 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     changing = estimated.filter(pl.col("proportionality_p") < SIGNIFICANCE)["covariate"].n_unique()
     metrics.put("cox.covariates", estimated["covariate"].n_unique(), "covariates", source)
     metrics.put("cox.changing", changing, "covariates", source, whole["events"])
-    doubling = estimated.filter((pl.col("covariate") == "gpu_count") & (pl.col("level") == DOUBLING))
+    doubling = estimated.filter(covariate="gpu_count", level=DOUBLING)
     ratio = {"hazard_ratio": "ratio", "ci_low": "ratio", "ci_high": "ratio"}
     for row in doubling.iter_rows(named=True):
         metrics.put_row("cox.gpus", row, ratio | {"p_adjusted": "p", "proportionality_p": "p"}, source, row["n"])
     # Where nodes are in the model too, the ratio of the GPUs is that on as many nodes, and not of a larger job.
-    together = mine.filter(pl.col("covariate") == JOB_SIZE)
+    together = mine.filter(covariate=JOB_SIZE)
     for row in (together if together.height else doubling).iter_rows(named=True):
         metrics.put_row("cox.job", row, ratio, source, row["n"])
         metrics.put("cox.job.of", "GPUs and nodes" if together.height else "GPUs", "label", source, row["n"])
@@ -80,13 +79,12 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
 def _of_delayed_entry(metrics: Metrics, summary: pl.DataFrame, mttf: pl.DataFrame) -> None:
     """Over all lives: how many came under watch late, and what the estimates are when they count from then on."""
     source = "tables/survival_summary_delayed_entry.csv"
-    overall = (pl.col("event") == "failure") & (pl.col("stratum_by") == "all")
-    for row in summary.filter(overall).iter_rows(named=True):
+    for row in summary.filter(event="failure", stratum_by="all").iter_rows(named=True):
         metrics.put("delayed_entry.n", row["n"], "lives", source)
         metrics.put("delayed_entry.late", row["entered_late"], "lives", source, row["n"])
         times = ("median_s", "median_ci_low_s", "median_ci_high_s", "restricted_mean_s", "restricted_mean_se_s")
         metrics.put_row("delayed_entry", row, dict.fromkeys(times, "s"), source, row["n"])
     source = "tables/mttf_delayed_entry.csv"
-    for row in mttf.filter(overall & (pl.col("confidence") == 0.95)).iter_rows(named=True):
+    for row in mttf.filter(event="failure", stratum_by="all", confidence=0.95).iter_rows(named=True):
         times = ("exposure_s", "mttf_s", "ci_low_s", "ci_high_s")
         metrics.put_row("delayed_entry", row, {"events": "failures"} | dict.fromkeys(times, "s"), source, row["n"])

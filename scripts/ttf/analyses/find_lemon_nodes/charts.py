@@ -43,8 +43,8 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     what = "Failures of nodes against their fleet"
     tested = nodes.filter(pl.col("p_value").is_not_null() & (pl.col("expected") > 0))
     if not tested.height:
-        unattributed = _unattributed(nodes)
-        return nothing_to_draw(what, unattributed or "no node has failures to be compared with those of others")
+        why = _unattributed(nodes) or "no node has failures to be compared with those of others"
+        return nothing_to_draw(what, why)
     lemons = tested.filter("lemon")
     drawn_lemons, others = lemons.head(MOST_LEMONS), tested.filter(~pl.col("lemon"))
     names = labels(drawn_lemons["node"])
@@ -57,7 +57,6 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     top = max(2.0, *(row["ratio"] for row in rows)) * 1.08
     limit = [row for row in _limit(domain, cut) if row["ratio"] <= top]
     _label([row for row in rows if row["lemon"]], domain, top)
-    chart = _funnel(rows, domain, top)
     title = _title(lemons, tested)
     n = int(tested["counted"].sum())
     caption = (
@@ -69,14 +68,12 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
         caption += f" Found with 80 % power: a typical node with {ratio}."
     if untested := nodes.height - tested.height:
         caption += f" {count(untested, 'node')} without a test left out."
-    if lemons.height > MOST_LEMONS:
-        caption += (
-            f" Orange: the {MOST_LEMONS} of lowest p; {lemons.height - MOST_LEMONS:,} more are in lemon_nodes.csv."
-        )
+    if (more := lemons.height - MOST_LEMONS) > 0:
+        caption += f" Orange: the {MOST_LEMONS} of lowest p; {more:,} more are in lemon_nodes.csv."
     if any(row["nodes"] > 1 for row in rows):
         caption += " Dots of nodes that nearly coincide are drawn as one, larger with more nodes."
     return figure(
-        chart,
+        _funnel(rows, domain, top),
         {"nodes": rows, "limit": limit},
         study,
         title=title,
@@ -150,16 +147,10 @@ def _together(nodes: pl.DataFrame) -> list[dict]:
     """Nodes that are no lemons by number expected (in logarithmic bins) and failures counted, at most MOST_DOTS."""
     for bins, step in ((40, 1), (30, 2), (20, 5), (12, 20), (8, 100), (4, 10_000)):
         place = (pl.col("expected").log(10) * bins).round(0)
-        binned = (
-            nodes.group_by(place=place, level=pl.col("counted") // step)
-            .agg(
-                pl.col("expected").sort().mean(),
-                pl.col("counted").mean(),
-                nodes=pl.len(),
-                q_value=pl.col("q_value").min(),
-            )
-            .sort("place", "level")
-        )
+        binned = nodes.group_by(place=place, level=pl.col("counted") // step)
+        binned = binned.agg(
+            pl.col("expected").sort().mean(), pl.mean("counted"), nodes=pl.len(), q_value=pl.min("q_value")
+        ).sort("place", "level")
         if binned.height <= MOST_DOTS:
             break
     return [_dot(row, count(row["nodes"], "node"), row["nodes"]) for row in binned.iter_rows(named=True)]
@@ -205,9 +196,8 @@ def _funnel(rows: list[dict], domain: list[float], top: float) -> alt.LayerChart
             *tips(q="q-value"),
         ],
     )
-    names = base.transform_filter("isValid(datum.label)").mark_text(
-        align="left", dx=7, dy=-3, fontSize=10, color=INK, limit=140
-    )
+    names = base.transform_filter("isValid(datum.label)")
+    names = names.mark_text(align="left", dx=7, dy=-3, fontSize=10, color=INK, limit=140)
     line = chart_of("limit").mark_line(strokeDash=[5, 4], color=FAINT, strokeWidth=1.5).encode(x=x, y=y)
     one = chart_of("nodes").mark_rule(color=FAINT).encode(y=alt.datum(1))
     return (one + line + dots + names.encode(text="label:N")).properties(width=_WIDTH, height=_HEIGHT)
@@ -217,19 +207,17 @@ def _title(lemons: pl.DataFrame, tested: pl.DataFrame) -> str:
     """What was found; of failures of which most are attributed to no node, that first."""
     unattributed, of_nodes = _unattributed(tested), count(tested.height, "node")
     if unattributed:
-        found = (
-            f"{lemons.height:,} of {of_nodes} with excess" if lemons.height else f"no excess on {of_nodes} by the rest"
-        )
-        return f"{unattributed}; {found}"
+        found = f"{lemons.height:,} of {of_nodes} with excess"
+        return f"{unattributed}; {found if lemons.height else f'no excess on {of_nodes} by the rest'}"
     if not lemons.height:
         title = f"No node of {tested.height:,} has significantly more failures"
         ratio = _detectable(tested)
         return f"{title}; one with {ratio} would have been found" if ratio else title
     of_counted = lemons["counted"].sum() / lemons["expected"].sum()
-    verb = "has" if lemons.height == 1 else "have"
+    verb, whose = ("has", "its") if lemons.height == 1 else ("have", "their")
     return (
         f"{lemons.height:,} of {of_nodes} {verb} significantly more failures: "
-        f"{significant(of_counted)} times what {'its' if lemons.height == 1 else 'their'} fleet would"
+        f"{significant(of_counted)} times what {whose} fleet would"
     )
 
 

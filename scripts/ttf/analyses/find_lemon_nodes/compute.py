@@ -43,17 +43,11 @@ from ttf.analyses.find_lemon_nodes.excess import (
     with_posterior,
     with_power,
 )
-from ttf.analyses.find_lemon_nodes.node_runs import (
-    LIVES_READ,
-    Runs,
-    basis_of,
-    halves_of,
-    last_window,
-    runs_by_node,
-)
+from ttf.analyses.find_lemon_nodes.node_runs import LIVES_READ, Runs, basis_of, halves_of, last_window, runs_by_node
 from ttf.analyses.find_lemon_nodes.trials import chances_by_order
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
+from ttf.jobs import conform
 from ttf.partitions import Partitions, partitions_of
 from ttf.stats.exact import group_sums
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
@@ -192,7 +186,7 @@ def _tested(
     nodes = pl.concat(part.nodes for part in parts).sort("node")
     shared = np.unique(np.concatenate([part.shared for part in parts])).size
     nodes = nodes.with_columns(
-        single_node_failure_rate=_over("single_node_failures", "single_node_placements"),
+        single_node_failure_rate=_over(pl.col("single_node_failures"), pl.col("single_node_placements")),
         attributed_failures=pl.col("failures").sum(),
         window_failures=pl.col("failures").sum() + shared,
     )
@@ -204,13 +198,10 @@ def _tested(
         compared_by_trials(trials).with_columns(node=part.names[trials["node"]])
         for trials, part in zip(informative, parts, strict=True)
     ]
-    tested = nodes.join(pl.concat(named), on="node", how="left", maintain_order="left").with_columns(
-        basis=pl.lit(basis),
-        incidents=None,
-        reason=pl.when(pl.col("p_value").is_null()).then(
-            pl.lit("no trial tells it from other nodes: no user was on several nodes on a day and failed on some only")
-        ),
-    )
+    why = "no trial tells it from other nodes: no user was on several nodes on a day and failed on some only"
+    tested = nodes.join(pl.concat(named), on="node", how="left", maintain_order="left")
+    untested = pl.when(pl.col("p_value").is_null())
+    tested = tested.with_columns(basis=pl.lit(basis), incidents=None, reason=untested.then(pl.lit(why)))
     judged = _with_verdict(tested, false_discovery)
     ratio = detectable_by_trials(informative, _threshold(judged, false_discovery))
     return _in_form(judged.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then(ratio)), window)
@@ -229,9 +220,8 @@ def lemon_components(lives: pl.DataFrame, fleet_by: str, false_discovery: float)
         .with_columns(failed=failed, counts=failed & ~again)
         .group_by(node=pl.col("unit_id"))
         .agg(
+            *(pl.col("failed").sum().cast(pl.Int64).alias(name) for name in ("out_count", "failures")),
             fleet=pl.col(fleet_by).first().cast(pl.String).fill_null("unknown"),
-            out_count=pl.col("failed").sum().cast(pl.Int64),
-            failures=pl.col("failed").sum().cast(pl.Int64),
             counted=pl.col("counts").sum().cast(pl.Int64),
             exposure_s=pl.col("duration_s").sum(),
         )
@@ -354,8 +344,8 @@ def _days(length_s: int) -> int:
     return length_s // SECONDS_A_DAY + 1
 
 
-def _over(count: str, of: str) -> pl.Expr:
-    return pl.when(pl.col(of) > 0).then(pl.col(count) / pl.col(of))
+def _over(count: pl.Expr, of: pl.Expr) -> pl.Expr:
+    return pl.when(of > 0).then(count / of)
 
 
 def _no_exposure_test() -> pl.Expr:
@@ -398,32 +388,24 @@ def _threshold(judged: pl.DataFrame, false_discovery: float) -> float:
 
 def _in_form(judged: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
     """The judged nodes with rates, lemons first, in the form of the contract."""
-    per_1000 = 1000 * SECONDS_A_DAY
     fleet = {name: pl.col(name).sum().over("fleet") for name in ("failures", "exposure_s")}
     low, high = window or (None, None)
+    per_1000 = 1000 * SECONDS_A_DAY
     table = judged.with_columns(
-        failures_per_1000_node_days=pl.when(pl.col("exposure_s") > 0).then(
-            pl.col("failures") * per_1000 / pl.col("exposure_s")
-        ),
-        fleet_failures_per_1000_node_days=pl.when(fleet["exposure_s"] > 0).then(
-            fleet["failures"] * per_1000 / fleet["exposure_s"]
-        ),
+        failures_per_1000_node_days=_over(pl.col("failures") * per_1000, pl.col("exposure_s")),
+        fleet_failures_per_1000_node_days=_over(fleet["failures"] * per_1000, fleet["exposure_s"]),
         window_from_s=pl.lit(low, dtype=pl.Int64),
         window_to_s=pl.lit(high, dtype=pl.Int64),
-        attributed_share=_over("attributed_failures", "window_failures"),
+        attributed_share=_over(pl.col("attributed_failures"), pl.col("window_failures")),
     ).sort("lemon", "p_value", "node", descending=[True, False, False], nulls_last=True)
-    return table.select(
-        (pl.col(name) if name in table.columns else pl.lit(None).alias(name)).cast(dtype)
-        for name, dtype in LEMON_NODES.schema.items()
-    )
+    return conform(table, LEMON_NODES.schema).select(list(LEMON_NODES.columns))
 
 
 def _mean_time(nodes: pl.DataFrame, suffix: str) -> dict:
-    failures = int(nodes["failures"].sum())
-    exposure_s = int(nodes["exposure_s"].sum())
-    row = {f"failures{suffix}": failures, f"exposure{suffix}_s": exposure_s}
+    failures, exposure_s = int(nodes["failures"].sum()), int(nodes["exposure_s"].sum())
+    row = {f"failures{suffix}": failures, f"exposure{suffix}_s": exposure_s, f"mttf{suffix}_s": None}
     if exposure_s == 0:
-        return row | {f"mttf{suffix}_s": None}
+        return row
     low, high = garwood_interval(exposure_s, failures, CONFIDENCE)
     mean = exposure_s / failures if failures else None
     return row | {f"mttf{suffix}_s": mean, f"ci_low{suffix}_s": low, f"ci_high{suffix}_s": high}

@@ -20,21 +20,15 @@ _BLOCK = 256
 def compared_by_trials(by_node: pl.DataFrame) -> pl.DataFrame:
     """node, trials, counted, expected, p_value, rate_ratio, ci_low, ci_high: of what `informative_trials` gives.
 
-    p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial), expected its mean.
+    p_value is P(X >= counted) for the sum X of the node's chances (Poisson-binomial), expected its mean. The ratio is
+    counted over expected with Garwood's interval of the count.
     """
-    expected = by_node["chances"].list.sum()
-    p_value = poisson_binomial_tail(
-        [chances.to_numpy() for chances in by_node["chances"]], by_node["counted"].to_list()
-    )
-    ratios = [_standardised(count, mean) for count, mean in zip(by_node["counted"], expected, strict=True)]
-    return by_node.drop("chances").with_columns(
-        expected=expected,
-        p_value=pl.Series(p_value, dtype=pl.Float64),
-        **{
-            name: pl.Series([row[place] for row in ratios], dtype=pl.Float64)
-            for place, name in enumerate(("rate_ratio", "ci_low", "ci_high"))
-        },
-    )
+    expected, counted = by_node["chances"].list.sum(), by_node["counted"].to_numpy()
+    tails = poisson_binomial_tail([chances.to_numpy() for chances in by_node["chances"]], counted.tolist())
+    low, high = (limit / expected.to_numpy() for limit in poisson_limits(counted, CONFIDENCE))
+    found = {"p_value": tails, "rate_ratio": counted / expected.to_numpy(), "ci_low": low, "ci_high": high}
+    found = {name: pl.Series(values, dtype=pl.Float64) for name, values in found.items()}
+    return by_node.drop("chances").with_columns(expected=expected, **found)
 
 
 def detectable_by_trials(informative: Sequence[pl.DataFrame], threshold: float) -> float | None:
@@ -205,12 +199,6 @@ def with_power(nodes: pl.DataFrame, threshold: float) -> pl.DataFrame:
     ratio = pl.Series("ratio", gammaincinv(high, POWER) / (n * share))
     found = nodes.join(fleets.select("fleet", ratio), on="fleet", how="left", maintain_order="left")
     return found.with_columns(detectable_ratio=pl.when(pl.col("p_value").is_not_null()).then("ratio")).drop("ratio")
-
-
-def _standardised(counted: int, expected: float) -> tuple[float, float, float]:
-    """Counted over expected with Garwood's interval of the count."""
-    low, high = poisson_limits(np.int64(counted), CONFIDENCE)
-    return counted / expected, float(low) / expected, float(high) / expected
 
 
 def typical_detectable(nodes: pl.DataFrame) -> float | None:

@@ -36,7 +36,6 @@ def last_window(placements: pl.LazyFrame, days: int) -> tuple[int, int]:
 
 
 def halves_of(window: tuple[int, int]) -> list[tuple[int, int]]:
-    """The first and the second half of a window."""
     middle = (window[0] + window[1]) // 2
     return [(window[0], middle), (middle, window[1])]
 
@@ -234,5 +233,4 @@ def _ends_of_each(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(frame: pl.LazyFrame) -> int:
-    """One more than the last attempt_id."""
     return (frame.select(pl.col("attempt_id").max()).collect(engine="streaming").item() or 0) + 1

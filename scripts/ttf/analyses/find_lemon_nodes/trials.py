@@ -90,7 +90,6 @@ class Strata:
         return slope
 
     def chances(self, slope: np.ndarray) -> np.ndarray:
-        """The chance of a trial of each group, with these slopes."""
         eta = (self.basis * slope).sum(axis=1)
         # Of a stratum only ratios matter: that of the first group is 1.
         odds = np.exp(eta - np.repeat(eta[self.begin], self.size))

@@ -42,13 +42,12 @@ def compute(given: Inputs) -> Iterator[tuple]:
 def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:
     """What the failures whose end was never written could do to the mean time to failure, by stratum.
 
-    lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's
-    columns. failures: all lives that ended by the event, without_end those of them of unknown duration.
-    With k failures of known duration, m without, and exposure T: mttf_s = T / k, as in
+    lives: duration_s, event, duration_max_s (Int64 s from the start to the trace's end) and the strata's columns;
+    errors: see `by_stratum`. failures: all lives that ended by the event, without_end those of them of unknown
+    duration. With k failures of known duration, m without, and exposure T: mttf_s = T / k, as in
     `mean_time_to_failure`, leaves the m out; mttf_low_s = T / (k + m) has them fail at once; mttf_high_s =
     (T + their duration_max_s) / (k + m) has them last to the trace's end. A failure of which even
     duration_max_s is unknown is among the m but adds no time to mttf_high_s, which is then no true bound.
-    Raises ValueError when a stratification has no column or a duration is negative.
     """
     hit = (pl.col("event") == event).fill_null(False)
     lost = hit & pl.col("duration_s").is_null()

@@ -30,15 +30,16 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
 
 def of_lives(metrics: Metrics, lives: pl.DataFrame) -> None:
     """Of a component trace: units, lives, failures, and the time they took to repair where that was written down."""
-    source = "lives.parquet"
-    metrics.put("lives.units", lives["unit_id"].n_unique(), "units", source, lives.height)
-    metrics.put("lives.lives", lives.height, "lives", source)
-    metrics.put("lives.failures", int((lives["event"] == "failure").sum()), "failures", source, lives.height)
-    metrics.put("lives.exposure_s", int(lives["duration_s"].sum()), "s", source, lives.height)
+    source, n = "lives.parquet", lives.height
+    metrics.put("lives.units", lives["unit_id"].n_unique(), "units", source, n)
+    metrics.put("lives.lives", n, "lives", source)
+    metrics.put("lives.failures", int((lives["event"] == "failure").sum()), "failures", source, n)
+    metrics.put("lives.exposure_s", int(lives["duration_s"].sum()), "s", source, n)
     if "repair_s" in lives.columns and (repairs := lives["repair_s"].drop_nulls()).len():
-        metrics.put("repair.mean_s", repairs.sum() / repairs.len(), "s", source, repairs.len())
-        metrics.put("repair.median_s", repairs.median(), "s", source, repairs.len())
-        metrics.put("repair.p90_s", repairs.quantile(0.9, "linear"), "s", source, repairs.len())
+        mean = repairs.sum() / repairs.len()
+        times = {"mean_s": mean, "median_s": repairs.median(), "p90_s": repairs.quantile(0.9, "linear")}
+        for name, value in times.items():
+            metrics.put(f"repair.{name}", value, "s", source, repairs.len())
 
 
 def curve_of_all(curves: pl.LazyFrame) -> pl.DataFrame:
@@ -46,8 +47,7 @@ def curve_of_all(curves: pl.LazyFrame) -> pl.DataFrame:
 
     One that is cut short may lack the step just before a moment, or the steepest.
     """
-    of_all = curves.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all"))
-    return of_all.collect(engine="streaming").sort("time_s")
+    return curves.filter(event="failure", stratum_by="all").collect(engine="streaming").sort("time_s")
 
 
 def of_survival(metrics: Metrics, summary: pl.DataFrame, curve: pl.DataFrame) -> None:
@@ -56,8 +56,7 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, curve: pl.DataFrame) ->
     curve: of `curve_of_all`.
     """
     source = "tables/survival_summary.csv"
-    failure = pl.col("event") == "failure"
-    for row in summary.filter(failure & (pl.col("stratum_by") == "all")).iter_rows(named=True):
+    for row in summary.filter(event="failure", stratum_by="all").iter_rows(named=True):
         metrics.put("survival.n", row["n"], "lives", source)
         metrics.put("survival.events", row["events"], "failures", source, row["n"])
         metrics.put_row("survival", row, _SUMMARY, source, row["n"])
@@ -91,21 +90,19 @@ def of_steps(metrics: Metrics, curve: pl.DataFrame, jobs: pl.LazyFrame) -> None:
 def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> None:
     """Mean time to failure over all lives and at the ends of the range of job sizes; what missing ends could change."""
     source = "tables/mttf.csv"
-    at_95 = mttf.filter((pl.col("confidence") == 0.95) & (pl.col("event") == "failure"))
-    for row in at_95.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+    at_95 = mttf.filter(confidence=0.95, event="failure")
+    for row in at_95.filter(stratum_by="all").iter_rows(named=True):
         metrics.put("mttf.n", row["n"], "lives", source)
         metrics.put("mttf.events", row["events"], "failures", source, row["n"])
         rates = ("gpu_days", "failures_per_1000_gpu_days", "node_days", "failures_per_1000_node_days")
         units = {"exposure_s": "s"} | _MEAN | {name: name.replace("_", " ") for name in rates}
         metrics.put_row("mttf", row, units, source, row["n"])
-    sizes = at_95.filter((pl.col("stratum_by") == "gpu_count") & (pl.col("events") >= FEWEST_FAILURES)).with_columns(
-        gpus=pl.col("stratum").cast(pl.Int64)
-    )
-    sizes = sizes.filter(pl.col("gpus") > 0).sort("gpus")
+    sizes = at_95.filter(pl.col("events") >= FEWEST_FAILURES, stratum_by="gpu_count")
+    sizes = sizes.with_columns(gpus=pl.col("stratum").cast(pl.Int64)).filter(pl.col("gpus") > 0).sort("gpus")
     for end, row in ends_of(sizes, "smallest", "largest"):
         metrics.put_row(f"mttf.{end}", row, {"gpus": "GPUs", "events": "failures"} | _MEAN, source, row["n"])
     source = "tables/failures_without_end.csv"
-    for row in without_end.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+    for row in without_end.filter(stratum_by="all").iter_rows(named=True):
         metrics.put("without_end.failures", row["failures"], "failures", source)
         metrics.put("without_end.without_end", row["without_end"], "failures", source, row["failures"])
         metrics.put("without_end.share", row["share_without_end"], "share", source, row["failures"])
@@ -149,13 +146,11 @@ def of_mttf_range(metrics: Metrics) -> None:
 def of_models(metrics: Metrics, models: pl.DataFrame) -> None:
     """The Weibull shape over all lives, with a 95 % interval on the log scale, and the model of lowest AIC."""
     source = "tables/lifetime_models.csv"
-    overall = models.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == "all") & pl.col("converged"))
-    for row in overall.iter_rows(named=True):
+    for row in models.filter(pl.col("converged"), event="failure", stratum_by="all").iter_rows(named=True):
         if row["best"]:
             metrics.put("models.best", row["model"], "label", source, row["n"])
         if row["model"] == "weibull":
-            metrics.put("models.weibull.shape", row["shape"], "1", source, row["n"])
-            metrics.put("models.weibull.scale_s", row["scale_s"], "s", source, row["n"])
+            metrics.put_row("models.weibull", row, {"shape": "1", "scale_s": "s"}, source, row["n"])
             if row["shape"] and row["shape_se"] is not None:
                 factor = 2.718281828459045 ** (1.959963984540054 * row["shape_se"] / row["shape"])
                 metrics.put("models.weibull.shape_low", row["shape"] / factor, "1", source, row["n"])

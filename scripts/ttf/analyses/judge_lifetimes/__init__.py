@@ -1,7 +1,7 @@
 """Does the failure rate fall, stay or rise with age, and where does a constant one mislead?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import COUNTED, STRATUM
+from ttf.columns import COUNTED, STRATUM, ends
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 # Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
@@ -14,8 +14,7 @@ LIFETIME_VERDICT = table(
     **COUNTED,
     verdict=text("The rate", "falls, rises or stays with age, or unclear.", REASON),
     shape=number("Weibull shape", "Below 1 the failure rate falls with age, above 1 it rises.", REASON),
-    shape_ci_low=number("95 % from", "Lower end of the shape's interval.", REASON),
-    shape_ci_high=number("95 % to", "Upper end of the shape's interval.", REASON),
+    **ends(number, "the shape's interval", REASON, "shape_"),
     lr_statistic=number("χ²", "Likelihood ratio of the Weibull and the exponential, one degree of freedom.", REASON),
     p_value=number("p", "Of the likelihood ratio.", REASON),
     misleads=truth("A constant one misleads", "p < 0.01, and a gap of 0.05 or a ratio of 2 either way.", REASON),

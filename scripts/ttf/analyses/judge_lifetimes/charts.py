@@ -17,7 +17,6 @@ from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, INK
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
 
-MODELS = ("exponential", "weibull", "lognormal", "gamma")
 NAMES = {"exponential": "exponential", "weibull": "Weibull", "lognormal": "lognormal", "gamma": "gamma"}
 MOST_STRATA = 4
 MOST_POINTS = 60  # of one stratum in one plot
@@ -38,13 +37,13 @@ def probability_plots(curves: Frame, models: pl.DataFrame, stratum_by: str, stud
     """
     by = f" by {in_words(stratum_by)}" if stratum_by != "all" else ""
     what = f"Probability plots{by}"
-    mine = models.filter((pl.col("event") == "failure") & (pl.col("stratum_by") == stratum_by))
-    fitted = mine.filter((pl.col("model") == "exponential") & pl.col("converged"))
-    if one_for_all(models.filter(pl.col("event") == "failure"), stratum_by):
+    of_failure = models.filter(event="failure")
+    mine = of_failure.filter(stratum_by=stratum_by)
+    fitted = mine.filter(pl.col("converged"), model="exponential")
+    if one_for_all(of_failure, stratum_by):
         return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
-    strata = fitted.sort("events", descending=True, maintain_order=True)["stratum"].to_list()
     steps = {}
-    for stratum in strata:
+    for stratum in fitted.sort("events", descending=True, maintain_order=True)["stratum"]:
         curve = curves.lazy().filter(event="failure", stratum_by=stratum_by, stratum=stratum)
         found = _steps(curve.select("time_s", "events", "survival").collect(engine="streaming"))
         if found["t"].size >= FEWEST_POINTS:
@@ -56,11 +55,10 @@ def probability_plots(curves: Frame, models: pl.DataFrame, stratum_by: str, stud
     kept = [stratum for stratum in fitted["stratum"] if stratum in steps]
     fits = {(row["stratum"], row["model"]): row for row in mine.iter_rows(named=True) if row["converged"]}
     short = labels(kept)
-    legend = {
-        stratum: f"{short[stratum]} ({count(fits[stratum, 'exponential']['events'], 'failure')})" for stratum in kept
-    }
+    whole = [fits[stratum, "exponential"] for stratum in kept]
+    legend = {row["stratum"]: f"{short[row['stratum']]} ({count(row['events'], 'failure')})" for row in whole}
     panels, datasets = {}, {}
-    for model in MODELS:
+    for model in NAMES:
         points, lines = [], []
         for stratum in kept:
             if (stratum, model) in fits:
@@ -70,29 +68,25 @@ def probability_plots(curves: Frame, models: pl.DataFrame, stratum_by: str, stud
         if points:
             datasets |= {f"{model}_points": points, f"{model}_lines": lines}
             panels[model] = _panel(model, points, list(legend.values()), stratum_by, _heading(model, kept, fits))
-    drawn = list(panels.values())
-    # Flush, so that the plots stand in line; their axes and titles need the space.
-    chart = alt.concat(*drawn, columns=2, spacing=80, bounds="flush")
-    n = sum(fits[stratum, "exponential"]["n"] for stratum in kept)
-    events = sum(fits[stratum, "exponential"]["events"] for stratum in kept)
+    n, events = (sum(row[name] for row in whole) for name in ("n", "events"))
     caption = (
         f"n = {count(n, 'life')}, {count(events, 'failure')}. Points: Kaplan-Meier estimate at the middle of its "
         f"steps, at most {MOST_POINTS} of a curve, evenly over the log of time. Lines: fits by censored maximum "
         "likelihood. Exponential and Weibull: cumulative hazard by time; lognormal: share failed on a normal scale; "
         "gamma: time seen by time under the model."
     )
-    if len(fitted["stratum"]) > len(kept):
-        more = len(fitted["stratum"]) - len(kept)
+    if more := fitted.height - len(kept):
         caption += f" The strata with the most failures; {more:,} more in lifetime_models.csv."
     title = _title(kept, short, fits, stratum_by, study)
     return figure(
-        chart,
+        # Flush, so that the plots stand in line; their axes and titles need the space.
+        alt.concat(*panels.values(), columns=2, spacing=80, bounds="flush"),
         datasets,
         study,
         title=title,
         subtitle=f"Failures of {study.units}{by}: where a model holds, the points lie on its straight line.",
         caption=caption,
-        alt_text=f"{count(len(drawn), 'plot')} of points about straight lines. {title}.",
+        alt_text=f"{count(len(panels), 'plot')} of points about straight lines. {title}.",
     )
 
 
@@ -118,27 +112,18 @@ Rows = tuple[list[dict], list[dict]]
 
 
 def _on_hazard(steps: dict, slope: float, scale: float) -> Rows:
-    time, hazard = steps["t"], -np.log1p(-steps["f"])
-    ends = [float(time[0]), float(time[-1])]
-    line = [{"x": t, "y": (t / scale) ** slope} for t in ends]
-    return _points(steps, time, hazard), line
+    return _plotted(steps, steps["t"], -np.log1p(-steps["f"]), lambda t: (t / scale) ** slope)
 
 
 def _on_normal(steps: dict, fit: dict) -> Rows:
-    time = steps["t"]
-    line = [{"x": t, "y": (math.log(t) - fit["mu_log_s"]) / fit["sigma"]} for t in (float(time[0]), float(time[-1]))]
-    return _points(steps, time, ndtri(steps["f"])), line
+    return _plotted(steps, steps["t"], ndtri(steps["f"]), lambda t: (math.log(t) - fit["mu_log_s"]) / fit["sigma"])
 
 
 def _on_gamma(steps: dict, fit: dict) -> Rows:
     expected = fit["scale_s"] * gammaincinv(fit["shape"], steps["f"])
     shown = expected >= 1e-3  # a time that short is no place on the axis
     steps = {name: values[shown] for name, values in steps.items()}
-    expected = expected[shown]
-    if not expected.size:
-        return [], []
-    ends = (float(expected[0]), float(expected[-1]))
-    return _points(steps, expected, steps["t"]), [{"x": t, "y": t} for t in ends]
+    return _plotted(steps, expected[shown], steps["t"], lambda t: t)
 
 
 _PLOTS: dict[str, Callable[[dict, dict], Rows]] = {
@@ -149,9 +134,11 @@ _PLOTS: dict[str, Callable[[dict, dict], Rows]] = {
 }
 
 
-def _points(steps: dict, x: np.ndarray, y: np.ndarray) -> list[dict]:
+def _plotted(steps: dict, x: np.ndarray, y: np.ndarray, line: Callable[[float], float]) -> Rows:
+    """The points, and the ends of the model's line along them."""
     columns = zip(x.tolist(), y.tolist(), steps["t"].tolist(), steps["f"].tolist(), strict=True)
-    return [{"x": x, "y": y, "t": t, "f": f} for x, y, t, f in columns]
+    ends = (x[0].item(), x[-1].item()) if x.size else ()
+    return [{"x": x, "y": y, "t": t, "f": f} for x, y, t, f in columns], [{"x": end, "y": line(end)} for end in ends]
 
 
 def _panel(model: str, points: list[dict], names: list[str], stratum_by: str, heading: str) -> alt.LayerChart:
@@ -203,15 +190,14 @@ def _heading(model: str, kept: list[str], fits: dict) -> str:
     name = capital(NAMES[model])
     if len(kept) > 1:
         return name
-    stratum = kept[0]
-    lowest = min(fit["aic"] for (of, _), fit in fits.items() if of == stratum)
-    above = fits[stratum, model]["aic"] - lowest
+    lowest = min(fit["aic"] for (stratum, _), fit in fits.items() if stratum == kept[0])
+    above = fits[kept[0], model]["aic"] - lowest
     return f"{name}: lowest AIC" if above == 0 else f"{name}: AIC {significant(above)} above"
 
 
 def _title(kept: list[str], short: dict[str, str], fits: dict, stratum_by: str, study: Study) -> str:
     best = {
-        stratum: next(NAMES[model] for model in MODELS if fits.get((stratum, model), {"best": False})["best"])
+        stratum: next(name for model, name in NAMES.items() if fits.get((stratum, model), {"best": False})["best"])
         for stratum in kept
     }
     if len(set(best.values())) == 1:

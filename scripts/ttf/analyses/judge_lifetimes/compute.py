@@ -7,6 +7,7 @@ import polars as pl
 from scipy.special import chdtrc
 
 from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT
+from ttf.columns import STRATUM
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
 from ttf.stats.normal import Z_95
@@ -44,11 +45,8 @@ def lifetime_verdict(models: pl.DataFrame, curves: Frame) -> pl.DataFrame:
     way or the ratio 2 or more or a half or less (no failure in one half counts as such). What cannot be computed is
     blank, with a reason.
     """
-    names = ["event", "stratum_by", "stratum"]
-    fits = {
-        tuple(row[name] for name in [*names, "model"]): row
-        for row in models.filter(pl.col("model").is_in(["exponential", "weibull"])).iter_rows(named=True)
-    }
+    names = list(STRATUM)
+    fits = {tuple(row[name] for name in (*names, "model")): row for row in models.iter_rows(named=True)}
     strata = models.select(names).unique(maintain_order=True).rows()
     pairs = {key: [fits[*key, model] for model in ("exponential", "weibull")] for key in strata}
     # One curve is held at a time.

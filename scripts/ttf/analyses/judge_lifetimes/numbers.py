@@ -10,29 +10,20 @@ from ttf.numbers.metrics import Metrics
 SOURCE = "tables/lifetime_verdict.csv"
 UNITS = {
     "verdict": "label",
-    "shape": "1",
-    "shape_ci_low": "1",
-    "shape_ci_high": "1",
+    **dict.fromkeys(("shape", "shape_ci_low", "shape_ci_high", "mttf_ratio"), "1"),
     "lr_statistic": "chi-squared",
     "p_value": "p",
     "misleads": "truth",
-    "largest_gap": "share",
-    "at_s": "s",
-    "km_survival": "share",
-    "exponential_survival": "share",
-    "split_age_s": "s",
-    "young_events": "failures",
-    "old_events": "failures",
-    "young_mttf_s": "s",
-    "old_mttf_s": "s",
-    "mttf_ratio": "1",
+    **dict.fromkeys(("largest_gap", "km_survival", "exponential_survival"), "share"),
+    **dict.fromkeys(("at_s", "split_age_s", "young_mttf_s", "old_mttf_s"), "s"),
+    **dict.fromkeys(("events", "young_events", "old_events"), "failures"),
 }
 
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     """Over all lives; how many strata are judged how; of each kind the one in which a constant mean misleads most."""
-    failures = given["lifetime_verdict"].filter(pl.col("event") == "failure")
-    for row in failures.filter(pl.col("stratum_by") == "all").iter_rows(named=True):
+    failures = given["lifetime_verdict"].filter(event="failure")
+    for row in failures.filter(stratum_by="all").iter_rows(named=True):
         _put(metrics, "lifetimes", row)
     strata = failures.filter((pl.col("stratum_by") != "all") & pl.col("verdict").is_not_null())
     metrics.put("lifetimes.strata", strata.height, "strata", SOURCE)
@@ -51,5 +42,4 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
 
 def _put(metrics: Metrics, key: str, row: dict) -> None:
     metrics.put(f"{key}.n", row["n"], "lives", SOURCE)
-    metrics.put(f"{key}.events", row["events"], "failures", SOURCE, row["n"])
     metrics.put_row(key, row, UNITS, SOURCE, row["n"])

@@ -1,33 +1,31 @@
 """The tables of lifetime models and of what they say of the failure rate."""
 
 from collections.abc import Callable
+from functools import partial
 
 import polars as pl
 
 from ttf.analyses.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.report import words
-from ttf.report.tables import Interval, Shown
+from ttf.report.tables import Interval, Shown, texts
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """The fitted models, and the verdict on each stratum."""
-    models = trace.table("lifetime_models").filter(pl.col("converged") & (pl.col("event") == "failure"))
+    models = trace.table("lifetime_models").filter(pl.col("converged"), event="failure")
     models = largest_strata(models.filter(pl.col("stratum_by") != "gpu_count"))
-    verdict = trace.table("lifetime_verdict")
-    verdict = largest_strata(verdict.filter((pl.col("event") == "failure") & pl.col("verdict").is_not_null()))
-    return {"verdict": _verdict(verdict), "models": _models(models)}
+    verdict = trace.table("lifetime_verdict").filter(pl.col("verdict").is_not_null(), event="failure")
+    return {"verdict": _verdict(largest_strata(verdict)), "models": _models(models)}
 
 
 def _models(models: pl.DataFrame) -> Shown:
+    scale = texts(models, ("scale_s", "scale_se_s"), partial(_with_error, worded=words.duration))
     models = models.with_columns(
-        shape_words=_with_error(models, "shape", "shape_se", words.number),
+        shape_words=texts(models, ("shape", "shape_se"), _with_error),
         # As far out of sight as the median.
-        scale_words=pl.when(pl.col("median_s").is_not_null()).then(
-            _with_error(models, "scale_s", "scale_se_s", words.duration)
-        ),
-        sigma_words=_with_error(models, "sigma", "sigma_se", words.number),
+        scale_words=pl.when(pl.col("median_s").is_not_null()).then(scale),
+        sigma_words=texts(models, ("sigma", "sigma_se"), _with_error),
         stratum=pl.when(pl.col("stratum_by") == "all")
         .then(pl.lit("All"))
         .otherwise(pl.concat_str(strata_in_words(models)["stratum_by"], pl.lit(": "), "stratum")),
@@ -60,10 +58,5 @@ def _points(share: float) -> str:
     return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"
 
 
-def _with_error(frame: pl.DataFrame, name: str, error: str, worded: Callable[[float], str]) -> pl.Series:
-    """A parameter with its standard error in brackets, in words; null where the model has no such parameter."""
-    texts = [
-        None if value is None else worded(value) + (f" ({worded(spread)})" if spread is not None else "")
-        for value, spread in frame.select(name, error).iter_rows()
-    ]
-    return pl.Series(texts, dtype=pl.String)
+def _with_error(value: float, spread: float | None, worded: Callable[[float], str] = words.number) -> str:
+    return worded(value) + (f" ({worded(spread)})" if spread is not None else "")

@@ -111,13 +111,10 @@ def _names(rows: list[dict], measures: list[str]) -> dict[str, str]:
     """What each measure is called; the values of a trace are untrusted."""
     texts = {}
     for row in rows:
-        if row["statistic"] == "median":
-            name = f"median {_NUMBERS.get(row['column'], row['column'])}"
-        elif row["statistic"] == "failure_share":
-            name = "failures among the ended"
-        else:
-            name = f"{row['value']} (share)" if row["column"] == "outcome" else f"on {row['value']} (share)"
-        texts[row["measure"]] = name
+        of_value = f"{row['value']} (share)" if row["column"] == "outcome" else f"on {row['value']} (share)"
+        named = {"median": f"median {_NUMBERS.get(row['column'], row['column'])}"}
+        named["failure_share"] = "failures among the ended"
+        texts[row["measure"]] = named.get(row["statistic"], of_value)
     short = labels([texts[measure] for measure in measures])
     return {measure: short[texts[measure]] for measure in measures}
 
@@ -135,8 +132,7 @@ def _worded(row: dict, value: float | None) -> str:
 
 
 def _scale(rows: list[dict]) -> alt.Scale:
-    largest = max(max(abs(row["effect"]) for row in rows), 0.2)
-    end = float(f"{largest:.2g}")
+    end = float(f"{max(max(abs(row['effect']) for row in rows), 0.2):.2g}")
     return alt.Scale(domain=[-end, 0, end], range=[FELL, NOTHING, ROSE], type="linear", clamp=True)
 
 
@@ -154,13 +150,9 @@ def _cells(rows: list[dict], order: list[str], windows: list[str], study: Study)
         x=alt.X("window:N", sort=windows, title=None, scale=alt.Scale(domain=windows), axis=alt.Axis(labelAngle=-60)),
         y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)),
     )
+    legend = alt.Legend(title="effect (fell, rose)", orient="bottom", format=".1f")
     cells = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        color=alt.Color(
-            "effect:Q",
-            scale=_scale(rows),
-            legend=alt.Legend(title="effect (fell, rose)", orient="bottom", format=".1f"),
-        ),
-        tooltip=_tooltip(study),
+        color=alt.Color("effect:Q", scale=_scale(rows), legend=legend), tooltip=_tooltip(study)
     )
     dots = base.transform_filter("datum.moved").mark_circle(size=14, color="#222222", opacity=1)
     return (cells + dots).properties(width=_WIDTH, height=alt.Step(18))

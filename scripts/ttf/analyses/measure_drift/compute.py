@@ -15,8 +15,9 @@ from scipy.special import chdtrc, ndtr
 from ttf.analyses.measure_drift import DRIFT
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES
-from ttf.stats.holm import holm
-from ttf.stats.p_value import SMALLEST_P, TINY_P
+from ttf.stats.counts import Counted
+from ttf.stats.holm import with_holm
+from ttf.stats.p_value import never_zero
 
 # A month is 30 days: windows of one length can be compared.
 WINDOW_S = {"day": 86_400, "week": 604_800, "month": 2_592_000}
@@ -48,6 +49,10 @@ class _Share:
     hits: np.ndarray
     jobs: np.ndarray
 
+    def compared(self, before: slice, after: slice) -> dict:
+        counts = (int(column[windows].sum()) for windows in (before, after) for column in (self.hits, self.jobs))
+        return compare_shares(*counts)
+
 
 @dataclass(frozen=True)
 class _Whole:
@@ -55,13 +60,17 @@ class _Whole:
 
     column: str
     counts: np.ndarray
+    value, statistic = None, "distribution"
+
+    def compared(self, before: slice, after: slice) -> dict:
+        return compare_distributions(self.counts[before].sum(axis=0), self.counts[after].sum(axis=0))
 
 
 @dataclass(frozen=True)
 class _Number:
     """A number by its distinct values, ascending, and how many jobs of each window have each of them.
 
-    place, window, jobs: the counts that are not 0, in the order of window, then place.
+    starts: of each window among the counts that are not 0, which are in the order of window, then place of the value.
     """
 
     column: str
@@ -69,10 +78,13 @@ class _Number:
     starts: np.ndarray
     places: np.ndarray
     jobs: np.ndarray
+    value, statistic = None, "median"
 
-    def of(self, first: int, last: int) -> np.ndarray:
-        """Jobs by value in the windows first .. last - 1."""
-        part = slice(self.starts[first], self.starts[last])
+    def compared(self, before: slice, after: slice) -> dict:
+        return compare_medians(self.values, self._of(before), self._of(after))
+
+    def _of(self, windows: slice) -> np.ndarray:
+        part = slice(self.starts[windows.start], self.starts[windows.stop])
         counts = np.bincount(self.places[part], weights=self.jobs[part], minlength=len(self.values))
         return counts.astype(np.int64)  # whole numbers of jobs: exact in a float
 
@@ -109,9 +121,9 @@ def by_window(jobs: pl.DataFrame, by: str, parts: Sequence[str] = ()) -> list[di
     codes = (numbers.rank("dense").cast(pl.Int64) - 1).to_numpy()
     pairs = []
     for last in range(1, len(names)):
-        pairs.append((names[last], names[last - 1], (last - 1, last), (last, last + 1)))
+        pairs.append((names[last], names[last - 1], slice(last - 1, last), slice(last, last + 1)))
         if last > 1:  # else the same comparison once more
-            pairs.append((names[last], ALL_BEFORE, (0, last), (last, last + 1)))
+            pairs.append((names[last], ALL_BEFORE, slice(0, last), slice(last, last + 1)))
     return _compared(kept, codes, len(names), pairs)
 
 
@@ -120,7 +132,7 @@ def between(before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, str]) -
     needed = ["outcome", "gpu_type", *NUMBERS]
     both = pl.concat([before.select(needed), after.select(needed)])
     codes = np.repeat(np.arange(2, dtype=np.int64), [before.height, after.height])
-    return _compared(both, codes, 2, [(names[1], names[0], (0, 1), (1, 2))])
+    return _compared(both, codes, 2, [(names[1], names[0], slice(0, 1), slice(1, 2))])
 
 
 def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
@@ -128,13 +140,12 @@ def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
 
     p_adjusted: Holm over all comparisons, also those that are excluded.
     """
-    adjusted = holm([row["p_value"] for row in comparisons])
-    rows = [row | {"p_adjusted": p} for row, p in zip(comparisons, adjusted, strict=True)]
     by_size = pl.col("effect").abs()
-    return DRIFT.frame(rows).sort(by_size, descending=True, nulls_last=True, maintain_order=True).head(MOST_ROWS)
+    table = DRIFT.frame(with_holm(comparisons))
+    return table.sort(by_size, descending=True, nulls_last=True, maintain_order=True).head(MOST_ROWS)
 
 
-Pair = tuple[str, str, tuple[int, int], tuple[int, int]]
+Pair = tuple[str, str, slice, slice]
 
 
 def _compared(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: Sequence[Pair]) -> list[dict]:
@@ -144,9 +155,10 @@ def _compared(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: Sequen
     frame = jobs.with_columns(pl.Series("_window", codes))
     measures = [*_shares(frame, windows), *_numbers(frame, windows)]
     return [
-        {"window": window, "against": against} | _compare(measure, before, after)
+        {"window": window, "against": against, "column": of.column, "value": of.value, "statistic": of.statistic}
+        | of.compared(before, after)
         for window, against, before, after in pairs
-        for measure in measures
+        for of in measures
     ]
 
 
@@ -195,19 +207,6 @@ def _numbers(frame: pl.DataFrame, windows: int) -> Iterator[_Number]:
 # Comparisons -----------------------------------------------------------------------------------------------
 
 
-def _compare(measure: _Share | _Whole | _Number, before: tuple[int, int], after: tuple[int, int]) -> dict:
-    if isinstance(measure, _Number):
-        about = {"column": measure.column, "value": None, "statistic": "median"}
-        return about | compare_medians(measure.values, measure.of(*before), measure.of(*after))
-    old, new = slice(*before), slice(*after)
-    if isinstance(measure, _Whole):
-        about = {"column": measure.column, "value": None, "statistic": "distribution"}
-        return about | compare_distributions(measure.counts[old].sum(axis=0), measure.counts[new].sum(axis=0))
-    hits, jobs = (int(measure.hits[old].sum()), int(measure.hits[new].sum())), (measure.jobs[old], measure.jobs[new])
-    about = {"column": measure.column, "value": measure.value, "statistic": measure.statistic}
-    return about | compare_shares(hits[0], int(jobs[0].sum()), hits[1], int(jobs[1].sum()))
-
-
 def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: int) -> dict:
     """Two shares: the two-proportion z test (pooled, two-sided) and Cohen's h (Cohen 1988), positive where it rose."""
     row = _row(n_before, n_after, "two_proportion_z", "cohen_h")
@@ -218,7 +217,7 @@ def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: in
     if min(n_before, n_after) < FEWEST_VALUES:
         return row | {"reason": TOO_FEW}
     effect = 2 * math.asin(math.sqrt(after)) - 2 * math.asin(math.sqrt(before))
-    row |= {"effect": effect}
+    row["effect"] = effect
     hits, n = hits_before + hits_after, n_before + n_after
     if hits in (0, n):
         return row | {"reason": ALL_EQUAL}
@@ -255,9 +254,7 @@ def compare_distributions(before: np.ndarray, after: np.ndarray) -> dict:
         return row | {"reason": TOO_RARE if len(before) > 1 else ALL_EQUAL}
     # Over two rows: sum of (a n2 - b n1)^2 / ((a + b) n1 n2).
     chi2 = sum((a * n_after - b * n_before) ** 2 / ((a + b) * n_before * n_after) for a, b in cells)
-    p = float(chdtrc(len(cells) - 1, chi2))
-    row |= {"p_value": max(p, SMALLEST_P), "effect": math.sqrt(chi2 / n)}
-    return row if p >= SMALLEST_P else row | {"reason": TINY_P}
+    return row | {"effect": math.sqrt(chi2 / n)} | _p_value(float(chdtrc(len(cells) - 1, chi2)))
 
 
 def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -> dict:
@@ -270,7 +267,7 @@ def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -
     row = _row(n_before, n_after, "mann_whitney", "cliff_delta")
     if not (n_before and n_after):
         return row | {"reason": NOT_THERE}
-    row |= {"before": _median(values, before), "after": _median(values, after)}
+    row |= {"before": Counted(values, before).median(), "after": Counted(values, after).median()}
     if min(n_before, n_after) < FEWEST_VALUES:
         return row | {"reason": TOO_FEW}
     # Twice U, in integers: jobs below count 2, jobs level with it 1. A product of two counts of jobs fits 64 bits.
@@ -295,14 +292,9 @@ def _row(n_before: int, n_after: int, test: str, effect_name: str) -> dict:
 
 
 def _two_sided(z: float) -> dict:
-    """The p-value, never 0: where the tail is smaller than a float can be, the smallest there is, and a reason."""
-    p = min(1.0, 2 * float(ndtr(-abs(z))))
-    return {"p_value": p} if p >= SMALLEST_P else {"p_value": SMALLEST_P, "reason": TINY_P}
+    return _p_value(min(1.0, 2 * float(ndtr(-abs(z)))))
 
 
-def _median(values: np.ndarray, counts: np.ndarray) -> float:
-    """The middle value; the mean of the two middle ones of an even number."""
-    ends = np.cumsum(counts)
-    n = int(ends[-1])
-    low, high = (int(values[np.searchsorted(ends, place, side="right")]) for place in ((n - 1) // 2, n // 2))
-    return (low + high) / 2
+def _p_value(p: float) -> dict:
+    p, tiny = never_zero(p)
+    return {"p_value": p} | ({"reason": tiny} if tiny else {})

@@ -9,7 +9,6 @@ SIGNIFICANCE = 0.05
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
-    """How many comparisons differ significantly, and what moved most."""
     drift, source = given["drift"], "tables/drift.csv"
     tested = drift.filter(pl.col("p_adjusted").is_not_null())
     moved = tested.filter(pl.col("p_adjusted") < SIGNIFICANCE)

@@ -17,12 +17,11 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
     measured, rows = given["ettr_measured"], []
     if not measured.height:
         return nothing_to_draw("Measured effective training time", "no job run lasted long enough")
+    names = ("ettr_mean", "ci_low", "ci_high", "expected_ettr")
     for row in measured.iter_rows(named=True):
         label = f"{row['gpus_low']:,} to {row['gpus_high']:,}" if row["gpus_low"] < row["gpus_high"] else None
-        rows.append(
-            {"size": label or f"{row['gpus_high']:,}", "runs": row["runs"], "note": f"n = {row['runs']:,}"}
-            | {name: row[name] for name in ("ettr_mean", "ci_low", "ci_high", "expected_ettr") if row[name] is not None}
-        )
+        drawn = {"size": label or f"{row['gpus_high']:,}", "runs": row["runs"], "note": f"n = {row['runs']:,}"}
+        rows.append(drawn | {name: row[name] for name in names if row[name] is not None})
     runs = measured["runs"].sum()
     mean = float((measured["ettr_mean"] * measured["runs"]).sum() / runs)
     title = f"In {count(runs, 'long job run')}, {percent(mean)} of the time was work that lasts, in the mean"
@@ -38,19 +37,16 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
         *tips(form=".1%", ettr_mean="measured", expected_ettr="expected"),
     ]
     base = chart_of("runs").encode(y=y, tooltip=tooltip)
-    with_interval = base.transform_filter("isValid(datum.ci_low)")
-    rules = with_interval.mark_rule(strokeWidth=1.5, color=ACCENT).encode(
-        x=alt.X("ci_low:Q", scale=scale), x2="ci_high"
-    )
+    with_interval = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=1.5, color=ACCENT)
+    rules = with_interval.encode(x=alt.X("ci_low:Q", scale=scale), x2="ci_high")
     dots = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=x)
     expected = (
         base.transform_filter("isValid(datum.expected_ettr)")
         .mark_point(shape="diamond", size=80, filled=False, strokeWidth=1.8, color="#D55E00")
         .encode(x=alt.X("expected_ettr:Q", scale=scale))
     )
-    notes = base.mark_text(align="left", dx=8, fontSize=11, color=FAINT).encode(
-        x=alt.value(_WIDTH_WITH_NOTES), text="note:N"
-    )
+    notes = base.mark_text(align="left", dx=8, fontSize=11, color=FAINT)
+    notes = notes.encode(x=alt.value(_WIDTH_WITH_NOTES), text="note:N")
     chart = alt.layer(rules, dots, expected, notes).properties(width=_WIDTH_WITH_NOTES, height=alt.Step(26))
     return figure(
         chart,

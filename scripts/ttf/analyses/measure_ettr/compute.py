@@ -113,17 +113,17 @@ def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.Dat
     """
     rows = []
     upper = 2 ** np.ceil(np.log2(np.maximum(runs["gpus"].to_numpy(), 1))).astype(np.int64)
-    for high in np.unique(upper):
+    for high in np.unique(upper).tolist():
         mine = runs.filter(upper == high)
+        expected, why_not = _expected(mine, rate, habits, runs)
+        reasons = filter(None, ("one run: no interval" if mine.height == 1 else None, why_not))
         rows.append(
-            {"gpus_low": int(high) // 2 + 1, "gpus_high": int(high), "runs": mine.height}
+            {"gpus_low": high // 2 + 1, "gpus_high": high, "runs": mine.height}
             | {name: mine[name].sum() for name in ("attempts", "interruptions")}
             | {"ettr_if_all_interrupted_mean": mine["ettr_if_all_interrupted"].mean()}
             | _mean(mine["ettr"].to_numpy())
+            | {"expected_ettr": expected, "reason": "; ".join(reasons) or None}
         )
-        expected, why_not = _expected(mine, rate, habits, runs)
-        reasons = [*(["one run: no interval"] if mine.height == 1 else []), *([why_not] if why_not else [])]
-        rows[-1] |= {"expected_ettr": expected, "reason": "; ".join(reasons) or None}
     return ETTR_MEASURED.frame(rows)
 
 
@@ -138,7 +138,6 @@ def _mean(values: np.ndarray) -> dict[str, float]:
 def _expected(
     mine: pl.DataFrame, rate: NodeRate, habits: Habits, everything: pl.DataFrame
 ) -> tuple[float | None, str | None]:
-    """The expected ratio, or None and the reason."""
     by_gpus = None if rate.node_gpus is None else -(-pl.col("gpus") // rate.node_gpus)
     nodes = mine.select(pl.coalesce("nodes", by_gpus) if by_gpus is not None else pl.col("nodes")).to_series()
     if nodes.null_count():

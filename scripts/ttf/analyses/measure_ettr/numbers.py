@@ -12,11 +12,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     if not runs:
         return
     metrics.put("ettr.measured.interruptions", int(measured["interruptions"].sum()), "interruptions", source, runs)
-    for name, column in (
-        ("mean", "ettr_mean"),
-        ("expected", "expected_ettr"),
-        ("if_all_interrupted", "ettr_if_all_interrupted_mean"),
-    ):
+    columns = {"mean": "ettr_mean", "expected": "expected_ettr", "if_all_interrupted": "ettr_if_all_interrupted_mean"}
+    for name, column in columns.items():
         if not measured[column].null_count():
             mean = float((measured[column] * measured["runs"]).sum()) / runs
             metrics.put(f"ettr.measured.{name}", mean, "share", source, runs)

@@ -1,7 +1,7 @@
 """What did failures cost, whose were they, how do they repeat, and what would have saved some of it?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import top_owners, wilson
+from ttf.columns import ends, top_owners, wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
 _HOURS = "GPU hours"
@@ -79,8 +79,7 @@ REPEATS = table(
     events=count("Events", "Those of them that count.", blank=REASON),
     unit=text("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
-    ci_low=number("95 % from", "Lower end of the 95 % interval, in `unit`.", blank=REASON),
-    ci_high=number("95 % to", "Upper end of the 95 % interval, in `unit`.", blank=REASON),
+    **ends(number, "the 95 % interval, in `unit`", REASON),
     reason=reason("Why cells of the row are blank, or that the estimate has no interval."),
 )
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"
@@ -107,14 +106,7 @@ ANALYSIS = Analysis(
     needs=["jobs", "lives_infra"],
     uses=["attempts", "reasons"],
     settings={"lost_work": "lost_work"},
-    tables=(
-        LOST_WORK,
-        LOST_WORK_BY_MONTH,
-        FAILURES_BY_OWNER,
-        FAILURE_CONCENTRATION,
-        REPEATS,
-        WHAT_IF,
-    ),
+    tables=(LOST_WORK, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION, REPEATS, WHAT_IF),
     charts={"lost_work": "lost_work", "failure_concentration": "failure_concentration", "what_if": "what_if"},
     sections=["lost_work"],
     memory_mb=420,

@@ -30,30 +30,22 @@ def lost_work(given, study: Study) -> Figure:
     shown = by_gpus.filter(pl.col("gpus_high") > 0)
     proxy = shown["infra_basis"][0] == PROXY
     preemption = shown["second_order_gpu_hours"].sum() > 0
-    lost, failed = [], []
-    for row in shown.iter_rows(named=True):
-        about = {"gpus": gpus_label(row["gpus_low"], row["gpus_high"]), "runs": row["runs"]}
-        lost.append(about | {"part": _FIRST, "hours": row["first_order_gpu_hours"], "count": row["infra_failures"]})
-        if preemption:
-            lost.append(about | {"part": _SECOND, "hours": row["second_order_gpu_hours"], "count": row["preemptions"]})
-        if proxy:
-            failed.append(about | {"part": _PROXIED, "hours": row["failed_gpu_hours"], "count": row["failed_runs"]})
-            continue
-        infra = {"part": _INFRA, "hours": row["infra_gpu_hours"], "count": row["infra_failures"]}
-        # An infra failure may end a run that the trace does not count as failed: nothing is drawn below zero.
-        rest = max(row["failed_gpu_hours"] - row["infra_gpu_hours"], 0.0)
-        other = {"part": _OTHER, "hours": rest, "count": max(row["failed_runs"] - row["infra_failures"], 0)}
-        failed += [about | infra, about | other]
-    order = [row["gpus"] for row in failed if row["part"] in (_PROXIED, _INFRA)]
-    parts = [_FIRST, _SECOND] if preemption else [_FIRST]
+    lost = {_FIRST: ("first_order_gpu_hours", "infra_failures")}
+    if preemption:
+        lost[_SECOND] = ("second_order_gpu_hours", "preemptions")
+    failed = {_INFRA: ("infra_gpu_hours", "infra_failures"), _OTHER: ("other_gpu_hours", "other_runs")}
+    if proxy:
+        failed = {_PROXIED: ("failed_gpu_hours", "failed_runs")}
+    order = [gpus_label(*ends) for ends in shown.select("gpus_low", "gpus_high").iter_rows()]
     panels, datasets = [], {}
-    if any(row["hours"] for row in lost):
-        panels.append(_stacked("lost", "Lost since the last checkpoint", parts, CATEGORY_COLOURS, order))
-        datasets["lost"] = _placed(lost, parts)
-    if any(row["hours"] for row in failed):
-        of_runs = [_PROXIED] if proxy else [_INFRA, _OTHER]
-        panels.append(_stacked("failed", "Whole GPU time of failed runs", of_runs, _FAILED_COLOURS, order))
-        datasets["failed"] = _placed(failed, of_runs)
+    for name, heading, parts, colours in (
+        ("lost", "Lost since the last checkpoint", lost, CATEGORY_COLOURS),
+        ("failed", "Whole GPU time of failed runs", failed, _FAILED_COLOURS),
+    ):
+        rows = _parts(shown, parts)
+        if any(row["hours"] for row in rows):
+            panels.append(_stacked(name, heading, list(parts), colours, order))
+            datasets[name] = rows
     interval = duration(shown["checkpoint_interval_s"][0])
     runs, failures = by_gpus["runs"].sum(), by_gpus["infra_failures"].sum() - by_gpus["infra_without_time"].sum()
     caption = (
@@ -65,9 +57,8 @@ def lost_work(given, study: Study) -> Figure:
     if preemption:
         caption += f" {count(by_gpus['preemptions'].sum(), 'run')} preempted."
     if unseen := by_gpus["failed_without_time"].sum():
-        caption += (
-            f" {count(unseen, 'failed run')} without a known run time {'adds' if unseen == 1 else 'add'} nothing."
-        )
+        add = "adds" if unseen == 1 else "add"
+        caption += f" {count(unseen, 'failed run')} without a known run time {add} nothing."
     title = _lost_title(shown, proxy)
     return figure(
         alt.hconcat(*panels, spacing=26).resolve_scale(color="independent"),
@@ -80,21 +71,30 @@ def lost_work(given, study: Study) -> Figure:
     )
 
 
-def _placed(rows: list[dict], parts: list[str]) -> list[dict]:
-    """The rows with the place of their part in a stack, from the bottom."""
-    return [row | {"place": parts.index(row["part"])} for row in rows]
+def _parts(sizes: pl.DataFrame, parts: dict[str, tuple[str, str]]) -> list[dict]:
+    """A row per size and part, with its place in the stack; part -> the columns of its hours and of what it counts."""
+    # An infra failure may end a run that the trace does not count as failed: nothing is drawn below zero.
+    sizes = sizes.with_columns(
+        other_gpu_hours=(pl.col("failed_gpu_hours") - pl.col("infra_gpu_hours")).clip(0),
+        other_runs=(pl.col("failed_runs") - pl.col("infra_failures")).clip(0),
+    )
+    return [
+        {"gpus": gpus_label(row["gpus_low"], row["gpus_high"]), "runs": row["runs"], "part": part, "place": place}
+        | {"hours": row[hours], "count": row[of]}
+        for row in sizes.iter_rows(named=True)
+        for place, (part, (hours, of)) in enumerate(parts.items())
+    ]
 
 
 def _stacked(dataset: str, heading: str, parts: list[str], colours: tuple, order: list[str]) -> alt.Chart:
-    scale = alt.Scale(domain=parts, range=list(colours[: len(parts)]))
-    legend = alt.Legend(title=None, orient="bottom", direction="vertical", labelLimit=330) if len(parts) > 1 else None
+    legend = {"title": None, "orient": "bottom", "direction": "vertical", "labelLimit": 330} if len(parts) > 1 else {}
     return (
         chart_of(dataset)
         .mark_bar()
         .encode(
             x=alt.X("gpus:O", sort=order, title="GPUs of the run", axis=alt.Axis(labelAngle=-40)),
             y=alt.Y("hours:Q", title="GPU hours", axis=alt.Axis(format=_HOURS, tickCount=5)),
-            color=alt.Color("part:N", scale=scale, legend=legend),
+            color=coloured("part", dict(zip(parts, colours, strict=False)), **legend),
             order="place:Q",
             tooltip=[
                 *tips(gpus="GPUs"),
@@ -136,20 +136,15 @@ def failure_concentration(given, study: Study) -> Figure:
         return nothing_to_draw(what, f"the trace has one {owner_by} only")
     of_jobs = f"{study.units} of the most active"
     of_failures, of_most = "failures of the most active", "failures of those with the most failures"
+    colours = {of_jobs: CATEGORY_COLOURS[0], of_failures: OUTCOME_COLOURS["failure"], of_most: FAINT}
     rows = []
+    curves = {"ended": {of_jobs: "ended_share", of_failures: "failures_share"}, "failures": {of_most: "failures_share"}}
     for row in mine.iter_rows(named=True):
         at = {"top": row["owners_in_top"] / owners, "owners": row["owners_in_top"]}
-        if row["ranked_by"] == "ended":
-            rows.append(at | {"curve": of_jobs, "share": row["ended_share"]})
-            rows.append(at | {"curve": of_failures, "share": row["failures_share"]})
-        else:
-            rows.append(at | {"curve": of_most, "share": row["failures_share"]})
+        rows += [at | {"curve": name, "share": row[share]} for name, share in curves[row["ranked_by"]].items()]
     # Few owners make several rows alike: one point for each.
     rows = list({(row["curve"], row["owners"]): row for row in rows}.values())
-    rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in (of_jobs, of_failures, of_most)]
-    scale = alt.Scale(
-        domain=[of_jobs, of_failures, of_most], range=[CATEGORY_COLOURS[0], OUTCOME_COLOURS["failure"], FAINT]
-    )
+    rows += [{"curve": name, "top": 0, "owners": 0, "share": 0} for name in colours]
     lines = (
         chart_of("curves")
         .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=28))
@@ -162,15 +157,13 @@ def failure_concentration(given, study: Study) -> Figure:
                 ),
             ),
             y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of all")),
-            color=alt.Color("curve:N", scale=scale, legend=alt.Legend(title=None, symbolType="stroke", labelLimit=250)),
-            strokeDash=alt.StrokeDash(
-                "curve:N", scale=alt.Scale(domain=[of_jobs, of_failures, of_most], range=[[1, 0], [1, 0], [4, 3]])
-            ),
+            color=coloured("curve", colours, title=None, symbolType="stroke", labelLimit=250),
+            strokeDash=alt.StrokeDash("curve:N", scale=alt.Scale(domain=list(colours), range=[[1, 0], [1, 0], [4, 3]])),
             order="top:Q",
             tooltip=[*tips("curve"), *tips(form=",", owners=plural(owner_by)), *tips("share", form=".1%")],
         )
     )
-    tenth = mine.filter((pl.col("ranked_by") == "ended") & (pl.col("top_share") == 0.1)).row(0, named=True)
+    tenth = mine.filter(ranked_by="ended", top_share=0.1).row(0, named=True)
     n = count(tenth["owners_in_top"], owner_by)
     # All of them: the last row.
     ended, failures = mine["ended"].max(), mine["failures"].max()
@@ -226,24 +219,21 @@ def what_if(given, study: Study) -> Figure:
         x=alt.value(_WHAT_IF_WIDTH + 8), text="label:N"
     )
     zero = chart_of("zero").mark_rule(color=FAINT).encode(x="hours:Q")
-    best = max(nets, key=lambda net: net["hours"])
+    title = _what_if_title(max(nets, key=lambda net: net["hours"]), known)
     return figure(
         alt.layer(bars, zero, dots, texts).properties(width=_WHAT_IF_WIDTH, height=alt.Step(30)),
         {"parts": rows, "nets": nets, "zero": [{"hours": 0}]},
         study,
-        title=_what_if_title(best, known),
+        title=title,
         subtitle="GPU hours saved, what the trials would have cost, and the net of both (diamond, and at the right).",
         caption=_what_if_caption(known, study),
-        alt_text=f"Bars of GPU hours saved and spent for {listed(order)}. {_what_if_title(best, known)}.",
+        alt_text=f"Bars of GPU hours saved and spent for {listed(order)}. {title}.",
     )
 
 
 def _scenario(row: dict) -> str:
-    if row["scenario"] == TRIAL:
-        return f"first {duration(row['trial_s'])} on one GPU"
-    return {NO_RETRY: "no second run after a failure", NO_CERTAIN_RETRY: "none after a deterministic failure"}[
-        row["scenario"]
-    ]
+    names = {NO_RETRY: "no second run after a failure", NO_CERTAIN_RETRY: "none after a deterministic failure"}
+    return names.get(row["scenario"]) or f"first {duration(row['trial_s'])} on one GPU"
 
 
 def _signed(hours: float) -> str:
@@ -260,21 +250,15 @@ def _what_if_title(best: dict, known: pl.DataFrame) -> str:
 
 def _what_if_caption(known: pl.DataFrame, study: Study) -> str:
     caption = []
-    trials = known.filter(pl.col("scenario") == TRIAL)
-    if trials.height:
+    for row in known.filter(scenario=TRIAL).head(1).iter_rows(named=True):
         caption.append(
-            f"Trials: {count(trials['n'][0], study.unit)} of more than one GPU; taken for granted that a failure would "
+            f"Trials: {count(row['n'], study.unit)} of more than one GPU; taken for granted that a failure would "
             "have shown on one GPU at the same time, so what is saved is an upper bound."
         )
-    retries = known.filter(pl.col("scenario") == NO_RETRY)
-    if retries.height:
-        row = retries.row(0, named=True)
+    for row in known.filter(scenario=NO_RETRY).iter_rows(named=True):
         later = "none of them succeeded later."
-        if row["given_up"]:
-            later = (
-                f"{row['given_up']:,} of them succeeded later, and would not have: their GPU time is not counted as "
-                "saved."
-            )
+        if lost := row["given_up"]:
+            later = f"{lost:,} of them succeeded later, and would not have: their GPU time is not counted as saved."
         caption.append(f"Retries: {count(row['n'], study.unit)} with a failed run; {later}")
     return " ".join(caption)
 

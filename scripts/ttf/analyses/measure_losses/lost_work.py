@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 import polars as pl
 
 from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
-from ttf.runs import gpu_time
+from ttf.runs import GPU_HOUR, gpu_time
+from ttf.stats.shares import part_of
 
 # An hour of one GPU, in milli-GPU half seconds.
-_GPU_HOUR = 2 * 1000 * 3600
+_GPU_HOUR = 2 * GPU_HOUR
 WINDOW_S = 28 * 86_400
 # A clock that shows a later moment than this when the trace begins counts from 1970: no trace is 30 years long.
 YEAR_2000_S = 946_684_800
@@ -98,11 +99,8 @@ def lost_work(sums: pl.DataFrame) -> pl.DataFrame:
     by_size = _sums_by(sums, "gpus_high")
     total = sum(by_size["gpu"].to_list())
     return LOST_WORK.frame(
-        {
-            "gpus_low": high // 2 + 1 if (high := row["gpus_high"]) > 1 else high,
-            "gpus_high": high,
-            **_losses(row, total, sums),
-        }
+        {"gpus_low": high // 2 + 1 if (high := row["gpus_high"]) > 1 else high, "gpus_high": high}
+        | _losses(row, total, sums)
         for row in by_size.iter_rows(named=True)
     )
 
@@ -121,22 +119,15 @@ def lost_work_by_month(sums: pl.DataFrame, begin_s: int | None, end_s: int | Non
     total = sum(by_month["gpu"].to_list())
     rows = []
     for row in by_month.iter_rows(named=True):
-        losses = _losses(row, row["gpu"], sums)
-        losses["gpu_hours_share"] = row["gpu"] / total if total else None
+        losses = _losses(row, row["gpu"], sums) | {"gpu_hours_share": part_of(row["gpu"], total)}
         first, begins_s = row["start_s"], begin_s or 0
         if first is None:
             rows.append(losses | {"reason": "; ".join(filter(None, [NO_END, losses["reason"]]))})
             continue
         after = _next_month(first) if _has_calendar(begin_s) else first + WINDOW_S
-        rows.append(
-            {
-                "window": _window_name(first, begin_s),
-                "start_s": first,
-                "end_s": after,
-                "complete": begins_s <= first and end_s is not None and after <= end_s,
-                **losses,
-            }
-        )
+        complete = begins_s <= first and end_s is not None and after <= end_s
+        name = _window_name(first, begin_s)
+        rows.append({"window": name, "start_s": first, "end_s": after, "complete": complete} | losses)
     return LOST_WORK_BY_MONTH.frame(rows)
 
 
@@ -147,31 +138,22 @@ def linked_preemptions(runs: pl.LazyFrame, window_s: int) -> pl.Series:
     job started again whose run before ended in an infra failure, and not after the preemption. Runs without a list of
     nodes are not linked. The rule is ours: how Slurm's own logs link the two is not known from the paper.
     """
-    restarts = (
-        runs.with_columns(failed_s=pl.col("end_s").shift(1))
-        .filter("after_infra")
-        .select("node_list", "failed_s", again_s="start_s")
-        .explode("node_list")
-        .drop_nulls()
-        .sort("again_s", "failed_s", "node_list")
-    )
-    preempted = (
-        runs.with_row_index("run")
-        .filter("preempted")
-        .select("run", "node_list", "end_s")
-        .explode("node_list")
-        .drop_nulls()
-        .sort("end_s", "run", "node_list")
-    )
-    found = preempted.join_asof(
-        restarts,
+
+    def on_nodes(of_runs: pl.LazyFrame, *order: str) -> pl.LazyFrame:
+        return of_runs.select("node_list", *order).explode("node_list").drop_nulls().sort(*order, "node_list")
+
+    restarts = runs.with_columns(failed_s=pl.col("end_s").shift(1), again_s="start_s").filter("after_infra")
+    preempted = runs.with_row_index("run").filter("preempted")
+    found = on_nodes(preempted, "end_s", "run").join_asof(
+        on_nodes(restarts, "again_s", "failed_s"),
         left_on="end_s",
         right_on="again_s",
         by="node_list",
         strategy="forward",
         tolerance=window_s,
         check_sortedness=False,
-    ).filter(pl.col("failed_s") <= pl.col("end_s"))
+    )
+    found = found.filter(pl.col("failed_s") <= pl.col("end_s"))
     return found.select(pl.col("run").unique().sort()).collect(engine="streaming").to_series()
 
 
@@ -203,7 +185,7 @@ def _losses(row: dict, total: int, sums: pl.DataFrame) -> dict:
     }
     for name in ("gpu", "failed_gpu", "infra_gpu"):
         losses[f"{name}_hours"] = row[name] / _GPU_HOUR
-        losses[f"{name}_hours_share"] = row[name] / total if total else None
+        losses[f"{name}_hours_share"] = part_of(row[name], total)
     if known:
         losses |= {"preemptions": row["preemptions"], "second_order_gpu_hours": row["second_order"] / _GPU_HOUR}
     else:

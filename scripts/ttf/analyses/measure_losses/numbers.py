@@ -8,23 +8,12 @@ from ttf.analyses.measure_losses.owners import OWNERS
 from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.numbers.metrics import Metrics
 
-_COUNTS = {
-    "runs": "runs",
-    "failed_runs": "runs",
-    "failed_without_time": "runs",
-    "infra_failures": "failures",
-    "infra_without_time": "failures",
-    "preemptions": "runs",
-    "linked_preemptions": "runs",
+_HOURS = tuple(f"{of}gpu_hours" for of in ("", "failed_", "infra_", "first_order_", "second_order_", "linked_"))
+_UNITS = {
+    **dict.fromkeys(("runs", "failed_runs", "failed_without_time", "preemptions", "linked_preemptions"), "runs"),
+    **dict.fromkeys(("infra_failures", "infra_without_time"), "failures"),
+    **dict.fromkeys(_HOURS, "GPU hours"),
 }
-_HOURS = (
-    "gpu_hours",
-    "failed_gpu_hours",
-    "infra_gpu_hours",
-    "first_order_gpu_hours",
-    "second_order_gpu_hours",
-    "linked_gpu_hours",
-)
 
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
@@ -41,22 +30,19 @@ def _of_sizes(metrics: Metrics, sizes: pl.DataFrame) -> None:
     if not sizes.height:
         return
     runs = int(sizes["runs"].sum())
-    for name, unit in (_COUNTS | dict.fromkeys(_HOURS, "GPU hours")).items():
+    for name, unit in _UNITS.items():
         if sizes[name].count():
             metrics.put(f"lost_work.{name}", sizes[name].sum(), unit, source, runs)
-    both = sizes["first_and_linked_gpu_hours"].sum()
-    if both:
+    if both := sizes["first_and_linked_gpu_hours"].sum():
         share = sizes["linked_gpu_hours"].sum() / both
         metrics.put("lost_work.linked_share", share, "share", source, metrics["lost_work.infra_failures"]["value"])
-    total = metrics["lost_work.gpu_hours"]["value"]
-    for name in ("failed", "infra"):
-        if total:
+    if total := metrics["lost_work.gpu_hours"]["value"]:
+        for name in ("failed", "infra"):
             hours = metrics[f"lost_work.{name}_gpu_hours"]["value"]
             metrics.put(f"lost_work.{name}_gpu_hours_share", hours / total, "share", source, runs)
     metrics.put("lost_work.infra_basis", sizes["infra_basis"][0], "label", source, runs)
     metrics.put("lost_work.checkpoint_interval_s", sizes["checkpoint_interval_s"][0], "s", source)
-    lost = metrics["lost_work.first_order_gpu_hours"]["value"]
-    if lost:
+    if lost := metrics["lost_work.first_order_gpu_hours"]["value"]:
         most = sizes.sort("first_order_gpu_hours", descending=True, maintain_order=True).row(0, named=True)
         units = {"gpus_low": "GPUs", "gpus_high": "GPUs", "infra_failures": "failures"}
         metrics.put_row("lost_work.most", most, units, source, most["runs"])
@@ -67,15 +53,13 @@ def _of_month(metrics: Metrics, by_month: pl.DataFrame) -> None:
     source = "tables/lost_work_by_month.csv"
     for row in by_month.filter("complete").tail(1).iter_rows(named=True):
         metrics.put("lost_work.month.window", row["window"], "label", source, row["runs"])
-        units = _COUNTS | dict.fromkeys(_HOURS, "GPU hours") | {"failed_gpu_hours_share": "share"}
-        metrics.put_row("lost_work.month", row, units, source, row["runs"])
+        metrics.put_row("lost_work.month", row, _UNITS | {"failed_gpu_hours_share": "share"}, source, row["runs"])
 
 
 def _of_owners(metrics: Metrics, top: pl.DataFrame) -> None:
     source = "tables/failure_concentration.csv"
     for owner_by in OWNERS:
-        rows = top.filter((pl.col("owner_by") == owner_by) & (pl.col("ranked_by") == "ended"))
-        for row in rows.iter_rows(named=True):
+        for row in top.filter(owner_by=owner_by, ranked_by="ended").iter_rows(named=True):
             key = f"concentration.{owner_by}"
             metrics.put(f"{key}.owners", row["owners"], "owners", source)
             if round(100 * row["top_share"]) in (1, 5, 10):
@@ -100,7 +84,7 @@ def _of_what_if(metrics: Metrics, what_if: pl.DataFrame) -> None:
     """Of the trials the one that saves most in the net; each of the other scenarios."""
     source = "tables/what_if.csv"
     known = what_if.filter(pl.col("net_gpu_hours").is_not_null())
-    trials = known.filter(pl.col("scenario") == TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
+    trials = known.filter(scenario=TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
     for row in [*trials.head(1).to_dicts(), *known.filter(pl.col("scenario") != TRIAL).to_dicts()]:
         key = f"what_if.{row['scenario']}"
         hours = ("saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours", "given_up_gpu_hours")

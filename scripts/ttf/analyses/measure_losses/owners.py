@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
-from ttf.runs import gpu_time
+from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import ENDED, failure_shares, part_of
 
 OWNERS = ("user", "account")
+NO_FAILED_TIME = "no failed run has GPU time"
 # Most active first: these shares of the owners, in per cent, at least one of them.
 TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
-_MILLI_S_AN_HOUR = 3_600_000
 
 
 def owner_counts(jobs: pl.LazyFrame, runs: pl.LazyFrame) -> dict[str, pl.DataFrame]:
@@ -50,15 +50,18 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataF
     parts = [FAILURES_BY_OWNER.frame([])]
     for owner_by, counts in owners.items():
         total = sum(counts["failed_gpu"].to_list())
+        total = sum(counts["failed_gpu"].to_list())
         top = counts.sort("failed_gpu", "failures", "owner", descending=[True, True, False]).head(most)
+        # Python's integers of any size are divided with one rounding.
+        of_failed = top["failed_gpu"].to_list()
         table = top.with_columns(
             owner_by=pl.lit(owner_by),
             **failure_shares(top),
-            failed_gpu_hours=_hours(top["failed_gpu"]),
-            failed_gpu_hours_share=_shares(top["failed_gpu"], total),
+            failed_gpu_hours=pl.Series([value / GPU_HOUR for value in of_failed], dtype=pl.Float64),
+            failed_gpu_hours_share=pl.Series([part_of(value, total) for value in of_failed], dtype=pl.Float64),
             reason=pl.concat_str(
                 pl.when(ended=0).then(pl.lit("no job of this owner ended")),
-                pl.lit(None if total else "no failed run has GPU time", dtype=pl.String),
+                pl.lit(None if total else NO_FAILED_TIME, dtype=pl.String),
                 separator="; ",
                 ignore_nulls=True,
             ).replace("", None),
@@ -83,39 +86,14 @@ def concentration(owners: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         for ranked_by in ("ended", "failures"):
             ranked = counts.sort(ranked_by, "owner", descending=[True, False])
             totals = {name: sum(ranked[name].to_list()) for name in ("ended", "failures", "failed_gpu")}
+            reason = "no job failed" if not totals["failures"] else None if totals["failed_gpu"] else NO_FAILED_TIME
+            about = {"owner_by": owner_by, "ranked_by": ranked_by, "owners": ranked.height, "reason": reason}
             for percent in TOP_PERCENT:
                 top = ranked.head(-(-percent * ranked.height // 100))
-                sums = {name: sum(top[name].to_list()) for name in totals}
-                shares = {name: part_of(sums[name], totals[name]) for name in totals}
-                rows.append(
-                    {
-                        "owner_by": owner_by,
-                        "ranked_by": ranked_by,
-                        "top_share": percent / 100,
-                        "owners": ranked.height,
-                        "owners_in_top": top.height,
-                        "ended": sums["ended"],
-                        "ended_share": shares["ended"],
-                        "failures": sums["failures"],
-                        "failures_share": shares["failures"],
-                        "failed_gpu_hours": sums["failed_gpu"] / _MILLI_S_AN_HOUR,
-                        "failed_gpu_hours_share": shares["failed_gpu"],
-                        "reason": _reason(totals),
-                    }
-                )
+                row = about | {"top_share": percent / 100, "owners_in_top": top.height}
+                for name, total in totals.items():
+                    of_top = sum(top[name].to_list())
+                    row |= {name: of_top, f"{name}_share": part_of(of_top, total)}
+                row["failed_gpu_hours"] = row["failed_gpu"] / GPU_HOUR
+                rows.append(row | {"failed_gpu_hours_share": row["failed_gpu_share"]})
     return FAILURE_CONCENTRATION.frame(rows)
-
-
-def _hours(milli_s: pl.Series) -> pl.Series:
-    # Python's integers of any size are divided with one rounding.
-    return pl.Series([value / _MILLI_S_AN_HOUR for value in milli_s.to_list()], dtype=pl.Float64)
-
-
-def _shares(milli_s: pl.Series, total: int) -> pl.Series:
-    return pl.Series([part_of(value, total) for value in milli_s.to_list()], dtype=pl.Float64)
-
-
-def _reason(totals: dict[str, int]) -> str | None:
-    if not totals["failures"]:
-        return "no job failed"
-    return None if totals["failed_gpu"] else "no failed run has GPU time"

@@ -8,7 +8,7 @@ from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import Interval, Shown, in_words
+from ttf.report.tables import Interval, Shown, in_words, texts
 from ttf.report.trace import Trace
 
 MOST_MONTHS = 24
@@ -34,21 +34,16 @@ _GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": 
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Losses by size and by month, owners, repeats, what-ifs."""
     by_gpus, by_month = trace.table("lost_work"), trace.table("lost_work_by_month").tail(MOST_MONTHS)
     owners = trace.table("failures_by_owner").group_by("owner_by", maintain_order=True).head(MOST_OWNERS)
     shown = {}
     # Where nothing failed, the text says so in a sentence.
     if by_gpus.select(pl.sum_horizontal("failed_runs", "infra_failures", "preemptions").sum()).item():
-        labels = [gpus_label(low, high) for low, high in by_gpus.select("gpus_low", "gpus_high").iter_rows()]
-        named = by_gpus.with_columns(gpus=pl.Series(labels, dtype=pl.String))
+        named = by_gpus.with_columns(gpus=texts(by_gpus, ("gpus_low", "gpus_high"), gpus_label))
         columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
         shown["lost-work"] = Shown(named, columns, LOST_WORK)
-        names = [
-            "no end written" if complete is None else name if complete else f"{name} (in part)"
-            for name, complete in by_month.select("window", "complete").iter_rows()
-        ]
-        named = by_month.with_columns(window=pl.Series(names, dtype=pl.String))
+        names = texts(by_month, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
+        named = by_month.with_columns(window=names.fill_null("no end written"))
         shown["lost-work-by-month"] = Shown(named, ("window", *_present(named, LOSSES)), LOST_WORK_BY_MONTH)
     if owners["failures"].sum():
         columns = {
@@ -62,15 +57,13 @@ def tables(trace: Trace) -> dict[str, Shown]:
     columns |= {"estimate": Interval(worded=str, low="ci_low", high="ci_high")}
     shown["repeats"] = Shown(repeats, columns, REPEATS, "group")
     what_if = trace.table("what_if").filter(pl.col("net_gpu_hours").is_not_null())
-    names = [_scenario(*row) for row in what_if.select("scenario", "trial_s").iter_rows()]
-    what_if = what_if.with_columns(scenario=pl.Series(names, dtype=pl.String))
+    what_if = what_if.with_columns(scenario=texts(what_if, ("scenario", "trial_s"), _scenario))
     unit = (f"{trace.about['unit'].capitalize()}s", words.count)
     columns = {name: unit if name == "n" else None for name in _present(what_if, SCENARIOS)}
     return shown | {"what-if": Shown(what_if, columns, WHAT_IF)}
 
 
 def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
-    """The columns that have a value in any row."""
     return [name for name in columns if frame[name].count()]
 
 

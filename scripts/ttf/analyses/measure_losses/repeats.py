@@ -49,7 +49,8 @@ def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHO
     """
     rows, ended = [], jobs.filter(pl.col("outcome").is_in(["success", "failure"]))
     for group_by in GROUPS:
-        if group_by in jobs.collect_schema() and _has_values(jobs, group_by):
+        is_column = group_by in jobs.collect_schema()
+        if is_column and jobs.select(pl.col(group_by).count()).collect(engine="streaming").item():
             failed = (pl.col("outcome") == "failure").alias("failed")
             of_groups = ended.filter(pl.col(group_by).is_not_null())
             parts = partitions.split(group_by, of_groups, group_by, group_by, "start_s", "end_s", failed)
@@ -130,12 +131,8 @@ def share_over_groups(counts: Counter) -> dict:
     else:
         # variance = groups / (groups - 1) x sum of (hits_g - p n_g)^2 / n^2, and squares is that sum times n^2.
         effective = min(float(n), hits * (n - hits) * n * n * (groups - 1) / (groups * squares)) if squares else n
-    low, high = wilson_interval([hits / n * effective], [effective])
-    return row | {"ci_low": float(low[0]), "ci_high": float(high[0])}
-
-
-def _has_values(rows: pl.LazyFrame, column: str) -> bool:
-    return rows.select(pl.col(column).is_not_null().any()).collect(engine="streaming").item()
+    low, high = map(float, wilson_interval(hits / n * effective, effective))
+    return row | {"ci_low": low, "ci_high": high}
 
 
 def _with_numbers(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
@@ -167,14 +164,14 @@ def _of_groups(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
     if not counts["jobs"]:
         return [{"group_by": group_by, "measure": "not_first_share", "n": 0, "groups": 0, "reason": NO_GROUP}]
     failures, failing = counts["failures"], counts["failing"]
-    first = {"n": failures, "groups": failing}
-    none = {"reason": COUNTED if failures else NO_FAILURE}
+    first = {"n": failures, "groups": failing, "reason": COUNTED if failures else NO_FAILURE}
+    after_first = failures - failing
     rows = [
-        {"measure": "not_first_share", "unit": "share", "events": failures - failing, **first, **none}
-        | ({"estimate": (failures - failing) / failures} if failures else {}),
-        {"measure": "failures_per_group", "unit": "failures", "events": failures, **first, **none}
-        | ({"estimate": failures / failing} if failures else {}),
+        first | {"measure": "not_first_share", "unit": "share", "events": after_first},
+        first | {"measure": "failures_per_group", "unit": "failures", "events": failures},
     ]
+    if failures:
+        rows[0]["estimate"], rows[1]["estimate"] = after_first / failures, failures / failing
     rows += [{"measure": name, "unit": "share"} | share_over_groups(of_share) for name, of_share in shares.items()]
     rows.append({"groups": counts["groups"]} | _first_failure(pl.concat(lives)))
     return [{"group_by": group_by} | row for row in rows]
@@ -188,16 +185,10 @@ def _of_runs(runs: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
-    """begin_s, failed_s, seen_s of each group: first start, end of the first failure, last end."""
-    return (
-        ended.group_by(group_by)
-        .agg(
-            begin_s=pl.col("start_s").min(),
-            failed_s=pl.col("end_s").filter("failed").min(),
-            seen_s=pl.col("end_s").max(),
-        )
-        .drop_nulls(["begin_s", "seen_s"])
+    found = ended.group_by(group_by).agg(
+        begin_s=pl.min("start_s"), failed_s=pl.col("end_s").filter("failed").min(), seen_s=pl.max("end_s")
     )
+    return found.drop_nulls(["begin_s", "seen_s"])
 
 
 def _until_first_failure(times: pl.DataFrame) -> pl.DataFrame:
@@ -209,19 +200,9 @@ def _until_first_failure(times: pl.DataFrame) -> pl.DataFrame:
 def _first_failure(lives: pl.DataFrame) -> dict:
     """lives: of `_until_first_failure`."""
     event = pl.when("failed").then(pl.lit("failure"))
-    summary = survival_summary(lives.lazy().with_columns(event=event), "failure", ["all"])
-    (found,) = summary.iter_rows(named=True)
-    median, high = found["median_s"], found["median_ci_high_s"]
-    reason = (
-        found["reason"] if not lives.height else NO_MEDIAN if median is None else NO_UPPER if high is None else None
-    )
-    return {
-        "measure": "first_failure_s",
-        "unit": "s",
-        "n": found["n"],
-        "events": found["events"],
-        "estimate": median,
-        "ci_low": found["median_ci_low_s"],
-        "ci_high": high,
-        "reason": reason,
-    }
+    (found,) = survival_summary(lives.lazy().with_columns(event=event), "failure", ["all"]).iter_rows(named=True)
+    median, high, reason = found["median_s"], found["median_ci_high_s"], found["reason"]
+    if lives.height:
+        reason = NO_MEDIAN if median is None else NO_UPPER if high is None else None
+    row = {"measure": "first_failure_s", "unit": "s", "n": found["n"], "events": found["events"], "reason": reason}
+    return row | {"estimate": median, "ci_low": found["median_ci_low_s"], "ci_high": high}

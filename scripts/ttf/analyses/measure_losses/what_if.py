@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from ttf.analyses.measure_losses import WHAT_IF
-from ttf.runs import PROXY, gpu_time
+from ttf.runs import GPU_HOUR, PROXY, gpu_time
+from ttf.stats.shares import part_of
 
 TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
 ONE_GPU_MILLI = 1000
-_GPU_HOUR = 1000 * 3600
 
 NO_TIME = "no GPU time was seen"
 NO_LARGE = "no job of several GPUs has run"
@@ -60,16 +60,12 @@ def what_if(runs: pl.LazyFrame, trials_s: Sequence[int]) -> pl.DataFrame:
     certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
     for scenario, stops in ((NO_RETRY, pl.col("failed")), (NO_CERTAIN_RETRY, certain)):
         if scenario == NO_CERTAIN_RETRY and not sums["reasons"]:
-            rows.append(_blank(scenario, NO_REASONS))
+            rows.append({"scenario": scenario, "reason": NO_REASONS})
         elif not sums["again"]:
-            rows.append(_blank(scenario, NO_RETRIES))
+            rows.append({"scenario": scenario, "reason": NO_RETRIES})
         else:
             rows.append(_no_retry(measured, scenario, stops))
     return WHAT_IF.frame(_in_hours(row, sums["total"]) for row in rows)
-
-
-def _blank(scenario: str, reason: str, trial_s: int | None = None) -> dict:
-    return {"scenario": scenario, "trial_s": trial_s, "reason": reason}
 
 
 def _trial(is_large: pl.Expr, trial_s: int) -> dict[str, pl.Expr]:
@@ -85,10 +81,10 @@ def _trial(is_large: pl.Expr, trial_s: int) -> dict[str, pl.Expr]:
 
 
 def _of_trial(sums: dict, trial_s: int) -> dict:
+    row = {"scenario": TRIAL, "trial_s": trial_s}
     if not sums["large"]:
-        return _blank(TRIAL, NO_LARGE, trial_s)
-    found = {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
-    return {"scenario": TRIAL, "trial_s": trial_s, "n": sums["large"], **found}
+        return row | {"reason": NO_LARGE}
+    return row | {"n": sums["large"]} | {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
 
 
 def _no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> dict:
@@ -124,13 +120,8 @@ def _in_hours(row: dict, total: int) -> dict:
     if "saved" not in row:
         return row
     net = row["saved"] - row["cost"]
-    found = row | {
-        "saved_gpu_hours": row["saved"] / _GPU_HOUR,
-        "cost_gpu_hours": row["cost"] / _GPU_HOUR,
-        "net_gpu_hours": net / _GPU_HOUR,
-        "net_share": net / total if total else None,
-        "reason": None if total else NO_TIME,
-    }
+    amounts = {"saved": row["saved"], "cost": row["cost"], "net": net}
     if "given_up" in row:
-        found["given_up_gpu_hours"] = row["given_up_gpu"] / _GPU_HOUR
-    return found
+        amounts["given_up"] = row["given_up_gpu"]
+    row = row | {f"{name}_gpu_hours": amount / GPU_HOUR for name, amount in amounts.items()}
+    return row | {"net_share": part_of(net, total), "reason": None if total else NO_TIME}

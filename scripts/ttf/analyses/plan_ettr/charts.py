@@ -48,11 +48,11 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     # The run that is asked about, or the largest that there is a projection for.
     run_gpus = run_gpus if run_gpus in estimate["size"] else estimate["size"].max()
     rows = _lines(estimate)
-    points = [
-        {"size": row["size"], "ratio": row["ettr_simulated"], "series": SIMULATED}
-        | _ends(row["ettr_simulated"], row["ettr_simulated_se"])
-        for row in estimate.filter(pl.col("ettr_simulated").is_not_null()).iter_rows(named=True)
-    ]
+    points = []
+    for row in estimate.filter(pl.col("ettr_simulated").is_not_null()).iter_rows(named=True):
+        mean, error = row["ettr_simulated"], row["ettr_simulated_se"]
+        ends = {} if error is None else {"low": max(mean - 4 * error, 0), "high": min(mean + 4 * error, 1)}
+        points.append({"size": row["size"], "ratio": mean, "series": SIMULATED} | ends)
     bounds = {row["rate"]: row for row in known.filter(size=run_gpus).iter_rows(named=True)}
     mine = bounds[ESTIMATE[0]]
     band = (
@@ -62,11 +62,9 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
         .select("size", low="high", high="low")
         .drop_nulls()
     )
-    title = (
-        f"In a run of {count(run_gpus, unit)}, {percent(mine['ettr_renewal'])} of the time is productive"
-        if mine["ettr_renewal"] >= 0.0005
-        else f"A run of {count(run_gpus, unit)} would make no headway at this failure rate"
-    )
+    title = f"A run of {count(run_gpus, unit)} would make no headway at this failure rate"
+    if mine["ettr_renewal"] >= 0.0005:
+        title = f"In a run of {count(run_gpus, unit)}, {percent(mine['ettr_renewal'])} of the time is productive"
     plan = (
         f"A checkpoint after {duration(mine['checkpoint_interval_s'])} of work takes "
         f"{duration(mine['checkpoint_write_s'])}; start-up {duration(mine['restart_s'])}; queue "
@@ -95,12 +93,10 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
 
 
 def _lines(estimate: pl.DataFrame) -> list[dict]:
-    rows = [
-        {"size": row["size"], "ratio": row["ettr_renewal"], "series": EXACT} for row in estimate.iter_rows(named=True)
-    ]
+    rows = [picked(row, "size", ratio="ettr_renewal") | {"series": EXACT} for row in estimate.iter_rows(named=True)]
     last = None
     for row in estimate.filter(pl.col("ettr_combined").is_not_null()).iter_rows(named=True):
-        one = {"size": row["size"], "ratio": row["ettr_combined"]}
+        one = picked(row, "size", ratio="ettr_combined")
         if not row["approximation_valid"] and last is not None and last["series"] == INSIDE:
             # So that the dotted part begins where the dashed one ends.
             rows.append(last | {"series": BEYOND})
@@ -109,22 +105,12 @@ def _lines(estimate: pl.DataFrame) -> list[dict]:
     return rows
 
 
-def _ends(ratio: float, error: float | None) -> dict:
-    return {} if error is None else {"low": max(ratio - 4 * error, 0), "high": min(ratio + 4 * error, 1)}
-
-
-def _size_scale(sizes: list[int]) -> alt.Scale:
-    return alt.Scale(type="log", base=2, domain=log_domain(sizes, 1.15, 1.15), nice=False)
-
-
 def _by_size(rows: list[dict], points: list[dict], band: list[dict], unit: str) -> alt.LayerChart:
     sizes = sorted({row["size"] for row in rows})
     ticks = [size for size in sizes if size == 1 or size & (size - 1) == 0] or sizes
-    x = alt.X(
-        "size:Q",
-        scale=_size_scale(sizes),
-        axis=alt.Axis(values=ticks, format=",", title=f"{unit}s of the run (logarithmic)", labelOverlap=True),
-    )
+    axis = alt.Axis(values=ticks, format=",", title=f"{unit}s of the run (logarithmic)", labelOverlap=True)
+    scale = alt.Scale(type="log", base=2, domain=log_domain(sizes, 1.15, 1.15), nice=False)
+    x = alt.X("size:Q", scale=scale, axis=axis)
     y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Effective training time"))
     legend = alt.Legend(title=None, orient="bottom", columns=4, symbolType="stroke")
     colour = alt.Color("series:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=legend)

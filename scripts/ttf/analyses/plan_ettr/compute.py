@@ -6,23 +6,18 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_OUTLOOK, MITIGATIONS
-from ttf.analyses.plan_ettr.contour import ettr_contour
+from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, ETTR_CONTOUR, ETTR_OUTLOOK, MITIGATIONS
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
 from ttf.stats.ettr import (
     APPROXIMATION_LIMIT,
+    EXPECTED,
     Plan,
     daly_young_interval_s,
-    ettr_combined,
-    ettr_long_run,
     ettr_renewal,
-    ettr_v1,
-    ettr_v2,
     expected_interruptions,
     expected_scheduled_s,
-    expected_wall_s,
     optimal_interval_s,
     simulate,
     simulated_ettr,
@@ -47,6 +42,17 @@ LIVES = ("unit_id", "life_id", "submit_s", "start_s", "event", "gpu_milli")
 MOST_DRAWS = 200_000
 FEWEST_RUNS = 30
 WEEK_H = 7 * 24
+# Ratios and checkpoint intervals of the contours.
+LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95)
+# From a minute to 17 hours, by factors of the square root of two.
+INTERVALS_S = tuple(round(60 * 2 ** (step / 2)) for step in range(21))
+# The scale at which the paper asks what a run has to bear.
+LARGE_GPUS = 100_000
+# Failures per second of the whole run: the rates looked at are between one in 300,000 years and ten a second.
+_LOWEST, _HIGHEST = 1e-13, 10.0
+_STEPS = 60
+NEVER = "not reached even without failures"
+NO_NODES = "the GPUs of a node are not known"
 
 
 def compute(given: Inputs) -> dict:
@@ -116,10 +122,11 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
         ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
         ("queue, median", queue.get("median_s"), "s", queue.get("n"), "the same waits: not planned with"),
     ]
-    known = [row for row in rows if row[1] is not None or "rate" in row[0]]
     whys = {"failure rate": rate["reason"]}
     return ETTR_ASSUMPTIONS.frame(
-        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True)) for row in known
+        dict(zip(ETTR_ASSUMPTIONS.columns, (*row, whys.get(row[0])), strict=True))
+        for row in rows
+        if row[1] is not None or "rate" in row[0]
     )
 
 
@@ -150,7 +157,8 @@ def plan_tables(
                 plans.append(habit.plan(nodes * per_day / SECONDS_A_DAY))
                 rows.append(_row(gpus, nodes, per_day, habit) | {"rate": name})
     if plans:
-        computed = _computed(_stacked(plans), simulations, seed)
+        columns = (np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__)
+        computed = _computed(Plan(*columns), simulations, seed)
         rows = [row if "reason" in row else row | next(computed) for row in rows]
     return ETTR.frame(rows), ETTR_OUTLOOK.frame(rows)
 
@@ -201,10 +209,6 @@ def _mitigation(gpus: int | None, nodes: int, name: str, before: Plan, after: Pl
     return row
 
 
-def _stacked(plans: Sequence[Plan]) -> Plan:
-    return Plan(*(np.array([getattr(plan, name) for plan in plans], float) for name in Plan.__dataclass_fields__))
-
-
 def _row(gpus: int | None, nodes: int | None, per_day: float | None, habit: Habits | Plan) -> dict:
     return {"gpus": gpus, "nodes": nodes, "failure_rate_per_node_day": per_day} | habit_columns(habit)
 
@@ -220,16 +224,8 @@ def _computed(plan: Plan, simulations: int, seed: int) -> Iterator[dict]:
     has_best = np.isfinite(best) & (best > 0)
     at_best = replace(plan, interval_s=np.where(has_best, best, plan.interval_s))
     with np.errstate(divide="ignore"):
-        mttf = 1 / plan.failures_per_s
-    columns = {
-        "mttf_s": mttf,
-        "ettr_v1": ettr_v1(plan),
-        "ettr_v2": ettr_v2(plan),
-        "ettr_combined": ettr_combined(plan),
-        "ettr_renewal": ettr_renewal(plan),
-        "ettr_long_run": ettr_long_run(plan),
-        "expected_interruptions": expected_interruptions(plan),
-        "expected_wall_s": expected_wall_s(plan),
+        columns = {"mttf_s": 1 / plan.failures_per_s} | {form.__name__: form(plan) for form in EXPECTED}
+    columns |= {
         "scheduled_share": plan.productive_s / expected_scheduled_s(plan),
         "daly_young_interval_s": daly_young_interval_s(plan.failures_per_s, plan.write_s),
         "optimal_interval_s": np.where(has_best, best, np.nan),
@@ -269,9 +265,8 @@ def _simulated(plan: Plan, simulations: int, seed: int) -> list[dict]:
     runs[runs < min(FEWEST_RUNS, simulations)] = 0
     played = Plan(*(np.repeat(getattr(plan, name), runs) for name in Plan.__dataclass_fields__))
     wall, interruptions = simulate(played, np.random.default_rng(seed))
-    ends = np.cumsum(runs)
     rows = []
-    for productive, end, count in zip(plan.productive_s, ends, runs, strict=True):
+    for productive, end, count in zip(plan.productive_s, np.cumsum(runs), runs, strict=True):
         if count < 2:
             rows.append({})
             continue
@@ -286,3 +281,39 @@ def _simulated(plan: Plan, simulations: int, seed: int) -> list[dict]:
                 row["simulated_" + name.format(percent)] = float(found)
         rows.append(row)
     return rows
+
+
+def ettr_contour(rate: NodeRate, habit: Habits, run_gpus: int) -> pl.DataFrame:
+    """The highest failure rate of a node that leaves a run the ratio `ettr`: ETTR_CONTOUR.
+
+    After figure 10 of Kokolis et al. (HPCA 2025), by the model alone: of the trace come the size of a node and the
+    wait. A row for `run_gpus` and LARGE_GPUS (nodes where the machines hold no GPUs), for each of LEVELS and
+    INTERVALS_S, in this order; the interval of `habit` plays no part. By the exact renewal form, which falls with the
+    rate; found by bisection to 12 digits. Blank, with a reason, where the writes, start-up and wait alone leave less.
+    """
+    levels, intervals = (grid.ravel() for grid in np.meshgrid(LEVELS, INTERVALS_S, indexing="ij"))
+    bearable = _bearable(levels, intervals.astype(float), habit)
+    rows = []
+    for gpus, nodes in rate.sizes(sorted({run_gpus, LARGE_GPUS})):
+        for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), bearable.tolist(), strict=True):
+            row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
+            if nodes is None or per_s != per_s:
+                row["reason"] = NO_NODES if nodes is None else NEVER
+            else:
+                row["failures_per_1000_node_days"] = per_s * SECONDS_A_DAY * 1000 / nodes
+            rows.append(row)
+    return ETTR_CONTOUR.frame(rows)
+
+
+def _bearable(levels: np.ndarray, intervals: np.ndarray, habit: Habits) -> np.ndarray:
+    """Failures per second of the run at which the ratio is the level; NaN where it is below without any."""
+
+    def ratio(per_s: np.ndarray) -> np.ndarray:
+        return ettr_renewal(replace(habit, interval_s=intervals).plan(per_s))
+
+    low, high = np.full_like(levels, np.log(_LOWEST)), np.full_like(levels, np.log(_HIGHEST))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        keeps = ratio(np.exp(middle)) >= levels
+        low, high = np.where(keeps, middle, low), np.where(keeps, high, middle)
+    return np.where(ratio(np.full_like(levels, _LOWEST)) >= levels, np.exp(low), np.nan)

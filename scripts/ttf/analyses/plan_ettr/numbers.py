@@ -41,27 +41,28 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put("sizes.check.observed", observed, "failures", source, n)
         metrics.put("sizes.check.expected", row["expected_failures"], "failures", source, n)
         metrics.put("sizes.check.p_value", row["p_value"], "p", source, n)
+    source = "tables/ettr.csv"
     for rate, row in mine.items():
-        metrics.put(f"ettr.{rate}.ettr", row["ettr_renewal"], "share", "tables/ettr.csv", n_of[rate])
+        n = n_of[rate]
+        metrics.put(f"ettr.{rate}.ettr", row["ettr_renewal"], "share", source, n)
         if rate == by:
-            metrics.put("ettr.nodes", row["nodes"], "nodes", "tables/ettr.csv")
-            metrics.put(f"ettr.{rate}.queue_s", row["queue_s"], "s", "tables/ettr.csv", asked["queue"]["n"])
-            metrics.put("ettr.mttf_s", row["mttf_s"], "s", "tables/ettr.csv", n_of[rate])
-            metrics.put("ettr.approximated", row["ettr_combined"], "share", "tables/ettr.csv", n_of[rate])
-            metrics.put("ettr.valid", row["approximation_valid"], "label", "tables/ettr.csv")
-            metrics.put("ettr.optimal_interval_s", row["optimal_interval_s"], "s", "tables/ettr.csv", n_of[rate])
+            metrics.put_row("ettr", row, {"nodes": "nodes"}, source)
+            metrics.put(f"ettr.{rate}.queue_s", row["queue_s"], "s", source, asked["queue"]["n"])
+            metrics.put_row("ettr", row, {"mttf_s": "s", "optimal_interval_s": "s"}, source, n)
+            metrics.put("ettr.approximated", row["ettr_combined"], "share", source, n)
+            metrics.put("ettr.valid", row["approximation_valid"], "label", source)
     source = "tables/ettr_outlook.csv"
     for row in outlook.filter(of_run).iter_rows(named=True):
         rate, n = row["rate"], n_of[row["rate"]]
-        metrics.put(f"ettr.{rate}.interruptions", row["expected_interruptions"], "interruptions", source, n)
-        metrics.put(f"ettr.{rate}.wall_s", row["expected_wall_s"], "s", source, n)
+        expected = {"interruptions": "interruptions", "wall_s": "s"}
+        metrics.put_row(f"ettr.{rate}", row, expected, source, n, prefix="expected_")
         metrics.put(f"ettr.{rate}.scheduled_share", row["scheduled_share"], "share", source, n)
         if rate == by:
             metrics.put("ettr.at_optimum", row["ettr_at_optimum"], "share", source, n)
             metrics.put("ettr.daly_young_s", row["daly_young_interval_s"], "s", source, n)
-            for name in ("interruptions_p05", "interruptions_p95", "wall_p05_s", "wall_p95_s"):
-                of_name = "s" if name.endswith("_s") else "interruptions"
-                metrics.put(f"ettr.simulated.{name}", row[f"simulated_{name}"], of_name, source, row["simulated_runs"])
+            simulated = dict.fromkeys(("interruptions_p05", "interruptions_p95"), "interruptions")
+            simulated |= dict.fromkeys(("wall_p05_s", "wall_p95_s"), "s")
+            metrics.put_row("ettr.simulated", row, simulated, source, row["simulated_runs"], prefix="simulated_")
     beyond = ettr.filter((pl.col("rate") == ESTIMATE[0]) & ~pl.col("approximation_valid") & at_first)
     if beyond.height:
         limit = beyond.select(pl.coalesce("gpus", "nodes").min()).item()
@@ -74,13 +75,9 @@ def _of_mitigations(metrics: Metrics, mitigations: pl.DataFrame, size: float) ->
 
     Besides the best interval, which has numbers already. Less waiting raises the ratio and saves no node anything.
     """
-    saved = pl.col("node_hours_saved_per_productive_week")
-    mine = mitigations.filter(
-        (pl.coalesce("gpus", "nodes") == size)
-        & pl.col("ettr_after").is_not_null()
-        & (pl.col("mitigation") != BEST_INTERVAL)
-    )
-    source = "tables/mitigations.csv"
+    saved, source = pl.col("node_hours_saved_per_productive_week"), "tables/mitigations.csv"
+    is_other = (pl.coalesce("gpus", "nodes") == size) & (pl.col("mitigation") != BEST_INTERVAL)
+    mine = mitigations.filter(is_other & pl.col("ettr_after").is_not_null())
     for row in mine.sort("ettr_after", descending=True, maintain_order=True).head(1).iter_rows(named=True):
         metrics.put("ettr.mitigation.name", row["mitigation"], "label", source)
         metrics.put_row("ettr.mitigation", row, {"before": "share", "after": "share"}, source, prefix="ettr_")

@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.report import words
-from ttf.report.tables import Shown, yes_or_no
+from ttf.report.tables import Shown, texts, yes_or_no
 from ttf.report.trace import Trace
 from ttf.stats.plans import RATE_UNIT
 
@@ -27,17 +27,17 @@ _WORDED = {
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """What to expect by size, what one change brings, and the assumptions."""
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
     found = {"ettr-assumptions": _assumptions(assumed)}
-    mine = (pl.col("checkpoint_interval_s") == values["checkpoint interval"]) & (pl.col("rate") == "estimate")
-    rows = ettr.filter(mine & pl.col("ettr_renewal").is_not_null())
+    known = ettr.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
+    rows = known.filter(checkpoint_interval_s=values["checkpoint interval"])
     if rows.height:
         columns = dict.fromkeys(("gpus" if ettr["gpus"].count() else "nodes", "mttf_s", *_RATIOS))
         columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None, "approximation_valid": None}
-        rows = rows.with_columns(yes_or_no("approximation_valid"), ettr_simulated=_with_error(rows))
+        with_error = texts(rows, ("ettr_simulated", "ettr_simulated_se"), _with_error)
+        rows = rows.with_columns(yes_or_no("approximation_valid"), ettr_simulated=with_error)
         found["ettr"] = Shown(rows, columns, ETTR)
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_of >= size))
     if gains.height:
@@ -51,19 +51,12 @@ def tables(trace: Trace) -> dict[str, Shown]:
     return found
 
 
-def _with_error(rows: pl.DataFrame) -> pl.Series:
-    texts = [
-        None if ratio is None else words.share(ratio) + ("" if error is None else f" ± {words.number(100 * error, 1)}")
-        for ratio, error in rows.select("ettr_simulated", "ettr_simulated_se").iter_rows()
-    ]
-    return pl.Series(texts, dtype=pl.String)
+def _with_error(ratio: float, error: float | None) -> str:
+    return words.share(ratio) + ("" if error is None else f" ± {words.number(100 * error, 1)}")
 
 
 def _assumptions(assumed: pl.DataFrame) -> Shown:
-    amounts = [
-        None if amount is None else _WORDED[unit](amount)
-        for amount, unit in assumed.select("amount", "unit").iter_rows()
-    ]
-    assumed = assumed.with_columns(amount=pl.Series(amounts, dtype=pl.String), source=pl.col("source").replace(_BASES))
+    amounts = texts(assumed, ("amount", "unit"), lambda amount, unit: _WORDED[unit](amount))
+    assumed = assumed.with_columns(amount=amounts, source=pl.col("source").replace(_BASES))
     columns = {"assumption": None, "amount": ("Value", str), "n": None, "source": None, "reason": "Note"}
     return Shown(assumed, columns, ETTR_ASSUMPTIONS, longest=LONGEST_REASON)

@@ -108,7 +108,6 @@ def _slider(name: str, label: str, value: float, low: float, high: float, step: 
 
 
 def _sliders(habit: Habits, per_1000: float, run_gpus: int, unit: str) -> list:
-    """What a person sets."""
     log_rate, log_interval = math.log10(per_1000), math.log10(habit.interval_s / 60)
     queue, start = habit.queue_s / 60, habit.restart_s / 60
     days = habit.productive_s / 86_400
@@ -262,13 +261,6 @@ def _curves(unit: str, node_gpus: int) -> alt.HConcatChart:
 def _chosen(
     at: str, height: str, colour: str, x: alt.X, y: alt.Y, shape: str = "circle", keep: str = "true"
 ) -> alt.Chart:
-    field = (
-        x.to_dict()["field"] if isinstance(x.shorthand, alt.utils.schemapi.UndefinedType) else x.shorthand.split(":")[0]
-    )
-    return (
-        chart_of("answer")
-        .transform_filter(keep)
-        .transform_calculate(**{field: at, "ratio": height})
-        .mark_point(shape=shape, filled=True, size=110, color=colour, opacity=1)
-        .encode(x=x, y=y)
-    )
+    points = chart_of("answer").transform_filter(keep)
+    points = points.transform_calculate(**{x.shorthand.partition(":")[0]: at, "ratio": height})
+    return points.mark_point(shape=shape, filled=True, size=110, color=colour, opacity=1).encode(x=x, y=y)
