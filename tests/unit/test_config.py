@@ -60,7 +60,7 @@ def yaml_error(path, content):
 def test_the_defaults_alone_run_the_samples():
     result = resolved()
     samples = ("sample", "sample_philly", "sample_slurm")
-    assert result == DEFAULTS[1] | {"registry": {name: TRACES[name] for name in samples}}
+    assert result == DEFAULTS[1] | {"name": "study", "registry": {name: TRACES[name] for name in samples}}
     assert all("Synthetic" in TRACES[name]["title"] and "Synthetic" in TRACES[name]["note"] for name in samples)
     assert result["registry"]["sample"]["generate"] == {"tasks": 20000, "seed": 2020}
 
@@ -244,7 +244,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, lemons, "
+    "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, lemons, "
     "infra_failures, sizes, ettr, scatter, publish."
 )
 NAMES = "letters, digits, _ and - only"

@@ -264,10 +264,10 @@ def test_the_tree_of_a_number(study):
 
 def test_no_manifest_and_a_broken_one(study):
     with pytest.raises(StudyError, match="there is no manifest yet"):
-        Manifest.read()
-    Path("results/manifest.json").write_text("{")
+        Manifest.read(Path("manifest.json"))
+    Path("manifest.json").write_text("{")
     with pytest.raises(StudyError, match="Delete it"):
-        Manifest.read()
+        Manifest.read(Path("manifest.json"))
 
 
 def test_the_revision_of_a_checkout(tmp_path, monkeypatch):

@@ -115,6 +115,21 @@ def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     assert study.planned(**SMALL) == set()
 
 
+def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    of_part = ["results/t/parts/a.csv", "logs/t/ingest_part/a.csv.log", "benchmarks/t/ingest_part/a.csv.tsv"]
+    for path in [*of_part, *(path.replace("a.csv", "b.csv") for path in of_part)]:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).mkdir() if path.startswith("results") else Path(path).write_text("")
+    remove = (sys.executable, ROOT / "scripts/remove_study.py", "--trace", "t", "--part", "a.csv", "--sure", "yes")
+    said = subprocess.run(remove, capture_output=True, text=True, check=True, env=environment()).stdout
+    assert said.splitlines() == [f"removed: {path}" for path in of_part]
+    assert not any(Path(path).exists() for path in of_part)
+    assert Path("results/t/parts/b.csv").exists()
+    again = subprocess.run(remove, capture_output=True, text=True, check=False, env=environment())
+    assert again.stderr == "error: nothing was made of the part a.csv of the trace t.\n"
+
+
 def test_products_of_an_older_version_are_named(study):
     for name in ("report", "manifest.json"):
         shutil.copytree(study.folder / OWN / name, study.folder / "results" / name) if name == "report" else (
@@ -135,7 +150,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     Path("one.yaml").write_text("study: [sample]")
     for name, files, words in (("one", ["one.yaml"], []), ("two", [], ["study=[openb]"])):
         (studies.STUDIES / name).mkdir(parents=True)
-        (studies.STUDIES / name / "config.yaml").write_text("study: []")
+        (studies.STUDIES / name / "config.yaml").write_text("study: []\nregistry: {}\n")
         studies.remember(name, type("Settings", (), {"configfiles": files, "config_args": words}))
     return tmp_path
 
@@ -160,6 +175,26 @@ def test_what_make_types(folder, capsys, given, typed):
     said = capsys.readouterr().err
     if not given:
         assert said == "study two, made last; STUDY=name for another: one\n"
+
+
+def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(checkout, monkeypatch, capsys):
+    monkeypatch.chdir(checkout.folder)
+    write_pods(checkout, pods(9))
+    given = NOTHING | {"data": "raw/mine"}
+    file = Path("results/studies/mine/study.yaml")
+    assert run_study.typed(**given) == ["--configfile", str(file)]
+    said = capsys.readouterr().err
+    assert "openb: openb_pod_list_default.csv has the columns" in said
+    assert f"to be kept and edited: {file}" in said
+    assert "render_report" in checkout.planned("--configfile", str(file), "--", "results/studies/mine/report/index.html")
+    file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
+    assert run_study.typed(**given) == ["--configfile", str(file)]
+    assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err
+    assert studies.typed_for("mine") == ["--configfile", str(file)]
+    with pytest.raises(ConfigError, match="there is no such folder"):
+        run_study.typed(**NOTHING | {"data": "nowhere"})
+    with pytest.raises(ConfigError, match="give it alone"):
+        run_study.typed(**given | {"trace": "mine"})
 
 
 def test_in_a_new_folder_it_is_the_study_of_the_defaults(tmp_path, monkeypatch, capsys):

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-_held = []
+_held: dict[Path, int] = {}
 
 
 def hold(folder: Path) -> None:
@@ -14,6 +14,9 @@ def hold(folder: Path) -> None:
     Snakemake's own lock is a file that stays behind when a run is killed, and then has to be removed by hand; the
     kernel lets go of this one. The profile turns the other off.
     """
+    folder = folder.resolve()
+    if folder in _held:
+        return
     folder.mkdir(parents=True, exist_ok=True)
     file = os.open(folder / "study.lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -21,4 +24,4 @@ def hold(folder: Path) -> None:
     except BlockingIOError:
         print("Another run is at work in this folder; waiting until it has ended.", file=sys.stderr, flush=True)
         fcntl.flock(file, fcntl.LOCK_EX)
-    _held.append(file)
+    _held[folder] = file

@@ -10,7 +10,8 @@ OF_MODULE = "config: of the module"
 
 def in_module(workflow: Any) -> bool:
     """Whether another workflow uses this one; then what was typed at its start is for that one."""
-    return not workflow.modifier.is_main_snakefile()
+    modifier = getattr(workflow, "modifier", None)
+    return modifier is not None and not modifier.is_main_snakefile()
 
 
 def refuse_prefix(modifier: Any) -> None:

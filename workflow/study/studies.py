@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from study.documents import ConfigError, dotted, flow, mean
+from study.documents import ConfigError, dotted, flow, load_yaml, mean
 
 STUDIES = Path("results/studies")
 # What was typed for each study, so that it can be made again by its name; nothing that a product depends on.
@@ -27,9 +25,13 @@ _OLD = ("report", "comparison", "site", "archive", "config.yaml", "manifest.json
 
 
 def made() -> dict[str, dict]:
-    """Name -> the resolved configuration of each study that was made in this folder, by name."""
+    """Name -> the resolved configuration of each study that was made in this folder, by name.
+
+    Raises ConfigError for one that somebody has made unreadable.
+    """
     files = sorted(STUDIES.glob("*/config.yaml"))
-    return {file.parent.name: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+    read = {file.parent.name: load_yaml(file, str(file)) for file in files}
+    return {name: config for name, config in read.items() if config.keys() >= {"study", "registry"}}
 
 
 def check_shared(config: Mapping, others: Mapping[str, Mapping]) -> None:
