@@ -5,7 +5,7 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from ttf.analyses.describe_workload.submissions import WEEKDAYS
+from ttf.analyses.describe_workload.population import WEEKDAYS
 from ttf.analyses.describe_workload.workload import MOST_ACCOUNTS
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes, tips

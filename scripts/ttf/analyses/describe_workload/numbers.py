@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.analyses.describe_workload.submissions import WEEKDAYS
+from ttf.analyses.describe_workload.population import WEEKDAYS
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends_of
 
 

@@ -12,10 +12,8 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES
-from ttf.analyses.reconstruct_occupancy.cluster import Sum, Window
-from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
-from ttf.analyses.reconstruct_occupancy.servers import Servers, has_free
-from ttf.analyses.reconstruct_occupancy.spill import Spill
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings, Spill
+from ttf.analyses.reconstruct_occupancy.servers import Servers, Sum, Window, has_free
 from ttf.jobs import GPU_BUCKETS, whole_gpus
 from ttf.stats.exact import group_sums
 from ttf.stats.order import running
