@@ -8,7 +8,7 @@ import jinja2
 import polars as pl
 
 from ttf.analyses.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF, QUEUEING, RUN_TIMES, TRACES
-from ttf.analyses.compare_traces.labels import ENDS, OF_THE_WHOLE, reasons, trace_labels
+from ttf.analyses.compare_traces.labels import COMPONENTS, ENDS, GPUS, OF_THE_WHOLE, reasons, trace_labels
 from ttf.contract import Table
 from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
@@ -133,12 +133,11 @@ def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
 
 def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     """The rows by number of GPUs, components last, with words for it in `jobs_of`."""
-    names = {"all": "All GPU jobs", "1": "1 GPU", "2-4": "2 to 4 GPUs", "5-8": "5 to 8 GPUs", ">8": "More than 8 GPUs"}
-    jobs_of = pl.col("gpus").replace_strict(names, return_dtype=pl.String)
+    jobs_of = pl.col("gpus").replace_strict(GPUS, return_dtype=pl.String)
     if "gives" in table.columns:
-        jobs_of = pl.when(pl.col("gives") == "lives").then(pl.lit("Components")).otherwise(jobs_of)
-    order = {name: number for number, name in enumerate((*names.values(), "Components"))}
-    return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").replace_strict(order), maintain_order=True)
+        jobs_of = pl.when(gives="lives").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
+    order = pl.Enum([*GPUS.values(), COMPONENTS])
+    return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").cast(order), maintain_order=True)
 
 
 def _times(table: pl.DataFrame, contract: Table, group: str) -> str:
