@@ -31,9 +31,7 @@ NO_TIME = "no submission has a time"
 def roles(jobs: Rows) -> pl.DataFrame:
     """What the tasks are there for, by their names (ROLES): the MOST_ROLES most frequent, equal ones by name.
 
-    jobs: task (null where a trace's jobs have no parts: such jobs have no row), outcome. n: jobs with a role; roles:
-    how many there are in all. ended: success or failure; failure_share: failures among them, with Wilson's interval at
-    95 %; failures_share: of the failures of all roles.
+    jobs: task (null where jobs have no parts: these have no row), outcome.
     """
     found = (
         jobs.lazy()
@@ -63,11 +61,9 @@ def roles(jobs: Rows) -> pl.DataFrame:
 
 
 def activity(jobs: Rows) -> pl.DataFrame:
-    """Which share of the jobs and of the GPU time the most active users have (ACTIVITY).
+    """Which share of the jobs and of the GPU time (`gpu_seconds_milli`) the most active users have (ACTIVITY).
 
-    ranked_by `jobs`: users with the most jobs first; `gpu_hours`: with the most GPU time seen (see
-    `ttf.jobs.gpu_seconds_milli`). A row per TOP_PERCENT of the users, rounded up to whole users; equal ones by name.
-    n: jobs with a known user; the shares are of theirs.
+    A row per ranking and TOP_PERCENT of the users, rounded up to whole users; equal ones by name.
     """
     owners = (
         jobs.lazy()
@@ -109,11 +105,7 @@ def activity(jobs: Rows) -> pl.DataFrame:
 
 
 def gangs(jobs: Rows) -> pl.DataFrame:
-    """How many jobs, and how many instances, are in jobs of at least so many instances (GANGS).
-
-    n: jobs with a known size. A job of two instances or more is a gang: they run side by side. instances_failed_share:
-    instances of failed jobs among those of jobs that ended in success or failure.
-    """
+    """How many jobs, and how many instances, are in jobs of at least so many instances (GANGS)."""
     known = counts(jobs, size=pl.col("size"), outcome=code("outcome", OUTCOMES)).with_columns(
         # Of so many jobs of a size all the instances, 128 bits wide.
         instances=pl.col("size").cast(pl.Int128) * pl.col("n"),
@@ -147,11 +139,9 @@ def gangs(jobs: Rows) -> pl.DataFrame:
 
 
 def request_percentiles(jobs: Rows) -> pl.DataFrame:
-    """What is asked for per instance, in the unit people use (REQUEST_PERCENTILES), over jobs and over instances.
+    """What is asked for, in the unit people use (REQUEST_PERCENTILES), over jobs and over instances.
 
-    A percentile is the smallest value that so many per cent of the jobs, or of the instances (each job counts as
-    often as it has instances), do not exceed. n: jobs, or instances, that asked for some; who asked for none (blank or
-    0) is excluded. The resource `gpus` is the whole GPUs of a job, all instances together.
+    Who asked for none (blank or 0) is excluded; a job counts as often as it has instances, or once.
     """
     asked = {resource: (pl.col(column), unit, per) for resource, (column, unit, per) in REQUESTS.items()}
     rows = []
@@ -212,7 +202,7 @@ def machines(nodes: pl.DataFrame) -> pl.DataFrame:
 def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
     """How many rows of a trace's table of whole jobs have each status, and a start and an end (JOB_STATUS).
 
-    job: status, start_s, end_s (null where not written); None where a job's parts have no such table above them.
+    job: status, start_s, end_s; None where there is no such table.
     """
     if job is None:
         return JOB_STATUS.frame([])
@@ -233,9 +223,8 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
     """Submissions by hour of the day (0 to 23) and by weekday (SUBMISSIONS).
 
     jobs: submit_s (Int64 seconds since 1970, null where not known). zone: whose wall clock gives the hour; None for a
-    trace whose times have no known origin, which gets a row of `by` with the reason. n: jobs with a time. clock_hours:
-    how many hours of that kind the trace has from the hour of its first submission to that of its last, both
-    included; jobs_per_hour divides by them. first_submit_s: of those submissions the first in the order of the jobs.
+    trace whose times have no known origin, which gets a row of `by` with the reason. clock_hours: from the hour of the
+    first submission to that of the last, both included.
     """
     times = jobs.lazy().select("submit_s").drop_nulls()
     ends = times.select(first=pl.col("submit_s").min(), last=pl.col("submit_s").max(), n=pl.len())

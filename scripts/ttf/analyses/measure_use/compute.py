@@ -32,8 +32,7 @@ _READINGS_AT_ONCE = 1_000_000
 def of_counts(counts: np.ndarray) -> dict[str, float]:
     """The columns USE of readings of which counts[v] are v thousandths of a percent; n 0 alone where none is.
 
-    zero_share: readings of exactly nought. A percentile is linear between ranks, rank 0 the smallest and rank n - 1 the
-    largest, as in NumPy.
+    A percentile is linear between ranks, rank 0 the smallest and rank n - 1 the largest, as in NumPy.
     """
     n = int(counts.sum())
     if not n:
@@ -55,13 +54,11 @@ def of_counts(counts: np.ndarray) -> dict[str, float]:
 
 
 def gpu_use_by_kind(held: pl.DataFrame, telemetry: pl.LazyFrame | None, chunk_rows: int = CHUNK_ROWS) -> pl.DataFrame:
-    """GPU use by job size and outcome, by servers, and on dedicated servers, with GPU_USE.
+    """GPU use by job size and outcome, by servers, and on dedicated servers (GPU_USE).
 
-    held: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, or None.
-    job_gpus: 1, 4, 8, 16 (exactly so many) or all. servers: of the attempt, blank for any number of them. dedicated:
-    only attempts on as few servers as hold the GPUs at 8 a server; blank: all attempts. n: readings, one per GPU and
-    minute. jobs: those with a reading. coverage_share: readings over the GPU minutes that attempts with both times held
-    (held_gpu_minutes); in_span: the same over those from the first to the last minute of the telemetry.
+    held: `ttf.formats.philly.derive.held_gpus`. telemetry: the table gpu_util, or None. dedicated: only attempts on as
+    few servers as hold the GPUs at 8 a server. coverage_share: readings over the GPU minutes that attempts with both
+    times held; in_span: over those from the first to the last minute of the telemetry.
     """
     if telemetry is None:
         row = {"job_gpus": "all", "outcome": "all", "n": 0, "reason": "the trace has no GPU telemetry"}
@@ -154,12 +151,10 @@ def host_use(
     memory: pl.LazyFrame | None,
     chunk_rows: int = CHUNK_ROWS,
 ) -> pl.DataFrame:
-    """CPU and memory in use over machine-minutes, with HOST_USE: over all, and over those with a GPU held.
+    """CPU and memory in use over machine-minutes (HOST_USE): over all, and over those with a GPU held.
 
-    held: of `held_gpus`; cpu, memory: the tables cpu_util and mem_util, or None.
-    machine_minutes: `all` (idle machines among them, as in the trace's notebook) or `held`: from the minute an attempt
-    with both times starts in to before its end, on a machine of which it holds a GPU. Memory in use counts the page
-    cache. out_of_range: readings of less than nothing or more than all, which are excluded.
+    held: of `held_gpus`; cpu, memory: the tables cpu_util and mem_util, or None. `held`: from the minute an attempt
+    with both times starts in to before its end, on a machine of which it holds a GPU.
     """
     busy = _Busy(held)
     # Memory to the nearest thousandth of a percent.

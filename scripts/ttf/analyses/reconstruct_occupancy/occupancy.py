@@ -36,8 +36,7 @@ MOST_STEPS = 150
 def basis(held: Holdings, servers: Servers) -> pl.DataFrame:
     """What the occupancy rests on (OCCUPANCY_BASIS), one row.
 
-    servers_by_use: those whose GPUs no table gives. gpus: whole ones of all servers, all the time, as nothing says when
-    a server came or went. above_capacity_share: of the GPU time, what exceeds what the servers hold; it is cut off.
+    gpus: of all servers, all the time, as nothing says when a server came or went. GPU time above capacity is cut off.
     """
     count = servers.capacity_milli.size
     row = held.counts | {"servers": count, "gpus": servers.total_milli // GPU}
@@ -61,11 +60,8 @@ def _free_in(state: np.ndarray, are_in: Callable[[np.ndarray], np.ndarray]) -> n
 class Occupancy:
     """Time-weighted means by tenth of the load, and over all the time; of the windows, added in order.
 
-    load: GPUs in use as a share of all; 10-20 % is from 10 to below 20 %. n: stretches in which no placement starts or
-    ends. A server is empty, full (all of its GPUs in use) or partly used. largest_free_gpus: whole free GPUs of the
-    server with the most, at most MOST_FREE. Fragmentation, for free_at_least of LEVELS and `whole server` (nothing of
-    it in use): free_gpus_share is the share of the free GPUs that are in servers with so many free,
-    placeable_time_share the share of the time that there is such a server. A load that never was has a reason.
+    10-20 % is from 10 to below 20 %. largest_free_gpus: of the server with the most, at most MOST_FREE. Fragmentation
+    is asked of LEVELS and `whole server` (nothing of it in use). A load that never was has a reason.
     """
 
     def __init__(self, servers: Servers) -> None:
@@ -147,10 +143,9 @@ class Occupancy:
 class LoadOverTime:
     """GPUs in use, and jobs that run and wait, in steps of equal length; of all windows and jobs, added in any order.
 
-    jobs: the common record; those with a GPU count. running: from the first start to the last end, or to the trace's
-    end; waiting: from the submission to the first start, or to the trace's end where the outcome is `waiting`. One
-    without these times counts in neither. A step ends where the next begins; the first and the last are cut to the time
-    between the first and the last moment that a GPU was held. Means are over the time of the step.
+    jobs: the common record; those with a GPU count. One that runs does so to the trace's end, as one with the outcome
+    `waiting` waits; one without these times counts in neither. The first and the last step are cut to the time between
+    the first and the last moment that a GPU was held.
     """
 
     def __init__(self, held: Holdings, servers: Servers) -> None:

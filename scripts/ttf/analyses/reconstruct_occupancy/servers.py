@@ -15,6 +15,7 @@ from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings, Spill
 from ttf.jobs import GPU_BUCKETS
 from ttf.stats.exact import dot, group_sums
 from ttf.stats.order import first_of_each, last_of_each, order_by, sorted_rows
+from ttf.stats.shares import part_of
 
 # Of the sizes of attempts that have a row.
 NAMES = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
@@ -185,7 +186,7 @@ def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
             "group": name,
             "attempts": count,
             "gpu_hours": whole / (GPU * 3600),
-            "dedicated_share": part / whole if whole else None,
+            "dedicated_share": part_of(part, whole),
             "reason": None if whole else "no attempt of this size",
         }
         for name, count, whole, part in rows

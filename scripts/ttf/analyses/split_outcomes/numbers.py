@@ -18,8 +18,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
 def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     """Jobs, shares and run times by outcome; the share of failures among the jobs that ended, with its interval.
 
-    timeouts: failures that a time limit ended; timeout_share: of the failures. failure_share_without_timeout: the other
-    failures among the jobs that ended otherwise, (failures - timeouts) / (ended - timeouts).
+    failure_share_without_timeout: (failures - timeouts) / (ended - timeouts).
     """
     source = "tables/outcomes.csv"
     jobs = dict.fromkeys(OUTCOMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
