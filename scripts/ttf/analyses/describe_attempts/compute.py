@@ -2,7 +2,6 @@
 
 from ttf.analyses.describe_attempts import delays, retries
 from ttf.inputs import Inputs
-from ttf.stats.counts import commonest
 
 JOBS = ("job_id", "user", "account", "outcome", "gpu_milli", "size", "attempts", "submit_s", "start_s")
 ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
@@ -14,7 +13,7 @@ def compute(given: Inputs) -> dict:
     jobs = jobs.drop("job_id")
     waits, tries = delays.waits(placed), retries.tries(placed)
     return {
-        "delays": delays.delays(waits, commonest(jobs, "account", delays.MOST_ACCOUNTS)),
+        "delays": delays.delays(waits, delays.busiest(jobs)),
         "delay_by_nodes": delays.delay_by_nodes(waits),
         "out_of_order": delays.out_of_order(jobs),
         "retries": retries.retries(jobs),

@@ -6,6 +6,7 @@ import polars as pl
 from ttf.analyses.describe_attempts import DELAY_BY_NODES, DELAYS, OUT_OF_ORDER
 from ttf.jobs import GPU_BUCKETS, gpu_bucket, whole_gpus
 from ttf.runs import in_sequence
+from ttf.stats.counts import commonest
 from ttf.stats.exact import parts_of, percentile, total
 
 MOST_ACCOUNTS = 20
@@ -70,6 +71,11 @@ def waits(tries: pl.DataFrame) -> pl.DataFrame:
         pl.col("end_s").shift(1)
     )  # fmt: skip
     return tries.select("account", "bucket", "nodes", is_first=is_new, delay_s=pl.col("start_s") - since)
+
+
+def busiest(jobs: pl.DataFrame) -> list[str]:
+    """The MOST_ACCOUNTS accounts with the most jobs, most first."""
+    return commonest(jobs, "account", MOST_ACCOUNTS)
 
 
 def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:

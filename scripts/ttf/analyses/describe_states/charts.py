@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, labelled_bars, tips
+from ttf.charts.encodings import coloured, labelled_bars, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, gpus_label, labels, percent, plural
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, OUTCOME_COLOURS
@@ -32,22 +32,14 @@ def states_chart(given: Inputs, study: Study) -> Figure:
     measures = {of_units: "count_share"}
     if shown["gpu_hours_share"].count():
         measures[of_time] = "gpu_hours_share"
-    rows = []
-    for row in [*shown.iter_rows(named=True), *infra]:
-        kind = overlay if row["kind"] == "infra" else _STATE
-        name = "" if row["kind"] == "infra" else names[row["state"]]
-        rows += [
-            {
-                "measure": measure,
-                "state": name or overlay,
-                "kind": kind,
-                "share": row[column],
-                "label": percent(row[column]),
-                "count": row["count"],
-            }
-            for measure, column in measures.items()
-            if row[column] is not None
-        ]
+    labelled = [(row, names[row["state"]], _STATE) for row in shown.iter_rows(named=True)]
+    rows = [
+        {"measure": measure, "state": name, "kind": kind, "label": percent(row[column])}
+        | picked(row, "count", share=column)
+        for row, name, kind in [*labelled, *((row, overlay, overlay) for row in infra)]
+        for measure, column in measures.items()
+        if row[column] is not None
+    ]
     order = [*names.values(), overlay]
     base = chart_of("states").encode(
         # Room for the label beside a bar of 100 %.
@@ -57,27 +49,19 @@ def states_chart(given: Inputs, study: Study) -> Figure:
     )
     colour = coloured("kind", {_STATE: ACCENT, overlay: OUTCOME_COLOURS["failure"]})
     width = 250 if len(measures) == 2 else 520
-    chart = (
-        labelled_bars(base, 14, colour, 11)
-        .properties(width=width, height=alt.Step(21))
-        .facet(
-            facet=alt.Facet("measure:N", title=None, sort=list(measures), header=alt.Header(labelFontWeight="bold")),
-            columns=2,
-        )
-    )
+    facet = alt.Facet("measure:N", title=None, sort=list(measures), header=alt.Header(labelFontWeight="bold"))
+    bars = labelled_bars(base, 14, colour, 11).properties(width=width, height=alt.Step(21))
     title = _states_title(words, infra, names, unit, proxy)
     n = mine["n"][0]
     caption = f"{capital(count(n, unit))} by the state in which they ended, as the trace writes it."
     if infra:
-        caption += " The last bar lies over the states: "
-        caption += (
-            "every failure, as nothing tells causes apart." if proxy else "ends laid to hardware or system software."
-        )
+        of = "every failure, as nothing tells causes apart" if proxy else "ends laid to hardware or system software"
+        caption += f" The last bar lies over the states: {of}."
     if words.height > shown.height:
         # Not how many: the table's last row may stand for several.
         caption += " Rarer states are in states.csv."
     return figure(
-        chart,
+        bars.facet(facet=facet, columns=2),
         {"states": rows},
         study,
         title=title,
@@ -107,13 +91,8 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
     measures = {of_jobs: "jobs"} | ({of_time: "gpu_hours"} if sized["gpu_hours_share"].count() else {})
     order = [gpus_label(low, high) for low, high in sized.select("gpus_low", "gpus_high").iter_rows()]
     rows = [
-        {
-            "gpus": gpus,
-            "measure": measure,
-            "share": row[f"{column}_share"],
-            "up_to": row[f"{column}_up_to_share"],
-            "n": row["jobs"],
-        }
+        {"gpus": gpus, "measure": measure}
+        | picked(row, share=f"{column}_share", up_to=f"{column}_up_to_share", n="jobs")
         for gpus, row in zip(order, sized.iter_rows(named=True), strict=True)
         for measure, column in measures.items()
     ]
