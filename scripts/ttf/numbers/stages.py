@@ -57,10 +57,8 @@ def of_jobs(metrics: Metrics, jobs: Rows, nodes: pl.DataFrame) -> None:
 def of_agreement(metrics: Metrics, agreement: pl.DataFrame) -> None:
     """How often the instances' times and the job's own record agree, and by how much they differ."""
     source = "tables/runtime_agreement.csv"
-    for row in agreement.iter_rows(named=True):
-        if row["n"]:
-            units = {"equal_share": "share", "difference_median_s": "s", "difference_p95_s": "s"}
-            metrics.put_row(f"agreement.{row['time']}", row, units, source, row["n"])
+    units = {"equal_share": "share", "difference_median_s": "s", "difference_p95_s": "s"}
+    metrics.put_rows("agreement.{time}", agreement.filter(pl.col("n") > 0), units, source)
 
 
 def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFrame, validation: pl.DataFrame) -> None:
@@ -71,10 +69,9 @@ def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFra
     suggested = anomalies.filter(~pl.col("suggestion").str.starts_with("none").fill_null(True))
     metrics.put("quality.suggestions", suggested.height, "suggestions", source)
     metrics.put("quality.rows_suggested", int(suggested["rows"].sum()), "rows", source)
-    if anomalies.height:
-        worst = anomalies.sort("rows", descending=True, maintain_order=True).row(0, named=True)
-        units = {"table": "label", "sentence": "label", "rows": "rows", "share": "share"}
-        metrics.put_row("quality.worst", worst, units, source)
+    worst = anomalies.sort("rows", descending=True, maintain_order=True).head(1)
+    units = {"table": "label", "sentence": "label", "rows": "rows", "share": "share"}
+    metrics.put_rows("quality.worst", worst, units, source, None)
     source = "quality/statistics.csv"
     stored = statistics.filter(pl.col("stored_as").is_not_null())
     metrics.put("quality.tables", statistics["table"].n_unique(), "tables", source)

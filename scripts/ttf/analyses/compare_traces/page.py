@@ -15,7 +15,7 @@ from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import Interval, Mean, Shown
+from ttf.report.tables import MEAN_OF_N, WITH_INTERVAL, Interval, Mean, Shown
 from ttf.tables import read_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
@@ -73,8 +73,7 @@ def tables_of(
     run_times, queueing, mttf = (named[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
     run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(ENDS)), maintain_order=True)
     shares = _by_gpus(named["failure_share"].filter(pl.col("ended") > 0))
-    of_shares = dict.fromkeys(("trace", "ended", "failures"))
-    of_shares |= {"failure_share": Interval(low="ci_low", high="ci_high")}
+    of_shares = {"trace": None, "ended": None, "failures": None, "failure_share": WITH_INTERVAL}
     of_mttf = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
     of_mttf |= {"mttf_s": Interval(low="ci_low_s", high="ci_high_s"), "failures_per_1000_gpu_days": None}
     shown = {
@@ -130,7 +129,7 @@ def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
 def _times(contract: Table) -> dict[str, Mean | None]:
     """The columns of a table of means and quantiles of a time."""
     columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
-    return {column: Mean(of="n") if column.endswith("_mean_s") else None for column in columns}
+    return {column: MEAN_OF_N if column.endswith("_mean_s") else None for column in columns}
 
 
 def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:

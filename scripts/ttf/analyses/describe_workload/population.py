@@ -5,7 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.describe_workload import ACTIVITY, GANGS, JOB_STATUS, MACHINES, REQUEST_PERCENTILES, SUBMISSIONS
+from ttf.analyses.describe_workload import (
+    ACTIVITY,
+    GANGS,
+    JOB_STATUS,
+    MACHINES,
+    REQUEST_PERCENTILES,
+    ROLES,
+    SUBMISSIONS,
+)
 from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
 from ttf.stats.counts import Rows, code, counts
 from ttf.stats.shares import ENDED, failure_shares, part_of
@@ -43,21 +51,16 @@ def roles(jobs: Rows) -> pl.DataFrame:
     )
     n, failures, every = int(found["jobs"].sum()), int(found["failures"].sum()), found.height
     found = found.head(MOST_ROLES)
-    return found.select(
-        "role",
-        "jobs",
-        n=pl.lit(n, dtype=pl.Int64),
-        roles=pl.lit(every, dtype=pl.Int64),
+    no_failure = pl.when(pl.lit(failures == 0)).then(pl.lit("no failure in any role"))
+    found = found.with_columns(
+        n=pl.lit(n),
+        roles=pl.lit(every),
         jobs_share=pl.col("jobs") / n,
-        ended="ended",
-        failures="failures",
         **failure_shares(found),
         failures_share=pl.when(pl.lit(failures > 0)).then(pl.col("failures") / max(failures, 1)),
-        reason=pl.when(ended=0)
-        .then(pl.lit("none of them ended"))
-        .when(pl.lit(failures == 0))
-        .then(pl.lit("no failure in any role")),
+        reason=pl.when(ended=0).then(pl.lit("none of them ended")).otherwise(no_failure),
     )
+    return ROLES.typed(found)
 
 
 def activity(jobs: Rows) -> pl.DataFrame:
@@ -86,21 +89,11 @@ def activity(jobs: Rows) -> pl.DataFrame:
         for percent in TOP_PERCENT:
             top = ranked.head(-(-percent * ranked.height // 100))
             jobs_of, gpu = sum(top["jobs"].to_list()), sum(top["gpu_hours"].to_list())
-            rows.append(
-                {
-                    "owner_by": "user",
-                    "ranked_by": ranked_by,
-                    "top_share": percent / 100,
-                    "owners": ranked.height,
-                    "owners_in_top": top.height,
-                    "jobs": jobs_of,
-                    "n": totals["jobs"],
-                    "jobs_share": jobs_of / totals["jobs"],
-                    "gpu_hours": gpu / _MILLI_S_AN_HOUR,
-                    "gpu_hours_share": part_of(gpu, totals["gpu_hours"]),
-                    "reason": None if totals["gpu_hours"] else "no job has GPU time",
-                }
-            )
+            row = {"owner_by": "user", "ranked_by": ranked_by, "top_share": percent / 100}
+            row |= {"owners": ranked.height, "owners_in_top": top.height}
+            row |= {"jobs": jobs_of, "n": totals["jobs"], "jobs_share": jobs_of / totals["jobs"]}
+            row |= {"gpu_hours": gpu / _MILLI_S_AN_HOUR, "gpu_hours_share": part_of(gpu, totals["gpu_hours"])}
+            rows.append(row | {"reason": None if totals["gpu_hours"] else "no job has GPU time"})
     return ACTIVITY.frame(rows)
 
 
@@ -121,20 +114,10 @@ def gangs(jobs: Rows) -> pl.DataFrame:
         found, instances = chosen["n"].sum(), int(chosen["instances"].sum())
         ended = int(chosen.filter("ended")["instances"].sum())
         failed = int(chosen.filter("failed")["instances"].sum())
-        rows.append(
-            {
-                "at_least": at_least,
-                "jobs": found,
-                "n": n,
-                "jobs_share": found / n,
-                "instances": instances,
-                "instances_share": instances / every,
-                "instances_ended": ended,
-                "instances_failed": failed,
-                "instances_failed_share": part_of(failed, ended),
-                "reason": None if ended else "none of them ended",
-            }
-        )
+        row = {"at_least": at_least, "jobs": found, "n": n, "jobs_share": found / n}
+        row |= {"instances": instances, "instances_share": instances / every}
+        row |= {"instances_ended": ended, "instances_failed": failed, "instances_failed_share": part_of(failed, ended)}
+        rows.append(row | {"reason": None if ended else "none of them ended"})
     return GANGS.frame(rows)
 
 
@@ -183,20 +166,13 @@ def machines(nodes: pl.DataFrame) -> pl.DataFrame:
     if not nodes.height:
         return MACHINES.frame([])
     gpus = int(nodes["gpu_count"].fill_null(0).sum())
-    return (
-        nodes.group_by("gpu_type")
-        .agg(nodes=pl.len().cast(pl.Int64), gpus=pl.col("gpu_count").fill_null(0).sum())
-        .sort("gpu_type", nulls_last=True)
-        .select(
-            "gpu_type",
-            "nodes",
-            nodes_share=pl.col("nodes") / nodes.height,
-            gpus="gpus",
-            gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
-            reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
-        )
-        .cast(MACHINES.schema)
+    found = nodes.group_by("gpu_type").agg(nodes=pl.len(), gpus=pl.col("gpu_count").fill_null(0).sum())
+    found = found.sort("gpu_type", nulls_last=True).with_columns(
+        nodes_share=pl.col("nodes") / nodes.height,
+        gpus_share=pl.when(pl.lit(gpus > 0)).then(pl.col("gpus") / max(gpus, 1)),
+        reason=pl.when(pl.lit(gpus == 0)).then(pl.lit("no machine has its GPUs written")),
     )
+    return MACHINES.typed(found)
 
 
 def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
@@ -206,17 +182,11 @@ def job_status(job: pl.LazyFrame | None) -> pl.DataFrame:
     """
     if job is None:
         return JOB_STATUS.frame([])
-    counts = (
-        job.group_by("status")
-        .agg(jobs=pl.len(), with_start=pl.col("start_s").count(), with_end=pl.col("end_s").count())
-        .collect(engine="streaming")
-    )
+    sums = {"jobs": pl.len(), "with_start": pl.col("start_s").count(), "with_end": pl.col("end_s").count()}
+    found = job.group_by("status").agg(**sums).collect(engine="streaming")
     n = pl.col("jobs").sum()
-    return (
-        counts.sort("jobs", "status", descending=[True, False])
-        .select("status", "jobs", n=n, jobs_share=pl.col("jobs") / n, with_start="with_start", with_end="with_end")
-        .cast(JOB_STATUS.schema)
-    )
+    found = found.sort("jobs", "status", descending=[True, False]).with_columns(n=n, jobs_share=pl.col("jobs") / n)
+    return JOB_STATUS.typed(found)
 
 
 def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:

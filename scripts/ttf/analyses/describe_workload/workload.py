@@ -110,17 +110,9 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
         n = both["n"].sum()
         more, less = (both.filter(which)["n"].sum() for which in (USED_LESS, USED_MORE))
         shares = both.filter(pl.col("asked") > 0).select("n", share=pl.col("used") / pl.col("asked")).sort("share")
-        rows.append(
-            {
-                "resource": resource,
-                "n": n,
-                "asked_more": more,
-                "asked_more_share": more / n,
-                "used_more": less,
-                "used_more_share": less / n,
-                "used_median_share": Counted.of(shares, "share").median() if shares.height else None,
-            }
-        )
+        row = {"resource": resource, "n": n, "asked_more": more, "asked_more_share": more / n}
+        row |= {"used_more": less, "used_more_share": less / n}
+        rows.append(row | {"used_median_share": Counted.of(shares, "share").median() if shares.height else None})
     return REQUEST_USE.frame(rows)
 
 
@@ -144,9 +136,8 @@ def recurrence(jobs: Rows) -> pl.DataFrame:
         members = pl.col("jobs") * pl.col("groups")
         n = sizes.select(members.sum()).item()
         for at_least in RECURRENCES if n else ():
-            groups, found = (
-                sizes.filter(pl.col("jobs") >= at_least).select(pl.col("groups").sum(), members.sum()).row(0)
-            )
+            large = sizes.filter(pl.col("jobs") >= at_least)
+            groups, found = large.select(pl.col("groups").sum(), members.sum()).row(0)
             rows.append((group_by, at_least, groups, found, n, found / n))
     return pl.DataFrame(rows, schema=RECURRENCE.schema, orient="row")
 
@@ -174,15 +165,7 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
         if not part.height:
             continue
         n, over = part["n"].sum(), part.filter("over")["n"].sum()
-        rows.append(
-            {
-                "group_by": group_by,
-                "group": group,
-                "limit_s": limit if group_by == "run_length" else None,
-                "n": n,
-                "over_half": over,
-                "over_half_share": over / n,
-                "wait_median_share": Counted.of(part, "share").median(),
-            }
-        )
+        row = {"group_by": group_by, "group": group, "limit_s": limit if group_by == "run_length" else None, "n": n}
+        row |= {"over_half": over, "over_half_share": over / n}
+        rows.append(row | {"wait_median_share": Counted.of(part, "share").median()})
     return WAIT_SHARE.frame(rows)

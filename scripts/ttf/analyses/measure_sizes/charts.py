@@ -240,12 +240,10 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
 
     limits = [alt.Tooltip("from:N", title="90 % from"), *tips(to="90 % to")]
     projected = chart_of("projected").encode(
-        x=x,
-        tooltip=[*tips(form=",", gpus="GPUs"), *tips(shown="projected mean time to failure"), *limits],
+        x=x, tooltip=[*tips(form=",", gpus="GPUs"), *tips(shown="projected mean time to failure"), *limits]
     )
     measured = chart_of("measured").encode(
-        x=x,
-        tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")],
+        x=x, tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")]
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
     layers = []

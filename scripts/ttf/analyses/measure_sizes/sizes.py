@@ -40,10 +40,9 @@ NO_FAILURES = "no failures"
 
 
 def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
-    """(GPUs of a node, where that is from: config, trace or default).
+    """(GPUs of a node, where that is from: config, trace or default); nodes: gpu_count (Int64, may be null).
 
-    nodes: gpu_count (Int64, may be null), a row per node. Where nodes differ, the size that holds the most GPUs of the
-    cluster counts, the larger one of equals.
+    Where nodes differ, the size that holds the most GPUs of the cluster counts, the larger one of equals.
     """
     if configured is not None:
         return configured, "config"
@@ -59,8 +58,8 @@ def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
 def sums_by_nodes(lives: Frame, gpus_a_node: int) -> pl.DataFrame:
     """SUMS_SCHEMA, a row per number of nodes, ascending: jobs, infra failures and exposure (exact integers).
 
-    lives: infra lives of jobs; only those that asked for a GPU and lasted a known time count. nodes is gpu_count
-    rounded up to whole nodes: a job with a share of one GPU has one node.
+    lives: infra lives of jobs; only those with a GPU and a known time count. nodes: gpu_count rounded up to whole
+    nodes.
     """
     nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
     return _sums(lives.lazy().filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
@@ -108,12 +107,7 @@ def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tupl
 
 
 def node_failure_rate(
-    sums: pl.DataFrame,
-    basis: str,
-    gpus_a_node: int | None,
-    came_from: str | None,
-    above_gpus: int | None,
-    reach: Reach,
+    sums: pl.DataFrame, basis: str, gpus_a_node: int | None, came_from: str | None, above_gpus: int | None, reach: Reach
 ) -> pl.DataFrame:
     """The failures of a node in a day at work, NODE_FAILURE_RATE, a row per confidence of CONFIDENCES.
 

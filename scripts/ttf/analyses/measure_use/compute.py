@@ -14,6 +14,7 @@ from ttf.analyses.measure_use import GPU_USE, HOST_USE
 from ttf.formats.philly.derive import held_gpus
 from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
 from ttf.inputs import Inputs
+from ttf.stats.shares import part_of
 
 # Values of a reading: 0 to 100 % in thousandths of a percent.
 VALUES = 100_001
@@ -85,17 +86,11 @@ def _asked() -> Iterator[tuple[dict, pl.Expr]]:
     for job_gpus, of_size in sizes.items():
         for outcome, of_outcome in outcomes.items():
             yield {"job_gpus": job_gpus, "outcome": outcome}, of_size & of_outcome
-    for servers in SERVERS[16]:
-        yield (
-            {"job_gpus": "16", "outcome": "all", "servers": servers},
-            (pl.col("size") == 16) & (pl.col("servers") == servers),
-        )
-    for gpus in SERVERS:
-        servers = gpus // GPUS_PER_SERVER
-        yield (
-            {"job_gpus": str(gpus), "outcome": "all", "servers": servers, "dedicated": True},
-            (pl.col("size") == gpus) & (pl.col("servers") == servers),
-        )
+    spread = [(16, servers, {}) for servers in SERVERS[16]]
+    dedicated = [(gpus, gpus // GPUS_PER_SERVER, {"dedicated": True}) for gpus in SERVERS]
+    for gpus, servers, more in [*spread, *dedicated]:
+        named = {"job_gpus": str(gpus), "outcome": "all", "servers": servers} | more
+        yield named, (pl.col("size") == gpus) & (pl.col("servers") == servers)
 
 
 def _about(held: pl.DataFrame, kinds: pl.DataFrame, counts: np.ndarray, chosen: pl.Expr) -> dict:
@@ -107,9 +102,9 @@ def _about(held: pl.DataFrame, kinds: pl.DataFrame, counts: np.ndarray, chosen: 
     return use | {
         "jobs": rows.filter(pl.col("readings") > 0)["owner"].n_unique(),
         "held_gpu_minutes": minutes,
-        "coverage_share": use["n"] / minutes if minutes else None,
+        "coverage_share": part_of(use["n"], minutes),
         "held_gpu_minutes_in_span": in_span,
-        "coverage_in_span_share": use["n"] / in_span if in_span else None,
+        "coverage_in_span_share": part_of(use["n"], in_span),
         "reason": reason,
     }
 
@@ -146,10 +141,7 @@ def _minutes_in(telemetry: pl.LazyFrame) -> pl.Expr:
 
 
 def host_use(
-    held: pl.DataFrame,
-    cpu: pl.LazyFrame | None,
-    memory: pl.LazyFrame | None,
-    chunk_rows: int = CHUNK_ROWS,
+    held: pl.DataFrame, cpu: pl.LazyFrame | None, memory: pl.LazyFrame | None, chunk_rows: int = CHUNK_ROWS
 ) -> pl.DataFrame:
     """CPU and memory in use over machine-minutes (HOST_USE): over all, and over those with a GPU held.
 
@@ -163,9 +155,8 @@ def host_use(
     rows = []
     for resource, table, value in (("cpu", cpu, pl.col("cpu_mpct")), ("memory", memory, part)):
         if table is None:
-            rows.append(
-                {"resource": resource, "machine_minutes": "all", "n": 0, "reason": "the trace has no telemetry of it"}
-            )
+            row = {"resource": resource, "machine_minutes": "all", "n": 0}
+            rows.append(row | {"reason": "the trace has no telemetry of it"})
             continue
         counts, beyond = np.zeros((2, VALUES), np.int64), np.zeros(2, np.int64)
         height = table.select(pl.len()).collect().item()
@@ -177,12 +168,8 @@ def host_use(
                 counts[place] += np.bincount(value_[chosen], minlength=VALUES)
             beyond += (~inside).sum(), (~inside & is_busy).sum()
         for place, name in enumerate(("all", "held")):
-            use = of_counts(counts[place])
-            reason = None if use["n"] else "no reading"
-            rows.append(
-                {"resource": resource, "machine_minutes": name, "out_of_range": int(beyond[place]), "reason": reason}
-                | use
-            )
+            row = {"resource": resource, "machine_minutes": name} | of_counts(counts[place])
+            rows.append(row | {"out_of_range": int(beyond[place]), "reason": None if row["n"] else "no reading"})
     return HOST_USE.frame(rows)
 
 

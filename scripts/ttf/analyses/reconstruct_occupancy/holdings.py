@@ -82,11 +82,10 @@ class Holdings:
     """Every part of an attempt that held GPUs of a server for a known time.
 
     by_server: server, attempt, start_s, end_s, gpu_milli of each, all of a server in one part, and where there are
-    `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. first_s,
-    last_s: the first start and the last end. cuts_s: some of the starts and ends between them, ascending, that divide
-    the time into windows with about as many of them in each. known_milli: what each server holds, 0 where no table says
-    and for a number that no server has. counts: placements that hold a GPU, those of them without a known time (left
-    out), and those whose GPUs are their attempt's, spread over its servers.
+    `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. cuts_s: some
+    of the starts and ends between the first start and the last end, ascending, that divide the time into windows with
+    about as many of them in each. known_milli: what each server holds, 0 where no table says and for a number that no
+    server has. counts: of OCCUPANCY_BASIS.
     """
 
     by_server: Spill
@@ -112,11 +111,10 @@ def holdings(
 ) -> tuple[Holdings, np.ndarray]:
     """(what was held, milli-GPU of each attempt in all its parts).
 
-    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
-
-    A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody knows how long it
-    held its GPUs, and it is excluded, as is one without a start or with an end before it. One whose GPUs are blank gets
-    its part of the attempt's GPUs (see `spread`); without `attempts` it holds none. folder: for what is spilled.
+    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli; folder: for
+    what is spilled. A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody
+    knows how long it held its GPUs, and it is excluded, as is one without a start or with an end before it. One whose
+    GPUs are blank gets its part of the attempt's (see `spread`); without `attempts` it holds none.
     """
     # Of the machines that hold no GPU, none can be busy.
     known = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)

@@ -16,6 +16,7 @@ from ttf.analyses.reconstruct_occupancy.servers import Servers, Sum, Window, fre
 from ttf.jobs import whole_gpus
 from ttf.stats.exact import group_sums
 from ttf.stats.order import first_of_each, sums_of_runs
+from ttf.stats.shares import part_of
 
 BINS = 10
 # The load that Jeon et al. are quoted for.
@@ -132,7 +133,7 @@ class Occupancy:
         return row, [
             {
                 "free_at_least": level,
-                "free_gpus_share": sums[f"free {level}"] / free if free else None,
+                "free_gpus_share": part_of(sums[f"free {level}"], free),
                 "placeable_time_share": sums.get(f"placeable {level}", 0) / time_s,
                 "reason": None if free else "no GPU is free",
             }
@@ -199,18 +200,10 @@ class LoadOverTime:
             strict=True,
         ):
             mean = used / seconds
-            rows.append(
-                {
-                    "start_s": start,
-                    "time_s": seconds,
-                    "gpus": self._total // GPU,
-                    "gpus_in_use_mean": mean / GPU,
-                    "gpus_in_use_max": most / GPU,
-                    "gpus_in_use_share": mean / self._total,
-                    "running_mean": run / seconds,
-                    "waiting_mean": wait / seconds,
-                }
-            )
+            row = {"start_s": start, "time_s": seconds, "gpus": self._total // GPU}
+            row |= {"gpus_in_use_mean": mean / GPU, "gpus_in_use_max": most / GPU}
+            row |= {"gpus_in_use_share": mean / self._total}
+            rows.append(row | {"running_mean": run / seconds, "waiting_mean": wait / seconds})
         return LOAD_OVER_TIME.frame(rows)
 
 

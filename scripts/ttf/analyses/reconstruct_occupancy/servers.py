@@ -145,11 +145,11 @@ def _moments(node: np.ndarray, unit: np.ndarray, start: np.ndarray, end: np.ndar
 
 
 def are_all_equal(there: np.ndarray, values: np.ndarray, sign: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Whether the numbers that are there (at least one) at each moment are all the same.
+    """Whether the numbers that are there (at least one: `there`) at each moment are all the same.
 
-    there: how many. values come (sign 1) and go (-1); last: the last change of each moment. n numbers are equal where
-    n times the sum of their squares is the square of their sum; that n is the sum of (a - b)^2 over all pairs. So that
-    this stays below 2^64, beyond which the sums may run over, the numbers are looked at some digits at a time.
+    values come (sign 1) and go (-1); last: the last change of each moment. n numbers are equal where n times the sum of
+    their squares is the square of their sum; that n is the sum of (a - b)^2 over all pairs. So that this stays below
+    2^64, beyond which the sums may run over, the numbers are looked at some digits at a time.
     """
     values = (values - values.min()).astype(np.uint64)
     sign = sign.astype(np.uint64)  # -1 is 2^64 - 1, which comes to the same
@@ -175,8 +175,7 @@ def sizes_of(attempt_milli: np.ndarray) -> np.ndarray:
 def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
     """How much of the GPU time of attempts on several GPUs went by on servers without another (SERVER_SHARING).
 
-    sizes: `sizes_of` the attempts, which the servers were swept with. An attempt has a server to itself while no other
-    attempt holds a GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
+    sizes: `sizes_of` the attempts, which the servers were swept with. Attempts on less than two GPUs are in no row.
     """
     attempts = [int((sizes == size).sum()) for size in range(SIZES)]
     rows = list(zip(NAMES, *(of[1:] for of in (attempts, servers.milli_s, servers.alone_milli_s)), strict=True))
