@@ -38,7 +38,9 @@ def taxonomy(given, study: Study) -> Figure:
     drawn = [*reasons.join(kept, on="reason", how="semi", maintain_order="left").iter_rows(named=True)]
     rest = reasons.join(kept, on="reason", how="anti", maintain_order="left")
     if rest.height:
-        drawn.append({"reason": f"{count(rest.height, 'other reason')}", "domain": None, **_sums(rest)})
+        # The shares of several reasons together, none where none of them has one.
+        sums = {name: rest[name].sum() if rest[name].count() else None for name in (*_MEASURES, "trials")}
+        drawn.append({"reason": count(rest.height, "other reason"), "domain": None} | sums)
     drawn += every.filter(pl.col("reason") == NO_RULE).iter_rows(named=True)
     shown = labels([row["reason"] for row in drawn])
     measures = [name for name in _MEASURES if every[name].count()]
@@ -77,11 +79,6 @@ def taxonomy(given, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Bars of the shares of reasons in the failed attempts: {listed(spoken)}. {title}.",
     )
-
-
-def _sums(rows: pl.DataFrame) -> dict:
-    """The shares of several reasons together, none where none of them has one."""
-    return {name: rows[name].sum() if rows[name].count() else None for name in [*_MEASURES, "trials"]}
 
 
 def _colour(domain: str | None) -> str:

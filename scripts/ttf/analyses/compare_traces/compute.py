@@ -71,7 +71,10 @@ def compared_jobs(subject: Subject, jobs: pl.DataFrame) -> dict[str, list[dict]]
     jobs: the columns JOBS_READ, seconds and milli-GPU. A job counts if it asked for a GPU (gpu_milli above 0); its GPUs
     are its share x its size, in whole GPUs rounded up. One whose size is unknown counts under `all` only.
     """
-    reason, mine = no_gpu_jobs(jobs), _gpu_jobs(jobs)
+    reason = no_gpu_jobs(jobs)
+    mine = jobs.filter(pl.col("gpu_milli") > 0).select(
+        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(whole_gpus())
+    )
     no_queue = reason or (None if jobs["queue_s"].count() else "the trace has no queueing delay")
     rows = {
         "compared_outcomes": _by_outcome(subject, mine, reason, OUTCOMES, _shares),
@@ -129,12 +132,6 @@ def population(jobs: pl.DataFrame) -> dict[str, int]:
         timeouts=(asked & at_limit).sum(),
     )
     return counted.row(0, named=True)
-
-
-def _gpu_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
-    return jobs.filter(pl.col("gpu_milli") > 0).select(
-        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(whole_gpus())
-    )
 
 
 def _bucket(gpus: pl.Expr) -> pl.Expr:

@@ -16,22 +16,21 @@ _STATE, _INFRA, _PROXY = "state", "laid to infrastructure", "every failure (a pr
 
 def states_chart(given: Inputs, study: Study) -> Figure:
     """Share of the jobs (or attempts) and of GPU time by state, and of what is attributed to infrastructure."""
-    what, states = "Shares by state", given["states"]
+    states = given["states"]
     counted = states["unit"].last()
     unit = "attempt" if counted == "attempt" else study.unit
     mine = states.filter(pl.col("unit") == counted)
     words = mine.filter(pl.col("kind") == "state").with_columns(pl.col("state").fill_null("not told"))
     if not words["count"].sum():
-        return nothing_to_draw(what, f"the trace has no {unit}")
+        return nothing_to_draw("Shares by state", f"the trace has no {unit}")
     shown = words.head(MOST_STATES)
     names = labels(shown["state"])
     infra = mine.filter(pl.col("kind") == "infra").to_dicts()
     proxy = bool(infra) and infra[0]["infra_basis"] == "proxy"
     overlay = _PROXY if proxy else _INFRA
-    of_units, of_time = f"share of {plural(unit)}", "share of GPU time"
-    measures = {of_units: "count_share"}
+    measures = {f"share of {plural(unit)}": "count_share"}
     if shown["gpu_hours_share"].count():
-        measures[of_time] = "gpu_hours_share"
+        measures["share of GPU time"] = "gpu_hours_share"
     labelled = [(row, names[row["state"]], _STATE) for row in shown.iter_rows(named=True)]
     rows = [
         {"measure": measure, "state": name, "kind": kind, "label": percent(row[column])}
@@ -83,12 +82,12 @@ def _states_title(words: pl.DataFrame, infra: list[dict], names: dict, unit: str
 
 def size_mix_chart(given: Inputs, study: Study) -> Figure:
     """Share of the jobs and of GPU time by number of GPUs."""
-    what, mix = f"{capital(study.units)} and GPU time by number of GPUs", given["size_mix"]
+    mix = given["size_mix"]
     sized = mix.filter(pl.col("gpus_high") > 0)
     if not sized.height:
+        what = f"{capital(study.units)} and GPU time by number of GPUs"
         return nothing_to_draw(what, f"no {study.unit} asked for a GPU")
-    of_jobs, of_time = study.units, "GPU time"
-    measures = {of_jobs: "jobs"} | ({of_time: "gpu_hours"} if sized["gpu_hours_share"].count() else {})
+    measures = {study.units: "jobs"} | ({"GPU time": "gpu_hours"} if sized["gpu_hours_share"].count() else {})
     order = [gpus_label(low, high) for low, high in sized.select("gpus_low", "gpus_high").iter_rows()]
     rows = [
         {"gpus": gpus, "measure": measure}
@@ -112,7 +111,11 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         )
         .properties(width=620, height=260)
     )
-    title = _mix_title(sized, study)
+    most = sized.sort("jobs", "gpus_high", descending=[True, False]).row(0, named=True)
+    gpus = gpus_label(most["gpus_low"], most["gpus_high"])
+    title = f"{percent(most['jobs_share'])} of {study.units} ask for {gpus} GPU{'' if gpus == '1' else 's'}"
+    if most["gpu_hours_share"] is not None:
+        title += f" and take {percent(most['gpu_hours_share'])} of GPU time"
     caption = f"n = {count(sized['n'][0], study.unit)} that asked for a GPU; a share of one GPU counts as 1."
     without = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
     if without:
@@ -126,16 +129,6 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Paired bars for {count(sized.height, 'size')}. {title}.",
     )
-
-
-def _mix_title(sized: pl.DataFrame, study: Study) -> str:
-    most = sized.sort("jobs", "gpus_high", descending=[True, False]).row(0, named=True)
-    gpus = gpus_label(most["gpus_low"], most["gpus_high"])
-    size = f"{gpus} GPU" if gpus == "1" else f"{gpus} GPUs"
-    said = f"{percent(most['jobs_share'])} of {study.units} ask for {size}"
-    if most["gpu_hours_share"] is None:
-        return said
-    return f"{said} and take {percent(most['gpu_hours_share'])} of GPU time"
 
 
 CHARTS = {"states": states_chart, "size_mix": size_mix_chart}

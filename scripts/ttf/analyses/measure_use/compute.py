@@ -74,7 +74,10 @@ def gpu_use_by_kind(held: pl.DataFrame, telemetry: pl.LazyFrame | None, chunk_ro
     kinds = held.select("size", "outcome", "servers").unique().sort("size", "outcome", "servers").with_row_index("kind")
     held = held.join(kinds, on=["size", "outcome", "servers"], how="left", nulls_equal=True, maintain_order="left")
     counts, readings = _counts(held, machines, telemetry, kinds.height, chunk_rows)
-    held = held.with_columns(readings=readings, minutes=_minutes(), in_span=_minutes_in(telemetry))
+    start, end = pl.col("start_s"), pl.col("end_s")
+    first, last = telemetry.select(first=pl.col("time_s").min(), last=pl.col("time_s").max()).collect().row(0)
+    in_span = _minutes(start.clip(first // MINUTE_S * MINUTE_S), end.clip(None, last + 1))
+    held = held.with_columns(readings=readings, minutes=_minutes(start, end), in_span=in_span)
     return GPU_USE.frame(named | _about(held, kinds, counts, chosen) for named, chosen in _asked())
 
 
@@ -130,14 +133,9 @@ def _counts(
     return counts.reshape(kinds, VALUES), readings
 
 
-def _minutes(start: pl.Expr = pl.col("start_s"), end: pl.Expr = pl.col("end_s")) -> pl.Expr:  # noqa: B008
+def _minutes(start: pl.Expr, end: pl.Expr) -> pl.Expr:
     """Whole minutes from one on, `start`, to before `end`."""
     return ((end - start + MINUTE_S - 1) // MINUTE_S).clip(0)
-
-
-def _minutes_in(telemetry: pl.LazyFrame) -> pl.Expr:
-    first, last = telemetry.select(first=pl.col("time_s").min(), last=pl.col("time_s").max()).collect().row(0)
-    return _minutes(pl.col("start_s").clip(first // MINUTE_S * MINUTE_S), pl.col("end_s").clip(None, last + 1))
 
 
 def host_use(
