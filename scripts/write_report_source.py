@@ -10,8 +10,7 @@ def main(snakemake):
     from ttf.analyses.compare_traces.page import comparison_section
     from ttf.charts.theme import dark_style
     from ttf.report.blocks import Charts
-    from ttf.report.ettr_reference import reference_section
-    from ttf.report.scorecard import scorecard_section
+    from ttf.report.scorecard import reference_section, scorecard_section
     from ttf.report.source import environment, report_source, trace_source
     from ttf.report.trace import Trace
     from ttf.report.words import unbroken

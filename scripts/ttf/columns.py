@@ -1,6 +1,6 @@
 """Columns that tables of several analyses share. Estimators that several use give their frames the types by these."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ttf.contract import REASON, Column, count, number, reason, seconds, share, text, whole_seconds
 
@@ -86,3 +86,11 @@ def top_owners(ranked_by: str) -> dict[str, Column]:
         "owners": count("Owners", "Owners in all."),
         "owners_in_top": count("of them", "Owners that the row is of."),
     }
+
+
+def percentiles(
+    column: Callable[..., Column], suffix: str, sentences: Mapping[int, str], blank: str | None = None
+) -> dict[str, Column]:
+    """Columns such as p25_s, of a kind (`ttf.contract.seconds`); sentences: percentage -> what the column holds."""
+    headings = {percent: "Median" if percent == 50 else f"{percent} %" for percent in sentences}
+    return {f"p{p}{suffix}": column(headings[p], sentence, blank) for p, sentence in sentences.items()}

@@ -7,8 +7,15 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from study.claims import load_claims
-from ttf.analyses.describe_workload.population import activity, gangs, job_status, machines, request_percentiles, roles
-from ttf.analyses.describe_workload.submissions import submissions
+from ttf.analyses.describe_workload.population import (
+    activity,
+    gangs,
+    job_status,
+    machines,
+    request_percentiles,
+    roles,
+    submissions,
+)
 from ttf.analyses.describe_workload.workload import gpu_requests, percentiles, wait_share
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.jobs import JOB_COLUMNS

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from claims_tested import ELSEWHERE
 from study.claims import load_claims
-from ttf.analyses.measure_use.telemetry import gpu_use_by_kind, host_use
+from ttf.analyses.measure_use.compute import gpu_use_by_kind, host_use
 from ttf.replication.scorecard import scorecard
 
 ROOT = Path(__file__).resolve().parents[2]

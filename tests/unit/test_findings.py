@@ -13,8 +13,8 @@ from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.analyses.split_outcomes.numbers import of_median_run_times, of_outcomes
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
 from ttf.lives import lives_of_jobs
-from ttf.numbers.jobs import of_jobs
 from ttf.numbers.metrics import Metrics
+from ttf.numbers.stages import of_jobs
 from ttf.report.blocks import Numbers
 from ttf.report.source import MOST_IN_FULL, environment, report_source
 from ttf.report.trace import Trace

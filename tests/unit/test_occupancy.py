@@ -7,13 +7,12 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
-from ttf.analyses.reconstruct_occupancy import ANALYSIS, holdings, spill
+from ttf.analyses.reconstruct_occupancy import ANALYSIS, holdings
 from ttf.analyses.reconstruct_occupancy.charts import CHARTS
 from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
-from ttf.analyses.reconstruct_occupancy.holdings import spread
+from ttf.analyses.reconstruct_occupancy.holdings import Spill, spread
 from ttf.analyses.reconstruct_occupancy.numbers import numbers as of_occupancy
 from ttf.analyses.reconstruct_occupancy.servers import are_all_equal
-from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.charts.figure import Study
 from ttf.formats.philly import sample as philly
 from ttf.numbers.metrics import Metrics
@@ -423,7 +422,7 @@ def test_order_of_rows_blocks_and_windows_play_no_part(monkeypatch):
     one = found(placed(frame, PLACED), jobs)
     for name, rows in (("BLOCK_ROWS", 70), ("WINDOW_ROWS", 90), ("SAMPLE", 5)):
         monkeypatch.setattr(holdings, name, rows)
-    monkeypatch.setattr(spill, "WAITING_ROWS", 50)
+    monkeypatch.setattr(holdings, "WAITING_ROWS", 50)
     lengths, read = [], Spill.read
 
     def read_and_tell(self, part):

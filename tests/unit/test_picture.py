@@ -10,7 +10,7 @@ from pathlib import Path
 import altair as alt
 import pytest
 import ttf.charts.figure  # noqa: F401 registers the look of every chart
-from ttf.charts.picture import renumbered
+from ttf.charts.saving import renumbered
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # As the entry draws, in a process of its own: fonts are looked for once in a process.
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 sys.path.append(sys.argv[1])
-from ttf.charts.picture import picture_of
+from ttf.charts.saving import picture_of
 from ttf.fonts import hide_system_fonts
 
 hide_system_fonts()

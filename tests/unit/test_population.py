@@ -15,7 +15,7 @@ from ttf.analyses.describe_workload import ANALYSIS, population
 from ttf.analyses.describe_workload.charts import CHARTS
 from ttf.analyses.describe_workload.machine_load import QUANTITIES, machine_load
 from ttf.analyses.describe_workload.numbers import numbers as of_workload
-from ttf.analyses.describe_workload.submissions import WEEKDAYS, submissions
+from ttf.analyses.describe_workload.population import WEEKDAYS, submissions
 from ttf.analyses.describe_workload.workload import percentiles, recurrence, request_against_use, wait_share
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ttf.analyses.reconstruct_occupancy import spill
-from ttf.analyses.reconstruct_occupancy.spill import Spill
+from ttf.analyses.reconstruct_occupancy import holdings
+from ttf.analyses.reconstruct_occupancy.holdings import Spill
 
 PARTS = 4
 narrow, wide = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**62), 2**62)
@@ -16,7 +16,7 @@ ROWS = st.lists(st.tuples(st.integers(0, PARTS - 1), narrow | wide, narrow), max
 @given(st.lists(ROWS, max_size=6), st.sampled_from([1, 5, 1000]))
 def test_every_row_is_in_its_part(tmp_path_factory, portions, waiting):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spill, "WAITING_ROWS", waiting)
+        patch.setattr(holdings, "WAITING_ROWS", waiting)
         rows = Spill(tmp_path_factory.mktemp("spill") / "rows", PARTS, 2)
         for portion in portions:
             part, *columns = np.array(portion, np.int64).reshape(-1, 3).T
@@ -38,7 +38,7 @@ def test_rows_may_be_added_after_some_were_read(tmp_path):
 
 
 def test_no_more_rows_wait_than_were_said_and_a_portion(tmp_path, monkeypatch):
-    monkeypatch.setattr(spill, "WAITING_ROWS", 10)
+    monkeypatch.setattr(holdings, "WAITING_ROWS", 10)
     rows = Spill(tmp_path / "rows", 3, 1)
     for number in range(100):
         rows.add(np.full(4, number % 3), np.arange(4))

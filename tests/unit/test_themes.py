@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from ttf.report.themes import themes_of
+from ttf.report.source import themes_of
 from ttf.rooms import BUILT_IN, rooms
 from ttf.themes import THEMES
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.measure_use import ANALYSIS, GPU_USE, HOST_USE, USE
 from ttf.analyses.measure_use.charts import CHARTS
+from ttf.analyses.measure_use.compute import PERCENTS, VALUES, gpu_use_by_kind, host_use, of_counts
 from ttf.analyses.measure_use.numbers import numbers as of_utilisation
-from ttf.analyses.measure_use.readings import PERCENTS, VALUES, of_counts
-from ttf.analyses.measure_use.telemetry import gpu_use_by_kind, host_use
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
 from ttf.tables import read_table, write_product
@@ -152,7 +151,7 @@ def test_use_against_reading_by_reading_in_any_pieces(spans, rows, chunk):
 
 def test_many_intervals_at_once_are_looked_up_in_pieces(monkeypatch):
     whole = gpu_use_by_kind(JOBS, READINGS)
-    monkeypatch.setattr("ttf.analyses.measure_use.telemetry._READINGS_AT_ONCE", 2)
+    monkeypatch.setattr("ttf.analyses.measure_use.compute._READINGS_AT_ONCE", 2)
     assert gpu_use_by_kind(JOBS, READINGS).equals(whole)
 
 

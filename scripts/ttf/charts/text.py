@@ -137,13 +137,10 @@ def labels(values: Iterable[str]) -> dict[str, str]:
 
 def _short(text: str) -> str:
     # Only the beginning can show; cutting first keeps a text of megabytes cheap.
-    kept = [" " if c.isspace() else c for c in text[: 10 * LABEL_LENGTH] if c.isspace() or _printable(c)]
+    shown = [" " if c.isspace() else c for c in text[: 10 * LABEL_LENGTH]]
+    kept = [c for c in shown if not unicodedata.category(c).startswith("C")]
     folded = " ".join("".join(kept).split()) or "blank"
     return folded if len(folded) <= LABEL_LENGTH else f"{folded[: LABEL_LENGTH - 1]}…"
-
-
-def _printable(character: str) -> bool:
-    return not unicodedata.category(character).startswith("C")
 
 
 def in_words(stratum_by: str) -> str:

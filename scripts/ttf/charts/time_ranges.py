@@ -6,7 +6,7 @@ import altair as alt
 
 from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
 from ttf.charts.encodings import coloured, side_notes, tips
-from ttf.charts.figure import chart_of
+from ttf.charts.figure import Figure, Study, chart_of, figure
 from ttf.charts.theme import ACCENT
 
 QUARTILES = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
@@ -22,12 +22,20 @@ def placed(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUAR
 
 
 def ranges(
-    rows: Sequence[Mapping], order: Sequence[str], x: str, y: str, units: str = "n", times: Sequence[str] = QUARTILES
-) -> alt.LayerChart:
-    """The chart of the dataset `ranges`, rows that `placed` made: one for each label, in `order`, and each kind of it.
+    rows: Sequence[Mapping],
+    order: Sequence[str],
+    study: Study,
+    x: str,
+    y: str,
+    units: str = "n",
+    times: Sequence[str] = QUARTILES,
+    subtitle: str = SUBTITLE,
+    **words: object,
+) -> Figure:
+    """The figure of rows that `placed` made: one for each label, in `order`, and each kind of it.
 
     x, y: the titles of the axes; units: what n counts. times: the percentiles, ascending. The last two are circles, the
-    median is a line; from p25 on a bar reaches to p75, else a line from the median to the last.
+    median is a line; from p25 on a bar reaches to p75, else a line from the median to the last. words: of `figure`.
     """
     every = [row[_at(time)] for row in rows for time in times]
     scale = log_scale(time_domain(every, 1.3))
@@ -55,13 +63,15 @@ def ranges(
         span = painted.mark_bar(height=8 if several else 10, opacity=0.35).encode(x=at("p25_s"), x2="x75:Q")
     else:
         span = painted.mark_rule(opacity=0.5).encode(x=at("p50_s"), x2=f"{_at(times[-1])}:Q")
-    return (
+    marks = (
         span
         + painted.mark_tick(thickness=3, size=14 if several else 16).encode(x=at("p50_s"))
         + painted.mark_point(shape="circle", filled=True, size=45).encode(x=at(times[-2]))
         + painted.mark_point(shape="circle", filled=False, size=45).encode(x=at(times[-1]))
         + side_notes(base, WIDTH + 8, baseline="middle")
-    ).properties(width=WIDTH, height=alt.Step(16 if several else 24))
+    )
+    chart = marks.properties(width=WIDTH, height=alt.Step(16 if several else 24))
+    return figure(chart, {"ranges": rows}, study, subtitle=subtitle, **words)
 
 
 def _at(time: str) -> str:

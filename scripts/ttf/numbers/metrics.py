@@ -7,6 +7,8 @@ import polars as pl
 # A value of a feature is named in the prose only if at least so many of its jobs ended; a job size, if so many failed.
 FEWEST_ENDED = 30
 FEWEST_FAILURES = 10
+# Of a number that is named like its column; or the column and the unit.
+Unit = str | tuple[str, str]
 
 
 class Metrics(dict):
@@ -17,11 +19,19 @@ class Metrics(dict):
             self[key] = {"value": value, "unit": unit, "n": n, "source": source}
 
     def put_row(
-        self, key: str, row: Mapping, units: Mapping[str, str], source: str, n: int | None = None, prefix: str = ""
+        self, key: str, row: Mapping, units: Mapping[str, Unit], source: str, n: int | None = None, prefix: str = ""
     ) -> None:
-        """Cells of a row of a table as key.column; units: column -> unit, columns without the prefix of their names."""
+        """Cells of a row of a table as key.name; prefix: of the names of columns, which the numbers lack."""
         for name, unit in units.items():
-            self.put(f"{key}.{name}", row[prefix + name], unit, source, n)
+            column, unit = unit if isinstance(unit, tuple) else (prefix + name, unit)
+            self.put(f"{key}.{name}", row[column], unit, source, n)
+
+    def put_rows(
+        self, key: str, rows: pl.DataFrame, units: Mapping[str, Unit], source: str, n: str | None = "n"
+    ) -> None:
+        """Cells of rows; key: with names of columns in braces for their cells; n: the column of the number behind."""
+        for row in rows.iter_rows(named=True):
+            self.put_row(key.format(**row), row, units, source, n and row[n])
 
 
 def ends_of(rows: pl.DataFrame, first: str, last: str) -> Iterator[tuple[str, dict]]:

@@ -177,9 +177,9 @@ def _verdict(claim: Mapping, computed: float, n: int | None) -> dict:
 def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
     """Of every printed pair of r and p: how many points it implies, and the number found. A row per pair.
 
-    n_low, n_high: what the rounding of both leaves possible (see `ttf.replication.implied_n`); n_found: of the claim's
-    row, blank where the trace is not in the study. verdict: agrees, differs, not run, malformed (a text that is no
-    number), impossible (no n fits), or identical (the same pair on other data of the same source: one was pasted).
+    n_low, n_high: what the rounding of both leaves possible (see `ttf.replication.implied_n`). verdict: agrees,
+    differs, not run, malformed (a text that is no number), impossible (no n fits), or identical (the same pair on other
+    data of the same source: one was pasted).
     """
     paired = [claim for claim in claims if "printed" in claim]
     same = defaultdict(list)
@@ -188,12 +188,12 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        row = {name: claim.get(name) for name in IMPLIED_N.columns} | {"printed_r": r, "printed_p": p}
         found = None
         if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
             matching = _rows(table, claim["quantity"].get("where", {}))
             found = matching["n"].item() if matching.height == 1 else None
-        row["n_found"] = found
+        row = {name: claim.get(name) for name in IMPLIED_N.columns}
+        row |= {"printed_r": r, "printed_p": p, "n_found": found}
         try:
             low, best, high = implied_n(r, p)
         except ValueError as error:

@@ -1,7 +1,7 @@
-"""The report's section on published findings, from the scorecard and the numbers of points that it implies."""
+"""The report's sections on published findings: the scorecard, the numbers of points it implies, the paper's ETTR."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jinja2
@@ -10,8 +10,8 @@ import polars as pl
 from ttf.replication import scorecard as cards
 from ttf.report import words
 from ttf.report.blocks import table_block
-from ttf.report.tables import html_table
-from ttf.stages import IMPLIED_N, SCORECARD
+from ttf.report.tables import Shown, html_table
+from ttf.stages import ETTR_REFERENCE, IMPLIED_N, SCORECARD
 from ttf.tables import read_table
 
 LONGEST_NOTE = 220
@@ -26,6 +26,12 @@ _SAID = {
 # What stands without a unit: a share is one of 1.
 _NO_UNIT = (None, "share", "r", "p")
 _FILES = {"implied": "implied_n.csv"}
+# How a quantity of the paper on effective training time is worded.
+_OF_ETTR = {
+    "ettr": lambda share: f"{words.number(100 * share, 2)}{words.NO_BREAK}%",
+    "mttf_h": lambda hours: words.duration(3600 * hours),
+    "error_percent": lambda percent: f"{words.number(percent, 2)}{words.NO_BREAK}%",
+}
 
 
 def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path) -> str:
@@ -39,6 +45,10 @@ def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path)
         """What a caption says of rows that are not shown."""
         return f" The first {MOST_ROWS} of {words.count(rows[name])}." if rows[name] > MOST_ROWS else ""
 
+    def table(name: str, caption: str) -> str:
+        file = _FILES.get(name, scorecard.name)
+        return table_block(f"tbl-scorecard-{name}", html[name], caption, file) if name in html else ""
+
     return jinja.get_template("sections/scorecard.qmd").render(
         claims=scored.height,
         compared=[
@@ -49,11 +59,7 @@ def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path)
         computed=scored["computed"].count(),
         absent=Counter(scored.filter(pl.col("verdict") == cards.NOT_RUN)["trace"]),
         cut=cut,
-        table=lambda name, caption: (
-            table_block(f"tbl-scorecard-{name}", html[name], caption, _FILES.get(name, scorecard.name))
-            if name in html
-            else ""
-        ),
+        table=table,
         has_table=lambda name: name in html,
     )
 
@@ -101,9 +107,37 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
 
 def _numbers(values: pl.Series, units: pl.Series) -> pl.Series:
     """Whole numbers whole, others to five significant digits, about as many as findings are printed with; units."""
-    texts = [
-        (words.count(round(value)) if value == round(value) and abs(value) >= 1 else f"{value:,.5g}".replace("-", "−"))
-        + ("" if unit in _NO_UNIT else f"{words.NO_BREAK}{unit}")
-        for value, unit in zip(values, units, strict=True)
-    ]
-    return pl.Series(values.name, texts, dtype=pl.String)
+
+    def worded(value: float, unit: str | None) -> str:
+        whole = value == round(value) and abs(value) >= 1
+        number = words.count(round(value)) if whole else f"{value:,.5g}".replace("-", "−")
+        return number if unit in _NO_UNIT else f"{number}{words.NO_BREAK}{unit}"
+
+    return _texts(values, units, worded)
+
+
+def _texts(values: pl.Series, kinds: pl.Series, worded: Callable[[float, str | None], str]) -> pl.Series:
+    """Numbers in words, each by its kind."""
+    pairs = zip(values, kinds, strict=True)
+    return pl.Series(values.name, [None if value is None else worded(value, kind) for value, kind in pairs], pl.String)
+
+
+def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
+    """The .qmd of what the paper states about effective training time, from ettr_reference.csv."""
+    table = read_table(reference, ETTR_REFERENCE)
+    values = {"published": ("Published", str), "computed": ("Formula", str), "exact": ("Exact", str)}
+    shown = table.with_columns(
+        *(_texts(table[name], table["quantity"], lambda value, kind: _OF_ETTR[kind](value)) for name in values),
+        reproduced=pl.when("reproduced").then(pl.lit("reproduced")).otherwise(pl.lit("not reproduced")),
+    )
+    columns = {"statement": None} | values | {"reproduced": None, "note": None}
+    html = Shown(shown, columns, ETTR_REFERENCE, "source", 160).html("table-ettr-reference")
+    caption = (
+        "What the paper states about effective training time and mean time to failure, and what its formulas give: "
+        "reproduced where that rounds to the digits published; errors of the approximation to half a per cent."
+    )
+    return jinja.get_template("sections/ettr_reference.qmd").render(
+        statements=table.height,
+        reproduced=int(table["reproduced"].sum()),
+        table=table_block("tbl-ettr-reference", html, caption, reference.name),
+    )

@@ -6,6 +6,7 @@ which Quarto and Pandoc both render.
 
 import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -18,13 +19,37 @@ from ttf.analyses import contracts_of
 from ttf.report import words
 from ttf.report.blocks import Charts, table_block
 from ttf.report.tables import Shown
-from ttf.report.themes import themes_of
 from ttf.report.trace import Trace
+from ttf.rooms import rooms
+from ttf.themes import THEMES
+
+# The sections of the stages before the analyses.
+_OF_STAGES = {"data": ["sections/data", "sections/quality"]}
+
 
 # Traces whose findings stand in full on top of the page; of more, a line each on top and the rest in their chapters.
 MOST_IN_FULL = 3
 # Parts of a trace in the table of its rows: the newest.
 MOST_PARTS = 20
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A theme with the templates of the sections that apply to one trace."""
+
+    title: str
+    anchor: str
+    sections: list[str]
+
+
+def themes_of(analyses: Iterable[str], folders: tuple[str, ...] = ()) -> list[Chapter]:
+    """The themes of a trace with these analyses that have a section, in the order of the page."""
+    sections = {theme: list(_OF_STAGES.get(theme, [])) for theme in THEMES}
+    for name, analysis in rooms(folders).items():
+        for section in analysis.sections if name in analyses else ():
+            theme, _, template = section.rpartition("/")
+            sections[theme or analysis.theme].append(f"{name}/{template}")
+    return [Chapter(*THEMES[theme], found) for theme, found in sections.items() if found]
 
 
 def environment(templates: Path, rooms: Iterable[Path] = ()) -> jinja2.Environment:

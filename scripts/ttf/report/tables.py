@@ -52,6 +52,8 @@ class Mean(NamedTuple):
     of: str = ""
 
 
+# As most tables have them.
+WITH_INTERVAL, MEAN_OF_N = Interval(low="ci_low", high="ci_high"), Mean(of="n")
 # A heading with the function that words the cells, or the heading alone, or None for what the contract says.
 Column = tuple[str, Words | None] | Interval | Mean | str | None
 

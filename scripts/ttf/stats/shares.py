@@ -38,6 +38,14 @@ def part_of(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
+def with_wilson(name: str, successes: int, trials: int) -> dict[str, float]:
+    """The cells `name`, ci_low and ci_high of a share with Wilson's interval at 95 %; none of no trials."""
+    if not trials:
+        return {}
+    low, high = wilson_interval(successes, trials)
+    return {name: successes / trials, "ci_low": float(low), "ci_high": float(high)}
+
+
 # Of jobs: those that ended in success or failure, and the failures.
 ENDED = {
     "ended": pl.col("outcome").is_in(["success", "failure"]).sum().cast(pl.Int64),

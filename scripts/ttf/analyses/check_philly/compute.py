@@ -7,10 +7,7 @@ from ttf.inputs import Inputs
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    return {
-        "zone_evidence": zone_evidence(given.read("jobs")),
-        "listed_machines": listed_machines(given.read("nodes")),
-    }
+    return {"zone_evidence": zone_evidence(given.read("jobs")), "listed_machines": listed_machines(given.read("nodes"))}
 
 
 def listed_machines(nodes: pl.DataFrame) -> pl.DataFrame:

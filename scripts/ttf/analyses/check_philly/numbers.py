@@ -18,13 +18,11 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     source = "tables/listed_machines.csv"
     both = machines.drop_nulls(["listed_gpus", "found_gpus"])
     if both.height:
-        n = int(both["nodes"].sum())
-        agree = both.filter(pl.col("listed_gpus") == pl.col("found_gpus"))
+        n, agree = int(both["nodes"].sum()), both.filter(pl.col("listed_gpus") == pl.col("found_gpus"))
         metrics.put("machine_list.compared", n, "nodes", source)
         metrics.put("machine_list.agree", int(agree["nodes"].sum()), "nodes", source, n)
     for name in ("listed", "found"):
         known = machines.drop_nulls(f"{name}_gpus")
         gpus = int((known[f"{name}_gpus"] * known["nodes"]).sum())
         metrics.put(f"machine_list.{name}_gpus", gpus, "GPUs", source, int(known["nodes"].sum()))
-    listed = machines.drop_nulls("listed_gpus")
-    metrics.put("machine_list.listed", int(listed["nodes"].sum()), "nodes", source)
+    metrics.put("machine_list.listed", int(machines.drop_nulls("listed_gpus")["nodes"].sum()), "nodes", source)

@@ -74,12 +74,7 @@ ANALYSIS = Analysis(
     uses=["attempts", "tails"],
     applies=lambda trace: trace.tells_reasons,
     settings={"taxonomy": lambda trace: trace.taxonomy},
-    tables=(
-        TAXONOMY,
-        UNMATCHED,
-        LOG_TAILS,
-        REASONS,
-    ),
+    tables=(TAXONOMY, UNMATCHED, LOG_TAILS, REASONS),
     charts={"taxonomy": "taxonomy"},
     sections=["taxonomy"],
     memory_mb=190,

@@ -30,11 +30,8 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
     """The columns of Philly's Table 7 (Jeon et al., ATC'19): one row per group of failed attempts (TAXONOMY).
 
     by: `reason`, the most trials first and `unmatched` last; `domain`, each set of domains by itself, so that the rows
-    add up; `evidence`, what decided; `deterministic`; `all`. trials: failed attempts; jobs and users: of how many; n:
-    trials with a known run time, of which RTF (run time to failure, seconds) is made: quantiles linear between ranks,
-    the total, and RTF x demand in GPU-seconds, summed in whole milli-GPU seconds. GPU demand: whole GPUs of the
-    attempt, rounded up; gpu_none: none, or not known. Shares are those of all failed attempts. note: why a number is
-    blank.
+    add up; `evidence`; `deterministic`; `all`. RTF x demand is summed in whole milli-GPU seconds. GPU demand: whole
+    GPUs of the attempt, rounded up.
     """
     gpus = (pl.col("gpu_milli") + 999) // 1000
     rows = classified.with_columns(
@@ -105,8 +102,7 @@ def _over(values: pl.Series, whole: int | None) -> pl.Series:
 def unmatched_table(classified: pl.DataFrame, of_logs: pl.DataFrame | None = None) -> pl.DataFrame:
     """What is known of the failed attempts that no rule matches, the commonest first: at most MOST_LINES rows.
 
-    source `log`: the line of the log that says most, normalised; `record`: state, exit code and reason of an attempt
-    without one. trials_share: of all unmatched attempts.
+    source `log`: the line of the log that says most, normalised; `record`: state, exit code and reason.
     """
     unmatched = classified.filter(pl.col("reason").is_null())
     schema = {name: ATTEMPT_COLUMNS[name] for name in KEY} | {"shown": pl.String}

@@ -98,8 +98,8 @@ def in_tails(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What the logs say: per text of a failed attempt KEY, rule, shown; what became of the lines (LOG_TAILS).
 
-    `tails` is what `read_tails` yields, `every` what `every_attempt` returns. rule is the
-    number of the first that matches, else null, and then `shown` the line that says most (see `telling_line`).
+    tails: what `read_tails` yields; every: of `every_attempt`. rule: the number of the first that matches, else null,
+    and then `shown` the line that says most (see `telling_line`).
     """
     attempts = every.select(*KEY, "failed")
     lasts = every.filter("is_last").select(*KEY[:2], last="attempt")
@@ -143,8 +143,8 @@ def _account(lines: pl.DataFrame) -> pl.DataFrame:
 def telling_line(texts: pl.Series) -> pl.Series:
     """Of each text the last line with a word such as error in it, else the last line, normalised; null for blank texts.
 
-    Looked for in the last SHOWN_FROM_CHARACTERS. Normalised: without control characters, # for numbers and for
-    hexadecimal words of eight digits and more, at most LONGEST_LINE characters: the same complaint is the same line.
+    Of the last SHOWN_FROM_CHARACTERS; at most LONGEST_LINE. Normalised: without control characters, # for numbers and
+    for hexadecimal words of eight digits and more: the same complaint is the same line.
     """
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "line": texts}).drop_nulls()
     lines = (

@@ -6,8 +6,13 @@ import polars as pl
 
 from ttf.numbers.metrics import Metrics
 
-_SHARES = ("trials_share", "rtf_total_share", "rtf_x_demand_share")
 _DOMAINS = {"user program": "user", "system software": "system", "hardware": "hardware"}
+# What a row of the taxonomy says, by what is behind it.
+_OF_ROW = {
+    None: {"trials": "failed attempts"},
+    "trials": {"trials_share": "share"},
+    "n": {"rtf_total_share": "share", "rtf_x_demand_share": "share", "rtf_p50_s": "s", "rtf_p90_s": "s"},
+}
 
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
@@ -23,29 +28,27 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     metrics.put("taxonomy.reasons", reasons.height, "reasons", source, matched)
     if trials:
         metrics.put("taxonomy.matched_share", matched / trials, "share", source, trials)
-        _put_row(metrics, "taxonomy.all", every.row(0, named=True), source)
+        _put(metrics, "taxonomy.all", every)
     evidence = dict(table.filter(pl.col("by") == "evidence").select("evidence", "trials").iter_rows())
     for name in ("text", "reason", "exit_code", "state"):
         metrics.put(f"taxonomy.by_{name}", evidence.get(name, 0), "failed attempts", source, trials)
-    for row in table.filter((pl.col("by") == "domain") & pl.col("domain").is_in(list(_DOMAINS))).iter_rows(named=True):
-        _put_row(metrics, f"taxonomy.{_DOMAINS[row['domain']]}", row, source)
-    several = table.filter((pl.col("by") == "domain") & pl.col("domain").str.contains(" or ", literal=True))
+    domains = table.filter(by="domain")
+    named = domains.filter(pl.col("domain").is_in(list(_DOMAINS))).with_columns(pl.col("domain").replace(_DOMAINS))
+    _put(metrics, "taxonomy.{domain}", named)
+    several = domains.filter(pl.col("domain").str.contains(" or ", literal=True))
     metrics.put("taxonomy.several.trials", int(several["trials"].sum()), "failed attempts", source, trials)
-    for row in table.filter((pl.col("by") == "deterministic") & pl.col("deterministic")).iter_rows(named=True):
-        _put_row(metrics, "taxonomy.deterministic", row, source)
+    _put(metrics, "taxonomy.deterministic", table.filter(by="deterministic", deterministic=True))
     for name in ("trials_share", "rtf_x_demand_share"):
         known = reasons.filter(pl.col(name).is_not_null())
         if known.height:
-            first = known.sort(name, descending=True, maintain_order=True).row(0, named=True)
+            first = known.sort(name, descending=True, maintain_order=True).head(1)
+            first = first.with_columns(every=trials, reasons=(known[name] == first[name][0]).sum())
             key = f"taxonomy.most.{name.removesuffix('_share')}"
-            equal = int((known[name] == first[name]).sum())
-            metrics.put(f"{key}.reasons", equal, "reasons", source, trials)
-            metrics.put(f"{key}.reason", first["reason"], "label", source, trials)
-            metrics.put(f"{key}.domain", first["domain"], "label", source, trials)
-            _put_row(metrics, key, first, source)
-    if given["unmatched"].height:
-        first = given["unmatched"].row(0, named=True)
-        metrics.put("taxonomy.unmatched_line", first["line"], "label", "tables/unmatched.csv", first["trials"])
+            units = {"reasons": "reasons", "reason": "label", "domain": "label"}
+            metrics.put_rows(key, first, units, source, "every")
+            _put(metrics, key, first)
+    line = {"unmatched_line": ("line", "label")}
+    metrics.put_rows("taxonomy", given["unmatched"].head(1), line, "tables/unmatched.csv", "trials")
     tails = given["log_tails"]
     lines = dict(tails.select("code", "rows").iter_rows())
     metrics.put("taxonomy.lines", lines.get("lines"), "lines", "tables/log_tails.csv")
@@ -54,9 +57,6 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
         metrics.put("taxonomy.wrong_lines", int(wrong["rows"].sum()), "lines", "tables/log_tails.csv", lines["lines"])
 
 
-def _put_row(metrics: Metrics, key: str, row: dict, source: str) -> None:
-    metrics.put(f"{key}.trials", row["trials"], "failed attempts", source)
-    for name in _SHARES:
-        metrics.put(f"{key}.{name}", row[name], "share", source, row["n"] if "rtf" in name else row["trials"])
-    for name in ("rtf_p50_s", "rtf_p90_s"):
-        metrics.put(f"{key}.{name}", row[name], "s", source, row["n"])
+def _put(metrics: Metrics, key: str, rows: pl.DataFrame) -> None:
+    for n, units in _OF_ROW.items():
+        metrics.put_rows(key, rows, units, "tables/taxonomy.csv", n)

@@ -32,11 +32,11 @@ _OF_REASON = ("reason", "domain", "category", "deterministic")
 
 
 def every_attempt(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Every attempt in the order of the trace, with ATTEMPT_COLUMNS.
+    """Every attempt in the order of the trace, with ATTEMPT_COLUMNS; without `attempts` each job is one.
 
-    Without `attempts` each job is one attempt. With them, an attempt failed if its outcome is failure, or if the trace
-    gives it none and another one followed (Philly). gpu_milli: GPUs of the whole attempt. exit_code: `code:signal`, of
-    the last attempt also that of the job's steps (sacct's DerivedExitCode) where its own says nothing.
+    An attempt failed if its outcome is failure, or if the trace gives it none and another one followed (Philly).
+    gpu_milli: GPUs of the whole attempt. exit_code: `code:signal`, of the last attempt also that of the job's steps
+    (sacct's DerivedExitCode) where its own says nothing.
     """
     if attempts is None:
         every = _with_blanks(jobs, "reason", "exit_code", "derived_exit_code").with_columns(
@@ -84,10 +84,9 @@ def most_characters(taxonomy: dict) -> int:
 
 
 def first_rules(failed: pl.DataFrame, taxonomy: dict) -> pl.DataFrame:
-    """The number of the first rule that each kind of evidence but the log matches: columns reason, exit_code, state.
+    """Per row of `failed` the number of the first rule that each kind of evidence but the log matches; null without.
 
-    One row per row of `failed`; null where no rule matches. A text in the reason column is compared as a word and
-    searched for the patterns of text.
+    A text in the reason column is compared as a word and searched for the patterns of text.
     """
     rules = taxonomy["rules"]
     words = [[*rule["word"], rule["reason"]] for rule in rules]
@@ -141,8 +140,7 @@ def search(texts: pl.Series, rules: Iterable[dict]) -> pl.Series:
 def classify(failed: pl.DataFrame, taxonomy: dict, of_logs: pl.DataFrame | None = None) -> pl.DataFrame:
     """The failed attempts with reason, domain, category, deterministic, evidence (what decided); null without a rule.
 
-    domain and category are texts, such as `system software or hardware`. `of_logs` is the first result of `in_tails`;
-    of several texts of one attempt the rule that stands first counts.
+    domain and category are texts, such as `system software or hardware`. of_logs: the first result of `in_tails`.
     """
     found = first_rules(failed, taxonomy)
     text = pl.Series([None], dtype=pl.Int64).new_from_index(0, failed.height)

@@ -5,7 +5,7 @@ a GPU, one outcome per job whatever its attempts, and one meaning of failure (th
 which a time-out or a lost node is a failure). What a trace or its format cannot say is blank, with a reason: never 0.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,7 +15,7 @@ from ttf.analyses.compare_traces.labels import ENDS, NO_OUTCOME
 from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, OUTCOMES, at_time_limit, gpu_bucket, gpu_seconds_milli, whole_gpus
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import with_wilson
 
 # All that is read of jobs.parquet and lives.parquet.
 JOBS_READ = ["outcome", "status_raw", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
@@ -23,6 +23,7 @@ LIVES_READ = ["duration_s", "event", "gpu_count", "gpu_milli", "nodes"]
 
 QUANTILES = {"p05": 5, "p25": 25, "median": 50, "p75": 75, "p90": 90, "p95": 95}
 CONFIDENCES = (0.9, 0.95)
+SIZES = {"all": (None, None)} | GPU_BUCKETS
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -70,11 +71,14 @@ def compared_jobs(subject: Subject, jobs: pl.DataFrame) -> dict[str, list[dict]]
     jobs: the columns JOBS_READ, seconds and milli-GPU. A job counts if it asked for a GPU (gpu_milli above 0); its GPUs
     are its share x its size, in whole GPUs rounded up. One whose size is unknown counts under `all` only.
     """
-    reason, mine = no_gpu_jobs(jobs), _gpu_jobs(jobs)
+    reason = no_gpu_jobs(jobs)
+    mine = jobs.filter(pl.col("gpu_milli") > 0).select(
+        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(whole_gpus())
+    )
     no_queue = reason or (None if jobs["queue_s"].count() else "the trace has no queueing delay")
     rows = {
-        "compared_outcomes": _outcomes(subject, mine, reason),
-        "compared_run_times": _run_times(subject, mine, reason),
+        "compared_outcomes": _by_outcome(subject, mine, reason, OUTCOMES, _shares),
+        "compared_run_times": _by_outcome(subject, mine, reason, ENDS, _run_times),
         "compared_queueing": _by_gpus(mine, no_queue, _queueing),
         "compared_failure_share": _by_gpus(mine, reason, _failure_share),
     }
@@ -85,8 +89,8 @@ def compared_lives(subject: Subject, lives: pl.DataFrame, reason: str | None = N
     """The rows of one trace in mttf: exposure over failures with exact intervals, a row per confidence.
 
     lives: the columns LIVES_READ. Of jobs, those with a GPU, `all` and by number of GPUs; of components, every life
-    under `all`. reason: why no job of the trace can be said to have asked for a GPU, if so. without_end: failures at a
-    time nobody wrote down, which are in no estimate: with many of them the true mean is shorter.
+    under `all`. reason: why no job of the trace can be said to have asked for a GPU, if so. Failures without an end are
+    in no estimate: with many of them the true mean is shorter.
     """
     of_jobs = subject.gives == "jobs"
     if of_jobs:
@@ -94,7 +98,7 @@ def compared_lives(subject: Subject, lives: pl.DataFrame, reason: str | None = N
     table = mean_time_to_failure(lives, "failure", ["all", "gpus_low"] if of_jobs else ["all"], CONFIDENCES)
     found = {(row["stratum"], row["confidence"]): row for row in table.iter_rows(named=True)}
     rows = []
-    for gpus, (low, _) in _all_and_buckets() if of_jobs else [("all", (None, None))]:
+    for gpus, (low, _) in SIZES.items() if of_jobs else [("all", (None, None))]:
         for confidence in CONFIDENCES:
             row = dict(found.get((gpus if low is None else str(low), confidence), {"n": 0}))
             members = lives if low is None else lives.filter(pl.col("gpus_low") == low)
@@ -118,10 +122,7 @@ def no_gpu_jobs(jobs: pl.DataFrame) -> str | None:
 
 
 def population(jobs: pl.DataFrame) -> dict[str, int]:
-    """How many jobs a trace has, how many of them asked for a GPU, and of how many the request is blank.
-
-    timeouts: failures of GPU jobs that a time limit ended.
-    """
+    """How many jobs a trace has, asked for a GPU, do not say, and failed at a time limit (of those with a GPU)."""
     asked = (pl.col("gpu_milli") > 0).fill_null(False)
     at_limit = (pl.col("outcome") == "failure") & at_time_limit("status_raw")
     counted = jobs.select(
@@ -133,46 +134,15 @@ def population(jobs: pl.DataFrame) -> dict[str, int]:
     return counted.row(0, named=True)
 
 
-def _gpu_jobs(jobs: pl.DataFrame) -> pl.DataFrame:
-    return jobs.filter(pl.col("gpu_milli") > 0).select(
-        "outcome", "queue_s", "runtime_s", gpu_milli_s=gpu_seconds_milli(), gpus_low=_bucket(whole_gpus())
-    )
-
-
 def _bucket(gpus: pl.Expr) -> pl.Expr:
     """The first number of GPUs of the bucket that a number of GPUs falls into; null for none and for unknown."""
     lows = {place: low for place, (low, _) in enumerate(GPU_BUCKETS.values())}
     return gpu_bucket(gpus).replace_strict(lows, return_dtype=pl.Int64)
 
 
-def _all_and_buckets() -> list[tuple[str, tuple[int | None, int | None]]]:
-    return [("all", (None, None)), *GPU_BUCKETS.items()]
-
-
 def _gpus(gpus: str) -> dict:
-    low, high = GPU_BUCKETS.get(gpus, (None, None))
+    low, high = SIZES[gpus]
     return {"gpus": gpus, "gpus_low": low, "gpus_high": high}
-
-
-def _outcomes(subject: Subject, jobs: pl.DataFrame, reason: str | None) -> list[dict]:
-    gpu_all = jobs["gpu_milli_s"].sum()
-    rows = []
-    for outcome in OUTCOMES:
-        row: dict = {"outcome": outcome, "reason": reason or _why_absent(subject, jobs, outcome)}
-        rows.append(row)
-        if row["reason"]:
-            continue
-        group = jobs.filter(pl.col("outcome") == outcome)
-        seen = group["gpu_milli_s"].count()
-        row |= {"jobs": group.height, "jobs_share": group.height / jobs.height, "n": seen}
-        if not gpu_all:
-            row["reason"] = "no GPU time was seen"
-        elif group.height and not seen and outcome != "waiting":
-            row["reason"] = "no GPU job of this outcome has a known run time"
-        else:
-            gpu = group["gpu_milli_s"].sum()
-            row |= {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": gpu / gpu_all}
-    return rows
 
 
 def _why_absent(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | None:
@@ -185,18 +155,34 @@ def _why_absent(subject: Subject, jobs: pl.DataFrame, outcome: str) -> str | Non
     return None if outcome in subject.outcomes else f"{NO_OUTCOME}{outcome}"
 
 
-def _run_times(subject: Subject, jobs: pl.DataFrame, reason: str | None) -> list[dict]:
+def _by_outcome(
+    subject: Subject, jobs: pl.DataFrame, reason: str | None, outcomes: Sequence[str], of: Callable[..., dict]
+) -> list[dict]:
+    """A row for each outcome: what `of` finds in its jobs, or the reason why there can be none."""
     rows = []
-    for outcome in ENDS:
-        row: dict = {"outcome": outcome, "reason": reason or _why_absent(subject, jobs, outcome)}
+    for outcome in outcomes:
+        row = {"outcome": outcome, "reason": reason or _why_absent(subject, jobs, outcome)}
+        if not row["reason"]:
+            group = jobs.filter(outcome=outcome)
+            row |= {"jobs": group.height} | of(group, jobs)
         rows.append(row)
-        if row["reason"]:
-            continue
-        group = jobs.filter(pl.col("outcome") == outcome)
-        row |= {"jobs": group.height} | _distribution(group["runtime_s"], "runtime")
-        if not row["n"]:
-            row["reason"] = "no GPU job of this outcome" + (" has a known run time" if group.height else "")
     return rows
+
+
+def _shares(group: pl.DataFrame, jobs: pl.DataFrame) -> dict:
+    found = {"jobs_share": group.height / jobs.height, "n": group["gpu_milli_s"].count()}
+    gpu, gpu_all = group["gpu_milli_s"].sum(), jobs["gpu_milli_s"].sum()
+    if not gpu_all:
+        return found | {"reason": "no GPU time was seen"}
+    if group.height and not found["n"] and group["outcome"][0] != "waiting":
+        return found | {"reason": "no GPU job of this outcome has a known run time"}
+    return found | {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": gpu / gpu_all}
+
+
+def _run_times(group: pl.DataFrame, _jobs: pl.DataFrame) -> dict:
+    found = _distribution(group["runtime_s"], "runtime")
+    why = "no GPU job of this outcome" + (" has a known run time" if group.height else "")
+    return found if found["n"] else found | {"reason": why}
 
 
 def _by_gpus(
@@ -204,12 +190,12 @@ def _by_gpus(
 ) -> list[dict]:
     """A row for all jobs and for each bucket: what `of` finds in them, and what none of them has, if so."""
     rows = []
-    for gpus, (low, _) in _all_and_buckets():
+    for gpus, (low, _) in SIZES.items():
         row = _gpus(gpus) | {"reason": reason}
         rows.append(row)
         if reason:
             continue
-        group = jobs if low is None else jobs.filter(pl.col("gpus_low") == low)
+        group = jobs if low is None else jobs.filter(gpus_low=low)
         found, lacking = of(group)
         row |= {"jobs": group.height} | found
         if lacking:
@@ -227,10 +213,7 @@ def _failure_share(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     failures = int((jobs["outcome"] == "failure").sum())
     ended = failures + int((jobs["outcome"] == "success").sum())
     found = {"ended": ended, "failures": failures}
-    if not ended:
-        return found, "ended in success or failure"
-    (low,), (high,) = wilson_interval([failures], [ended])
-    return found | {"failure_share": failures / ended, "ci_low": float(low), "ci_high": float(high)}, None
+    return found | with_wilson("failure_share", failures, ended), None if ended else "ended in success or failure"
 
 
 def _distribution(seconds: pl.Series, prefix: str) -> dict:

@@ -4,6 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from ttf.jobs import GPU_BUCKETS
+
+# The jobs of a number of GPUs, and what is not of jobs, as panels and groups of rows are called.
+GPUS = {"all": "All GPU jobs"} | {
+    gpus: "1 GPU" if gpus == "1" else f"More than {low - 1} GPUs" if high is None else f"{low} to {high} GPUs"
+    for gpus, (low, high) in GPU_BUCKETS.items()
+}
+COMPONENTS = "Components"
 # Outcomes after which a run time is that of a whole run.
 ENDS = ("success", "failure", "cancelled")
 LABEL_LENGTH = 26

@@ -8,13 +8,14 @@ import jinja2
 import polars as pl
 
 from ttf.analyses.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF, QUEUEING, RUN_TIMES, TRACES
-from ttf.analyses.compare_traces.labels import ENDS, OF_THE_WHOLE, reasons, trace_labels
+from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
+from ttf.analyses.compare_traces.labels import COMPONENTS, ENDS, GPUS, OF_THE_WHOLE, reasons, trace_labels
 from ttf.contract import Table
 from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import Interval, Mean, html_table
+from ttf.report.tables import MEAN_OF_N, WITH_INTERVAL, Interval, Mean, Shown
 from ttf.tables import read_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
@@ -66,52 +67,38 @@ def tables_of(
         name: table.with_columns(trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String))
         for name, table in tables.items()
     }
-    html = {"traces": _traces(about, labels, metrics)}
     outcomes = _outcomes_side_by_side(named["outcomes"])
-    if outcomes.height:
-        columns = {"trace": ("Trace", None), "n": ("n", words.count)}
-        columns |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
-        html["outcomes"] = html_table(outcomes, columns, _id("outcomes"), group="measure")
-    run_times = named["run_times"].filter(pl.col("n") > 0)
-    if run_times.height:
-        order = {outcome: number for number, outcome in enumerate(ENDS)}
-        run_times = run_times.sort(pl.col("outcome").replace_strict(order), maintain_order=True)
-        html["run_times"] = _times(run_times, RUN_TIMES, "outcome")
-    queueing = _by_gpus(named["queueing"].filter(pl.col("n") > 0))
-    if queueing.height:
-        html["queueing"] = _times(queueing, QUEUEING, "jobs_of")
+    of_outcomes = {"trace": ("Trace", None), "n": ("n", words.count)}
+    of_outcomes |= {outcome: (outcome, words.share) for outcome in outcomes.columns if outcome in OUTCOMES}
+    run_times, queueing, mttf = (named[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
+    run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(ENDS)), maintain_order=True)
     shares = _by_gpus(named["failure_share"].filter(pl.col("ended") > 0))
-    if shares.height:
-        columns = dict.fromkeys(("trace", "ended", "failures"))
-        columns["failure_share"] = Interval(low="ci_low", high="ci_high")
-        html["failure_share"] = html_table(
-            shares, columns, _id("failure-share"), group="jobs_of", contract=FAILURE_SHARE
-        )
-    mttf = named["mttf"].filter((pl.col("confidence") == 0.95) & (pl.col("n") > 0))
-    if mttf.height:
-        columns = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
-        columns |= {"mttf_s": Interval(low="ci_low_s", high="ci_high_s"), "failures_per_1000_gpu_days": None}
-        html["mttf"] = html_table(_by_gpus(mttf), columns, _id("mttf"), group="jobs_of", contract=MTTF)
-    return html
+    of_shares = {"trace": None, "ended": None, "failures": None, "failure_share": WITH_INTERVAL}
+    of_mttf = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
+    of_mttf |= {"mttf_s": Interval(low="ci_low_s", high="ci_high_s"), "failures_per_1000_gpu_days": None}
+    shown = {
+        "traces": _traces(about, labels, metrics),
+        "outcomes": Shown(outcomes, of_outcomes, COMPARED_OUTCOMES, "measure"),
+        "run_times": Shown(run_times, _times(RUN_TIMES), RUN_TIMES, "outcome"),
+        "queueing": Shown(_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
+        "failure_share": Shown(shares, of_shares, FAILURE_SHARE, "jobs_of"),
+        "mttf": Shown(_by_gpus(mttf.filter(confidence=0.95)), of_mttf, MTTF, "jobs_of"),
+    }
+    ids = {name: f"comparison-table-{name.replace('_', '-')}" for name in shown}
+    return {name: table.html(ids[name]) for name, table in shown.items() if table.frame.height}
 
 
-def _id(name: str) -> str:
-    return f"comparison-table-{name}"
-
-
-def _traces(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> str:
+def _traces(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> Shown:
     """What is compared of each trace: its unit, and for jobs how many there are and how many asked for a GPU."""
-    rows = []
-    for trace, entry in about.items():
-        counts = {name: f"of.{trace}.{name}" for name in ("jobs", "gpu_jobs", "blank_request", "mttf_lives")}
-        rows.append(
-            {"trace": labels[trace], "title": entry.get("title"), "unit": entry["unit"]}
-            | {name: metrics.value(key, None) for name, key in counts.items()}
-        )
-    schema = dict.fromkeys(("trace", "title", "unit"), pl.String)
-    schema |= dict.fromkeys(("jobs", "gpu_jobs", "blank_request", "mttf_lives"), pl.Int64)
+    counts = ("jobs", "gpu_jobs", "blank_request", "mttf_lives")
+    rows = [
+        {"trace": labels[trace], "title": entry.get("title"), "unit": entry["unit"]}
+        | {name: metrics.value(f"of.{trace}.{name}", None) for name in counts}
+        for trace, entry in about.items()
+    ]
+    schema = dict.fromkeys(("trace", "title", "unit"), pl.String) | dict.fromkeys(counts, pl.Int64)
     columns = dict.fromkeys(schema) | {"title": ("Title", None), "mttf_lives": ("Lives compared", words.count)}
-    return html_table(pl.DataFrame(rows, schema=schema), columns, _id("traces"), contract=TRACES)
+    return Shown(pl.DataFrame(rows, schema=schema), columns, TRACES)
 
 
 def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
@@ -124,29 +111,25 @@ def _outcomes_side_by_side(table: pl.DataFrame) -> pl.DataFrame:
         for (trace,), part in table.group_by(["trace"], maintain_order=True):
             if part[measure].count():
                 shares = dict(part.select("outcome", measure).iter_rows())
-                rows.append(
-                    {"measure": heading, "trace": trace, "n": part[n].sum()} | {name: shares[name] for name in present}
-                )
+                row = {"measure": heading, "trace": trace, "n": part[n].sum()}
+                rows.append(row | {name: shares[name] for name in present})
     schema = {"measure": pl.String, "trace": pl.String, "n": pl.Int64} | dict.fromkeys(present, pl.Float64)
     return pl.DataFrame(rows, schema=schema)
 
 
 def _by_gpus(table: pl.DataFrame) -> pl.DataFrame:
     """The rows by number of GPUs, components last, with words for it in `jobs_of`."""
-    names = {"all": "All GPU jobs", "1": "1 GPU", "2-4": "2 to 4 GPUs", "5-8": "5 to 8 GPUs", ">8": "More than 8 GPUs"}
-    jobs_of = pl.col("gpus").replace_strict(names, return_dtype=pl.String)
+    jobs_of = pl.col("gpus").replace_strict(GPUS, return_dtype=pl.String)
     if "gives" in table.columns:
-        jobs_of = pl.when(pl.col("gives") == "lives").then(pl.lit("Components")).otherwise(jobs_of)
-    order = {name: number for number, name in enumerate((*names.values(), "Components"))}
-    return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").replace_strict(order), maintain_order=True)
+        jobs_of = pl.when(gives="lives").then(pl.lit(COMPONENTS)).otherwise(jobs_of)
+    order = pl.Enum([*GPUS.values(), COMPONENTS])
+    return table.with_columns(jobs_of=jobs_of).sort(pl.col("jobs_of").cast(order), maintain_order=True)
 
 
-def _times(table: pl.DataFrame, contract: Table, group: str) -> str:
-    """Mean and quantiles of a time."""
-    name = contract.path.removesuffix(".csv").replace("_", "-")
-    columns = dict.fromkeys(("trace", "n", *(column for column in contract.columns if column.endswith("_s"))))
-    columns = {column: Mean(of="n") if column.endswith("_mean_s") else None for column in columns}
-    return html_table(table, columns, _id(name), group=group, contract=contract)
+def _times(contract: Table) -> dict[str, Mean | None]:
+    """The columns of a table of means and quantiles of a time."""
+    columns = ("trace", "n", *(column for column in contract.columns if column.endswith("_s")))
+    return {column: MEAN_OF_N if column.endswith("_mean_s") else None for column in columns}
 
 
 def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
@@ -160,14 +143,13 @@ def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
 
 def _at_limit(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> str:
     """In which traces how many failures of GPU jobs came at a time limit, as literal Markdown; empty where none did."""
-    counted = {trace: (metrics.value(f"of.{trace}.timeouts", 0), f"of.{trace}.failures") for trace in about}
-    return words.markdown(
-        "; ".join(
-            f"{labels[trace]}: {words.count(number)} of {words.count(metrics[failures])}"
-            for trace, (number, failures) in counted.items()
-            if number
-        )
+    counted = {trace: metrics.value(f"of.{trace}.timeouts", 0) for trace in about}
+    said = (
+        f"{labels[trace]}: {words.count(number)} of {words.count(metrics[f'of.{trace}.failures'])}"
+        for trace, number in counted.items()
+        if number
     )
+    return words.markdown("; ".join(said))
 
 
 def _called(about: Mapping[str, Mapping], gives: str) -> str:

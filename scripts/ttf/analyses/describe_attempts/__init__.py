@@ -1,18 +1,16 @@
 """How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?"""
 
 from ttf.analysis import Analysis
+from ttf.columns import percentiles
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 _BUCKET = text("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
 _NEGATIVE = count("Negative", "Delays below 0, excluded.", unit="attempts")
 _UNKNOWN = count("Unknown", "Attempts of which the delay is not known.", unit="attempts")
+_PARTS = {25: "A quarter", 50: "Half", 75: "Three quarters", 90: "Nine of ten", 95: "19 of 20"}
 _TIMES = {
     "mean_s": seconds("Mean", "Of n.", blank=REASON),
-    "p25_s": seconds("25 %", "A quarter of n waited at most so long.", blank=REASON),
-    "p50_s": seconds("Median", "Half of n waited at most so long.", blank=REASON),
-    "p75_s": seconds("75 %", "Three quarters of n waited at most so long.", blank=REASON),
-    "p90_s": seconds("90 %", "Nine of ten of n waited at most so long.", blank=REASON),
-    "p95_s": seconds("95 %", "19 of 20 of n waited at most so long.", blank=REASON),
+    **percentiles(seconds, "_s", {p: f"{part} of n waited at most so long." for p, part in _PARTS.items()}, REASON),
 }
 DELAYS = table(
     "delays",
@@ -87,9 +85,7 @@ RUNTIME_TO_FAILURE = table(
     trials_share=share("Share", "Of all failed attempts.", blank=REASON),
     n=count("n", "Failed attempts with a known run time.", unit="attempts"),
     mean_s=seconds("Mean", "Of n.", blank=REASON),
-    p50_s=seconds("Median", "Half of n failed within this time.", blank=REASON),
-    p90_s=seconds("90 %", "Nine of ten of n failed within this time.", blank=REASON),
-    p95_s=seconds("95 %", "19 of 20 of n failed within this time.", blank=REASON),
+    **percentiles(seconds, "_s", {p: f"{_PARTS[p]} of n failed within this time." for p in (50, 90, 95)}, REASON),
     rtf_total_s=whole_seconds("Time in all", "Run time of n, summed."),
     rtf_share=share("Share of the time", "Of the time of all failed attempts.", blank="they ran for 0 s in all"),
     gpu_hours=number("GPU hours", "GPUs times run time of n, summed.", unit="h"),

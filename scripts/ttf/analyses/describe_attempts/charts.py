@@ -8,11 +8,11 @@ import polars as pl
 from ttf.analyses.describe_attempts.delays import ALL, FIRST, LATER
 from ttf.analyses.describe_attempts.retries import PROXY
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, duration, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, ORDER_COLOURS, OUTCOME_COLOURS
-from ttf.charts.time_ranges import SUBTITLE, WIDTH, placed, ranges
+from ttf.charts.time_ranges import WIDTH, placed, ranges
 from ttf.inputs import Inputs
 from ttf.jobs import GPU_BUCKETS, gpus_of
 
@@ -29,13 +29,10 @@ SIZE_COLOURS = {gpus_of(bucket): ORDER_COLOURS[place] for bucket, place in zip(G
 
 def delay_first_later(given: Inputs, study: Study) -> Figure:
     """Ranges of queueing delay by size of the job, first attempts beside later ones."""
-    what = "Queueing delay of first and later attempts"
-    known = given["delays"].filter(
-        (pl.col("group_by") == ALL) & pl.col("zeros_kept") & pl.col("which").is_in(list(KINDS)) & (pl.col("n") > 0)
-    )
-    sizes = known.filter(pl.col("gpu_bucket") != ALL)
+    known = _known_delays(given, ALL, *KINDS)
     if not known.height:
-        return nothing_to_draw(what, "no delay is known")
+        return nothing_to_draw("Queueing delay of first and later attempts", "no delay is known")
+    sizes = known.filter(pl.col("gpu_bucket") != ALL)
     drawn = sizes if sizes.height else known
     names = {bucket: gpus_of(bucket) for bucket in GPU_BUCKETS} | {ALL: f"all {study.units}"}
     rows = [placed(row, names[row["gpu_bucket"]], KINDS[row["which"]]) for row in drawn.iter_rows(named=True)]
@@ -50,65 +47,58 @@ def delay_first_later(given: Inputs, study: Study) -> Figure:
         caption += f" {count(zeros, 'delay')} of 0 s among them; below 1 s they stand at 1 s."
     if negative := sum(row["negative"] for row in whole.values()):
         caption += f" {count(negative, 'negative one')} left out."
-    return figure(
-        ranges(rows, list(names.values()), "Queueing delay", f"GPUs of the {study.unit}"),
-        {"ranges": rows},
+    return ranges(
+        rows,
+        list(names.values()),
         study,
+        "Queueing delay",
+        f"GPUs of the {study.unit}",
         title=title,
-        subtitle=SUBTITLE,
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis by {study.unit} size, first and later attempts. {title}.",
     )
 
 
+def _known_delays(given: Inputs, group_by: str, *which: str) -> pl.DataFrame:
+    chosen = given["delays"].filter(group_by=group_by, zeros_kept=True)
+    return chosen.filter(pl.col("which").is_in(which), pl.col("n") > 0)
+
+
 def long_delays_by_account(given: Inputs, study: Study) -> Figure:
     """Share of delays above 10 minutes by account and size of the job, all attempts together."""
     what = "Long delays by account"
-    known = given["delays"].filter(
-        (pl.col("group_by") == "account") & pl.col("zeros_kept") & (pl.col("which") == "every") & (pl.col("n") > 0)
-    )
+    known = _known_delays(given, "account", "every")
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with a known delay has an account")
     accounts = known["group"].unique(maintain_order=True)
     shown = accounts.head(MOST_ACCOUNTS)
     names = labels(shown)
-    sizes = known.filter(
-        (pl.col("gpu_bucket") != ALL) & pl.col("group").is_in(shown.implode()) & (pl.col("n") >= FEWEST)
-    )
-    whole = known.filter((pl.col("gpu_bucket") == ALL) & (pl.col("n") >= FEWEST_NAMED))
+    known = known.filter(pl.col("group").is_in(shown.implode())).with_columns(long=1 - pl.col("within_600_s_share"))
+    sizes = known.filter(pl.col("gpu_bucket") != ALL, pl.col("n") >= FEWEST)
+    whole = known.filter(pl.col("gpu_bucket") == ALL, pl.col("n") >= FEWEST_NAMED)
     if not sizes.height:
         return nothing_to_draw(what, f"no account has {FEWEST} delays of {study.units} of one size")
     rows = [
-        {"account": names[row["group"]], "gpus": gpus_of(row["gpu_bucket"]), "share": 1 - row["within_600_s_share"]}
-        | {"n": row["n"]}
+        {"account": names[row["group"]], "gpus": gpus_of(row["gpu_bucket"]), "share": row["long"], "n": row["n"]}
         for row in sizes.iter_rows(named=True)
     ]
     present = [name for name in SIZE_COLOURS if any(row["gpus"] == name for row in rows)]
-    marks = (
-        chart_of("points")
-        .mark_point(filled=True, size=70, opacity=0.85)
-        .encode(
-            x=alt.X(
-                "share:Q",
-                axis=percent_axis("Attempts that waited longer than 10 min", tickCount=6),
-                scale=alt.Scale(zero=True),
-            ),
-            y=alt.Y("account:N", title="Account", sort=list(names.values())),
-            color=coloured("gpus", {name: SIZE_COLOURS[name] for name in present}, title=None, orient="bottom"),
-            shape=alt.Shape("gpus:N", scale=alt.Scale(domain=present)),
-            tooltip=[*tips("account", gpus="size"), *tips("share", form=".1%"), *tips(form=",", n="attempts")],
-        )
+    axis = percent_axis("Attempts that waited longer than 10 min", tickCount=6)
+    points = chart_of("points").mark_point(filled=True, size=70, opacity=0.85)
+    points = points.encode(
+        x=alt.X("share:Q", axis=axis, scale=alt.Scale(zero=True)),
+        y=alt.Y("account:N", title="Account", sort=list(names.values())),
+        color=coloured("gpus", {name: SIZE_COLOURS[name] for name in present}, title=None, orient="bottom"),
+        shape=alt.Shape("gpus:N", scale=alt.Scale(domain=present)),
+        tooltip=[*tips("account", gpus="size"), *tips("share", form=".1%"), *tips(form=",", n="attempts")],
     )
-    by_share = whole.filter(pl.col("group").is_in(shown.implode())).sort("within_600_s_share", maintain_order=True)
-    ends = [by_share.row(0, named=True), by_share.row(-1, named=True)] if by_share.height else []
-    shares = [percent(1 - row["within_600_s_share"]) for row in ends]
-    if not ends:
-        title = "Attempts that waited longer than 10 min, by account"
-    elif shares[0] == shares[1]:
-        title = f"In each account {shares[0]} of the attempts waited longer than 10 min"
-    else:
-        first, last = (names[row["group"]] for row in ends)
-        title = f"{capital(shares[0])} of the attempts in {first} waited longer than 10 min, {shares[1]} in {last}"
+    title = "Attempts that waited longer than 10 min, by account"
+    if whole.height:
+        ends = whole.sort("within_600_s_share", maintain_order=True)[[0, -1]].select("group", "long").iter_rows()
+        (most, share), (least, least_share) = ((names[group], percent(share)) for group, share in ends)
+        title = f"{capital(share)} of the attempts in {most} waited longer than 10 min, {least_share} in {least}"
+        if share == least_share:
+            title = f"In each account {share} of the attempts waited longer than 10 min"
     caption = (
         f"First and later attempts together, by the GPUs of their {study.unit}; a point stands for at least {FEWEST} "
         f"attempts. The accounts with the most {study.units}."
@@ -116,7 +106,7 @@ def long_delays_by_account(given: Inputs, study: Study) -> Figure:
     if accounts.len() > shown.len():
         caption += f" {count(accounts.len() - shown.len(), 'more account')} in the table only."
     return figure(
-        marks.properties(width=WIDTH, height=alt.Step(24)),
+        points.properties(width=WIDTH, height=alt.Step(24)),
         {"points": rows},
         study,
         title=title,
@@ -128,32 +118,30 @@ def long_delays_by_account(given: Inputs, study: Study) -> Figure:
 
 def delay_by_nodes(given: Inputs, study: Study) -> Figure:
     """Ranges of the delay of first attempts by the nodes they got, of large jobs."""
-    what = "Queueing delay by number of nodes"
     known = given["delay_by_nodes"].filter(pl.col("n") >= FEWEST)
     if not known.height:
-        return nothing_to_draw(
-            what, f"fewer than {FEWEST} {study.units} of 5 GPUs or more waited for one number of nodes"
-        )
+        why = f"fewer than {FEWEST} {study.units} of 5 GPUs or more waited for one number of nodes"
+        return nothing_to_draw("Queueing delay by number of nodes", why)
     drawn = known.sort("n", descending=True, maintain_order=True).head(MOST_NODES).sort("gpu_bucket", "nodes")
-    rows, order = [], []
-    for row in drawn.sort(pl.col("gpu_bucket") == ">8", "nodes").iter_rows(named=True):
-        label = f"{gpus_of(row['gpu_bucket'])} on {count(row['nodes'], 'node')}"
-        order.append(label)
-        rows.append(placed(row, label))
+    rows = [
+        placed(row, f"{gpus_of(row['gpu_bucket'])} on {count(row['nodes'], 'node')}")
+        for row in drawn.sort(pl.col("gpu_bucket") == ">8", "nodes").iter_rows(named=True)
+    ]
     named = [row for row in rows if row["n"] >= FEWEST_NAMED] or rows
-    low, high = (min(named, key=lambda row: row["p90_s"]), max(named, key=lambda row: row["p90_s"]))
+    low, high = (end(named, key=lambda row: row["p90_s"]) for end in (min, max))
     title = f"Nine of ten {study.units} of {low['label']} waited at most {duration(low['p90_s'])}"
     if low is not high:
         title += f", of {high['label']} {duration(high['p90_s'])}"
     caption = f"First attempts of {study.units} of 5 GPUs and more; n beside each row, at least {FEWEST}."
     if known.height > drawn.height:
         caption += f" The {MOST_NODES} largest groups; the others are in the table only."
-    return figure(
-        ranges(rows, order, "Queueing delay", "GPUs and nodes"),
-        {"ranges": rows},
+    return ranges(
+        rows,
+        [row["label"] for row in rows],
         study,
+        "Queueing delay",
+        "GPUs and nodes",
         title=title,
-        subtitle=SUBTITLE,
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis for {count(len(rows), 'group')}. {title}.",
     )
@@ -168,14 +156,12 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with GPUs ended after an attempt")
     rows = [
-        {"gpus": int(row["group"]), "n": row["n"], "note": f"{row['n']:,}"}
-        | {"value": row[estimate], "low": row[low], "high": row[high]}
+        {"gpus": int(row["group"]), "note": f"{row['n']:,}"} | picked(row, "n", value=estimate, low=low, high=high)
         for row in known.iter_rows(named=True)
     ]
     form = ".1%" if is_share else ".3f"
-    axis = (
-        percent_axis(f"Unsuccessful {study.units}") if is_share else alt.Axis(title=f"Retries of a {study.unit}, mean")
-    )
+    name = f"Unsuccessful {study.units}" if is_share else f"Mean retries of a {study.unit}"
+    axis = percent_axis(name) if is_share else alt.Axis(title=f"Retries of a {study.unit}, mean")
     y = alt.Y("low:Q", axis=axis, scale=alt.Scale(zero=True, nice=True))
     colour = OUTCOME_COLOURS["failure"] if is_share else ACCENT
     base = chart_of("points").encode(
@@ -198,20 +184,17 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
         value = percent(row["value"]) if is_share else significant(row["value"], 2)
         return f"{value} with {count(row['gpus'], 'GPU')}"
 
-    name = f"Unsuccessful {study.units}" if is_share else f"Mean retries of a {study.unit}"
     title = f"{name}: {worded(first)}" + (f", {worded(last)}" if first is not last else "")
     method = "Wilson's interval" if is_share else "interval by the normal approximation"
-    whole = table.filter(pl.col("group_by") == "all").row(0, named=True)
+    whole = table.filter(group_by="all").row(0, named=True)
     return figure(
         marks.properties(width=560, height=210),
         {"points": rows},
         study,
         title=title,
         subtitle=f"{capital(study.units)} with a power of two of GPUs; above each point their number.",
-        caption=(
-            f"{capital(study.units)} that ended after at least one attempt, cancelled ones among them (all sizes: "
-            f"{whole['n']:,}); bars: 95 % {method}." + ("" if is_share else " A retry is an attempt after the first.")
-        ),
+        caption=f"{capital(study.units)} that ended after at least one attempt, cancelled ones among them (all sizes: "
+        f"{whole['n']:,}); bars: 95 % {method}." + ("" if is_share else " A retry is an attempt after the first."),
         alt_text=f"Points with intervals for {count(len(rows), 'number')} of GPUs. {title}.",
     )
 
@@ -232,10 +215,13 @@ def runtime_to_failure(given: Inputs, study: Study) -> Figure:
         f"{what}: half of the failed attempts ended within {duration(whole['p50_s'])}, one in ten ran "
         f"{duration(whole['p90_s'])} or longer"
     )
-    return figure(
-        ranges(rows, list(names.values()), "Run time to failure", f"GPUs of the {study.unit}", times=times),
-        {"ranges": rows},
+    return ranges(
+        rows,
+        list(names.values()),
         study,
+        "Run time to failure",
+        f"GPUs of the {study.unit}",
+        times=times,
         title=title,
         subtitle="Line: median. Filled circle: 90th percentile; open circle: 95th.",
         caption=f"Run time of attempts that failed, n beside each row.{_BY_PROXY if proxy else ''}",

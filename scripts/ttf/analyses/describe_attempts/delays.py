@@ -36,8 +36,7 @@ def bucket_of() -> pl.Expr:
 def placed(jobs: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
     """The attempts in order of jobs and in sequence, with `job`, the row of theirs in `jobs`, and what that says.
 
-    Columns: job, start_s, end_s, runtime_s, outcome, gpu_milli, nodes of the attempt; account, user, submit_s,
-    attempts, bucket (`bucket_of`), job_gpu_milli (of all its instances) of the job.
+    bucket: see `bucket_of`; job_gpu_milli: of all instances of the job.
     """
     of_jobs = jobs.with_row_index("job").select("job", "job_id")
     about = jobs.select(
@@ -80,12 +79,11 @@ def busiest(jobs: pl.DataFrame) -> list[str]:
 
 
 def delays(waits: pl.DataFrame, accounts: list[str]) -> pl.DataFrame:
-    """Queueing delay over all and by account x size of the job x which attempts, with DELAYS.
+    """Queueing delay over all and by account x size of the job x which attempts (DELAYS); waits: of `waits`.
 
-    waits: of `waits`; accounts: those that have rows. Every group with an attempt has a row with the delays of 0 and
-    one without (zeros_kept false: as the notebook of the Philly trace has it). beside_180_s_share: the mean of the
-    shares in the two spans around STEP_S, of the same width, so that a step at 3 minutes stands out. Percentiles are
-    linear between ranks.
+    accounts: those that have rows. Every group with an attempt has a row with the delays of 0 and one without (as the
+    notebook of the Philly trace has it). beside_180_s_share: the mean of the shares in the two spans around STEP_S, of
+    the same width, so that a step at 3 minutes stands out. Percentiles are linear between ranks.
     """
     places = waits["account"].replace_strict(accounts, range(len(accounts)), default=-1, return_dtype=pl.Int16)
     account = places.fill_null(-1).to_numpy()
@@ -160,10 +158,7 @@ def _times(ascending: np.ndarray) -> dict[str, float]:
 
 
 def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
-    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more, with DELAY_BY_NODES.
-
-    waits: of `waits`. Delays of 0 are kept. An attempt of which the nodes are not known is in no row.
-    """
+    """Delay of the first attempt by the nodes it got, of jobs of 5 GPUs and more (DELAY_BY_NODES)."""
     rows = []
     for name in BUCKETS_OF_NODES:
         place = list(GPU_BUCKETS).index(name)
@@ -188,14 +183,12 @@ def delay_by_nodes(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def out_of_order(jobs: pl.DataFrame) -> pl.DataFrame:
-    """How many jobs started while one that was submitted before them still waited, with OUT_OF_ORDER.
+    """How many jobs started while one that was submitted before them still waited (OUT_OF_ORDER).
 
-    scope `account`: only jobs of the same account count; `cluster`: all do. out_of_order: jobs of n that started (first
-    start) before some job with an earlier submission had; overtaken: jobs that some job with a later submission started
-    before. left_out: jobs of the bucket without a submission, a start or (in scope account) an account, or that started
-    before they were submitted. This is an approximation of what a scheduler decides: a job that never started overtakes
-    nobody and is not overtaken, nor is it known whether a job that waited could have run (quota, GPUs, a request to
-    wait for a time or another job). One sort and a running maximum: O(n log n).
+    Excluded is a job without a submission, a start or (in scope account) an account, or that started before it was
+    submitted. This is an approximation of what a scheduler decides: a job that never started overtakes nobody and is
+    not overtaken, nor is it known whether a job that waited could have run (quota, GPUs, a request to wait for a time
+    or another job). One sort and a running maximum: O(n log n).
     """
     every = jobs.select("account", "submit_s", "start_s", bucket=bucket_of())
     # By submission, once for both scopes; starts as ranks, so that account and start fit one number.

@@ -4,36 +4,27 @@ import polars as pl
 
 from ttf.analyses import describe_attempts as attempts
 from ttf.analyses.describe_attempts.delays import ALL
-from ttf.report.tables import Interval, Mean, Shown, span
+from ttf.report.tables import MEAN_OF_N, WITH_INTERVAL, Interval, Shown, span
 from ttf.report.trace import Trace
 
 MOST_ACCOUNTS = 10
 _WHICH = {"first": "First attempts", "later": "Later attempts"}
 _GROUPS = {"failed_job": "A job that failed", "job": "A job with a failed attempt", "user": "A user with one"}
 _SCOPES = {"account": "Within an account", "cluster": "In the whole cluster"}
-_DELAYS = dict.fromkeys(
-    (
-        *("n", "within_60_s_share", "within_600_s_share", "within_3600_s_share"),
-        *("mean_s", "p50_s", "p90_s", "p95_s"),
-    )
-) | {"mean_s": Mean(of="n")}
+_TIMES = {"n": None, "mean_s": MEAN_OF_N} | dict.fromkeys(("p50_s", "p90_s", "p95_s"))
+_WITHIN = dict.fromkeys(("n", "within_60_s_share", "within_600_s_share", "within_3600_s_share"))
+_DELAYS = _WITHIN | _TIMES
 _ORDER = ("gpu_bucket", "n", "out_of_order_share", "overtaken_share")
 _RETRIES = {
     "group": None,
     "n": None,
     "retries_mean": Interval(low="retries_ci_low", high="retries_ci_high"),
     "retried_share": None,
-    "unsuccessful_share": Interval(low="ci_low", high="ci_high"),
+    "unsuccessful_share": WITH_INTERVAL,
 }
-_RTF = dict.fromkeys(
-    (
-        *("gpu_bucket", "trials", "trials_share", "n", "mean_s", "p50_s", "p90_s", "p95_s"),
-        *("rtf_share", "gpu_hours", "gpu_hours_share"),
-    )
-) | {"mean_s": Mean(of="n")}
-_FAILED = dict.fromkeys(("at_least", "groups", "n", "groups_share", "trials_share")) | {
-    "groups_share": Interval(low="ci_low", high="ci_high")
-}
+_TRIALS = dict.fromkeys(("gpu_bucket", "trials", "trials_share"))
+_RTF = _TRIALS | _TIMES | dict.fromkeys(("rtf_share", "gpu_hours", "gpu_hours_share"))
+_FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": WITH_INTERVAL, "trials_share": None}
 _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
 
 

@@ -11,7 +11,7 @@ from ttf.jobs import GPU_BUCKETS, OUTCOMES, whole_gpus
 from ttf.runs import gpu_time
 from ttf.stats.exact import percentile, total
 from ttf.stats.normal import Z_95
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import part_of, with_wilson
 
 # Outcomes of jobs that have ended.
 ENDED = ("success", "failure", "cancelled", "unknown")
@@ -22,12 +22,11 @@ _MILLI_S_AN_HOUR = 3_600_000
 
 
 def tries(placed: pl.DataFrame) -> pl.DataFrame:
-    """One row per attempt that started, by job and in sequence.
+    """One row per attempt that started, by job and in sequence; placed: of `delays.placed`.
 
-    placed: of `delays.placed`. Columns: job, user, submit_s, bucket, runtime_s, gpu_milli, outcome, failed,
-    by_proxy. failed: the attempt ended in failure; one without an outcome of its own (Philly gives only the last one of
-    a job an outcome) counts as failed, as it was tried again, and is by_proxy. gpu_milli: of the attempt, else of its
-    job, else 0. outcome: `failure` for such an attempt too.
+    failed: the attempt ended in failure; one without an outcome of its own (Philly gives only the last one of a job an
+    outcome) counts as failed, as it was tried again, and is by_proxy. gpu_milli: of the attempt, else of its job, else
+    0.
     """
     by_proxy = pl.col("outcome").is_null()
     return placed.filter(pl.col("start_s").is_not_null()).select(
@@ -49,11 +48,10 @@ def basis_of(tries: pl.DataFrame) -> str:
 
 
 def retries(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Retries and unsuccessful jobs by GPUs of the job, with RETRIES.
+    """Retries and unsuccessful jobs by GPUs of the job (RETRIES), of jobs that ENDED after at least one attempt.
 
-    Of jobs that ended (ENDED) after at least one attempt. The interval of the mean is blank for one job, and never
-    below 0. unsuccessful_share: cancelled and unknown jobs stand in the denominator, as in ATC'19's table 6.
-    group_by: all; gpus (GPU_BUCKETS); gpu_count (each power of two from 1 on). A job without a GPU is under `all` only.
+    The interval of the mean is blank for one job, and never below 0. Cancelled and unknown jobs stand in the
+    denominator, as in ATC'19's table 6. A job without a GPU is under `all` only.
     """
     gpus = whole_gpus()
     # A power of two has no bit in common with the number before it.
@@ -65,30 +63,24 @@ def retries(jobs: pl.DataFrame) -> pl.DataFrame:
         retries=pl.col("attempts") - 1,
         failed=pl.col("outcome") == "failure",
     )
-    parts = []
-    for group_by in ("all", "gpus", "gpu_count"):
-        parts.append(
-            ended.filter(pl.col(group_by) >= 0)
-            .group_by(pl.col(group_by).alias("key"))
-            .agg(
-                n=pl.len().cast(pl.Int64),
-                retries=pl.col("retries").sum(),
-                squares=(pl.col("retries").cast(pl.Int128) ** 2).sum(),
-                retried=(pl.col("retries") > 0).sum().cast(pl.Int64),
-                failures=pl.col("failed").sum().cast(pl.Int64),
-            )
-            .sort("key")
-            .with_columns(group_by=pl.lit(group_by))
-        )
+    sums = {
+        "n": pl.len().cast(pl.Int64),
+        "retries": pl.col("retries").sum(),
+        "squares": (pl.col("retries").cast(pl.Int128) ** 2).sum(),
+        "retried": (pl.col("retries") > 0).sum().cast(pl.Int64),
+        "failures": pl.col("failed").sum().cast(pl.Int64),
+    }
+    parts = [
+        ended.filter(pl.col(by) >= 0).group_by(key=by).agg(**sums).sort("key").with_columns(group_by=pl.lit(by))
+        for by in ("all", "gpus", "gpu_count")
+    ]
     rows = []
     for row in pl.concat(parts).iter_rows(named=True):
         n, sum_, squares = row["n"], row["retries"], row["squares"]
-        low, high = wilson_interval([row["failures"]], [n])
-        about = {name: row[name] for name in ("group_by", "n", "retries", "failures")}
         labels = {"all": ALL, "gpu_count": str(row["key"])}
-        about["group"] = labels.get(row["group_by"]) or list(GPU_BUCKETS)[row["key"]]
+        about = row | {"group": labels.get(row["group_by"]) or list(GPU_BUCKETS)[row["key"]]}
         about |= {"retries_mean": sum_ / n, "retried_share": row["retried"] / n}
-        about |= {"unsuccessful_share": row["failures"] / n, "ci_low": float(low[0]), "ci_high": float(high[0])}
+        about |= with_wilson("unsuccessful_share", row["failures"], n)
         if n > 1:
             half = Z_95 * math.sqrt((n * squares - sum_ * sum_) / (n * n * (n - 1)))
             about |= {"retries_ci_low": max(sum_ / n - half, 0.0), "retries_ci_high": sum_ / n + half}
@@ -99,15 +91,13 @@ def retries(jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
-    """How long failed attempts ran, by GPUs of their job, with RUNTIME_TO_FAILURE.
+    """How long failed attempts (of `tries`) ran, by GPUs of their job (RUNTIME_TO_FAILURE).
 
-    tries: of `tries`. basis `proxy`: the trace gives attempts no outcome, and an attempt that was followed by another
-    counts as failed, whatever ended it (preemption looks alike); so does the last one of a failed job. Shares are of
-    all failed attempts, also those of jobs without a known number of GPUs.
+    basis `proxy`: an attempt that was followed by another counts as failed, whatever ended it (preemption looks alike);
+    so does the last one of a failed job. Shares are of all failed attempts, also of jobs without a known number of
+    GPUs.
     """
     failed = tries.filter("failed")
-    all_trials = failed.height
-    basis = basis_of(tries)
     all_s = all_gpu = 0
     rows = []
     for place, name in enumerate((ALL, *GPU_BUCKETS), start=-1):
@@ -118,11 +108,10 @@ def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
         sum_s = total(times)
         if name == ALL:
             all_s, all_gpu = sum_s, gpu
-        row = {"gpu_bucket": name, "basis": basis, "trials": part.height, "n": times.size, "rtf_total_s": sum_s}
-        row |= {"gpu_hours": gpu / _MILLI_S_AN_HOUR}
-        row["trials_share"] = part.height / all_trials if all_trials else None
-        row["rtf_share"] = sum_s / all_s if all_s else None
-        row["gpu_hours_share"] = gpu / all_gpu if all_gpu else None
+        row = {"gpu_bucket": name, "basis": basis_of(tries), "trials": part.height, "n": times.size}
+        row |= {"rtf_total_s": sum_s, "gpu_hours": gpu / _MILLI_S_AN_HOUR}
+        row |= {"trials_share": part_of(part.height, failed.height), "rtf_share": part_of(sum_s, all_s)}
+        row["gpu_hours_share"] = part_of(gpu, all_gpu)
         if times.size:
             row |= {"mean_s": sum_s / times.size} | {f"p{p}_s": percentile(times, p) for p in (50, 90, 95)}
         else:
@@ -132,10 +121,9 @@ def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
 
 
 def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
-    """How many failed attempts one job or one user has, with FAILED_ATTEMPTS.
+    """How many failed attempts (of `tries`) one job or one user has (FAILED_ATTEMPTS).
 
-    group_by: failed_job (jobs whose outcome is failure and that had an attempt), job (all jobs with a failed attempt,
-    also those that went on to succeed), user (users with one). Failed by the rule of `tries`.
+    failed_job: jobs that failed after an attempt; job: all with a failed attempt, also those that went on to succeed.
     """
     failed = tries.filter("failed")
     by_job = failed.group_by("job").agg(trials=pl.len().cast(pl.Int64))
@@ -150,26 +138,19 @@ def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
         for at_least in AT_LEAST:
             chosen = trials.filter(trials >= at_least)
             row = {"group_by": group_by, "basis": basis, "at_least": at_least, "groups": chosen.len(), "n": n}
-            row |= {"trials": sum_}
-            if n:
-                row |= {"groups_share": chosen.len() / n, "trials_mean": sum_ / n}
-                row |= {"trials_share": int(chosen.sum()) / sum_}
-                if at_least > 1:  # all have one, by definition
-                    low, high = wilson_interval([chosen.len()], [n])
-                    row |= {"ci_low": float(low[0]), "ci_high": float(high[0])}
-            else:
-                row["reason"] = "no attempt failed"
-            rows.append(row)
+            # All have one, by definition: that share has no interval.
+            shares = with_wilson("groups_share", chosen.len(), n) if at_least > 1 else {"groups_share": 1.0}
+            shares |= {"trials_mean": part_of(sum_, n), "trials_share": part_of(int(chosen.sum()), sum_)}
+            rows.append(row | {"trials": sum_} | (shares if n else {"reason": "no attempt failed"}))
     return FAILED_ATTEMPTS.frame(rows)
 
 
 def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, int] | None) -> pl.DataFrame:
-    """Jobs and attempts by outcome and GPU time, in the whole trace and in a window, with OUTCOMES_WINDOW.
+    """Jobs and attempts by outcome and GPU time, in the whole trace and in a window (OUTCOMES_WINDOW).
 
     window: from (included) and to (not included), seconds on the trace's clock; a job is in it by its submission, an
-    attempt by its job's. Without one there are rows of the whole trace only. unit job: the GPU time is that of all
-    attempts of the job. unit attempt: each attempt by its own outcome; one without (`basis` proxy) counts as a failure.
-    A row per outcome that occurs in the trace (success and failure always).
+    attempt by its job's. unit job: the GPU time is that of all attempts of the job. unit attempt: each by its own
+    outcome; one without counts as a failure. A row per outcome that occurs in the trace (success and failure always).
     """
     timed = tries.select("job", "outcome", "submit_s", gpu=gpu_time(), blank=pl.col("runtime_s").is_null())
     of_job = timed.group_by("job").agg(gpu=pl.col("gpu").sum(), blank=pl.col("blank").sum().cast(pl.Int64))
@@ -191,18 +172,7 @@ def outcomes_window(jobs: pl.DataFrame, tries: pl.DataFrame, window: tuple[int, 
             for outcome in (outcome for outcome in OUTCOMES if outcome in occurring):
                 n, gpu, blank = counts.get(outcome, (0, 0, 0))
                 reason = None if gpu_all else "no GPU time was seen" if part.height else f"no {unit} is in it"
-                rows.append(
-                    about
-                    | {
-                        "unit": unit,
-                        "outcome": outcome,
-                        "basis": bases[unit],
-                        "n": n,
-                        "n_share": n / part.height if part.height else None,
-                        "gpu_hours": gpu / _MILLI_S_AN_HOUR,
-                        "gpu_hours_share": gpu / gpu_all if gpu_all else None,
-                        "without_end": blank,
-                        "reason": reason,
-                    }
-                )
+                row = about | {"unit": unit, "outcome": outcome, "basis": bases[unit], "n": n, "without_end": blank}
+                row |= {"n_share": part_of(n, part.height), "gpu_hours": gpu / _MILLI_S_AN_HOUR}
+                rows.append(row | {"gpu_hours_share": part_of(gpu, gpu_all), "reason": reason})
     return OUTCOMES_WINDOW.frame(rows)

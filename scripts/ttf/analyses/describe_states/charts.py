@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, labelled_bars, tips
+from ttf.charts.encodings import coloured, labelled_bars, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, gpus_label, labels, percent, plural
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, OUTCOME_COLOURS
@@ -16,38 +16,29 @@ _STATE, _INFRA, _PROXY = "state", "laid to infrastructure", "every failure (a pr
 
 def states_chart(given: Inputs, study: Study) -> Figure:
     """Share of the jobs (or attempts) and of GPU time by state, and of what is attributed to infrastructure."""
-    what, states = "Shares by state", given["states"]
+    states = given["states"]
     counted = states["unit"].last()
     unit = "attempt" if counted == "attempt" else study.unit
     mine = states.filter(pl.col("unit") == counted)
     words = mine.filter(pl.col("kind") == "state").with_columns(pl.col("state").fill_null("not told"))
     if not words["count"].sum():
-        return nothing_to_draw(what, f"the trace has no {unit}")
+        return nothing_to_draw("Shares by state", f"the trace has no {unit}")
     shown = words.head(MOST_STATES)
     names = labels(shown["state"])
     infra = mine.filter(pl.col("kind") == "infra").to_dicts()
     proxy = bool(infra) and infra[0]["infra_basis"] == "proxy"
     overlay = _PROXY if proxy else _INFRA
-    of_units, of_time = f"share of {plural(unit)}", "share of GPU time"
-    measures = {of_units: "count_share"}
+    measures = {f"share of {plural(unit)}": "count_share"}
     if shown["gpu_hours_share"].count():
-        measures[of_time] = "gpu_hours_share"
-    rows = []
-    for row in [*shown.iter_rows(named=True), *infra]:
-        kind = overlay if row["kind"] == "infra" else _STATE
-        name = "" if row["kind"] == "infra" else names[row["state"]]
-        rows += [
-            {
-                "measure": measure,
-                "state": name or overlay,
-                "kind": kind,
-                "share": row[column],
-                "label": percent(row[column]),
-                "count": row["count"],
-            }
-            for measure, column in measures.items()
-            if row[column] is not None
-        ]
+        measures["share of GPU time"] = "gpu_hours_share"
+    labelled = [(row, names[row["state"]], _STATE) for row in shown.iter_rows(named=True)]
+    rows = [
+        {"measure": measure, "state": name, "kind": kind, "label": percent(row[column])}
+        | picked(row, "count", share=column)
+        for row, name, kind in [*labelled, *((row, overlay, overlay) for row in infra)]
+        for measure, column in measures.items()
+        if row[column] is not None
+    ]
     order = [*names.values(), overlay]
     base = chart_of("states").encode(
         # Room for the label beside a bar of 100 %.
@@ -57,27 +48,19 @@ def states_chart(given: Inputs, study: Study) -> Figure:
     )
     colour = coloured("kind", {_STATE: ACCENT, overlay: OUTCOME_COLOURS["failure"]})
     width = 250 if len(measures) == 2 else 520
-    chart = (
-        labelled_bars(base, 14, colour, 11)
-        .properties(width=width, height=alt.Step(21))
-        .facet(
-            facet=alt.Facet("measure:N", title=None, sort=list(measures), header=alt.Header(labelFontWeight="bold")),
-            columns=2,
-        )
-    )
+    facet = alt.Facet("measure:N", title=None, sort=list(measures), header=alt.Header(labelFontWeight="bold"))
+    bars = labelled_bars(base, 14, colour, 11).properties(width=width, height=alt.Step(21))
     title = _states_title(words, infra, names, unit, proxy)
     n = mine["n"][0]
     caption = f"{capital(count(n, unit))} by the state in which they ended, as the trace writes it."
     if infra:
-        caption += " The last bar lies over the states: "
-        caption += (
-            "every failure, as nothing tells causes apart." if proxy else "ends laid to hardware or system software."
-        )
+        of = "every failure, as nothing tells causes apart" if proxy else "ends laid to hardware or system software"
+        caption += f" The last bar lies over the states: {of}."
     if words.height > shown.height:
         # Not how many: the table's last row may stand for several.
         caption += " Rarer states are in states.csv."
     return figure(
-        chart,
+        bars.facet(facet=facet, columns=2),
         {"states": rows},
         study,
         title=title,
@@ -99,21 +82,16 @@ def _states_title(words: pl.DataFrame, infra: list[dict], names: dict, unit: str
 
 def size_mix_chart(given: Inputs, study: Study) -> Figure:
     """Share of the jobs and of GPU time by number of GPUs."""
-    what, mix = f"{capital(study.units)} and GPU time by number of GPUs", given["size_mix"]
+    mix = given["size_mix"]
     sized = mix.filter(pl.col("gpus_high") > 0)
     if not sized.height:
+        what = f"{capital(study.units)} and GPU time by number of GPUs"
         return nothing_to_draw(what, f"no {study.unit} asked for a GPU")
-    of_jobs, of_time = study.units, "GPU time"
-    measures = {of_jobs: "jobs"} | ({of_time: "gpu_hours"} if sized["gpu_hours_share"].count() else {})
+    measures = {study.units: "jobs"} | ({"GPU time": "gpu_hours"} if sized["gpu_hours_share"].count() else {})
     order = [gpus_label(low, high) for low, high in sized.select("gpus_low", "gpus_high").iter_rows()]
     rows = [
-        {
-            "gpus": gpus,
-            "measure": measure,
-            "share": row[f"{column}_share"],
-            "up_to": row[f"{column}_up_to_share"],
-            "n": row["jobs"],
-        }
+        {"gpus": gpus, "measure": measure}
+        | picked(row, share=f"{column}_share", up_to=f"{column}_up_to_share", n="jobs")
         for gpus, row in zip(order, sized.iter_rows(named=True), strict=True)
         for measure, column in measures.items()
     ]
@@ -133,7 +111,11 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         )
         .properties(width=620, height=260)
     )
-    title = _mix_title(sized, study)
+    most = sized.sort("jobs", "gpus_high", descending=[True, False]).row(0, named=True)
+    gpus = gpus_label(most["gpus_low"], most["gpus_high"])
+    title = f"{percent(most['jobs_share'])} of {study.units} ask for {gpus} GPU{'' if gpus == '1' else 's'}"
+    if most["gpu_hours_share"] is not None:
+        title += f" and take {percent(most['gpu_hours_share'])} of GPU time"
     caption = f"n = {count(sized['n'][0], study.unit)} that asked for a GPU; a share of one GPU counts as 1."
     without = mix.filter(pl.col("gpus_high") == 0)["jobs"].sum()
     if without:
@@ -147,16 +129,6 @@ def size_mix_chart(given: Inputs, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Paired bars for {count(sized.height, 'size')}. {title}.",
     )
-
-
-def _mix_title(sized: pl.DataFrame, study: Study) -> str:
-    most = sized.sort("jobs", "gpus_high", descending=[True, False]).row(0, named=True)
-    gpus = gpus_label(most["gpus_low"], most["gpus_high"])
-    size = f"{gpus} GPU" if gpus == "1" else f"{gpus} GPUs"
-    said = f"{percent(most['jobs_share'])} of {study.units} ask for {size}"
-    if most["gpu_hours_share"] is None:
-        return said
-    return f"{said} and take {percent(most['gpu_hours_share'])} of GPU time"
 
 
 CHARTS = {"states": states_chart, "size_mix": size_mix_chart}

@@ -42,8 +42,7 @@ def states(jobs: Frame, infra_lives: Frame, of_attempts: bool) -> pl.DataFrame:
     """Jobs, and attempts where the trace has them, by the state they ended in: STATES.
 
     A row per status word, the most frequent first, those beyond MOST_STATES together as `other`, those without a word
-    at the end; then one row of kind `infra`: what `ttf.infra` attributes to infrastructure, which is among the states
-    too. GPU time of a job: as in outcomes.csv.
+    at the end; then one row of kind `infra`. GPU time of a job: as in outcomes.csv.
     """
     of_jobs = jobs.select(
         state="status_raw", gpu=(pl.col("gpu_milli") * pl.col("size")).fill_null(0), time=gpu_seconds_milli()
@@ -96,8 +95,8 @@ def _counted(unit: str, units: Frame, infra: Frame | None, basis: str | None) ->
 def size_mix(jobs: Frame) -> pl.DataFrame:
     """Jobs and GPU time by GPUs of the job, SIZE_MIX: every bucket up to the largest has a row.
 
-    *_at_least_share: of jobs of gpus_high GPUs or more, so that "256 GPUs or more" includes those of 256. Jobs that
-    asked for none, or of which nothing is known, are in the row of 0 GPUs, and in no share.
+    *_at_least_share: of jobs of gpus_high GPUs or more, so that "256 GPUs or more" includes those of 256. Jobs of no or
+    an unknown number of GPUs are in the row of 0, and in no share.
     """
     sized = jobs.lazy().select(gpus=whole_gpus().fill_null(0), time=gpu_seconds_milli())
     sums = sized.group_by("gpus").agg(jobs=pl.len().cast(pl.Int64), time=pl.col("time").sum()).sort("gpus")

@@ -1,7 +1,7 @@
 """What was asked for, when, by whom and what for, and how long did it wait and run?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import top_owners, wilson
+from ttf.columns import percentiles, top_owners, wilson
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, whole_seconds
 
 _GROUP = {
@@ -22,13 +22,7 @@ PERCENTILES = table(
     **_GROUP,
     n=count("n", "Jobs of the row with a known time.", unit="jobs"),
     mean_s=seconds("Mean", "Mean of the time."),
-    p25_s=seconds("25 %", "25th percentile."),
-    p50_s=seconds("Median", "50th percentile."),
-    p75_s=seconds("75 %", "75th percentile."),
-    p80_s=seconds("80 %", "80th percentile."),
-    p90_s=seconds("90 %", "90th percentile."),
-    p95_s=seconds("95 %", "95th percentile."),
-    p99_s=seconds("99 %", "99th percentile."),
+    **percentiles(seconds, "_s", {p: f"{p}th percentile." for p in (25, 50, 75, 80, 90, 95, 99)}),
 )
 GPU_REQUESTS = table(
     "gpu_requests",
@@ -122,11 +116,7 @@ REQUEST_PERCENTILES = table(
     unit=text("Unit", "Of the values."),
     weighted_by=text("Counted", "jobs or instances."),
     n=count("n", "Jobs, or instances, that ask for some."),
-    p50=number("Median", "50th percentile, in `unit`.", blank=REASON),
-    p75=number("75 %", "75th percentile, in `unit`.", blank=REASON),
-    p90=number("90 %", "90th percentile, in `unit`.", blank=REASON),
-    p95=number("95 %", "95th percentile, in `unit`.", blank=REASON),
-    p99=number("99 %", "99th percentile, in `unit`.", blank=REASON),
+    **percentiles(number, "", {p: f"{p}th percentile, in `unit`." for p in (50, 75, 90, 95, 99)}, REASON),
     largest=number("Largest", "The largest request, in `unit`.", blank=REASON),
     reason=reason(),
 )
@@ -170,11 +160,15 @@ MACHINE_LOAD = table(
     nodes=count("Machines", "Machines among them."),
     measured_s=whole_seconds("Measured", "Lives of all readings together."),
     mean=number("Mean", "Over the seconds measured, in `unit`.", blank=REASON),
-    p25=number("25 %", "Value that 25 % of the seconds do not exceed.", blank=REASON),
-    p50=number("Median", "Value that half of the seconds do not exceed.", blank=REASON),
-    p75=number("75 %", "Value that 75 % of the seconds do not exceed.", blank=REASON),
-    p90=number("90 %", "Value that 90 % of the seconds do not exceed.", blank=REASON),
-    p95=number("95 %", "Value that 95 % of the seconds do not exceed.", blank=REASON),
+    **percentiles(
+        number,
+        "",
+        {
+            p: f"Value that {'half' if p == 50 else f'{p} %'} of the seconds do not exceed."
+            for p in (25, 50, 75, 90, 95)
+        },
+        REASON,
+    ),
     reason=reason(),
 )
 

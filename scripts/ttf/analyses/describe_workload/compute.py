@@ -2,7 +2,7 @@ import polars as pl
 
 from ttf.analyses.describe_workload import population, workload
 from ttf.analyses.describe_workload.machine_load import machine_load
-from ttf.analyses.describe_workload.submissions import submissions
+from ttf.analyses.describe_workload.population import submissions
 from ttf.inputs import Inputs
 
 

@@ -36,9 +36,8 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
 
     raw: machine_metric (a row per instance: machine, start_s, end_s, and what the machine did in the mean between them)
     and machine_spec (node, gpu_type); no rows where the first is not there. A row weighs as much as its instance's life
-    is long, so that a short one does not count like a long one: the mean is that over the seconds measured, a
-    percentile the smallest value that so many per cent of them do not exceed. Machines with several instances at a
-    time are measured several times over. n: rows with the value and a life above 0 s; nodes: machines among them.
+    is long: the mean is that over the seconds measured, a percentile the smallest value that so many per cent of them
+    do not exceed. Machines with several instances at a time are measured several times over.
     """
     if "machine_metric" not in raw:
         return MACHINE_LOAD.frame([])

@@ -1,83 +1,66 @@
-"""The numbers of run times and delays by kind of job, of requests and use, and of recurrence."""
+"""The numbers of run times and delays by kind of job, of requests and use, of submissions, users and machines."""
 
 from collections.abc import Mapping
 
 import polars as pl
 
+from ttf.analyses.describe_workload.population import WEEKDAYS
 from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends_of
 
 
 def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Medians at both ends of the job sizes, the longest delays, what was asked for and not used, who comes again.
-
-    And when jobs are submitted, what for, by whom, how many wait longer than they run, and the load of the machines.
-    """
     source = "tables/percentiles.csv"
-    times = tables["percentiles"].filter((pl.col("outcome_set") == "all") & (pl.col("n") >= FEWEST_ENDED))
+    times = tables["percentiles"].filter(pl.col("outcome_set") == "all", pl.col("n") >= FEWEST_ENDED)
+    units = {"gpus": ("group", "label"), "median_s": ("p50_s", "s"), "p90_s": "s"}
     for quantity, name in (("runtime_s", "runtime"), ("queue_s", "queue")):
-        sizes = times.filter((pl.col("quantity") == quantity) & (pl.col("group_by") == "gpus"))
-        for end, row in ends_of(sizes, "smallest", "largest"):
-            metrics.put(f"workload.{name}.{end}.gpus", row["group"], "label", source, row["n"])
-            metrics.put(f"workload.{name}.{end}.median_s", row["p50_s"], "s", source, row["n"])
-            metrics.put(f"workload.{name}.{end}.p90_s", row["p90_s"], "s", source, row["n"])
-    source = "tables/request_use.csv"
+        for end, row in ends_of(times.filter(quantity=quantity, group_by="gpus"), "smallest", "largest"):
+            metrics.put_row(f"workload.{name}.{end}", row, units, source, row["n"])
+    by_request = times.filter(quantity="queue_s", group_by="gpu_request")
+    by_request = by_request.with_columns(pl.col("group").str.replace_all(" ", "_"))
+    metrics.put_rows("workload.queue.{group}", by_request, {"p90_s": "s"}, source)
     shares = dict.fromkeys(("asked_more_share", "used_more_share", "used_median_share"), "share")
-    for row in tables["request_use"].filter(pl.col("n") > 0).iter_rows(named=True):
-        metrics.put_row(f"workload.{row['resource']}", row, shares, source, row["n"])
-    source = "tables/recurrence.csv"
-    for row in tables["recurrence"].filter(pl.col("at_least") == 5).iter_rows(named=True):
-        metrics.put(f"workload.recurrence.{row['group_by']}.share", row["jobs_share"], "share", source, row["n"])
-        metrics.put(f"workload.recurrence.{row['group_by']}.groups", row["groups"], "groups", source, row["n"])
-    _of_submissions(metrics, tables["submissions"])
-    _of_population(metrics, tables)
-    source = "tables/wait_share.csv"
-    for row in tables["wait_share"].iter_rows(named=True):
-        units = {"over_half_share": "share", "limit_s": "s"}
-        metrics.put_row(f"workload.wait.{row['group']}", row, units, source, row["n"])
-    source = "tables/percentiles.csv"
-    by_request = times.filter((pl.col("quantity") == "queue_s") & (pl.col("group_by") == "gpu_request"))
-    for row in by_request.iter_rows(named=True):
-        name = row["group"].replace(" ", "_")
-        metrics.put(f"workload.queue.{name}.p90_s", row["p90_s"], "s", source, row["n"])
-    source = "tables/machine_load.csv"
-    for row in tables["machine_load"].filter((pl.col("group_by") == "all") & (pl.col("n") > 0)).iter_rows(named=True):
+    used = tables["request_use"].filter(pl.col("n") > 0)
+    metrics.put_rows("workload.{resource}", used, shares, "tables/request_use.csv")
+    units = {"share": ("jobs_share", "share"), "groups": "groups"}
+    repeated = tables["recurrence"].filter(at_least=5)
+    metrics.put_rows("workload.recurrence.{group_by}", repeated, units, "tables/recurrence.csv")
+    units = {"over_half_share": "share", "limit_s": "s"}
+    metrics.put_rows("workload.wait.{group}", tables["wait_share"], units, "tables/wait_share.csv")
+    for row in tables["machine_load"].filter(pl.col("group_by") == "all", pl.col("n") > 0).iter_rows(named=True):
         loads = dict.fromkeys(("mean", "p50", "p95"), row["unit"])
+        source = "tables/machine_load.csv"
         metrics.put_row(f"workload.machines.{row['quantity']}", row, loads, source, row["n"])
         metrics.put("workload.machines.nodes", row["nodes"], "machines", source, row["n"])
+    _of_submissions(metrics, tables["submissions"])
+    _of_population(metrics, tables)
 
 
 def _of_submissions(metrics: Metrics, table: pl.DataFrame) -> None:
     source = "tables/submissions.csv"
-    known = table.filter((pl.col("by") == "hour") & pl.col("jobs_per_hour").is_not_null())
-    if not known.height:
+    known = table.filter(pl.col("jobs_per_hour").is_not_null())
+    hours = known.filter(by="hour").sort("jobs_per_hour", maintain_order=True)
+    if not hours.height:
         return
-    n, ordered = known["n"][0], known.sort("jobs_per_hour", maintain_order=True)
-    metrics.put("workload.submissions.zone", known["zone"][0], "label", source, n)
-    for name, row in (("fewest", ordered.row(0, named=True)), ("most", ordered.row(-1, named=True))):
+    n = hours["n"][0]
+    metrics.put("workload.submissions.zone", hours["zone"][0], "label", source, n)
+    for name, row in (("fewest", hours.row(0, named=True)), ("most", hours.row(-1, named=True))):
         metrics.put(f"workload.submissions.{name}.hour", int(row["value"]), "hour", source, n)
         metrics.put(f"workload.submissions.{name}.jobs_per_hour", row["jobs_per_hour"], "jobs/h", source, row["jobs"])
-    days = table.filter((pl.col("by") == "weekday") & pl.col("jobs_per_hour").is_not_null())
-    for name, chosen in (("weekend", ["Saturday", "Sunday"]), ("workday", None)):
-        part = days.filter(pl.col("value").is_in(chosen or ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]))
-        if hours := int(part["clock_hours"].sum()):
-            rate = int(part["jobs"].sum()) / hours
-            metrics.put(f"workload.submissions.{name}.jobs_per_hour", rate, "jobs/h", source, int(part["jobs"].sum()))
+    for name, days in (("weekend", WEEKDAYS[5:]), ("workday", WEEKDAYS[:5])):
+        jobs, such_hours = known.filter(pl.col("value").is_in(days)).select("jobs", "clock_hours").sum().row(0)
+        if such_hours:
+            metrics.put(f"workload.submissions.{name}.jobs_per_hour", jobs / such_hours, "jobs/h", source, jobs)
 
 
 def _of_population(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
-    source = "tables/roles.csv"
-    if tables["roles"].height:
-        first = tables["roles"].row(0, named=True)
-        metrics.put("workload.roles.first", first["role"], "label", source, first["n"])
-        metrics.put("workload.roles.first_share", first["jobs_share"], "share", source, first["n"])
-        metrics.put("workload.roles.count", first["roles"], "roles", source, first["n"])
+    units = {"first": ("role", "label"), "first_share": ("jobs_share", "share"), "count": ("roles", "roles")}
+    metrics.put_rows("workload.roles", tables["roles"].head(1), units, "tables/roles.csv")
     source = "tables/activity.csv"
-    for row in tables["activity"].filter(pl.col("top_share") == 0.05).iter_rows(named=True):
-        name = f"workload.activity.{row['ranked_by']}"
-        metrics.put(f"{name}.owners_in_top", row["owners_in_top"], "users", source, row["owners"])
-        metrics.put(f"{name}.share", row[f"{row['ranked_by']}_share"], "share", source, row["n"])
+    for row in tables["activity"].filter(top_share=0.05).iter_rows(named=True):
+        key = f"workload.activity.{row['ranked_by']}"
+        metrics.put(f"{key}.owners_in_top", row["owners_in_top"], "users", source, row["owners"])
+        metrics.put(f"{key}.share", row[f"{row['ranked_by']}_share"], "share", source, row["n"])
         metrics.put("workload.activity.owners", row["owners"], "users", source, row["n"])
-    source = "tables/gangs.csv"
-    for row in tables["gangs"].filter(pl.col("at_least") == 2).iter_rows(named=True):
-        metrics.put("workload.gangs.jobs_share", row["jobs_share"], "share", source, row["n"])
-        metrics.put("workload.gangs.instances_share", row["instances_share"], "share", source, row["instances"])
+    gangs = tables["gangs"].filter(at_least=2)
+    metrics.put_rows("workload.gangs", gangs, {"jobs_share": "share"}, "tables/gangs.csv")
+    metrics.put_rows("workload.gangs", gangs, {"instances_share": "share"}, "tables/gangs.csv", "instances")

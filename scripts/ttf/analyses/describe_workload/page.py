@@ -16,8 +16,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     table = table.with_columns(
         quantity=pl.col("quantity").replace_strict(names),
         kind=pl.concat_str(
-            pl.col("group_by").replace_strict(kinds),
-            pl.when(group_by="gpus").then(span("group")).otherwise("group"),
+            pl.col("group_by").replace_strict(kinds), pl.when(group_by="gpus").then(span("group")).otherwise("group")
         ),
     )
     unit = f"{trace.about['unit'].capitalize()}s"

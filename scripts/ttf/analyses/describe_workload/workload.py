@@ -39,12 +39,10 @@ USED_LESS, USED_MORE = pl.col("used") < pl.col("asked"), pl.col("used") > pl.col
 
 
 def percentiles(jobs: Rows) -> pl.DataFrame:
-    """Mean and percentiles of QUANTITIES by kind of job (PERCENTILES).
+    """Mean and percentiles of QUANTITIES by kind of job and outcome (PERCENTILES).
 
-    jobs: the common job record; wall_s where the format has it. Groups: all; gpu_type; gpus (GPU_BUCKETS);
-    gpu_request (GPU_SHARES, per instance); account (the MOST_ACCOUNTS with the most jobs). n: jobs of the group and
-    outcome set with a known value; a group without any has no row. A percentile is linear between ranks, rank 0 the
-    smallest and rank n - 1 the largest, as in NumPy.
+    jobs: the common job record; wall_s where the format has it. Groups: all; gpu_type; gpus (GPU_BUCKETS); gpu_request
+    (GPU_SHARES, per instance); account (the MOST_ACCOUNTS with the most jobs). One without a known time has no row.
     """
     groups = _groups(jobs)
     rows = []
@@ -79,10 +77,7 @@ def _groups(jobs: Rows) -> dict[str, tuple[Sequence[str], pl.Expr]]:
 
 
 def gpu_requests(jobs: Rows) -> pl.DataFrame:
-    """How jobs that asked for a GPU share out over what each instance asked for: over all, and by GPU type.
-
-    GPU_REQUESTS; n: the group's jobs that asked for a GPU.
-    """
+    """How jobs that asked for a GPU share out over what each instance asked for: overall and by type (GPU_REQUESTS)."""
     types = labels(jobs, "gpu_type")
     asked = counts(
         jobs.lazy().filter(pl.col("gpu_milli") > 0), gpu_type=code("gpu_type", types), gpu_milli=pl.col("gpu_milli")
@@ -102,11 +97,7 @@ def gpu_requests(jobs: Rows) -> pl.DataFrame:
 
 
 def request_against_use(jobs: Rows) -> pl.DataFrame:
-    """Of each resource: how many jobs asked for more than they used, and how many used more (REQUEST_USE).
-
-    n: jobs with a request and a measured use of the resource, both per instance. used_median_share: the median of use
-    over request, where the request is not 0. A resource whose use the trace does not measure has a reason.
-    """
+    """Of each resource: how many jobs asked for more than they used, and how many used more (REQUEST_USE)."""
     rows = []
     for resource, (asked, used) in RESOURCES.items():
         if used not in jobs.collect_schema():
@@ -119,25 +110,14 @@ def request_against_use(jobs: Rows) -> pl.DataFrame:
         n = both["n"].sum()
         more, less = (both.filter(which)["n"].sum() for which in (USED_LESS, USED_MORE))
         shares = both.filter(pl.col("asked") > 0).select("n", share=pl.col("used") / pl.col("asked")).sort("share")
-        rows.append(
-            {
-                "resource": resource,
-                "n": n,
-                "asked_more": more,
-                "asked_more_share": more / n,
-                "used_more": less,
-                "used_more_share": less / n,
-                "used_median_share": Counted.of(shares, "share").median() if shares.height else None,
-            }
-        )
+        row = {"resource": resource, "n": n, "asked_more": more, "asked_more_share": more / n}
+        row |= {"used_more": less, "used_more_share": less / n}
+        rows.append(row | {"used_median_share": Counted.of(shares, "share").median() if shares.height else None})
     return REQUEST_USE.frame(rows)
 
 
 def recurrence(jobs: Rows) -> pl.DataFrame:
-    """How many jobs belong to groups of at least so many jobs (RECURRENCE).
-
-    group_by: recurrence_group where the trace has one, and user. n: jobs with a known group or user.
-    """
+    """How many jobs belong to groups of at least so many jobs (RECURRENCE); of recurrence_group where there is one."""
     rows = []
     for group_by in ("recurrence_group", "user"):
         if group_by not in jobs.collect_schema():
@@ -156,19 +136,17 @@ def recurrence(jobs: Rows) -> pl.DataFrame:
         members = pl.col("jobs") * pl.col("groups")
         n = sizes.select(members.sum()).item()
         for at_least in RECURRENCES if n else ():
-            groups, found = (
-                sizes.filter(pl.col("jobs") >= at_least).select(pl.col("groups").sum(), members.sum()).row(0)
-            )
+            large = sizes.filter(pl.col("jobs") >= at_least)
+            groups, found = large.select(pl.col("groups").sum(), members.sum()).row(0)
             rows.append((group_by, at_least, groups, found, n, found / n))
     return pl.DataFrame(rows, schema=RECURRENCE.schema, orient="row")
 
 
 def wait_share(jobs: Rows) -> pl.DataFrame:
-    """How many jobs wait for more than half of their time to completion (WAIT_SHARE).
+    """How many jobs wait for more than half of their time to completion: delay and run time together (WAIT_SHARE).
 
-    Completion: queueing delay and run time together. Groups: all; run_length, `short` where a job ran no longer than
-    the median (limit_s) and `long` otherwise. n: jobs with both times, not both 0. wait_median_share: the median of the
-    delay over the time to completion. A group without jobs has no row.
+    run_length: `short` where a job ran no longer than the median (limit_s), else `long`. A group without jobs has no
+    row.
     """
     queue, run = pl.col("queue_s"), pl.col("runtime_s")
     known = jobs.lazy().select("queue_s", "runtime_s").filter(queue + run > 0)
@@ -187,15 +165,7 @@ def wait_share(jobs: Rows) -> pl.DataFrame:
         if not part.height:
             continue
         n, over = part["n"].sum(), part.filter("over")["n"].sum()
-        rows.append(
-            {
-                "group_by": group_by,
-                "group": group,
-                "limit_s": limit if group_by == "run_length" else None,
-                "n": n,
-                "over_half": over,
-                "over_half_share": over / n,
-                "wait_median_share": Counted.of(part, "share").median(),
-            }
-        )
+        row = {"group_by": group_by, "group": group, "limit_s": limit if group_by == "run_length" else None, "n": n}
+        row |= {"over_half": over, "over_half_share": over / n}
+        rows.append(row | {"wait_median_share": Counted.of(part, "share").median()})
     return WAIT_SHARE.frame(rows)

@@ -36,10 +36,7 @@ ANALYSIS = Analysis(
     theme="failure",
     rank=60,
     needs=["losses", "jobs"],
-    tables=(
-        EPOCHS,
-        EPOCHS_SUMMARY,
-    ),
+    tables=(EPOCHS, EPOCHS_SUMMARY),
     charts={"epochs": ["epochs", "epochs_summary"]},
     sections=["epochs"],
     memory_mb=120,

@@ -19,18 +19,13 @@ def epochs(given, study: Study) -> Figure:
     """Share of jobs that have come to their lowest loss, and near it, by the share of their epochs."""
     table, summary = given["epochs"], given["epochs_summary"]
     if not table.height:
-        return nothing_to_draw(
-            "Epochs to the lowest loss", f"no {study.unit} of the loss log has a loss that is a number"
-        )
+        lacking = f"no {study.unit} of the loss log has a loss that is a number"
+        return nothing_to_draw("Epochs to the lowest loss", lacking)
     present = [name for name in OUTCOMES if name in set(table["outcome"])]
+    colours = {name: OUTCOME_COLOURS[name] for name in present}
     base = chart_of("shares").encode(
         x=alt.X("x:Q", scale=alt.Scale(domain=[0, 1.02]), axis=percent_axis("Share of the epochs run")),
-        color=coloured(
-            "outcome",
-            {name: OUTCOME_COLOURS[name] for name in present},
-            title=f"How the {study.unit} ended",
-            orient="bottom",
-        ),
+        color=coloured("outcome", colours, title=f"How the {study.unit} ended", orient="bottom"),
         tooltip=[
             *tips("outcome"),
             *tips(form=".0%", epochs_share="by this share of the epochs"),
@@ -47,9 +42,7 @@ def epochs(given, study: Study) -> Figure:
         row | {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}
         for row in table.drop("jobs").iter_rows(named=True)
     ]
-    drawn = panel.properties(width=300, height=240).facet(
-        facet=alt.Facet("panel:N", title=None, sort=list(PANELS.values())), columns=2
-    )
+    panels = alt.Facet("panel:N", title=None, sort=list(PANELS.values()))
     summary = summary.filter(pl.col("outcome").is_in(present))
     large = summary.filter(pl.col("n") >= FEWEST)
     first = (large if large.height else summary).row(0, named=True)
@@ -60,15 +53,13 @@ def epochs(given, study: Study) -> Figure:
     )
     numbers = ", ".join(f"{row['n']:,} {row['outcome']}" for row in summary.iter_rows(named=True))
     return figure(
-        drawn,
+        panel.properties(width=300, height=240).facet(facet=panels, columns=2),
         {"shares": rows},
         study,
         title=title,
         subtitle=f"Share of {study.units} that had come to it by so much of the epochs they ran; bars: 95 % intervals.",
-        caption=(
-            f"{study.units.capitalize()} of the loss log with a loss that is a number: {numbers}. The first epoch that "
-            "comes to it counts. Whether a loss would have fallen further is not known of any."
-        ),
+        caption=f"{study.units.capitalize()} of the loss log with a loss that is a number: {numbers}. The first epoch "
+        "that comes to it counts. Whether a loss would have fallen further is not known of any.",
         alt_text=f"Two panels with {count(len(present), 'rising line')} each. {title}.",
     )
 

@@ -11,7 +11,7 @@ import polars as pl
 from ttf.analyses.measure_epochs import EPOCHS, EPOCHS_SUMMARY
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.inputs import Inputs
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import part_of, with_wilson
 
 LOSS_COLUMNS = ("job", "epoch", "loss", "time")
 OUTCOMES = ("success", "cancelled", "failure")
@@ -30,9 +30,9 @@ def compute(given: Inputs) -> dict:
 def read_loss_log(path: str | Path) -> pl.DataFrame:
     """The epochs of a loss log: job, epoch, loss, time_s, in file order.
 
-    A CSV file with a header and the columns of LOSS_COLUMNS, in any order. epoch: a whole number; loss: a number, also
-    a negative one, nan or inf; time: when the epoch ended, as in health events (`ttf.given_csv.moment_s`).
-    Raises StudyError where a column is missing, or a line lacks any of the four.
+    A CSV file with a header and the columns of LOSS_COLUMNS, in any order. loss: also negative, nan or inf; time: when
+    the epoch ended, as in health events (`ttf.given_csv.moment_s`). Raises StudyError where a column is missing, or a
+    line lacks any of the four.
     """
     table = read_text_columns(path, "losses", LOSS_COLUMNS)
     epochs = table.select(
@@ -47,24 +47,19 @@ def read_loss_log(path: str | Path) -> pl.DataFrame:
         "loss": "has no number in the column loss",
         "time_s": "has no time that can be read in the column time",
     }
-    refuse_blank(
-        path,
-        epochs,
-        lacks,
-        "Expected a job, an epoch, a loss and a time on every line, the time in whole seconds or as "
-        "2025-03-01T08:00:00Z.",
-    )
+    expected = "a job, an epoch, a loss and a time on every line, the time in whole seconds or as 2025-03-01T08:00:00Z"
+    refuse_blank(path, epochs, lacks, f"Expected {expected}.")
     return epochs
 
 
 def best_epochs(losses: pl.DataFrame) -> pl.DataFrame:
-    """Per job of the log, by its id: job, epochs, lowest_at, near_at, near_s, last_s.
+    """Per job of the log, by its id: job, epochs, lowest_at, near_at, near_s, last_s; losses: `read_loss_log`.
 
-    losses: `read_loss_log`. An epoch that stands there several times (a job that began again from a checkpoint) counts
-    once, by what was logged last. epochs: how many there are; lowest_at: which of them, from 1 and in order of their
-    numbers, has the lowest loss, near_at: one at most NEAR above it, as a share of its size; the first that does.
-    near_s: when that one ended, last_s: when the last did. A loss that is no finite number belongs to an epoch that
-    ran, and is never the lowest; of a job without any other the places are blank.
+    An epoch that stands there several times (a job that began again from a checkpoint) counts once, by what was logged
+    last. lowest_at: which of the epochs, from 1 and in order of their numbers, has the lowest loss; near_at: the first
+    that is at most NEAR above it, as a share of its size. near_s, last_s: when that one and the last ended. A loss that
+    is no finite number belongs to an epoch that ran, and is never the lowest; of a job without any other the places are
+    blank.
     """
     # Numbers in the order of the ids: sorted in a fraction of the time.
     ids = losses.select("job").unique().sort("job").with_row_index("number")
@@ -98,9 +93,9 @@ def best_epochs(losses: pl.DataFrame) -> pl.DataFrame:
 def of_jobs(losses: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
     """`best_epochs` with the job's outcome and, where they are known, its times since its start and GPU time.
 
-    Columns added: outcome (blank for an id that no job of the trace has, or several); run_s: from the job's first start
-    to its last epoch's end; after_s: from the near epoch's end on. Both are blank where the start is unknown or not
-    before the near epoch's end. gpu_milli: of the whole job.
+    outcome: blank for an id that no job of the trace has, or several. run_s: from the job's first start to its last
+    epoch's end; after_s: from the near epoch's end on; both blank where the start is unknown or not before that.
+    gpu_milli: of the whole job.
     """
     known = jobs.select("job_id", "outcome", "start_s", gpu_milli=pl.col("gpu_milli") * pl.col("size"))
     known = known.filter(pl.col("job_id").is_unique())
@@ -116,64 +111,46 @@ def of_jobs(losses: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
-    """How many jobs came to their lowest loss, and near it, by each tenth of their epochs (EPOCHS).
-
-    best: `of_jobs`. jobs: those whose epoch is no later than that share of the epochs run; n: jobs with a finite loss.
-    Wilson's interval at 95 %.
-    """
+    """How many jobs came to their lowest loss, and near it, by each tenth of their epochs (EPOCHS); best: `of_jobs`."""
     rows = []
     for outcome in OUTCOMES:
-        known = best.filter(pl.col("outcome") == outcome, pl.col("lowest_at").is_not_null())
+        known = best.filter(outcome=outcome).drop_nulls("lowest_at")
         for quantity, place in QUANTITIES.items() if known.height else ():
             for tenths in TENTHS:
                 jobs, n = int((known[place] * 10 <= known["epochs"] * tenths).sum()), known.height
-                low, high = wilson_interval([jobs], [n])
-                shares = {"jobs": jobs, "n": n, "jobs_share": jobs / n, "ci_low": low[0], "ci_high": high[0]}
-                rows.append({"outcome": outcome, "quantity": quantity, "epochs_share": tenths / 10} | shares)
+                row = {"outcome": outcome, "quantity": quantity, "epochs_share": tenths / 10, "jobs": jobs, "n": n}
+                rows.append(row | with_wilson("jobs_share", jobs, n))
     return EPOCHS.frame(rows)
 
 
 def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
     """Per outcome: which share of jobs needed all epochs, and how much time went into the last bit (EPOCHS_SUMMARY).
 
-    best: `of_jobs`. n: jobs with a finite loss. needing_all: their lowest loss is in the last epoch. Of timed_jobs,
-    those with a start before the near epoch's end, after_near_share_mean: the mean over jobs of the share of the time
-    since the start that came after it, and after_near_gpu_time_share: the same of all their GPU time together. A job
-    holds its GPUs all the time, so that a share of its time is one of its GPU time. Outcome not_in_trace: ids that no
-    job of the trace has, or several.
+    best: `of_jobs`. after_near_share_mean: the mean over jobs of the share of the time since the start that came after
+    the near epoch; after_near_gpu_time_share: the same of all their GPU time together. A job holds its GPUs all the
+    time, so that a share of its time is one of its GPU time.
     """
     rows = []
-    groups = {outcome: best.filter(pl.col("outcome") == outcome) for outcome in OUTCOMES}
-    for outcome, logged in groups.items():
-        known = logged.filter(pl.col("lowest_at").is_not_null())
-        row = {"outcome": outcome, "jobs_logged": logged.height, "n": known.height}
-        row["epochs"] = int(known["epochs"].sum())
+    for outcome in OUTCOMES:
+        logged = best.filter(outcome=outcome)
+        known = logged.drop_nulls("lowest_at")
+        row = {"outcome": outcome, "jobs_logged": logged.height, "n": known.height, "epochs": known["epochs"].sum()}
         if not known.height:
             reason = "no loss of theirs is a number" if logged.height else "no such job in the loss log"
             rows.append(row | {"reason": reason})
             continue
         needing_all = int((known["lowest_at"] == known["epochs"]).sum())
-        low, high = wilson_interval([needing_all], [known.height])
         timed = known.drop_nulls("run_s")
         # Whole numbers up to the last division, and a sum that does not depend on their order.
         shares = [after / run for after, run in timed.select("after_s", "run_s").iter_rows()]
         weights = timed.select("gpu_milli", "after_s", "run_s").drop_nulls("gpu_milli").rows()
         total = sum(gpus * run for gpus, _, run in weights)
-        rows.append(
-            row
-            | {
-                "needing_all": needing_all,
-                "needing_all_share": needing_all / known.height,
-                "ci_low": low[0],
-                "ci_high": high[0],
-                "timed_jobs": timed.height,
-                "after_near_share_mean": math.fsum(shares) / len(shares) if shares else None,
-                "after_near_gpu_time_share": sum(gpus * after for gpus, after, _ in weights) / total if total else None,
-                "reason": None if shares else "no start of theirs is known to lie before that epoch's end",
-            }
-        )
-    unknown = best.filter(pl.col("outcome").is_null())
-    if unknown.height:
+        row |= {"needing_all": needing_all} | with_wilson("needing_all_share", needing_all, known.height)
+        row |= {"timed_jobs": timed.height, "after_near_share_mean": part_of(math.fsum(shares), len(shares))}
+        row["after_near_gpu_time_share"] = part_of(sum(gpus * after for gpus, after, _ in weights), total)
+        reason = None if shares else "no start of theirs is known to lie before that epoch's end"
+        rows.append(row | {"reason": reason})
+    if unknown := best["outcome"].null_count():
         reason = "no job of the trace has this id, or several have"
-        rows.append({"outcome": "not_in_trace", "jobs_logged": unknown.height, "n": 0, "reason": reason})
+        rows.append({"outcome": "not_in_trace", "jobs_logged": unknown, "n": 0, "reason": reason})
     return EPOCHS_SUMMARY.frame(rows)

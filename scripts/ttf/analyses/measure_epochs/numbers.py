@@ -9,16 +9,11 @@ from ttf.numbers.metrics import Metrics
 
 def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     """Per outcome the share of jobs that needed all epochs, and what they spent on the last bit."""
-    source = "tables/epochs_summary.csv"
-    for row in tables["epochs_summary"].iter_rows(named=True):
-        if row["outcome"] == "not_in_trace":
-            metrics.put("epochs.not_in_trace", row["jobs_logged"], "jobs", source)
-        elif row["n"]:
-            key = f"epochs.{row['outcome']}"
-            metrics.put(f"{key}.needing_all_share", row["needing_all_share"], "share", source, row["n"])
-            shares = {"after_near_share_mean": "share", "after_near_gpu_time_share": "share"}
-            metrics.put_row(key, row, shares, source, row["timed_jobs"])
-    source = "tables/epochs.csv"
-    near = (pl.col("quantity") == "within_0.1_percent") & (pl.col("epochs_share") == 0.4)
-    for row in tables["epochs"].filter(near).iter_rows(named=True):
-        metrics.put(f"epochs.{row['outcome']}.near_by_40_percent", row["jobs_share"], "share", source, row["n"])
+    source, summary, unknown = "tables/epochs_summary.csv", tables["epochs_summary"], "not_in_trace"
+    metrics.put_rows("epochs", summary.filter(outcome=unknown), {unknown: ("jobs_logged", "jobs")}, source, None)
+    known = summary.filter(pl.col("outcome") != unknown, pl.col("n") > 0)
+    metrics.put_rows("epochs.{outcome}", known, {"needing_all_share": "share"}, source)
+    shares = {"after_near_share_mean": "share", "after_near_gpu_time_share": "share"}
+    metrics.put_rows("epochs.{outcome}", known, shares, source, "timed_jobs")
+    near = tables["epochs"].filter(quantity="within_0.1_percent", epochs_share=0.4)
+    metrics.put_rows("epochs.{outcome}", near, {"near_by_40_percent": ("jobs_share", "share")}, "tables/epochs.csv")

@@ -1,19 +1,36 @@
-"""Mean time to failure against job size: what was measured, and what the failure rate of a node projects."""
+"""Mean time to failure against job size, measured and projected; the failure rate of a node over time and by cause."""
 
+import math
 from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
 
-from ttf.analyses.measure_sizes.over_time_chart import BASES, failure_rate_over_time
+from ttf.analyses.measure_sizes.over_time import CONFIDENCE, EVERY
 from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
-from ttf.charts.encodings import picked, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import count, duration, significant
-from ttf.charts.theme import ACCENT, FAINT
+from ttf.charts.text import capital, count, duration, labels, significant
+from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
 from ttf.stats.projection import FEWEST_MEASURED
 
+# Windows of one line, which overlap: so many show its course.
+MOST_POINTS = 60
+MOST_POINTS_BY_CAUSE = 30
+# The highest window is so many times the middle one: the axis is one of square roots.
+STEEP = 8
+_WIDTH = 620
+# What the failures are, by the basis of the table.
+BASES = {
+    "state": "infrastructure failures, by the status of each run",
+    "event": "infrastructure failures, by status and failed health checks",
+    "proxy": "every failure, users' errors among them, as a proxy",
+    "component": "failures of the components themselves",
+}
+
+
+_TOOLTIP = (*tips(form=",.4~g", rate="failures per 1000 node-days"), *tips("failures", form=","))
 PROJECTED = "#D55E00"
 # A large machine may fail more often than once a second.
 TICKS_S = (0.001, 0.01, 0.1, *TIME_TICKS_S)
@@ -21,11 +38,126 @@ TICKS_S = (0.001, 0.01, 0.1, *TIME_TICKS_S)
 NAMED_GPUS = 1024
 
 
+def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """The rate as a line with a band; below it a line for each cause or domain."""
+    over_time = given["failure_rate_over_time"]
+    every = over_time.filter((pl.col("by") == EVERY) & pl.col("ci_high").is_not_null())
+    if not every.height:
+        return nothing_to_draw("Failure rate over time", over_time["reason"][0] or "no node was at work")
+    calendar = "day" not in (every["window"][0] or "").split(" ")[0]
+    rows = _rows(_thinned(every, MOST_POINTS), calendar).to_dicts()
+    middle = every["failures_per_1000_node_days"].median()
+    # A few windows far above the others would press these flat on a plain axis; a logarithmic one has no place for 0.
+    scale = alt.Scale(type="sqrt" if max(row["rate"] for row in rows) > STEEP * middle else "linear", zero=True)
+    panels, datasets = [_rate(rows, calendar, scale)], {"rate": rows}
+    causes = over_time.filter((pl.col("by") != EVERY) & pl.col("ci_high").is_not_null())
+    if causes.height:
+        names = labels(causes["cause"].unique(maintain_order=True))
+        parts = [_thinned(part, MOST_POINTS_BY_CAUSE) for part in causes.partition_by("cause", maintain_order=True)]
+        # Pages stay small: the day says which window it is.
+        lines = _rows(pl.concat(parts), calendar).drop("window", "low", "high")
+        datasets["causes"] = lines.with_columns(pl.col("cause").replace(names)).to_dicts()
+        panels.append(_by_cause(datasets["causes"], list(names.values()), causes["by"][0], calendar, scale))
+    basis, length = every["basis"][0], count(every["window_days"][0], "day")
+    title = _course(every, basis)
+    failed = BASES.get(basis, "failures")
+    caption = (
+        f"Failures ({failed}) over node-days at work in rolling windows of {length}, every run's time split over its "
+        f"days; exact Poisson (Garwood) {100 * CONFIDENCE:.0f} % intervals. Windows that overlap share failures."
+    )
+    if study.unit == "node" or basis == "component":
+        caption += f" Every {study.unit} in service is at work."
+    else:
+        caption += f" {capital(study.units)} of every size that asked for a GPU."
+    if causes.height:
+        caption += f" Below: by {causes['by'][0]}; their rates add up to that above."
+    return figure(
+        alt.vconcat(*panels, spacing=16) if len(panels) > 1 else panels[0],
+        datasets,
+        study,
+        title=title,
+        subtitle=f"Line: failures per 1000 node-days in the {length} up to each day; band: 90 % interval. "
+        f"Counted: {failed}.",
+        caption=caption,
+        alt_text=f"A line over time with a band. {title}.",
+    )
+
+
+def _thinned(windows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """At most about `most` of the windows, evenly; the last among them, the lowest and the highest."""
+    step = max(1, math.ceil(windows.height / most))
+    ranked = windows.sort("failures_per_1000_node_days", "to_day")
+    even = windows.reverse().gather_every(step)
+    return pl.concat([even, ranked.head(1), ranked.tail(1)]).unique("to_day").sort("to_day")
+
+
+def _rows(windows: pl.DataFrame, calendar: bool) -> pl.DataFrame:
+    # Midnight after the last day would be read as the day that follows.
+    at = {"date": pl.col("window").str.tail(10)} if calendar else {"day": pl.col("to_day") + 1}
+    cause = ["cause"] if windows["cause"].count() else []
+    measured = {"rate": "failures_per_1000_node_days", "low": "ci_low", "high": "ci_high"}
+    return windows.select(*cause, "window", "failures", **at, **measured)
+
+
+def _x(calendar: bool) -> alt.X:
+    if calendar:
+        # As the title has them: Vega names days of the week, or months.
+        axis = alt.Axis(format="%Y-%m-%d", tickCount=6, labelSeparation=8)
+        return alt.X("date:T", title="Last day of the window (UTC)", scale=alt.Scale(type="utc"), axis=axis)
+    title = "Last day of the window, from the trace's first start"
+    return alt.X("day:Q", title=title, axis=alt.Axis(tickMinStep=1))
+
+
+def _titled(title: str, scale: alt.Scale) -> str:
+    return f"{title} (square root)" if scale.type == "sqrt" else title
+
+
+def _rate(rows: list[dict], calendar: bool, scale: alt.Scale) -> alt.LayerChart:
+    base = chart_of("rate").encode(x=_x(calendar))
+    y = alt.Y("rate:Q", title=_titled("Failures per 1000 node-days", scale), scale=scale)
+    limits = tips(form=",.4~g", low="90 % from", high="to")
+    # A band of one window has no width.
+    band = base.mark_rule(color=ACCENT) if len(rows) == 1 else base.mark_area(opacity=0.18, color=ACCENT)
+    line = base.mark_line(strokeWidth=2, color=ACCENT, point={"size": 12, "color": ACCENT})
+    line = line.encode(y=y, tooltip=[*tips("window"), *_TOOLTIP, *limits])
+    return alt.layer(band.encode(y=alt.Y("low:Q"), y2="high:Q"), line).properties(width=_WIDTH, height=240)
+
+
+def _by_cause(rows: list[dict], names: list[str], by: str, calendar: bool, scale: alt.Scale) -> alt.Chart:
+    colours = dict(zip(names, [*CATEGORY_COLOURS, FAINT], strict=False))
+    return (
+        chart_of("causes")
+        .mark_line(strokeWidth=1.8, point={"size": 12} if len(rows) <= 2 * len(names) else False)
+        .encode(
+            x=_x(calendar),
+            y=alt.Y("rate:Q", title=_titled(f"By {by}", scale), scale=scale),
+            color=coloured("cause", colours, title=None, orient="bottom", columns=4, labelLimit=160),
+            tooltip=[*tips(cause=by), *_TOOLTIP],
+        )
+        .properties(width=_WIDTH, height=170)
+    )
+
+
+def _course(every: pl.DataFrame, basis: str) -> str:
+    what = {"proxy": "Failures of any kind (a proxy)", "component": "Failures"}.get(basis, "Infrastructure failures")
+    if not every["failures"].sum():
+        return f"{what} per 1000 node-days: none in any window"
+    if every.height == 1:
+        rate, window = every["failures_per_1000_node_days"][0], every["window"][0]
+        return f"{what} per 1000 node-days: {significant(rate)} in the one window of the trace, {window}"
+    ranked = every.sort("failures_per_1000_node_days", "to_day")
+    low, high = ranked.row(0, named=True), ranked.row(-1, named=True)
+    rates = [significant(row["failures_per_1000_node_days"]) for row in (low, high)]
+    apart = low["ci_high"] < high["ci_low"]
+    verdict = "" if apart else ", no further apart than chance may bring them"
+    return f"{what} per 1000 node-days: from {rates[0]} ({low['window']}) to {rates[1]} ({high['window']}){verdict}"
+
+
 def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """Measured points with 90 % intervals and the projection with its band; r_f from `node_failure_rate`."""
     by_gpus, rate = given["mttf_by_gpus"], given["node_failure_rate"]
     what = "Mean time to failure by number of GPUs"
-    measured = by_gpus.filter(pl.col("ci_low_s").is_not_null() & (pl.col("ci_low_s") > 0))
+    measured = by_gpus.filter(pl.col("ci_low_s") > 0)
     if not measured.height:
         return nothing_to_draw(what, by_gpus["reason"].first() if by_gpus.height == 1 else NO_GPU_JOB)
     if measured.height == 1 and not by_gpus["projected_mttf_s"].count():
@@ -36,18 +168,16 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     line = [_projected(row, largest_run) for row in by_gpus.iter_rows(named=True) if row["projected_mttf_s"]]
     of_rate = rate.row(0, named=True)
     title = _title(by_gpus, basis)
-    n, failures = measured["jobs"].sum(), measured["failures"].sum()
     is_jobs = of_rate["above_gpus"] is not None
-    lives = count(n, "run" if is_jobs else "life")
+    lives = count(measured["jobs"].sum(), "run" if is_jobs else "life")
     caption = (
         f"Time at risk per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = {lives}, "
-        f"{count(failures, 'failure')}. "
+        f"{count(measured['failures'].sum(), 'failure')}. "
         + (f"GPUs rounded up to whole nodes of {of_rate['node_gpus']}. " if is_jobs else "")
     )
     if line:
-        rate_of_node, low, high = (
-            significant(of_rate[name]) for name in ("failures_per_1000_node_days", "ci_low", "ci_high")
-        )
+        estimate = ("failures_per_1000_node_days", "ci_low", "ci_high")
+        rate_of_node, low, high = (significant(of_rate[name]) for name in estimate)
         caption += (
             f"Projection: 1 / (nodes × r_f) with r_f = {rate_of_node} failures per 1000 node-days (90 % interval {low} "
             f"to {high}), from {_from(of_rate, study)}; no further, as {of_rate['no_projection']}."
@@ -73,34 +203,26 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
 
 
 def _from(rate: dict, study: Study) -> str:
-    failures = count(rate["failures"], "failure")
-    if rate["above_gpus"] is None:
-        return f"all {study.units} ({failures})"
-    of_size = (
-        f"{study.units} of more than {rate['above_gpus']:,} GPUs"
-        if rate["above_gpus"]
-        else f"{study.units} of all sizes"
-    )
-    return f"{of_size} ({failures})"
+    above = rate["above_gpus"]
+    of_size = f"{study.units} of more than {above:,} GPUs" if above else f"{study.units} of all sizes"
+    return f"{f'all {study.units}' if above is None else of_size} ({count(rate['failures'], 'failure')})"
 
 
 def _point(row: dict) -> dict:
-    point = {"gpus": row["gpus_mean"], "sizes": _gpus(row), "runs": row["jobs"], "failures": row["failures"]}
-    point |= {"low": row["ci_low_s"], "from": duration(row["ci_low_s"])}
-    if row["mttf_s"] is None:
-        return point
-    return point | {
-        "mttf": row["mttf_s"],
-        "high": row["ci_high_s"],
-        "shown": duration(row["mttf_s"]),
-        "to": duration(row["ci_high_s"]),
-    }
+    point = {"sizes": _gpus(row)} | picked(row, "failures", gpus="gpus_mean", runs="jobs")
+    times = {"low": "ci_low_s", "mttf": "mttf_s", "high": "ci_high_s"} if row["mttf_s"] else {"low": "ci_low_s"}
+    return point | _in_words(picked(row, **times))
 
 
 def _projected(row: dict, largest_run: float) -> dict:
-    times = picked(row, gpus="gpus_high", low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
-    shown = {name: duration(times[of]) for name, of in (("from", "low"), ("shown", "mttf"), ("to", "high"))}
-    return times | shown | {"beyond": row["gpus_low"] > largest_run}
+    times = picked(row, low="projected_low_s", mttf="projected_mttf_s", high="projected_high_s")
+    return _in_words(times) | {"gpus": row["gpus_high"], "beyond": row["gpus_low"] > largest_run}
+
+
+def _in_words(times: dict) -> dict:
+    """Times as they are and, for the tooltip, in words."""
+    shown = {"low": "from", "mttf": "shown", "high": "to"}
+    return times | {shown[name]: duration(seconds) for name, seconds in times.items()}
 
 
 def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.LayerChart:
@@ -118,12 +240,10 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
 
     limits = [alt.Tooltip("from:N", title="90 % from"), *tips(to="90 % to")]
     projected = chart_of("projected").encode(
-        x=x,
-        tooltip=[*tips(form=",", gpus="GPUs"), *tips(shown="projected mean time to failure"), *limits],
+        x=x, tooltip=[*tips(form=",", gpus="GPUs"), *tips(shown="projected mean time to failure"), *limits]
     )
     measured = chart_of("measured").encode(
-        x=x,
-        tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")],
+        x=x, tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")]
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
     layers = []
@@ -140,11 +260,8 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
     ]
     if any("mttf" not in row for row in points):
         unseen = measured.transform_filter("!isValid(datum.mttf)")
-        layers.append(
-            unseen.mark_point(shape="triangle-up", size=80, filled=False, strokeWidth=1.5, color=FAINT).encode(
-                y=y("low")
-            )
-        )
+        triangle = {"shape": "triangle-up", "size": 80, "filled": False, "strokeWidth": 1.5, "color": FAINT}
+        layers.append(unseen.mark_point(**triangle).encode(y=y("low")))
     return alt.layer(*layers).properties(width=640, height=360)
 
 

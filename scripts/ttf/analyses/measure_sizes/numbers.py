@@ -42,23 +42,20 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
     row = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
     runs = row["jobs"]
     of_node = {"basis": "label", "node_gpus": "GPUs", "node_gpus_from": "label"}
+    of_node |= {"projects_to_nodes": "nodes", "no_projection": "label", "needed": "label"}
     metrics.put_row("sizes", row, of_node, source, runs)
     metrics.put("sizes.rate.runs", runs, "runs", source)
     of_rate = {"failures": "failures", "above_gpus": "GPUs", "node_days": "node days", "reason": "label"}
     metrics.put_row("sizes.rate", row, of_rate | _PER_1000, source, runs)
-    of_reach = {"projects_to_nodes": "nodes", "no_projection": "label", "needed": "label"}
-    metrics.put_row("sizes", row, of_reach, source, runs)
     _of_buckets(metrics, by_gpus)
     source = "tables/size_law.csv"
     fitted = law.filter(pl.col("slope").is_not_null()).tail(1)
-    for row in fitted.iter_rows(named=True):
-        units = {"model": "label", "sizes": "sizes", "failures": "failures"}
-        units |= dict.fromkeys(("slope", "ci_low", "ci_high", "dispersion", "deviance", "df"), "1")
-        metrics.put_row("sizes.law", row, units, source, row["jobs"])
-        # The slopes nearest to the law's that the test would have detected, on either side.
-        for name, side in (("detectable_low", -1), ("detectable_high", 1)):
-            slope = row["expected_slope"] + side * row["detectable_difference"]
-            metrics.put(f"sizes.law.{name}", slope, "1", source, row["jobs"])
+    expected, apart = pl.col("expected_slope"), pl.col("detectable_difference")
+    # The slopes nearest to the law's that the test would have detected, on either side.
+    fitted = fitted.with_columns(detectable_low=expected - apart, detectable_high=expected + apart)
+    slopes = ("slope", "ci_low", "ci_high", "dispersion", "deviance", "df", "detectable_low", "detectable_high")
+    units = {"model": "label", "sizes": "sizes", "failures": "failures"} | dict.fromkeys(slopes, "1")
+    metrics.put_rows("sizes.law", fitted, units, source, "jobs")
     metrics.put("sizes.law.verdict", law["verdict"][0], "label", source, law["failures"][0])
     if not fitted.height:
         metrics.put("sizes.law.reason", law["reason"][0], "label", source, law["jobs"][0])
@@ -74,9 +71,8 @@ def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     ran = by_gpus.filter(pl.col("jobs") > 0)
     metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
     metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
+    units = {"gpus": ("gpus_high", "GPUs")}
+    units |= {name: (f"projected_{name}", "s") for name in ("mttf_s", "low_s", "high_s")}
     for gpus in NAMED_GPUS:
         bucket = by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1)
-        for row in bucket.filter(pl.col("projected_mttf_s").is_not_null()).iter_rows(named=True):
-            metrics.put(f"sizes.projected.{gpus}.gpus", row["gpus_high"], "GPUs", source)
-            times = {"mttf_s": "s", "low_s": "s", "high_s": "s"}
-            metrics.put_row(f"sizes.projected.{gpus}", row, times, source, prefix="projected_")
+        metrics.put_rows(f"sizes.projected.{gpus}", bucket.drop_nulls("projected_mttf_s"), units, source, None)

@@ -40,15 +40,14 @@ def with_domains(lives: Frame, reasons: Frame) -> pl.LazyFrame:
 def failure_rate_over_time(
     lives: Frame, basis: str | None, gpus_a_node: int | None, cause_is: str = "cause"
 ) -> pl.DataFrame:
-    """Failures per 1000 node-days in rolling windows: of all causes, then of each; in time's order.
+    """Failures per 1000 node-days in rolling windows (FAILURE_RATE_OVER_TIME): overall, then of each cause.
 
     lives: infra lives; those of jobs count if they asked for a GPU, over whole nodes of `gpus_a_node` GPUs; those of
     components over their own `nodes`. Runs without a start or a known time are excluded. Days are those of UTC where
-    the clock counts from 1970, else 24 h from the trace's first start; from_day and to_day count from 0. window: `30
-    days to 2023-05-30`, or `days 1 to 30`. A failure counts on the day of its run's last second. by: `all`, or
-    `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are one, `other`, and
-    where all failures have the same there are no such rows. The interval is Garwood's at CONFIDENCE (no failures: the
-    one-sided bound). A rate that cannot be given, as over less than one node-day, is blank, with a reason.
+    the clock counts from 1970, else 24 h from the trace's first start. A failure counts on the day of its run's last
+    second. by: `all`, or `cause_is` in the rows of one cause; causes beyond the MOST_CAUSES with the most failures are
+    one, `other`, and where all failures have the same there are no such rows. Garwood's interval at CONFIDENCE; a rate
+    over less than one node-day is blank.
     """
     shared = {"confidence": CONFIDENCE, "basis": basis, "by": EVERY}
 

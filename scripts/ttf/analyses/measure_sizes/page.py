@@ -23,7 +23,6 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "mttf_s": Interval(low="ci_low_s", high="ci_high_s"),
         "projected_mttf_s": Interval(low="projected_low_s", high="projected_high_s"),
     }
-    frame = by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String))
-    if not frame["projected_mttf_s"].count():
+    if not by_gpus["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
-    return {"sizes": Shown(frame, columns, MTTF_BY_GPUS)}
+    return {"sizes": Shown(by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String)), columns, MTTF_BY_GPUS)}

@@ -40,10 +40,9 @@ NO_FAILURES = "no failures"
 
 
 def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
-    """(GPUs of a node, where that is from: config, trace or default).
+    """(GPUs of a node, where that is from: config, trace or default); nodes: gpu_count (Int64, may be null).
 
-    nodes: gpu_count (Int64, may be null), a row per node. Where nodes differ, the size that holds the most GPUs of the
-    cluster counts, the larger one of equals.
+    Where nodes differ, the size that holds the most GPUs of the cluster counts, the larger one of equals.
     """
     if configured is not None:
         return configured, "config"
@@ -59,8 +58,8 @@ def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
 def sums_by_nodes(lives: Frame, gpus_a_node: int) -> pl.DataFrame:
     """SUMS_SCHEMA, a row per number of nodes, ascending: jobs, infra failures and exposure (exact integers).
 
-    lives: infra lives of jobs; only those that asked for a GPU and lasted a known time count. nodes is gpu_count
-    rounded up to whole nodes: a job with a share of one GPU has one node.
+    lives: infra lives of jobs; only those with a GPU and a known time count. nodes: gpu_count rounded up to whole
+    nodes.
     """
     nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
     return _sums(lives.lazy().filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
@@ -108,20 +107,13 @@ def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tupl
 
 
 def node_failure_rate(
-    sums: pl.DataFrame,
-    basis: str,
-    gpus_a_node: int | None,
-    came_from: str | None,
-    above_gpus: int | None,
-    reach: Reach,
+    sums: pl.DataFrame, basis: str, gpus_a_node: int | None, came_from: str | None, above_gpus: int | None, reach: Reach
 ) -> pl.DataFrame:
     """The failures of a node in a day at work, NODE_FAILURE_RATE, a row per confidence of CONFIDENCES.
 
     sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
-    sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`); jobs counts runs. Its interval is
-    Garwood's exact one. ci_low and ci_high are per 1000 node-days, *_per_node_day per node-day. Without a failure the
-    rate is 0 and ci_high the one-sided upper bound; of less than one node-day there is no rate. A run of more than
-    projects_to_nodes has no projection, for the reason in no_projection; needed: what data it would take.
+    sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`), with Garwood's exact interval. Without a
+    failure the rate is 0 and ci_high the one-sided upper bound; of less than one node-day there is no rate.
     """
     shared: dict = {"basis": basis, "node_gpus": gpus_a_node, "node_gpus_from": came_from}
     shared |= {"largest_run_nodes": reach.largest_run, "projects_to_nodes": reach.nodes}
@@ -174,13 +166,10 @@ def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None
     """Measured and projected mean time to failure by size, MTTF_BY_GPUS, at the first of CONFIDENCES.
 
     sums: see `sums_by_nodes`; rate: what `node_failure_rate` gives. Buckets of whole nodes, each twice as wide as the
-    one before: 1, 2, 3 to 4, 5 to 8 nodes ...; gpus_low and gpus_high: the fewest and the most GPUs that need so many
-    (1 to 8, 9 to 16, 17 to 32 ... with 8 a node); gpus_mean: GPUs of the whole nodes, the mean over the time at risk.
-    mttf_s = exposure_s / failures with Garwood's interval. projected_*:
-    1 / (nodes x r_f) at gpus_high, as far as `reach_of` lets it go; rows go on to LARGEST_PROJECTED_GPUS. A size that
-    nobody ran has blanks for the measured part. expected_failures: what a bucket would have at the failure rate of a
-    node in all other sizes; p_value: of the exact test that its rate is theirs (given all failures, those of a bucket
-    are binomial by its share of the node-days; twice the smaller tail). Where the units hold no GPUs (gpus_a_node None)
+    one before: 1, 2, 3 to 4, 5 to 8 nodes ...; projected_*: 1 / (nodes x r_f) at gpus_high, as far as `reach_of` lets
+    it go; rows go on to LARGEST_PROJECTED_GPUS. A size that nobody ran has blanks for the measured part.
+    expected_failures: at the failure rate of a node in all other sizes; p_value: given all failures, those of a bucket
+    are binomial by its share of the node-days; twice the smaller tail. Where the units hold no GPUs (gpus_a_node None)
     there is one row, of blanks and the reason.
     """
     confidence = CONFIDENCES[0]
@@ -222,8 +211,7 @@ def _measured(inside: list[dict], gpus_a_node: int, confidence: float, beyond: b
 
 
 def _held_against(inside: list[dict], every: list[dict]) -> dict[str, float]:
-    """expected_failures and p_value of a bucket; nothing where it, or what is outside, has no exposure or no failure is
-    anywhere."""
+    """expected_failures and p_value of a bucket; nothing without a failure anywhere, or exposure inside or outside."""
     node_s, all_s = (sum(row["nodes"] * row["exposure_s"] for row in rows) for rows in (inside, every))
     failures, total = (sum(row["failures"] for row in rows) for rows in (inside, every))
     if not total or node_s in (0, all_s):
@@ -240,19 +228,17 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
     """How the mean time to failure goes with size: its slope on logarithmic axes, SIZE_LAW, a row per model.
 
     sums: see `sums_by_nodes`. Poisson regression of the failures at each size on log nodes, with log exposure as
-    offset; the slope is that of the mean time to failure, the negative of the rate's, and -1 under the law 1/N.
-    p_value: Wald test of that. How well a straight line fits: failures seen and fitted over pools of neighbouring sizes
-    with FEWEST_FITTED or more fitted failures each (smaller cells do not follow chi-squared): deviance, df = pools - 2,
-    and dispersion, Pearson's chi-squared over df. The model `quasi_poisson` widens the errors by the square root of the
-    dispersion where it is above 1 (McCullagh & Nelder 1989), as failures that come in clusters ask for; the dispersion
-    being an estimate, its quantiles are Student's of df, those of `poisson` normal. With fewer than three pools (df
-    would be 0) there is no dispersion, and the row `quasi_poisson` is blank.
+    offset; the slope is that of the mean time to failure, the negative of the rate's. p_value: Wald test of -1, the law
+    1/N. How well a straight line fits: failures seen and fitted over pools of neighbouring sizes with FEWEST_FITTED or
+    more fitted failures each (smaller cells do not follow chi-squared). The model `quasi_poisson` widens the errors by
+    the square root of the dispersion where it is above 1 (McCullagh & Nelder 1989), as failures that come in clusters
+    ask for; the dispersion being an estimate, its quantiles are Student's of df, those of `poisson` normal. With fewer
+    than three pools there is none, and the row is blank.
 
     detectable_difference: how far from -1 a slope must lie for the test to reject the law with a probability of POWER
     (noncentral t). verdict, that of `quasi_poisson` on both rows: `rejected` where its interval excludes -1; `agrees`
     where it does not, though a slope of 0 (failures that do not depend on size) would have been rejected with that
-    power; else `too few failures to tell`, as also without a dispersion or a failure. Blank where the slope has no
-    estimate for another reason.
+    power; else `too few failures to tell`, as also without a dispersion or a failure.
     """
     sums = sums.filter(pl.col("exposure_s") > 0)
     shared = {"basis": basis, "sizes": sums.height, "jobs": sums["jobs"].sum(), "failures": sums["failures"].sum()}

@@ -1,17 +1,15 @@
 """How busy were GPUs and hosts?"""
 
 from ttf.analysis import Analysis
+from ttf.columns import percentiles
 from ttf.contract import REASON, count, reason, share, table, text, truth
 
 USE = {
     "n": count("Readings", "Readings, one per minute."),
     "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
     "zero_share": share("At nought", "Readings of exactly 0, of all.", blank=REASON),
-    "p25_share": share("25 %", "25th percentile, linear between ranks.", blank=REASON),
-    "p50_share": share("Median", "50th percentile.", blank=REASON),
-    "p75_share": share("75 %", "75th percentile.", blank=REASON),
-    "p90_share": share("90 %", "90th percentile.", blank=REASON),
-    "p95_share": share("95 %", "95th percentile.", blank=REASON),
+    **percentiles(share, "_share", {25: "25th percentile, linear between ranks."}, REASON),
+    **percentiles(share, "_share", {p: f"{p}th percentile." for p in (50, 75, 90, 95)}, REASON),
 }
 
 GPU_USE = table(
@@ -48,10 +46,7 @@ ANALYSIS = Analysis(
     needs=["raw"],
     applies=lambda trace: TELEMETRY & set(trace.raw_files),
     settings={"tables": lambda trace: sorted({"job_log", *TELEMETRY} & set(trace.raw_files))},
-    tables=(
-        GPU_USE,
-        HOST_USE,
-    ),
+    tables=(GPU_USE, HOST_USE),
     charts={"gpu_use": "gpu_use", "gpu_use_by_servers": "gpu_use", "host_use": "host_use"},
     sections=["utilisation"],
     memory_mb=230,

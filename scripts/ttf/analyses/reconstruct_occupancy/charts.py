@@ -16,6 +16,7 @@ from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
 CAUSES = {"full": "too few GPUs were free", "fragmentation": "enough GPUs were free, but scattered"}
 _UNRECOGNISED = "cause not recognised"
 _SERVERS = {"servers_full_share": "full", "servers_partly_share": "partly used", "servers_empty_share": "empty"}
+_STATES = {"full": "#21918C", "partly used": "#B5DE2B", "empty": "#D9D9D9"}
 _WIDTH = 560
 
 
@@ -40,15 +41,14 @@ def load_over_time(given, study: Study) -> Figure:
         base.mark_area(color=ACCENT, opacity=0.18).encode(y=y)
         + base.mark_line(strokeWidth=1.6, color=ACCENT).encode(y=alt.Y("mean:Q", axis=percent_axis("GPUs in use")))
     ).properties(width=_WIDTH, height=150)
+    kinds = ["running", "waiting"]
     bottom = (
-        base.transform_fold(["running", "waiting"], as_=["what", "number"])
+        base.transform_fold(kinds, as_=["what", "number"])
         .mark_line(strokeWidth=1.6)
         .encode(
             x=alt.X("at:Q", title=f"{unit} since the first GPU was held", scale=scale),
             y=alt.Y("number:Q", title=f"GPU {study.units}"),
-            color=coloured(
-                "what", {"running": CATEGORY_COLOURS[0], "waiting": CATEGORY_COLOURS[1]}, title=None, orient="bottom"
-            ),
+            color=coloured("what", dict(zip(kinds, CATEGORY_COLOURS, strict=False)), title=None, orient="bottom"),
         )
         .properties(width=_WIDTH, height=110)
     )
@@ -63,11 +63,9 @@ def load_over_time(given, study: Study) -> Figure:
         study,
         title=title,
         subtitle=f"Steps of {step}. Above: mean (line) and highest (shade) share of the GPUs. Below: means.",
-        caption=(
-            f"{count(table.height, 'step')} over {duration(length_s)}, from the placements; GPUs of all servers, all "
-            f"the time. Running: from first start to last end; waiting: from submission to first start. Only "
-            f"{study.units} that asked for a GPU."
-        ),
+        caption=f"{count(table.height, 'step')} over {duration(length_s)}, from the placements; GPUs of all servers, "
+        f"all the time. Running: from first start to last end; waiting: from submission to first start. Only "
+        f"{study.units} that asked for a GPU.",
         alt_text=f"Lines over time: share of GPUs in use, and {study.units} running and waiting. {title}.",
     )
 
@@ -78,36 +76,21 @@ def servers_by_load(given, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw("Servers by load", NOTHING_HELD)
     rows = [
-        {
-            "load": row["load"].replace("-", "–"),
-            "state": state,
-            "place": place,
-            "share": row[column],
-            "note": duration(row["time_s"]),
-        }
+        {"load": row["load"].replace("-", "–"), "state": state, "share": row[column], "note": duration(row["time_s"])}
         for row in known.iter_rows(named=True)
-        for place, (column, state) in enumerate(_SERVERS.items())
+        for column, state in _SERVERS.items()
     ]
     named = known.filter(pl.col("load") == TWO_THIRDS)
     named = named if named.height else known.sort("time_s", descending=True, maintain_order=True).head(1)
     empty, load = named["servers_empty_share"].item(), named["load"].item()
     title = f"With {load.replace('-', '–')} of the GPUs in use, {percent(empty)} of the servers are empty"
     return figure(
-        _stacked(
-            rows,
-            "load",
-            "GPUs in use",
-            "Share of servers, mean over the time",
-            {"full": "#21918C", "partly used": "#B5DE2B", "empty": "#D9D9D9"},
-        ),
-        {"shares": rows},
+        *_stacked(rows, "load", "GPUs in use", "Share of servers, mean over the time", _STATES),
         study,
         title=title,
         subtitle="Servers by the share of the cluster's GPUs in use; at the right, how long that was so.",
-        caption=(
-            "Means weighted by time. Full: all GPUs in use; empty: none. GPUs held by placements without a known end "
-            "are not in it, and servers count from first to last."
-        ),
+        caption="Means weighted by time. Full: all GPUs in use; empty: none. GPUs held by placements without a known "
+        "end are not in it, and servers count from first to last.",
         alt_text=f"Stacked bars for {count(known.height, 'tenth')} of the load. {title}.",
     )
 
@@ -124,13 +107,7 @@ def delay_causes(given, study: Study) -> Figure:
     drawn, every = (known.filter((pl.col("group") == "all") == is_all) for is_all in (False, True))
     colours = dict(zip((*CAUSES.values(), _UNRECOGNISED), ("#D55E00", "#E69F00", "#D9D9D9"), strict=True))
     rows = [
-        {
-            "group": row["group"],
-            "state": row["state"],
-            "place": list(colours).index(row["state"]),
-            "share": row["jobs"] / row["n"],
-            "note": f"n = {row['n']:,}",
-        }
+        picked(row, "group", "state") | {"share": row["jobs"] / row["n"], "note": f"n = {row['n']:,}"}
         for row in drawn.iter_rows(named=True)
     ]
     shares = {state: percent(jobs / n) for state, jobs, n in every.select("state", "jobs", "n").iter_rows()}
@@ -139,38 +116,34 @@ def delay_causes(given, study: Study) -> Figure:
         f"{shares[CAUSES['fragmentation']]} with the free ones scattered"
     )
     return figure(
-        _stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
-        {"shares": rows},
+        *_stacked(rows, "group", f"GPUs of the {study.unit}", f"Share of {study.units} that waited", colours),
         study,
         title=title,
         subtitle="A proxy: what was in use when the wait began, not what the scheduler gave as its reason.",
-        caption=(
-            f"{count(every['n'][0], study.unit)} that waited more than {LONGEST_PLAIN_WAIT_S} s for the first start, "
-            f"of {every['started'][0]:,} that started. Waits for an account's share cannot be told from others, as no "
-            "quotas are known: they are not recognised, or taken for scattered GPUs."
-        ),
+        caption=f"{count(every['n'][0], study.unit)} that waited more than {LONGEST_PLAIN_WAIT_S} s for the first "
+        f"start, of {every['started'][0]:,} that started. Waits for an account's share cannot be told from others, as "
+        "no quotas are known: they are not recognised, or taken for scattered GPUs.",
         alt_text=f"Stacked bars of a proxy of causes by size. {title}.",
     )
 
 
-def _stacked(rows: list[dict], column: str, title: str, share: str, colours: Mapping[str, str]) -> alt.LayerChart:
+def _stacked(
+    rows: list[dict], column: str, title: str, share: str, colours: Mapping[str, str]
+) -> tuple[alt.LayerChart, dict[str, list[dict]]]:
+    """Bars of the shares of each state, in the order of the colours, and their rows."""
+    rows = [row | {"place": list(colours).index(row["state"])} for row in rows]
     order = list(dict.fromkeys(row[column] for row in rows))
     base = chart_of("shares").encode(y=alt.Y(f"{column}:N", title=title, sort=order))
     bars = base.mark_bar(height=16).encode(
         x=alt.X("share:Q", stack="zero", axis=percent_axis(share, tickCount=5), scale=alt.Scale(domain=[0, 1])),
         color=coloured("state", colours, title=None, orient="bottom", columns=4, labelLimit=300),
         order=alt.Order("place:Q"),
-        tooltip=[
-            alt.Tooltip(f"{column}:N", title=title),
-            *tips(state="what"),
-            *tips("share", form=".2%"),
-            *tips(note="of"),
-        ],
+        tooltip=[*tips(**{column: title}), *tips(state="what"), *tips("share", form=".2%"), *tips(note="of")],
     )
     notes = base.mark_text(align="left", fontSize=10, baseline="middle", color=FAINT).encode(
         x=alt.value(_WIDTH - 52), text=alt.Text("note:N", aggregate="min")
     )
-    return (bars + notes).properties(width=_WIDTH - 60, height=alt.Step(24))
+    return (bars + notes).properties(width=_WIDTH - 60, height=alt.Step(24)), {"shares": rows}
 
 
 CHARTS = {"load_over_time": load_over_time, "servers_by_load": servers_by_load, "delay_causes": delay_causes}

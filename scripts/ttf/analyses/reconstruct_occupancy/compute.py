@@ -4,12 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
-from ttf.analyses.reconstruct_occupancy.cluster import windows
 from ttf.analyses.reconstruct_occupancy.delay_causes import DelayCauses
 from ttf.analyses.reconstruct_occupancy.holdings import holdings
-from ttf.analyses.reconstruct_occupancy.load_over_time import LoadOverTime
-from ttf.analyses.reconstruct_occupancy.occupancy import Occupancy, basis
-from ttf.analyses.reconstruct_occupancy.servers import SIZES, server_sharing, sizes_of, sweep_servers
+from ttf.analyses.reconstruct_occupancy.occupancy import LoadOverTime, Occupancy, basis
+from ttf.analyses.reconstruct_occupancy.servers import SIZES, server_sharing, sizes_of, sweep_servers, windows
 from ttf.inputs import Inputs
 from ttf.jobs import whole_gpus
 

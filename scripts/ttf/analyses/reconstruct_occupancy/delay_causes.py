@@ -12,14 +12,12 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES
-from ttf.analyses.reconstruct_occupancy.cluster import Sum, Window
-from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
-from ttf.analyses.reconstruct_occupancy.servers import Servers, has_free
-from ttf.analyses.reconstruct_occupancy.spill import Spill
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings, Spill
+from ttf.analyses.reconstruct_occupancy.servers import Servers, Sum, Window, has_free
 from ttf.jobs import GPU_BUCKETS, whole_gpus
 from ttf.stats.exact import group_sums
 from ttf.stats.order import running
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import with_wilson
 
 # A shorter wait is what a scheduler takes to come by.
 LONGEST_PLAIN_WAIT_S = 60
@@ -168,18 +166,10 @@ def _rows(name: str, counts: np.ndarray, waits: np.ndarray, started: int) -> lis
     shared = {"group": name, "started": started, "n": n}
     if not n:
         return [shared | {"reason": f"no job of this size waited more than {LONGEST_PLAIN_WAIT_S} s"}]
-    low, high = wilson_interval(counts, np.full(counts.size, n))
     return [
         shared
-        | {
-            "cause": cause,
-            "jobs": int(counts[k]),
-            "jobs_share": int(counts[k]) / n,
-            "ci_low": float(low[k]),
-            "ci_high": float(high[k]),
-            "wait_s": int(waits[k]),
-            "wait_share": int(waits[k]) / wait_s,
-            "reason": NOT_RELIABLE if cause == "fair_share" else None,
-        }
-        for k, cause in enumerate(CAUSES)
+        | {"cause": cause, "jobs": jobs, "wait_s": wait, "wait_share": wait / wait_s}
+        | with_wilson("jobs_share", jobs, n)
+        | {"reason": NOT_RELIABLE if cause == "fair_share" else None}
+        for cause, jobs, wait in zip(CAUSES, counts.tolist(), waits.tolist(), strict=True)
     ]

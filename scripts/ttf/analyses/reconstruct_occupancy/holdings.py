@@ -9,8 +9,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ttf.analyses.reconstruct_occupancy.spill import Spill
 from ttf.stats.names import Numbers
+
+# Rows that wait in memory until they are written, sorted by part.
+WAITING_ROWS = 1 << 19
+_NARROW, _WIDE = np.dtype(np.int32), np.dtype(np.int64)
+
 
 GPU = 1000  # milli-GPU
 # So many placements are looked at together, about: all of some servers.
@@ -21,16 +25,67 @@ WINDOW_ROWS = 200_000
 SAMPLE = 256
 
 
+class Spill:
+    """Rows of so many integer columns, each in one of `parts`, from 0 on, in a new file."""
+
+    def __init__(self, file: Path, parts: int, columns: int) -> None:
+        file.touch(exist_ok=False)
+        self.parts = parts
+        self._file, self._columns = file, columns
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+        # Of each time that rows were written: where in the file, how wide their numbers are, and the first row of each
+        # part and of one more.
+        self._written: list[tuple[int, np.dtype, np.ndarray]] = []
+
+    def add(self, part: np.ndarray, *columns: np.ndarray) -> None:
+        """Rows: the part and the values of each."""
+        rows = np.empty((part.size, self._columns), _NARROW if all(map(_is_narrow, columns)) else _WIDE)
+        for place, column in enumerate(columns):
+            rows[:, place] = column
+        # Of numbers this short the stable order is counted, not compared.
+        self._waiting.append((part.astype(np.min_scalar_type(self.parts)), rows))
+        if sum(part.size for part, _ in self._waiting) >= WAITING_ROWS:
+            self._write()
+
+    def read(self, part: int) -> np.ndarray:
+        """The rows of a part, in no order: Int64, columns x rows."""
+        if self._waiting:
+            self._write()
+        found = np.empty((self._columns, sum(int(first[part + 1] - first[part]) for *_, first in self._written)), _WIDE)
+        done = 0
+        with self._file.open("rb") as file:
+            for begin, width, first in self._written:
+                row_bytes = width.itemsize * self._columns
+                file.seek(begin + int(first[part]) * row_bytes)
+                piece = np.frombuffer(file.read(int(first[part + 1] - first[part]) * row_bytes), width)
+                piece = piece.reshape(-1, self._columns)
+                found[:, done : done + len(piece)] = piece.T
+                done += len(piece)
+        return found
+
+    def _write(self) -> None:
+        part, rows = map(np.concatenate, zip(*self._waiting, strict=True))
+        self._waiting = []
+        first = np.append(0, np.cumsum(np.bincount(part, minlength=self.parts)))
+        with self._file.open("ab") as file:
+            self._written.append((file.tell(), rows.dtype, first))
+            file.write(np.take(rows, np.argsort(part, kind="stable"), axis=0))
+
+
+def _is_narrow(column: np.ndarray) -> bool:
+    limits = np.iinfo(_NARROW)
+    return limits.min <= column.min(initial=0) and column.max(initial=0) <= limits.max
+
+
 @dataclass(frozen=True)
 class Holdings:
     """Every part of an attempt that held GPUs of a server for a known time.
 
     by_server: server, attempt, start_s, end_s, gpu_milli of each, all of a server in one part, and where there are
-    `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. first_s,
-    last_s: the first start and the last end. cuts_s: some of the starts and ends between them, ascending, that divide
-    the time into windows with about as many of them in each. known_milli: what each server holds, 0 where no table says
-    and for a number that no server has. counts: placements that hold a GPU, those of them without a known time (left
-    out), and those whose GPUs are their attempt's, spread over its servers.
+    `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. cuts_s: some
+    of the starts and ends between the first start and the last end, ascending, that divide the time into windows with
+    about as many of them in each. known_milli: what each server holds, 0 where no table says and for a number that no
+    server has. counts: of OCCUPANCY_BASIS.
     """
 
     by_server: Spill
@@ -56,11 +111,10 @@ def holdings(
 ) -> tuple[Holdings, np.ndarray]:
     """(what was held, milli-GPU of each attempt in all its parts).
 
-    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli.
-
-    A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody knows how long it
-    held its GPUs, and it is excluded, as is one without a start or with an end before it. One whose GPUs are blank gets
-    its part of the attempt's GPUs (see `spread`); without `attempts` it holds none. folder: for what is spilled.
+    placements: PLACEMENT_COLUMNS; jobs, nodes: the common records; attempts: job_id, attempt, gpu_milli; folder: for
+    what is spilled. A placement without an end counts to the trace's end if its outcome is `running`; otherwise nobody
+    knows how long it held its GPUs, and it is excluded, as is one without a start or with an end before it. One whose
+    GPUs are blank gets its part of the attempt's (see `spread`); without `attempts` it holds none.
     """
     # Of the machines that hold no GPU, none can be busy.
     known = nodes.filter(pl.col("gpu_count") > 0).unique("node", keep="first", maintain_order=True)

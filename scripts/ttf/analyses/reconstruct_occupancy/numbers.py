@@ -14,29 +14,24 @@ LEAST_TIME_SHARE = 0.01
 
 def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     """What there was, what was in use on average and at the highest load, where the free GPUs were, why jobs waited."""
-    source = "tables/occupancy_basis.csv"
-    basis = tables["occupancy_basis"].row(0, named=True)
-    n = basis["placements"]
     units = {"servers": "servers", "servers_by_use": "servers", "gpus": "GPUs", "reason": "label"}
     units |= dict.fromkeys(("placements", "left_out", "spread"), "placements") | {"above_capacity_share": "share"}
-    metrics.put_row("occupancy", basis, units, source, n)
-    source = "tables/occupancy.csv"
+    metrics.put_rows("occupancy", tables["occupancy_basis"], units, "tables/occupancy_basis.csv", "placements")
     known = tables["occupancy"].filter(pl.col("time_s") > 0)
-    loads = known.filter((pl.col("load") != "all") & (pl.col("time_share") >= LEAST_TIME_SHARE))
-    chosen = {"all": known.filter(pl.col("load") == "all"), "two_thirds": known.filter(pl.col("load") == TWO_THIRDS)}
-    chosen["highest"] = loads.tail(1)
+    loads = known.filter(pl.col("load") != "all", pl.col("time_share") >= LEAST_TIME_SHARE)
+    chosen = {"all": known.filter(load="all"), "two_thirds": known.filter(load=TWO_THIRDS), "highest": loads.tail(1)}
+    shares = ("gpus_in_use_share", "servers_empty_share", "servers_partly_share", "servers_full_share")
+    units = {"load": "label", "time_s": "s"} | dict.fromkeys(shares, "share")
+    of_level = {"free_gpus_share": "share", "placeable_time_share": "share"}
+    levels = tables["fragmentation"].with_columns(level=pl.col("free_at_least").str.replace_all(" ", "_"))
     for key, rows in chosen.items():
-        for row in rows.iter_rows(named=True):
-            shares = ("gpus_in_use_share", "servers_empty_share", "servers_partly_share", "servers_full_share")
-            units = {"load": "label", "time_s": "s"} | dict.fromkeys(shares, "share")
-            metrics.put_row(f"occupancy.{key}", row, units, source, row["n"])
-            _fragmentation(metrics, key, row["load"], tables["fragmentation"])
-    source = "tables/server_sharing.csv"
-    row = tables["server_sharing"].row(-1, named=True)
-    metrics.put("occupancy.dedicated_share", row["dedicated_share"], "share", source, row["attempts"])
-    source = "tables/delay_causes.csv"
-    causes = tables["delay_causes"]
-    of_all = causes.filter((pl.col("group") == "all") & pl.col("cause").is_not_null())
+        metrics.put_rows(f"occupancy.{key}", rows, units, "tables/occupancy.csv")
+        mine = levels.filter(pl.col("load").is_in(rows["load"].implode()))
+        metrics.put_rows(f"occupancy.{key}.{{level}}", mine, of_level, "tables/fragmentation.csv")
+    sharing = tables["server_sharing"].tail(1)
+    metrics.put_rows("occupancy", sharing, {"dedicated_share": "share"}, "tables/server_sharing.csv", "attempts")
+    source, causes = "tables/delay_causes.csv", tables["delay_causes"]
+    of_all = causes.filter(pl.col("group") == "all", pl.col("cause").is_not_null())
     metrics.put("occupancy.causes.longest_plain_wait_s", LONGEST_PLAIN_WAIT_S, "s", source)
     for cause in (*RECOGNISED, "unrecognised"):
         mine = of_all.filter(pl.col("cause") == cause if cause in RECOGNISED else ~pl.col("cause").is_in(RECOGNISED))
@@ -46,10 +41,3 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     metrics.put("occupancy.causes.started", of_all["started"].first(), "jobs", source, of_all["started"].first())
     if not of_all.height:
         metrics.put("occupancy.causes.reason", causes["reason"][0], "label", source)
-
-
-def _fragmentation(metrics: Metrics, key: str, load: str, pieces: pl.DataFrame) -> None:
-    for row in pieces.filter(pl.col("load") == load).iter_rows(named=True):
-        level = row["free_at_least"].replace(" ", "_")
-        shares = {"free_gpus_share": "share", "placeable_time_share": "share"}
-        metrics.put_row(f"occupancy.{key}.{level}", row, shares, "tables/fragmentation.csv", row["n"])

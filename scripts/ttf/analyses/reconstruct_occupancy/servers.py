@@ -1,8 +1,9 @@
 """The servers of a cluster one after another: what they hold, what was in use of each, and whose it was.
 
-Some servers at a time are swept, once for all that is asked of them.
+Then all of them together, one window of time after the other: sorted by time, running sums are counts over the cluster.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.reconstruct_occupancy import SERVER_SHARING
-from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
-from ttf.analyses.reconstruct_occupancy.spill import Spill
+from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings, Spill
 from ttf.jobs import GPU_BUCKETS
 from ttf.stats.exact import dot, group_sums
-from ttf.stats.order import first_of_each, order_by
+from ttf.stats.order import first_of_each, last_of_each, order_by, sorted_rows
+from ttf.stats.shares import part_of
 
 # Of the sizes of attempts that have a row.
 NAMES = [name for name, (low, _) in GPU_BUCKETS.items() if low > 1]
@@ -144,11 +145,11 @@ def _moments(node: np.ndarray, unit: np.ndarray, start: np.ndarray, end: np.ndar
 
 
 def are_all_equal(there: np.ndarray, values: np.ndarray, sign: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """Whether the numbers that are there (at least one) at each moment are all the same.
+    """Whether the numbers that are there (at least one: `there`) at each moment are all the same.
 
-    there: how many. values come (sign 1) and go (-1); last: the last change of each moment. n numbers are equal where
-    n times the sum of their squares is the square of their sum; that n is the sum of (a - b)^2 over all pairs. So that
-    this stays below 2^64, beyond which the sums may run over, the numbers are looked at some digits at a time.
+    values come (sign 1) and go (-1); last: the last change of each moment. n numbers are equal where n times the sum of
+    their squares is the square of their sum; that n is the sum of (a - b)^2 over all pairs. So that this stays below
+    2^64, beyond which the sums may run over, the numbers are looked at some digits at a time.
     """
     values = (values - values.min()).astype(np.uint64)
     sign = sign.astype(np.uint64)  # -1 is 2^64 - 1, which comes to the same
@@ -174,8 +175,7 @@ def sizes_of(attempt_milli: np.ndarray) -> np.ndarray:
 def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
     """How much of the GPU time of attempts on several GPUs went by on servers without another (SERVER_SHARING).
 
-    sizes: `sizes_of` the attempts, which the servers were swept with. An attempt has a server to itself while no other
-    attempt holds a GPU there. Attempts on less than two GPUs are in no row; the last row is all that are.
+    sizes: `sizes_of` the attempts, which the servers were swept with. Attempts on less than two GPUs are in no row.
     """
     attempts = [int((sizes == size).sum()) for size in range(SIZES)]
     rows = list(zip(NAMES, *(of[1:] for of in (attempts, servers.milli_s, servers.alone_milli_s)), strict=True))
@@ -185,8 +185,64 @@ def server_sharing(sizes: np.ndarray, servers: Servers) -> pl.DataFrame:
             "group": name,
             "attempts": count,
             "gpu_hours": whole / (GPU * 3600),
-            "dedicated_share": part / whole if whole else None,
+            "dedicated_share": part_of(part, whole),
             "reason": None if whole else "no attempt of this size",
         }
         for name, count, whole, part in rows
     )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What the servers do in a window: their states before and after (`servers.state_of`), by time.
+
+    last: the place of the last of them at each moment of the window.
+    """
+
+    before: np.ndarray
+    after: np.ndarray
+    last: np.ndarray
+
+
+class Sum:
+    """Of a value of a server's state: its sum over the servers of a cluster. To be asked of every window, in order."""
+
+    def __init__(self, servers: Servers, value: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._value = value
+        self._now = int(value(state_of(servers.capacity_milli, servers.capacity_milli)).sum())
+
+    def over(self, changes: Changes) -> np.ndarray:
+        """Int64: before the window, and from each of its moments on."""
+        change = self._value(changes.after) - self._value(changes.before)
+        found = np.append(0, np.cumsum(change, dtype=np.int64)[changes.last]) + self._now
+        self._now = int(found[-1])
+        return found
+
+
+@dataclass(frozen=True)
+class Window:
+    """The cluster from the first moment of a window to that of the next.
+
+    number: its place; times_s: its moments, at which placements start or end, ascending, the first when it begins;
+    length_s: from each to the next, 0 from the very last on; in_use_milli: of all servers, from each on.
+    """
+
+    number: int
+    times_s: np.ndarray
+    length_s: np.ndarray
+    in_use_milli: np.ndarray
+    changes: Changes
+
+
+def windows(held: Holdings, servers: Servers) -> Iterator[Window]:
+    """The windows in the order of time; none where nothing is held."""
+    if held.is_empty:
+        return
+    free = Sum(servers, free_of)
+    size = np.int32 if servers.capacity_milli.max() < 2**30 else np.int64
+    for number, end_s in enumerate([*held.cuts_s.tolist(), held.last_s]):
+        time, before, after = sorted_rows(*servers.moments.read(number))
+        last = last_of_each(time)
+        changes = Changes(before.astype(size), after.astype(size), last)
+        in_use = servers.total_milli - free.over(changes)[1:]
+        yield Window(number, time[last], np.diff(time[last], append=end_s), in_use, changes)

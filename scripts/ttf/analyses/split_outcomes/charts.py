@@ -25,16 +25,15 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
     total = outcomes["jobs"].sum()
     if not total:
         return nothing_to_draw("Shares by outcome", f"the trace has no {study.unit}")
-    of_jobs, of_time = f"share of {study.units}", "share of GPU time"
     has_time = outcomes["gpu_hours_share"].count() > 0
+    measures = {f"share of {study.units}": "jobs_share"}
+    measures |= {"share of GPU time": "gpu_hours_share"} if has_time else {}
     rows = [
-        {"measure": measure, "share": row[column], "label": percent(row[column])}
-        | picked(row, "outcome", "jobs", "gpu_hours")
+        {"measure": measure, "label": percent(row[column])} | picked(row, "outcome", "jobs", "gpu_hours", share=column)
         for row in outcomes.iter_rows(named=True)
-        for measure, column in ((of_jobs, "jobs_share"), (of_time, "gpu_hours_share"))
+        for measure, column in measures.items()
         if row[column] is not None
     ]
-    measures = [of_jobs, of_time] if has_time else [of_jobs]
     base = chart_of("shares").encode(
         # Room for the label beside a bar of 100 %.
         x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1.12]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1])),
@@ -46,14 +45,8 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
         ],
     )
     width = 285 if has_time else 560
-    chart = (
-        labelled_bars(base, 22, coloured("outcome", OUTCOME_COLOURS), 11)
-        .properties(width=width, height=30 * outcomes.height)
-        .facet(
-            column=alt.Column("measure:N", sort=measures, title=None, header=alt.Header(labelFontWeight="bold")),
-            spacing=24,
-        )
-    )
+    bars = labelled_bars(base, 22, coloured("outcome", OUTCOME_COLOURS), 11)
+    panels = alt.Column("measure:N", sort=list(measures), title=None, header=alt.Header(labelFontWeight="bold"))
     by_outcome = {row["outcome"]: row for row in outcomes.iter_rows(named=True)}
     caption = f"n = {count(total, study.unit)}"
     if has_time:
@@ -77,7 +70,7 @@ def outcome_shares(given: Inputs, study: Study) -> Figure:
     if has_time:
         alt_text += f" Of GPU time: {spoken('gpu_hours_share')}."
     return figure(
-        chart,
+        bars.properties(width=width, height=30 * outcomes.height).facet(column=panels, spacing=24),
         {"shares": rows},
         study,
         title=_shares_title(by_outcome, study),
@@ -106,33 +99,21 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
     quantiles, outcomes = given["runtime_quantiles"], given["outcomes"]
     if not quantiles.height:
         return nothing_to_draw("Run times by outcome", f"no {study.unit} has a known run time")
-    rows = [
-        {"outcome": outcome, "runtime_s": runtime, "x": on_log_time(runtime), "share": share, "n": n}
-        for outcome, n, share, runtime in quantiles.select(
-            "outcome", "n", "share", pl.col("runtime_s").cast(pl.Float64)
-        ).iter_rows()
-    ]
     # Of equal run times the highest share is the curve, and the first row where it rises from; those between only
     # repeat its vertical line.
-    rows = [
-        row
-        for row, after in zip(rows, [*rows[1:], None], strict=True)
-        if row["share"] == 0
-        or after is None
-        or (row["outcome"], row["runtime_s"]) != (after["outcome"], after["runtime_s"])
-    ]
-    present = [name for name in OUTCOME_COLOURS if name in set(quantiles["outcome"])]
+    step = pl.struct("outcome", "runtime_s")
+    drawn = quantiles.filter((pl.col("share") == 0) | (step != step.shift(-1)).fill_null(True))
+    drawn = drawn.with_columns(pl.col("runtime_s").cast(pl.Float64))
+    rows = [row | {"x": on_log_time(row["runtime_s"])} for row in drawn.iter_rows(named=True)]
+    present = {name: colour for name, colour in OUTCOME_COLOURS.items() if name in set(quantiles["outcome"])}
+    axis = percent_axis(f"Share of {study.units} of the outcome")
     lines = (
         chart_of("quantiles")
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
-            y=alt.Y(
-                "share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units} of the outcome")
-            ),
-            color=coloured(
-                "outcome", {name: OUTCOME_COLOURS[name] for name in present}, title="outcome", symbolType="stroke"
-            ),
+            y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
+            color=coloured("outcome", present, title="outcome", symbolType="stroke"),
         )
     )
     points = lines.mark_point(opacity=0, size=50).encode(
@@ -145,10 +126,8 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
     )
     known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
     totals = dict(outcomes.select("outcome", "jobs").iter_rows())
-    parts = []
-    for name in present:
-        all_known = known[name] == totals.get(name, known[name])
-        parts.append(f"{name} {known[name]:,}" + ("" if all_known else f" of {totals[name]:,}"))
+    of = {name: "" if known[name] == totals.get(name, known[name]) else f" of {totals[name]:,}" for name in present}
+    parts = [f"{name} {known[name]:,}{of[name]}" for name in present]
     caption = (
         f"{study.units.capitalize()} with a known run time: {listed(parts)}. Empirical distribution at 201 quantiles "
         "(nearest rank) of each outcome. Run times of 0 s stand at 1 s."

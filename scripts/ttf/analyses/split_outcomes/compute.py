@@ -9,6 +9,7 @@ from ttf.analyses.split_outcomes import RUNTIME_QUANTILES
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, gpu_seconds_milli, observed_s
 from ttf.stats.counts import Counted, Rows, code, counts
+from ttf.stats.shares import part_of
 
 # Which outcomes go into which file.
 SPLIT = {
@@ -40,7 +41,7 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, wor
     """One row per outcome that occurs (success and failure always), in the order of ttf.jobs.OUTCOMES.
 
     times_of: `observed_times` of the jobs, where they are at hand. words: the status words of the trace's format;
-    at_time_limit counts the jobs whose status is one of TIME_LIMITS, and is blank where the format has none of them.
+    at_time_limit is blank where none of them is one of TIME_LIMITS.
     """
     has_limits = not set(TIME_LIMITS).isdisjoint(words)
     at_limit = at_time_limit("status_raw") if has_limits else pl.lit(None, pl.Boolean)
@@ -55,32 +56,19 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, wor
         times = times_of[outcome]
         if not count and outcome not in ("success", "failure"):
             continue
-        reasons = []
+        untimed = None if times.size else "no job of this outcome has a known run time"
         if not count:
-            reasons.append("no job has this outcome")
+            untimed = "no job has this outcome"
         elif outcome == "waiting":
-            reasons.append("has not started, so it has no run time")
-        elif not times.size:
-            reasons.append("no job of this outcome has a known run time")
-        if not gpu_all:
-            reasons.append("no GPU time was seen")
-        if not has_limits:
-            reasons.append(NO_LIMITS)
-        rows.append(
-            {
-                "outcome": outcome,
-                "jobs": count,
-                "jobs_share": count / jobs_all if jobs_all else None,
-                "gpu_hours": gpu / 3_600_000,
-                "gpu_hours_share": gpu / gpu_all if gpu_all else None,
-                "runtime_mean_s": times.mean() if times.size else None,
-                "runtime_median_s": times.median() if times.size else None,
-                "runtime_p90_s": times.percentile(90) if times.size else None,
-                "n": times.size,
-                "at_time_limit": limited if has_limits else None,
-                "reason": "; ".join(reasons) or None,
-            }
-        )
+            untimed = "has not started, so it has no run time"
+        reasons = [untimed, None if gpu_all else "no GPU time was seen", None if has_limits else NO_LIMITS]
+        row = {"outcome": outcome, "jobs": count, "jobs_share": part_of(count, jobs_all), "n": times.size}
+        row |= {"gpu_hours": gpu / 3_600_000, "gpu_hours_share": part_of(gpu, gpu_all)}
+        row |= {"at_time_limit": limited if has_limits else None, "reason": "; ".join(filter(None, reasons)) or None}
+        if times.size:
+            row |= {"runtime_mean_s": times.mean(), "runtime_median_s": times.median()}
+            row["runtime_p90_s"] = times.percentile(90)
+        rows.append(row)
     return OUTCOME_TABLE.frame(rows)
 
 
@@ -91,10 +79,7 @@ def observed_times(jobs: Rows) -> dict[str, Counted]:
 
 
 def runtime_quantiles(times_of: Mapping[str, Counted], steps: int = 200) -> pl.DataFrame:
-    """`steps` + 1 quantiles (nearest rank) of the run time of each outcome with run times; times_of: `observed_times`.
-
-    share: of the outcome's jobs that ran at most so long.
-    """
+    """`steps` + 1 quantiles (nearest rank) of the run times of each outcome with any; times_of: `observed_times`."""
     rows = [
         (outcome, times.size, step / steps, times.at(((times.size - 1) * step + steps // 2) // steps))
         for outcome, times in times_of.items()

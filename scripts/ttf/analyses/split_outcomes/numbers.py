@@ -7,7 +7,7 @@ from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import Metrics
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
-from ttf.stats.shares import wilson_interval
+from ttf.stats.shares import with_wilson
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
@@ -18,30 +18,25 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
 def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     """Jobs, shares and run times by outcome; the share of failures among the jobs that ended, with its interval.
 
-    timeouts: failures that a time limit ended; timeout_share: of the failures. failure_share_without_timeout: the other
-    failures among the jobs that ended otherwise, (failures - timeouts) / (ended - timeouts).
+    failure_share_without_timeout: (failures - timeouts) / (ended - timeouts).
     """
     source = "tables/outcomes.csv"
-    jobs, at_limit = dict.fromkeys(OUTCOMES, 0), None
-    for row in outcomes.iter_rows(named=True):
-        outcome = row["outcome"]
-        jobs[outcome] = row["jobs"]
-        at_limit = row["at_time_limit"] if outcome == "failure" else at_limit
-        metrics.put(f"outcomes.{outcome}.jobs", row["jobs"], "jobs", source)
-        metrics.put(f"outcomes.{outcome}.jobs_share", row["jobs_share"], "share", source, outcomes["jobs"].sum())
-        units = {"gpu_hours": "GPU hours", "gpu_hours_share": "share"}
-        units |= dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_p90_s"), "s")
-        metrics.put_row(f"outcomes.{outcome}", row, units, source, row["n"])
-        metrics.put(f"outcomes.{outcome}.with_runtime", row["n"], "jobs", source, row["jobs"])
+    jobs = dict.fromkeys(OUTCOMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
+    at_limit = next(iter(outcomes.filter(outcome="failure")["at_time_limit"]), None)
+    key, outcomes = "outcomes.{outcome}", outcomes.with_columns(every=pl.col("jobs").sum())
+    metrics.put_rows(key, outcomes, {"jobs": "jobs"}, source, None)
+    metrics.put_rows(key, outcomes, {"jobs_share": "share"}, source, "every")
+    units = {"gpu_hours": "GPU hours", "gpu_hours_share": "share"}
+    units |= dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_p90_s"), "s")
+    metrics.put_rows(key, outcomes, units, source)
+    metrics.put_rows(key, outcomes, {"with_runtime": ("n", "jobs")}, source, "jobs")
     ended = jobs["success"] + jobs["failure"]
     metrics.put("outcomes.ended", ended, "jobs", source)
     if every := sum(jobs.values()):
         metrics.put("outcomes.ended_share", ended / every, "share", source, every)
-    if ended:
-        low, high = wilson_interval([jobs["failure"]], [ended])
-        metrics.put("outcomes.failure_share", jobs["failure"] / ended, "share", source, ended)
-        metrics.put("outcomes.failure_share_low", float(low[0]), "share", source, ended)
-        metrics.put("outcomes.failure_share_high", float(high[0]), "share", source, ended)
+    if share := with_wilson("failure_share", jobs["failure"], ended):
+        ends = {f"failure_share_{end}": (f"ci_{end}", "share") for end in ("low", "high")}
+        metrics.put_row("outcomes", share, {"failure_share": "share"} | ends, source, ended)
     if unknown := jobs["unknown"]:
         # Whatever became of those that ended with no result recorded.
         every = ended + unknown
