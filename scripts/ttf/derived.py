@@ -10,8 +10,8 @@ from ttf.agreement import runtime_agreement
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import nodes, with_parts
 from ttf.partitions import partitions_of, read_results, results_of
-from ttf.stages import RUNTIME_AGREEMENT
-from ttf.tables import stream_parquet, write_parquet, write_product
+from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT
+from ttf.tables import write_product
 
 
 def write_jobs(
@@ -22,8 +22,8 @@ def write_jobs(
     parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none.
     """
     jobs = format_.jobs(source).lazy().with_columns(trace=pl.lit(trace))
-    stream_parquet(with_parts(jobs, parts), output.jobs)
-    write_parquet(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), output.nodes)
+    write_product(with_parts(jobs, parts), JOBS, output.jobs)
+    write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = pl.scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
     rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
@@ -33,13 +33,12 @@ def write_jobs(
 def write_attempts(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the attempts; returns what is to be said of them."""
     attempts = format_.attempts(source).select(pl.lit(trace).alias("trace"), pl.all())
-    write_parquet(attempts, path)
-    return f"{attempts.height:,} attempts"
+    return f"{write_product(attempts, ATTEMPTS, path):,} attempts"
 
 
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the placements; returns what is to be said of them."""
-    stream_parquet(format_.placements(source).select(pl.lit(trace).alias("trace"), pl.all()), path)
+    write_product(format_.placements(source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
     return f"{pl.scan_parquet(path).select(pl.len()).collect().item():,} placements"
 
 

@@ -15,21 +15,11 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
-from ttf.jobs import Frame, at_time_limit
-from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, first_end_s, life_columns
+from ttf.jobs import Frame, at_time_limit, conform
+from ttf.lives import READ_OF_JOBS, first_end_s, life_columns
+from ttf.stages import LIVES_INFRA
 
-INFRA_COLUMNS = LIFE_COLUMNS | {
-    "user": pl.String,
-    "submit_s": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "state": pl.String,
-    "cause": pl.String,
-    "basis": pl.String,
-    "attempt_id": pl.UInt32,
-    "failed_node": pl.String,
-    "incident": pl.UInt32,
-}
+INFRA_COLUMNS = LIVES_INFRA.schema
 EVENT = "infra_failure"
 # What may be said of the lives that end so, by basis.
 ENDED_BY = {
@@ -109,10 +99,7 @@ def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.
         cause=pl.when(failed & (cause != "")).then(cause),
         basis=pl.lit("component"),
     )
-    blanks = [pl.lit(None, dtype).alias(name) for name, dtype in INFRA_COLUMNS.items() if name not in frame.columns]
-    own = [name for name in lives.columns if name not in INFRA_COLUMNS]
-    frame = frame.with_columns(blanks)
-    return frame.select(*(pl.col(name).cast(dtype) for name, dtype in INFRA_COLUMNS.items()), *own)
+    return conform(frame, INFRA_COLUMNS)
 
 
 def read_health_events(path: str | Path) -> pl.DataFrame:

@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import polars as pl
 
+from ttf.stages import JOBS, NODES
+
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 # unknown: it ended, and with which result is not recorded.
@@ -12,37 +14,7 @@ OUTCOMES = ("success", "failure", "cancelled", "unknown", "running", "waiting")
 # Slurm's words for a run that its time limit or its deadline ended.
 TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 
-# Units: seconds, milli-GPU, milli-core, MiB. gpu_milli, cpu_milli and mem_mib are per instance; size multiplies them.
-JOB_COLUMNS = {
-    "trace": pl.String,
-    "job_id": pl.String,
-    "task": pl.String,
-    "user": pl.String,
-    "account": pl.String,
-    "submit_s": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "queue_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "outcome": pl.String,
-    "status_raw": pl.String,
-    "gpu_type": pl.String,
-    "gpu_milli": pl.Int64,
-    "cpu_milli": pl.Int64,
-    "mem_mib": pl.Int64,
-    "size": pl.Int64,
-    "nodes": pl.Int64,
-    "attempts": pl.Int64,
-    "trace_end_s": pl.Int64,
-}
-
-NODE_COLUMNS = {
-    "node": pl.String,
-    "gpu_type": pl.String,
-    "gpu_count": pl.Int64,
-    "cpu_milli": pl.Int64,
-    "mem_mib": pl.Int64,
-}
+JOB_COLUMNS, NODE_COLUMNS = JOBS.schema, NODES.schema
 
 # First and last number of whole GPUs of the job, None: without end; ATC'19 tells these sizes apart.
 GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}

@@ -21,23 +21,6 @@ ZONE = declared("philly")["zone"]
 # The days that have telemetry, which are about those of the paper: 2017-10-03 to before 2017-12-16, Pacific.
 WINDOW_S = (1_507_014_000, 1_513_411_200)
 
-ATTEMPT_COLUMNS = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "queued_from_s": pl.Int64,
-    "queue_s": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "outcome": pl.String,
-    "gpu_milli": pl.Int64,
-    "nodes": pl.Int64,
-    "node_list": pl.String,
-    "negative_queue": pl.Boolean,
-    "negative_run": pl.Boolean,
-    "dst_ambiguous": pl.Boolean,
-}
-
 
 class Log(NamedTuple):
     """The job log unpacked: a row per job, with its place `row` in the log; and a row per attempt, see _tries."""
@@ -116,31 +99,22 @@ def jobs(source: Source) -> pl.DataFrame:
 
 
 def attempts(source: Source) -> pl.DataFrame:
-    """One row per attempt, by job and in sequence, with the columns ATTEMPT_COLUMNS.
+    """One row per attempt, by job and in sequence, with the columns of ATTEMPTS, these flags, and when it was queued.
 
     attempt counts from 0. It was queued from the submission on, or from the end of the attempt before it. As the trace
     gives attempts no status, only the last one to start has an outcome, which is the job's. node_list: its servers,
     with commas between. A negative delay or run time is blank and flagged.
     """
     queue_s = pl.col("start_s") - pl.col("queued_from_s")
-    return conform(
-        source.records.tries.select(
-            "job_id",
-            "attempt",
-            "queued_from_s",
-            "start_s",
-            "end_s",
-            "runtime_s",
-            "gpu_milli",
-            "nodes",
-            "negative_run",
-            "dst_ambiguous",
-            queue_s=pl.when(queue_s >= 0).then(queue_s),
-            negative_queue=(queue_s < 0).fill_null(False),
-            outcome=pl.when("is_last").then("outcome"),
-            node_list=_machines().list.join(","),
-        ),
-        ATTEMPT_COLUMNS,
+    return source.records.tries.select(
+        *("job_id", "attempt", "queued_from_s"),
+        pl.when(queue_s >= 0).then(queue_s).alias("queue_s"),
+        *("start_s", "end_s", "runtime_s"),
+        pl.when("is_last").then("outcome").alias("outcome"),
+        *("gpu_milli", "nodes"),
+        _machines().list.join(",").alias("node_list"),
+        (queue_s < 0).fill_null(False).alias("negative_queue"),
+        *("negative_run", "dst_ambiguous"),
     )
 
 

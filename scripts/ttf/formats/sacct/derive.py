@@ -24,20 +24,6 @@ from ttf.formats.sacct.tres import mebibytes, tres
 from ttf.jobs import JOB_COLUMNS, conform, outcome_of
 from ttf.placements import as_placements
 
-ATTEMPT_COLUMNS = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "state": pl.String,
-    "outcome": pl.String,
-    "infra_failure": pl.Boolean,
-    "gpu_milli": pl.Int64,
-    "nodes": pl.Int64,
-    "node_list": pl.List(pl.String),
-}
-
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600
 # Texts that are handed on as they stand, of which a dump has few: a number in memory stands for each.
@@ -164,7 +150,7 @@ def jobs(source: Source) -> pl.DataFrame:
 
 
 def attempts(source: Source) -> pl.DataFrame:
-    """One row per run of a job, in the order of jobs and then of time, with ATTEMPT_COLUMNS and extras.
+    """One row per run of a job, in the order of jobs and then of time, with the columns of ATTEMPTS and extras.
 
     attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
     or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
@@ -193,25 +179,17 @@ def attempts(source: Source) -> pl.DataFrame:
         .sort(*_PLACE, "attempt")
     )
     runs = runs.hstack(node_lists(runs["nodes_text"]))
-    return conform(
-        runs.select(
-            "job_id",
-            "attempt",
-            "start_s",
-            "end_s",
-            "runtime_s",
-            "state",
-            outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
-            pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
-            pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
-            pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
-            "node_list",
-            "node_list_reason",
-            "suspended_s",
-            _text("exit_code", "slurm_reason", "failed_node"),
-            _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
-        ),
-        ATTEMPT_COLUMNS,
+    return runs.select(
+        *("job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
+        outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
+        pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
+        pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
+        pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
+        "node_list",
+        "node_list_reason",
+        "suspended_s",
+        _text("exit_code", "slurm_reason", "failed_node"),
+        _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
     )
 
 
