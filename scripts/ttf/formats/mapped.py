@@ -61,12 +61,7 @@ def jobs(source: Source) -> pl.DataFrame:
     stated = {"duration_s": pl.col("extra stated"), "duration_differs": runtime_s != pl.col("extra stated")}
     return conform(
         rows.select(
-            "job_id",
-            "user",
-            "account",
-            "gpu_type",
-            "trace_end_s",
-            "file",
+            *("job_id", "user", "account", "gpu_type", "trace_end_s", "file"),
             task="task" if source.meaning.get("unique_ids", True) else _numbered_task(),
             submit_s="submit",
             start_s="start",

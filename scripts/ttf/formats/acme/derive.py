@@ -31,11 +31,11 @@ def jobs(source: Source) -> pl.DataFrame:
     cluster = _cluster(raw)
     seen = ["submit_s", "start_s", "end_s"]
     extras = ["workload", "duration_s", "duration_differs", "negative_queue"]
-    frame, columns = _seren(raw[cluster]), {}
+    frame, columns = _seren(raw[cluster]), []
     if cluster == "kalos":
         seen += ["fail_s", "stop_s"]
         extras += ["fail_s", "stop_s", "uneven_pods"]
-        frame, columns = _kalos(raw[cluster]), {"mem_mib": "mem_mib"}
+        frame, columns = _kalos(raw[cluster]), ["mem_mib"]
     queue_s = pl.col("start_s") - pl.col("submit_s")
     frame = frame.with_columns(
         queue_s=pl.when(queue_s >= 0).then(queue_s),
@@ -45,23 +45,22 @@ def jobs(source: Source) -> pl.DataFrame:
     ).with_columns(duration_differs=pl.col("runtime_s") != pl.col("duration_s"))
     return conform(
         frame.select(
-            job_id="job_id",
-            user="user",
-            submit_s="submit_s",
-            start_s="start_s",
-            end_s="end_s",
-            queue_s="queue_s",
-            runtime_s="runtime_s",
+            *(
+                "job_id",
+                "user",
+                "submit_s",
+                "start_s",
+                "end_s",
+                "queue_s",
+                "runtime_s",
+                "gpu_milli",
+                "cpu_milli",
+                "size",
+            ),
+            *("trace_end_s", "file", *columns, *extras),
             outcome=ended_unrecorded(outcome_of("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="state",
-            gpu_milli="gpu_milli",
-            cpu_milli="cpu_milli",
-            size="size",
             nodes="node_num",
-            trace_end_s="trace_end_s",
-            file="file",
-            **columns,
-            **{name: name for name in extras},
         ).collect(),
         JOB_COLUMNS,
     )

@@ -79,8 +79,6 @@ def lives(source: Source) -> pl.DataFrame:
             entry_s=pl.lit(0),
             duration_s=pl.col("until_s") - pl.col("at_s"),
             event="event",
-            gpu_count=pl.lit(None, pl.Int64),
-            gpu_milli=pl.lit(None, pl.Int64),
             nodes=pl.lit(1),
             **{name: pl.col(name) for name in STRATA},
             **{cause: pl.col(cause).fill_null(False) for cause in CAUSES},

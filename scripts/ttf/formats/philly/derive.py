@@ -66,26 +66,17 @@ def jobs(source: Source) -> pl.DataFrame:
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
-            job_id="job_id",
-            user="user",
+            *("job_id", "user", "submit_s", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes"),
             account="vc",
-            submit_s="submit_s",
-            start_s="start_s",
-            end_s="end_s",
-            queue_s=pl.when(queue_s >= 0).then(queue_s),
-            runtime_s="runtime_s",
-            outcome="outcome",
             status_raw="status",
-            gpu_milli="gpu_milli",
+            queue_s=pl.when(queue_s >= 0).then(queue_s),
             size=pl.lit(1, dtype=pl.Int64),
-            nodes="nodes",
             attempts=pl.col("started").fill_null(0),
             trace_end_s=pl.lit(_trace_end(log, tries), dtype=pl.Int64),
             file="file",
             wall_s=pl.col("end_s") - pl.col("start_s"),
             no_attempts=pl.col("tries").is_null(),
-            missing_start=pl.col("missing_start").fill_null(False),
-            missing_end=pl.col("missing_end").fill_null(False),
+            **{flag: pl.col(flag).fill_null(False) for flag in ("missing_start", "missing_end")},
             negative_queue=(queue_s < 0).fill_null(False),
             negative_run=pl.col("negative_run").fill_null(False),
             dst_ambiguous=came_twice("submit_s", ZONE) | pl.col("dst_ambiguous").fill_null(False),
@@ -140,16 +131,10 @@ def placements(source: Source) -> pl.LazyFrame:
     )
     return as_placements(
         parts.lazy().select(
-            job_id="job_id",
-            attempt="attempt",
+            *("job_id", "attempt", "start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
             placement=pl.int_range(pl.len(), dtype=pl.Int64).over("row", "attempt"),
             node="machine",
-            start_s="start_s",
-            end_s="end_s",
-            gpu_milli="gpu_milli",
             outcome=pl.when("is_last").then("outcome"),
-            nodes="nodes",
-            attempt_id="attempt_id",
         )
     )
 

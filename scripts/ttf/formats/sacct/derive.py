@@ -95,14 +95,27 @@ def jobs(source: Source) -> pl.DataFrame:
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
-            job_id="job_id",
-            user="user",
-            account="account",
-            submit_s="submit_s",
-            start_s="start_s",
-            end_s="end_s",
+            *(
+                "job_id",
+                "user",
+                "account",
+                "submit_s",
+                "start_s",
+                "end_s",
+                "runtime_s",
+                "cpu_milli",
+                "mem_mib",
+                "nodes",
+            ),
+            *("file", "job_id_shown", "cluster"),
+            _text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
+            *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),
+            (pl.col("end_s") - pl.col("start_s")).alias("wall_s"),
+            *("suspended_s", "gpu_allocated_milli"),
+            pl.col("infra_failures").fill_null(0),
+            (queue_s < 0).fill_null(False).alias("negative_queue"),
+            _ambiguous(source, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
             queue_s=pl.when(queue_s >= 0).then(queue_s),
-            runtime_s="runtime_s",
             # Waiting for the next run is no waiting to start, and a run without a start is none.
             outcome=pl.when(~outcome.is_in(["running", "waiting"]))
             .then(outcome)
@@ -118,32 +131,10 @@ def jobs(source: Source) -> pl.DataFrame:
                 "gpu_allocated_milli",
                 "gpu_requested_milli",
             ),
-            cpu_milli="cpu_milli",
-            mem_mib="mem_mib",
             size=pl.lit(1, dtype=pl.Int64),
-            nodes="nodes",
             # A dump without -D has the last run only, and newer versions say how many there were before it.
             attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
             trace_end_s=pl.lit(last_seen, dtype=pl.Int64),
-            file="file",
-            job_id_shown="job_id_shown",
-            cluster="cluster",
-            partition=_text("partition"),
-            qos=_text("qos"),
-            exit_code=_text("exit_code"),
-            derived_exit_code=_text("derived_exit_code"),
-            slurm_reason=_text("slurm_reason"),
-            flags=_text("flags"),
-            cancelled_by="cancelled_by",
-            eligible_s="eligible_s",
-            planned_s="planned_s",
-            timelimit_s="timelimit_s",
-            wall_s=pl.col("end_s") - pl.col("start_s"),
-            suspended_s="suspended_s",
-            gpu_allocated_milli="gpu_allocated_milli",
-            infra_failures=pl.col("infra_failures").fill_null(0),
-            negative_queue=(queue_s < 0).fill_null(False),
-            dst_ambiguous=_ambiguous(source, "submit_s", "start_s", "end_s"),
         ),
         JOB_COLUMNS,
     ).collect()
@@ -185,9 +176,7 @@ def attempts(source: Source) -> pl.DataFrame:
         pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
-        "node_list",
-        "node_list_reason",
-        "suspended_s",
+        *("node_list", "node_list_reason", "suspended_s"),
         _text("exit_code", "slurm_reason", "failed_node"),
         _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
     )
@@ -215,17 +204,9 @@ def placements(source: Source) -> pl.LazyFrame:
         .explode("node")
         .drop_nulls("node")
         .select(
-            "job_id",
-            "attempt",
-            "node",
-            "start_s",
-            "end_s",
-            "outcome",
-            "nodes",
-            "attempt_id",
+            *("job_id", "attempt", "node", "start_s", "end_s", "runtime_s", "outcome", "nodes", "attempt_id"),
             placement=pl.int_range(pl.len(), dtype=pl.Int64).over("job_id", "attempt"),
             gpu_milli=pl.when(pl.len().over("job_id", "attempt") == 1).then("gpu_milli"),
-            runtime_s="runtime_s",
             infra_failure=pl.when(~pl.col("infra_failure") | (pl.len().over("job_id", "attempt") == 1))
             .then("infra_failure")
             .when(is_told)
