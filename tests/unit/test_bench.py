@@ -11,8 +11,8 @@ import readme
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
 from study.formats import schema_text
+from ttf.formats.protocol import schemas_and_readers
 from ttf.ingest import ingest
-from ttf.schemas import schemas_and_readers
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "bench" / "peers"

@@ -19,10 +19,9 @@ from ttf.formats.philly.gpu_use import gpu_use
 from ttf.formats.philly.read import READERS
 from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.placements import PLACEMENT_COLUMNS
 from ttf.raw_tables import ASIDE_SCHEMA
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from of_formats import table_of
 from pai_products import jobs_of, placements_of
 from sacct_story import FIXTURES, study
 from ttf import partitions
-from ttf.placements import PLACEMENT_COLUMNS
+from ttf.jobs import PLACEMENT_COLUMNS
 from ttf.tables import stream_parquet
 
 SACCT = "JobIDRaw|User|State|Submit|Start|End|NNodes|NodeList|AllocTRES|FailedNode\n"

@@ -16,9 +16,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.formats.declared import outcome_by_word
+from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Format, Source
-from ttf.formats.units import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES
 from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
 
 DAY_S = 86_400

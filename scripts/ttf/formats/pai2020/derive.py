@@ -11,9 +11,8 @@ from dataclasses import replace
 import polars as pl
 from ttf.formats.declared import outcomes_of
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
+from ttf.jobs import JOB_COLUMNS, as_placements, conform, ended_unrecorded, outcome_of
 from ttf.partitions import Partitions, beside, check_keys, one_by_one
-from ttf.placements import as_placements
 
 OUTCOMES = outcomes_of("pai2020")
 TASK = ["job_name", "task_name"]

@@ -8,10 +8,9 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 """
 
 import polars as pl
-from ttf.formats.clock import came_twice
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
-from ttf.formats.sacct.states import (
+from ttf.formats.sacct.read import (
     CONTINUED,
     ENDED_UNSTARTED,
     INFRASTRUCTURE,
@@ -21,8 +20,7 @@ from ttf.formats.sacct.states import (
     state_word,
 )
 from ttf.formats.sacct.tres import mebibytes, tres
-from ttf.jobs import JOB_COLUMNS, conform, outcome_of
-from ttf.placements import as_placements
+from ttf.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import polars as pl
 from ttf.errors import StudyError
-from ttf.formats.declared import outcome_by_word
+from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
-from ttf.formats.units import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
