@@ -31,7 +31,8 @@ def jobs(source: Source) -> pl.DataFrame:
     cluster = _cluster(raw)
     seen = ["submit_s", "start_s", "end_s"]
     extras = ["workload", "duration_s", "duration_differs", "negative_queue"]
-    frame, columns = _seren(raw[cluster]), []
+    # Of Seren gpu_num and cpu_num are those of the whole job, and nothing is known of its parts: one instance.
+    frame, columns = raw[cluster].with_columns(size=pl.lit(1, dtype=pl.Int64)), []
     if cluster == "kalos":
         seen += ["fail_s", "stop_s"]
         extras += ["fail_s", "stop_s", "uneven_pods"]
@@ -83,11 +84,6 @@ def _cluster(raw: Mapping[str, pl.LazyFrame]) -> str:
         f"The folder of the trace holds neither {' nor '.join(FILES.values())}; expected one of them. Put it there, or "
         "name your file under `files` of the trace in the registry, as seren or kalos."
     )
-
-
-def _seren(table: pl.LazyFrame) -> pl.LazyFrame:
-    """gpu_num and cpu_num are those of the whole job, and nothing is known of its parts: one instance."""
-    return table.with_columns(size=pl.lit(1, dtype=pl.Int64))
 
 
 def _kalos(table: pl.LazyFrame) -> pl.LazyFrame:

@@ -44,10 +44,8 @@ Population
   - Submissions follow hour of day and weekday in Asia/Shanghai; the first is at 494319; the failure share
     rises in the last quarter; tasks without a GPU seldom fail; gangs fail less often than single instances.
 
-Same (tasks, seed), same bytes: every draw is a uniform number or a permutation from a seeded generator and
-goes through tables of rounded numbers (ttf.formats.draws), so no result hangs on the last bit of a logarithm,
-on the number of threads or on the machine. Instances are made in blocks of `BLOCK_TASKS` tasks, each with a
-generator of its own, which bounds the memory.
+Same (tasks, seed), same bytes: see ttf.formats.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with
+a generator of its own, which bounds the memory.
 """
 
 from __future__ import annotations
