@@ -3,8 +3,7 @@
 import sys
 
 from ttf.errors import StudyError
-from ttf.provenance.read import Manifest
-from ttf.provenance.verify import in_order, problems
+from ttf.provenance.read import Manifest, in_order, problems
 
 
 def main() -> int:

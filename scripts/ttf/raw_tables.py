@@ -87,6 +87,10 @@ class Column:
         """Whether its text is a number or blank, with no words for no value and no format."""
         return self.type not in ("text", "time") and set(self.blank) <= {""}
 
+    def word_in(self, names: Sequence[str]) -> str | None:
+        """The file's word for it among these, None where the file does not have it."""
+        return next((word for word in (self.name, *self.also) if word in names), None)
+
     @property
     def is_read(self) -> bool:
         """A text that is neither stored nor checked need not be parsed."""
@@ -323,16 +327,20 @@ def _shown(line: bytes) -> str:
     return line[: 4 * LONGEST_TEXT_SHOWN].decode("utf-8", errors="replace")[:LONGEST_TEXT_SHOWN]
 
 
+def header_words(header: bytes, schema: TableSchema) -> list[str]:
+    """The words of a header row, in its order."""
+    text = header.removeprefix(_BOM).decode("utf-8", errors="replace").strip("\r")
+    words = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)
+    return [word.strip() for word in words]
+
+
 def columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
     """The file's columns in the order of its header; a column nobody knows is read past."""
-    text = header.decode("utf-8", errors="replace").strip("\r")
-    names = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)
-    names = [name.strip() for name in names]
+    names = header_words(header, schema)
     known: dict[str, Column] = {}
     missing = []
     for column in schema.columns:
-        word = next((word for word in (column.name, *column.also) if word in names), None)
-        if word:
+        if word := column.word_in(names):
             known[word] = replace(column, name=word)
         elif not column.optional:
             missing.append(column.name)

@@ -23,6 +23,7 @@ from ttf.raw_tables import (
     TableSchema,
     file_labels,
     first_places,
+    header_words,
     printable,
 )
 
@@ -144,18 +145,10 @@ def _places(schema: TableSchema, file: Path | None) -> dict[str, int]:
         if file is None:
             return {}
         try:
-            header = next(blocks_of_lines(file)).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
-        except StudyError:  # a table with a reader of its own need not be a file of lines
+            names = header_words(next(blocks_of_lines(file)).partition(b"\n")[0], schema)
+        except (StudyError, csv.Error):  # a table with a reader of its own need not be a file of lines
             return {}
-        text = header.decode("utf-8", errors="replace")
-        names = _fields(text, schema.delimiter) if schema.quoted else text.split(schema.delimiter)
-        names = [name.strip() for name in names]
-    places = {}
-    for column in schema.columns:
-        word = next((word for word in (column.name, *column.also) if word in names), None)
-        if word:
-            places[column.name] = names.index(word)
-    return places
+    return {column.name: names.index(word) for column in schema.columns if (word := column.word_in(names))}
 
 
 def _field(text: str, place: int, delimiter: str) -> str | None:

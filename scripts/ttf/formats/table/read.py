@@ -5,7 +5,6 @@ The registry's entry of a trace of this format has `mapping` (our name -> theirs
 raw table (schema_document), and with derive.py the common job record. The keys are explained in registry.schema.yaml.
 """
 
-import csv
 import difflib
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,6 +25,7 @@ from ttf.raw_tables import (
     Reader,
     TableSchema,
     check_rows,
+    header_words,
     printable,
     raw_lines,
     read_table,
@@ -283,13 +283,10 @@ def _check_header(path: Path, schema: TableSchema) -> None:
             f"{path}: a packed Parquet file; Parquet is packed within. Unpack it and end its name in .parquet."
         )
     with closing(blocks_of_lines(path, 1 << 16)) as blocks:
-        header = next(blocks).split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf")
+        header = next(blocks).split(b"\n", 1)[0]
     if header.startswith(b"PAR1"):
         raise StudyError(f"{path}: the bytes are Parquet, but the name says CSV. End its name in .parquet.")
-    text = header.decode("utf-8", errors="replace").strip("\r")
-    fields = next(csv.reader([text], delimiter=schema.delimiter)) if schema.quoted else text.split(schema.delimiter)
-    names = [name.strip() for name in fields]
-    hint = ""
+    text, names, hint = header.decode("utf-8", errors="replace"), header_words(header, schema), ""
     if '"' in text and not schema.quoted:
         hint = " The header has quotes: perhaps quoted: true is missing."
     elif len(names) == 1 and (others := [other for other in ",;\t|" if other in text]):
