@@ -40,10 +40,7 @@ HEALTH_EVENT_COLUMNS = ("node", "time", "code", "severity")
 
 
 def infra_lives(
-    jobs: Frame,
-    attempts: pl.DataFrame | None,
-    rules: Mapping,
-    events: pl.DataFrame | None = None,
+    jobs: Frame, attempts: pl.DataFrame | None, rules: Mapping, events: pl.DataFrame | None = None
 ) -> Frame:
     """One row per attempt that ran, in the attempts' order, with INFRA_COLUMNS; of a trace without attempts, per life.
 
@@ -111,12 +108,7 @@ def read_health_events(path: str | Path) -> pl.DataFrame:
     Raises StudyError where a column is missing, or a line has no node, no code or no time that can be read.
     """
     table = read_text_columns(path, "health events", HEALTH_EVENT_COLUMNS)
-    events = table.select(
-        "node",
-        time_s=moment_s("time"),
-        code="code",
-        severity="severity",
-    )
+    events = table.select("node", time_s=moment_s("time"), code="code", severity="severity")
     lacks = {"node": "names no node", "code": "names no code", "time_s": "has no time that can be read"}
     refuse_blank(
         path,

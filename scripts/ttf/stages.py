@@ -101,11 +101,23 @@ RUNTIME_AGREEMENT = table(
 _NOT_SAID = "the trace does not say"
 _JOB_ID = {"trace": text("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
 _TASK = text("Task", "What tells the jobs of one id apart.", blank="the id alone is unique")
+_USER = text("User", "Who submitted the job.", blank=_NOT_SAID)
+_ACCOUNT_OF = text("Account", "Whose quota it counts against.", blank=_NOT_SAID)
+_ATTEMPT = count("Attempt", "Its number among those of the job, from 0 on.")
+_GPU_TYPE = text("GPU type", "As the trace writes it.", blank=_NOT_SAID)
+_CPU_AND_MEMORY = {
+    "cpu_milli": count("Cores", "Thousandths of a core.", blank=_NOT_SAID, unit="milli-core"),
+    "mem_mib": count("Memory", "Main memory.", blank=_NOT_SAID, unit="MiB"),
+}
+_SUBMISSION = whole_seconds("Submission", "When it began to wait, on the clock of the trace.", blank=_NOT_SAID)
 _START = whole_seconds("Start", "On the clock of the trace.", blank=f"it has not started, or {_NOT_SAID}")
+_END = whole_seconds(
+    "End", "On the clock of the trace; of what runs, when it was last seen.", blank=f"it has not ended, or {_NOT_SAID}"
+)
 _RUNTIME = whole_seconds(
     "Run time", "Time in which it ran.", blank="it has not ended, or its start or end is not known"
 )
-_NODES = count("Nodes", "Machines that it was on.", blank=_NOT_SAID, unit="nodes")
+_NODES = count("Nodes", "Machines that the job or the attempt was on.", blank=_NOT_SAID, unit="nodes")
 
 JOBS = parquet(
     "jobs",
@@ -114,21 +126,20 @@ JOBS = parquet(
     open=True,
     **_JOB_ID,
     task=_TASK,
-    user=text("User", "Who submitted it.", blank=_NOT_SAID),
-    account=text("Account", "Whose quota it counts against.", blank=_NOT_SAID),
-    submit_s=whole_seconds("Submission", "On the clock of the trace.", blank=_NOT_SAID),
+    user=_USER,
+    account=_ACCOUNT_OF,
+    submit_s=_SUBMISSION,
     start_s=_START,
-    end_s=whole_seconds("End", "On the clock of the trace.", blank=f"it has not ended, or {_NOT_SAID}"),
+    end_s=_END,
     queue_s=whole_seconds(
         "Queueing delay", "First start less submission.", blank="one is not known, or it is negative"
     ),
     runtime_s=_RUNTIME,
     outcome=text("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
     status_raw=text("Status", "In the words of the trace.", blank=_NOT_SAID),
-    gpu_type=text("GPU type", "As the trace writes it.", blank=_NOT_SAID),
-    gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=_NOT_SAID, unit="milli-GPU"),
-    cpu_milli=count("Cores", "Thousandths of a core.", blank=_NOT_SAID, unit="milli-core"),
-    mem_mib=count("Memory", "Main memory.", blank=_NOT_SAID, unit="MiB"),
+    gpu_type=_GPU_TYPE,
+    gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=f"none was asked for, or {_NOT_SAID}", unit="milli-GPU"),
+    **_CPU_AND_MEMORY,
     size=count("Size", "Instances or processes.", blank=_NOT_SAID),
     nodes=_NODES,
     attempts=count("Attempts", "Times that it started.", blank=f"it has not started, or {_NOT_SAID}"),
@@ -140,10 +151,9 @@ NODES = parquet(
     "nodes.parquet",
     open=True,
     node=text("Node", "Its name."),
-    gpu_type=text("GPU type", "As the trace writes it.", blank=f"it has no GPU, or {_NOT_SAID}"),
+    gpu_type=_GPU_TYPE,
     gpu_count=count("GPUs", "GPUs in it.", blank=_NOT_SAID),
-    cpu_milli=count("Cores", "Thousandths of a core.", blank=_NOT_SAID, unit="milli-core"),
-    mem_mib=count("Memory", "Main memory.", blank=_NOT_SAID, unit="MiB"),
+    **_CPU_AND_MEMORY,
 )
 ATTEMPTS = parquet(
     "attempts",
@@ -151,9 +161,9 @@ ATTEMPTS = parquet(
     "attempts.parquet",
     open=True,
     **_JOB_ID,
-    attempt=count("Attempt", "Its number among those of the job, from 0 on."),
+    attempt=_ATTEMPT,
     start_s=_START,
-    end_s=whole_seconds("End", "On the clock of the trace; of one that runs when it was last seen.", blank=_NOT_SAID),
+    end_s=_END,
     runtime_s=_RUNTIME,
     outcome=text("Outcome", "In the words of a job's.", blank="the trace does not say how it ended"),
     gpu_milli=count("GPUs", "Thousandths of a GPU, of all its machines.", blank=_NOT_SAID, unit="milli-GPU"),
@@ -166,15 +176,15 @@ PLACEMENTS = parquet(
     open=True,
     **_JOB_ID,
     task=_TASK,
-    attempt=count("Attempt", "Its number among those of the job, from 0 on."),
+    attempt=_ATTEMPT,
     placement=count("Part", "Its number among the parts of the attempt, from 0 on."),
     node=text("Node", "Name of the machine."),
     start_s=_START,
-    end_s=whole_seconds("End", "On the clock of the trace.", blank=f"it has not ended, or {_NOT_SAID}"),
+    end_s=_END,
     runtime_s=_RUNTIME,
     gpu_milli=count("GPUs", "Thousandths of a GPU, of this part.", blank=_NOT_SAID, unit="milli-GPU"),
     outcome=text("Outcome", "Of this part where the format tells it, else of the attempt.", blank=_NOT_SAID),
-    nodes=count("Nodes", "Machines that the attempt spans.", blank=_NOT_SAID, unit="nodes"),
+    nodes=_NODES,
     infra_failure=truth(
         "Infra failure",
         "Whether hardware or system software ended it.",
@@ -196,9 +206,11 @@ _LIFE = {
     "gpu_count": count("GPUs", "Whole GPUs, a share of one rounded up.", blank=_OF_COMPONENT),
     "gpu_milli": count("GPUs", "Thousandths of a GPU, of all instances.", blank=_OF_COMPONENT, unit="milli-GPU"),
     "nodes": _NODES,
-    "account": text("Account", "Whose quota it counts against.", blank=_NOT_SAID),
-    "gpu_type": text("GPU type", "As the trace writes it.", blank=_NOT_SAID),
-    "duration_max_s": whole_seconds("Longest", "The longest it can have lasted.", blank="the duration is known"),
+    "account": _ACCOUNT_OF,
+    "gpu_type": _GPU_TYPE,
+    "duration_max_s": whole_seconds(
+        "Longest", "The longest it can have lasted.", blank="the duration is known, or it never started"
+    ),
 }
 LIVES = parquet("lives", "Exposure of one unit, and what ended it.", "lives.parquet", open=True, **_LIFE)
 LIVES_INFRA = parquet(
@@ -207,10 +219,10 @@ LIVES_INFRA = parquet(
     "lives_infra.parquet",
     open=True,
     **_LIFE,
-    user=text("User", "Who submitted the job.", blank=_NOT_SAID),
-    submit_s=whole_seconds("Submission", "When the attempt began to wait.", blank=_NOT_SAID),
+    user=_USER,
+    submit_s=_SUBMISSION,
     start_s=_START,
-    end_s=whole_seconds("End", "On the clock of the trace.", blank=f"it has not ended, or {_NOT_SAID}"),
+    end_s=_END,
     state=text("State", "Status word of the attempt, else of the job's last one.", blank=_NOT_SAID),
     cause=text("Cause", "What attributes the end to infrastructure.", blank="nothing does, or no cause is recorded"),
     basis=text("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component."),

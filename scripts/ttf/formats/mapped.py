@@ -39,11 +39,7 @@ def jobs(source: Source) -> pl.DataFrame:
     has_runtime = "runtime" in mapping
     rows = (
         source.raw[mapping["table"]]
-        .select(
-            **{key: _value(mapping, key) for key in _KEYS},
-            **_extras(mapping),
-            file="file",
-        )
+        .select(**{key: _value(mapping, key) for key in _KEYS}, **_extras(mapping), file="file")
         .with_columns(word=_word(mapping), end=pl.col("start") + pl.col("runtime") if has_runtime else "end")
         .with_columns(
             outcome=outcome_of("word", outcomes), trace_end_s=pl.max_horizontal("submit", "start", "end").max()

@@ -267,18 +267,16 @@ def _by_job(tries: pl.DataFrame) -> pl.DataFrame:
     return (
         tries.group_by("row", maintain_order=True)
         .agg(
+            pl.col("gpu_milli", "nodes").first(),
+            pl.col("negative_run", "dst_ambiguous").any(),
             tries=pl.len(),
             started=started.sum().cast(pl.Int64),
             start_s=pl.col("start_s").drop_nulls().first(),
             end_s=pl.col("end_s").filter(last & ~pl.col("negative_run")).first(),
             has_end=(last & pl.col("runtime_s").is_not_null()).any(),
             runtime_s=pl.col("runtime_s").sum(),
-            gpu_milli=pl.col("gpu_milli").first(),
-            nodes=pl.col("nodes").first(),
             missing_start=(~started).any(),
             missing_end=(started & pl.col("end_s").is_null()).any(),
-            negative_run=pl.col("negative_run").any(),
-            dst_ambiguous=pl.col("dst_ambiguous").any(),
         )
         .with_columns(runtime_s=pl.when("has_end").then("runtime_s"))
     )

@@ -190,13 +190,7 @@ def machine_gpus(jobs: int) -> list[int]:
 def schedule(plan: Plan, machines: list[int]) -> list[Attempt]:
     quota = apportion(sum(machines), list(ACCOUNTS.values()), floor=1)
     return sample_cluster.run(
-        machines,
-        quota,
-        plan.account.tolist(),
-        plan.gpus.tolist(),
-        plan.asked_s.tolist(),
-        plan.durations_s,
-        END_S,
+        machines, quota, plan.account.tolist(), plan.gpus.tolist(), plan.asked_s.tolist(), plan.durations_s, END_S
     )
 
 
