@@ -23,7 +23,8 @@ def compare(folder: Path, times: tuple[float, ...] = TIMES) -> dict:
     for factor in times:
         parts = _parts(folder, factor)
         required = [required_tables(part, part.with_name(f"{part.name}_required")) for part in parts]
-        row = {"times": factor, "tasks": round(FULL_SIZE * factor), "megabytes": _megabytes(parts)}
+        megabytes = sum(file.stat().st_size for part in parts for file in part.iterdir()) / 1e6
+        row = {"times": factor, "tasks": round(FULL_SIZE * factor), "megabytes": megabytes}
         rounds = 3 if factor <= 1 else 1
         row["jobs"] = _cost(folder, snakemake(folder, JOBS, required), f"{factor:g} times, jobs", rounds)
         row["study"] = _cost(folder, snakemake(folder, REPORT, parts), f"{factor:g} times, study")
@@ -46,7 +47,3 @@ def _cost(folder: Path, command: list[str], what: str, rounds: int = 1) -> dict:
         costs.append(asdict(cost_of(command, folder)))
         tell(f"{what}: {costs[-1]['seconds']:.1f} s, {costs[-1]['gigabytes']:.2f} GB")
     return {key: statistics.median(cost[key] for cost in costs) for key in costs[0]}
-
-
-def _megabytes(parts: list[Path]) -> float:
-    return sum(file.stat().st_size for part in parts for file in part.iterdir()) / 1e6

@@ -15,13 +15,7 @@ import polars as pl
 from clock import ROOT, machine, tell
 
 sys.path.insert(0, str(ROOT / "scripts"))
-NAMES = {
-    "km": "Kaplan-Meier",
-    "exponential": "exponential",
-    "weibull": "Weibull",
-    "lognormal": "lognormal",
-    "gamma": "gamma",
-}
+NAMES = {"km": "Kaplan-Meier", "weibull": "Weibull"} | {name: name for name in ("exponential", "lognormal", "gamma")}
 
 
 def made_up(count: int) -> tuple[np.ndarray, np.ndarray]:

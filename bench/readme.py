@@ -173,13 +173,7 @@ Once each, jobs.parquet up to the full size the medians of three; memory of the 
 {found["machine"]}."""
 
 
-PARTS = {
-    "full_size": full_size,
-    "formats": formats,
-    "lifetimes": lifetimes,
-    "many_traces": many_traces,
-    "growth": growth,
-}
+PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, growth)}
 
 
 def growth_chart(found: dict) -> str:

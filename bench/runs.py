@@ -84,11 +84,6 @@ def _jobs(folder: Path) -> list[dict]:
         with file.open(newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t"):
                 numbers = [float(row[name]) if row[name][0].isdigit() else 0.0 for name in ("s", "cpu_time", "max_rss")]
-                seconds, cpu_seconds, megabytes = numbers
-                job = {
-                    "rule": rule_of_benchmark(file, folder / "benchmarks")[1],
-                    "seconds": seconds,
-                    "cpu_seconds": cpu_seconds,
-                }
-                found.append(job | {"gigabytes": megabytes / 1024})
+                costs = {"seconds": numbers[0], "cpu_seconds": numbers[1], "gigabytes": numbers[2] / 1024}
+                found.append({"rule": rule_of_benchmark(file, folder / "benchmarks")[1]} | costs)
     return found

@@ -9,11 +9,10 @@ def main(snakemake):
 
     from snakemake import __version__ as snakemake_version
     from ttf.publish.about import checked_date, describe
-    from ttf.publish.archive import tar_of
+    from ttf.publish.archive import deposit, tar_of
     from ttf.publish.crate import METADATA, crate
     from ttf.publish.files import Published, published, words_of_charts
     from ttf.publish.site import readme_of
-    from ttf.publish.zenodo import deposit
     from ttf.rooms import contracts
 
     files, params = snakemake.input, snakemake.params

@@ -7,7 +7,8 @@ def main(snakemake):
     import polars as pl
     from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives, read_health_events
     from ttf.infra import infra_lives_of_components as of_components
-    from ttf.tables import scan_columns, stream_parquet
+    from ttf.stages import LIVES_INFRA
+    from ttf.tables import scan_columns, write_product
 
     given = dict(snakemake.input.items())
     if "lives" in given:
@@ -18,7 +19,7 @@ def main(snakemake):
         jobs = scan_columns(given["jobs"], INFRA_READ_OF_JOBS)
         alone = attempts is None and events is None
         lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events)
-    stream_parquet(lives.lazy(), snakemake.output.lives)
+    write_product(lives.lazy(), LIVES_INFRA, snakemake.output.lives)
     of_infra = (pl.col("event") == EVENT).sum()
     counted = pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra, pl.col("basis").first())
     number, ended, basis = counted.collect(engine="streaming").row(0)

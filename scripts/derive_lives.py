@@ -7,7 +7,8 @@ def main(snakemake):
     import polars as pl
     from ttf.formats.protocol import format_and_source
     from ttf.lives import READ_OF_JOBS, lives_of_jobs
-    from ttf.tables import scan_columns, stream_parquet
+    from ttf.stages import LIVES
+    from ttf.tables import scan_columns, write_product
 
     given = snakemake.input[0]
     if snakemake.params.gives == "jobs":
@@ -15,7 +16,7 @@ def main(snakemake):
     else:
         format_, source = format_and_source(given, **snakemake.params.derived_by)
         lives = format_.lives(source).lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace))
-    stream_parquet(lives, snakemake.output.lives)
+    write_product(lives, LIVES, snakemake.output.lives)
     number, ended = pl.scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
     return f"{number:,} lives, {ended:,} ended"
 

@@ -9,10 +9,10 @@ def main(snakemake):
     from ttf.memory import keep_freed_memory
 
     keep_freed_memory()  # before Polars is imported
+    from ttf.formats.protocol import schemas_and_readers
     from ttf.ingest import anomalies, ingest
     from ttf.quality.suggestions import suggest, suggestion_words
     from ttf.raw_files import tables_in
-    from ttf.schemas import schemas_and_readers
     from ttf.stages import ANOMALIES, ROW_ACCOUNT
     from ttf.tables import write_parquet, write_product
 

@@ -9,8 +9,8 @@ def main(snakemake):
     from ttf.memory import keep_freed_memory
 
     keep_freed_memory()  # before Polars is imported
+    from ttf.formats.protocol import schemas_and_readers
     from ttf.ingest import ingest_part
-    from ttf.schemas import schemas_and_readers
     from ttf.stages import ROW_ACCOUNT
     from ttf.tables import write_parquet, write_product
 

@@ -7,9 +7,9 @@ def main(snakemake):
     from pathlib import Path
 
     import polars as pl
+    from ttf.formats.protocol import schemas_and_readers
     from ttf.ingest import Part, anomalies, merge
     from ttf.quality.suggestions import suggest, suggestion_words
-    from ttf.schemas import schemas_and_readers
     from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
     from ttf.tables import read_table, write_parquet, write_product
 

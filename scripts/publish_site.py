@@ -12,8 +12,7 @@ def main(snakemake):
     from ttf.publish import site, website
     from ttf.publish.about import describe
     from ttf.publish.dictionary import as_html, by_analysis
-    from ttf.publish.files import Published, published, words_of_charts
-    from ttf.publish.png import png_of
+    from ttf.publish.files import Published, png_of, published, words_of_charts
     from ttf.rooms import contracts
 
     hide_system_fonts()
@@ -42,7 +41,7 @@ def main(snakemake):
     pdf = Path(files.pdf)
     shown.append(published(pdf, pdf.name, {}, {}))
     for path in run_report:
-        text = site.on_the_site(path.read_text(encoding="utf-8"))
+        text = site.PAGE_OF_STUDY.sub("index.html", path.read_text(encoding="utf-8"))
         what = "How the study was run: rules, their code and their run times"
         shown.append(Published(site.RUN_REPORT, text.encode(), "Snakemake's report", what))
     page = site.page_of("Tables and their columns", about, as_html(by_analysis(folders)))

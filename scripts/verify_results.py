@@ -9,8 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 from study.documents import ConfigError
 from study.studies import STUDIES, chosen
 from ttf.errors import StudyError
-from ttf.provenance.read import Manifest
-from ttf.provenance.verify import in_order, problems
+from ttf.provenance.read import Manifest, in_order, problems
 
 
 def main() -> int:

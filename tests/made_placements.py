@@ -5,10 +5,9 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 from ttf.analyses.reconstruct_occupancy.compute import occupancy_tables
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
-from ttf.placements import PLACEMENT_COLUMNS
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 
-# Of frames in any order; see `ttf.placements`.
+# Of frames in any order; see `ttf.jobs`.
 ATTEMPT_ID = pl.struct("job_id", "attempt").rank("dense").cast(pl.UInt32)
 PLACED = ("job_id", "node", "start_s", "end_s", "gpu_milli")
 

@@ -18,17 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ttf.contract import Table
+from ttf.stages import OF_TRACES
 
 # What a trace may have besides tables: the products of the stages before the analyses.
-PRODUCTS = {
-    "jobs": "jobs.parquet",
-    "nodes": "nodes.parquet",
-    "attempts": "attempts.parquet",
-    "placements": "placements.parquet",
-    "lives": "lives.parquet",
-    "lives_infra": "lives_infra.parquet",
-    "raw": "raw",
-}
+PRODUCTS = {product.name: product.path for product in OF_TRACES} | {"raw": "raw"}
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 # Blank where the row's own column `reason` says why.
 REASON = "the column reason says why"
-TEXT, TRUTH, WHOLE, REAL = "text", "truth value", "whole number", "number"
-_DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64"}
+TEXT, TRUTH, WHOLE, REAL, ROW = "text", "truth value", "whole number", "number", "row number"
+_DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", ROW: "UInt32"}
 
 
 @dataclass(frozen=True)
 class Column:
-    """kind: TEXT, TRUTH, WHOLE or REAL; unit: "" for none; heading: on the page; about: a plain sentence.
+    """kind: TEXT, TRUTH, WHOLE, REAL or ROW; unit: "" for none; heading: on the page; about: a plain sentence.
 
     blank: why a cell may be blank, REASON where the row says it, None where no cell may be.
     """
@@ -52,6 +52,11 @@ def truth(heading: str, about: str, blank: str | None = None) -> Column:
 def count(heading: str, about: str, blank: str | None = None, unit: str = "") -> Column:
     """A whole number of things."""
     return Column(WHOLE, unit, heading, about, blank)
+
+
+def row_number(heading: str, about: str, blank: str | None = None) -> Column:
+    """The place of a row in another product, from 0 on, as Polars counts rows."""
+    return Column(ROW, "", heading, about, blank)
 
 
 def whole_seconds(heading: str, about: str, blank: str | None = None) -> Column:
@@ -93,7 +98,7 @@ def frame_of(columns: Mapping[str, Column], rows: Iterable[Mapping]) -> pl.DataF
 class Table:
     """A product with rows and columns. about: what a row is; path: under the folder of its trace.
 
-    open: a Parquet file of which a trace's format decides the further columns.
+    open: a Parquet file of which a trace's format decides the further columns; they may stand between those here.
     """
 
     name: str
@@ -122,7 +127,7 @@ class Table:
 
     def check(self, frame: pl.DataFrame) -> None:
         """Raises StudyError, with table, column and rule, for a frame that breaks the contract."""
-        columns = list(frame.columns)[: len(self.columns)] if self.open else list(frame.columns)
+        columns = [name for name in frame.columns if name in self.columns or not self.open]
         if columns != list(self.columns):
             missing, more = set(self.columns) - set(columns), set(columns) - set(self.columns)
             said = [f"{what} {', '.join(sorted(names))}" for what, names in (("no", missing), ("also", more)) if names]
@@ -130,6 +135,13 @@ class Table:
         for name, column in self.columns.items():
             if problem := self._problem(frame, name, column):
                 raise StudyError(f"table {self.name}, column {name}: {problem}")
+            self.check_blanks({name: frame[name].null_count()})
+
+    def check_blanks(self, blanks: Mapping[str, int]) -> None:
+        """Raises StudyError where a column that is never to be blank has blanks. blanks: column -> how many."""
+        for name, rows in blanks.items():
+            if rows and self.columns[name].blank is None:
+                raise StudyError(f"table {self.name}, column {name}: blank in {rows:,} rows, and declared never blank")
 
     def _problem(self, frame: pl.DataFrame, name: str, column: Column) -> str | None:
         values, dtype = frame[name], self.schema[name]
@@ -137,10 +149,7 @@ class Table:
             return f"is declared a {column.kind} ({dtype}), and is {values.dtype}"
         if column.kind == REAL and not values.drop_nulls().is_finite().all():
             return "holds NaN or an infinity; what cannot be computed is blank, with a reason"
-        blanks = values.is_null()
-        if column.blank is None and blanks.any():
-            return f"blank in {blanks.sum():,} rows, and declared never blank"
-        if column.blank == REASON and (unsaid := (blanks & frame["reason"].is_null()).sum()):
+        if column.blank == REASON and (unsaid := (values.is_null() & frame["reason"].is_null()).sum()):
             return f"blank in {unsaid:,} rows whose reason is blank too"
         return None
 

@@ -1,17 +1,22 @@
 """What a format's code gives, written as the common tables of a trace."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from ttf.agreement import runtime_agreement
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import nodes, with_parts
 from ttf.partitions import partitions_of, read_results, results_of
-from ttf.stages import RUNTIME_AGREEMENT
-from ttf.tables import stream_parquet, write_parquet, write_product
+from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT
+from ttf.tables import write_product
+
+QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5} | {
+    "difference_p95_s": 0.95,
+    "difference_p99_s": 0.99,
+}
 
 
 def write_jobs(
@@ -22,8 +27,8 @@ def write_jobs(
     parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none.
     """
     jobs = format_.jobs(source).lazy().with_columns(trace=pl.lit(trace))
-    stream_parquet(with_parts(jobs, parts), output.jobs)
-    write_parquet(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), output.nodes)
+    write_product(with_parts(jobs, parts), JOBS, output.jobs)
+    write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = pl.scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
     rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
@@ -33,13 +38,12 @@ def write_jobs(
 def write_attempts(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the attempts; returns what is to be said of them."""
     attempts = format_.attempts(source).select(pl.lit(trace).alias("trace"), pl.all())
-    write_parquet(attempts, path)
-    return f"{attempts.height:,} attempts"
+    return f"{write_product(attempts, ATTEMPTS, path):,} attempts"
 
 
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the placements; returns what is to be said of them."""
-    stream_parquet(format_.placements(source).select(pl.lit(trace).alias("trace"), pl.all()), path)
+    write_product(format_.placements(source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
     return f"{pl.scan_parquet(path).select(pl.len()).collect().item():,} placements"
 
 
@@ -55,3 +59,48 @@ def with_results(format_: Format, product: str, source: Source, shares: Sequence
         make, source.raw, partitions_of(source.raw.values(), rows, spilled)
     )
     return replace(source, results=results)
+
+
+def runtime_agreement(jobs: pl.LazyFrame) -> pl.DataFrame:
+    """Start, end and run time of successful jobs: how often the two sources agree and by how much they differ.
+
+    Only jobs whose times come from their instances and whose own record has both times. Difference = the instances'
+    time - the record's, seconds. Columns: time, n, equal, equal_share, difference_*_s, difference_mean_s, reason.
+    """
+    has_both = {"runtime_from", "task_start_s", "task_end_s"} <= set(jobs.collect_schema().names())
+    compared = (
+        jobs.filter(
+            (pl.col("outcome") == "success")
+            & (pl.col("runtime_from") == "instance")
+            & pl.col("task_start_s").is_not_null()
+            & pl.col("task_end_s").is_not_null()
+        )
+        if has_both
+        else pl.LazyFrame(schema=dict.fromkeys(("start_s", "end_s", "task_start_s", "task_end_s"), pl.Int64))
+    )
+    start = pl.col("start_s") - pl.col("task_start_s")
+    end = pl.col("end_s") - pl.col("task_end_s")
+    times = {"start": start, "end": end, "runtime": end - start}
+    # Millions of jobs differ by some thousand whole numbers of seconds.
+    counted = [compared.group_by(difference=difference).len("jobs").sort("difference") for difference in times.values()]
+    found = zip(times, pl.collect_all(counted, engine="streaming"), strict=True)
+    rows = [{"time": time} | _agreement(differences) for time, differences in found]
+    return RUNTIME_AGREEMENT.frame(rows)
+
+
+def _agreement(differences: pl.DataFrame) -> dict[str, int | float | str | None]:
+    """The columns of a time from its differences, ascending, and the number of jobs with each."""
+    n = differences["jobs"].sum()
+    if not n:
+        return {"n": 0, "equal": 0, "reason": "no successful job has its times from two sources"}
+    equal = differences.filter(pl.col("difference") == 0)["jobs"].sum()
+    up_to = differences["jobs"].cum_sum()
+    return (
+        {"n": n, "equal": equal, "equal_share": equal / n}
+        # The nearest rank.
+        | {
+            name: float(differences["difference"][up_to.search_sorted(math.floor((n - 1) * q + 0.5), side="right")])
+            for name, q in QUANTILES.items()
+        }
+        | {"difference_mean_s": (differences["difference"] * differences["jobs"]).sum() / n, "reason": None}
+    )

@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ttf.errors import StudyError
@@ -81,20 +82,14 @@ def fetch(
         target.parent.mkdir(parents=True, exist_ok=True)
         if not wanted.sha256:
             _remove(target, PIECES)  # nothing shows whether they are of this version
-        for url in wanted.urls:
+        ways = [(url, "", partial(_whole, url)) for url in wanted.urls]
+        for url, how, way in [*ways, *((url, " (in parts)", _in_parts) for url in (wanted.parts or [])[:1])]:
             try:
-                _whole(url, target, wanted, patience, report)
+                way(target, wanted, patience, report)
             except Refused as problem:
-                problems.append(f"{url}: {problem}")
+                problems.append(f"{url}{how}: {problem}")
             else:
                 return _done(target, wanted, url)
-        if wanted.parts:
-            try:
-                _in_parts(target, wanted, patience, report)
-            except Refused as problem:
-                problems.append(f"{wanted.parts[0]} (in parts): {problem}")
-            else:
-                return _done(target, wanted, wanted.parts[0])
     except OSError as error:
         raise StudyError(_not_written(target, wanted, error)) from None
     lines = [f"{target}: the download failed.", *(f"  {line}" for line in problems), _advice(target)]

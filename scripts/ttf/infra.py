@@ -15,21 +15,11 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
-from ttf.jobs import Frame, at_time_limit
-from ttf.lives import LIFE_COLUMNS, READ_OF_JOBS, first_end_s, life_columns
+from ttf.jobs import Frame, at_time_limit, conform
+from ttf.lives import READ_OF_JOBS, first_end_s, life_columns
+from ttf.stages import LIVES_INFRA
 
-INFRA_COLUMNS = LIFE_COLUMNS | {
-    "user": pl.String,
-    "submit_s": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "state": pl.String,
-    "cause": pl.String,
-    "basis": pl.String,
-    "attempt_id": pl.UInt32,
-    "failed_node": pl.String,
-    "incident": pl.UInt32,
-}
+INFRA_COLUMNS = LIVES_INFRA.schema
 EVENT = "infra_failure"
 # What may be said of the lives that end so, by basis.
 ENDED_BY = {
@@ -50,10 +40,7 @@ HEALTH_EVENT_COLUMNS = ("node", "time", "code", "severity")
 
 
 def infra_lives(
-    jobs: Frame,
-    attempts: pl.DataFrame | None,
-    rules: Mapping,
-    events: pl.DataFrame | None = None,
+    jobs: Frame, attempts: pl.DataFrame | None, rules: Mapping, events: pl.DataFrame | None = None
 ) -> Frame:
     """One row per attempt that ran, in the attempts' order, with INFRA_COLUMNS; of a trace without attempts, per life.
 
@@ -109,10 +96,7 @@ def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.
         cause=pl.when(failed & (cause != "")).then(cause),
         basis=pl.lit("component"),
     )
-    blanks = [pl.lit(None, dtype).alias(name) for name, dtype in INFRA_COLUMNS.items() if name not in frame.columns]
-    own = [name for name in lives.columns if name not in INFRA_COLUMNS]
-    frame = frame.with_columns(blanks)
-    return frame.select(*(pl.col(name).cast(dtype) for name, dtype in INFRA_COLUMNS.items()), *own)
+    return conform(frame, INFRA_COLUMNS)
 
 
 def read_health_events(path: str | Path) -> pl.DataFrame:
@@ -124,12 +108,7 @@ def read_health_events(path: str | Path) -> pl.DataFrame:
     Raises StudyError where a column is missing, or a line has no node, no code or no time that can be read.
     """
     table = read_text_columns(path, "health events", HEALTH_EVENT_COLUMNS)
-    events = table.select(
-        "node",
-        time_s=moment_s("time"),
-        code="code",
-        severity="severity",
-    )
+    events = table.select("node", time_s=moment_s("time"), code="code", severity="severity")
     lacks = {"node": "names no node", "code": "names no code", "time_s": "has no time that can be read"}
     refuse_blank(
         path,

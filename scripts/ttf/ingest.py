@@ -7,7 +7,7 @@ the products are the same bytes. A part knows its own rows only, so whatever is 
 earlier row has or an owner that is not there, is looked at in the whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -45,6 +45,7 @@ HOPELESS_SHARE = 0.5
 # distinct values stay in the processor's cache while they are numbered.
 PIECE_ROWS = 1 << 17
 
+NO_READERS: Mapping[str, Reader] = MappingProxyType({})
 # Keys whose hashes are compared at once; those of a larger table in parts.
 MOST_KEYS = 4_000_000
 
@@ -68,8 +69,7 @@ def ingest(
     schemas: Mapping[str, TableSchema],
     folder: Path,
     max_share: float,
-    readers: Mapping[str, Reader] | None = None,
-    report: Callable[[str], None] = lambda text: None,
+    readers: Mapping[str, Reader] = NO_READERS,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the raw tables in `files` (name -> its files, in order) and write `folder`/<name>.parquet for each.
 
@@ -77,19 +77,16 @@ def ingest(
 
     Returns the row account (ROW_ACCOUNT) and the quarantine (QUARANTINE_SCHEMA).
     Raises StudyError where a file cannot be its table, where a table keeps no row, or where more than `max_share` of
-    its rows break a rule. `report` is called with a line of progress per table.
+    its rows break a rule.
     """
-    account, quarantine = [], []
-    hopeless_share = max(max_share, HOPELESS_SHARE)
+    found = {}
     for name, paths in files.items():
-        reader = (readers or {}).get(name, LINES)
-        rows_read, aside = _read(paths, schemas[name], folder, hopeless_share, reader)
+        reader = readers.get(name, LINES)
+        rows_read, aside = _read(paths, schemas[name], folder, max(max_share, HOPELESS_SHARE), reader)
         aside = _checked_between_rows(paths, schemas[name], folder, reader, aside)
         _refuse_too_many(paths, schemas[name], rows_read, aside, max_share)
-        account.append((name, rows_read, rows_read - aside.height, aside.height))
-        quarantine.append(aside)
-        report(f"{name}: {rows_read:,} rows read, {aside.height:,} put aside")
-    return _account(account), _quarantine(quarantine)
+        found[name] = rows_read, aside
+    return _accounted(found)
 
 
 def ingest_part(
@@ -97,19 +94,19 @@ def ingest_part(
     schemas: Mapping[str, TableSchema],
     folder: Path,
     hopeless_share: float = HOPELESS_SHARE,
-    readers: Mapping[str, Reader] | None = None,
+    readers: Mapping[str, Reader] = NO_READERS,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """As `ingest`, of one part of a trace: `files` has the file of each of its tables.
 
     Checks every row by itself. How many rows may break a rule is a matter of the whole trace, as are the rules between
     rows (see `merge`); a file of which a million rows and more than hopeless_share of all break one is given up here.
     """
-    account, quarantine = [], []
-    for name, path in files.items():
-        rows_read, aside = _read([path], schemas[name], folder, hopeless_share, (readers or {}).get(name, LINES))
-        account.append((name, rows_read, rows_read - aside.height, aside.height))
-        quarantine.append(aside)
-    return _account(account), _quarantine(quarantine)
+    return _accounted(
+        {
+            name: _read([path], schemas[name], folder, hopeless_share, readers.get(name, LINES))
+            for name, path in files.items()
+        }
+    )
 
 
 def merge(
@@ -117,7 +114,7 @@ def merge(
     schemas: Mapping[str, TableSchema],
     folder: Path,
     max_share: float,
-    readers: Mapping[str, Reader] | None = None,
+    readers: Mapping[str, Reader] = NO_READERS,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Put the parts of a trace together, in their order: what `ingest` gives for all their files at once.
 
@@ -125,13 +122,17 @@ def merge(
     repeats one of an earlier part, or has no owner in any, is put aside and counts with the part it is in.
     Raises StudyError as `ingest` does; `max_share` is a limit on each table of the whole trace.
     """
-    account, quarantine, by_part = [], [], []
+    found, by_part = {}, []
     for name in [name for name in schemas if any(name in part.files for part in parts)]:
         having = [part for part in parts if name in part.files]
         paths = [part.files[name] for part in having]
-        reader = (readers or {}).get(name, LINES)
-        target = folder / f"{name}.parquet"
-        _write(_rows_of_parts(having, name), schemas[name], target)
+        reader = readers.get(name, LINES)
+        rows_of_parts = (
+            rows.with_columns(file=pl.lit(number, pl.Int32))
+            for number, part in enumerate(having)
+            for rows in _stored_rows(part.folder / f"{name}.parquet")
+        )
+        _write(rows_of_parts, schemas[name], folder / f"{name}.parquet")
         labels = file_labels(paths)
         aside = _quarantine(
             part.quarantine.filter(pl.col("table") == name).with_columns(file=pl.lit(label))
@@ -140,16 +141,11 @@ def merge(
         aside = _checked_between_rows(paths, schemas[name], folder, reader, aside)
         read = [part.account.filter(pl.col("table") == name)["rows_read"].item() for part in having]
         _refuse_too_many(paths, schemas[name], sum(read), aside, max_share)
-        account.append((name, sum(read), sum(read) - aside.height, aside.height))
-        quarantine.append(aside)
+        found[name] = sum(read), aside
         broken = dict(aside.group_by("file").len().iter_rows())
         for part, label, rows in zip(having, labels, read, strict=True):
             by_part.append((part.name, name, rows, rows - broken.get(label, 0), broken.get(label, 0)))
-    return (
-        _account(account),
-        _quarantine(quarantine),
-        pl.DataFrame(by_part, schema=ROW_ACCOUNT_BY_PART.schema, orient="row"),
-    )
+    return *_accounted(found), pl.DataFrame(by_part, schema=ROW_ACCOUNT_BY_PART.schema, orient="row")
 
 
 def anomalies(
@@ -174,8 +170,11 @@ def anomalies(
     return pl.DataFrame(rows, schema=ANOMALIES.schema, orient="row")
 
 
-def _account(rows: list[tuple]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
+def _accounted(found: Mapping[str, tuple[int, pl.DataFrame]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The row account and the quarantine, from the rows read of each table and those of them put aside."""
+    rows = [(name, read, read - aside.height, aside.height) for name, (read, aside) in found.items()]
+    account = pl.DataFrame(rows, schema=ROW_ACCOUNT.schema, orient="row")
+    return account, _quarantine(aside for _, aside in found.values())
 
 
 def _quarantine(pieces: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -209,13 +208,6 @@ def _in_order(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
     order = {label: number for number, label in enumerate(file_labels(paths))}
     place = pl.col("file").replace_strict(order, return_dtype=pl.Int32)
     return quarantine.sort(place, "line", maintain_order=True)
-
-
-def _rows_of_parts(parts: Sequence[Part], table: str) -> Iterator[pl.DataFrame]:
-    """The stored rows of a table, part after part, each with its place among the table's files."""
-    for number, part in enumerate(parts):
-        for piece in _stored_rows(part.folder / f"{table}.parquet"):
-            yield piece.with_columns(file=pl.lit(number, pl.Int32))
 
 
 def _stored_rows(path: Path) -> Iterator[pl.DataFrame]:
@@ -343,11 +335,11 @@ def _too_many(
     """What to say where too many rows break a rule, and what is to be done."""
     share = aside.height / rows_read
     lines = [f"{_named(paths, schema)}: {aside.height:,} of {rows_read:,} rows ({share:.2%}) break a rule; {limit}."]
-    for (reason, column), group in aside.group_by(["reason", "column"], maintain_order=True):
-        lines.append(
-            f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "
-            f"first at line {first_places(group, len(paths), 3)}: {printable(group['text'][0] or '')}"
-        )
+    lines += [
+        f"  {reason}: {group.height:,} rows: {REASONS[reason].format(column=column)}; "
+        f"first at line {first_places(group, len(paths), 3)}: {printable(group['text'][0] or '')}"
+        for (reason, column), group in aside.group_by(["reason", "column"], maintain_order=True)
+    ]
     if (aside["reason"] == "wrong_column_count").any():
         names = ",".join(column.name for column in schema.columns)
         lines.append(f"  The table has {len(schema.columns)} columns: {names}")

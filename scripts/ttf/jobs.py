@@ -5,6 +5,8 @@ from typing import TypeVar
 
 import polars as pl
 
+from ttf.stages import JOBS, NODES, PLACEMENTS
+
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 # unknown: it ended, and with which result is not recorded.
@@ -12,37 +14,7 @@ OUTCOMES = ("success", "failure", "cancelled", "unknown", "running", "waiting")
 # Slurm's words for a run that its time limit or its deadline ended.
 TIME_LIMITS = ("TIMEOUT", "DEADLINE")
 
-# Units: seconds, milli-GPU, milli-core, MiB. gpu_milli, cpu_milli and mem_mib are per instance; size multiplies them.
-JOB_COLUMNS = {
-    "trace": pl.String,
-    "job_id": pl.String,
-    "task": pl.String,
-    "user": pl.String,
-    "account": pl.String,
-    "submit_s": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "queue_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "outcome": pl.String,
-    "status_raw": pl.String,
-    "gpu_type": pl.String,
-    "gpu_milli": pl.Int64,
-    "cpu_milli": pl.Int64,
-    "mem_mib": pl.Int64,
-    "size": pl.Int64,
-    "nodes": pl.Int64,
-    "attempts": pl.Int64,
-    "trace_end_s": pl.Int64,
-}
-
-NODE_COLUMNS = {
-    "node": pl.String,
-    "gpu_type": pl.String,
-    "gpu_count": pl.Int64,
-    "cpu_milli": pl.Int64,
-    "mem_mib": pl.Int64,
-}
+JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS = JOBS.schema, NODES.schema, PLACEMENTS.schema
 
 # First and last number of whole GPUs of the job, None: without end; ATC'19 tells these sizes apart.
 GPU_BUCKETS = {"1": (1, 1), "2-4": (2, 4), "5-8": (5, 8), ">8": (9, None)}
@@ -54,6 +26,22 @@ def conform(frame: Frame, columns: Mapping[str, type[pl.DataType]]) -> Frame:
     missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in columns.items() if name not in given]
     extras = [name for name in given if name not in columns]
     return frame.with_columns(missing).select(*(pl.col(name).cast(dtype) for name, dtype in columns.items()), *extras)
+
+
+def as_placements(parts: pl.LazyFrame) -> pl.LazyFrame:
+    """The parts with PLACEMENT_COLUMNS and no others, blank where they have none; the rows in their order.
+
+    Where the parts do not bring them: runtime_s is end_s - start_s, blank if the end is before the start; own_outcome
+    is whether the attempt is on one machine.
+    """
+    run_s = pl.col("end_s") - pl.col("start_s")
+    derived = {
+        "runtime_s": pl.when(run_s >= 0).then(run_s),
+        "own_outcome": (pl.col("nodes") == 1).fill_null(False),
+    }
+    given = parts.collect_schema().names()
+    parts = parts.with_columns(**{name: value for name, value in derived.items() if name not in given})
+    return conform(parts, PLACEMENT_COLUMNS).select(list(PLACEMENT_COLUMNS))
 
 
 def with_parts(jobs: pl.LazyFrame, parts: Sequence[str]) -> pl.LazyFrame:
@@ -96,6 +84,13 @@ def ended_unrecorded(outcome: pl.Expr, end_s: pl.Expr, trace_end_s: pl.Expr) -> 
     trace's end may have gone on. Only for formats whose end of a running job is an end, not when it was last seen.
     """
     return pl.when((outcome == "running") & (end_s < trace_end_s)).then(pl.lit("unknown")).otherwise(outcome)
+
+
+def came_twice(column: str, zone: str) -> pl.Expr:
+    """Whether a moment (seconds since 1970) is in an hour that the zone's clocks showed twice; false where blank."""
+    wall = pl.from_epoch(column, time_unit="s").dt.convert_time_zone(zone).dt.replace_time_zone(None)
+    first, second = (wall.dt.replace_time_zone(zone, ambiguous=which) for which in ("earliest", "latest"))
+    return (first != second).fill_null(False)
 
 
 def observed_s() -> pl.Expr:

@@ -3,25 +3,12 @@
 import polars as pl
 
 from ttf.jobs import Frame, observed_s
+from ttf.stages import LIVES
 
 # What ends a job; each competes with the others.
 ENDS = ("failure", "success", "cancelled", "unknown")
 
-LIFE_COLUMNS = {
-    "trace": pl.String,
-    "unit_id": pl.String,
-    "life_id": pl.Int64,
-    "entry_s": pl.Int64,
-    "duration_s": pl.Int64,
-    "event": pl.String,
-    "gpu_count": pl.Int64,
-    "gpu_milli": pl.Int64,
-    "nodes": pl.Int64,
-    "account": pl.String,
-    "gpu_type": pl.String,
-    "duration_max_s": pl.Int64,
-}
-
+LIFE_COLUMNS = LIVES.schema
 # What `lives_of_jobs` reads of jobs.
 READ_OF_JOBS = (
     *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "trace_end_s"),

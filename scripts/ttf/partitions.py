@@ -185,10 +185,7 @@ def one_by_one(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
 
 
 def beside(
-    table: pl.LazyFrame,
-    has_result: pl.Expr,
-    results: Results,
-    made: Callable[[pl.LazyFrame], pl.LazyFrame],
+    table: pl.LazyFrame, has_result: pl.Expr, results: Results, made: Callable[[pl.LazyFrame], pl.LazyFrame]
 ) -> pl.LazyFrame:
     """made() of the table's rows that have a result, with the columns of the result, in file order and block by block.
 

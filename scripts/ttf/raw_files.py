@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from ttf.errors import StudyError
@@ -188,8 +189,7 @@ def _unpacked(path: Path, ending: str, size: int) -> Iterator[bytes]:
         yield from _plain(path, size)
         return
     with {".gz": gzip.open, ".xz": lzma.open}[ending](path, "rb") as stream:
-        while chunk := stream.read(size):
-            yield chunk
+        yield from iter(partial(stream.read, size), b"")
 
 
 def _plain(path: Path, size: int) -> Iterator[bytes]:
@@ -242,8 +242,7 @@ def _unpacked_zip(path: Path, size: int, member: PurePosixPath | None) -> Iterat
             raise StudyError(f"{path}: {info.filename!r} is encrypted. Unpack it, and pack it without a password.")
         try:
             with archive.open(info) as stream:
-                while chunk := stream.read(size):
-                    yield chunk
+                yield from iter(partial(stream.read, size), b"")
         except NotImplementedError as error:
             raise StudyError(f"{path}: {info.filename!r} is packed in an unknown way ({error}). Unpack it.") from None
 

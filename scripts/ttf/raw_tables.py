@@ -20,13 +20,7 @@ from ttf.errors import StudyError
 from ttf.headers import found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 
-ASIDE_SCHEMA = {
-    "table": pl.String,
-    "line": pl.Int64,
-    "reason": pl.String,
-    "column": pl.String,
-    "text": pl.String,
-}
+ASIDE_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
 LONGEST_TEXT_SHOWN = 500
 LONGEST_TEXT_IN_A_MESSAGE = 160
 FIRST_LINES = 5

@@ -5,24 +5,15 @@ import polars as pl
 from ttf.jobs import at_time_limit, conform, observed_s
 
 RUN_COLUMNS = {
-    "job": pl.Int64,
-    "attempt": pl.Int64,
-    "user": pl.String,
-    "account": pl.String,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "gpu_milli": pl.Int64,
+    **dict.fromkeys(("job", "attempt"), pl.Int64),
+    **dict.fromkeys(("user", "account"), pl.String),
+    **dict.fromkeys(("start_s", "end_s", "runtime_s", "gpu_milli"), pl.Int64),
     "outcome": pl.String,
-    "failed": pl.Boolean,
-    "infra": pl.Boolean,
+    **dict.fromkeys(("failed", "infra"), pl.Boolean),
     "basis": pl.String,
-    "preempted": pl.Boolean,
-    "timed_out": pl.Boolean,
+    **dict.fromkeys(("preempted", "timed_out"), pl.Boolean),
     "node_list": pl.List(pl.String),
-    "deterministic": pl.Boolean,
-    "again": pl.Boolean,
-    "after_infra": pl.Boolean,
+    **dict.fromkeys(("deterministic", "again", "after_infra"), pl.Boolean),
 }
 
 # Slurm's word, which traces of other schedulers have taken over.

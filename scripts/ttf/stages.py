@@ -1,8 +1,22 @@
-"""The contracts of the tables that the stages around the analyses write: ingest, quality, published findings."""
+"""The contracts of what the stages around the analyses write: quality, the common record, published findings."""
 
 from dataclasses import replace
 
-from ttf.contract import REASON, Table, count, number, reason, seconds, share, table, text, truth
+from ttf.contract import (
+    REASON,
+    Table,
+    count,
+    number,
+    parquet,
+    reason,
+    row_number,
+    seconds,
+    share,
+    table,
+    text,
+    truth,
+    whole_seconds,
+)
 
 _ACCOUNT = {
     "table": text("Table", "Raw table."),
@@ -84,6 +98,140 @@ RUNTIME_AGREEMENT = table(
     difference_mean_s=seconds("Mean", "As above.", blank=REASON),
     reason=reason(),
 )
+_NOT_SAID = "the trace does not say"
+_JOB_ID = {"trace": text("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
+_TASK = text("Task", "What tells the jobs of one id apart.", blank="the id alone is unique")
+_USER = text("User", "Who submitted the job.", blank=_NOT_SAID)
+_ACCOUNT_OF = text("Account", "Whose quota it counts against.", blank=_NOT_SAID)
+_ATTEMPT = count("Attempt", "Its number among those of the job, from 0 on.")
+_GPU_TYPE = text("GPU type", "As the trace writes it.", blank=_NOT_SAID)
+_CPU_AND_MEMORY = {
+    "cpu_milli": count("Cores", "Thousandths of a core.", blank=_NOT_SAID, unit="milli-core"),
+    "mem_mib": count("Memory", "Main memory.", blank=_NOT_SAID, unit="MiB"),
+}
+_SUBMISSION = whole_seconds("Submission", "When it began to wait, on the clock of the trace.", blank=_NOT_SAID)
+_START = whole_seconds("Start", "On the clock of the trace.", blank=f"it has not started, or {_NOT_SAID}")
+_END = whole_seconds(
+    "End", "On the clock of the trace; of what runs, when it was last seen.", blank=f"it has not ended, or {_NOT_SAID}"
+)
+_RUNTIME = whole_seconds(
+    "Run time", "Time in which it ran.", blank="it has not ended, or its start or end is not known"
+)
+_NODES = count("Nodes", "Machines that the job or the attempt was on.", blank=_NOT_SAID, unit="nodes")
+
+JOBS = parquet(
+    "jobs",
+    "A job with its outcome. Requests are of one instance as asked for; size multiplies them.",
+    "jobs.parquet",
+    open=True,
+    **_JOB_ID,
+    task=_TASK,
+    user=_USER,
+    account=_ACCOUNT_OF,
+    submit_s=_SUBMISSION,
+    start_s=_START,
+    end_s=_END,
+    queue_s=whole_seconds(
+        "Queueing delay", "First start less submission.", blank="one is not known, or it is negative"
+    ),
+    runtime_s=_RUNTIME,
+    outcome=text("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
+    status_raw=text("Status", "In the words of the trace.", blank=_NOT_SAID),
+    gpu_type=_GPU_TYPE,
+    gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=f"none was asked for, or {_NOT_SAID}", unit="milli-GPU"),
+    **_CPU_AND_MEMORY,
+    size=count("Size", "Instances or processes.", blank=_NOT_SAID),
+    nodes=_NODES,
+    attempts=count("Attempts", "Times that it started.", blank=f"it has not started, or {_NOT_SAID}"),
+    trace_end_s=whole_seconds("End of the trace", "The last moment that any row names.", blank="no row names a time"),
+)
+NODES = parquet(
+    "nodes",
+    "A machine.",
+    "nodes.parquet",
+    open=True,
+    node=text("Node", "Its name."),
+    gpu_type=_GPU_TYPE,
+    gpu_count=count("GPUs", "GPUs in it.", blank=_NOT_SAID),
+    **_CPU_AND_MEMORY,
+)
+ATTEMPTS = parquet(
+    "attempts",
+    "A try at a job, by job and in sequence. `node_list`: its machines, a list, or a text with commas between.",
+    "attempts.parquet",
+    open=True,
+    **_JOB_ID,
+    attempt=_ATTEMPT,
+    start_s=_START,
+    end_s=_END,
+    runtime_s=_RUNTIME,
+    outcome=text("Outcome", "In the words of a job's.", blank="the trace does not say how it ended"),
+    gpu_milli=count("GPUs", "Thousandths of a GPU, of all its machines.", blank=_NOT_SAID, unit="milli-GPU"),
+    nodes=_NODES,
+)
+PLACEMENTS = parquet(
+    "placements",
+    "A part of an attempt on one machine, in parallel with the others.",
+    "placements.parquet",
+    open=True,
+    **_JOB_ID,
+    task=_TASK,
+    attempt=_ATTEMPT,
+    placement=count("Part", "Its number among the parts of the attempt, from 0 on."),
+    node=text("Node", "Name of the machine."),
+    start_s=_START,
+    end_s=_END,
+    runtime_s=_RUNTIME,
+    gpu_milli=count("GPUs", "Thousandths of a GPU, of this part.", blank=_NOT_SAID, unit="milli-GPU"),
+    outcome=text("Outcome", "Of this part where the format tells it, else of the attempt.", blank=_NOT_SAID),
+    nodes=_NODES,
+    infra_failure=truth(
+        "Infra failure",
+        "Whether hardware or system software ended it.",
+        blank="the format cannot tell what, or on which machine, it was",
+    ),
+    own_outcome=truth("Own outcome", "Whether the outcome is that of this part, as it also is of the only one."),
+    attempt_id=row_number(
+        "Row of the attempt", "In attempts.parquet, or in jobs.parquet where the format tells no attempts apart."
+    ),
+)
+_OF_COMPONENT = "the unit is a component"
+_LIFE = {
+    "trace": text("Trace", "Name of the trace."),
+    "unit_id": text("Unit", "The job, or the component or node, whose life it is."),
+    "life_id": count("Life", "Its number among those of the unit, from 0 on."),
+    "entry_s": whole_seconds("Entry", "Age at which it came under watch."),
+    "duration_s": whole_seconds("Duration", "Time at risk.", blank="nobody wrote when it ended, or it never started"),
+    "event": text("Event", "What ended it.", blank="nothing did: right-censored"),
+    "gpu_count": count("GPUs", "Whole GPUs, a share of one rounded up.", blank=_OF_COMPONENT),
+    "gpu_milli": count("GPUs", "Thousandths of a GPU, of all instances.", blank=_OF_COMPONENT, unit="milli-GPU"),
+    "nodes": _NODES,
+    "account": _ACCOUNT_OF,
+    "gpu_type": _GPU_TYPE,
+    "duration_max_s": whole_seconds(
+        "Longest", "The longest it can have lasted.", blank="the duration is known, or it never started"
+    ),
+}
+LIVES = parquet("lives", "Exposure of one unit, and what ended it.", "lives.parquet", open=True, **_LIFE)
+LIVES_INFRA = parquet(
+    "lives_infra",
+    "A life per attempt, ended by infra_failure where hardware or system software ended it.",
+    "lives_infra.parquet",
+    open=True,
+    **_LIFE,
+    user=_USER,
+    submit_s=_SUBMISSION,
+    start_s=_START,
+    end_s=_END,
+    state=text("State", "Status word of the attempt, else of the job's last one.", blank=_NOT_SAID),
+    cause=text("Cause", "What attributes the end to infrastructure.", blank="nothing does, or no cause is recorded"),
+    basis=text("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component."),
+    attempt_id=row_number("Row of the attempt", "As in placements.parquet.", blank=_OF_COMPONENT),
+    failed_node=text("Failed node", "The node that the failure is attributed to.", blank="none is named"),
+    incident=row_number(
+        "Incident", "attempt_id of the attempt that the failure hit.", blank="no infra failure, or no cause is recorded"
+    ),
+)
 _CLAIM = {
     "id": text("Id", "Of the claim."),
     "trace": text("Trace", "Trace that it is about."),
@@ -150,3 +298,5 @@ TABLES = (
     *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
     *(SCORECARD, IMPLIED_N, ETTR_REFERENCE),
 )
+# What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).
+OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, LIVES, LIVES_INFRA)

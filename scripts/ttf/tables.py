@@ -7,6 +7,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ttf.contract import Table
+from ttf.errors import StudyError
 
 ROWS_A_GROUP = 1 << 18
 
@@ -28,21 +29,31 @@ def read_table(path: str | Path, contract: Table) -> pl.DataFrame:
     return pl.read_csv(path, schema=contract.schema)
 
 
-def write_product(product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame], contract: Table, path: str) -> int:
+def write_product(
+    product: pl.DataFrame | pl.LazyFrame | Iterator[pl.DataFrame], contract: Table, path: str | Path
+) -> int:
     """Write a table or a Parquet file of this contract; returns the rows of one that is held.
 
-    A frame that is collected lazily, or comes in blocks, is written without being held; its types alone are checked.
+    A frame that is collected lazily, or comes in blocks, is written without being held: its types are checked before,
+    and afterwards that no column is blank that never may be.
     Raises StudyError for a frame that breaks the contract: nothing is written.
     """
     if isinstance(product, pl.DataFrame):
         contract.check(product)
-        (write_csv if path.endswith(".csv") else write_parquet)(product, path)
+        (write_csv if Path(path).suffix == ".csv" else write_parquet)(product, path)
         return product.height
     if isinstance(product, pl.LazyFrame):
         contract.check(pl.DataFrame(schema=product.collect_schema()))
         stream_parquet(product, path)
     else:
         write_blocks(product, contract.schema, path)
+    never = [name for name, column in contract.columns.items() if column.blank is None]
+    written = pl.scan_parquet(path).select(pl.col(never).null_count()).collect(engine="streaming")
+    try:
+        contract.check_blanks({name: written[name].item() for name in never})
+    except StudyError:
+        Path(path).unlink()
+        raise
     return 0
 
 

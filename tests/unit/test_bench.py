@@ -11,8 +11,8 @@ import readme
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
 from study.formats import schema_text
+from ttf.formats.protocol import schemas_and_readers
 from ttf.ingest import ingest
-from ttf.schemas import schemas_and_readers
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "bench" / "peers"
@@ -28,13 +28,14 @@ def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
 @pytest.fixture(scope="module")
 def pai(tmp_path_factory):
     """(folder of raw tables, jobs of the study) of a small synthetic trace."""
-    from ttf.formats.pai2020.sample import TABLES, write_sample
+    from ttf.formats.pai2020.sample import FILES as SAMPLE
+    from ttf.formats.pai2020.sample import write_sample
 
     folder = tmp_path_factory.mktemp("bench_pai")
     write_sample(folder, 2_000, seed=5)
     known = raw_schemas("pai2020")
     names = ("job", "task", "instance")
-    files = {name: [folder / f"{table}.csv"] for table in TABLES for name in names if table == f"pai_{name}_table"}
+    files = {name: [folder / SAMPLE[name]] for name in names}
     (folder / "raw").mkdir()
     ingest(files, known, folder / "raw", 0.0)
     return folder, jobs_of({name: pl.scan_parquet(folder / "raw" / f"{name}.parquet") for name in names})

@@ -97,14 +97,18 @@ def test_a_table_comes_back_to_the_last_bit_with_its_types(tmp_path_factory, row
     assert read_table(path, TABLE).schema == TABLE.schema
 
 
-def test_an_open_table_has_more_columns_after_its_own(tmp_path):
-    jobs = parquet("jobs", "A job.", "jobs.parquet", open=True, job_id=text("Job", "Its name."))
-    jobs.check(pl.DataFrame({"job_id": ["a"], "extra": [1]}))
-    with pytest.raises(StudyError, match="table jobs: no job_id; also extra"):
-        jobs.check(pl.DataFrame({"extra": [1], "job_id": ["a"]}))
-    closed = parquet("jobs", "A job.", "jobs.parquet", job_id=text("Job", "Its name."))
+def test_an_open_table_has_more_columns_than_its_own(tmp_path):
+    columns = {"job_id": text("Job", "Its name."), "user": text("User", "Who.", blank="not said")}
+    jobs = parquet("jobs", "A job.", "jobs.parquet", open=True, **columns)
+    frame = pl.DataFrame({"job_id": ["a"], "extra": [1], "user": ["b"]})
+    jobs.check(frame)
+    with pytest.raises(StudyError, match="table jobs: no job_id than"):
+        jobs.check(frame.drop("job_id"))
+    with pytest.raises(StudyError, match="table jobs: another order than"):
+        jobs.check(frame.select("user", "job_id"))
+    closed = parquet("jobs", "A job.", "jobs.parquet", **columns)
     with pytest.raises(StudyError, match="table jobs: also extra"):
-        closed.check(pl.DataFrame({"job_id": ["a"], "extra": [1]}))
+        closed.check(frame)
 
 
 def test_what_is_not_held_is_checked_by_its_types(tmp_path):
@@ -112,6 +116,9 @@ def test_what_is_not_held_is_checked_by_its_types(tmp_path):
     path = tmp_path / "jobs.parquet"
     with pytest.raises(StudyError, match="table jobs, column n: is declared a whole number"):
         write_product(pl.LazyFrame({"job_id": ["a"], "n": ["1"]}), jobs, str(path))
+    assert not path.exists()
+    with pytest.raises(StudyError, match="table jobs, column job_id: blank in 2 rows, and declared never blank"):
+        write_product(pl.LazyFrame({"job_id": ["a", None, None], "n": [1, 2, 3]}), jobs, path)
     assert not path.exists()
     whole_frame = pl.DataFrame({"job_id": ["a", "b"], "n": [1, 2]})
     for product in (whole_frame.lazy(), whole_frame.iter_slices(1)):

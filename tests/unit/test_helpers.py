@@ -122,7 +122,7 @@ def test_every_entry_can_be_followed(script):
     assert "ttf/entry.py" in closure(SCRIPTS, script)
 
 
-@pytest.mark.parametrize("module", ["ttf.formats.mapped", "ttf.ingest", "ttf.agreement", "ttf.stats.survival"])
+@pytest.mark.parametrize("module", ["ttf.formats.mapped", "ttf.ingest", "ttf.derived", "ttf.stats.survival"])
 def test_the_closure_is_what_python_imports(tmp_path, module):
     program = (
         f"import sys, {module}\n"

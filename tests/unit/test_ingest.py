@@ -188,13 +188,6 @@ def test_a_file_that_is_not_the_table_is_not_read_to_its_end(ingested, monkeypat
     ingested("pai2020", 0.3, job="".join(job(n) + job(n + 1000) for n in range(100)) + "broken\n" * 60)
 
 
-def test_progress(schemas, tmp_path):
-    (tmp_path / "job.csv").write_text(job(1))
-    lines = []
-    ingest({"job": [tmp_path / "job.csv"]}, schemas["pai2020"], tmp_path, 0.01, report=lines.append)
-    assert lines == ["job: 1 rows read, 0 put aside"]
-
-
 def test_anomalies(ingested):
     text = "".join(job(n) for n in range(8)) + "".join(job(n, "Done") for n in range(6)) + "short\n" + job(0)
     account, quarantine = ingested("pai2020", job=text)

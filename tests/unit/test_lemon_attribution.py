@@ -11,8 +11,8 @@ from simulated_cluster import judged, simulate
 from ttf.analyses.find_lemon_nodes.charts import lemon_funnel
 from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
 from ttf.charts.figure import Study
+from ttf.jobs import PLACEMENT_COLUMNS
 from ttf.partitions import Partitions
-from ttf.placements import PLACEMENT_COLUMNS
 
 DAY = 86_400
 

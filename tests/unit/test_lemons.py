@@ -37,8 +37,8 @@ from ttf.analyses.find_lemon_nodes.excess import (
 from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window, order_in_day, runs_by_node
 from ttf.analyses.find_lemon_nodes.trials import Strata, chances_given_count
 from ttf.charts.figure import Study
+from ttf.jobs import PLACEMENT_COLUMNS
 from ttf.partitions import Partitions
-from ttf.placements import PLACEMENT_COLUMNS
 from ttf.tables import read_table, write_product
 
 DAY = 86_400

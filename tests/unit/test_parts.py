@@ -14,7 +14,7 @@ from ttf.analyses.measure_drift.compute import by_window, drift_table
 from ttf.errors import StudyError
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.table import read as table
-from ttf.ingest import Part, anomalies, ingest, ingest_part, merge
+from ttf.ingest import NO_READERS, Part, anomalies, ingest, ingest_part, merge
 from ttf.jobs import with_parts
 from ttf.raw_tables import table_schemas
 from ttf.tables import write_parquet
@@ -31,14 +31,14 @@ ENTRY = {
 ROWS = table_schemas(table.schema_document(ENTRY))
 
 
-def at_once(folder, files, schemas, readers=None, max_share=1.0):
+def at_once(folder, files, schemas, readers=NO_READERS, max_share=1.0):
     (folder / "whole").mkdir()
     account, quarantine = ingest(files, schemas, folder / "whole", max_share, readers)
     write_parquet(quarantine, folder / "whole" / "quarantine.parquet")
     return account, quarantine
 
 
-def in_parts(folder, parts, schemas, readers=None, max_share=1.0):
+def in_parts(folder, parts, schemas, readers=NO_READERS, max_share=1.0):
     """parts: name -> table -> file. Returns account, quarantine, account by part; products in folder/merged."""
     read = []
     for number, (name, files) in enumerate(parts.items()):
@@ -56,7 +56,7 @@ def products(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def compare(folder, parts, schemas, readers=None):
+def compare(folder, parts, schemas, readers=NO_READERS):
     """Both ways of reading the same files; returns the account by part."""
     tables = [name for name in schemas if any(name in files for files in parts.values())]
     files = {name: [of_part[name] for of_part in parts.values() if name in of_part] for name in tables}

@@ -19,10 +19,9 @@ from ttf.formats.philly.gpu_use import gpu_use
 from ttf.formats.philly.read import READERS
 from ttf.infra import infra_lives
 from ttf.ingest import REASONS, anomalies, ingest
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, PLACEMENT_COLUMNS
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.placements import PLACEMENT_COLUMNS
 from ttf.raw_tables import ASIDE_SCHEMA
 
 ROOT = Path(__file__).parents[2]
@@ -226,10 +225,16 @@ def test_a_job_without_attempts_keeps_its_outcome_and_has_no_run_time(raw):
     assert table_of("philly", "attempts", tables).height == 1
 
 
+OF_ATTEMPTS = dict.fromkeys(("job_id", "attempt", "queued_from_s", "queue_s", "start_s", "end_s"), pl.Int64)
+OF_ATTEMPTS |= {"job_id": pl.String, "runtime_s": pl.Int64, "outcome": pl.String, "gpu_milli": pl.Int64}
+OF_ATTEMPTS |= {"nodes": pl.Int64, "node_list": pl.String}
+OF_ATTEMPTS |= dict.fromkeys(("negative_queue", "negative_run", "dst_ambiguous"), pl.Boolean)
+
+
 def test_a_log_in_which_no_job_was_ever_tried(raw):
     tables = raw([job(), job()])
     assert table_of("philly", "jobs", tables)["no_attempts"].to_list() == [True, True]
-    assert table_of("philly", "attempts", tables).schema == pl.Schema(philly.ATTEMPT_COLUMNS)
+    assert table_of("philly", "attempts", tables).schema == pl.Schema(OF_ATTEMPTS)
     assert table_of("philly", "nodes", tables).is_empty()
 
 
@@ -316,7 +321,7 @@ def test_zero_gpus(raw):
 def test_attempts_in_sequence(raw):
     tables = raw([job(attempt(10, 70), attempt(250, 260, part("m2", 1)), status="Failed"), job(attempt(1, 2))])
     attempts = table_of("philly", "attempts", tables)
-    assert attempts.schema == pl.Schema(philly.ATTEMPT_COLUMNS)
+    assert attempts.schema == pl.Schema(OF_ATTEMPTS)
     first, second, other = attempts.rows(named=True)
     assert first == {
         "job_id": "application_1506638472019_0",

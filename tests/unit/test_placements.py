@@ -6,7 +6,7 @@ from of_formats import table_of
 from pai_products import jobs_of, placements_of
 from sacct_story import FIXTURES, study
 from ttf import partitions
-from ttf.placements import PLACEMENT_COLUMNS
+from ttf.jobs import PLACEMENT_COLUMNS
 from ttf.tables import stream_parquet
 
 SACCT = "JobIDRaw|User|State|Submit|Start|End|NNodes|NodeList|AllocTRES|FailedNode\n"
@@ -44,7 +44,7 @@ def test_instances_of_pai_are_placements_in_file_order(pai, monkeypatch, rows_a_
     found = placements_of(pai(TASKS, INSTANCES))
     assert found.schema == pl.Schema(PLACEMENT_COLUMNS)
     assert found["attempt_id"].to_list() == [0, 1, 0, 0]
-    assert found.drop("infra_failure", "attempt_id").rows() == [
+    assert found.drop("trace", "infra_failure", "attempt_id").rows() == [
         ("a", "worker", 0, 1, "m1", 110, 150, 40, 500, "failure", 2, True),
         ("b", "ps", 0, 2, "m1", 100, 180, 80, None, "success", 1, True),
         ("a", "worker", 0, 3, "m2", 110, 160, 50, 500, "success", 2, True),

@@ -16,8 +16,7 @@ from ttf.provenance import digests
 from ttf.provenance.digests import CHECKOUT, Memory, members, of_folder, sha256, touched
 from ttf.provenance.explain import explain
 from ttf.provenance.manifest import manifest, revision, versions
-from ttf.provenance.read import Manifest
-from ttf.provenance.verify import in_order, problems
+from ttf.provenance.read import Manifest, in_order, problems
 
 
 def job(rule, outputs, inputs, **parameters):

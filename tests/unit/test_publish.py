@@ -16,11 +16,9 @@ from study.publication import published_on, sources_of_study
 from ttf.errors import StudyError
 from ttf.publish import site
 from ttf.publish.about import Creator, checked_date, describe
-from ttf.publish.archive import tar_of
+from ttf.publish.archive import deposit, tar_of
 from ttf.publish.crate import crate
-from ttf.publish.files import Published, columns_of, published, words_of_charts
-from ttf.publish.png import png_of
-from ttf.publish.zenodo import deposit
+from ttf.publish.files import Published, columns_of, png_of, published, words_of_charts
 
 ROOT = Path(__file__).parents[2]
 CITATION = """

@@ -8,14 +8,14 @@ import pytest
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from sacct_story import EXPECTED, FIXTURES, check_story, study
 from study.formats import schema_text
-from ttf.formats.sacct import derive as sacct
+from ttf.formats.protocol import schemas_and_readers
 from ttf.formats.sacct import read as sacct_reader
-from ttf.formats.sacct.states import OUTCOMES
+from ttf.formats.sacct.read import OUTCOMES
 from ttf.formats.sacct.tres import mebibytes, tres
 from ttf.ingest import anomalies, ingest
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, nodes
 from ttf.lives import lives_of_jobs
-from ttf.schemas import schemas_and_readers
+from ttf.stages import ATTEMPTS
 
 COLUMNS = ["JobIDRaw", "User", "State", "Submit", "Start", "End", "NodeList", "AllocTRES"]
 
@@ -43,7 +43,9 @@ def record(job, state, submit=0, start=10, end=20, user="ana", node_list="n1", t
 def test_columns(told):
     jobs, attempts = told(record(1, "COMPLETED"))
     assert list(jobs.schema.items())[: len(JOB_COLUMNS)] == list(JOB_COLUMNS.items())
-    assert list(attempts.schema.items())[: len(sacct.ATTEMPT_COLUMNS)] == list(sacct.ATTEMPT_COLUMNS.items())
+    ATTEMPTS.check(attempts.select(pl.lit("mine").alias("trace"), pl.all()))
+    of_sacct = {"state": pl.String, "infra_failure": pl.Boolean, "node_list": pl.List(pl.String)}
+    assert {name: attempts.schema[name] for name in of_sacct} == of_sacct
     assert "node_table" not in FORMATS["sacct"]
     assert nodes({}, None).schema == pl.Schema(NODE_COLUMNS)
 

@@ -16,8 +16,8 @@ from of_formats import raw_schemas, table_of
 from ttf.errors import StudyError
 from ttf.formats.philly import read as philly_raw
 from ttf.formats.philly import sample, sample_telemetry
+from ttf.formats.philly.sample import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
 from ttf.formats.philly.sample_cluster import RETRY_TIMER_S
-from ttf.formats.philly.sample_losses import NEEDS_ALL_SHARE, WITHIN_BY_40_SHARE
 from ttf.ingest import ingest
 
 ROOT = Path(__file__).parents[2]

@@ -232,9 +232,15 @@ def test_what_jobs_ask_for_grows_with_the_raw_tables():
             {"charts": {"mine": ["outcomes", "outcome_gpu"]}},
             r"chart mine of analysis NAME: there is no table outcome_gpu; did you mean outcomes_gpu\?",
         ),
+        ({"settings": {"x": "lemon"}}, r"analysis NAME, setting x: there is no key lemon; did you mean lemons\?"),
+        (
+            {"settings": {"x": "lemons/windowdays"}},
+            r"analysis NAME, setting x: there is no key lemons/windowdays; did you mean lemons/window_days\?",
+        ),
+        ({"settings": {"x": "sizes/above_gpus/more"}}, "there is no key sizes/above_gpus/more.$"),
     ],
 )
-def test_an_analysis_that_names_a_table_that_there_is_not(declared, says):
+def test_an_analysis_that_names_a_table_or_a_key_that_there_is_not(declared, says):
     name = f"of_{uuid.uuid4().hex}"
     with pytest.raises(ConfigError, match=says.replace("NAME", name)):
         study_of(analyses=[own(name, **declared)]).drawn_alike  # noqa: B018

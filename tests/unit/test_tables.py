@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ttf.agreement import runtime_agreement
 from ttf.contract import count, number, table, text
+from ttf.derived import runtime_agreement
 from ttf.inputs import Inputs
 from ttf.rooms import contracts
 from ttf.stages import RUNTIME_AGREEMENT

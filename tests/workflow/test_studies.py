@@ -186,7 +186,8 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     said = capsys.readouterr().err
     assert "openb: openb_pod_list_default.csv has the columns" in said
     assert f"to be kept and edited: {file}" in said
-    assert "render_report" in checkout.planned("--configfile", str(file), "--", "results/studies/mine/report/index.html")
+    page = "results/studies/mine/report/index.html"
+    assert "render_report" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
     assert run_study.typed(**given) == ["--configfile", str(file)]
     assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err

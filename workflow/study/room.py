@@ -21,7 +21,10 @@ OF_STUDY = "comparison"
 
 
 class Room:
-    """A declaration bound to the study. Raises ConfigError where it names a table that no analysis has."""
+    """A declaration bound to the study.
+
+    Raises ConfigError where it names a table that no analysis has, or a key that the configuration has not.
+    """
 
     def __init__(self, name: str, declared: Analysis, place: Path, study: Study) -> None:
         self.name, self.declared, self.place, self._study = name, declared, place, study
@@ -30,6 +33,9 @@ class Room:
         for asked in (*declared.needs, *declared.uses):
             if asked not in PRODUCTS and asked not in SOURCES:
                 study.table_named(asked, f"analysis {name}")
+        for setting, asked in declared.settings.items():
+            if isinstance(asked, str):
+                check_key(asked, study.config, f"analysis {name}, setting {setting}")
 
     @property
     def module(self) -> str:
@@ -95,6 +101,15 @@ def known(name: str, names: Mapping[str, Any], what: str, where: str) -> Any:
     if name in names:
         return names[name]
     raise ConfigError(f"{where}: there is no {what} {name}{mean(name, names)}")
+
+
+def check_key(key: str, config: Mapping[str, Any], where: str) -> None:
+    """Raises ConfigError, with the nearest right one, for a key such as "lemons/window_days" that there is not."""
+    values, above = config, ""
+    for part in key.split("/"):
+        keys = {f"{above}{name}": value for name, value in values.items()} if isinstance(values, Mapping) else {}
+        values = known(f"{above}{part}", keys, "key", where)
+        above += f"{part}/"
 
 
 def columns_of(claim: Mapping) -> Iterable[str]:

@@ -263,7 +263,7 @@ class Study:
     def _declared(self) -> dict[Path, str]:
         """Module of contracts -> what computing and drawing go by in it."""
         modules = {room.place / "__init__.py": room.module for room in self.rooms.values()}
-        modules[self.root / "scripts" / "ttf" / "columns.py"] = "ttf.columns"
+        modules |= {self.root / "scripts" / "ttf" / f"{name}.py": f"ttf.{name}" for name in ("columns", "stages")}
         return {file: types_in(importlib.import_module(module)) for file, module in modules.items()}
 
     def raw_of(self, trace: str | None = None, part: str | None = None) -> tuple[str | None, float]:

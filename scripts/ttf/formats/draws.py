@@ -23,8 +23,12 @@ Bools = np.ndarray
 Random = np.random.Generator
 
 
-def check_seed(seed: int) -> None:
-    """Raises StudyError for a seed that the generator does not take."""
+def check_asked(number: int, fewest: int, unit: str, shown: str, seed: int) -> None:
+    """Raises StudyError for a sample too small to show every habit of what is `shown`, and for a seed below 0."""
+    if number < fewest:
+        raise StudyError(
+            f"A sample of {number:,} {unit} is too small to show every habit of {shown}: ask for {fewest:,} or more."
+        )
     if seed < 0:
         raise StudyError(f"The seed of a sample is {seed}: give a whole number of 0 or more.")
 
@@ -55,6 +59,22 @@ def ascending(total: int, weights: Mapping[int, int]) -> Ints:
     """`total` values in ascending order, each as often as its weight says."""
     values = sorted(weights)
     return np.repeat(np.array(values, dtype=np.int64), apportion(total, [weights[v] for v in values]))
+
+
+def by_the_clock(
+    rng: Random, total: int, hours: Ints, local: Ints, of_day: Sequence[int], of_week: Sequence[int]
+) -> Ints:
+    """`total` times (s) in ascending order within `hours`, by weights of the local hour and of the weekday.
+
+    hours: since 1970, without gaps; local: the same by the clock on the wall; of_week: Monday first.
+    """
+    # 1970-01-01 was a Thursday: day 0 is weekday 3.
+    weights = np.array(of_day)[local % 24] * np.array(of_week)[(local // 24 + 3) % 7]
+    edges = np.concatenate([[0], np.cumsum(weights)])
+    position = (np.arange(total) + rng.random(total)) / total * edges[-1]
+    hour = np.searchsorted(edges, position, side="right") - 1
+    second = ((position - edges[hour]) / weights[hour] * 3_600).astype(np.int64)
+    return np.sort(hours[hour] * 3_600 + np.minimum(second, 3_599))
 
 
 def ranks(rng: Random, score: Floats) -> Ints:

@@ -16,9 +16,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.formats.declared import outcome_by_word
+from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Format, Source
-from ttf.formats.units import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES
 from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
 
 DAY_S = 86_400
@@ -40,11 +39,7 @@ def jobs(source: Source) -> pl.DataFrame:
     has_runtime = "runtime" in mapping
     rows = (
         source.raw[mapping["table"]]
-        .select(
-            **{key: _value(mapping, key) for key in _KEYS},
-            **_extras(mapping),
-            file="file",
-        )
+        .select(**{key: _value(mapping, key) for key in _KEYS}, **_extras(mapping), file="file")
         .with_columns(word=_word(mapping), end=pl.col("start") + pl.col("runtime") if has_runtime else "end")
         .with_columns(
             outcome=outcome_of("word", outcomes), trace_end_s=pl.max_horizontal("submit", "start", "end").max()
@@ -61,12 +56,7 @@ def jobs(source: Source) -> pl.DataFrame:
     stated = {"duration_s": pl.col("extra stated"), "duration_differs": runtime_s != pl.col("extra stated")}
     return conform(
         rows.select(
-            "job_id",
-            "user",
-            "account",
-            "gpu_type",
-            "trace_end_s",
-            "file",
+            *("job_id", "user", "account", "gpu_type", "trace_end_s", "file"),
             task="task" if source.meaning.get("unique_ids", True) else _numbered_task(),
             submit_s="submit",
             start_s="start",

@@ -2,14 +2,15 @@
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import yaml
 
 from ttf.partitions import Make, Results
-from ttf.raw_tables import Reader
+from ttf.raw_tables import Reader, TableSchema, table_schemas
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ Derive = Callable[[Source], Rows]
 class Format:
     """The code of a format: functions of a Source. None: the format has no such table, and its declaration says so.
 
-    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.jobs, ttf.placements and
-    ttf.lives. nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
+    jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.stages.
+    nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
     come from, worked out once and given to them. placements_of_attempts: placements come from the attempts instead, so
     that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each
     partition for it, and given to it as `results`.
@@ -66,6 +67,26 @@ class Reading:
 def reading_in(module: str | None) -> Reading:
     """The reader in a module that a format declares; of a format without one the plain one."""
     return importlib.import_module(module).READING if module else Reading({})
+
+
+def schemas_and_readers(
+    reader: str | None, entry: Mapping, schema: str
+) -> tuple[dict[str, TableSchema], Mapping[str, Reader]]:
+    """Table -> schema, and table -> reader (of those that are no plain tables of lines).
+
+    reader: the module that the format declares. entry: what the registry says of how the trace is read. In the format
+    table the schema follows from its mapping; else it is the YAML text `schema`, and `times` may name the zone of its
+    times. Raises StudyError as ttf.formats.table.read.schema_document does.
+    """
+    reading = reading_in(reader)
+    if "mapping" in entry:
+        return table_schemas(reading.schema(entry)), reading.readers
+    schemas = table_schemas(yaml.safe_load(schema))
+    if zone := entry.get("times", {}).get("zone"):
+        for name, table in schemas.items():
+            columns = (replace(column, zone=zone) if column.type == "time" else column for column in table.columns)
+            schemas[name] = replace(table, columns=tuple(columns))
+    return schemas, reading.readers
 
 
 def code_of(module: str) -> Format:

@@ -22,7 +22,7 @@ def crate(files: Sequence[Published], about: Publication, date: str, snakemake_v
     license_ = f"https://spdx.org/licenses/{quote(about.license)}"
     cited = [_trace(name, entry) for name, entry in about.traces.items()]
     papers = [
-        {"@id": f"#citation-{name}", "@type": "ScholarlyArticle", "name": entry["citation"]}
+        _entity(f"#citation-{name}", "ScholarlyArticle", name=entry["citation"])
         for name, entry in about.traces.items()
         if entry.get("citation")
     ]
@@ -31,94 +31,87 @@ def crate(files: Sequence[Published], about: Publication, date: str, snakemake_v
         if part["@id"] == "README.md":
             part["about"] = {"@id": "./"}
         if part["@id"] == WORKFLOW:
-            part |= {
-                "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
-                "name": about.workflow,
-                "creator": _ids(creators),
-                "dateCreated": date,
-                "license": {"@id": license_},
-                "programmingLanguage": {"@id": _SNAKEMAKE},
-                "version": about.version,
-            }
-            part |= {"url": about.code_url} if about.code_url else {}
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": about.title,
-        "description": about.description,
-        "datePublished": date,
-        "license": {"@id": license_},
-        "author": _ids(creators),
-        "creator": _ids(creators),
-        "version": about.version,
-        "keywords": ", ".join(about.keywords),
-        "mainEntity": {"@id": WORKFLOW},
-        "isBasedOn": _ids(cited),
-        "hasPart": _ids(parts),
-    }
-    root |= {"citation": _ids(papers)} if papers else {}
-    root |= {"url": about.url} if about.url else {}
-    descriptor = {
-        "@id": METADATA,
-        "@type": "CreativeWork",
-        "about": {"@id": "./"},
-        "conformsTo": [{"@id": profile} for profile in _PROFILES],
-    }
+            part |= _entity(
+                WORKFLOW,
+                ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+                name=about.workflow,
+                creator=_ids(creators),
+                dateCreated=date,
+                license={"@id": license_},
+                programmingLanguage={"@id": _SNAKEMAKE},
+                version=about.version,
+                url=about.code_url or None,
+            )
+    root = _entity(
+        "./",
+        "Dataset",
+        name=about.title,
+        description=about.description,
+        datePublished=date,
+        license={"@id": license_},
+        author=_ids(creators),
+        creator=_ids(creators),
+        version=about.version,
+        keywords=", ".join(about.keywords),
+        mainEntity={"@id": WORKFLOW},
+        isBasedOn=_ids(cited),
+        hasPart=_ids(parts),
+        citation=_ids(papers) or None,
+        url=about.url or None,
+    )
+    profiles = [{"@id": profile} for profile in _PROFILES]
+    descriptor = _entity(METADATA, "CreativeWork", about={"@id": "./"}, conformsTo=profiles)
+    terms = f"{about.license}, of the workflow and the results; its text is the file LICENSE. "
+    terms += "The traces that the results come from have licences of their own."
     around = [
         *creators,
-        {
-            "@id": license_,
-            "@type": "CreativeWork",
-            "name": about.license,
-            "description": f"{about.license}, of the workflow and the results; its text is the file LICENSE. "
-            "The traces that the results come from have licences of their own.",
-        },
-        {
-            "@id": _SNAKEMAKE,
-            "@type": "ComputerLanguage",
-            "name": "Snakemake",
-            "identifier": {"@id": "https://doi.org/10.12688/f1000research.29032.2"},
-            "url": {"@id": "https://snakemake.github.io"},
-            "version": snakemake_version,
-        },
+        _entity(license_, "CreativeWork", name=about.license, description=terms),
+        _entity(
+            _SNAKEMAKE,
+            "ComputerLanguage",
+            name="Snakemake",
+            identifier={"@id": "https://doi.org/10.12688/f1000research.29032.2"},
+            url={"@id": "https://snakemake.github.io"},
+            version=snakemake_version,
+        ),
     ]
     columns = {entity["@id"]: entity for file in files for entity in _columns(file)}
     graph = [descriptor, root, *parts, *columns.values(), *around, *cited, *papers]
     return json.dumps({"@context": _CONTEXT, "@graph": graph}, indent=1, ensure_ascii=False) + "\n"
 
 
+def _entity(at: str, kind: str | list[str], **facts: object) -> dict:
+    """An entity of the graph, without the facts that are None."""
+    return {"@id": at, "@type": kind} | {name: fact for name, fact in facts.items() if fact is not None}
+
+
 def _file(file: Published) -> dict:
-    entity = {"@id": quote(file.path), "@type": "File", "name": file.name}
-    if PurePosixPath(file.path).suffix in (".py", ".smk", ".sh", ".lua"):
-        entity["@type"] = ["File", "SoftwareSourceCode"]
-    if file.what:
-        entity["description"] = file.what
-    if file.columns:
-        entity["variableMeasured"] = _ids(_columns(file))
-    return entity | {
-        "contentSize": str(len(file.content)),
-        "encodingFormat": file.media_type,
-        "sha256": file.sha256,
-    }
+    is_code = PurePosixPath(file.path).suffix in (".py", ".smk", ".sh", ".lua")
+    return _entity(
+        quote(file.path),
+        ["File", "SoftwareSourceCode"] if is_code else "File",
+        name=file.name,
+        description=file.what or None,
+        variableMeasured=_ids(_columns(file)) or None,
+        contentSize=str(len(file.content)),
+        encodingFormat=file.media_type,
+        sha256=file.sha256,
+    )
 
 
 def _columns(file: Published) -> list[dict]:
     """The columns of a table, those of one contract the same in every trace."""
     table = PurePosixPath(file.path).stem
     return [
-        {"@id": f"#{table}-{name}", "@type": "PropertyValue", "name": name, "description": column.about}
-        | ({"unitText": column.unit} if column.unit else {})
+        _entity(f"#{table}-{name}", "PropertyValue", name=name, description=column.about, unitText=column.unit or None)
         for name, column in file.columns.items()
     ]
 
 
 def _creator(creator: Creator, place: int) -> dict:
-    entity = {
-        "@id": f"https://orcid.org/{creator.orcid}" if creator.orcid else f"#creator-{place}",
-        "@type": "Person" if creator.person else "Organization",
-        "name": creator.name,
-    }
-    return entity | ({"affiliation": creator.affiliation} if creator.affiliation else {})
+    at = f"https://orcid.org/{creator.orcid}" if creator.orcid else f"#creator-{place}"
+    kind = "Person" if creator.person else "Organization"
+    return _entity(at, kind, name=creator.name, affiliation=creator.affiliation or None)
 
 
 def _trace(name: str, entry: dict) -> dict:
@@ -126,8 +119,8 @@ def _trace(name: str, entry: dict) -> dict:
     text = "Synthetic: no finding from it says anything about a real cluster. " if entry["synthetic"] else ""
     text += f"Source: {entry['source']}. " if entry.get("source") else ""
     text += f"Licence: {entry['licence']}." if entry.get("licence") else ""
-    entity = {"@id": f"#trace-{name}", "@type": "CreativeWork", "name": f"{name}: {entry.get('title', 'a trace')}"}
-    return entity | ({"description": text.strip()} if text else {})
+    title = f"{name}: {entry.get('title', 'a trace')}"
+    return _entity(f"#trace-{name}", "CreativeWork", name=title, description=text.strip() or None)
 
 
 def _ids(entities: list[dict]) -> list[dict] | dict:

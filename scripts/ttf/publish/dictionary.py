@@ -5,6 +5,7 @@ from html import escape
 
 from ttf.contract import Column, Table
 from ttf.rooms import rooms
+from ttf.stages import OF_TRACES
 from ttf.stages import TABLES as OF_STAGES
 
 INTRODUCTION = (
@@ -16,7 +17,7 @@ INTRODUCTION = (
 def by_analysis(folders: tuple[str, ...] = ()) -> dict[str, tuple[Table, ...]]:
     """Heading -> its tables: the stages before the analyses, then each analysis in the order of the page."""
     of_rooms = {f"{name}: {analysis.question}": tuple(analysis.tables) for name, analysis in rooms(folders).items()}
-    return {"Stages before and around the analyses": OF_STAGES} | of_rooms
+    return {"Stages before and around the analyses": OF_TRACES + OF_STAGES} | of_rooms
 
 
 def kind_of(column: Column) -> str:

@@ -11,7 +11,9 @@ from ttf.publish.files import Published
 
 RUN_REPORT = "snakemake-report.html"
 # Where the workflow's description links to (workflow/report/workflow.rst); the page lies beside it on the site.
-_PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
+PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
+
+_SAID = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -41,11 +43,6 @@ def with_links(page: str, about: Publication, run_report: bool, pages: bool = Fa
     before, title, after = page.partition("</title>")
     start, body_end, rest = after.rpartition("</body>")
     return f'{before}{title}{head}{start}<nav class="published"><p>{links}</p></nav>\n{body_end}{rest}'
-
-
-def on_the_site(run_report: str) -> str:
-    """Snakemake's own report, with its link to the page as the site has it."""
-    return _PAGE_OF_STUDY.sub("index.html", run_report)
 
 
 def index_of(files: Iterable[Published], about: Publication) -> str:
@@ -104,9 +101,7 @@ def readme_of(about: Publication, own: str = "") -> str:
             " **Synthetic: no finding from it says anything about a real cluster.**" if entry["synthetic"] else ""
         )
         lines.append(f"- **{name}**: {_plain(entry.get('title', 'no title in the registry'))}.{synthetic}")
-        for key, word in (("source", "Source"), ("licence", "Licence"), ("citation", "Please cite")):
-            if entry.get(key):
-                lines.append(f"  {word}: {_plain(entry[key])}.")
+        lines += [f"  {word}: {_plain(entry[key])}." for key, word in _SAID.items() if entry.get(key)]
     creators = "; ".join(creator.name for creator in about.creators)
     lines += ["", f"By {_plain(creators)}, version {_plain(about.version)}, licence {_plain(about.license)}."]
     return "\n".join(lines) + "\n"
@@ -130,10 +125,8 @@ def _about_trace(entry: Mapping) -> str:
     text = f"<p>{escape(entry.get('title', ''))}</p>\n" if entry.get("title") else ""
     if entry["synthetic"]:
         text += '<p class="synthetic">Synthetic: no finding from it says anything about a real cluster.</p>\n'
-    for key, word in (("source", "Source"), ("licence", "Licence"), ("citation", "Please cite")):
-        if entry.get(key):
-            text += f'<p class="what">{word}: {escape(entry[key])}</p>\n'
-    return text
+    said = [f'<p class="what">{word}: {escape(entry[key])}</p>\n' for key, word in _SAID.items() if entry.get(key)]
+    return text + "".join(said)
 
 
 def _row(files: list[Published]) -> str:

@@ -111,10 +111,7 @@ def _owner(owner: dict | None) -> str:
 # Key -> what it means when it is not written, and what is said of a change.
 _OF_TABLE: dict[str, tuple[Any, Say]] = {
     "header": (True, _switch("files now have a header row", "files no longer have a header row")),
-    "quoted": (
-        False,
-        _switch("fields may now stand in double quotes", "fields no longer stand in double quotes"),
-    ),
+    "quoted": (False, _switch("fields may now stand in double quotes", "fields no longer stand in double quotes")),
     "delimiter": (",", _becomes("the delimiter {!r} becomes {!r}")),
     "key": ([], _as_a_whole("rows are told apart by")),
     "order": ([], _as_a_whole("times must follow each other as")),

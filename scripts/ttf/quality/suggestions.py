@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
+from ttf.headers import found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
     LARGEST_NUMBER,
@@ -144,18 +145,15 @@ def _places(schema: TableSchema, file: Path | None) -> dict[str, int]:
         if file is None:
             return {}
         try:
-            header = next(blocks_of_lines(file)).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
-        except StudyError:  # a table with a reader of its own need not be a file of lines
+            names = names_of(
+                next(blocks_of_lines(file)).partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf"),
+                schema.delimiter,
+                schema.quoted,
+            )
+        except (StudyError, csv.Error):  # a table with a reader of its own need not be a file of lines
             return {}
-        text = header.decode("utf-8", errors="replace")
-        names = _fields(text, schema.delimiter) if schema.quoted else text.split(schema.delimiter)
-        names = [name.strip() for name in names]
-    places = {}
-    for column in schema.columns:
-        word = next((word for word in (column.name, *column.also) if word in names), None)
-        if word:
-            places[column.name] = names.index(word)
-    return places
+    found, _ = found_and_missing(names, schema.columns)
+    return {column.name: names.index(word) for word, column in found.items()}
 
 
 def _field(text: str, place: int, delimiter: str) -> str | None:

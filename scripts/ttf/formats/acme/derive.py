@@ -31,11 +31,12 @@ def jobs(source: Source) -> pl.DataFrame:
     cluster = _cluster(raw)
     seen = ["submit_s", "start_s", "end_s"]
     extras = ["workload", "duration_s", "duration_differs", "negative_queue"]
-    frame, columns = _seren(raw[cluster]), {}
+    # Of Seren gpu_num and cpu_num are those of the whole job, and nothing is known of its parts: one instance.
+    frame, columns = raw[cluster].with_columns(size=pl.lit(1, dtype=pl.Int64)), []
     if cluster == "kalos":
         seen += ["fail_s", "stop_s"]
         extras += ["fail_s", "stop_s", "uneven_pods"]
-        frame, columns = _kalos(raw[cluster]), {"mem_mib": "mem_mib"}
+        frame, columns = _kalos(raw[cluster]), ["mem_mib"]
     queue_s = pl.col("start_s") - pl.col("submit_s")
     frame = frame.with_columns(
         queue_s=pl.when(queue_s >= 0).then(queue_s),
@@ -45,23 +46,22 @@ def jobs(source: Source) -> pl.DataFrame:
     ).with_columns(duration_differs=pl.col("runtime_s") != pl.col("duration_s"))
     return conform(
         frame.select(
-            job_id="job_id",
-            user="user",
-            submit_s="submit_s",
-            start_s="start_s",
-            end_s="end_s",
-            queue_s="queue_s",
-            runtime_s="runtime_s",
+            *(
+                "job_id",
+                "user",
+                "submit_s",
+                "start_s",
+                "end_s",
+                "queue_s",
+                "runtime_s",
+                "gpu_milli",
+                "cpu_milli",
+                "size",
+            ),
+            *("trace_end_s", "file", *columns, *extras),
             outcome=ended_unrecorded(outcome_of("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="state",
-            gpu_milli="gpu_milli",
-            cpu_milli="cpu_milli",
-            size="size",
             nodes="node_num",
-            trace_end_s="trace_end_s",
-            file="file",
-            **columns,
-            **{name: name for name in extras},
         ).collect(),
         JOB_COLUMNS,
     )
@@ -84,11 +84,6 @@ def _cluster(raw: Mapping[str, pl.LazyFrame]) -> str:
         f"The folder of the trace holds neither {' nor '.join(FILES.values())}; expected one of them. Put it there, or "
         "name your file under `files` of the trace in the registry, as seren or kalos."
     )
-
-
-def _seren(table: pl.LazyFrame) -> pl.LazyFrame:
-    """gpu_num and cpu_num are those of the whole job, and nothing is known of its parts: one instance."""
-    return table.with_columns(size=pl.lit(1, dtype=pl.Int64))
 
 
 def _kalos(table: pl.LazyFrame) -> pl.LazyFrame:

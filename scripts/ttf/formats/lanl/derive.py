@@ -39,16 +39,8 @@ from ttf.lives import LIFE_COLUMNS
 ZONE, CAUSES, STRATA = (declared("lanl")[key] for key in ("zone", "causes", "strata"))
 NODE = ["system", "node"]
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-SERVICE_SCHEMA = {
-    "place": pl.Int64,
-    "unit_id": pl.String,
-    "system": pl.String,
-    "node": pl.Int64,
-    "machine_type": pl.String,
-    "cpu_type": pl.String,
-    "from_s": pl.Int64,
-    "until_s": pl.Int64,
-}
+SERVICE_SCHEMA = {"place": pl.Int64, "unit_id": pl.String, "system": pl.String, "node": pl.Int64}
+SERVICE_SCHEMA |= {"machine_type": pl.String, "cpu_type": pl.String, "from_s": pl.Int64, "until_s": pl.Int64}
 
 
 def lives(source: Source) -> pl.DataFrame:
@@ -79,8 +71,6 @@ def lives(source: Source) -> pl.DataFrame:
             entry_s=pl.lit(0),
             duration_s=pl.col("until_s") - pl.col("at_s"),
             event="event",
-            gpu_count=pl.lit(None, pl.Int64),
-            gpu_milli=pl.lit(None, pl.Int64),
             nodes=pl.lit(1),
             **{name: pl.col(name) for name in STRATA},
             **{cause: pl.col(cause).fill_null(False) for cause in CAUSES},
@@ -147,7 +137,7 @@ def in_service(rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("nodes").max(),
         )
         .sort("place", "node")
-        .with_columns(unit_id=_unit_id())
+        .with_columns(unit_id=pl.concat_str("system", "node", separator="/"))
     )
     found: list[dict] = []
     for system in seen.partition_by("system", maintain_order=True):
@@ -157,10 +147,6 @@ def in_service(rows: pl.DataFrame) -> pl.DataFrame:
         [{name: row[name] for name in SERVICE_SCHEMA} | {"place": place} for place, row in enumerate(found)],
         schema=SERVICE_SCHEMA,
     )
-
-
-def _unit_id() -> pl.Expr:
-    return pl.concat_str("system", "node", separator="/")
 
 
 def _unseen(known: list[dict], nodes: int) -> list[dict]:

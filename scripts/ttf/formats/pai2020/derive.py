@@ -11,9 +11,8 @@ from dataclasses import replace
 import polars as pl
 from ttf.formats.declared import outcomes_of
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, conform, ended_unrecorded, outcome_of
+from ttf.jobs import JOB_COLUMNS, as_placements, conform, ended_unrecorded, outcome_of
 from ttf.partitions import Partitions, beside, check_keys, one_by_one
-from ttf.placements import as_placements
 
 OUTCOMES = outcomes_of("pai2020")
 TASK = ["job_name", "task_name"]
@@ -77,18 +76,14 @@ def placements(source: Source) -> pl.LazyFrame:
         is_own = pl.col("status").is_not_null()
         return as_placements(
             parts.with_columns(is_own=is_own, status=pl.coalesce("status", "task_status")).select(
+                *("start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
                 job_id="job_name",
                 task="task_name",
                 attempt=pl.lit(0, dtype=pl.Int64),
                 placement="line",
                 node="machine",
-                start_s="start_s",
-                end_s="end_s",
-                gpu_milli="gpu_milli",
                 outcome=outcome_of("status", OUTCOMES),
-                nodes="nodes",
                 own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
-                attempt_id="attempt_id",
             )
         )
 
@@ -102,17 +97,10 @@ def instance_tasks(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> I
     many machines the task's instances were seen. Raises SharedKeyError as `task_totals` does.
     """
     split, key = partitions.split, partitions.key(*TASK)
+    tasks = raw["task"].with_row_index("attempt_id").rename({"status": "task_status"})
     seen = raw["instance"].with_row_index("row").filter(pl.col("machine").is_not_null())
     parts = [
-        split(
-            "task",
-            raw["task"].with_row_index("attempt_id"),
-            "job_name",
-            key,
-            "attempt_id",
-            "gpu_milli",
-            pl.col("status").alias("task_status"),
-        ),
+        split("task", tasks, "job_name", key, "attempt_id", "gpu_milli", "task_status"),
         split("instance", seen, "job_name", "row", key, _machine()),
     ]
     for tasks, instances in zip(*parts, strict=True):
@@ -152,31 +140,21 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
     )
     return conform(
         times.select(
-            *extras,
+            *("user", "start_s", "end_s", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"),
+            *(*extras, "runtime_from", "task_start_s", "task_end_s", "file"),
             job_id="job_name",
             task="task_name",
-            user="user",
             submit_s="task_start_s",
-            start_s="start_s",
-            end_s="end_s",
             queue_s=pl.when(pl.col("queue_s") >= 0).then("queue_s"),
             runtime_s=pl.col("end_s") - pl.col("start_s"),
             outcome=ended_unrecorded(
                 outcome_of("status", OUTCOMES), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
             ),
             status_raw="status",
-            gpu_type="gpu_type",
-            gpu_milli="gpu_milli",
-            cpu_milli="cpu_milli",
-            mem_mib="mem_mib",
             size=pl.coalesce("instances", "inst_num"),
             nodes=pl.when(started).then("nodes"),
             attempts=pl.when(started).then(pl.lit(1, dtype=pl.Int64)),
             trace_end_s=pl.lit(end_s, dtype=pl.Int64),
-            runtime_from="runtime_from",
-            task_start_s="task_start_s",
-            task_end_s="task_end_s",
-            file="file",
             negative_queue=(pl.col("queue_s") < 0).fill_null(False),
         ),
         JOB_COLUMNS,

@@ -9,7 +9,7 @@ files. Times are seconds from the trace's origin, `plan_cpu` 100 = one core, `pl
 How each habit shows
 --------------------
 Layout
-  - No header in any file; columns in the order of `TABLES`.
+  - No header in any file; columns in the order of the schema in format.yaml.
   - Integers printed as floats (`1739162.0`) everywhere but in machine_spec and in the times of machine_metric.
   - job_name (24 hex digits) is unique and 1:1 with inst_id (64 hex digits), which names a job, not an instance.
   - One to three tasks a job; task_name is a role (24 of them), unique only together with its job.
@@ -44,21 +44,19 @@ Population
   - Submissions follow hour of day and weekday in Asia/Shanghai; the first is at 494319; the failure share
     rises in the last quarter; tasks without a GPU seldom fail; gangs fail less often than single instances.
 
-Same (tasks, seed), same bytes: every draw is a uniform number or a permutation from a seeded generator and
-goes through tables of rounded numbers (ttf.formats.draws), so no result hangs on the last bit of a logarithm,
-on the number of threads or on the machine. Instances are made in blocks of `BLOCK_TASKS` tasks, each with a
-generator of its own, which bounds the memory.
+Same (tasks, seed), same bytes: see ttf.formats.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with
+a generator of its own, which bounds the memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from ttf.errors import StudyError
+from ttf.formats.declared import declared
 from ttf.formats.draws import (
     Bools,
     Ints,
@@ -66,7 +64,8 @@ from ttf.formats.draws import (
     Random,
     apportion,
     ascending,
-    check_seed,
+    by_the_clock,
+    check_asked,
     hex_ids,
     mixed,
     pick,
@@ -78,29 +77,7 @@ from ttf.formats.draws import (
     whole,
 )
 
-TABLES: dict[str, tuple[str, ...]] = {
-    "pai_job_table": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
-    "pai_task_table": (
-        "job_name", "task_name", "inst_num", "status", "start_time", "end_time",
-        "plan_cpu", "plan_mem", "plan_gpu", "gpu_type",
-    ),
-    "pai_instance_table": (
-        "job_name", "task_name", "inst_name", "worker_name", "inst_id", "status",
-        "start_time", "end_time", "machine",
-    ),
-    "pai_sensor_table": (
-        "job_name", "task_name", "worker_name", "inst_id", "machine", "gpu_name", "cpu_usage",
-        "gpu_wrk_util", "avg_mem", "max_mem", "avg_gpu_wrk_mem", "max_gpu_wrk_mem", "read", "write",
-        "read_count", "write_count",
-    ),
-    "pai_group_tag_table": ("inst_id", "user", "gpu_type_spec", "group", "workload"),
-    "pai_machine_spec": ("machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"),
-    "pai_machine_metric": (
-        "worker_name", "machine", "start_time", "end_time", "machine_cpu_iowait", "machine_cpu_kernel",
-        "machine_cpu_usr", "machine_gpu", "machine_load_1", "machine_net_receive", "machine_num_worker",
-        "machine_cpu",
-    ),
-}  # fmt: skip
+FILES = declared("pai2020")["sample"]
 
 # ---- what was published of the full trace (counts) ----
 
@@ -297,22 +274,6 @@ class Sample:
     seed: int
     jobs: Jobs
     tasks: Tasks
-    groups: int
-
-
-def submission_times(rng: Random, jobs: int) -> Ints:
-    """Submission times in ascending order, by the hour and the weekday in Shanghai."""
-    first_hour = FIRST_START_S // HOUR_S
-    hours = np.arange(first_hour, first_hour + START_HOURS)
-    local = hours + SHANGHAI_S // HOUR_S
-    # 1970-01-01 was a Thursday: day 0 is weekday 3.
-    weights = np.array(HOUR_WEIGHTS)[local % 24] * np.array(WEEKDAY_WEIGHTS)[(local // 24 + 3) % 7]
-    edges = np.concatenate([[0], np.cumsum(weights)])
-    position = (np.arange(jobs) + rng.random(jobs)) / jobs * edges[-1]
-    hour = np.searchsorted(edges, position, side="right") - 1
-    second = ((position - edges[hour]) / weights[hour] * HOUR_S).astype(np.int64)
-    times = np.sort(hours[hour] * HOUR_S + np.minimum(second, HOUR_S - 1))
-    return np.maximum(times, FIRST_START_S + 1)
 
 
 def job_statuses(rng: Random, counts: Sequence[int]) -> Ints:
@@ -544,7 +505,9 @@ def plan_sample(tasks: int, seed: int) -> Sample:
     # Jobs in file order are not in order of submission.
     file_order = rng.permutation(jobs)
     job_status = job_statuses(rng, status_counts)
-    submit_s = submission_times(rng, jobs)
+    hours = FIRST_START_S // HOUR_S + np.arange(START_HOURS)
+    submit_s = by_the_clock(rng, jobs, hours, hours + SHANGHAI_S // HOUR_S, HOUR_WEIGHTS, WEEKDAY_WEIGHTS)
+    submit_s = np.maximum(submit_s, FIRST_START_S + 1)
     submit_s[np.flatnonzero(job_status != WAITING)[0]] = FIRST_START_S
     job_status, submit_s = job_status[file_order], submit_s[file_order]
 
@@ -615,7 +578,7 @@ def plan_sample(tasks: int, seed: int) -> Sample:
         end_unwritten=end_unwritten,
         **flags,
     )
-    return Sample(seed, plan_jobs, plan_tasks, groups)
+    return Sample(seed, plan_jobs, plan_tasks)
 
 
 # ---- columns and frames ----
@@ -633,10 +596,6 @@ def blank_where(values: np.ndarray, blank: Bools) -> pl.Series:
     return pl.Series(column, nan_to_null=True)
 
 
-def frame(table: str, columns: Sequence[pl.Series]) -> pl.DataFrame:
-    return pl.DataFrame([c.alias(name) for name, c in zip(TABLES[table], columns, strict=True)])
-
-
 def text_where(column: pl.Series, present: Bools) -> pl.Series:
     """A text column, blank where not present."""
     return pl.select(pl.when(pl.Series(present)).then(column)).to_series()
@@ -645,35 +604,33 @@ def text_where(column: pl.Series, present: Bools) -> pl.Series:
 def job_frame(sample: Sample, rows: slice) -> pl.DataFrame:
     jobs, seed = sample.jobs, sample.seed
     number = np.arange(len(jobs.status))[rows]
-    return frame(
-        "pai_job_table",
-        [
-            hex_ids(seed, JOB_NAME, number, 24),
-            hex_ids(seed, JOB_INST, number, 64),
-            hex_ids(seed, USER, jobs.user[rows], 12),
-            words(STATUSES, jobs.status[rows]),
-            blank_where(jobs.submit_s[rows], jobs.status[rows] == WAITING),
-            blank_where(jobs.end_s[rows], jobs.end_s[rows] == 0),
-        ],
+    return pl.DataFrame(
+        {
+            "job_name": hex_ids(seed, JOB_NAME, number, 24),
+            "inst_id": hex_ids(seed, JOB_INST, number, 64),
+            "user": hex_ids(seed, USER, jobs.user[rows], 12),
+            "status": words(STATUSES, jobs.status[rows]),
+            "start_time": blank_where(jobs.submit_s[rows], jobs.status[rows] == WAITING),
+            "end_time": blank_where(jobs.end_s[rows], jobs.end_s[rows] == 0),
+        }
     )
 
 
 def task_frame(sample: Sample, rows: slice) -> pl.DataFrame:
     tasks = sample.tasks
-    return frame(
-        "pai_task_table",
-        [
-            hex_ids(sample.seed, JOB_NAME, tasks.job[rows], 24),
-            words(ROLES, tasks.role[rows]),
-            pl.Series(tasks.instances[rows].astype(np.float64)),
-            words(STATUSES, tasks.status[rows]),
-            blank_where(tasks.start_s[rows], tasks.status[rows] == WAITING),
-            blank_where(tasks.end_s[rows], tasks.end_s[rows] == 0),
-            pl.Series(tasks.plan_cpu[rows].astype(np.float64)),
-            pl.Series(tasks.plan_mib[rows] / 1_024),
-            blank_where(tasks.plan_gpu[rows], tasks.plan_gpu[rows] == NO_GPU),
-            words(GPU_TYPES, tasks.gpu_type[rows]),
-        ],
+    return pl.DataFrame(
+        {
+            "job_name": hex_ids(sample.seed, JOB_NAME, tasks.job[rows], 24),
+            "task_name": words(ROLES, tasks.role[rows]),
+            "inst_num": tasks.instances[rows].astype(np.float64),
+            "status": words(STATUSES, tasks.status[rows]),
+            "start_time": blank_where(tasks.start_s[rows], tasks.status[rows] == WAITING),
+            "end_time": blank_where(tasks.end_s[rows], tasks.end_s[rows] == 0),
+            "plan_cpu": tasks.plan_cpu[rows].astype(np.float64),
+            "plan_mem": tasks.plan_mib[rows] / 1_024,
+            "plan_gpu": blank_where(tasks.plan_gpu[rows], tasks.plan_gpu[rows] == NO_GPU),
+            "gpu_type": words(GPU_TYPES, tasks.gpu_type[rows]),
+        }
     )
 
 
@@ -690,15 +647,14 @@ def tag_frame(sample: Sample, rows: slice, rng: Random) -> pl.DataFrame:
     scrambled = mixed(jobs.group[like].astype(np.uint64) + np.uint64(seed))
     workload = kinds[scrambled % np.uint64(len(kinds))]
     named = scrambled >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
-    return frame(
-        "pai_group_tag_table",
-        [
-            pl.concat(ids),
-            hex_ids(seed, USER, jobs.user[like], 12),
-            words(GPU_TYPES, demanded),
-            hex_ids(seed, GROUP, jobs.group[like], 24),
-            words(tuple(WORKLOADS), np.where(named, workload, len(WORKLOADS))),
-        ],
+    return pl.DataFrame(
+        {
+            "inst_id": pl.concat(ids),
+            "user": hex_ids(seed, USER, jobs.user[like], 12),
+            "gpu_type_spec": words(GPU_TYPES, demanded),
+            "group": hex_ids(seed, GROUP, jobs.group[like], 24),
+            "workload": words(tuple(WORKLOADS), np.where(named, workload, len(WORKLOADS))),
+        }
     )
 
 
@@ -725,15 +681,14 @@ def make_machines(tasks: int, seed: int) -> Machines:
     )
     begin = dict(zip(MACHINES, np.cumsum([0, *counts[:-1]]), strict=True))
     number = dict(zip(MACHINES, counts, strict=True))
-    spec = frame(
-        "pai_machine_spec",
-        [
-            hex_ids(seed, MACHINE, np.arange(sum(counts)), 24),
-            pl.Series(np.repeat(list(MACHINES), counts).tolist()),
-            pl.Series(np.repeat([row[1] for row in MACHINES.values()], counts)),
-            pl.Series(memory),
-            pl.Series(np.repeat([row[5] for row in MACHINES.values()], counts)),
-        ],
+    spec = pl.DataFrame(
+        {
+            "machine": hex_ids(seed, MACHINE, np.arange(sum(counts)), 24),
+            "gpu_type": np.repeat(list(MACHINES), counts).tolist(),
+            "cap_cpu": np.repeat([row[1] for row in MACHINES.values()], counts),
+            "cap_mem": memory,
+            "cap_gpu": np.repeat([row[5] for row in MACHINES.values()], counts),
+        }
     )
     return Machines(
         spec,
@@ -812,45 +767,36 @@ def place_instances(rng: Random, tasks: Tasks, block: slice, before: int, machin
     )
 
 
-@dataclass(frozen=True)
-class Names:
+def instance_names(sample: Sample, block: slice, instances: Instances, machines: Machines) -> pl.DataFrame:
     """Text columns of the instances of a block, made once for the three tables that carry them."""
-
-    job: pl.Series
-    inst: pl.Series
-    role: pl.Series
-    worker: pl.Series
-    machine: pl.Series
-
-
-def instance_names(sample: Sample, block: slice, instances: Instances, machines: Machines) -> Names:
     job = sample.tasks.job[block]
     within = sample.tasks.job[instances.task] - job[0]
     known = np.arange(job[0], job[-1] + 1)
-    return Names(
-        job=hex_ids(sample.seed, JOB_NAME, known, 24).gather(within),
-        inst=hex_ids(sample.seed, JOB_INST, known, 64).gather(within),
-        role=words(ROLES, sample.tasks.role[instances.task]),
-        worker=text_where(hex_ids(sample.seed, WORKER, instances.worker, 64), instances.named),
-        machine=text_where(machines.spec["machine"].gather(instances.machine), instances.status != WAITING),
+    return pl.DataFrame(
+        {
+            "job_name": hex_ids(sample.seed, JOB_NAME, known, 24).gather(within),
+            "task_name": words(ROLES, sample.tasks.role[instances.task]),
+            "worker_name": text_where(hex_ids(sample.seed, WORKER, instances.worker, 64), instances.named),
+            "inst_id": hex_ids(sample.seed, JOB_INST, known, 64).gather(within),
+            "machine": text_where(machines.spec["machine"].gather(instances.machine), instances.status != WAITING),
+        }
     )
 
 
-def instance_frame(sample: Sample, rng: Random, instances: Instances, names: Names) -> pl.DataFrame:
+def instance_frame(sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame) -> pl.DataFrame:
     blank = rng.random((2, len(instances.task))) < 0.5  # the other half of the missing times stays 0.0
-    return frame(
-        "pai_instance_table",
-        [
-            names.job,
-            names.role,
-            hex_ids(sample.seed, INSTANCE, instances.number, 24),
-            names.worker,
-            names.inst,
-            words(STATUSES, instances.status),
-            blank_where(instances.start_s, blank[0] & (instances.start_s == 0)),
-            blank_where(instances.end_s, blank[1] & (instances.end_s == 0)),
-            names.machine,
-        ],
+    return pl.DataFrame(
+        {
+            "job_name": names["job_name"],
+            "task_name": names["task_name"],
+            "inst_name": hex_ids(sample.seed, INSTANCE, instances.number, 24),
+            "worker_name": names["worker_name"],
+            "inst_id": names["inst_id"],
+            "status": words(STATUSES, instances.status),
+            "start_time": blank_where(instances.start_s, blank[0] & (instances.start_s == 0)),
+            "end_time": blank_where(instances.end_s, blank[1] & (instances.end_s == 0)),
+            "machine": names["machine"],
+        }
     )
 
 
@@ -861,7 +807,7 @@ def measured_instances(rng: Random, instances: Instances) -> Ints:
 
 
 def sensor_frame(
-    sample: Sample, rng: Random, instances: Instances, names: Names, rows: Ints, before: int
+    sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, before: int
 ) -> pl.DataFrame:
     """Lifetime averages of the measured instances. The instances of a task measure much the same."""
     tasks = sample.tasks
@@ -887,52 +833,47 @@ def sensor_frame(
     # Blanks at fixed distances: about as rare as in the trace, and there in the smallest sample too.
     at = before + np.arange(n)
     no_network = np.isin(at, (5, 50, 500))
-    return frame(
-        "pai_sensor_table",
-        [
-            names.job.gather(rows),
-            names.role.gather(rows),
-            names.worker.gather(rows),
-            names.inst.gather(rows),
-            names.machine.gather(rows),
-            words([f"/dev/nvidia{i}" for i in range(8)], np.where(no_gpu, 8, card)),
-            blank_where(thousandths(cpu), at % 520 == 7),
-            blank_where(thousandths(gpu), no_gpu),
-            blank_where(thousandths(avg_mem), at % 2_492 == 11),
-            pl.Series(thousandths(max_mem)),
-            blank_where(thousandths(avg_gpu_mem), no_gpu),
-            blank_where(thousandths(max_gpu_mem), no_gpu),
-            blank_where(read_count * volume[0], no_network),
-            blank_where(write_count * volume[1], no_network),
-            blank_where(read_count, no_network),
-            blank_where(write_count, no_network),
-        ],
+    return pl.DataFrame(
+        {
+            **names[rows].to_dict(),
+            "gpu_name": words([f"/dev/nvidia{i}" for i in range(8)], np.where(no_gpu, 8, card)),
+            "cpu_usage": blank_where(thousandths(cpu), at % 520 == 7),
+            "gpu_wrk_util": blank_where(thousandths(gpu), no_gpu),
+            "avg_mem": blank_where(thousandths(avg_mem), at % 2_492 == 11),
+            "max_mem": thousandths(max_mem),
+            "avg_gpu_wrk_mem": blank_where(thousandths(avg_gpu_mem), no_gpu),
+            "max_gpu_wrk_mem": blank_where(thousandths(max_gpu_mem), no_gpu),
+            "read": blank_where(read_count * volume[0], no_network),
+            "write": blank_where(write_count * volume[1], no_network),
+            "read_count": blank_where(read_count, no_network),
+            "write_count": blank_where(write_count, no_network),
+        }
     )
 
 
-def metric_frame(rng: Random, instances: Instances, names: Names, rows: Ints, machines: Machines) -> pl.DataFrame:
+def metric_frame(
+    rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, machines: Machines
+) -> pl.DataFrame:
     """What the machine did during the life of an instance; its times are printed as integers."""
     rows = rows[rng.random(len(rows)) < METRIC_SHARE]
     n = len(rows)
     iowait, kernel, usr = thousandths(rng.random((3, n)) * np.array([[1.5], [5.0], [60.0]]))
     gpus = machines.spec["cap_gpu"].to_numpy()[instances.machine[rows]]
     unknown = rng.random(n) < 0.01
-    return frame(
-        "pai_machine_metric",
-        [
-            names.worker.gather(rows),
-            names.machine.gather(rows),
-            pl.Series(instances.start_s[rows]),
-            pl.Series(instances.end_s[rows]),
-            blank_where(iowait, unknown),
-            blank_where(kernel, unknown),
-            blank_where(usr, unknown),
-            blank_where(thousandths(rng.random(n) * 100 * gpus), unknown | (gpus == 0)),
-            blank_where(thousandths(rng.random(n) * 90), unknown),
-            blank_where(thousandths(rng.random(n) * 4e8), rng.random(n) < 0.02),
-            pl.Series(thousandths(1 + rng.random(n) * 24)),
-            blank_where(thousandths(iowait + kernel + usr), unknown),
-        ],
+    return pl.DataFrame(
+        {
+            **names["worker_name", "machine"][rows].to_dict(),
+            "start_time": instances.start_s[rows],
+            "end_time": instances.end_s[rows],
+            "machine_cpu_iowait": blank_where(iowait, unknown),
+            "machine_cpu_kernel": blank_where(kernel, unknown),
+            "machine_cpu_usr": blank_where(usr, unknown),
+            "machine_gpu": blank_where(thousandths(rng.random(n) * 100 * gpus), unknown | (gpus == 0)),
+            "machine_load_1": blank_where(thousandths(rng.random(n) * 90), unknown),
+            "machine_net_receive": blank_where(thousandths(rng.random(n) * 4e8), rng.random(n) < 0.02),
+            "machine_num_worker": thousandths(1 + rng.random(n) * 24),
+            "machine_cpu": blank_where(thousandths(iowait + kernel + usr), unknown),
+        }
     )
 
 
@@ -945,42 +886,32 @@ def blocks(total: int) -> Iterator[tuple[int, slice]]:
         yield number, slice(start, min(start + BLOCK_TASKS, total))
 
 
-def write_sample(
-    folder: Path, tasks: int = 20_000, seed: int = 2020, report: Callable[[str], None] = lambda _text: None
-) -> dict[str, int]:
+def write_sample(folder: Path, tasks: int = 20_000, seed: int = 2020) -> dict[str, int]:
     """Write the seven tables of a synthetic trace with `tasks` tasks into `folder`; rows written per table.
 
-    The same `tasks` and `seed` give the same bytes. `report` is called with how far the work is.
+    The same `tasks` and `seed` give the same bytes.
     """
-    if tasks < FEWEST_TASKS:
-        raise StudyError(
-            f"A sample of {tasks:,} tasks is too small to show every habit of the trace: "
-            f"ask for {FEWEST_TASKS:,} or more."
-        )
-    check_seed(seed)
-    report(f"planning {tasks:,} tasks")
+    check_asked(tasks, FEWEST_TASKS, "tasks", "the trace", seed)
     sample = plan_sample(tasks, seed)
     machines = make_machines(tasks, seed)
-    written = dict.fromkeys(TABLES, 0)
-    with staged_files(folder, {table: f"{table}.csv" for table in TABLES}) as files:
+    written = dict.fromkeys(FILES, 0)
+    with staged_files(folder, FILES) as files:
 
         def write(table: str, rows: pl.DataFrame) -> None:
             rows.write_csv(files[table], include_header=False)
             written[table] += rows.height
 
-        write("pai_machine_spec", machines.spec)
+        write("machine_spec", machines.spec)
         for number, block in blocks(len(sample.jobs.status)):
-            write("pai_job_table", job_frame(sample, block))
-            write("pai_group_tag_table", tag_frame(sample, block, np.random.default_rng([seed, 1, number])))
+            write("job", job_frame(sample, block))
+            write("group_tag", tag_frame(sample, block, np.random.default_rng([seed, 1, number])))
         for number, block in blocks(tasks):
             rng = np.random.default_rng([seed, 2, number])
-            write("pai_task_table", task_frame(sample, block))
-            instances = place_instances(rng, sample.tasks, block, written["pai_instance_table"], machines)
+            write("task", task_frame(sample, block))
+            instances = place_instances(rng, sample.tasks, block, written["instance"], machines)
             names = instance_names(sample, block, instances, machines)
-            write("pai_instance_table", instance_frame(sample, rng, instances, names))
+            write("instance", instance_frame(sample, rng, instances, names))
             measured = measured_instances(rng, instances)
-            before = written["pai_sensor_table"]
-            write("pai_sensor_table", sensor_frame(sample, rng, instances, names, measured, before))
-            write("pai_machine_metric", metric_frame(rng, instances, names, measured, machines))
-            report(f"{block.stop:,} of {tasks:,} tasks, {written['pai_instance_table']:,} instances")
+            write("sensor", sensor_frame(sample, rng, instances, names, measured, written["sensor"]))
+            write("machine_metric", metric_frame(rng, instances, names, measured, machines))
     return written

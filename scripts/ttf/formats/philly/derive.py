@@ -8,35 +8,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
-from ttf.formats.clock import came_twice
 from ttf.formats.declared import declared, outcomes_of
 from ttf.formats.philly.gpu_use import GPUS, gpu_use
 from ttf.formats.philly.read import ATTEMPTS
 from ttf.formats.protocol import Format, Source
-from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, conform, outcome_of
-from ttf.placements import as_placements
+from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 OUTCOMES = outcomes_of("philly")
 ZONE = declared("philly")["zone"]
 # The days that have telemetry, which are about those of the paper: 2017-10-03 to before 2017-12-16, Pacific.
 WINDOW_S = (1_507_014_000, 1_513_411_200)
-
-ATTEMPT_COLUMNS = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "queued_from_s": pl.Int64,
-    "queue_s": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "outcome": pl.String,
-    "gpu_milli": pl.Int64,
-    "nodes": pl.Int64,
-    "node_list": pl.String,
-    "negative_queue": pl.Boolean,
-    "negative_run": pl.Boolean,
-    "dst_ambiguous": pl.Boolean,
-}
 
 
 class Log(NamedTuple):
@@ -83,26 +64,17 @@ def jobs(source: Source) -> pl.DataFrame:
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
-            job_id="job_id",
-            user="user",
+            *("job_id", "user", "submit_s", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes"),
             account="vc",
-            submit_s="submit_s",
-            start_s="start_s",
-            end_s="end_s",
-            queue_s=pl.when(queue_s >= 0).then(queue_s),
-            runtime_s="runtime_s",
-            outcome="outcome",
             status_raw="status",
-            gpu_milli="gpu_milli",
+            queue_s=pl.when(queue_s >= 0).then(queue_s),
             size=pl.lit(1, dtype=pl.Int64),
-            nodes="nodes",
             attempts=pl.col("started").fill_null(0),
             trace_end_s=pl.lit(_trace_end(log, tries), dtype=pl.Int64),
             file="file",
             wall_s=pl.col("end_s") - pl.col("start_s"),
             no_attempts=pl.col("tries").is_null(),
-            missing_start=pl.col("missing_start").fill_null(False),
-            missing_end=pl.col("missing_end").fill_null(False),
+            **{flag: pl.col(flag).fill_null(False) for flag in ("missing_start", "missing_end")},
             negative_queue=(queue_s < 0).fill_null(False),
             negative_run=pl.col("negative_run").fill_null(False),
             dst_ambiguous=came_twice("submit_s", ZONE) | pl.col("dst_ambiguous").fill_null(False),
@@ -116,31 +88,22 @@ def jobs(source: Source) -> pl.DataFrame:
 
 
 def attempts(source: Source) -> pl.DataFrame:
-    """One row per attempt, by job and in sequence, with the columns ATTEMPT_COLUMNS.
+    """One row per attempt, by job and in sequence, with the columns of ATTEMPTS, these flags, and when it was queued.
 
     attempt counts from 0. It was queued from the submission on, or from the end of the attempt before it. As the trace
     gives attempts no status, only the last one to start has an outcome, which is the job's. node_list: its servers,
     with commas between. A negative delay or run time is blank and flagged.
     """
     queue_s = pl.col("start_s") - pl.col("queued_from_s")
-    return conform(
-        source.records.tries.select(
-            "job_id",
-            "attempt",
-            "queued_from_s",
-            "start_s",
-            "end_s",
-            "runtime_s",
-            "gpu_milli",
-            "nodes",
-            "negative_run",
-            "dst_ambiguous",
-            queue_s=pl.when(queue_s >= 0).then(queue_s),
-            negative_queue=(queue_s < 0).fill_null(False),
-            outcome=pl.when("is_last").then("outcome"),
-            node_list=_machines().list.join(","),
-        ),
-        ATTEMPT_COLUMNS,
+    return source.records.tries.select(
+        *("job_id", "attempt", "queued_from_s"),
+        pl.when(queue_s >= 0).then(queue_s).alias("queue_s"),
+        *("start_s", "end_s", "runtime_s"),
+        pl.when("is_last").then("outcome").alias("outcome"),
+        *("gpu_milli", "nodes"),
+        _machines().list.join(",").alias("node_list"),
+        (queue_s < 0).fill_null(False).alias("negative_queue"),
+        *("negative_run", "dst_ambiguous"),
     )
 
 
@@ -166,16 +129,10 @@ def placements(source: Source) -> pl.LazyFrame:
     )
     return as_placements(
         parts.lazy().select(
-            job_id="job_id",
-            attempt="attempt",
+            *("job_id", "attempt", "start_s", "end_s", "gpu_milli", "nodes", "attempt_id"),
             placement=pl.int_range(pl.len(), dtype=pl.Int64).over("row", "attempt"),
             node="machine",
-            start_s="start_s",
-            end_s="end_s",
-            gpu_milli="gpu_milli",
             outcome=pl.when("is_last").then("outcome"),
-            nodes="nodes",
-            attempt_id="attempt_id",
         )
     )
 
@@ -310,18 +267,16 @@ def _by_job(tries: pl.DataFrame) -> pl.DataFrame:
     return (
         tries.group_by("row", maintain_order=True)
         .agg(
+            pl.col("gpu_milli", "nodes").first(),
+            pl.col("negative_run", "dst_ambiguous").any(),
             tries=pl.len(),
             started=started.sum().cast(pl.Int64),
             start_s=pl.col("start_s").drop_nulls().first(),
             end_s=pl.col("end_s").filter(last & ~pl.col("negative_run")).first(),
             has_end=(last & pl.col("runtime_s").is_not_null()).any(),
             runtime_s=pl.col("runtime_s").sum(),
-            gpu_milli=pl.col("gpu_milli").first(),
-            nodes=pl.col("nodes").first(),
             missing_start=(~started).any(),
             missing_end=(started & pl.col("end_s").is_null()).any(),
-            negative_run=pl.col("negative_run").any(),
-            dst_ambiguous=pl.col("dst_ambiguous").any(),
         )
         .with_columns(runtime_s=pl.when("has_end").then("runtime_s"))
     )

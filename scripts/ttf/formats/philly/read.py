@@ -37,14 +37,8 @@ LARGEST_LOG_BYTES = 1 << 30
 # A record of the job log as it is in the file.
 _DETAIL = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
 _ATTEMPT = pl.Struct({"start_time": pl.String, "end_time": pl.String, "detail": pl.List(_DETAIL)})
-RECORD = {
-    "status": pl.String,
-    "vc": pl.String,
-    "jobid": pl.String,
-    "attempts": pl.List(_ATTEMPT),
-    "submitted_time": pl.String,
-    "user": pl.String,
-}
+RECORD = {"status": pl.String, "vc": pl.String, "jobid": pl.String, "attempts": pl.List(_ATTEMPT)}
+RECORD |= {"submitted_time": pl.String, "user": pl.String}
 # A job's attempts as they are stored, in JSON.
 PLACEMENT = pl.Struct({"machine": pl.String, "gpus": pl.List(pl.Int64)})
 ATTEMPTS = pl.List(pl.Struct({"start_s": pl.Int64, "end_s": pl.Int64, "detail": pl.List(PLACEMENT)}))
@@ -138,18 +132,13 @@ def _with_zones(text: pl.Expr) -> pl.Expr:
     return text
 
 
-def _without_blanks(block: bytes) -> bytes:
-    return re.sub(rb"[ \t]*,[ \t]*", b",", block)
-
-
 _telemetry = Reader(partial(read_lines, rewrite=_with_offsets, restore=_with_zones), texts_of_lines)
+_without_blanks = partial(re.sub, rb"[ \t]*,[ \t]*", b",")
 _machine_list = Reader(partial(read_lines, rewrite=_without_blanks, restore=lambda text: text), texts_of_lines)
 
 READERS = {
     "job_log": Reader(read_job_log, texts_of_records),
-    "gpu_util": _telemetry,
-    "cpu_util": _telemetry,
-    "mem_util": _telemetry,
+    **dict.fromkeys(("gpu_util", "cpu_util", "mem_util"), _telemetry),
     "machine_list": _machine_list,
 }
 READING = Reading(READERS)
@@ -255,7 +244,7 @@ def _read_one_by_one(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
 def _records(path: Path, text: str) -> Iterator[tuple[object, int, int]]:
     """(record, its first character, the one after its last) of each record of the array."""
     # Numbers are in no field, and one of a million digits must not be worked out.
-    decoder = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_no_json)
+    decoder = json.JSONDecoder(parse_int=lambda _: 0, parse_float=lambda _: 0, parse_constant=_no_json)
     number, position = 0, _skip(text, 0)
     if text[position : position + 1] != "[":
         start = text[position : position + 60]
@@ -298,10 +287,6 @@ def _skip(text: str, position: int) -> int:
 
 def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
-
-
-def _number(digits: str) -> float:
-    return 0.0
 
 
 def _no_json(word: str) -> NoReturn:
@@ -382,7 +367,9 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
         .with_row_index("row")
     )
     times, late = _attempt_times(tried, schema)
-    gpu = pl.element().struct.field("gpus").fill_null([]).list.eval(_gpu(pl.element()))
+    # The index of a GPU from its name, as in gpu0; null where it is another.
+    index = pl.element().str.extract(r"^gpu([0-9]{1,2})$", 1).cast(pl.Int64)
+    gpu = pl.element().struct.field("gpus").fill_null([]).list.eval(index)
     # What is missing in a list of lists: counted, as a condition on all of them at once cannot be had.
     placed = tried.select(
         "line",
@@ -399,18 +386,15 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
         nameless=pl.col("detail").list.eval(nameless).list.first().fill_null(False),
         no_gpu=pl.col("detail").list.eval(no_gpu).list.first().fill_null(False),
     )
-    named = "attempts[].detail[]"
-    broken = pl.concat(
-        [
-            late,
-            amiss.filter("nameless").select(
-                "line", "row", reason=pl.lit("missing_value"), column=pl.lit(f"{named}.ip")
-            ),
-            amiss.filter("no_gpu").select(
-                "line", "row", reason=pl.lit("unknown_value"), column=pl.lit(f"{named}.gpus")
-            ),
-        ]
-    ).sort("row", maintain_order=True)
+    told = [
+        ("nameless", "missing_value", "attempts[].detail[].ip"),
+        ("no_gpu", "unknown_value", "attempts[].detail[].gpus"),
+    ]
+    unplaced = [
+        amiss.filter(flag).select("line", "row", reason=pl.lit(reason), column=pl.lit(column))
+        for flag, reason, column in told
+    ]
+    broken = pl.concat([late, *unplaced]).sort("row", maintain_order=True)
     broken = broken.unique("line", keep="first", maintain_order=True).select("line", "reason", "column")
 
     # Attempts with a time that is none are not among `times`; their jobs are put aside below.
@@ -443,16 +427,9 @@ def _attempt_times(tried: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFra
         *(pl.col(column.name.removeprefix("attempts[].")).alias(column.name) for column in columns),
     )
     kept, failed = check_rows(frame, columns, TableSchema("attempts", True, columns))
-    times = kept.select(pl.col("line").cast(pl.UInt32).alias("row"), "start_s", "end_s")
-    late = failed.select(pl.col("line").cast(pl.UInt32).alias("row"), "reason", "column")
-    return times, late.join(tried.select("row", "line"), on="row", maintain_order="left").select(
-        "line", "row", "reason", "column"
-    )
-
-
-def _gpu(name: pl.Expr) -> pl.Expr:
-    """The index of a GPU from its name, as in gpu0; null where it is another."""
-    return name.str.extract(r"^gpu([0-9]{1,2})$", 1).cast(pl.Int64)
+    row = pl.col("line").cast(pl.UInt32).alias("row")
+    late = failed.select(row, "reason", "column").join(tried.select("row", "line"), on="row", maintain_order="left")
+    return kept.select(row, "start_s", "end_s"), late.select("line", "row", "reason", "column")
 
 
 def _json(attempts: pl.Expr) -> pl.Expr:

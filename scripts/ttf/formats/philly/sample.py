@@ -22,20 +22,21 @@ Same (jobs, seed), same bytes: see ttf.formats.draws.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from ttf.errors import StudyError
+import polars as pl
+from ttf.formats.declared import declared
 from ttf.formats.draws import (
     Bools,
     Ints,
     QuantileFunction,
     Random,
     apportion,
-    check_seed,
+    by_the_clock,
+    check_asked,
     hex_ids,
     pick,
     shuffled,
@@ -45,16 +46,8 @@ from ttf.formats.draws import (
 )
 from ttf.formats.philly import sample_cluster, sample_telemetry
 from ttf.formats.philly.sample_cluster import Attempt
-from ttf.formats.philly.sample_losses import loss_rows
 
-FILES = {
-    "job_log": "cluster_job_log",
-    "gpu_util": "cluster_gpu_util",
-    "cpu_util": "cluster_cpu_util",
-    "mem_util": "cluster_mem_util",
-    "machine_list": "cluster_machine_list",
-    "loss_log": "loss_log.csv",
-}
+FILES = declared("philly")["sample"]
 FEWEST_JOBS = 300
 
 # ---- what was published ----
@@ -107,7 +100,15 @@ FEWEST_MACHINES = 10
 JOBS_A_USER = 30
 USER = 0  # kind of identifier
 
-Report = Callable[[str], None]
+# ---- the losses: the shares of Fig 8, each exact but for rounding, by status: Pass, Killed ----
+
+# Jobs that need every epoch for their lowest loss, and that are within 0.1 % of it after two fifths of their epochs.
+NEEDS_ALL_SHARE = {0: 0.84, 1: 0.75}
+WITHIN_BY_40_SHARE = {0: 0.74, 1: 0.64}
+JOBS_SHARE = 0.25  # of the jobs of that status that ran long enough
+LOSS_RUN_S = 1_200
+FEWEST_EPOCHS, MOST_EPOCHS = 10, 60
+MICRO = 1_000_000  # losses are drawn in millionths
 
 
 @dataclass(frozen=True)
@@ -124,21 +125,11 @@ class Plan:
     durations_s: list[list[int]]  # of each attempt; none for jobs that were never scheduled
 
 
-def submissions(rng: Random, jobs: int) -> Ints:
-    """Submission times in ascending order, by the hour and the weekday on a Pacific clock."""
-    hours = np.arange(FIRST_S // HOUR_S, END_S // HOUR_S)
-    local = hours - 7  # an hour late after the clocks went back, which nobody will see
-    weights = np.array(HOUR_WEIGHTS)[local % 24] * np.array(WEEKDAY_WEIGHTS)[(local // 24 + 3) % 7]
-    edges = np.concatenate([[0], np.cumsum(weights)])
-    position = (np.arange(jobs) + rng.random(jobs)) / jobs * edges[-1]
-    hour = np.searchsorted(edges, position, side="right") - 1
-    second = ((position - edges[hour]) / weights[hour] * HOUR_S).astype(np.int64)
-    return np.sort(hours[hour] * HOUR_S + np.minimum(second, HOUR_S - 1))
-
-
 def plan(jobs: int, seed: int) -> Plan:
     rng = np.random.default_rng([seed, 0])
-    submit_s = submissions(rng, jobs)
+    hours = np.arange(FIRST_S // HOUR_S, END_S // HOUR_S)
+    # Local time is an hour late after the clocks went back, which nobody will see.
+    submit_s = by_the_clock(rng, jobs, hours, hours - 7, HOUR_WEIGHTS, WEEKDAY_WEIGHTS)
     bucket = shuffled(rng, jobs, dict(enumerate(JOBS_BY_BUCKET)), floor=20)
     gpus, status, run_s, retries = (np.zeros(jobs, dtype=np.int64) for _ in range(4))
     for code in range(len(BUCKETS)):
@@ -199,13 +190,7 @@ def machine_gpus(jobs: int) -> list[int]:
 def schedule(plan: Plan, machines: list[int]) -> list[Attempt]:
     quota = apportion(sum(machines), list(ACCOUNTS.values()), floor=1)
     return sample_cluster.run(
-        machines,
-        quota,
-        plan.account.tolist(),
-        plan.gpus.tolist(),
-        plan.asked_s.tolist(),
-        plan.durations_s,
-        END_S,
+        machines, quota, plan.account.tolist(), plan.gpus.tolist(), plan.asked_s.tolist(), plan.durations_s, END_S
     )
 
 
@@ -214,11 +199,8 @@ def schedule(plan: Plan, machines: list[int]) -> list[Attempt]:
 
 def clock(second: int) -> str:
     """A time as the log has it: Pacific, without a zone."""
-    return f"{datetime.fromtimestamp(second - offset_s(second), UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def offset_s(second: int) -> int:
-    return (7 if second < CLOCKS_BACK_S else 8) * HOUR_S
+    offset_s = (7 if second < CLOCKS_BACK_S else 8) * HOUR_S
+    return f"{datetime.fromtimestamp(second - offset_s, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def unwritten(attempts: list[Attempt], seed: int) -> tuple[Bools, Bools]:
@@ -248,18 +230,17 @@ def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools,
     for job, (submit_s, tries) in enumerate(zip(plan.submit_s.tolist(), of_job, strict=True)):
         started = sum(submit_s * 1000 >= start for start in MANAGER_STARTS_MS) - 1
         sequence, manager = (1 if started != manager else sequence + 1), started
-        told = []
-        for attempt, is_start_missing, is_end_missing in tries:
-            told.append(
-                {
-                    "start_time": blanks[job % 3] if is_start_missing else clock(attempt.start_s),
-                    "end_time": blanks[job % 3] if is_end_missing else clock(attempt.end_s),
-                    "detail": [
-                        {"ip": f"m{machine}", "gpus": [f"gpu{index}" for index in gpus]}
-                        for machine, gpus in attempt.held.items()
-                    ],
-                }
-            )
+        told = [
+            {
+                "start_time": blanks[job % 3] if is_start_missing else clock(attempt.start_s),
+                "end_time": blanks[job % 3] if is_end_missing else clock(attempt.end_s),
+                "detail": [
+                    {"ip": f"m{machine}", "gpus": [f"gpu{index}" for index in gpus]}
+                    for machine, gpus in attempt.held.items()
+                ],
+            }
+            for attempt, is_start_missing, is_end_missing in tries
+        ]
         records.append(
             {
                 "status": STATUSES[plan.status[job]],
@@ -282,22 +263,49 @@ def machine_list(machines: list[int]) -> list[str]:
     return lines
 
 
-def write_sample(
-    folder: Path, jobs: int = 3_000, seed: int = 2017, report: Report = lambda _text: None
-) -> dict[str, int]:
+def loss_rows(rng: Random, plan: Plan, attempts: list[Attempt], job_ids: list[str]) -> pl.DataFrame:
+    """job, epoch (from 1), loss, time (s since 1970), by job and epoch: of jobs with one attempt, passed or killed.
+
+    A loss falls to within 0.1 % of the lowest, creeps to the lowest, and after that stays above it.
+    """
+    only = {attempt.job: attempt for attempt in attempts if len(plan.durations_s[attempt.job]) == 1}
+    run_s = np.array([plan.durations_s[job][0] if job in only else 0 for job in range(len(job_ids))])
+    rows = []
+    for status, share_all in NEEDS_ALL_SHARE.items():
+        jobs = np.flatnonzero(pick(rng, (plan.status == status) & (run_s >= LOSS_RUN_S), JOBS_SHARE))
+        epochs = rng.integers(FEWEST_EPOCHS, MOST_EPOCHS + 1, len(jobs))
+        needs_all = pick(rng, np.ones(len(jobs), dtype=bool), share_all)
+        early = pick(rng, np.ones(len(jobs), dtype=bool), WITHIN_BY_40_SHARE[status])
+        for job, count, to_end, is_early in zip(jobs.tolist(), epochs.tolist(), needs_all, early, strict=True):
+            two_fifths = 2 * count // 5
+            within = int(rng.integers(2, two_fifths + 1)) if is_early else int(rng.integers(two_fifths + 1, count))
+            lowest = count if to_end else int(rng.integers(within, count))
+            rows.append(_curve(rng, only[job], job_ids[job], count, within, lowest))
+    return pl.concat(rows)
+
+
+def _curve(rng: Random, attempt: Attempt, job_id: str, epochs: int, within: int, lowest: int) -> pl.DataFrame:
+    """The epochs of one job: within 0.1 % of the lowest loss from epoch `within` on, the lowest at `lowest`."""
+    epoch = np.arange(1, epochs + 1)
+    low = int(rng.integers(50_000, 2 * MICRO))
+    steps = rng.integers(1, 100, epochs)
+    # Before: at least 0.2 % above, less and less, up to four times as much.
+    far = low + low // 500 + 1 + 3 * low * (within - epoch) // within + steps * low // 100_000
+    near = low + 1 + (low // 1_000 - 2) * np.maximum(lowest - epoch, 0) // max(1, lowest)
+    after = low + 1 + steps * low // 10_000
+    loss = np.select([epoch < within, epoch < lowest, epoch == lowest], [far, near, np.full(epochs, low)], after)
+    end_s = attempt.start_s + (attempt.end_s - attempt.start_s) * epoch // epochs
+    return pl.DataFrame({"job": [job_id] * epochs, "epoch": epoch, "loss": loss / MICRO, "time": end_s})
+
+
+def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2017) -> dict[str, int]:
     """Write the log, the telemetry, the list of machines and the losses of a trace of `jobs` jobs; rows by table.
 
-    The same `jobs` and `seed` give the same bytes. `report` is called with how far the work is.
+    The same `jobs` and `seed` give the same bytes.
     """
-    if jobs < FEWEST_JOBS:
-        raise StudyError(
-            f"A sample of {jobs:,} jobs is too small to show every habit of the trace: ask for {FEWEST_JOBS:,} or more."
-        )
-    check_seed(seed)
-    report(f"planning {jobs:,} jobs")
+    check_asked(jobs, FEWEST_JOBS, "jobs", "the trace", seed)
     planned, machines = plan(jobs, seed), machine_gpus(jobs)
     attempts = schedule(planned, machines)
-    report(f"{len(attempts):,} attempts on {len(machines)} machines")
     no_start, no_end = unwritten(attempts, seed)
     records = job_log(planned, attempts, no_start, no_end, seed)
     rng = np.random.default_rng([seed, 2])

@@ -8,10 +8,9 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 """
 
 import polars as pl
-from ttf.formats.clock import came_twice
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
-from ttf.formats.sacct.states import (
+from ttf.formats.sacct.read import (
     CONTINUED,
     ENDED_UNSTARTED,
     INFRASTRUCTURE,
@@ -21,22 +20,7 @@ from ttf.formats.sacct.states import (
     state_word,
 )
 from ttf.formats.sacct.tres import mebibytes, tres
-from ttf.jobs import JOB_COLUMNS, conform, outcome_of
-from ttf.placements import as_placements
-
-ATTEMPT_COLUMNS = {
-    "job_id": pl.String,
-    "attempt": pl.Int64,
-    "start_s": pl.Int64,
-    "end_s": pl.Int64,
-    "runtime_s": pl.Int64,
-    "state": pl.String,
-    "outcome": pl.String,
-    "infra_failure": pl.Boolean,
-    "gpu_milli": pl.Int64,
-    "nodes": pl.Int64,
-    "node_list": pl.List(pl.String),
-}
+from ttf.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
 LONGEST_REQUEUE_S = 24 * 3600
@@ -109,14 +93,27 @@ def jobs(source: Source) -> pl.DataFrame:
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
-            job_id="job_id",
-            user="user",
-            account="account",
-            submit_s="submit_s",
-            start_s="start_s",
-            end_s="end_s",
+            *(
+                "job_id",
+                "user",
+                "account",
+                "submit_s",
+                "start_s",
+                "end_s",
+                "runtime_s",
+                "cpu_milli",
+                "mem_mib",
+                "nodes",
+            ),
+            *("file", "job_id_shown", "cluster"),
+            _text("partition", "qos", "exit_code", "derived_exit_code", "slurm_reason", "flags"),
+            *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),
+            (pl.col("end_s") - pl.col("start_s")).alias("wall_s"),
+            *("suspended_s", "gpu_allocated_milli"),
+            pl.col("infra_failures").fill_null(0),
+            (queue_s < 0).fill_null(False).alias("negative_queue"),
+            _ambiguous(source, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
             queue_s=pl.when(queue_s >= 0).then(queue_s),
-            runtime_s="runtime_s",
             # Waiting for the next run is no waiting to start, and a run without a start is none.
             outcome=pl.when(~outcome.is_in(["running", "waiting"]))
             .then(outcome)
@@ -132,39 +129,17 @@ def jobs(source: Source) -> pl.DataFrame:
                 "gpu_allocated_milli",
                 "gpu_requested_milli",
             ),
-            cpu_milli="cpu_milli",
-            mem_mib="mem_mib",
             size=pl.lit(1, dtype=pl.Int64),
-            nodes="nodes",
             # A dump without -D has the last run only, and newer versions say how many there were before it.
             attempts=pl.max_horizontal("runs", pl.col("restarts") + 1),
             trace_end_s=pl.lit(last_seen, dtype=pl.Int64),
-            file="file",
-            job_id_shown="job_id_shown",
-            cluster="cluster",
-            partition=_text("partition"),
-            qos=_text("qos"),
-            exit_code=_text("exit_code"),
-            derived_exit_code=_text("derived_exit_code"),
-            slurm_reason=_text("slurm_reason"),
-            flags=_text("flags"),
-            cancelled_by="cancelled_by",
-            eligible_s="eligible_s",
-            planned_s="planned_s",
-            timelimit_s="timelimit_s",
-            wall_s=pl.col("end_s") - pl.col("start_s"),
-            suspended_s="suspended_s",
-            gpu_allocated_milli="gpu_allocated_milli",
-            infra_failures=pl.col("infra_failures").fill_null(0),
-            negative_queue=(queue_s < 0).fill_null(False),
-            dst_ambiguous=_ambiguous(source, "submit_s", "start_s", "end_s"),
         ),
         JOB_COLUMNS,
     ).collect()
 
 
 def attempts(source: Source) -> pl.DataFrame:
-    """One row per run of a job, in the order of jobs and then of time, with ATTEMPT_COLUMNS and extras.
+    """One row per run of a job, in the order of jobs and then of time, with the columns of ATTEMPTS and extras.
 
     attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
     or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
@@ -193,25 +168,15 @@ def attempts(source: Source) -> pl.DataFrame:
         .sort(*_PLACE, "attempt")
     )
     runs = runs.hstack(node_lists(runs["nodes_text"]))
-    return conform(
-        runs.select(
-            "job_id",
-            "attempt",
-            "start_s",
-            "end_s",
-            "runtime_s",
-            "state",
-            outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
-            pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
-            pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
-            pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
-            "node_list",
-            "node_list_reason",
-            "suspended_s",
-            _text("exit_code", "slurm_reason", "failed_node"),
-            _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
-        ),
-        ATTEMPT_COLUMNS,
+    return runs.select(
+        *("job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
+        outcome_of("state", OUTCOMES_OF_A_RUN).alias("outcome"),
+        pl.col("state").is_in(INFRASTRUCTURE).alias("infra_failure"),
+        pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
+        pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
+        *("node_list", "node_list_reason", "suspended_s"),
+        _text("exit_code", "slurm_reason", "failed_node"),
+        _ambiguous(source, "start_s", "end_s").alias("dst_ambiguous"),
     )
 
 
@@ -237,17 +202,9 @@ def placements(source: Source) -> pl.LazyFrame:
         .explode("node")
         .drop_nulls("node")
         .select(
-            "job_id",
-            "attempt",
-            "node",
-            "start_s",
-            "end_s",
-            "outcome",
-            "nodes",
-            "attempt_id",
+            *("job_id", "attempt", "node", "start_s", "end_s", "runtime_s", "outcome", "nodes", "attempt_id"),
             placement=pl.int_range(pl.len(), dtype=pl.Int64).over("job_id", "attempt"),
             gpu_milli=pl.when(pl.len().over("job_id", "attempt") == 1).then("gpu_milli"),
-            runtime_s="runtime_s",
             infra_failure=pl.when(~pl.col("infra_failure") | (pl.len().over("job_id", "attempt") == 1))
             .then("infra_failure")
             .when(is_told)

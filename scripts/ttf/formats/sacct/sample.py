@@ -19,19 +19,17 @@ Same (jobs, seed), same bytes: see ttf.formats.draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from ttf.errors import StudyError
 from ttf.formats.draws import (
     Floats,
     Ints,
     QuantileFunction,
     Random,
-    check_seed,
+    check_asked,
     pick,
     shuffled,
     spread,
@@ -78,8 +76,6 @@ NODE_FAIL_PER_MILLE = 650  # of the failures; the others are a health check's
 TOLD_NODE_FAIL_PER_MILLE = 300  # of those, with a health event all the same
 OUT_QUANTILES_S = {0: 1_800, 0.5: 4 * HOUR_S, 0.9: 24 * HOUR_S, 1: 72 * HOUR_S}
 LOW_EVENTS_PER_NODE_DAY = 0.01  # warnings that end nothing
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -288,27 +284,15 @@ def dumps(planned: Plan, runs: list[Run]) -> tuple[list[list[str]], list[list[st
     return first, [*second, [str(raw), f"{raw}_[0-{ARRAY_TASKS - 1}]", *last[2:]]]
 
 
-def write_sample(
-    folder: Path,
-    jobs: int = 3_000,
-    seed: int = 2025,
-    report: Report = lambda _text: None,
-    hazard: Hazard = Hazard(),
-) -> dict[str, int]:
+def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Hazard = Hazard()) -> dict[str, int]:
     """Write two dumps and the health events of a cluster with `jobs` jobs, and a waiting array; rows by file.
 
-    The same `jobs`, `seed` and `hazard` give the same bytes. `report` is called with how far the work is.
+    The same `jobs`, `seed` and `hazard` give the same bytes.
     """
-    if jobs < FEWEST_JOBS:
-        raise StudyError(
-            f"A sample of {jobs:,} jobs is too small to show every habit of a dump: ask for {FEWEST_JOBS:,} or more."
-        )
-    check_seed(seed)
-    report(f"planning {jobs:,} jobs")
+    check_asked(jobs, FEWEST_JOBS, "jobs", "a dump", seed)
     planned, nodes = plan(jobs, seed), count_of_nodes(jobs)
     failures, events = node_failures(np.random.default_rng([seed, 1]), nodes, hazard)
     runs = runs_of(planned, nodes, failures)
-    report(f"{len(runs):,} runs on {nodes} nodes, {len(failures)} failures of nodes")
     first, second = dumps(planned, runs)
     tables = {
         "record_a": ["|".join(fields) for fields in (COLUMNS, *first)],

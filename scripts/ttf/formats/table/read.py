@@ -14,9 +14,8 @@ from pathlib import Path
 
 import polars as pl
 from ttf.errors import StudyError
-from ttf.formats.declared import outcome_by_word
+from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
-from ttf.formats.units import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES
 from ttf.headers import found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
@@ -287,9 +286,8 @@ def _check_header(path: Path, schema: TableSchema) -> None:
         header = next(blocks).split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf")
     if header.startswith(b"PAR1"):
         raise StudyError(f"{path}: the bytes are Parquet, but the name says CSV. End its name in .parquet.")
-    text = header.decode("utf-8", errors="replace").strip("\r")
-    names = names_of(header, schema.delimiter, schema.quoted)
-    hint = ""
+    text = header.decode("utf-8", errors="replace")
+    names, hint = names_of(header, schema.delimiter, schema.quoted), ""
     if '"' in text and not schema.quoted:
         hint = " The header has quotes: perhaps quoted: true is missing."
     elif len(names) == 1 and (others := [other for other in ",;\t|" if other in text]):

@@ -27,6 +27,7 @@ from ttf.lives import LIFE_COLUMNS
 ZONE = declared("titan")["zone"]
 # Cause -> its word in the table.
 CAUSES = {cause: cause.upper() for cause in declared("titan")["causes"]}
+ONE_GPU = {"life_id": 0, "entry_s": 0, "gpu_count": 1, "gpu_milli": 1000, "nodes": 1}
 PLACE = ("column", "row", "cage", "slot", "node")
 # Cray's name of a place, such as c11-2c1s4n0: cabinet column and row, cage, slot, node.
 LOCATION = r"^c(?<column>\d+)-(?<row>\d+)c(?<cage>\d+)s(?<slot>\d+)n(?<node>\d+)$"
@@ -55,13 +56,9 @@ def lives(source: Source) -> pl.DataFrame:
         .join(_longest_held(rows), on="serial", how="left", maintain_order="left")
         .select(
             unit_id="serial",
-            life_id=pl.lit(0, dtype=pl.Int64),
-            entry_s=pl.lit(0, dtype=pl.Int64),
             duration_s="duration_s",
             event=pl.when(failed).then(pl.lit("failure")),
-            gpu_count=pl.lit(1, dtype=pl.Int64),
-            gpu_milli=pl.lit(1000, dtype=pl.Int64),
-            nodes=pl.lit(1, dtype=pl.Int64),
+            **{name: pl.lit(value) for name, value in ONE_GPU.items()},
             batch=pl.when(is_new).then(pl.lit("new")).when(~is_new).then(pl.lit("old")),
             cage="cage",
             **{cause: failed & pl.col(cause) for cause in CAUSES},
