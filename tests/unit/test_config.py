@@ -244,8 +244,8 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, lemons, "
-    "infra_failures, sizes, ettr, scatter, publish."
+    "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, "
+    "lemons, infra_failures, sizes, ettr, scatter, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
