@@ -23,7 +23,7 @@ def main() -> int:
     try:
         parts = Path(given.file).parts
         name = chosen(given.study or (parts[2] if parts[:2] == STUDIES.parts and len(parts) > 3 else ""))
-        print(f"study {name}")
+        print(f"study {name}", file=sys.stderr)
         manifest = Manifest.read(STUDIES / name / "manifest.json")
         print(explain(manifest, given.file, given.key, shutil.get_terminal_size((100, 24)).columns))
     except (ConfigError, StudyError) as error:

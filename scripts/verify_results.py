@@ -22,7 +22,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     found = problems(manifest)
-    print("\n".join([f"study {name}", *found]) if found else f"study {name}: {in_order(manifest)}")
+    print(f"study {name}", file=sys.stderr)
+    print("\n".join(found) or in_order(manifest))
     return bool(found)
 
 

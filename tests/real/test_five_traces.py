@@ -63,21 +63,21 @@ def test_one_page_with_a_comparison(results):
     assert "Traces side by side" in text
     assert "sample (synthetic)" in text
     assert not re.findall(r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b", text)
-    compared = pl.read_csv(results / "comparison/mttf.csv", infer_schema_length=None)
+    compared = pl.read_csv(results / "studies/study/comparison/mttf.csv", infer_schema_length=None)
     assert set(compared["trace"]) == {"sample", "openb", "titan", "lanl", "eagle"}
 
 
 def test_no_headline_on_a_projection_that_the_data_do_not_bear(results):
     """Failures of users stand for those of machines (openb, eagle, sample), or lives have one size (titan, lanl)."""
     for trace in ("sample", "openb", "titan", "lanl", "eagle"):
-        chapter = (results / f"report/source/_{trace}.qmd").read_text()
+        chapter = (results / f"studies/study/report/source/_{trace}.qmd").read_text()
         findings, rest = chapter.split("\n## ", 1)
         assert "cannot be estimated from this trace" in findings
         assert not re.search(r"effective training time of|can expect \S+\s*% of its time", findings)
         assert not re.search(r"can expect [\d,.]+ interruptions", rest)
         ettr = read_table(results / trace / "tables/ettr.csv", contracts()["ettr"])
         assert ettr.filter(pl.coalesce("gpus", "nodes") == 1024)["ettr_renewal"].null_count() == 3
-    openb = (results / "report/source/_openb.qmd").read_text()
+    openb = (results / "studies/study/report/source/_openb.qmd").read_text()
     assert "the time at risk is that of pods still running" not in openb
 
 
@@ -94,7 +94,7 @@ def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
 
 def test_time_limits_are_told_where_failures_are_counted(results):
     """All 15 failures of Eagle's sample are runs into their time limit."""
-    chapter = (results / "report/source/_eagle.qmd").read_text()
+    chapter = (results / "studies/study/report/source/_eagle.qmd").read_text()
     assert "15 of them at their time limit" in chapter.split("\n## ", 1)[0]
 
 

@@ -540,6 +540,7 @@ TABLE_TOO = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "ru
 # A document with every key, to be misspelt.
 FULL = {
     "study": ["mine", "made"],
+    "name": "weekly",
     "registry": {
         "mine": MINE
         | FILES

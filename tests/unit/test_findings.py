@@ -153,7 +153,7 @@ def test_templates_ask_for_analyses_that_exist():
 
 def page(count, **about):
     traces = [made(CASES["ordinary"], number, **about) for number in range(1, count + 1)]
-    return report_source(JINJA, traces, 0.05, {"ettr_reference": "", "scorecard": ""})
+    return report_source(JINJA, traces, 0.05, {"ettr_reference": "", "scorecard": ""}, "results/studies/a")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -180,7 +180,7 @@ def test_synthetic_data_are_called_so_once_on_top(count, says):
 
 def test_what_is_synthetic_beside_a_real_trace_is_named():
     traces = [made(CASES["ordinary"], number, synthetic=number > 1) for number in (1, 2, 3)]
-    text = report_source(JINJA, traces, 0.05, {"ettr_reference": "", "scorecard": ""})
+    text = report_source(JINJA, traces, 0.05, {"ettr_reference": "", "scorecard": ""}, "results/studies/a")
     assert "**made&#95;2 and made&#95;3 are synthetic samples.**" in text
 
 

@@ -24,8 +24,8 @@ from study.headers import MOST_BYTES, layouts_of, wrong_headers
 from study.recognise import configuration_text, recognise
 from study.study import Study
 from ttf.errors import StudyError
+from ttf.formats.protocol import schemas_and_readers
 from ttf.raw_tables import LINES
-from ttf.schemas import schemas_and_readers
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")

@@ -1,5 +1,6 @@
 """What jobs ask for, and what a finished study says of it."""
 
+import json
 import runpy
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def test_a_packed_table_counts_unpacked_and_a_missing_one_not(tmp_path):
 def test_a_benchmark_is_of_a_rule_and_a_trace(tmp_path):
     assert rule_of_benchmark(tmp_path / "mine/fit.tsv", tmp_path) == ("mine", "fit")
     assert rule_of_benchmark(tmp_path / "mine/ingest_part/a.b.tsv", tmp_path) == ("mine", "ingest_part")
-    assert rule_of_benchmark(tmp_path / "draw.tsv", tmp_path) == (None, "draw")
+    assert rule_of_benchmark(tmp_path / "studies/weekly/draw.tsv", tmp_path) == (None, "draw")
+    assert rule_of_benchmark(tmp_path / "studies/weekly/comparison/fit.tsv", tmp_path) == (None, "fit")
     file = tmp_path / "fit.tsv"
     file.write_text(HEADER + "60.0\t0:01:00\t100.0\t1\n90.0\t0:01:30\t-\t-\n")
     assert used(file) == (pytest.approx(104.8576), 1.5)
@@ -57,15 +59,15 @@ def test_a_benchmark_is_of_a_rule_and_a_trace(tmp_path):
 @pytest.fixture
 def finished(tmp_path):
     """A finished study of one trace in two parts of 1 MB."""
-    results, benchmarks = tmp_path / "results", tmp_path / "benchmarks" / "mine"
-    results.mkdir()
+    results, benchmarks = tmp_path / "results/studies/mine", tmp_path / "benchmarks" / "mine"
+    results.mkdir(parents=True)
     benchmarks.mkdir(parents=True)
     for part in ("a.b", "c"):
         (tmp_path / f"{part}.csv").write_bytes(b"x" * 1_000_000)
     (results / "config.yaml").write_text("registry: {mine: {format: pai2020}}\n")
     read = {part: {"trace": "mine", "part": part} for part in ("a.b", "c")}
     jobs = {n: {"rule": "ingest_part", "wildcards": w, "inputs": {f"{n}.csv": "0"}} for n, w in read.items()}
-    (results / "manifest.json").write_text(yaml.safe_dump({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
+    (results / "manifest.json").write_text(json.dumps({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
     (benchmarks / "ingest_part").mkdir()
     (benchmarks / "ingest_part" / "a.b.tsv").write_text(HEADER + "2.0\t0:00:02\t50.0\t1\n")
     (benchmarks / "fit.tsv").write_text(HEADER + "2.0\t0:00:02\t150.0\t1\n")

@@ -12,7 +12,7 @@ TABLE = "results/sample/tables/mttf.csv"
 
 
 def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
-    """A script of the checkout as `make` calls it: exit code and what it printed."""
+    """A script of the checkout as `make` calls it: exit code and what it printed after the name of the study."""
     done = subprocess.run(
         [sys.executable, f"scripts/{script}.py", *arguments],
         cwd=study.folder,
@@ -20,7 +20,7 @@ def run(study: Checkout, script: str, *arguments: str) -> tuple[int, str]:
         text=True,
         env=environment(),
     )
-    return done.returncode, done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr.removeprefix("study sample\n")
 
 
 def manifest_of(study: Checkout) -> dict:

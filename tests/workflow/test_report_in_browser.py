@@ -198,10 +198,10 @@ def test_tables_are_sorted_by_their_headings(finished_study):
         assert errors == []
 
 
-def printed(study, pdf: Path) -> bytes:
-    """The report on paper, by Pandoc and Typst."""
+def printed(study, pdf: Path, own: str = OWN) -> bytes:
+    """The report on paper, by Pandoc and Typst; own: the folder of the study."""
     charts = (study.folder / "results").glob("*/figures/*.svg")
-    render_pdf(study.folder / f"{OWN}/report/source", charts, pdf, study.folder / "report/pandoc.lua")
+    render_pdf(study.folder / own / "report/source", charts, pdf, study.folder / "report/pandoc.lua")
     return pdf.read_bytes()
 
 
@@ -294,8 +294,8 @@ def test_hostile_text_from_a_trace_is_shown_as_text(checkout, tmp_path):
     checkout.snakemake(one_process=True, study=["mine"], registry={"mine": own | about})
     owners = pl.read_csv(checkout.folder / "results/mine/tables/failures_by_owner.csv", infer_schema_length=None)
     assert set(HOSTILE) <= set(owners["owner"])
-    own = checkout.folder / "results/studies/mine"
-    with opened(own / "report/index.html") as (page, errors, left):
+    own = "results/studies/mine"
+    with opened(checkout.folder / own / "report/index.html") as (page, errors, left):
         assert errors == left == []
         assert page.evaluate("window.broken") is None
         text = page.inner_text("body")
@@ -315,5 +315,5 @@ def test_hostile_text_from_a_trace_is_shown_as_text(checkout, tmp_path):
         assert errors == []
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert faults(whole(own / "report/source/report.qmd")) == []
-    assert printed(checkout, tmp_path / "report.pdf").startswith(b"%PDF-")
+    assert faults(whole(checkout.folder / own / "report/source/report.qmd")) == []
+    assert printed(checkout, tmp_path / "report.pdf", own).startswith(b"%PDF-")

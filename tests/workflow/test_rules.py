@@ -63,7 +63,7 @@ def test_the_rule_of_an_analysis_is_its_declaration(planned, of_rooms):
         params = {"analysis": room.name, "folders": [], "reads": room.reads, "settings": settings}
         assert job.params == json.loads(json.dumps(params)), (room.name, trace)
         assert job.question == declared.question
-        assert sorted(job.outputs) == sorted(f"results/{trace}/{table.path}" for table in declared.tables)
+        assert sorted(job.outputs) == sorted(f"results/{study.place(trace)}/{table.path}" for table in declared.tables)
         assert set(job.input) <= {*declared.needs, *declared.uses}
         assert set(job.input) >= set(declared.needs), (room.name, trace)
 
