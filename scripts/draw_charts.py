@@ -16,14 +16,18 @@ def main(snakemake):
     params, output = snakemake.params, snakemake.output
     join(params.folders)
     files, contracts = dict(snakemake.input.items()), contracts_of(params.reads)
-    drawn, tables = {}, {}
-    for analysis, (charts, settings) in params.charts.items():
-        given = Inputs(files, contracts, settings)
-        build = import_module(f"ttf.analyses.{analysis}.charts").CHARTS
-        drawn |= {name: build[name](given, Study(params.unit, params.synthetic)) for name in charts}
+    study, tables = Study(params.unit, params.synthetic), {}
+    for charts, _ in params.charts.values():
         tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}
-    shown = save_charts(drawn, tables, output.specs, output.svgs, output.index)
-    return f"{shown} charts, {len(drawn) - shown} with nothing to draw"
+
+    def drawn():
+        for analysis, (charts, settings) in params.charts.items():
+            given = Inputs(files, contracts, settings)
+            build = import_module(f"ttf.analyses.{analysis}.charts").CHARTS
+            yield from ((name, build[name](given, study)) for name in charts)
+
+    shown = save_charts(drawn(), tables, output.specs, output.svgs, output.index)
+    return f"{shown} charts, {len(tables) - shown} with nothing to draw"
 
 
 run_rule(main, snakemake)

@@ -533,7 +533,7 @@ def test_charts_are_written_as_they_are_drawn_and_the_same_again(tmp_path):
     specs, svgs = ([tmp_path / f"{name}.{ending}" for name in names] for ending in ("vl.json", "svg"))
     drawn = {name: drawn_of("ordinary", name) for name in names}
     tables = {name: [f"tables/{name}.csv"] for name in names}
-    assert save_charts(drawn, tables, specs, svgs, tmp_path / "index.json") == len(names)
+    assert save_charts(drawn.items(), tables, specs, svgs, tmp_path / "index.json") == len(names)
     index = json.loads((tmp_path / "index.json").read_text())
     assert list(index) == names
     for name, file, svg in zip(names, specs, svgs, strict=True):

@@ -451,7 +451,7 @@ def run_the_room(folder: Path, out: Path, about: dict) -> dict[str, bytes]:
     (out / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
     drawn = {name: build(given, Study()) for name, build in CHARTS.items()}
     specs, svgs = ([str(out / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))
-    save_charts(drawn, dict.fromkeys(CHARTS, ()), specs, svgs, str(out / "figures/index.json"))
+    save_charts(drawn.items(), dict.fromkeys(CHARTS, ()), specs, svgs, str(out / "figures/index.json"))
     return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.rglob("*.*"))}
 
 

@@ -86,7 +86,7 @@ def run(folder, lives, gives="jobs", causes=()):
     given = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
     drawn = {name: draw(given, Study("pod")) for name, draw in CHARTS.items()}
     paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
-    save_charts(drawn, dict.fromkeys(CHARTS, ()), *paths, str(folder / "figures" / "index.json"))
+    save_charts(drawn.items(), dict.fromkeys(CHARTS, ()), *paths, str(folder / "figures" / "index.json"))
     metrics = Metrics()
     if gives == "lives":
         of_lives(metrics, lives)

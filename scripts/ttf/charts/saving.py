@@ -1,11 +1,17 @@
 """Charts to files: as Vega-Lite JSON for the page, as SVG for print and for other pages."""
 
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
-from ttf.charts.figure import Figure
+if TYPE_CHECKING:
+    from ttf.charts.figure import Figure
 
 _TAG = re.compile(r'<\w+(?: [\w:-]+="[^"]*")+')
 _ID = re.compile(r'(?<= )((?:id="|(?:clip-path|fill|stroke)="url\(#))(clip|gradient_)(\d+)')
@@ -31,8 +37,32 @@ def renumbered(svg: str) -> str:
     return _TAG.sub(lambda tag: _ID.sub(renamed, tag[0]), svg)
 
 
+@contextmanager
+def _painter() -> Iterator[TextIO]:
+    """A process that is told of specifications (a file for each, and that of its picture) and draws them.
+
+    It draws while the next charts are put together: the library keeps its process to itself while it is at work.
+    """
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "ttf.charts.saving"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
+        try:
+            yield child.stdin
+        except BrokenPipeError:  # it has said why
+            pass
+        _, said = child.communicate()
+    if child.returncode:
+        raise RuntimeError(f"a chart cannot be drawn: {said}")
+
+
+def paint(orders: Iterable[str]) -> None:
+    """Draw the picture of each specification; a line of `orders` is the two files, in JSON."""
+    for spec, svg in map(json.loads, orders):
+        Path(svg).write_text(picture_of(Path(spec).read_text(encoding="utf-8").removesuffix("\n")), encoding="utf-8")
+
+
 def save_charts(
-    drawn: Mapping[str, Figure],
+    drawn: Iterable[tuple[str, "Figure"]],
     tables: Mapping[str, Sequence[str]],
     specs: Iterable[str],
     svgs: Iterable[str],
@@ -40,15 +70,20 @@ def save_charts(
 ) -> int:
     """Write each chart, and `index`: name -> title, caption, alt, why it is empty (or null), files of its tables.
 
-    The charts in the order of `specs` and `svgs`. tables: chart -> the files, under the folder of its trace, that its
+    drawn: the charts by name, in the order of `specs` and `svgs`. tables: chart -> the files, under the folder of its trace, that its
     numbers stand in. Returns how many have something to draw.
     """
     about = {}
-    for (name, figure), file, svg in zip(drawn.items(), specs, svgs, strict=True):
-        spec = json.dumps(figure.spec(), sort_keys=True, separators=(",", ":"))
-        Path(file).write_text(spec + "\n", encoding="utf-8")
-        Path(svg).write_text(picture_of(spec), encoding="utf-8")
-        words = {"title": figure.title, "caption": figure.caption, "alt": figure.alt, "empty": figure.empty}
-        about[name] = words | {"tables": list(tables[name])}
+    with _painter() as orders:
+        for (name, figure), file, svg in zip(drawn, specs, svgs, strict=True):
+            spec = json.dumps(figure.spec(), sort_keys=True, separators=(",", ":"))
+            Path(file).write_text(spec + "\n", encoding="utf-8")
+            print(json.dumps([str(file), str(svg)]), file=orders, flush=True)
+            words = {"title": figure.title, "caption": figure.caption, "alt": figure.alt, "empty": figure.empty}
+            about[name] = words | {"tables": list(tables[name])}
     Path(index).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return sum(entry["empty"] is None for entry in about.values())
+
+
+if __name__ == "__main__":
+    paint(sys.stdin)
