@@ -543,3 +543,10 @@ def test_charts_are_written_as_they_are_drawn_and_the_same_again(tmp_path):
         again = json.loads(json.dumps(BUILDERS[name](tables_of(CASES["ordinary"]), STUDY).spec()))
         assert json.loads(file.read_text()) == again
         assert ET.fromstring(svg.read_text()).tag.endswith("svg")
+
+
+def test_a_picture_that_cannot_be_drawn_ends_the_job_with_the_reason(tmp_path):
+    broken = SimpleNamespace(spec=lambda: {"mark": 1}, title="", caption="", alt="", empty=None)
+    files = [[tmp_path / "a.vl.json"], [tmp_path / "a.svg"], tmp_path / "index.json"]
+    with pytest.raises(RuntimeError, match=r"(?s)a chart cannot be drawn: .*Vega-Lite"):
+        save_charts([("a", broken)], {"a": []}, *files)

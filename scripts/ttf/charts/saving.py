@@ -5,8 +5,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -45,14 +46,15 @@ def _painter() -> Iterator[TextIO]:
     """
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "ttf.charts.saving"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
-        try:
-            yield child.stdin
-        except BrokenPipeError:  # it has said why
-            pass
-        _, said = child.communicate()
-    if child.returncode:
-        raise RuntimeError(f"a chart cannot be drawn: {said}")
+    # Into a file: what nobody reads from a pipe would stop it one day.
+    with tempfile.TemporaryFile("w+") as said:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said, text=True, env=environment) as child:
+            with suppress(BrokenPipeError):  # it has ended, and said why
+                yield child.stdin
+            child.communicate()
+        if child.returncode:
+            said.seek(0)
+            raise RuntimeError(f"a chart cannot be drawn: {said.read()}")
 
 
 def paint(orders: Iterable[str]) -> None:
@@ -70,8 +72,9 @@ def save_charts(
 ) -> int:
     """Write each chart, and `index`: name -> title, caption, alt, why it is empty (or null), files of its tables.
 
-    drawn: the charts by name, in the order of `specs` and `svgs`. tables: chart -> the files, under the folder of its trace, that its
-    numbers stand in. Returns how many have something to draw.
+    drawn: the charts by name, in the order of `specs` and `svgs`. tables: chart -> the files, under the folder of its
+    trace, that its numbers stand in. Returns how many have something to draw. Raises RuntimeError for a picture that
+    cannot be drawn.
     """
     about = {}
     with _painter() as orders:

@@ -10,7 +10,8 @@ from ttf.stages import TABLES as OF_STAGES
 
 INTRODUCTION = (
     "Every table that a study writes: of a trace under results/<trace>/, of all of them under results/studies/<name>/. "
-    "Tables are CSV with a header row: times in seconds, shares from 0 to 1, floats in full precision. A blank cell is what cannot be had, and why."
+    "Tables are CSV with a header row: times in seconds, shares from 0 to 1, floats in full precision. A blank cell is "
+    "what cannot be had, and why."
 )
 
 
