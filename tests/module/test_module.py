@@ -79,6 +79,17 @@ def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
     assert "results/studies/small/report/index.html" in planned.stdout
 
 
+def test_a_clone_by_its_path_is_used_as_it_stands_and_pandas_is_left_to_others(repository, tmp_path):
+    by_path = (
+        using(repository)
+        .replace('gitfile("', '"')
+        .replace('", path="workflow/Snakefile", tag="v1")', '/workflow/Snakefile"')
+    )
+    folder = user(tmp_path / "use", f"{by_path}\nimport pandas\n")
+    assert "ttf_ingest" in snakemake(folder, "--dry-run").stdout
+    assert not (folder / ".snakemake/ttf").exists()
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

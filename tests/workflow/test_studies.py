@@ -99,6 +99,13 @@ def test_what_no_trace_depends_on_may_differ(key, value):
         studies.check_shared(config, {"b": other | {"registry": {"t": {"zone": "UTC"}}}})
 
 
+def test_another_study_of_the_same_name_is_told_of():
+    config = {"name": "study", "study": ["a", "b"]}
+    assert studies.replaced(config, {}) == "" == studies.replaced(config, {"study": {"study": ["b", "a"]}})
+    said = studies.replaced(config, {"study": {"study": ["c", "d"]}, "other": {"study": ["e"]}})
+    assert said.startswith("note: the study study had the traces c, d, and has now a, b. To keep both, give")
+
+
 def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     study.snakemake("--", "results/studies/both/config.yaml", "results/mine/jobs.parquet", **both(study))
     remove = ("scripts/remove_study.py", "--study", "both")

@@ -13,7 +13,9 @@ from study.studies import remember
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
 gc.set_threshold(100_000)
 # Where there is pandas, Snakemake imports it, a fifth of a start, to see whether a parameter is a frame of it. None is.
-sys.modules.setdefault("pandas", None)
+# A workflow that uses this one may need it.
+if not in_module(workflow):
+    sys.modules.setdefault("pandas", None)
 
 
 def page_asked_for():

@@ -7,7 +7,7 @@ from study.module import refuse_prefix
 from study.lock import hold
 from study.room import OF_STUDY
 from study.products import asked_of, one_of_each, paths_in
-from study.studies import check_shared, made, old_layout
+from study.studies import check_shared, made, old_layout, replaced
 from study.study import SMALL_GB, Study, any_of, seen_from_here
 
 ROOT = WORKFLOW.parent
@@ -20,14 +20,15 @@ STORED = workflow.storage_settings.default_storage_provider is not None
 STARTED = workflow.is_main_process
 if STARTED and not workflow.output_settings.dryrun:
     hold(Path(".snakemake"))
-    if old := old_layout():
-        print(old, file=sys.stderr)
 try:
     refuse_prefix(workflow.modifier)
     STUDY = Study(layers_of(workflow), ROOT, STORED)
     if STARTED:
         STUDY.check_headers()
-        check_shared(STUDY.config, {} if STORED else made())
+        others = {} if STORED else made()
+        check_shared(STUDY.config, others)
+        for note in filter(None, (old_layout(), replaced(STUDY.config, others))):
+            print(note, file=sys.stderr)
 except ConfigError as error:
     # One plain message in place of a traceback through the Snakefile.
     print(f"error in the configuration\n{error}", file=sys.stderr)

@@ -72,6 +72,17 @@ def _differences(here: Any, there: Any, path: tuple[str, ...], strict: bool) -> 
         yield f"{dotted(path)} is {flow(here)} here and {flow(there)} there"
 
 
+def replaced(config: Mapping, others: Mapping[str, Mapping]) -> str:
+    """What to say where a study of other traces was made under the same name; nothing where none was."""
+    before = others.get(config["name"], config)["study"]
+    if set(before) == set(config["study"]):
+        return ""
+    return (
+        f"note: the study {config['name']} had the traces {', '.join(before)}, and has now "
+        f"{', '.join(config['study'])}. To keep both, give one of them a name of its own (`name:` in its configuration)."
+    )
+
+
 def old_layout() -> str:
     """What to say of products that lie where an older version put them; nothing where there are none."""
     found = [f"results/{name}" for name in _OLD if (Path("results") / name).exists()]
