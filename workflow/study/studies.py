@@ -79,7 +79,7 @@ def replaced(config: Mapping, others: Mapping[str, Mapping]) -> str:
         return ""
     return (
         f"note: the study {config['name']} had the traces {', '.join(before)}, and has now "
-        f"{', '.join(config['study'])}. To keep both, give one of them a name of its own (`name:` in its configuration)."
+        f"{', '.join(config['study'])}. To keep both, give one of them a name of its own: `name:` in its configuration."
     )
 
 
