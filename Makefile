@@ -62,7 +62,7 @@ test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two no
 test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its products in an S3 store on loopback; not part of `make test`
 	@$(STORE)/bin/python -m pytest tests/store
 
-test-tools:  ## system packages of the browser tests (Debian or Ubuntu, needs root)
+test-tools:  ## system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
 bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# System packages of the browser tests and of those with a real Slurm, on Debian or Ubuntu. Needs root.
+# System packages of the tests in a browser, with a real Slurm and against R, on Debian or Ubuntu. Needs root.
 set -euo pipefail
 packages=()
 command -v chromium >/dev/null || packages+=(chromium)
 fc-list 2>/dev/null | grep -q DejaVu || packages+=(fontconfig fonts-dejavu-core)
+Rscript -e 'library(survival)' >/dev/null 2>&1 || packages+=(r-cran-survival)
 PATH="$PATH:/usr/sbin:/sbin"
 for tool in slurmctld slurmdbd sacct mariadbd munged; do
   if ! command -v "$tool" >/dev/null; then
