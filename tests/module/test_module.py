@@ -111,6 +111,14 @@ def test_what_is_wrong_is_said_in_one_message(repository, tmp_path, lines, said)
     assert "Traceback" not in done.stderr
 
 
+def test_what_is_typed_reaches_a_module_that_is_handed_all_of_it(repository, tmp_path):
+    folder = user(tmp_path / "use", using(repository, "    config: config"))
+    typed = ("--config", "study=[sample_slurm]", "survival={max_steps: 50}", "scatter={jobs: 3}")
+    planned = snakemake(folder, "--dry-run", *typed).stdout
+    assert "results/studies/sample_slurm/report/index.html" in planned
+    assert "ttf_derive_attempts" in planned
+
+
 def test_a_part_of_the_other_workflows_configuration_is_handed_on(repository, tmp_path):
     folder = user(tmp_path / "use", using(repository, '    config: config["ttf"]'))
     (folder / "my.yaml").write_text("mine: 3\nttf: {study: [sample_slurm], name: weekly}\n")

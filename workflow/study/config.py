@@ -59,15 +59,17 @@ def layers_of(workflow: Any) -> list[Layer]:
     typed = list(getattr(settings, "configfiles", None) or [])
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
     own = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed]
-    layers = [(label, load_yaml(file, label)) for file in [*own, *typed] for label in [_label(file, cwd)]]
+    files = [(label, load_yaml(file, label)) for file in [*own, *typed] for label in [_label(file, cwd)]]
     overrides = _overrides(settings)
-    layers += [(OVERRIDES, overrides)] if overrides else []
+    layers = [*files, *([(OVERRIDES, overrides)] if overrides else [])]
     if not in_module(workflow):
         return layers
-    # What was typed is the other workflow's; where it hands it on as it is, messages can name the files.
-    merged = functools.reduce(_merge, (content for _, content in layers), {})
+    # What was typed is the other workflow's. Where it hands it on as it is, that is read as above: messages name the
+    # files, and numbers are numbers.
+    as_snakemake_has_it = [*(content for _, content in files), getattr(settings, "config", None) or {}]
+    handed_on = functools.reduce(_merge, as_snakemake_has_it, {}) == workflow.config
     defaults = (_label(DEFAULTS, cwd), load_yaml(DEFAULTS))
-    return [defaults, *(layers if merged == workflow.config else [(OF_MODULE, dict(workflow.config))])]
+    return [defaults, *(layers if handed_on else [(OF_MODULE, dict(workflow.config))])]
 
 
 def _label(file: str | Path, cwd: Path) -> str:
