@@ -7,6 +7,9 @@ VENV := $(if $(PROFILE),$(CLUSTER),.venv)
 ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),requirements).lock
 BIN := $(VENV)/bin
 CORES ?= $(if $(PROFILE),,all)
+# Not what a shell happens to have exported under these common names.
+$(foreach name,DATA STUDY PART SURE,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
+
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
 SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CONFIG)' --trace='$(TRACE)' --data='$(DATA)' \

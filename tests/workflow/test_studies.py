@@ -11,7 +11,7 @@ import run_study
 import yaml
 from study import studies
 from study.documents import ConfigError
-from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, environment, pods, write_pods
+from study_runs import OWN, ROOT, SMALL, Checkout, environment, pods, write_pods
 
 SHARED = {"registry": SMALL["registry"]}
 
@@ -230,9 +230,12 @@ def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
     assert kept == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}}
 
 
-def test_every_command_of_make_names_its_study(finished_study):
+def test_every_command_of_make_names_its_study():
     for target in ("report", "pdf", "publish", "archive"):
         command = ["make", "--no-print-directory", "-n", target, "STUDY=a", "PYTHON=python3"]
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         assert "scripts/run_study.py --study='a'" in said
-    assert PAGE.startswith(OWN)
+    exported = environment() | {"STUDY": "b", "DATA": "c", "PYTHON": "python3"}
+    command = ["make", "--no-print-directory", "-n", "report"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=exported).stdout
+    assert "--study='' --config='' --trace='' --data=''" in said, "what a shell has exported is not meant"
