@@ -2,6 +2,7 @@
 
 import runpy
 import statistics
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ttf.ingest import ingest
 
 ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "bench" / "peers"
+from study_runs import ROOT, environment
 
 
 def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
@@ -108,3 +110,16 @@ def test_a_missed_goal_is_said():
     assert "| raw CSV → jobs.parquet at full size, of pandas' time | 0.2 | 1.00 | **no** |" in text
     assert "| the same, of DuckDB's time | 2 | 1.00 | yes |" in text
     assert "| largest process of the whole study, GB | 1.5 | 2.00 | **no** |" in text
+
+
+def test_the_benchmarks_start():
+    """As `make bench` starts them: with nothing on the path but their own folder."""
+    said = subprocess.run(
+        [sys.executable, ROOT / "bench/run.py", "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(),
+    )
+    assert said.returncode == 0, said.stderr
+    assert "measured.json" in said.stdout
