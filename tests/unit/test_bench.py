@@ -4,7 +4,6 @@ import runpy
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -12,12 +11,11 @@ import readme
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
 from study.formats import schema_text
+from study_runs import ROOT, environment
 from ttf.formats.protocol import schemas_and_readers
 from ttf.ingest import ingest
 
-ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "bench" / "peers"
-from study_runs import ROOT, environment
 
 
 def run_peer(monkeypatch, capsys, name: str, *arguments: object) -> list[str]:
@@ -114,12 +112,7 @@ def test_a_missed_goal_is_said():
 
 def test_the_benchmarks_start():
     """As `make bench` starts them: with nothing on the path but their own folder."""
-    said = subprocess.run(
-        [sys.executable, ROOT / "bench/run.py", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(),
-    )
+    command = [sys.executable, ROOT / "bench/run.py", "--help"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert said.returncode == 0, said.stderr
     assert "measured.json" in said.stdout
