@@ -10,7 +10,8 @@ from pathlib import Path
 
 from clock import ENVIRONMENT, ROOT, tell
 
-sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
+sys.path.insert(0, str(ROOT / "workflow"))
+sys.path.insert(0, str(ROOT / "scripts"))
 
 from study.resources import rule_of_benchmark
 
