@@ -2,44 +2,22 @@
 import re
 from functools import cache
 
-from study.config import ConfigError, dump, layers_of
-from study.module import refuse_prefix
-from study.lock import hold
+from study.config import dump
 from study.room import OF_STUDY
 from study.products import asked_of, one_of_each, paths_in
-from study.studies import check_shared, made, old_layout, replaced
-from study.study import SMALL_GB, Study, any_of, seen_from_here
+from study.start import study_of
+from study.study import SMALL_GB, any_of, seen_from_here
 
 ROOT = WORKFLOW.parent
 # Where products lie in place of the disk (--default-storage-prefix); see docs/cluster.md.
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
 
-
-# Not of a job, which is run by a process of its own.
-STARTED = workflow.is_main_process
-if STARTED and not workflow.output_settings.dryrun:
-    hold(Path(".snakemake"))
-try:
-    refuse_prefix(workflow.modifier)
-    STUDY = Study(layers_of(workflow), ROOT, STORED)
-    if STARTED:
-        STUDY.check_headers()
-        others = {} if STORED else made()
-        check_shared(STUDY.config, others)
-        for note in filter(None, (old_layout(), replaced(STUDY.config, others))):
-            print(note, file=sys.stderr)
-except ConfigError as error:
-    # One plain message in place of a traceback through the Snakefile.
-    print(f"error in the configuration\n{error}", file=sys.stderr)
-    sys.exit(1)
-
+STUDY = study_of(workflow, ROOT, STORED)
 # Below results/, logs/ and benchmarks/: what belongs to the study and not to its traces.
 HOME = f"studies/{STUDY.name}"
 OWN = f"results/{HOME}"
-
-# Another workflow that uses this one keeps its own.
-config = STUDY.config
+config = STUDY.config  # another workflow that uses this one keeps its own
 
 
 def trace_of(wildcards):
