@@ -53,7 +53,7 @@ docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of ever
 	@$(BIN)/python docs/tables.py docs/tables.md
 	@$(BIN)/python docs/workflow_files.py
 
-test: .venv/requirements-test.lock  ## every test; the browser tests are skipped where `make test-tools` has not run
+test: .venv/requirements-test.lock  ## the tests; those in a browser and against R are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder
 
 test-module: .venv/requirements-test.lock  ## the study as a module of another workflow; not part of `make test`

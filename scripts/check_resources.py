@@ -40,9 +40,9 @@ class Job(NamedTuple):
 def jobs_of(folder: Path) -> Iterator[Job]:
     """The finished jobs of the studies in a folder, of the traces that they still have."""
     registry, raw = {}, {}
-    for own in sorted((folder / STUDIES).iterdir()):
-        registry |= yaml.safe_load((own / "config.yaml").read_text(encoding="utf-8"))["registry"]
-        manifest = json.loads((own / "manifest.json").read_text(encoding="utf-8"))
+    for file in sorted((folder / STUDIES).glob("*/manifest.json")):  # a study without one is not finished
+        registry |= yaml.safe_load(file.with_name("config.yaml").read_text(encoding="utf-8"))["registry"]
+        manifest = json.loads(file.read_text(encoding="utf-8"))
         for job in [job for job in manifest["jobs"].values() if job["rule"] in READERS]:
             read = [str(folder / path) for path in job["inputs"] if path in manifest["raw"]]
             trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))

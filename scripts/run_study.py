@@ -18,7 +18,7 @@ from study.documents import ConfigError, load_yaml  # noqa: E402
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
-    """Snakemake's arguments for the study. Raises ConfigError where there is no such thing."""
+    """Snakemake's arguments for the study; scatter goes with a trace. Raises ConfigError where there is none."""
     if study and (config or trace or data):
         raise ConfigError("STUDY names a study that was made; a new one takes its name from `name:` in CONFIG.")
     if data and (config or trace):
@@ -26,13 +26,11 @@ def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[
     words = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
     files = [written_for(Path(data))] if data else [config] if config else []
     if not words and not files and (name := studies.chosen(study) if study else studies.last()):
-        others = [other for other in studies.made() if other != name]
+        others = [other for other in studies.names() if other != name]
         more = f"; STUDY=name for another: {', '.join(others)}" if others and not study else ""
         print(f"study {name}{'' if study else ', made last'}{more}", file=sys.stderr)
-        arguments = studies.typed_for(name)
-    else:
-        arguments = [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
-    return [*arguments, *([] if "--config" in arguments else ["--config"]), scatter] if scatter else arguments
+        return studies.typed_for(name)
+    return studies.arguments(files, [*words, *([scatter] if scatter else [])])
 
 
 def samples() -> list[str]:

@@ -8,6 +8,10 @@ import csv
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What may stand between the names of a header row in place of the delimiter that is expected.
+DELIMITERS = ",;\t|"
+
 
 class Named(Protocol):
     """A column as its header row is looked through: its word, other words for it, and whether it may be left out."""
@@ -32,7 +36,7 @@ class Wanted(NamedTuple):
 
 def names_of(header: bytes, delimiter: str = ",", quoted: bool = False) -> list[str]:
     """The names in a header row, without blanks around them; quoted: they may stand in double quotes."""
-    text = header.decode("utf-8", errors="replace").strip("\r")
+    text = header.removeprefix(BYTE_ORDER_MARK).decode("utf-8", errors="replace").strip("\r")
     fields = text.split(delimiter)
     if quoted:
         with contextlib.suppress(csv.Error):  # such as a field of more than 128 kB

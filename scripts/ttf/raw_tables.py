@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
-from ttf.headers import found_and_missing, names_of
+from ttf.headers import BYTE_ORDER_MARK, found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 
 ASIDE_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
@@ -30,7 +30,6 @@ BROKEN = "breaks a rule"
 LATEST_SECOND = 10**11
 LARGEST_NUMBER = 10**9
 
-_BOM = b"\xef\xbb\xbf"
 # From this size on a block's marks are worth picking out.
 _LARGE_BLOCK = 1 << 20
 # Stands in for the delimiter once quotes have been taken off: a character that no table of text holds.
@@ -191,7 +190,7 @@ def _blocks(path: Path, schema: TableSchema) -> Iterator[tuple[bytes, tuple[Colu
         has_header = columns is None and schema.header
         if columns is None:
             columns = schema.columns
-            block = block.removeprefix(_BOM)
+            block = block.removeprefix(BYTE_ORDER_MARK)
         if has_header:
             header, _, block = block.partition(b"\n")
             columns = columns_by_header(path, header, schema)
@@ -272,7 +271,7 @@ def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
     next_line = 1
     for block in blocks_of_lines(path):
         if next_line == 1:
-            block = block.removeprefix(_BOM)
+            block = block.removeprefix(BYTE_ORDER_MARK)
         first, next_line = next_line, next_line + block.count(b"\n")
         if wanted and wanted[-1] < next_line:
             lines = block.split(b"\n")

@@ -14,9 +14,7 @@ STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}
 STORED = workflow.storage_settings.default_storage_provider is not None
 
 STUDY = study_of(workflow, ROOT, STORED)
-# Below results/, logs/ and benchmarks/: what belongs to the study and not to its traces.
-HOME = f"studies/{STUDY.name}"
-OWN = f"results/{HOME}"
+HOME, OWN = STUDY.own, f"results/{STUDY.own}"
 config = STUDY.config  # another workflow that uses this one keeps its own
 
 

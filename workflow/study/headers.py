@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ttf.errors import StudyError
-from ttf.headers import Wanted, found_and_missing, names_of
+from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, Wanted, found_and_missing, names_of
 from ttf.raw_files import is_a_table, unpacked
 
 from study.documents import mean, show
@@ -26,7 +26,6 @@ MOST_PROBLEMS = 8
 # So many names of a header are compared with a missing one.
 MOST_COMPARED = 500
 LONGEST_NAME = 80
-OTHER_DELIMITERS = ",;\t|"
 
 
 class Layout(NamedTuple):
@@ -119,7 +118,7 @@ def _with_nearest(column: str, names: Sequence[str]) -> str:
 
 def _other_delimiter(names: Sequence[str], layout: Layout) -> str:
     """A word on the header that is one field, because something else stands between the names."""
-    others = [mark for mark in OTHER_DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
+    others = [mark for mark in DELIMITERS if mark != layout.delimiter and len(names) == 1 and mark in names[0]]
     return f" It is one field: {others[0]!r} stands where {layout.delimiter!r} is expected." if others else ""
 
 
@@ -148,7 +147,7 @@ def names_in(file: str, layout: Layout) -> list[str] | None:
 
 def names_at_start(head: bytes, layout: Layout) -> list[str] | None:
     """The same of the first bytes of a table of text."""
-    is_whole, head = len(head) < MOST_BYTES, head.removeprefix(b"\xef\xbb\xbf")
+    is_whole, head = len(head) < MOST_BYTES, head.removeprefix(BYTE_ORDER_MARK)
     if layout.json:
         return _json_names(head)
     line, end, _ = head.partition(b"\n")

@@ -97,6 +97,11 @@ def old_layout() -> str:
 # What was typed -----------------------------------------------------------------------------------------------
 
 
+def arguments(files: Iterable[str], words: Iterable[str]) -> list[str]:
+    """Snakemake's arguments for these files of configuration and these overrides."""
+    return [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
+
+
 def remember(name: str, settings: Any) -> None:
     """Keep what was typed for a study, Snakemake's settings of its configuration: it is the study made last."""
     # Snakemake has them in full.
@@ -104,22 +109,23 @@ def remember(name: str, settings: Any) -> None:
         os.path.relpath(file) if Path(file).is_relative_to(Path.cwd()) else str(file) for file in settings.configfiles
     ]
     words = [str(word) for word in settings.config_args or []]
-    typed = [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
     memory = _memory()
-    kept = {"last": name, "typed": memory["typed"] | {name: typed}}
+    kept = {"last": name, "typed": memory["typed"] | {name: arguments(files, words)}}
     if kept != memory:
-        MEMORY.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = MEMORY.with_suffix(".new")
-        unfinished.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-        unfinished.replace(MEMORY)
+        _keep(kept)
 
 
 def forget(name: str) -> None:
     memory = _memory()
     typed = {other: words for other, words in memory["typed"].items() if other != name}
-    last = memory["last"] if memory["last"] in typed else None
+    _keep({"last": memory["last"] if memory["last"] in typed else None, "typed": typed})
+
+
+def _keep(memory: Mapping[str, Any]) -> None:
     MEMORY.parent.mkdir(parents=True, exist_ok=True)
-    MEMORY.write_text(json.dumps({"last": last, "typed": typed}, indent=1), encoding="utf-8")
+    unfinished = MEMORY.with_suffix(".new")
+    unfinished.write_text(json.dumps(memory, indent=1), encoding="utf-8")
+    unfinished.replace(MEMORY)
 
 
 def _memory() -> dict[str, Any]:
@@ -131,24 +137,25 @@ def _memory() -> dict[str, Any]:
 
 def last() -> str | None:
     """The study made last in this folder; of a folder without memory, the only one there."""
-    names = _names()
+    there = names()
     remembered = _memory()["last"]
-    return remembered if remembered in names else names[0] if len(names) == 1 else None
+    return remembered if remembered in there else there[0] if len(there) == 1 else None
 
 
-def _names() -> list[str]:
+def names() -> list[str]:
+    """The studies that have a folder here, finished or not."""
     return sorted(path.name for path in STUDIES.glob("*") if path.is_dir())
 
 
 def chosen(name: str | None) -> str:
     """The study of this name, or the one made last. Raises ConfigError where there is none."""
-    names = _names()
-    if not names:
+    there = names()
+    if not there:
         raise ConfigError("no study was made in this folder yet. Run `make report`.")
-    if name and name not in names:
-        raise ConfigError(f"STUDY={name}: there is no such study here{mean(name, names)} Made: {', '.join(names)}.")
+    if name and name not in there:
+        raise ConfigError(f"STUDY={name}: there is no such study here{mean(name, there)} Made: {', '.join(there)}.")
     if not (name := name or last()):
-        raise ConfigError(f"which study? Name it: STUDY={' or STUDY='.join(names)}")
+        raise ConfigError(f"which study? Name it: STUDY={' or STUDY='.join(there)}")
     return name
 
 
@@ -174,7 +181,7 @@ def of_study(name: str) -> list[Path]:
     studies = made()
     elsewhere = {trace for other, config in studies.items() if other != name for trace in config["study"]}
     traces = [trace for trace in studies.get(name, {"study": []})["study"] if trace not in elsewhere]
-    return list(_there([f"studies/{name}", *traces]))
+    return list(_there([f"{STUDIES.name}/{name}", *traces]))
 
 
 def of_part(trace: str, part: str) -> list[Path]:

@@ -28,6 +28,7 @@ from study.infra import health_events_of, loss_log_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
 from study.room import OF_STUDY, Room, check_claims, known
 from study.shares import shares_of
+from study.studies import STUDIES
 from study.table_schema import schema_of
 from study.taxonomy import taxonomy_of, tells_reasons
 from study.trace import Trace
@@ -131,9 +132,14 @@ class Study:
     def name(self) -> str:
         return self.config["name"]
 
+    @property
+    def own(self) -> str:
+        """Below results/, logs/ and benchmarks/: what belongs to the study and not to its traces."""
+        return f"{STUDIES.name}/{self.name}"
+
     def home(self, subjects: Collection[str]) -> str:
         """Where the products of these lie below results/, with {trace} for which; of traces, every study uses them."""
-        return f"studies/{self.name}/{{trace}}" if OF_STUDY in subjects else "{trace}"
+        return f"{self.own}/{{trace}}" if OF_STUDY in subjects else "{trace}"
 
     def place(self, subject: str) -> str:
         return self.home([subject]).format(trace=subject)

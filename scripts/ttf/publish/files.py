@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,7 @@ MEDIA_TYPES = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
+_FILE = re.compile(r'<a class="file" href="(\.\./)+')
 _HEAD = b"\x89PNG\r\n\x1a\n"
 _ONCE = {
     "config.yaml": "The configuration that the study was run with",
@@ -55,6 +57,14 @@ class Published:
     @property
     def sha256(self) -> str:
         return hashlib.sha256(self.content).hexdigest()
+
+
+def with_files_at(html: str, folder: str) -> str:
+    """The HTML of the page with its links to files (see ttf.report.blocks.href) as if all lay in this folder.
+
+    A "<" of a trace is escaped, so that no text of one is taken for a link.
+    """
+    return _FILE.sub(f'<a class="file" href="{folder}', html)
 
 
 def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
@@ -100,7 +110,7 @@ def columns_of(content: bytes) -> str:
 
 
 def png_of(svg: str) -> bytes:
-    """The picture at twice its size in pixels; nothing in it may load anything (see rule render_figures)."""
+    """The picture at twice its size in pixels; nothing in it may load anything (see ttf.charts.saving)."""
     import vl_convert
 
     return smaller(vl_convert.svg_to_png(svg, scale=2))

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ttf.publish.about import Publication
-from ttf.publish.files import Published
+from ttf.publish.files import Published, with_files_at
 
 RUN_REPORT = "snakemake-report.html"
 # Where the workflow's description links to (workflow/report/workflow.rst); the page lies beside it on the site.
@@ -36,8 +36,8 @@ def with_links(page: str, about: Publication, run_report: bool, pages: bool = Fa
     links += ' · <a href="report.pdf">The report as a PDF</a>'
     if run_report:
         links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
-    # On the site the page is in the folder that has those of the traces. A "<" of a trace is escaped.
-    page = re.sub(r'<a class="file" href="(\.\./)+', '<a class="file" href="', page)
+    # On the site the page is in the folder that has those of the traces.
+    page = with_files_at(page, "")
     if pages:
         links += ' · <a href="pages/index.html">A page for each trace and theme, with search</a>'
     before, title, after = page.partition("</title>")

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from ttf.errors import StudyError
+from ttf.publish.files import with_files_at
 from ttf.report.render import FAULT, LEFT_THERE
 
 _INCLUDE = re.compile(r"^\{\{< include _(\S+)\.qmd >\}\}$")
@@ -196,8 +197,8 @@ def _text(page: Page, titles: Mapping[str, str], where: Mapping[str, Page]) -> s
                 line = line[1:]
             line = line if heading else _REFERENCE.sub(link, line)
         else:
-            # The folders of the traces are beside that of the pages. A "<" of a trace is escaped.
-            line = re.sub(r'<a class="file" href="(\.\./)+', f'<a class="file" href="../{up}', line)
+            # The folders of the traces are beside that of the pages.
+            line = with_files_at(line, f"../{up}")
         lines.append(line)
     front = "\n".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in about.items())
     return f"---\n{front}\n---\n\n" + "\n".join(lines).strip() + "\n"

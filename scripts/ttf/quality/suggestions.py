@@ -145,12 +145,8 @@ def _places(schema: TableSchema, file: Path | None) -> dict[str, int]:
         if file is None:
             return {}
         try:
-            names = names_of(
-                next(blocks_of_lines(file)).partition(b"\n")[0].removeprefix(b"\xef\xbb\xbf"),
-                schema.delimiter,
-                schema.quoted,
-            )
-        except (StudyError, csv.Error):  # a table with a reader of its own need not be a file of lines
+            names = names_of(next(blocks_of_lines(file)).partition(b"\n")[0], schema.delimiter, schema.quoted)
+        except StudyError:  # a table with a reader of its own need not be a file of lines
             return {}
     found, _ = found_and_missing(names, schema.columns)
     return {column.name: names.index(word) for word, column in found.items()}

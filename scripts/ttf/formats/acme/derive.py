@@ -46,19 +46,8 @@ def jobs(source: Source) -> pl.DataFrame:
     ).with_columns(duration_differs=pl.col("runtime_s") != pl.col("duration_s"))
     return conform(
         frame.select(
-            *(
-                "job_id",
-                "user",
-                "submit_s",
-                "start_s",
-                "end_s",
-                "queue_s",
-                "runtime_s",
-                "gpu_milli",
-                "cpu_milli",
-                "size",
-            ),
-            *("trace_end_s", "file", *columns, *extras),
+            *("job_id", "user", "submit_s", "start_s", "end_s", "queue_s", "runtime_s", "gpu_milli", "cpu_milli"),
+            *("size", "trace_end_s", "file", *columns, *extras),
             outcome=ended_unrecorded(outcome_of("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="state",
             nodes="node_num",

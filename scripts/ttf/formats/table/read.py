@@ -16,7 +16,7 @@ import polars as pl
 from ttf.errors import StudyError
 from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
-from ttf.headers import found_and_missing, names_of
+from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
@@ -283,14 +283,14 @@ def _check_header(path: Path, schema: TableSchema) -> None:
             f"{path}: a packed Parquet file; Parquet is packed within. Unpack it and end its name in .parquet."
         )
     with closing(blocks_of_lines(path, 1 << 16)) as blocks:
-        header = next(blocks).split(b"\n", 1)[0].removeprefix(b"\xef\xbb\xbf")
+        header = next(blocks).split(b"\n", 1)[0].removeprefix(BYTE_ORDER_MARK)
     if header.startswith(b"PAR1"):
         raise StudyError(f"{path}: the bytes are Parquet, but the name says CSV. End its name in .parquet.")
     text = header.decode("utf-8", errors="replace")
     names, hint = names_of(header, schema.delimiter, schema.quoted), ""
     if '"' in text and not schema.quoted:
         hint = " The header has quotes: perhaps quoted: true is missing."
-    elif len(names) == 1 and (others := [other for other in ",;\t|" if other in text]):
+    elif len(names) == 1 and (others := [other for other in DELIMITERS if other in text]):
         hint = f" The header is one field: perhaps the delimiter is {others[0]!r}, not {schema.delimiter!r}."
     _check_columns(f"{path}: line 1: the header row", names, schema, hint)
 
