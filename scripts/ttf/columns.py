@@ -13,6 +13,16 @@ def ends(kind: Callable[..., Column], of: str, blank: str | None, prefix: str = 
     }
 
 
+def clustered(kind: Callable[..., Column], suffix: str = "") -> dict[str, Column]:
+    """The columns of an interval that holds when clusters differ (`ttf.stats.clustered`), beside the exact ones."""
+    return {
+        "cluster_by": text("Clustered by", "What fails alike: user, request profile, system ...", REASON),
+        "clusters": number("Effective clusters", "Kish's effective number of them.", REASON),
+        f"ci_low_clustered{suffix}": kind("95 % from, clustered", "Lower end that holds when clusters differ.", REASON),
+        f"ci_high_clustered{suffix}": kind("95 % to, clustered", "Upper end of it.", REASON),
+    }
+
+
 STRATUM = {
     "event": text("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
     "stratum_by": text("Strata", "What lives are divided by; all: they are not."),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ttf.clusters import CLUSTER_COLUMNS, with_clusters
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.jobs import Frame, at_time_limit, conform
@@ -30,7 +31,7 @@ ENDED_BY = {
 }
 # What `infra_lives` reads of jobs, the last four where the format has them.
 INFRA_READ_OF_JOBS = (
-    *(*READ_OF_JOBS, "user", "submit_s", "status_raw"),
+    *(*READ_OF_JOBS, "submit_s", "status_raw"),
     *("exit_code", "slurm_reason", "reason", "node_list"),
 )
 # A failed check counts from so long before the end of a run to so long after it, both ends included
@@ -61,7 +62,7 @@ def infra_lives(
     it ended. Both are blank for a proxy, and where the attempt did not end in an infra failure.
     Raises StudyError where a rule asks for something that the trace does not have.
     """
-    runs = _runs(jobs, attempts)
+    runs = _runs(with_clusters(jobs), attempts)
     if attempts is not None and (runs["outcome"] == "waiting").any():
         raise ValueError("a run that waits has no life")
     runs = _with_events(runs, rules, events)
@@ -164,7 +165,7 @@ def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
             .with_columns(attempt=pl.lit(0), state="status_raw")
         )
     else:
-        of_jobs = ["trace", "user", "account", "gpu_type", "task", "trace_end_s"]
+        of_jobs = ["trace", "user", "account", "gpu_type", "task", "trace_end_s", *CLUSTER_COLUMNS]
         known = jobs.select("job_id", *of_jobs, job_submit_s="submit_s", status_raw="status_raw")
         # Attempts stand by job and in sequence.
         before, is_first = pl.col("end_s").shift(1), pl.col("job_id").ne_missing(pl.col("job_id").shift(1))

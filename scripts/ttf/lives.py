@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from ttf import clusters
+from ttf.clusters import CLUSTER_COLUMNS, with_clusters
 from ttf.jobs import Frame, observed_s
 from ttf.stages import LIVES
 
@@ -10,10 +12,11 @@ ENDS = ("failure", "success", "cancelled", "unknown")
 
 LIFE_COLUMNS = LIVES.schema
 # What `lives_of_jobs` reads of jobs.
-READ_OF_JOBS = (
+_OF_JOBS = (
     *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "trace_end_s"),
-    *("gpu_type", "gpu_milli", "size", "nodes"),
+    *("gpu_type", "gpu_milli", "size", "nodes", *clusters.READ_OF_JOBS),
 )
+READ_OF_JOBS = tuple(dict.fromkeys(_OF_JOBS))
 
 
 def lives_of_jobs(jobs: Frame) -> Frame:
@@ -34,7 +37,7 @@ def lives_of_jobs(jobs: Frame) -> Frame:
     was recorded before, and costs little where nothing was missed. Age is wall clock since the start, at most the
     duration: too high for a job with gaps between attempts. Estimators without delayed entry do not read it.
     """
-    of_jobs = jobs.filter(pl.col("outcome") != "waiting")
+    of_jobs = with_clusters(jobs).filter(pl.col("outcome") != "waiting")
     return of_jobs.select(**life_columns(first_end_s(of_jobs))).cast(LIFE_COLUMNS)
 
 
@@ -44,7 +47,10 @@ def first_end_s(jobs: Frame) -> int | None:
 
 
 def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
-    """LIFE_COLUMNS of jobs that no longer wait, of each from its own row; see `lives_of_jobs` and `first_end_s`."""
+    """LIFE_COLUMNS of jobs that no longer wait, of each from its own row; see `lives_of_jobs` and `first_end_s`.
+
+    The jobs are those of `with_clusters`.
+    """
     gpu_milli = pl.col("gpu_milli") * pl.col("size")
     ended = pl.col("outcome").is_in(ENDS)
     duration = observed_s()
@@ -61,6 +67,7 @@ def life_columns(first_end: int | None) -> dict[str, pl.Expr]:
         "nodes": pl.col("nodes"),
         "account": pl.col("account"),
         "gpu_type": pl.col("gpu_type"),
+        **{name: pl.col(name) for name in CLUSTER_COLUMNS},
         "duration_max_s": pl.when(duration.is_null()).then(pl.col("trace_end_s") - pl.col("start_s")),
     }
 

@@ -196,6 +196,7 @@ PLACEMENTS = parquet(
     ),
 )
 _OF_COMPONENT = "the unit is a component"
+_ALL_APART = "the trace names neither users nor anything else that lives have in common"
 _LIFE = {
     "trace": text("Trace", "Name of the trace."),
     "unit_id": text("Unit", "The job, or the component or node, whose life it is."),
@@ -208,6 +209,10 @@ _LIFE = {
     "nodes": _NODES,
     "account": _ACCOUNT_OF,
     "gpu_type": _GPU_TYPE,
+    "cluster_by": text("Clustered by", "What lives are alike by: user, request profile, system ...", blank=_ALL_APART),
+    "cluster": row_number("Cluster", "Number of its user, or whatever cluster_by names.", blank=_ALL_APART),
+    "group_by": text("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
+    "group": row_number("Group", "Number of its recurrence group, or whatever group_by names.", blank=_ALL_APART),
     "duration_max_s": whole_seconds(
         "Longest", "The longest it can have lasted.", blank="the duration is known, or it never started"
     ),

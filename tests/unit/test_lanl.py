@@ -50,6 +50,10 @@ def test_columns_of_a_life(raw):
     assert lives.schema == pl.Schema(LIFE_COLUMNS | strata | causes | {"start_s": pl.Int64, "repair_s": pl.Int64})
     known = {name: value for name, value in lives.row(0, named=True).items() if value is not None}
     assert known == dict.fromkeys(lanl.CAUSES, False) | {
+        "cluster_by": "system",
+        "cluster": 0,
+        "group_by": "node",
+        "group": 0,
         "unit_id": "1/0",
         "life_id": 0,
         "entry_s": 0,

@@ -28,6 +28,42 @@ class Numbers(dict):
     def n(self, key: str) -> int:
         return super().__getitem__(key)["n"]
 
+    def interval(self, ends: str, like: str | None = None, confidence: str = "95") -> str:
+        """The interval that a sentence gives, in words: the clustered one, else the exact one with its proviso.
+
+        ends: the keys of the ends with braces for `low` and `high`, and `low_clustered` and `high_clustered`, such as
+        mttf.ci_{}_s; like: the key of the estimate, in whose unit a time is given.
+        """
+        clustered = self._ends(ends, "_clustered", like)
+        words_of = clustered or f"{self._ends(ends, '', like)} if independent"
+        return f"{confidence} % interval {words_of}".replace(" %", words.NO_BREAK + "%")
+
+    def independent(self, ends: str, unit: str, like: str | None = None) -> str:
+        """The sentence that says by what the interval is clustered, and what the exact one would be."""
+        exact, about = self._ends(ends, "", like), ends.partition("{")[0].rpartition(".")[0]
+        by = self.value(f"{about}.cluster_by", None)
+        if by is None:
+            return (
+                f"The interval holds if {unit}s fail independently; the trace names nothing that they have in common."
+            )
+        clusters = f"{words.number(self[f'{about}.clusters'])} effective clusters"
+        if self._ends(ends, "_clustered", like) is None:
+            return (
+                f"The interval holds only if {unit}s fail independently: by {by} there are {clusters}, too few to tell."
+            )
+        return f"Clustered by {by} ({clusters}); if {unit}s failed independently, it would be {exact}."
+
+    def _ends(self, ends: str, kind: str, like: str | None) -> str | None:
+        keys = [ends.format(end + kind) for end in ("low", "high")]
+        if any(key not in self for key in keys):
+            return None
+        low, high = (self[key] for key in keys)
+        unit = super().__getitem__(keys[0])["unit"]
+        if unit == "s":
+            return words.until(low, high, self[like] if like else None)
+        worded = words.share if unit == "share" else words.number
+        return f"{worded(low)} to {worded(high)}"
+
 
 class Charts:
     """The charts of the page: gives the place of each as .qmd, and keeps what is drawn there for `script`."""

@@ -54,6 +54,7 @@ class Mean(NamedTuple):
 
 # As most tables have them.
 WITH_INTERVAL, MEAN_OF_N = Interval(low="ci_low", high="ci_high"), Mean(of="n")
+CLUSTERED = Interval(low="ci_low_clustered", high="ci_high_clustered")
 # A heading with the function that words the cells, or the heading alone, or None for what the contract says.
 Column = tuple[str, Words | None] | Interval | Mean | str | None
 

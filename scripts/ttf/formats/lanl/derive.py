@@ -30,13 +30,14 @@ import re
 from bisect import bisect_left
 
 import polars as pl
+from ttf.clusters import with_levels
 from ttf.errors import StudyError
 from ttf.formats.declared import declared
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import conform
 from ttf.lives import LIFE_COLUMNS
 
-ZONE, CAUSES, STRATA = (declared("lanl")[key] for key in ("zone", "causes", "strata"))
+ZONE, CAUSES, STRATA, CLUSTERS = (declared("lanl")[key] for key in ("zone", "causes", "strata", "clusters"))
 NODE = ["system", "node"]
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SERVICE_SCHEMA = {"place": pl.Int64, "unit_id": pl.String, "system": pl.String, "node": pl.Int64}
@@ -78,7 +79,7 @@ def lives(source: Source) -> pl.DataFrame:
             repair_s="repair_s",
         )
     )
-    return conform(frame, LIFE_COLUMNS)
+    return conform(with_levels(frame, CLUSTERS), LIFE_COLUMNS)
 
 
 FORMAT = Format(lives=lives)

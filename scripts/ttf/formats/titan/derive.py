@@ -19,12 +19,13 @@ list of service nodes (titan.service.txt) is not read either: no GPU sits in one
 """
 
 import polars as pl
+from ttf.clusters import with_levels
 from ttf.formats.declared import declared
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import conform
 from ttf.lives import LIFE_COLUMNS
 
-ZONE = declared("titan")["zone"]
+ZONE, CLUSTERS = (declared("titan")[key] for key in ("zone", "clusters"))
 # Cause -> its word in the table.
 CAUSES = {cause: cause.upper() for cause in declared("titan")["causes"]}
 ONE_GPU = {"life_id": 0, "entry_s": 0, "gpu_count": 1, "gpu_milli": 1000, "nodes": 1}
@@ -66,7 +67,7 @@ def lives(source: Source) -> pl.DataFrame:
         )
         .collect()
     )
-    return conform(frame, LIFE_COLUMNS)
+    return conform(with_levels(frame, CLUSTERS), LIFE_COLUMNS)
 
 
 FORMAT = Format(lives=lives)
