@@ -49,7 +49,9 @@ def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None
     """What the charts of plan_ettr are given; tables: others besides; more: of the failure rate."""
     rates = rates_of(rate, **more)
     schema = dict.fromkeys(("gpus_low", "gpus_high", "failures"), pl.Int64)
-    schema |= dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), pl.Float64)
+    schema |= dict.fromkeys(
+        ("mttf_s", *(f"ci_{end}{of}_s" for end in ("low", "high") for of in ("", "_clustered"))), pl.Float64
+    )
     queue = {"value": habit.queue_s, "source": "x", "n": 9}
     found = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
     found["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)

@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 
 from ttf.contract import REASON, Column, count, number, reason, seconds, share, text, whole_seconds
 
+# With fewer effective clusters no interval is given: two or three say next to nothing of how others would differ.
+FEWEST_CLUSTERS = 4
+
 
 def ends(kind: Callable[..., Column], of: str, blank: str | None, prefix: str = "") -> dict[str, Column]:
     """The columns of the ends of a 95 % interval; kind: a column of shares, numbers or seconds."""
@@ -13,13 +16,17 @@ def ends(kind: Callable[..., Column], of: str, blank: str | None, prefix: str = 
     }
 
 
-def clustered(kind: Callable[..., Column], suffix: str = "") -> dict[str, Column]:
+# Where the column `reason` has other things to say.
+NO_CLUSTERS = f"the trace names nothing that fails alike, or there are fewer than {FEWEST_CLUSTERS} effective clusters"
+
+
+def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
     """The columns of an interval that holds when clusters differ (`ttf.stats.clustered`), beside the exact ones."""
     return {
-        "cluster_by": text("Clustered by", "What fails alike: user, request profile, system ...", REASON),
-        "clusters": number("Effective clusters", "Kish's effective number of them.", REASON),
-        f"ci_low_clustered{suffix}": kind("95 % from, clustered", "Lower end that holds when clusters differ.", REASON),
-        f"ci_high_clustered{suffix}": kind("95 % to, clustered", "Upper end of it.", REASON),
+        "cluster_by": text("Clustered by", "What fails alike: user, request profile, system ...", blank),
+        "clusters": number("Effective clusters", "Kish's effective number of them.", blank),
+        f"ci_low_clustered{suffix}": kind("from, clustered", "Lower end that holds when clusters differ.", blank),
+        f"ci_high_clustered{suffix}": kind("to, clustered", "Upper end of it.", blank),
     }
 
 
@@ -72,6 +79,7 @@ MTTF = {
     "confidence": number("Confidence", "Of the interval."),
     "ci_low_s": seconds("from", "Lower end of Garwood's interval; without a failure a one-sided bound.", REASON),
     "ci_high_s": seconds("to", "Upper end of Garwood's interval.", REASON),
+    **clustered(seconds, "_s"),
     "gpu_days": number("GPU-days", "Time at risk times GPUs of the lives that asked for any.", REASON, "GPU-days"),
     "failures_per_1000_gpu_days": number("Failures per 1000 GPU-days", "Over gpu_days.", REASON, "per 1000 days"),
     "node_days": number("Node-days", "Of those lives whose nodes are known.", REASON, "node-days"),

@@ -19,7 +19,7 @@ from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclus
 from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
-from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
+from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.formats.lanl import derive as lanl
 from ttf.infra import infra_lives_of_components
@@ -237,7 +237,7 @@ def test_mean_time_to_failure_by_system(lives):
 def test_failure_rate_of_a_node(lives, outages):
     infra = infra_lives_of_components(lives, lanl.CAUSES)
     table = node_failure_rate(
-        sums_of_components(infra), "component", None, None, None, Reach(1, 1, "one size only", "more sizes")
+        sums_by_nodes(of_components(infra)), "component", None, None, None, Reach(1, 1, "one size only", "more sizes")
     )
     begun = 0
     for spans in outages.values():
@@ -254,7 +254,7 @@ def test_failure_rate_of_a_node(lives, outages):
     assert infra["cause"].count() == infra["event"].count() - 443
     assert infra.filter(pl.col("cause") == "hardware").height <= 14_175
     # The nodes hold no GPUs: a size is a number of nodes.
-    rate = replace(node_rate(table, mttf_by_gpus(sums_of_components(infra), table, None)), projects_to=128)
+    rate = replace(node_rate(table, mttf_by_gpus(sums_by_nodes(of_components(infra)), table, None)), projects_to=128)
     ettr = plan_tables(rate, HABITS[:1], [128], 200, 1)[0].filter(rate="estimate").row(0, named=True)
     assert (ettr["gpus"], ettr["nodes"]) == (None, 128)
     wall = wall_by_first_steps(128 * failures / (days * 86_400), HABITS[0])

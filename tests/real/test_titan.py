@@ -19,7 +19,7 @@ from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclus
 from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
-from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, sums_of_components
+from ttf.analyses.measure_sizes.sizes import mttf_by_gpus, node_failure_rate, of_components, sums_by_nodes
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
@@ -166,7 +166,7 @@ def test_mean_time_to_failure(lives, by_batch, batch, confidence):
 def test_failure_rate_of_a_node_and_its_projection(lives, by_batch, confidence):
     infra = infra_lives_of_components(lives, ["dbe", "otb"])
     assert infra.select("unit_id", "duration_s", "batch").equals(lives.select("unit_id", "duration_s", "batch"))
-    told = sums_of_components(infra)
+    told = sums_by_nodes(of_components(infra))
     table = node_failure_rate(told, "component", 1, "trace", None, Reach(1, 1, "one size only", "more sizes"))
     row = table.row(by_predicate=pl.col("confidence") == confidence, named=True)
     days = sum(int(durations.sum()) for durations, _ in by_batch.values()) / 86_400

@@ -126,8 +126,8 @@ def test_findings_in_words():
     def findings(case):
         return told("findings", made(CASES[case])).replace("\u00a0", " ")
 
-    assert "**The one job that ended did not fail** (95 % interval 0.0 % to 79.3 %; @sec-t1-outcomes)." in findings(
-        "one success"
+    assert "**The one job that ended did not fail** (95 % interval 0.0 % to 79.3 % if independent; @sec-t1-outcomes)." in (
+        findings("one success")
     )
     assert "**All 20 jobs that ended failed**" in findings("no successes")
     assert "**None of 2 jobs that ended failed**" in findings("no failures")
@@ -141,7 +141,7 @@ def test_findings_in_words():
         assert f"**{said}** (95 %" in told("findings_in_a_line", made(CASES[case]))
     ordinary = findings("ordinary")
     # Of 20 failures the median lies between the 6th and the 15th: 50 + (1 + 3 n)² s.
-    assert "(95 % interval 5.10 min to 31.6 min), half of the successes" in ordinary
+    assert "(95 % interval 5.10 min to 31.6 min if independent), half of the successes" in ordinary
 
 
 def test_templates_ask_for_analyses_that_exist():

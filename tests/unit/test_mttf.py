@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, MTTF
 from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.mttf import garwood_interval, mean_time_to_failure
 
 SCHEMA = {
@@ -60,7 +61,7 @@ def test_by_hand() -> None:
     assert found["failures_per_1000_gpu_days"] == pytest.approx(2000 / 40.5)
     assert found["node_days"] == 5
     assert found["failures_per_1000_node_days"] == 200
-    assert found["reason"] is None
+    assert found["reason"] == UNCLUSTERED
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
@@ -104,10 +105,10 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
         ([(0, "failure", 1000, 1)], "no exposure: every life lasted 0 s; the lives that asked for a GPU lasted 0 s"),
         ([(None, "failure", 1000, 1)], "no life with a known duration"),
         ([], "no life with a known duration"),
-        ([(9, "failure", 0, 1)], "no life asked for a GPU"),
-        ([(9, "failure", None, None)], "no life asked for a GPU"),
-        ([(86_400, "failure", 1000, None)], "no life that asked for a GPU has its nodes written"),
-        ([(86_399, "failure", 2000, 1)], "less than one node-day: no rate per node-day"),
+        ([(9, "failure", 0, 1)], f"no life asked for a GPU; {UNCLUSTERED}"),
+        ([(9, "failure", None, None)], f"no life asked for a GPU; {UNCLUSTERED}"),
+        ([(86_400, "failure", 1000, None)], f"no life that asked for a GPU has its nodes written; {UNCLUSTERED}"),
+        ([(86_399, "failure", 2000, 1)], f"less than one node-day: no rate per node-day; {UNCLUSTERED}"),
     ],
 )
 def test_blanks_have_a_reason(rows: list, reason: str) -> None:

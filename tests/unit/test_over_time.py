@@ -187,7 +187,9 @@ def test_exposure_by_day_is_that_of_cutting_every_run_at_every_midnight(rows):
         sum(nodes * max(0, min(end, (day + 1) * DAY) - max(start, day * DAY)) for start, end, nodes in runs.iter_rows())
         for day in range(days)
     ]
-    assert exposure_by_day(runs, 0, days).tolist() == naive
+    assert exposure_by_day(runs, 0, days).tolist() == [naive]
+    of_clusters = runs.with_columns(cluster=pl.int_range(pl.len()) % 3)
+    assert exposure_by_day(of_clusters, 0, days, 3).sum(axis=0).tolist() == naive
     assert sum(naive) == sum(length * nodes for _, length, nodes, _ in rows)
 
 
@@ -249,7 +251,7 @@ def test_domains_come_from_the_reasons_and_not_where_two_are_told():
 def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_it_is_one(late, basis):
     runs = lives(*((NOON + i * DAY, 2 * DAY, 16, "x" if i % 3 else None) for i in range(40)), basis=basis)
     runs = runs.with_columns(gpu_milli=1000 * pl.col("gpu_count"))
-    sums = sizes.sums_by_nodes(runs.lazy(), 8)
+    sums = sizes.sums_by_nodes(sizes.of_jobs(runs.lazy(), 8))
     law = sizes.size_law(sums, basis)
     rate = sizes.node_failure_rate(sums, basis, 8, "trace", 128, reach_of(sums, law))
     metrics = Metrics()

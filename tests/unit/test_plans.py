@@ -164,14 +164,18 @@ BY_GPUS = pl.DataFrame(
         "mttf_s": [5e5, 2e5, 9e4],
         "ci_low_s": [4e5, 1e5, 4e4],
         "ci_high_s": [6e5, 4e5, 2e5],
+        "ci_low_clustered_s": [None, 5e4, None],
+        "ci_high_clustered_s": [None, 8e5, None],
     }
 )
 
 
 def test_the_rate_is_that_of_the_90_per_cent_row_and_of_sizes_with_ten_failures() -> None:
-    measured = {(1, 8): (5e5, 6e5, 4e5), (9, 16): (2e5, 4e5, 1e5)}
+    measured = {(1, 8): (5e5, 6e5, 4e5), (9, 16): (2e5, 8e5, 5e4)}
     assert node_rate(rates_of(RATE, failures=41), BY_GPUS) == replace(RATE, measured=measured)
     assert node_rate(rates_of(RATE, basis="proxy"), BY_GPUS).measured == {}
+    wide = node_rate(rates_of(RATE, ci_low_clustered=1.0, ci_high_clustered=20.0), BY_GPUS)
+    assert (wide.low, wide.high) == (1e-3, 2e-2)
     assert node_rate(rates_of(a_rate(None, None, None, 8, "why")), BY_GPUS).reason == "why"
 
 
@@ -296,7 +300,7 @@ def test_numbers_of_a_run_that_cannot_be_estimated_are_a_reason() -> None:
 def test_numbers_of_a_size_that_was_measured() -> None:
     bucket = pl.DataFrame(
         {"gpus_low": [513], "gpus_high": [1024], "jobs": [50], "failures": [30]}
-        | {"expected_failures": [70.0], "p_value": [1e-4]}
+        | {"expected_failures": [70.0], "p_clustered": [1e-4]}
     )
     rate = replace(RATE, projects_to=0, measured={(513, 1024): (1e5, 2e5, 5e4)})
     found = numbers_of(rate, HABITS[0], bucket)

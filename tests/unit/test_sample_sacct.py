@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of
-from ttf.analyses.measure_sizes.sizes import node_failure_rate, sums_by_nodes
+from ttf.analyses.measure_sizes.sizes import node_failure_rate, of_jobs, sums_by_nodes
 from ttf.errors import StudyError
 from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct import sample
@@ -198,7 +198,7 @@ def test_the_study_finds_every_failure_that_ended_a_run(ingested):
     assert set(lives["basis"]) == {"event"}
     assert (lives["event"] == EVENT).sum() == sum(run.failed_node is not None for run in runs)
     table = node_failure_rate(
-        sums_by_nodes(lives, NODE_GPUS), "event", NODE_GPUS, "default", 128, Reach(64, 256, "", "")
+        sums_by_nodes(of_jobs(lives, NODE_GPUS)), "event", NODE_GPUS, "default", 128, Reach(64, 256, "", "")
     )
     for row in table.to_dicts():
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]

@@ -18,11 +18,12 @@ from ttf.analyses.measure_sizes.sizes import (
     mttf_by_gpus,
     node_failure_rate,
     node_gpus,
+    of_components,
+    of_jobs,
     poisson_line,
     projected_mttf_s,
     size_law,
     sums_by_nodes,
-    sums_of_components,
 )
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
@@ -59,15 +60,17 @@ def at(table, **wanted):
 
 def test_sums_are_of_gpu_jobs_by_whole_nodes():
     found = sums_by_nodes(
-        lives(
-            (1, 10, "infra_failure"),
-            (8, 20, None),
-            (9, 30, None),
-            (16, 40, "infra_failure"),
-            (17, None, "infra_failure"),  # no known time
-            (0, 50, "infra_failure"),  # no GPU
-        ),
-        8,
+        of_jobs(
+            lives(
+                (1, 10, "infra_failure"),
+                (8, 20, None),
+                (9, 30, None),
+                (16, 40, "infra_failure"),
+                (17, None, "infra_failure"),  # no known time
+                (0, 50, "infra_failure"),  # no GPU
+            ),
+            8,
+        )
     )
     assert found.schema == pl.Schema(SUMS_SCHEMA)
     assert found.rows() == [(1, 2, 1, 30), (2, 2, 1, 70)]
@@ -161,7 +164,7 @@ def test_no_failure_and_no_exposure():
 
 
 def test_components_count_by_their_own_nodes():
-    told = sums_of_components(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None)))
+    told = sums_by_nodes(of_components(lives((None, DAY, "infra_failure"), (None, 3 * DAY, None))))
     table = node_failure_rate(told, "component", None, None, None, EVERYWHERE)
     assert at(table, confidence=0.9)["failures_per_node_day"] == 0.25
     assert table["above_gpus"].to_list() == [None, None]
@@ -356,15 +359,17 @@ def test_a_simulated_cluster_is_covered_and_has_slope_minus_one():
         failure = rng.exponential(1 / (truth * nodes))
         days = np.minimum(limit, failure)
         told = sums_by_nodes(
-            pl.DataFrame(
-                {
-                    "gpu_count": 8 * nodes,
-                    "duration_s": (days * DAY).astype(np.int64),
-                    "event": ["infra_failure" if hit else None for hit in failure < limit],
-                },
-                schema={"gpu_count": pl.Int64, "duration_s": pl.Int64, "event": pl.String},
-            ),
-            8,
+            of_jobs(
+                pl.DataFrame(
+                    {
+                        "gpu_count": 8 * nodes,
+                        "duration_s": (days * DAY).astype(np.int64),
+                        "event": ["infra_failure" if hit else None for hit in failure < limit],
+                    },
+                    schema={"gpu_count": pl.Int64, "duration_s": pl.Int64, "event": pl.String},
+                ),
+                8,
+            )
         )
         rate = node_failure_rate(told, "state", 8, "trace", 128, EVERYWHERE)
         for row in rate.iter_rows(named=True):

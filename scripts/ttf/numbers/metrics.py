@@ -11,6 +11,12 @@ FEWEST_FAILURES = 10
 Unit = str | tuple[str, str]
 
 
+def ends(unit: str, suffix: str = "") -> dict[str, Unit]:
+    """The units of an exact and a clustered interval, ci_low and so on, with what it is clustered by."""
+    names = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
+    return {f"{name}{suffix}": unit for name in names} | {"cluster_by": "label", "clusters": "clusters"}
+
+
 class Metrics(dict):
     """Key -> {value, unit, n, source}. A number that cannot be computed has none: the prose goes without it."""
 

@@ -15,10 +15,14 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
+from ttf.clusters import CLUSTER_COLUMNS
+from ttf.columns import FEWEST_CLUSTERS
 from ttf.jobs import Frame
+from ttf.stats.counts import Counted
 
-# With fewer effective clusters no interval is given: two or three say next to nothing of how others would differ.
-FEWEST = 4
+FEWEST = FEWEST_CLUSTERS
+# Of a logarithm; what is smaller is rounding.
+NO_ROUNDING = 1e-12
 CLUSTERED = ("cluster_by", "clusters", "ci_low_clustered", "ci_high_clustered")
 UNCLUSTERED = "nothing in the trace says what repeats: no clustered interval"
 NO_SPREAD = "no spread between clusters to be seen"
@@ -54,10 +58,14 @@ class Clusters:
         return np.divide(self.sum(self.members) ** 2, squares, out=np.zeros(self.strata), where=squares > 0)
 
     def se(self, influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-        """The standard error by stratum of an estimate with these influences; infinite where one cluster holds all."""
+        """The standard error by stratum of an estimate with these influences.
+
+        NaN where there is no spread at all, which is no knowledge of it; infinite where one cluster holds all.
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
             pulled = np.where(influence == 0, 0, influence / (1 - leverage))
-        return np.sqrt(self.sum(pulled**2))
+            se = np.sqrt(self.sum(pulled**2))
+            return np.where(se > NO_ROUNDING, se, np.nan)
 
     def student(self, confidence: float, spent: int = 1) -> np.ndarray:
         """Student's two-sided quantile by stratum, with effective - spent degrees of freedom; NaN below FEWEST."""
@@ -80,7 +88,7 @@ class Clusters:
         se = self.se(of_top - of_bottom, (of_top + of_bottom) / 2 if both else of_bottom)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             estimate, away = self.sum(top) / self.sum(bottom), np.exp(se * self.student(confidence))
-            return estimate / away, estimate * away
+            return _finite(estimate / away), _finite(estimate * away)
 
     def proportion(self, part: np.ndarray, whole: np.ndarray, confidence: float) -> Limits:
         """(low, high) by stratum of the share sum(part) / sum(whole), symmetric on the logit scale; NaN at 0 and 1."""
@@ -104,19 +112,26 @@ class Clusters:
         return self.se(influence, self.share(whole))
 
 
-def by_cluster(rows: Frame, by: Sequence[str], /, **sums: pl.Expr) -> pl.DataFrame:
+def _finite(limit: np.ndarray) -> np.ndarray:
+    """NaN where one cluster holds all."""
+    return np.where(np.isfinite(limit), limit, np.nan)
+
+
+def by_cluster(rows: Frame, by: Sequence[str], /, divided: bool = True, **sums: pl.Expr) -> pl.DataFrame:
     """Sums over the rows of each cluster of each stratum: *by, cluster_by, cluster, *sums, in their order.
 
-    rows: of `ttf.clusters`; by: columns that form the strata, none for one of all rows. A stratum that is one cluster
-    alone (an account of one user, one system of several) is divided by its groups. No rows where the trace names no
-    clusters.
+    rows: of `ttf.clusters`; by: columns that form the strata, none for one of all rows. divided: a stratum that is one
+    cluster alone (an account of one user, one system of several) is divided by its groups. No rows where the trace
+    names no clusters.
     """
     lazy = rows.lazy()
-    if "cluster" not in lazy.collect_schema():
-        return lazy.select(*by, cluster_by=pl.lit("").head(0), cluster=pl.lit(0).head(0)).head(0).collect()
+    there = lazy.collect_schema()
+    lazy = lazy.with_columns(
+        pl.lit(None, kind).alias(name) for name, kind in CLUSTER_COLUMNS.items() if name not in there
+    )
     found = _sums(lazy, by, "cluster", sums)
     alone = found.filter(pl.len().over(by) == 1) if by else found.filter(pl.len() == 1)
-    if alone.height:
+    if divided and alone.height:
         within = lazy.join(alone.lazy(), on=by, how="semi", nulls_equal=True) if by else lazy
         others = found.join(alone, on=by, how="anti", nulls_equal=True) if by else found.clear()
         found = pl.concat([others, _sums(within, by, "group", sums)])
@@ -169,12 +184,29 @@ def clustered_shares(
     return with_limits(strata, clusters, *clusters.proportion(*parts, confidence))
 
 
+def clustered_median(rows: Frame, column: str, values: Counted) -> pl.DataFrame:
+    """The interval of the median of a column of whole numbers over all rows: CLUSTERED, why_not (Woodruff 1952).
+
+    values: the counted values of the column, of which the limits are two (nearest rank).
+    """
+    middle = values.median() if values.size else 0
+    found = by_cluster(rows, [], below=(pl.col(column) <= middle).sum(), n=pl.col(column).count())
+    strata, found, clusters = in_strata(found, [], "n")
+    ranks = clusters.around_the_middle(*(found[name].to_numpy().astype(float) for name in ("below", "n")), 0.95)
+    limits = [np.array([_at(values, rank) for rank in end], dtype=float) for end in ranks]
+    return with_limits(strata, clusters, *limits)
+
+
+def _at(values: Counted, share: float) -> float:
+    return values.at(min(int(share * values.size), values.size - 1)) if np.isfinite(share) else np.nan
+
+
 def with_limits(strata: pl.DataFrame, clusters: Clusters, low: np.ndarray, high: np.ndarray) -> pl.DataFrame:
     """The strata with CLUSTERED, and why_not: why there is no interval, blank where there is one.
 
-    Limits are blank that are not finite, or of no spread: no spread at all is no knowledge of it.
+    Limits are blank that are not finite.
     """
-    known = pl.Series(np.isfinite(low) & np.isfinite(high) & (low < high), dtype=pl.Boolean)
+    known = pl.Series(np.isfinite(low) & np.isfinite(high), dtype=pl.Boolean)
     effective = pl.Series(clusters.effective, dtype=pl.Float64)
     few = pl.format(f"{{}} effective clusters by {{}}, fewer than {FEWEST}", effective.round(1), "cluster_by")
     why = pl.when(effective < FEWEST).then(few).otherwise(pl.lit(NO_SPREAD))
@@ -186,13 +218,20 @@ def with_limits(strata: pl.DataFrame, clusters: Clusters, low: np.ndarray, high:
     )
 
 
-def beside(table: pl.DataFrame, found: pl.DataFrame, by: Sequence[str], exact: str = "ci_low") -> pl.DataFrame:
+def beside(
+    table: pl.DataFrame,
+    found: pl.DataFrame,
+    by: Sequence[str],
+    exact: str = "ci_low",
+    clustered: str = "ci_low_clustered",
+) -> pl.DataFrame:
     """The table with CLUSTERED of the strata `found`, and in `reason` why a clustered interval lacks.
 
-    by: columns of both; exact: a column of the table that is blank where there is no interval of any kind.
+    by: columns of both; exact: a column of the table that is blank where there is no interval of any kind; clustered:
+    a column of `found` that is blank where there is none.
     """
     joined = table.join(found, on=list(by), how="left", nulls_equal=True, maintain_order="left")
     why = pl.when(pl.col("cluster_by").is_null()).then(pl.lit(UNCLUSTERED)).otherwise("why_not")
-    lacks = pl.col(exact).is_not_null() & pl.col("ci_low_clustered").is_null()
+    lacks = pl.col(exact).is_not_null() & pl.col(clustered).is_null()
     reason = pl.concat_str("reason", pl.when(lacks).then(why), separator="; ", ignore_nulls=True)
     return joined.with_columns(reason=pl.when(reason != "").then(reason)).drop("why_not")

@@ -9,6 +9,7 @@ from scipy.special import gammainccinv, gammaincinv
 from ttf.columns import MTTF
 from ttf.contract import frame_of
 from ttf.jobs import Frame
+from ttf.stats.clustered import beside, by_cluster, in_strata, with_limits
 from ttf.stats.strata import NO_LIFE, by_stratum
 
 SECONDS_A_DAY = 86_400
@@ -56,11 +57,12 @@ def mean_time_to_failure(
     exposure_s is the exact sum of the durations, mttf_s = exposure_s / events, its interval that of `garwood_interval`.
     GPU-days, node-days and the rates count only the lives that asked for a GPU, events and time alike; the node rate
     only those of them whose nodes are known (where gpu_milli is blank in every life: of all lives). What cannot be
-    given is blank, with a reason; so is a rate from less than one GPU-day or node-day.
+    given is blank, with a reason; so is a rate from less than one GPU-day or node-day. Where the lives have the columns
+    of `ttf.clusters`, the clustered interval stands beside the exact one (`Clusters.ratio`).
     Raises ValueError when a stratification has no column, a duration is negative, or a confidence lies
     outside (0, 1).
     """
-    rows = []
+    rows, found = [], []
     for stratum_by in strata:
         for sums in _sums(lives, event, stratum_by):
             shared = {"event": event, "stratum_by": stratum_by, **sums}
@@ -69,7 +71,31 @@ def mean_time_to_failure(
                 mean, mean_reasons = _mean(sums, event, confidence)
                 reason = "; ".join(mean_reasons + rate_reasons) or None
                 rows.append(shared | mean | rates | {"confidence": confidence, "reason": reason})
-    return frame_of(MTTF, rows)
+        found += _clustered(lives, event, stratum_by, confidences)
+    exact = frame_of({name: column for name, column in MTTF.items() if "cluster" not in name}, rows)
+    keys = ["stratum_by", "stratum", "confidence"]
+    of_clusters = pl.concat(found).rename({f"ci_{end}_clustered": f"ci_{end}_clustered_s" for end in ("low", "high")})
+    return beside(exact, of_clusters, keys, "ci_high_s", "ci_low_clustered_s").select(list(MTTF))
+
+
+def _clustered(lives: Frame, event: str, stratum_by: str, confidences: Sequence[float]) -> Iterator[pl.DataFrame]:
+    """The intervals that hold when clusters differ, a frame per confidence with stratum_by, stratum, confidence."""
+    lives, known = lives.lazy(), pl.col("duration_s").is_not_null()
+    labels = pl.lit("all") if stratum_by == "all" else pl.col(stratum_by).cast(pl.String)
+    sums = by_cluster(
+        lives.with_columns(stratum=labels).drop_nulls("stratum"),
+        ["stratum"],
+        n=known.sum(),
+        events=(known & (pl.col("event") == event).fill_null(False)).sum(),
+        exposure_s=pl.col("duration_s").cast(pl.Int64).sum(),
+    )
+    strata, rows, clusters = in_strata(sums, ["stratum"], "n")
+    exposure, events = (rows[name].to_numpy().astype(float) for name in ("exposure_s", "events"))
+    for confidence in confidences:
+        limits = clusters.ratio(exposure, events, confidence, both=True)
+        yield with_limits(strata, clusters, *limits).with_columns(
+            stratum_by=pl.lit(stratum_by), confidence=pl.lit(confidence)
+        )
 
 
 def _sums(lives: Frame, event: str, stratum_by: str) -> Iterator[dict]:

@@ -107,18 +107,27 @@ def node_rate(table: pl.DataFrame, by_gpus: pl.DataFrame) -> NodeRate:
     Where failures of any kind stand for those of infrastructure, no size counts as measured.
     """
     row = rate_row(table)
-    names = ("failures_per_node_day", "ci_low_per_node_day", "ci_high_per_node_day")
     sizes = by_gpus.filter((pl.col("failures") >= FEWEST_MEASURED) & (row["basis"] != "proxy"))
     # A higher rate is a shorter time: its lower end is the upper one of the mean time.
-    measured = sizes.select("gpus_low", "gpus_high", "mttf_s", "ci_high_s", "ci_low_s").iter_rows()
+    clustered = pl.col("ci_low_clustered_s").is_not_null()
+    ends = (pl.when(clustered).then(f"ci_{end}_clustered_s").otherwise(f"ci_{end}_s") for end in ("high", "low"))
+    measured = sizes.select("gpus_low", "gpus_high", "mttf_s", *ends).iter_rows()
     return NodeRate(
-        *(row[name] for name in names),
+        row["failures_per_node_day"],
+        *interval_of_rate(row),
         row["node_gpus"],
         row["reason"],
         row["projects_to_nodes"],
         row["no_projection"],
         {(low, high): tuple(times) for low, high, *times in measured},
     )
+
+
+def interval_of_rate(row: Mapping[str, float | None]) -> tuple[float | None, float | None]:
+    """The ends of the failures per node and day, of a row of node_failure_rate.csv: clustered where there are any."""
+    if row.get("ci_low_clustered") is not None:
+        return row["ci_low_clustered"] / 1000, row["ci_high_clustered"] / 1000
+    return row["ci_low_per_node_day"], row["ci_high_per_node_day"]
 
 
 def rate_row(table: pl.DataFrame) -> dict:

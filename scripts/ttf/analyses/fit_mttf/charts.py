@@ -9,6 +9,7 @@ import polars as pl
 from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
+from ttf.charts.intervals import INDEPENDENT_DASH, by_what, shown
 from ttf.charts.picking import Picks
 from ttf.charts.steps import ROUND_TIMES, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, hours, in_words, labels, listed, percent
@@ -157,8 +158,8 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
     caption = (
-        f"Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; n = {count(n, 'life')}, "
-        f"{count(failures, 'failure')}."
+        f"Exposure over failures with right-censoring; n = {count(n, 'life')}, {count(failures, 'failure')}. "
+        f"{by_what(shown(mine.filter(pl.col('events') > 0), '_s'))}"
     )
     if any(row["events"] == 0 for row in drawn):
         caption += " Triangle: no failure, so there is a one-sided lower bound only (drawn: 95 %)."
@@ -191,8 +192,8 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
 def _by_stratum(mine: pl.DataFrame) -> list[dict]:
     """One row a stratum with both intervals, in hours."""
     wide, narrow = (
-        mine.filter(confidence=confidence).with_columns(
-            low=pl.col("ci_low_s") / HOUR_S, high=pl.col("ci_high_s") / HOUR_S, mttf=pl.col("mttf_s") / HOUR_S
+        shown(mine.filter(confidence=confidence), "_s").with_columns(
+            pl.col("low", "high") / HOUR_S, mttf=pl.col("mttf_s") / HOUR_S
         )
         for confidence in (0.95, 0.9)
     )
@@ -205,7 +206,7 @@ def _row(row: dict, name: str) -> dict:
     )
     if row["events"] == 0:
         return drawn
-    return drawn | picked(row, "mttf", high95="high", low90="low_90", high90="high_90")
+    return drawn | picked(row, "mttf", "independent", high95="high", low90="low_90", high90="high_90")
 
 
 def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.SchemaBase) -> tuple:
@@ -229,8 +230,10 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
     base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
     seen = base.transform_filter("isValid(datum.mttf)")
     unseen = base.transform_filter("!isValid(datum.mttf)")
-    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**hours_of("low95", "high95:Q"))
-    thick = seen.mark_rule(strokeWidth=4.5, color=ACCENT, opacity=0.55).encode(**hours_of("low90", "high90:Q"))
+    dash = alt.condition("datum.independent", alt.value(INDEPENDENT_DASH), alt.value([1, 0]))
+    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**hours_of("low95", "high95:Q"), strokeDash=dash)
+    clustered = seen.transform_filter("!datum.independent")
+    thick = clustered.mark_rule(strokeWidth=4.5, color=ACCENT, opacity=0.55).encode(**hours_of("low90", "high90:Q"))
     dots = seen.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(**hours_of("mttf"))
     edge, shape = (alt.X2Value("width"), "triangle-right") if along == "x" else (alt.Y2Value(0), "triangle-up")
     arrows = unseen.mark_rule(strokeDash=[2, 3], color=FAINT).encode(**hours_of("low95", edge))
@@ -280,7 +283,7 @@ def _mttf_title(drawn: list[dict], names: dict[str, str], stratum_by: str) -> st
         (only,) = seen
         return (
             f"The mean time to failure with {named(only)} is {hours(only['mttf_s'])} (95 % interval "
-            f"{hours(only['ci_low_s'])} to {hours(only['ci_high_s'])})"
+            f"{hours(HOUR_S * only['low'])} to {hours(HOUR_S * only['high'])})"
         )
     enough = [row for row in seen if row["events"] >= ENOUGH_FAILURES]
     said = enough if len(enough) > 1 else seen

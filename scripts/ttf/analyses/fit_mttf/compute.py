@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
 from ttf.lives import by_cause, strata_in
@@ -11,7 +12,7 @@ from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import CountedLives, by_stratum
 from ttf.stats.survival import survival_blocks, thin
 
-LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
+LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
 def compute(given: Inputs) -> Iterator[tuple]:

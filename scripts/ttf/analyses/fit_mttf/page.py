@@ -4,7 +4,7 @@ from ttf.analyses.fit_mttf import MTTF
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 
-INTERVAL = Interval(low="ci_low_s", high="ci_high_s")
+INTERVAL = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

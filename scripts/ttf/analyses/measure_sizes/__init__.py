@@ -1,7 +1,9 @@
 """What is the mean time to failure at every job size, and the failure rate of a node?"""
 
+from functools import partial
+
 from ttf.analysis import Analysis
-from ttf.columns import BASIS, MTTF, SUMMARY
+from ttf.columns import BASIS, MTTF, NO_CLUSTERS, SUMMARY, clustered
 from ttf.contract import REASON, count, number, reason, seconds, table, text, truth, whole_seconds
 
 _PER_1000 = {"unit": "per 1000 node-days"}
@@ -21,14 +23,20 @@ MTTF_BY_GPUS = table(
     mttf_s=seconds("Measured", "Time at risk over failures.", REASON),
     ci_low_s=seconds("from", "Lower end of Garwood's interval; without a failure a one-sided bound.", REASON),
     ci_high_s=seconds("to", "Upper end of Garwood's interval.", REASON),
+    **clustered(seconds, "_s", NO_CLUSTERS),
     projected_mttf_s=seconds("Projected", "For gpus_high, 1 over its nodes times the rate of a node.", _NOT_PROJECTED),
-    projected_low_s=seconds("from", "From the upper end of the rate's interval.", _NOT_PROJECTED),
-    projected_high_s=seconds("to", "From the lower end of the rate's interval.", _NOT_PROJECTED),
+    projected_low_s=seconds(
+        "from", "From the upper end of the rate's interval, clustered where it can be.", _NOT_PROJECTED
+    ),
+    projected_high_s=seconds(
+        "to", "From the lower end of the rate's interval, clustered where it can be.", _NOT_PROJECTED
+    ),
     gpus_mean=number("GPUs, mean", "GPUs of the whole nodes, over the time at risk.", REASON, "GPUs"),
     confidence=number("Confidence", "Of the intervals."),
     basis=BASIS,
     expected_failures=number("Expected failures", "At the rate that a node has in all other sizes.", _NO_OTHER),
     p_value=number("p", "Exact test that the size has the rate of the others.", _NO_OTHER),
+    p_clustered=number("p, clustered", "The same where clusters differ.", _NO_OTHER + ", or too few clusters"),
     reason=reason(),
 )
 NODE_FAILURE_RATE = table(
@@ -45,6 +53,7 @@ NODE_FAILURE_RATE = table(
     confidence=number("Confidence", "Of the interval."),
     ci_low=number("from", "Lower end of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper end of it; without a failure a one-sided bound.", REASON, **_PER_1000),
+    **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
     failures_per_node_day=number("Failures per node-day", "The same of one node-day.", REASON, **_PER_DAY),
     ci_low_per_node_day=number("from", "The same of one node-day.", REASON, **_PER_DAY),
     ci_high_per_node_day=number("to", "The same of one node-day.", REASON, **_PER_DAY),
@@ -58,7 +67,9 @@ SIZE_LAW = table(
     "size_law",
     "A model of how the mean time to failure goes with the nodes of a run: a line on logarithmic axes.",
     basis=BASIS,
-    model=text("Model", "poisson, or quasi_poisson with errors widened by the dispersion."),
+    model=text("Model", "poisson; quasi_poisson, with errors widened by the dispersion; clustered, by the clusters."),
+    cluster_by=text("Clustered by", "What fails alike.", "the model does not go by clusters"),
+    clusters=number("Effective clusters", "Kish's effective number of them.", "the model does not go by clusters"),
     sizes=count("Sizes", "Numbers of nodes with time at risk.", unit="sizes"),
     jobs=count("Runs", "Runs of these sizes.", unit="runs"),
     failures=count("Failures", "Those of them that infrastructure ended, by the basis.", unit="runs"),
@@ -106,6 +117,7 @@ FAILURE_RATE_OVER_TIME = table(
     confidence=number("Confidence", "Of the interval."),
     ci_low=number("from", "Lower end of Garwood's interval.", REASON, **_PER_1000),
     ci_high=number("to", "Upper end of it; without a failure a one-sided bound.", REASON, **_PER_1000),
+    **clustered(partial(number, **_PER_1000), blank=NO_CLUSTERS),
     basis=BASIS,
     reason=reason(),
 )

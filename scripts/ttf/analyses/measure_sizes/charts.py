@@ -11,8 +11,10 @@ from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.intervals import INDEPENDENT_DASH, by_what, shown
 from ttf.charts.text import capital, count, duration, labels, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
+from ttf.stats.plans import interval_of_rate
 from ttf.stats.projection import FEWEST_MEASURED
 
 # Windows of one line, which overlap: so many show its course.
@@ -45,6 +47,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     if not every.height:
         return nothing_to_draw("Failure rate over time", over_time["reason"][0] or "no node was at work")
     calendar = "day" not in (every["window"][0] or "").split(" ")[0]
+    every = shown(every)
     rows = _rows(_thinned(every, MOST_POINTS), calendar).to_dicts()
     middle = every["failures_per_1000_node_days"].median()
     # A few windows far above the others would press these flat on a plain axis; a logarithmic one has no place for 0.
@@ -53,6 +56,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     causes = over_time.filter((pl.col("by") != EVERY) & pl.col("ci_high").is_not_null())
     if causes.height:
         names = labels(causes["cause"].unique(maintain_order=True))
+        causes = shown(causes)
         parts = [_thinned(part, MOST_POINTS_BY_CAUSE) for part in causes.partition_by("cause", maintain_order=True)]
         # Pages stay small: the day says which window it is.
         lines = _rows(pl.concat(parts), calendar).drop("window", "low", "high")
@@ -63,7 +67,8 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     failed = BASES.get(basis, "failures")
     caption = (
         f"Failures ({failed}) over node-days at work in rolling windows of {length}, every run's time split over its "
-        f"days; exact Poisson (Garwood) {100 * CONFIDENCE:.0f} % intervals. Windows that overlap share failures."
+        f"days; {100 * CONFIDENCE:.0f} % intervals. {by_what(every).replace('Dashed', 'Some windows')} Windows that "
+        "overlap share failures."
     )
     if study.unit == "node" or basis == "component":
         caption += f" Every {study.unit} in service is at work."
@@ -95,8 +100,9 @@ def _rows(windows: pl.DataFrame, calendar: bool) -> pl.DataFrame:
     # Midnight after the last day would be read as the day that follows.
     at = {"date": pl.col("window").str.tail(10)} if calendar else {"day": pl.col("to_day") + 1}
     cause = ["cause"] if windows["cause"].count() else []
-    measured = {"rate": "failures_per_1000_node_days", "low": "ci_low", "high": "ci_high"}
-    return windows.select(*cause, "window", "failures", **at, **measured)
+    return windows.select(
+        *cause, "window", "failures", **at, rate="failures_per_1000_node_days", low="low", high="high"
+    )
 
 
 def _x(calendar: bool) -> alt.X:
@@ -148,7 +154,7 @@ def _course(every: pl.DataFrame, basis: str) -> str:
     ranked = every.sort("failures_per_1000_node_days", "to_day")
     low, high = ranked.row(0, named=True), ranked.row(-1, named=True)
     rates = [significant(row["failures_per_1000_node_days"]) for row in (low, high)]
-    apart = low["ci_high"] < high["ci_low"]
+    apart = low["high"] < high["low"]
     verdict = "" if apart else ", no further apart than chance may bring them"
     return f"{what} per 1000 node-days: from {rates[0]} ({low['window']}) to {rates[1]} ({high['window']}){verdict}"
 
@@ -163,7 +169,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     if measured.height == 1 and not by_gpus["projected_mttf_s"].count():
         return nothing_to_draw(what, "runs of one size, and no projection to others")
     basis = by_gpus["basis"][0]
-    points = [_point(row) for row in measured.iter_rows(named=True)]
+    points = [_point(row) for row in shown(measured, "_s").iter_rows(named=True)]
     largest_run = max(row["gpus"] for row in points)
     line = [_projected(row, largest_run) for row in by_gpus.iter_rows(named=True) if row["projected_mttf_s"]]
     of_rate = rate.row(0, named=True)
@@ -171,13 +177,13 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     is_jobs = of_rate["above_gpus"] is not None
     lives = count(measured["jobs"].sum(), "run" if is_jobs else "life")
     caption = (
-        f"Time at risk per failure ({BASES[basis]}), exact Poisson (Garwood) 90 % intervals; n = {lives}, "
-        f"{count(measured['failures'].sum(), 'failure')}. "
+        f"Time at risk per failure ({BASES[basis]}), 90 % intervals; n = {lives}, "
+        f"{count(measured['failures'].sum(), 'failure')}. {by_what(shown(measured, '_s'))} "
         + (f"GPUs rounded up to whole nodes of {of_rate['node_gpus']}. " if is_jobs else "")
     )
     if line:
-        estimate = ("failures_per_1000_node_days", "ci_low", "ci_high")
-        rate_of_node, low, high = (significant(of_rate[name]) for name in estimate)
+        rate_of_node = significant(of_rate["failures_per_1000_node_days"])
+        low, high = (significant(1000 * end) for end in interval_of_rate(of_rate))
         caption += (
             f"Projection: 1 / (nodes × r_f) with r_f = {rate_of_node} failures per 1000 node-days (90 % interval {low} "
             f"to {high}), from {_from(of_rate, study)}; no further, as {of_rate['no_projection']}."
@@ -210,8 +216,9 @@ def _from(rate: dict, study: Study) -> str:
 
 def _point(row: dict) -> dict:
     point = {"sizes": _gpus(row)} | picked(row, "failures", gpus="gpus_mean", runs="jobs")
-    times = {"low": "ci_low_s", "mttf": "mttf_s", "high": "ci_high_s"} if row["mttf_s"] else {"low": "ci_low_s"}
-    return point | _in_words(picked(row, **times))
+    if not row["mttf_s"]:
+        return point | _in_words(picked(row, low="low"))
+    return point | _in_words(picked(row, low="low", mttf="mttf_s", high="high")) | {"independent": row["independent"]}
 
 
 def _projected(row: dict, largest_run: float) -> dict:
@@ -246,6 +253,7 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
         x=x, tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")]
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
+    dash = alt.condition("datum.independent", alt.value(INDEPENDENT_DASH), alt.value([1, 0]))
     layers = []
     if line:
         beyond = projected.transform_filter("datum.beyond")
@@ -255,7 +263,7 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
             beyond.mark_point(color=PROJECTED, filled=False, size=34, strokeWidth=1.4).encode(y=y("mttf")),
         ]
     layers += [
-        seen.mark_rule(strokeWidth=2, color=ACCENT).encode(y=y("low"), y2="high:Q"),
+        seen.mark_rule(strokeWidth=2, color=ACCENT).encode(y=y("low"), y2="high:Q", strokeDash=dash),
         seen.mark_point(filled=True, size=65, color=ACCENT, opacity=1).encode(y=y("mttf")),
     ]
     if any("mttf" not in row for row in points):

@@ -2,6 +2,7 @@ import polars as pl
 
 from ttf.analyses.measure_sizes import sizes
 from ttf.analyses.measure_sizes.over_time import failure_rate_over_time, with_domains
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.lives import strata_in
@@ -9,7 +10,7 @@ from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.projection import reach_of
 from ttf.stats.survival import survival_summary
 
-LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes")
+LIVES = ("basis", "event", "cause", "start_s", "duration_s", "gpu_count", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
 def compute(given: Inputs) -> dict:
@@ -18,14 +19,15 @@ def compute(given: Inputs) -> dict:
     basis = lives.head(1).select(pl.col("basis").first()).collect().item()
     if settings.gives == "jobs":
         gpus_a_node, came_from = sizes.node_gpus(given.read("nodes"), settings.node_gpus)
-        sums, above_gpus = sizes.sums_by_nodes(lives, gpus_a_node), settings.above_gpus
+        runs, above_gpus = sizes.of_jobs(lives, gpus_a_node), settings.above_gpus
     else:
         # A component is a node or stands in one; one of LANL's nodes has no GPU.
         gpus_a_node = lives.select(pl.col("gpu_count").max()).collect(engine="streaming").item()
-        sums, above_gpus = sizes.sums_of_components(lives), None
+        runs, above_gpus = sizes.of_components(lives), None
         came_from = gpus_a_node and "trace"
-    law = sizes.size_law(sums, basis)
-    rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law))
+    sums, clusters = sizes.sums_by_nodes(runs), sizes.sums_by_cluster(runs)
+    law = sizes.size_law(sums, basis, clusters)
+    rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law), clusters)
     timed, cause_is = lives, "cause"
     if basis == "proxy" and "reasons" in given:
         # Nothing attributes a failure to a cause but the words and codes that the taxonomy reads.
@@ -35,7 +37,7 @@ def compute(given: Inputs) -> dict:
     # On what ground the event is one of infrastructure: by proxy it is any failure.
     ground = pl.lit(basis, pl.String).alias("basis")
     return {
-        "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_a_node),
+        "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_a_node, clusters),
         "node_failure_rate": rate,
         "size_law": law,
         "failure_rate_over_time": failure_rate_over_time(timed, basis, gpus_a_node, cause_is),

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, ends_of
+from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, ends, ends_of
 
 # Sizes that the text names, as far as the projection goes.
 NAMED_GPUS = (1024, 16_384, 131_072)
-_PER_1000 = dict.fromkeys(("failures_per_1000_node_days", "ci_low", "ci_high"), "failures per 1000 node days")
+_PER_1000 = {"failures_per_1000_node_days": "failures per 1000 node days"} | ends("failures per 1000 node days")
 
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
@@ -55,8 +55,13 @@ def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: p
     fitted = fitted.with_columns(detectable_low=expected - apart, detectable_high=expected + apart)
     slopes = ("slope", "ci_low", "ci_high", "dispersion", "deviance", "df", "detectable_low", "detectable_high")
     units = {"model": "label", "sizes": "sizes", "failures": "failures"} | dict.fromkeys(slopes, "1")
+    units |= {"cluster_by": "label", "clusters": "clusters"}
     metrics.put_rows("sizes.law", fitted, units, source, "jobs")
     metrics.put("sizes.law.verdict", law["verdict"][0], "label", source, law["failures"][0])
+    if fitted.height and (last := law.row(-1, named=True))["slope"] is None:
+        metrics.put("sizes.law.no_clusters", last["reason"], "label", source, law["failures"][0])
+    for row in law.filter((pl.col("model") == "quasi_poisson") & pl.col("slope").is_not_null()).iter_rows(named=True):
+        metrics.put_row("sizes.law.independent", row, {"ci_low": "1", "ci_high": "1"}, source, row["failures"])
     if not fitted.height:
         metrics.put("sizes.law.reason", law["reason"][0], "label", source, law["jobs"][0])
 
@@ -65,7 +70,7 @@ def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     source = "tables/mttf_by_gpus.csv"
     measured = by_gpus.filter(pl.col("failures") >= FEWEST_FAILURES).sort("gpus_high")
     units = {"gpus_low": "GPUs", "gpus_high": "GPUs", "failures": "failures"}
-    units |= dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), "s")
+    units |= {"mttf_s": "s"} | ends("s", "_s")
     for end, row in ends_of(measured, "smallest", "largest"):
         metrics.put_row(f"sizes.{end}", row, units, source, row["jobs"])
     ran = by_gpus.filter(pl.col("jobs") > 0)

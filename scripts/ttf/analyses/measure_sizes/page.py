@@ -20,7 +20,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "gpus": ("GPUs", None),
         "jobs": "Runs" if trace.has_jobs else "Lives",
         "failures": None,
-        "mttf_s": Interval(low="ci_low_s", high="ci_high_s"),
+        "mttf_s": Interval(low="ci_low_clustered_s", high="ci_high_clustered_s"),
         "projected_mttf_s": Interval(low="projected_low_s", high="projected_high_s"),
     }
     if not by_gpus["projected_mttf_s"].count():

@@ -12,10 +12,12 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, bdtrc, nctdtrinc, stdtr, stdtrit, xlogy
 
-from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW
+from ttf.analyses.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, SIZE_LAW, differing
 from ttf.infra import EVENT
 from ttf.jobs import Frame
+from ttf.stats.clustered import by_cluster
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, garwood_interval
+from ttf.stats.plans import interval_of_rate
 from ttf.stats.projection import Reach, buckets
 
 # What a node holds where neither the trace nor the configuration says.
@@ -55,34 +57,37 @@ def node_gpus(nodes: pl.DataFrame, configured: int | None) -> tuple[int, str]:
     return (sizes["gpu_count"][0], "trace") if sizes.height else (USUAL_NODE_GPUS, "default")
 
 
-def sums_by_nodes(lives: Frame, gpus_a_node: int) -> pl.DataFrame:
+def of_jobs(lives: Frame, gpus_a_node: int) -> pl.LazyFrame:
+    """The infra lives of jobs that count: with a GPU and a known time; nodes: gpu_count rounded up to whole nodes."""
+    nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
+    counting = lives.lazy().filter((pl.col("gpu_count") > 0) & pl.col("duration_s").is_not_null())
+    return counting.with_columns(nodes=nodes)
+
+
+def of_components(lives: Frame) -> pl.LazyFrame:
+    """Those of components that are nodes, or stand in one each: by the lives' own number of nodes."""
+    return lives.lazy().filter((pl.col("nodes") > 0) & pl.col("duration_s").is_not_null())
+
+
+_SUMS = {
+    "jobs": pl.len().cast(pl.Int64),
+    "failures": (pl.col("event") == EVENT).fill_null(False).sum().cast(pl.Int64),
+    "exposure_s": pl.col("duration_s").sum(),
+}
+
+
+def sums_by_nodes(runs: Frame) -> pl.DataFrame:
     """SUMS_SCHEMA, a row per number of nodes, ascending: jobs, infra failures and exposure (exact integers).
 
-    lives: infra lives of jobs; only those with a GPU and a known time count. nodes: gpu_count rounded up to whole
-    nodes.
+    runs: of `of_jobs` or `of_components`.
     """
-    nodes = (pl.col("gpu_count") + gpus_a_node - 1) // gpus_a_node
-    return _sums(lives.lazy().filter(pl.col("gpu_count") > 0).with_columns(nodes=nodes))
+    summed = runs.lazy().group_by("nodes").agg(**_SUMS).collect(engine="streaming")
+    return summed.select(pl.col(name).cast(dtype) for name, dtype in SUMS_SCHEMA.items()).sort("nodes")
 
 
-def sums_of_components(lives: Frame) -> pl.DataFrame:
-    """SUMS_SCHEMA of components that are nodes, or stand in one each: by the lives' own number of nodes."""
-    return _sums(lives.lazy().filter(pl.col("nodes") > 0))
-
-
-def _sums(lives: pl.LazyFrame) -> pl.DataFrame:
-    return (
-        lives.filter(pl.col("duration_s").is_not_null())
-        .group_by("nodes")
-        .agg(
-            jobs=pl.len().cast(pl.Int64),
-            failures=(pl.col("event") == EVENT).fill_null(False).sum().cast(pl.Int64),
-            exposure_s=pl.col("duration_s").sum(),
-        )
-        .select(pl.col(name).cast(dtype) for name, dtype in SUMS_SCHEMA.items())
-        .sort("nodes")
-        .collect(engine="streaming")
-    )
+def sums_by_cluster(runs: Frame) -> pl.DataFrame:
+    """The same of each cluster (`ttf.clusters`): with cluster_by and cluster after nodes; no rows without clusters."""
+    return by_cluster(runs, ["nodes"], divided=False, **_SUMS)
 
 
 def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tuple[int, str | None]:
@@ -107,11 +112,17 @@ def largest_sizes(sums: pl.DataFrame, gpus_a_node: int, above_gpus: int) -> tupl
 
 
 def node_failure_rate(
-    sums: pl.DataFrame, basis: str, gpus_a_node: int | None, came_from: str | None, above_gpus: int | None, reach: Reach
+    sums: pl.DataFrame,
+    basis: str,
+    gpus_a_node: int | None,
+    came_from: str | None,
+    above_gpus: int | None,
+    reach: Reach,
+    clusters: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """The failures of a node in a day at work, NODE_FAILURE_RATE, a row per confidence of CONFIDENCES.
 
-    sums: see `sums_by_nodes`, or `sums_of_components` with above_gpus None: then every life counts. r_f = failures /
+    sums: see `sums_by_nodes`; above_gpus None: every life counts. clusters: `sums_by_cluster`. r_f = failures /
     sum of nodes x days over the jobs above `above_gpus` (see `largest_sizes`), with Garwood's exact interval. Without a
     failure the rate is 0 and ci_high the one-sided upper bound; of less than one node-day there is no rate.
     """
@@ -121,7 +132,8 @@ def node_failure_rate(
     reason = None
     if above_gpus is not None:
         above_gpus, reason = largest_sizes(sums, gpus_a_node, above_gpus)
-        sums = sums.filter(pl.col("nodes") * gpus_a_node > above_gpus)
+        larger = pl.col("nodes") * gpus_a_node > above_gpus
+        sums, clusters = sums.filter(larger), None if clusters is None else clusters.filter(larger)
     rows = sums.to_dicts()
     jobs, failures = (sum(row[name] for row in rows) for name in ("jobs", "failures"))
     node_s = sum(row["nodes"] * row["exposure_s"] for row in rows)
@@ -147,30 +159,41 @@ def node_failure_rate(
             "ci_high": 1000 * a_day["ci_high_per_node_day"],
         }
         none = None if failures else "no failures: upper limit only"
+        row |= _clustered(differing.limits(clusters, "failures", "node_s", confidence), 1000 * SECONDS_A_DAY)
         found.append(row | {"reason": "; ".join(filter(None, [none, reason])) or None})
     return NODE_FAILURE_RATE.frame(found)
 
 
+def _clustered(found: Mapping, times: float = 1, suffix: str = "") -> dict:
+    """The cells of a clustered interval, of `differing.limits`, in the unit of the row."""
+    ends = {f"ci_{end}_clustered{suffix}": found[end] * times for end in ("low", "high") if found.get(end)}
+    return {name: found.get(name) for name in ("cluster_by", "clusters")} | ends
+
+
 def projected_mttf_s(nodes: int, rate: Mapping[str, float | None]) -> dict[str, float]:
-    """1 / (nodes x r_f) in seconds with its limits, from a row of `node_failure_rate`.
+    """1 / (nodes x r_f) in seconds with its limits, from a row of `node_failure_rate`: of the clustered interval, else
+    of the exact one.
 
     Nothing where the rate is 0 or blank, and beyond the row's projects_to_nodes (`reach_of`).
     """
     if not rate["failures_per_node_day"] or nodes > rate["projects_to_nodes"]:
         return {}
-    named = {"mttf_s": "failures_per_node_day", "low_s": "ci_high_per_node_day", "high_s": "ci_low_per_node_day"}
-    return {f"projected_{name}": SECONDS_A_DAY / (nodes * rate[column]) for name, column in named.items()}
+    low, high = interval_of_rate(rate)
+    named = {"mttf_s": rate["failures_per_node_day"], "low_s": high, "high_s": low}
+    return {f"projected_{name}": SECONDS_A_DAY / (nodes * per_day) for name, per_day in named.items()}
 
 
-def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None) -> pl.DataFrame:
+def mttf_by_gpus(
+    sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None, clusters: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Measured and projected mean time to failure by size, MTTF_BY_GPUS, at the first of CONFIDENCES.
 
-    sums: see `sums_by_nodes`; rate: what `node_failure_rate` gives. Buckets of whole nodes, each twice as wide as the
-    one before: 1, 2, 3 to 4, 5 to 8 nodes ...; projected_*: 1 / (nodes x r_f) at gpus_high, as far as `reach_of` lets
-    it go; rows go on to LARGEST_PROJECTED_GPUS. A size that nobody ran has blanks for the measured part.
-    expected_failures: at the failure rate of a node in all other sizes; p_value: given all failures, those of a bucket
-    are binomial by its share of the node-days; twice the smaller tail. Where the units hold no GPUs (gpus_a_node None)
-    there is one row, of blanks and the reason.
+    sums: see `sums_by_nodes`; rate: what `node_failure_rate` gives; clusters: `sums_by_cluster`. Buckets of whole
+    nodes, each twice as wide as the one before: 1, 2, 3 to 4, 5 to 8 nodes ...; projected_*: 1 / (nodes x r_f) at
+    gpus_high, as far as `reach_of` lets it go; rows go on to LARGEST_PROJECTED_GPUS. A size that nobody ran has blanks
+    for the measured part. expected_failures: at the failure rate of a node in all other sizes; p_value: given all
+    failures, those of a bucket are binomial by its share of the node-days; twice the smaller tail. Where the units hold
+    no GPUs (gpus_a_node None) there is one row, of blanks and the reason.
     """
     confidence = CONFIDENCES[0]
     row_of_rate = rate.row(by_predicate=pl.col("confidence") == confidence, named=True)
@@ -185,6 +208,10 @@ def mttf_by_gpus(sums: pl.DataFrame, rate: pl.DataFrame, gpus_a_node: int | None
         inside = [row for row in every if low <= row["nodes"] <= high]
         row = shared | {"gpus_low": (low - 1) * gpus_a_node + 1, "gpus_high": high * gpus_a_node}
         row |= _measured(inside, gpus_a_node, confidence, beyond=low > largest_run) | _held_against(inside, every)
+        if clusters is not None and row["jobs"]:
+            of_size = clusters.filter(pl.col("nodes").is_between(low, high))
+            row |= _clustered(differing.limits(of_size, "exposure_s", "failures", confidence), suffix="_s")
+            row["p_clustered"] = differing.against_the_others(clusters, low, high)
         reasons = [row.get("reason"), row_of_rate["no_projection"] if high > row_of_rate["projects_to_nodes"] else None]
         row["reason"] = "; ".join(filter(None, reasons)) or None
         rows.append(row | projected_mttf_s(high, row_of_rate))
@@ -224,19 +251,23 @@ def _held_against(inside: list[dict], every: list[dict]) -> dict[str, float]:
     }
 
 
-def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.DataFrame:
+def size_law(
+    sums: pl.DataFrame, basis: str, clusters: pl.DataFrame | None = None, confidence: float = 0.95
+) -> pl.DataFrame:
     """How the mean time to failure goes with size: its slope on logarithmic axes, SIZE_LAW, a row per model.
 
-    sums: see `sums_by_nodes`. Poisson regression of the failures at each size on log nodes, with log exposure as
-    offset; the slope is that of the mean time to failure, the negative of the rate's. p_value: Wald test of -1, the law
-    1/N. How well a straight line fits: failures seen and fitted over pools of neighbouring sizes with FEWEST_FITTED or
-    more fitted failures each (smaller cells do not follow chi-squared). The model `quasi_poisson` widens the errors by
-    the square root of the dispersion where it is above 1 (McCullagh & Nelder 1989), as failures that come in clusters
-    ask for; the dispersion being an estimate, its quantiles are Student's of df, those of `poisson` normal. With fewer
-    than three pools there is none, and the row is blank.
+    sums: see `sums_by_nodes`; clusters: `sums_by_cluster`. Poisson regression of the failures at each size on log
+    nodes, with log exposure as offset; the slope is that of the mean time to failure, the negative of the rate's.
+    p_value: Wald test of -1, the law 1/N. How well a straight line fits: failures seen and fitted over pools of
+    neighbouring sizes with FEWEST_FITTED or more fitted failures each (smaller cells do not follow chi-squared). The
+    model `quasi_poisson` widens the errors by the square root of the dispersion where it is above 1 (McCullagh & Nelder
+    1989), as failures that come in clusters ask for; the dispersion being an estimate, its quantiles are Student's of
+    df, those of `poisson` normal. With fewer than three pools there is none, and the row is blank. The model
+    `clustered` has the errors of `differing.slope_of_clusters`.
 
     detectable_difference: how far from -1 a slope must lie for the test to reject the law with a probability of POWER
-    (noncentral t). verdict, that of `quasi_poisson` on both rows: `rejected` where its interval excludes -1; `agrees`
+    (noncentral t). verdict, on all rows that of `clustered`, or of `quasi_poisson` where the trace names no
+    clusters: `rejected` where its interval excludes -1; `agrees`
     where it does not, though a slope of 0 (failures that do not depend on size) would have been rejected with that
     power; else `too few failures to tell`, as also without a dispersion or a failure.
     """
@@ -261,7 +292,19 @@ def size_law(sums: pl.DataFrame, basis: str, confidence: float = 0.95) -> pl.Dat
             quasi = _line(-fit.slope, fit.slope_se * max(dispersion, 1.0) ** 0.5, shared["df"], confidence)
         shared["verdict"] = _verdict(quasi, confidence)
     rows = [shared | {"model": "poisson"} | poisson, shared | {"model": "quasi_poisson"} | quasi]
+    if clusters is not None and clusters.height:
+        line = {"reason": why} if why else _clustered_line(fit, sums, clusters, confidence)
+        verdict = shared["verdict"] if why else _verdict(line, confidence)
+        rows = [row | {"verdict": verdict} for row in (*rows, shared | {"model": "clustered"} | line)]
     return SIZE_LAW.frame(rows)
+
+
+def _clustered_line(fit: "PoissonLine", sums: pl.DataFrame, clusters: pl.DataFrame, confidence: float) -> dict:
+    found = differing.slope_of_clusters(clusters, dict(zip(sums["nodes"], fit.fitted.tolist(), strict=True)))
+    about = {name: found.get(name) for name in ("cluster_by", "clusters")}
+    if "why_not" in found:
+        return about | {"reason": found["why_not"]}
+    return about | _line(-fit.slope, found["slope_se"], found["df"], confidence)
 
 
 def _verdict(line: Mapping[str, float], confidence: float) -> str:

@@ -19,7 +19,12 @@ _OTHER_HABITS = {
     "productive_s": seconds("Work", "Productive time that the run needs."),
 }
 _PLAN = _SIZE | _NODE_RATE | _INTERVAL | _OTHER_HABITS
-_BOUND = {"rate": text("Rate", "Which rate: estimate, low, high, or measured_rate of runs of this size and its ends.")}
+_BOUND = {
+    "rate": text(
+        "Rate",
+        "Which rate: estimate, low, high (of its interval, clustered where it can be), or measured_rate and its ends.",
+    )
+}
 _BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at most the whole work.", blank=REASON)}
 
 ETTR = table(

@@ -13,7 +13,7 @@ from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, INK, ORDER_COLOURS
 from ttf.inputs import Inputs
 from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import ESTIMATE, habits_of, node_rate, rate_row
+from ttf.stats.plans import ESTIMATE, habits_of, interval_of_rate, node_rate, rate_row
 
 EXACT, INSIDE, BEYOND = "exact mean", "approximation", "approximation beyond its limit"
 SIMULATED = "simulated"
@@ -26,9 +26,11 @@ _PANEL_WIDTH, _PANEL_HEIGHT = 285, 270
 
 def rate_words(rate: Mapping) -> str:
     """The failure rate of a node in words, with its interval, number of failures and basis."""
+    low, high = (significant(1000 * end) for end in interval_of_rate(rate))
+    by = f" clustered by {rate['cluster_by']}" if rate.get("ci_low_clustered") is not None else " if independent"
     return (
         f"{significant(rate['failures_per_1000_node_days'])} failures per 1000 node-days "
-        f"(90 % interval {significant(rate['ci_low'])} to {significant(rate['ci_high'])}, "
+        f"(90 % interval {low} to {high}{by}, "
         f"{count(rate['failures'], 'failure')}; {BASES[rate['basis']]})"
     )
 

@@ -32,6 +32,7 @@ from ttf.stats.plans import (
     NodeRate,
     habit_columns,
     habits_asked,
+    interval_of_rate,
     node_rate,
     rate_row,
 )
@@ -108,11 +109,12 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
     """
     rate = rate_row(rates)
     basis, configured = rate["basis"], "configuration"
+    low, high = (None if end is None else 1000 * end for end in interval_of_rate(rate))
     node_gpus_from = {"trace": "the trace", "config": configured, "default": "assumed"}.get(rate["node_gpus_from"])
     rows = [
         ("failure rate", rate["failures_per_1000_node_days"], RATE_UNIT, rate["failures"], basis),
-        ("failure rate, low", rate["ci_low"], RATE_UNIT, rate["failures"], basis),
-        ("failure rate, high", rate["ci_high"], RATE_UNIT, rate["failures"], basis),
+        ("failure rate, low", low, RATE_UNIT, rate["failures"], basis),
+        ("failure rate, high", high, RATE_UNIT, rate["failures"], basis),
         ("GPUs of a node", rate["node_gpus"], "GPUs", None, node_gpus_from),
         ("size of the run", run_gpus, "nodes" if rate["node_gpus"] is None else "GPUs", None, configured),
         ("work of the run", habit.productive_s, "s", None, configured),
@@ -135,8 +137,8 @@ def plan_tables(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """ettr.csv and its outlook: a row for every size, habit and bound of the failure rate, in this order.
 
-    rate `low` and `high` are the rows at the ends of the rate's interval. Each row is simulated up to `simulations`
-    times (see MOST_DRAWS), all from one generator seeded by `seed`.
+    rate `low` and `high` are the rows at the ends of the rate's interval (`interval_of_rate`). Each row is simulated up
+    to `simulations` times (see MOST_DRAWS), all from one generator seeded by `seed`.
 
     Rows `measured_rate`, `measured_rate_low` and `measured_rate_high` are at the failure rate of the runs of that size,
     where there are failures enough; a size to which the rate may not be projected has a blank row `estimate` with the

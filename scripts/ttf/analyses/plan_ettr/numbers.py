@@ -36,11 +36,11 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     bucket = by_gpus.filter(pl.lit(unit == "GPUs") & (pl.col("gpus_low") <= size) & (size <= pl.col("gpus_high")))
     observed = bucket["failures"].first() if bucket.height else None
     n_of = dict.fromkeys(ESTIMATE, failures) | dict.fromkeys(MEASURED, observed)
-    for row in bucket.filter(pl.col("p_value").is_not_null()).iter_rows(named=True):
+    for row in bucket.filter(pl.col("p_clustered").is_not_null()).iter_rows(named=True):
         source, n = "tables/mttf_by_gpus.csv", row["jobs"]
         metrics.put("sizes.check.observed", observed, "failures", source, n)
         metrics.put("sizes.check.expected", row["expected_failures"], "failures", source, n)
-        metrics.put("sizes.check.p_value", row["p_value"], "p", source, n)
+        metrics.put("sizes.check.p_value", row["p_clustered"], "p", source, n)
     source = "tables/ettr.csv"
     for rate, row in mine.items():
         n = n_of[rate]

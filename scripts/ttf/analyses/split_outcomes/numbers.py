@@ -2,17 +2,22 @@
 
 import polars as pl
 
+from ttf.clusters import READ_OF_JOBS, with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import Metrics
+from ttf.stats.clustered import clustered_median, clustered_shares
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
-from ttf.stats.shares import with_wilson
+from ttf.stats.shares import ENDED, with_wilson
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
+    jobs = with_clusters(given.scan("jobs", [*READ_OF_JOBS, "outcome", "runtime_s"]))
     of_outcomes(metrics, given["outcomes"])
-    of_median_run_times(metrics, given.scan("jobs"))
+    found = clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"])
+    put_clustered(metrics, "outcomes", "failure_share_{}_clustered", found, "share")
+    of_median_run_times(metrics, jobs)
 
 
 def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
@@ -52,8 +57,17 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
 
 
 def of_median_run_times(metrics: Metrics, jobs: Rows) -> None:
-    """The interval of the median run time of successes and of failures."""
+    """The intervals of the median run time of successes and of failures."""
     for outcome in ("success", "failure"):
-        times = Counted.of(counts(jobs.filter(pl.col("outcome") == outcome), time=pl.col("runtime_s")), "time")
+        mine, key = jobs.filter(pl.col("outcome") == outcome), f"outcomes.{outcome}"
+        times = Counted.of(counts(mine, time=pl.col("runtime_s")), "time")
         for end, value in zip(("low", "high"), median_interval(times.size, times.at), strict=True):
-            metrics.put(f"outcomes.{outcome}.runtime_median_{end}_s", value, "s", "jobs.parquet", times.size)
+            metrics.put(f"{key}.runtime_median_{end}_s", value, "s", "jobs.parquet", times.size)
+        found = clustered_median(mine, "runtime_s", times)
+        put_clustered(metrics, key, "runtime_median_{}_clustered_s", found, "s")
+
+
+def put_clustered(metrics: Metrics, key: str, name: str, found: pl.DataFrame, unit: str) -> None:
+    """The interval of the one stratum in `found`, and what it is clustered by; name: with braces for low and high."""
+    ends = {name.format(end): (f"ci_{end}_clustered", unit) for end in ("low", "high")}
+    metrics.put_rows(key, found, ends | {"cluster_by": "label", "clusters": "clusters"}, "jobs.parquet", None)
