@@ -276,7 +276,7 @@ def numbers_of(rate: NodeRate, habit: Habits, by_gpus: pl.DataFrame | None = Non
     ettr, outlook = plan_tables(rate, [habit], [1024], 50, 1)
     rates = rates_of(rate)
     columns = {"gpus_low": pl.Int64, "gpus_high": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64}
-    none = pl.DataFrame(schema=columns | {"expected_failures": pl.Float64, "p_value": pl.Float64})
+    none = pl.DataFrame(schema=columns | {"expected_failures": pl.Float64, "p_clustered": pl.Float64})
     tables = {
         "ettr": ettr,
         "ettr_outlook": outlook,

@@ -36,7 +36,7 @@ class Numbers(dict):
         """
         clustered = self._ends(ends, "_clustered", like)
         words_of = clustered or f"{self._ends(ends, '', like)} if independent"
-        return f"{confidence} % interval {words_of}".replace(" %", words.NO_BREAK + "%")
+        return f"{confidence} % interval {words_of}"
 
     def independent(self, ends: str, unit: str, like: str | None = None) -> str:
         """The sentence that says by what the interval is clustered, and what the exact one would be."""
