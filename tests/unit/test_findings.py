@@ -127,8 +127,9 @@ def test_findings_in_words():
     def findings(case):
         return told("findings", made(CASES[case])).replace("\u00a0", " ")
 
-    assert "**The one job that ended did not fail** (95 % interval 0.0 % to 79.3 % if independent; @sec-t1-outcomes)." in (
-        findings("one success")
+    assert (
+        "**The one job that ended did not fail** (95 % interval 0.0 % to 79.3 % if independent; @sec-t1-outcomes)."
+        in (findings("one success"))
     )
     assert "**All 20 jobs that ended failed**" in findings("no successes")
     assert "**None of 2 jobs that ended failed**" in findings("no failures")

@@ -23,12 +23,71 @@ from ttf.analyses.measure_drift.compute import (
     compare_shares,
     drift_table,
 )
+from ttf.analyses.measure_drift.differing import of_cells, of_means
 from ttf.charts.figure import Study
+from ttf.clusters import with_clusters
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.stats.p_value import SMALLEST_P, TINY_P
 from ttf.tables import read_table, write_csv
 
 DAY = 86_400
+
+
+def users_who_differ(seed, users=60, n=1500, days=14, spread=1.0):
+    """Two weeks of users who differ in what they ask for, how long they run and how often they fail, and no drift."""
+    random = np.random.default_rng(seed)
+    often = np.arange(1, users + 1) ** -0.9
+    user = random.choice(users, n, p=often / often.sum())
+    # A user is about for some days.
+    day = (random.integers(0, days, users)[user] + random.integers(0, 4, n)) % days
+    effect = spread * random.normal(size=users)[user]
+    frame = pl.DataFrame(
+        {
+            "user": [f"u{number}" for number in user],
+            "job_id": [f"{i}" for i in range(n)],
+            "submit_s": day * DAY + random.integers(0, DAY, n),
+            "outcome": np.where(random.random(n) < 1 / (1 + np.exp(1 - effect)), "failure", "success"),
+            "gpu_type": np.array(["T4", "P100", "V100"])[(user + (random.random(n) < 0.2)) % 3],
+            "runtime_s": (600 * np.exp(effect + random.normal(size=n))).astype(np.int64),
+            "gpu_milli": np.array([500, 1000, 2000])[user % 3],
+        }
+    )
+    return with_clusters(conform(frame, JOB_COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "column"), [("failure_share", "outcome"), ("distribution", "gpu_type"), ("median", "runtime_s")]
+)
+def test_users_who_come_and_go_are_seldom_drift(statistic, column):
+    """The same users throughout, about for some days each: the exact tests reject most of these true nulls."""
+    clustered = exact = 0
+    for seed in range(100):
+        rows = by_window(users_who_differ(seed), "week")
+        (row,) = (row for row in rows if (row["statistic"], row["column"]) == (statistic, column))
+        clustered += row["p_clustered"] < 0.05
+        exact += row["p_value"] < 0.05
+    assert clustered <= 12
+    assert exact > 40
+
+
+def test_a_user_in_both_windows_counts_once():
+    """Every user fails more in the second week: users differ widely, and there is no doubt all the same."""
+    before, n = np.array([1.0, 5, 20, 60, 30, 8, 90, 45]), np.full(8, 100.0)
+    after = before + np.array([8.0, 9, 8, 9, 8, 9, 8, 9])
+    assert of_means(before, n, after, n)["p_clustered"] < 1e-3
+    # The same difference between other users says nothing.
+    apart = [np.concatenate(pair) for pair in ((before, 0 * n), (n, 0 * n), (0 * n, after), (0 * n, n))]
+    assert of_means(*apart)["p_clustered"] > 0.3
+
+
+def test_two_cells_are_one_share():
+    random = np.random.default_rng(8)
+    before, after = random.poisson(30, (25, 2)).astype(float), random.poisson(33, (25, 2)).astype(float)
+    _, cells, chi2 = compare_distributions(before.sum(axis=0).astype(int), after.sum(axis=0).astype(int))
+    of_both = of_cells(before, after, cells, chi2)
+    share = of_means(before[:, 0], before.sum(axis=1), after[:, 0], after.sum(axis=1))
+    assert of_both["p_clustered"] == pytest.approx(share["p_clustered"], rel=1e-9)
+    assert of_cells(before[:3], after[:3], cells, chi2).keys() == {"clusters"}
 
 
 def jobs(n, seed=1, days=30, failures=0.3, runtime=600):
@@ -50,7 +109,8 @@ def jobs(n, seed=1, days=30, failures=0.3, runtime=600):
 def moved():
     """A month of jobs: in its last week they fail more and run longer."""
     later = jobs(300, 2, 7, failures=0.6, runtime=6000).with_columns(pl.col("submit_s") + 28 * DAY)
-    return pl.concat([jobs(1200, 1, 28), later])
+    both = pl.concat([jobs(1200, 1, 28), later])
+    return with_clusters(both.with_columns(user=(pl.int_range(pl.len()) % 60).cast(pl.String)))
 
 
 def counts_of(values, sample):
@@ -95,7 +155,7 @@ def test_shares_are_those_of_statsmodels(n_before, n_after, p_before, p_after):
 @given(st.lists(st.tuples(st.integers(10, 500), st.integers(10, 500)), min_size=2, max_size=8))
 def test_distributions_are_those_of_scipy(cells):
     before, after = (np.array(side) for side in zip(*cells, strict=True))
-    row = compare_distributions(before, after)
+    row = compare_distributions(before, after)[0]
     table = np.array([before, after])
     expected = stats.chi2_contingency(table, correction=False)
     if expected.expected_freq.min() >= 5:
@@ -104,10 +164,10 @@ def test_distributions_are_those_of_scipy(cells):
 
 
 def test_rare_values_are_taken_together():
-    row = compare_distributions(np.array([50, 40, 3, 3, 0]), np.array([40, 50, 3, 4, 1]))
+    row = compare_distributions(np.array([50, 40, 3, 3, 0]), np.array([40, 50, 3, 4, 1]))[0]
     table = np.array([[50, 40, 6], [40, 50, 8]])
     assert row["p_value"] == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue)
-    row = compare_distributions(np.array([50, 40, 1]), np.array([40, 50, 0]))
+    row = compare_distributions(np.array([50, 40, 1]), np.array([40, 50, 0]))[0]
     table = np.array([[51, 40], [40, 50]])
     assert row["p_value"] == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue)
 
@@ -120,10 +180,10 @@ def test_rare_values_are_taken_together():
         (compare_shares(0, 100, 0, 100), drift.ALL_EQUAL),
         (compare_shares(1, 100, 0, 100), drift.TOO_RARE),
         (compare_shares(0, 10**6, 10**6, 10**6), TINY_P),
-        (compare_distributions(np.array([5, 0]), np.array([0, 0])), drift.NOT_THERE),
-        (compare_distributions(np.array([9]), np.array([9])), drift.ALL_EQUAL),
-        (compare_distributions(np.array([99, 1]), np.array([99, 1])), drift.TOO_RARE),
-        (compare_distributions(np.array([10**6, 0]), np.array([0, 10**6])), TINY_P),
+        (compare_distributions(np.array([5, 0]), np.array([0, 0]))[0], drift.NOT_THERE),
+        (compare_distributions(np.array([9]), np.array([9]))[0], drift.ALL_EQUAL),
+        (compare_distributions(np.array([99, 1]), np.array([99, 1]))[0], drift.TOO_RARE),
+        (compare_distributions(np.array([10**6, 0]), np.array([0, 10**6]))[0], TINY_P),
         (compare_medians(np.array([1]), np.array([0]), np.array([9])), drift.NOT_THERE),
         (compare_medians(np.array([1]), np.array([7]), np.array([9])), drift.TOO_FEW),
         (compare_medians(np.array([1, 2]), np.array([10**6, 0]), np.array([0, 10**6])), TINY_P),
@@ -226,6 +286,9 @@ def test_the_chart_of_two_traces_and_of_nothing():
     assert drift_chart({"drift": drift_table([])}, Study()).empty
     few = drift_table(by_window(jobs(8, days=8), "week"))
     assert drift_chart({"drift": few}, Study()).empty
-    same = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
+    alone = drift_chart({"drift": drift_table(between(jobs(500), jobs(500), ("old", "new")))}, Study())
+    assert alone.title == "Whether a share or median of the jobs moved beyond chance cannot be told"
+    users = users_who_differ(1)
+    same = drift_chart({"drift": drift_table(between(users, users, ("old", "new")))}, Study())
     assert same.title == "No share or median of the jobs moved beyond chance"
     assert all(math.isfinite(row["effect"]) for row in same.datasets["drift"])

@@ -1,7 +1,10 @@
 """What moved between windows of the submission, or against another trace?"""
 
 from ttf.analysis import Analysis
+from ttf.columns import FEWEST_CLUSTERS
 from ttf.contract import REASON, count, number, reason, table, text
+
+_NO_TEST = f"nothing was tested, no clusters are known, or fewer than {FEWEST_CLUSTERS} effective ones"
 
 DRIFT = table(
     "drift",
@@ -18,6 +21,10 @@ DRIFT = table(
     test=text("Test", "two_proportion_z, chi_square or mann_whitney."),
     p_value=number("p", "Two-sided.", blank=REASON),
     p_adjusted=number("adjusted p", "Holm over all comparisons.", blank=REASON),
+    cluster_by=text("Clustered by", "What fails alike.", blank="the trace names nothing that does"),
+    clusters=number("Effective clusters", "Kish's effective number, of both windows.", blank=_NO_TEST),
+    p_clustered=number("p, clustered", "Two-sided, of a test that holds when clusters differ.", blank=_NO_TEST),
+    p_adjusted_clustered=number("adjusted p, clustered", "Holm over all comparisons.", blank=_NO_TEST),
     effect_name=text("Effect size", "cohen_h, cramer_v or cliff_delta."),
     effect=number("Effect", "Above 0 where it rose; of a distribution always above.", blank=REASON),
     reason=reason(),

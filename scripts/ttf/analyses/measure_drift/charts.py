@@ -64,8 +64,8 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
             "against": shown[row["against"]],
             "before": _worded(row, row["before"]),
             "after": _worded(row, row["after"]),
-            "p": "no test" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}",
-            "moved": row["p_adjusted"] is not None and row["p_adjusted"] < SIGNIFICANCE,
+            "p": "no test" if row["p_adjusted_clustered"] is None else f"{row['p_adjusted_clustered']:.2g}",
+            "moved": row["p_adjusted_clustered"] is not None and row["p_adjusted_clustered"] < SIGNIFICANCE,
         }
         | picked(row, "effect", "n_before", "n_after")
         for row in drawn
@@ -79,7 +79,7 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
     caption = (
         f"Effect sizes: Cohen's h for a share, Cliff's delta for a median (0.2 small, 0.5 medium, 0.8 large for h; "
         f"delta is 1 where every value rose). {moved} of {count(len(rows), 'comparison')} drawn differ beyond chance "
-        f"(Holm-adjusted p below {SIGNIFICANCE} over the whole table)."
+        f"(Holm-adjusted p below {SIGNIFICANCE} over the whole table, {_clustered(drift)})."
     )
     if others:
         caption += " The comparison with the other trace is in drift.csv."
@@ -99,6 +99,11 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
         caption=caption,
         alt_text=f"Effect sizes of {count(len(order), 'measure')}. {title}.",
     )
+
+
+def _clustered(drift: pl.DataFrame) -> str:
+    by = drift["cluster_by"].drop_nulls().first()
+    return "which cannot be told here, as nothing says what fails alike" if by is None else f"clustered by {by}"
 
 
 def _place(window: str) -> tuple[int, str]:
@@ -173,6 +178,8 @@ def _bars(rows: list[dict], order: list[str], study: Study) -> alt.LayerChart:
 
 def _title(rows: list[dict], study: Study) -> str:
     moved = [row for row in rows if row["moved"]]
+    if not any(row["p"] != "no test" for row in rows):
+        return f"Whether a share or median of the {study.units} moved beyond chance cannot be told"
     if not moved:
         return f"No share or median of the {study.units} moved beyond chance"
     most = max(moved, key=lambda row: abs(row["effect"]))

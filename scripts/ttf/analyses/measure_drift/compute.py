@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from scipy.special import chdtrc, ndtr
 
-from ttf.analyses.measure_drift import DRIFT
+from ttf.analyses.measure_drift import DRIFT, differing
+from ttf.clusters import with_clusters
 from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES
 from ttf.stats.counts import Counted
@@ -41,29 +42,42 @@ AS_A_WHOLE = "before and after stand in the rows of its values"
 
 @dataclass(frozen=True)
 class _Share:
-    """A share: `hits` of the jobs that count, per window. value: the column's value that it is the share of."""
+    """A share: `hits` of the jobs that count, per window. value: the column's value that it is the share of.
+
+    by_cluster: hits and jobs.
+    """
 
     column: str
     value: str
     statistic: str
     hits: np.ndarray
     jobs: np.ndarray
+    by_cluster: differing.Counted | None = None
 
     def compared(self, before: slice, after: slice) -> dict:
         counts = (int(column[windows].sum()) for windows in (before, after) for column in (self.hits, self.jobs))
-        return compare_shares(*counts)
+        row = compare_shares(*counts)
+        if self.by_cluster and row["p_value"] is not None:
+            row |= differing.of_means(*self.by_cluster.within(before).T, *self.by_cluster.within(after).T)
+        return row
 
 
 @dataclass(frozen=True)
 class _Whole:
-    """All shares of a column at once: counts by window and value."""
+    """All shares of a column at once: counts by window and value, and by cluster."""
 
     column: str
     counts: np.ndarray
+    by_cluster: differing.Counted | None = None
     value, statistic = None, "distribution"
 
     def compared(self, before: slice, after: slice) -> dict:
-        return compare_distributions(self.counts[before].sum(axis=0), self.counts[after].sum(axis=0))
+        counts = self.counts[before].sum(axis=0), self.counts[after].sum(axis=0)
+        row, cells, chi2 = compare_distributions(*counts)
+        if self.by_cluster and row["p_value"] is not None:
+            of_clusters = (self.by_cluster.within(windows) for windows in (before, after))
+            row |= differing.of_cells(*of_clusters, cells, chi2)
+        return row
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,7 @@ class _Number:
     """A number by its distinct values, ascending, and how many jobs of each window have each of them.
 
     starts: of each window among the counts that are not 0, which are in the order of window, then place of the value.
+    clusters: of each count (Int64), and how many there are in all; 0 where none are known.
     """
 
     column: str
@@ -78,22 +93,40 @@ class _Number:
     starts: np.ndarray
     places: np.ndarray
     jobs: np.ndarray
+    clusters: np.ndarray
+    number: int
     value, statistic = None, "median"
 
     def compared(self, before: slice, after: slice) -> dict:
-        return compare_medians(self.values, self._of(before), self._of(after))
+        counts = self._of(before), self._of(after)
+        row = compare_medians(self.values, *counts)
+        if self.number and row["p_value"] is not None:
+            both = counts[0] + counts[1]
+            rank = (np.cumsum(both) - both / 2) / both.sum()
+            row |= differing.of_means(*self._ranks(rank, before), *self._ranks(rank, after))
+        return row
 
     def _of(self, windows: slice) -> np.ndarray:
-        part = slice(self.starts[windows.start], self.starts[windows.stop])
+        part = self._part(windows)
         counts = np.bincount(self.places[part], weights=self.jobs[part], minlength=len(self.values))
         return counts.astype(np.int64)  # whole numbers of jobs: exact in a float
 
+    def _ranks(self, rank: np.ndarray, windows: slice) -> Iterator[np.ndarray]:
+        """Of each cluster the sum of its jobs' ranks, and how many jobs these are."""
+        part = self._part(windows)
+        for weights in (rank[self.places[part]] * self.jobs[part], self.jobs[part]):
+            yield np.bincount(self.clusters[part], weights=weights, minlength=self.number)
+
+    def _part(self, windows: slice) -> slice:
+        return slice(self.starts[windows.start], self.starts[windows.stop])
+
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    jobs, windows = given.read("jobs"), given.settings.windows
+    jobs, windows = with_clusters(given.read("jobs")), given.settings.windows
     comparisons = by_window(jobs, windows["by"], given.settings.parts) if "by" in windows else []
     if "against" in windows:
-        comparisons += between(given.read("jobs_against"), jobs, (windows["against"], given.trace))
+        against = with_clusters(given.read("jobs_against"))
+        comparisons += between(against, jobs, (windows["against"], given.trace))
     return {"drift": drift_table(comparisons)}
 
 
@@ -130,6 +163,10 @@ def by_window(jobs: pl.DataFrame, by: str, parts: Sequence[str] = ()) -> list[di
 def between(before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, str]) -> list[dict]:
     """One trace compared with another: `against` is the first name, `window` the second. Rows for `drift_table`."""
     needed = ["outcome", "gpu_type", *NUMBERS]
+    if "cluster" in before.columns and "cluster" in after.columns:
+        needed += ["cluster_by", "cluster"]
+        # No user of the one trace is one of the other.
+        after = after.with_columns(pl.col("cluster") + (before["cluster"].max() or 0) + 1)
     both = pl.concat([before.select(needed), after.select(needed)])
     codes = np.repeat(np.arange(2, dtype=np.int64), [before.height, after.height])
     return _compared(both, codes, 2, [(names[1], names[0], slice(0, 1), slice(1, 2))])
@@ -138,10 +175,10 @@ def between(before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, str]) -
 def drift_table(comparisons: Sequence[dict]) -> pl.DataFrame:
     """All comparisons (DRIFT), the largest effect first, those without one last; at most MOST_ROWS.
 
-    p_adjusted: Holm over all comparisons, also those that are excluded.
+    p_adjusted, p_adjusted_clustered: Holm over all comparisons, also those that are excluded.
     """
     by_size = pl.col("effect").abs()
-    table = DRIFT.frame(with_holm(comparisons))
+    table = DRIFT.frame(with_holm(with_holm(comparisons), "p_clustered", "p_adjusted_clustered"))
     return table.sort(by_size, descending=True, nulls_last=True, maintain_order=True).head(MOST_ROWS)
 
 
@@ -153,9 +190,13 @@ def _compared(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: Sequen
     if not pairs:
         return []
     frame = jobs.with_columns(pl.Series("_window", codes))
-    measures = [*_shares(frame, windows), *_numbers(frame, windows)]
+    known = jobs["cluster_by"].drop_nulls().unique().sort().to_list() if "cluster_by" in jobs.columns else []
+    clusters = (jobs["cluster"].max() or 0) + 1 if known else 0
+    measures = [*_shares(frame, windows, clusters), *_numbers(frame, windows, clusters)]
+    by = {"cluster_by": " and ".join(known) or None}
     return [
         {"window": window, "against": against, "column": of.column, "value": of.value, "statistic": of.statistic}
+        | by
         | of.compared(before, after)
         for window, against, before, after in pairs
         for of in measures
@@ -165,10 +206,12 @@ def _compared(jobs: pl.DataFrame, codes: np.ndarray, windows: int, pairs: Sequen
 # Counts ----------------------------------------------------------------------------------------------------
 
 
-def _shares(frame: pl.DataFrame, windows: int) -> Iterator[_Share | _Whole]:
-    ended = _per_window(frame.filter(pl.col("outcome").is_in(["success", "failure"])), windows)
-    failed = _per_window(frame.filter(pl.col("outcome") == "failure"), windows)
-    yield _Share("outcome", "failure", "failure_share", failed, ended)
+def _shares(frame: pl.DataFrame, windows: int, clusters: int) -> Iterator[_Share | _Whole]:
+    has_ended = frame.filter(pl.col("outcome").is_in(["success", "failure"]))
+    is_failure = pl.col("outcome") == "failure"
+    failed, ended = _per_window(has_ended.filter(is_failure), windows), _per_window(has_ended, windows)
+    of_clusters = differing.Counted.of(has_ended, clusters, hits=is_failure.sum(), jobs=pl.len())
+    yield _Share("outcome", "failure", "failure_share", failed, ended, of_clusters)
     for column, values in (("outcome", list(OUTCOMES)), ("gpu_type", None)):
         known = frame.filter(pl.col(column).is_not_null())
         jobs = _per_window(known, windows)
@@ -183,25 +226,32 @@ def _shares(frame: pl.DataFrame, windows: int) -> Iterator[_Share | _Whole]:
         for window, value, number in counted.filter(pl.col(column).is_in(top)).iter_rows():
             hits[window, top.index(value)] = number
         rest = jobs - hits.sum(axis=1)
-        yield _Whole(column, np.column_stack([hits, rest]) if rest.any() else hits)
+        of_values = {f"value {place}": (pl.col(column) == value).sum() for place, value in enumerate(top)}
+        if rest.any():
+            of_values["rest"] = (~pl.col(column).is_in(top)).sum()
+        of_clusters = differing.Counted.of(known, clusters, **of_values)
+        yield _Whole(column, np.column_stack([hits, rest]) if rest.any() else hits, of_clusters)
         for place, value in enumerate(top):
-            yield _Share(column, value, "share", hits[:, place], jobs)
+            yield _Share(column, value, "share", hits[:, place], jobs, of_clusters and of_clusters.one_of(place))
 
 
 def _per_window(frame: pl.DataFrame, windows: int) -> np.ndarray:
     return np.bincount(frame["_window"].to_numpy(), minlength=windows).astype(np.int64)
 
 
-def _numbers(frame: pl.DataFrame, windows: int) -> Iterator[_Number]:
+def _numbers(frame: pl.DataFrame, windows: int, clusters: int) -> Iterator[_Number]:
+    whose = pl.col("cluster").cast(pl.Int64) if clusters else pl.lit(0, dtype=pl.Int64)
     for column in NUMBERS:
-        known = frame.select("_window", pl.col(column).alias("value")).drop_nulls("value")
+        known = frame.select("_window", pl.col(column).alias("value"), cluster=whose).drop_nulls("value")
         if not known.height:
             continue
-        counted = known.group_by("_window", "value").agg(jobs=pl.len().cast(pl.Int64)).sort("_window", "value")
+        counted = known.group_by("_window", "value", "cluster").agg(jobs=pl.len().cast(pl.Int64))
+        counted = counted.sort("_window", "value", "cluster")
         values = counted["value"].unique().sort()
         places = (counted["value"].rank("dense").cast(pl.Int64) - 1).to_numpy()
         starts = np.searchsorted(counted["_window"].to_numpy(), np.arange(windows + 1))
-        yield _Number(column, values.to_numpy(), starts, places, counted["jobs"].to_numpy())
+        found = (counted[name].to_numpy() for name in ("jobs", "cluster"))
+        yield _Number(column, values.to_numpy(), starts, places, *found, clusters)
 
 
 # Comparisons -----------------------------------------------------------------------------------------------
@@ -229,32 +279,32 @@ def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: in
     return row | _two_sided(z)
 
 
-def compare_distributions(before: np.ndarray, after: np.ndarray) -> dict:
-    """Counts by value, of two windows: Pearson's chi-square and Cramer's V; rare values are taken together.
+def compare_distributions(before: np.ndarray, after: np.ndarray) -> tuple[dict, list[list[int]], float]:
+    """(row, cells, chi-squared) of counts by value, of two windows: Pearson's test and Cramer's V.
 
-    Values with an expected count below FEWEST_EXPECTED in either window are one value for both.
+    Values with an expected count below FEWEST_EXPECTED in either window are one cell for both; cells: the places of
+    their values.
     """
     n_before, n_after = int(before.sum()), int(after.sum())
     row = _row(n_before, n_after, "chi_square", "cramer_v") | {"reason": AS_A_WHOLE}
     if not (n_before and n_after):
-        return row | {"reason": NOT_THERE}
+        return row | {"reason": NOT_THERE}, [], 0.0
     if min(n_before, n_after) < FEWEST_VALUES:
-        return row | {"reason": TOO_FEW}
-    n = n_before + n_after
-    rare = (before + after) * min(n_before, n_after) < FEWEST_EXPECTED * n
-    cells = [(int(a), int(b)) for a, b in zip(before[~rare], after[~rare], strict=True)]
-    if rare.any():
-        together = int(before[rare].sum()), int(after[rare].sum())
-        if sum(together) * min(n_before, n_after) >= FEWEST_EXPECTED * n:
-            cells.append(together)
-        elif cells and sum(together):  # still too rare: with the rarest of the others
-            rarest = min(range(len(cells)), key=lambda place: (sum(cells[place]), place))
-            cells[rarest] = cells[rarest][0] + together[0], cells[rarest][1] + together[1]
+        return row | {"reason": TOO_FEW}, [], 0.0
+    n, both = n_before + n_after, before + after
+    rare = both * min(n_before, n_after) < FEWEST_EXPECTED * n
+    cells, together = [[place] for place in np.flatnonzero(~rare).tolist()], np.flatnonzero(rare).tolist()
+    if together and both[together].sum() * min(n_before, n_after) >= FEWEST_EXPECTED * n:
+        cells.append(together)
+    elif cells and both[together].sum():  # still too rare: with the rarest of the others
+        min(cells, key=lambda cell: both[cell].sum()).extend(together)
     if len(cells) < 2:
-        return row | {"reason": TOO_RARE if len(before) > 1 else ALL_EQUAL}
+        return row | {"reason": TOO_RARE if len(before) > 1 else ALL_EQUAL}, [], 0.0
     # Over two rows: sum of (a n2 - b n1)^2 / ((a + b) n1 n2).
-    chi2 = sum((a * n_after - b * n_before) ** 2 / ((a + b) * n_before * n_after) for a, b in cells)
-    return row | {"effect": math.sqrt(chi2 / n)} | _p_value(float(chdtrc(len(cells) - 1, chi2)))
+    counts = [(int(before[cell].sum()), int(after[cell].sum())) for cell in cells]
+    chi2 = sum((a * n_after - b * n_before) ** 2 / ((a + b) * n_before * n_after) for a, b in counts)
+    row |= {"effect": math.sqrt(chi2 / n)} | _p_value(float(chdtrc(len(cells) - 1, chi2)))
+    return row, cells, chi2
 
 
 def compare_medians(values: np.ndarray, before: np.ndarray, after: np.ndarray) -> dict:

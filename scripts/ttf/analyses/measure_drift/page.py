@@ -13,5 +13,7 @@ _COLUMNS = (
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    drift = trace.table("drift").filter((pl.col("p_adjusted") < 0.05) & pl.col("before").is_not_null()).head(15)
+    drift = (
+        trace.table("drift").filter((pl.col("p_adjusted_clustered") < 0.05) & pl.col("before").is_not_null()).head(15)
+    )
     return {"drift": Shown(drift, _COLUMNS, DRIFT)}
