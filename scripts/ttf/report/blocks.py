@@ -54,15 +54,16 @@ class Numbers(dict):
         return f"Clustered by {by} ({clusters}); if {unit}s failed independently, it would be {exact}."
 
     def _ends(self, ends: str, kind: str, like: str | None) -> str | None:
-        keys = [ends.format(end + kind) for end in ("low", "high")]
-        if any(key not in self for key in keys):
+        low, high = (ends.format(end + kind) for end in ("low", "high"))
+        if low not in self:
             return None
-        low, high = (self[key] for key in keys)
-        unit = super().__getitem__(keys[0])["unit"]
+        unit = super().__getitem__(low)["unit"]
+        worded = {"s": words.duration, "share": words.share}.get(unit, words.number)
+        if high not in self:
+            return f"{worded(self[low])} or more"
         if unit == "s":
-            return words.until(low, high, self[like] if like else None)
-        worded = words.share if unit == "share" else words.number
-        return f"{worded(low)} to {worded(high)}"
+            return words.until(self[low], self[high], self[like] if like else None)
+        return f"{worded(self[low])} to {worded(self[high])}"
 
 
 class Charts:

@@ -1,6 +1,7 @@
 """On which nodes does more fail than their use explains?"""
 
 from ttf.analysis import Analysis
+from ttf.columns import NO_CLUSTERS, clustered
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 _DATED = "lives of components bear no dates"
@@ -64,11 +65,14 @@ LEMON_EFFECT = table(
     mttf_s=seconds("Node time per failure", "Of all nodes.", blank="no failure, or no time at risk"),
     ci_low_s=seconds("Interval from", "Lower end of its 95 % interval (Garwood).", blank=_NO_TIME),
     ci_high_s=seconds("Interval to", "Its upper end.", blank="no failure, or no time at risk"),
+    **clustered(seconds, "_s", NO_CLUSTERS),
     failures_without=count("without these nodes", "Failures of the other nodes.", blank=REASON),
     exposure_without_s=whole_seconds("Time at risk without", "Node time of the other nodes.", blank=REASON),
     mttf_without_s=seconds("Node time per failure", "Of the other nodes.", blank=REASON),
     ci_low_without_s=seconds("Interval from, without", "Lower end of its 95 % interval.", blank=REASON),
     ci_high_without_s=seconds("Interval to, without", "Its upper end.", blank=REASON),
+    ci_low_clustered_without_s=seconds("Interval from, without", "The same, clustered by node.", blank=NO_CLUSTERS),
+    ci_high_clustered_without_s=seconds("Interval to, without", "Its upper end.", blank=NO_CLUSTERS),
     mttf_ratio=number("Ratio", "Time per failure without over with these nodes.", blank=REASON),
     reason=reason(),
 )

@@ -49,6 +49,7 @@ from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.jobs import conform
 from ttf.partitions import Partitions, partitions_of
+from ttf.stats.clustered import Clusters
 from ttf.stats.exact import group_sums
 from ttf.stats.mttf import SECONDS_A_DAY, garwood_interval
 from ttf.stats.order import first_of_each
@@ -317,8 +318,8 @@ def lemon_effect(whole: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame)
     whole, first, second: lemon tables of the whole window and of its halves. Picked and measured on the same window,
     lemons look worse than they are, since bad luck is part of why they were picked; picked on the first half and
     measured on the second they show what pulling them would have brought. mttf_s: node time per failure of its own
-    (`failures`), with Garwood's 95 % interval; mttf_ratio: without over with. Blank where there is no lemon or no
-    failure, and `reason` says why.
+    (`failures`), with Garwood's 95 % interval and one clustered by node; mttf_ratio: without over with. Blank where
+    there is no lemon or no failure, and `reason` says why.
     """
     rows = []
     for picked_on, measured_on, picked, measured in ((WHOLE, WHOLE, whole, whole), (FIRST, SECOND, first, second)):
@@ -408,4 +409,17 @@ def _mean_time(nodes: pl.DataFrame, suffix: str) -> dict:
         return row
     low, high = garwood_interval(exposure_s, failures, CONFIDENCE)
     mean = exposure_s / failures if failures else None
-    return row | {f"mttf{suffix}_s": mean, f"ci_low{suffix}_s": low, f"ci_high{suffix}_s": high}
+    row |= {f"mttf{suffix}_s": mean, f"ci_low{suffix}_s": low, f"ci_high{suffix}_s": high}
+    return row | _clustered(nodes.filter(pl.col("exposure_s") > 0), suffix)
+
+
+def _clustered(nodes: pl.DataFrame, suffix: str) -> dict:
+    """The interval that holds when nodes differ, each of them a cluster that counts by its time."""
+    failures, exposure_s = (nodes[name].to_numpy().astype(float) for name in ("failures", "exposure_s"))
+    clusters = Clusters(np.zeros(nodes.height, np.int64), exposure_s, 1)
+    ends = clusters.ratio(exposure_s, failures, CONFIDENCE, both=True)
+    limits = {
+        f"ci_{end}_clustered{suffix}_s": float(limit[0]) for end, limit in zip(("low", "high"), ends, strict=True)
+    }
+    found = {name: limit for name, limit in limits.items() if np.isfinite(limit)}
+    return found | ({} if suffix else {"cluster_by": "node", "clusters": float(clusters.effective[0])})

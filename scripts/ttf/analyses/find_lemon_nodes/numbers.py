@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.find_lemon_nodes.excess import typical_detectable
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import Metrics
+from ttf.numbers.metrics import Metrics, ends
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
@@ -42,8 +42,9 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     for name, row in zip(("same", "split"), effect.iter_rows(named=True), strict=True):
         metrics.put(f"lemons.{name}.lemons", row["lemons"], "nodes", source, row["nodes"])
         if row["mttf_ratio"] is not None:
-            times = dict.fromkeys(("mttf_s", "ci_low_s", "ci_high_s"), "s")
+            times = {"mttf_s": "s"} | ends("s", "_s")
             metrics.put_row(f"lemons.{name}", row, times, source, row["failures"])
-            times = dict.fromkeys(("mttf_without_s", "ci_low_without_s", "ci_high_without_s"), "s")
+            of_ends = (f"ci_{end}{kind}_without_s" for kind in ("", "_clustered") for end in ("low", "high"))
+            times = dict.fromkeys(("mttf_without_s", *of_ends), "s")
             metrics.put_row(f"lemons.{name}", row, times, source, row["failures_without"])
             metrics.put(f"lemons.{name}.mttf_ratio", row["mttf_ratio"], "1", source, row["failures"])

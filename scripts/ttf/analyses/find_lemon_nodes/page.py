@@ -29,7 +29,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     }
     if effect["mttf_ratio"].count():
         columns = dict.fromkeys(("picked_on", "measured_on", "lemons", "failures", "mttf_s", "failures_without"))
-        columns["mttf_without_s"] = Interval(low="ci_low_without_s", high="ci_high_without_s")
+        columns["mttf_without_s"] = Interval(low="ci_low_clustered_without_s", high="ci_high_clustered_without_s")
         columns["mttf_ratio"] = None
         found["lemon-effect"] = Shown(effect, columns, LEMON_EFFECT)
     return found

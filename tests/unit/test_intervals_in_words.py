@@ -1,0 +1,72 @@
+"""How sentences and charts give an interval: the one that holds when clusters differ, or with a proviso."""
+
+import polars as pl
+import pytest
+from ttf.charts.intervals import by_what, shown
+from ttf.numbers.metrics import Metrics, ends
+from ttf.report.blocks import Numbers
+
+HOUR = 3600
+ROW = {
+    "mttf_s": 31.2 * HOUR,
+    "ci_low_s": 29.8 * HOUR,
+    "ci_high_s": 32.7 * HOUR,
+    "ci_low_clustered_s": 5.69 * HOUR,
+    "ci_high_clustered_s": 171 * HOUR,
+    "cluster_by": "request profile",
+    "clusters": 19.609,
+}
+
+
+def numbers(**changed):
+    metrics = Metrics()
+    metrics.put_row("mttf", ROW | changed, {"mttf_s": "s"} | ends("s", "_s"), "tables/mttf.csv", 7255)
+    return Numbers(metrics)
+
+
+FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
+
+
+@pytest.mark.parametrize(
+    ("changed", "interval", "sentence"),
+    [
+        (
+            {},
+            "95 % interval 5.69 h to 171 h",
+            "Clustered by request profile (19.6 effective clusters); if pods failed independently, it would be 29.8 h to "
+            "32.7 h.",
+        ),
+        (
+            FEW,
+            "95 % interval 29.8 h to 32.7 h if independent",
+            "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
+            "too few to tell.",
+        ),
+        (
+            FEW | {"cluster_by": None, "clusters": None},
+            "95 % interval 29.8 h to 32.7 h if independent",
+            "The interval holds if pods fail independently; the trace names nothing that they have in common.",
+        ),
+        (
+            FEW | {"ci_high_s": None},
+            "95 % interval 29.8 h or more if independent",
+            "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
+            "too few to tell.",
+        ),
+    ],
+)
+def test_the_interval_that_holds_comes_first(changed, interval, sentence):
+    m = numbers(**changed)
+    assert m.interval("mttf.ci_{}_s", "mttf.mttf_s").replace("\u00a0", " ") == interval
+    assert m.independent("mttf.ci_{}_s", "pod", "mttf.mttf_s").replace("\u00a0", " ") == sentence
+
+
+def test_a_chart_draws_the_clustered_interval_or_marks_the_exact_one():
+    frame = pl.DataFrame([ROW, ROW | FEW])
+    drawn = shown(frame, "_s")
+    assert drawn.select("low", "high", "independent").rows() == [
+        (5.69 * HOUR, 171 * HOUR, False),
+        (29.8 * HOUR, 32.7 * HOUR, True),
+    ]
+    assert by_what(drawn).startswith("Intervals are clustered by request profile. Dashed: ")
+    assert "only if failures are independent" in by_what(drawn.filter("independent"))
