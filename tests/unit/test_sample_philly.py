@@ -202,7 +202,8 @@ def test_later_attempts_wait_for_the_timer_at_least(ingested):
 
 
 def test_utilisation_means_are_those_of_table_3_on_the_fewest_servers(ingested):
-    is_dense = pl.col("nodes") == (GPU + 7_999) // 8_000
+    # As in the sample, twice the fewest servers are the fewest that cost utilisation.
+    is_dense = pl.col("nodes") < 2 * ((GPU + 7_999) // 8_000)
     used = ingested[0].filter((pl.col("gpu_readings") > 0) & is_dense)
     for size, means in sample_telemetry.UTILISATION.items():
         for status, mean in zip(sample.STATUSES, means, strict=True):

@@ -44,6 +44,18 @@ Population
   - Submissions follow hour of day and weekday in Asia/Shanghai; the first is at 494319; the failure share
     rises in the last quarter; tasks without a GPU seldom fail; gangs fail less often than single instances.
 
+What the true parameters are
+----------------------------
+Jobs are not independent. The totals above stay as published; who makes them up depends on
+  - the user: the odds that a job fails differ between users by a lognormal factor, the standard deviation of its
+    logarithm USER_LOG_SD. A few users have most of the jobs.
+  - what is sent again: the jobs of a recurrence group have one user and one request, and a further factor of
+    GROUP_LOG_SD in common. Normal scores of the run times of two jobs of a user correlate by RUN_BY_USER, of two of a
+    group by RUN_BY_GROUP more.
+  - the GPU type: FAILURES_BY_TYPE, relative shares of failures. A group has one type, a user may have all.
+  - the machine: where the first instance ran, the odds differ by a factor of MACHINE_LOG_SD.
+The scheduler puts the jobs that a user submits on one day into one rack, and a gang on one machine after another.
+
 Same (tasks, seed), same bytes: see ttf.formats.draws. Instances are made in blocks of `BLOCK_TASKS` tasks, each with
 a generator of its own, which bounds the memory.
 """
@@ -59,21 +71,26 @@ import polars as pl
 from ttf.formats.declared import declared
 from ttf.formats.draws import (
     Bools,
+    Floats,
     Ints,
     QuantileFunction,
     Random,
+    alike,
     apportion,
     ascending,
     by_the_clock,
     check_asked,
     hex_ids,
+    lognormal,
     mixed,
     pick,
     ranks,
+    sent_again,
     shuffled,
     spread,
     staged_files,
     thousandths,
+    which_fail,
     whole,
 )
 
@@ -134,6 +151,12 @@ SENSOR_SHARE = 0.475  # of the ended instances; 3.03 of 7.52 million instances i
 METRIC_SHARE = 0.664  # of the sensor rows
 NULL_WORKER_SHARE = 0.004
 
+# How unlike users, what is sent again, and machines are: see the top.
+USER_LOG_SD, GROUP_LOG_SD, MACHINE_LOG_SD = 1.0, 0.5, 0.4
+RUN_BY_USER, RUN_BY_GROUP = 0.1, 0.2
+FAILURES_BY_TYPE = {"MISC": 100, "T4": 80, "P100": 110, "V100": 130, "V100M32": 75}
+RACK_MACHINES = 16
+
 STATUSES = ("Failed", "Running", "Waiting", "Terminated")
 FAILED, RUNNING, WAITING, TERMINATED = range(4)
 GPU_TYPES = ("MISC", "T4", "P100", "V100", "V100M32")
@@ -141,7 +164,7 @@ NO_TYPE = len(GPU_TYPES)
 MISC, T4, P100, V100, V100M32 = range(5)
 NO_GPU = -1  # plan_gpu of a task that asks for none
 
-HOUR_S = 3_600
+HOUR_S, DAY_S = 3_600, 86_400
 SHANGHAI_S = 8 * HOUR_S  # no daylight saving time in any year that could be meant
 FIRST_START_S = 494_319
 START_HOURS = 1_642
@@ -338,17 +361,26 @@ def without_gpu(rng: Random, status: Ints, first: Bools) -> Bools:
     return chosen | servers | pick(rng, (status != FAILED) & first, 0, at_least=left)
 
 
-def gpu_types(rng: Random, no_gpu: Bools, first_row_of: Ints) -> Ints:
-    """Type code of each task. Blank on nearly, not quite, the tasks without a GPU; one type a job."""
+def gpu_types(rng: Random, status: Ints, no_gpu: Bools, first_row_of: Ints) -> Ints:
+    """Type code of each task. Blank on nearly, not quite, the tasks without a GPU; one type a job.
+
+    Some types have more than their part of the failures: FAILURES_BY_TYPE.
+    """
     tasks = len(no_gpu)
     typed = scaled(sum(PUBLISHED_GPU_TYPE.values()), tasks)
     typed_no_gpu = pick(rng, no_gpu, TYPED_NO_GPU / PUBLISHED_NO_GPU)
     gpu_tasks = int((~no_gpu).sum())
     untyped_gpu = pick(rng, ~no_gpu, 0, at_least=max(3, gpu_tasks + int(typed_no_gpu.sum()) - typed))
     has_type = (~no_gpu & ~untyped_gpu) | typed_no_gpu
-    weights = {GPU_TYPES.index(name): count for name, count in PUBLISHED_GPU_TYPE.items()}
+    counts = apportion(int(has_type.sum()), list(PUBLISHED_GPU_TYPE.values()), floor=12)
+    failed = has_type & (status == FAILED)
+    failing = [count * FAILURES_BY_TYPE[name] for name, count in zip(PUBLISHED_GPU_TYPE, counts, strict=True)]
+    of_failed = apportion(int(failed.sum()), failing)
+    of_others = [count - fails for count, fails in zip(counts, of_failed, strict=True)]
     types = np.full(tasks, NO_TYPE)
-    types[has_type] = shuffled(rng, int(has_type.sum()), weights, floor=12)
+    codes = [GPU_TYPES.index(name) for name in PUBLISHED_GPU_TYPE]
+    for rows, parts in ((failed, of_failed), (has_type & ~failed, of_others)):
+        types[rows] = rng.permutation(np.repeat(codes, parts))
     of_first = types[first_row_of]
     return np.where(has_type & (of_first != NO_TYPE), of_first, types)
 
@@ -422,19 +454,24 @@ def within_trace(rng: Random, start_s: Ints, run_s: Ints, group: Ints) -> Ints:
     return np.minimum(run_s, np.maximum(0, TRACE_END_S - start_s))
 
 
-def waits_and_runs(rng: Random, submit_s: Ints, status: Ints, gpu_type: Ints, plan_gpu: Ints) -> tuple[Ints, Ints]:
-    """Queueing delay and run time (s) of the first task of each job, also where the run is not over yet."""
+def waits_and_runs(
+    rng: Random, submit_s: Ints, status: Ints, gpu_type: Ints, plan_gpu: Ints, length: Floats
+) -> tuple[Ints, Ints]:
+    """Queueing delay and run time (s) of the first task of each job, also where the run is not over yet.
+
+    length: normal scores, larger ones for longer runs.
+    """
     level = np.clip(plan_gpu, 0, 200) / 200
     failed = status == FAILED
     wait = np.zeros(len(status), dtype=np.int64)
     run = np.zeros(len(status), dtype=np.int64)
     # Failed jobs: the published times count from the submission, so a long wait needs a long time in all.
-    to_end_rank = rng.random(len(status))
+    to_end_rank = spread(rng, length)
     to_end = np.zeros(len(status))
     to_end[failed] = QuantileFunction(FAILED_QUANTILES_S)(spread(rng, to_end_rank[failed]))
     for code in range(len(RUN_QUANTILES_S)):
         for rows in (np.flatnonzero((gpu_type == code) & failed), np.flatnonzero((gpu_type == code) & ~failed)):
-            run_at = spread(rng, rng.random(len(rows)) + 0.07 * level[rows])
+            run_at = spread(rng, length[rows] + 0.24 * level[rows])
             run[rows] = whole(QuantileFunction(RUN_QUANTILES_S[code])(run_at))
             # Long waits go with long runs: loosely, and closely where the total time was published.
             lean = 2 * to_end_rank[rows] if failed[rows[:1]].any() else 0.8 * run_at
@@ -455,24 +492,28 @@ def roles_of(rng: Random, job: Ints, position: Ints, no_gpu: Bools, families: In
     return role
 
 
-def recurrence_groups(rng: Random, request: Ints) -> tuple[Ints, int]:
-    """Group of each job and how many there are: jobs that ask for the same, in groups of very uneven size."""
-    jobs = len(request)
-    size = np.maximum(1, whole(QuantileFunction(GROUP_QUANTILES)(spread(rng, rng.random(jobs)))))
-    last = np.cumsum(size)
-    groups = int(np.searchsorted(last, jobs)) + 1
-    in_order = np.searchsorted(last[:groups], np.arange(jobs), side="right")
-    group = np.empty(jobs, dtype=np.int64)
-    order = rng.permutation(jobs)
-    group[order[np.argsort(request[order], kind="stable")]] = in_order
-    return group, groups
+def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, Ints]:
+    """User and recurrence group of each job: jobs with one request, in groups of very uneven size, each of one user.
+
+    As many jobs of a request fail as did before; which of its users and groups have them is drawn here.
+    """
+    group = sent_again(rng, request, rng.random(len(request)), QuantileFunction(GROUP_QUANTILES))
+    groups = int(group.max()) + 1
+    user_of = users_of(rng, groups)
+    odds = lognormal(rng, int(user_of.max()) + 1, USER_LOG_SD)[user_of] * lognormal(rng, groups, GROUP_LOG_SD)
+    order = np.argsort(request, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(request[order])) + 1):
+        fails = which_fail(rng, int(failed[rows].sum()), odds[group[rows]])
+        of_failed, of_others = group[rows[fails]], group[rows[~fails]]
+        group[rows[failed[rows]]], group[rows[~failed[rows]]] = rng.permutation(of_failed), rng.permutation(of_others)
+    return user_of[group], group
 
 
-def users_of(rng: Random, group: Ints, groups: int) -> Ints:
-    """User of each job: one per group, a few users having most of the groups."""
+def users_of(rng: Random, groups: int) -> Ints:
+    """User of each group, a few users having most of the groups."""
     users = max(40, min(USERS_FULL, groups // 12))
     weights = {user: 1_000_000 // (user + 5) for user in range(users)}
-    return shuffled(rng, groups, weights, floor=1)[group]
+    return shuffled(rng, groups, weights, floor=1)
 
 
 def task_flags(rng: Random, status: Ints, instances: Ints, run_s: Ints, first: Bools) -> dict[str, np.ndarray]:
@@ -522,17 +563,20 @@ def plan_sample(tasks: int, seed: int) -> Sample:
     extra_tasks = np.bincount(job, minlength=jobs) - 1
 
     no_gpu = without_gpu(rng, status, first)
-    gpu_type = gpu_types(rng, no_gpu, first_row[job])
+    gpu_type = gpu_types(rng, status, no_gpu, first_row[job])
     plan_gpu = gpu_requests(rng, no_gpu, gpu_type)
-    # Who asks for more GPU asks for more cores and memory too, loosely.
+    user, group = users_and_groups(rng, (gpu_type * 1_000 + plan_gpu)[first_row], job_status == FAILED)
+    # A group asks for the same each time. Who asks for more GPU asks for more cores and memory too, loosely.
+    cores, memory = rng.random((2, int(position.max()) + 1, int(group.max()) + 1))[:, position, group[job]]
     appetite = np.clip(plan_gpu, 0, 400) / 200
-    plan_cpu = ascending(tasks, PLAN_CPU)[ranks(rng, rng.random(tasks) * 5 + appetite)]
+    plan_cpu = ascending(tasks, PLAN_CPU)[ranks(rng, cores * 5 + appetite)]
     plan_cpu[pick(rng, no_gpu, 0, at_least=scaled(PUBLISHED_ZERO_PLAN_CPU, tasks, floor=3))] = 0
-    plan_mib = ascending(tasks, memory_weights())[ranks(rng, rng.random(tasks) * 12 + appetite)]
+    plan_mib = ascending(tasks, memory_weights())[ranks(rng, memory * 12 + appetite)]
     instances = gang_sizes(rng, status, plan_gpu, first)
 
     # Further tasks of a job start and end with the first one.
-    job_wait, job_run = waits_and_runs(rng, submit_s, job_status, gpu_type[first_row], plan_gpu[first_row])
+    length = alike(rng, (user, RUN_BY_USER), (group, RUN_BY_GROUP))
+    job_wait, job_run = waits_and_runs(rng, submit_s, job_status, gpu_type[first_row], plan_gpu[first_row], length)
     after_first_s = np.where(first, 0, np.minimum(rng.integers(0, 20, tasks), job_wait[job]))
     start_s = submit_s[job] + after_first_s
     wait_s = job_wait[job] - after_first_s
@@ -551,13 +595,11 @@ def plan_sample(tasks: int, seed: int) -> Sample:
 
     families = shuffled(rng, jobs, {i: weight for i, (_, weight) in enumerate(JOB_FAMILIES)}, floor=1)
     role = roles_of(rng, job, position, no_gpu, families, extra_tasks)
-    request = ((gpu_type * 1_000 + plan_gpu) * 10_000 + plan_cpu) * 400_000 + plan_mib
-    group, groups = recurrence_groups(rng, request[first_row])
     job_end_s = np.maximum.reduceat(end_s, first_row)
     plan_jobs = Jobs(
         status=job_status,
         submit_s=submit_s,
-        user=users_of(rng, group, groups),
+        user=user,
         group=group,
         tagged=~pick(rng, np.ones(jobs, dtype=bool), 1 - PUBLISHED_TAGGED_JOBS / PUBLISHED_JOBS),
         end_s=job_end_s,
@@ -665,6 +707,7 @@ class Machines:
     spec: pl.DataFrame
     first: Ints  # by GPU type code; the last entry: any machine
     count: Ints
+    edges: Floats  # from 0: the sums of the factors, by machine, of the odds that what runs there fails
 
 
 def make_machines(tasks: int, seed: int) -> Machines:
@@ -694,7 +737,29 @@ def make_machines(tasks: int, seed: int) -> Machines:
         spec,
         first=np.array([*(begin[name] for name in GPU_TYPES), 0]),
         count=np.array([*(number[name] for name in GPU_TYPES), sum(counts)]),
+        edges=np.concatenate(
+            [[0], np.cumsum(lognormal(np.random.default_rng([seed, 3]), sum(counts), MACHINE_LOG_SD))]
+        ),
     )
+
+
+def machines_of(rng: Random, sample: Sample, block: slice, machines: Machines) -> Ints:
+    """Machine of the first instance of each task of a block.
+
+    What a user submits on one day goes to one rack of machines of the type asked for. There what fails is the likelier
+    on a machine the higher its odds, and all else is as likely on each.
+    """
+    tasks = sample.tasks
+    job, on = tasks.job[block], tasks.gpu_type[block]
+    day = sample.jobs.submit_s[job] // DAY_S
+    racks = -(-machines.count[on] // RACK_MACHINES)
+    rack = (mixed((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(np.int64)
+    low, high = (machines.first[on] + (rack + end) * machines.count[on] // racks for end in (0, 1))
+    draw = rng.random(len(job))
+    edges = machines.edges
+    by_odds = np.searchsorted(edges, edges[low] + draw * (edges[high] - edges[low]), side="right") - 1
+    by_chance = low + (draw * (high - low)).astype(np.int64)
+    return np.where(tasks.status[block] == FAILED, np.clip(by_odds, low, high - 1), by_chance)
 
 
 @dataclass(frozen=True)
@@ -711,8 +776,9 @@ class Instances:
     machine: Ints
 
 
-def place_instances(rng: Random, tasks: Tasks, block: slice, before: int, machines: Machines) -> Instances:
+def place_instances(rng: Random, sample: Sample, block: slice, before: int, machines: Machines) -> Instances:
     """The instances of a block of tasks: when each began and ended, where, and how."""
+    tasks = sample.tasks
     rows = tasks.rows[block]
     task = np.repeat(np.arange(len(tasks.rows))[block], rows)
     index = np.arange(len(task)) - np.repeat(np.cumsum(rows) - rows, rows)  # within the task
@@ -753,8 +819,10 @@ def place_instances(rng: Random, tasks: Tasks, block: slice, before: int, machin
     end = np.where(ended_early, early_end, end)
 
     unfinished = (status == RUNNING) | (status == WAITING) | tasks.end_unwritten[task]
+    # A gang takes one machine after another.
     on = tasks.gpu_type[task]
-    machine = machines.first[on] + (rng.random(len(task)) * machines.count[on]).astype(np.int64)
+    first = np.repeat(machines_of(rng, sample, block, machines), rows) - machines.first[on]
+    machine = machines.first[on] + (first + index) % machines.count[on]
     return Instances(
         task=task,
         number=number,
@@ -908,7 +976,7 @@ def write_sample(folder: Path, tasks: int = 20_000, seed: int = 2020) -> dict[st
         for number, block in blocks(tasks):
             rng = np.random.default_rng([seed, 2, number])
             write("task", task_frame(sample, block))
-            instances = place_instances(rng, sample.tasks, block, written["instance"], machines)
+            instances = place_instances(rng, sample, block, written["instance"], machines)
             names = instance_names(sample, block, instances, machines)
             write("instance", instance_frame(sample, rng, instances, names))
             measured = measured_instances(rng, instances)
