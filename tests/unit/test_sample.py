@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from cluster_effects import alike, design_effect, log_sd
 from of_formats import raw_schemas
 from ttf.errors import StudyError
 from ttf.formats.pai2020 import sample
@@ -495,6 +496,22 @@ def test_failure_share_rises_in_the_last_quarter(trace):
     failed = ended["status"] == "Failed"
     assert failed.filter(~late).mean() == pytest.approx(0.20, abs=0.02)
     assert failed.filter(late).mean() == pytest.approx(0.43, abs=0.02)
+
+
+def test_users_and_groups_are_as_unlike_as_they_were_made(trace):
+    """By the files alone; the mean over several samples: test_samples_clustered.py."""
+    ended = trace["job_table"].filter(pl.col("status").is_in(["Failed", "Terminated"]))
+    failed = ended["status"] == "Failed"
+    assert design_effect(failed, ended["user"]) > 10
+    assert log_sd(failed, ended["user"]) == pytest.approx(sample.USER_LOG_SD, abs=0.25)
+    done = ended.filter(~failed).join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
+    run = done["end_time"] - done["start_time"]
+    assert alike(run, done["group"]) > alike(run, done["user"]) > 0.05
+    # A group asks for the same each time, but for a few on the edge between two values.
+    asked = trace["job_table"].join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
+    asked = asked.join(trace["task_table"].unique("job_name", keep="none"), on="job_name")
+    same = asked.group_by("group").agg(n=pl.len(), values=pl.col("plan_cpu").n_unique()).filter(pl.col("n") > 1)
+    assert (same["values"] == 1).mean() > 0.9
 
 
 RUN_S = {

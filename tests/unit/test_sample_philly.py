@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from cluster_effects import design_effect, log_sd
 from of_formats import raw_schemas, table_of
 from ttf.errors import StudyError
 from ttf.formats.philly import read as philly_raw
@@ -162,6 +163,14 @@ def test_shares_of_the_statuses_are_those_of_table_6(ingested):
     found = dict(shares.iter_rows())
     for status, published in {"Pass": 0.693, "Killed": 0.135, "Failed": 0.172}.items():
         assert found[status] == pytest.approx(published, abs=0.003)
+
+
+def test_users_are_as_unlike_as_they_were_made(ingested):
+    """By the files alone; the mean over several samples: test_samples_clustered.py."""
+    ended = ingested[0].filter(pl.col("outcome").is_in(["success", "failure"]))
+    failed = ended["outcome"] == "failure"
+    assert design_effect(failed, ended["user"]) > 4
+    assert log_sd(failed, ended["user"]) == pytest.approx(sample.USER_LOG_SD, abs=0.3)
 
 
 def test_run_times_are_about_those_of_figure_2(ingested):
