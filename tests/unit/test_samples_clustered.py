@@ -5,7 +5,9 @@ import polars as pl
 import pytest
 from cluster_effects import alike, design_effect, log_sd
 from ttf.formats import draws
-from ttf.formats.pai2020 import sample as pai
+from ttf.formats.pai2020 import sample_published as pai
+from ttf.formats.pai2020.sample_plan import plan_sample
+from ttf.formats.pai2020.sample_tables import machines_of, make_machines, place_instances
 from ttf.formats.philly import sample as philly
 from ttf.formats.sacct import sample as sacct
 
@@ -14,7 +16,7 @@ SEEDS = range(6)
 
 def of_pai(seed: int, tasks: int = 20_000) -> pl.DataFrame:
     """The jobs that asked for a GPU and ended: user, group, whether they failed, log odds known of them, run time."""
-    sample = pai.plan_sample(tasks, seed)
+    sample = plan_sample(tasks, seed)
     first = np.flatnonzero(np.diff(sample.tasks.job, prepend=-1))
     jobs = pl.DataFrame(
         {
@@ -124,8 +126,8 @@ def test_machines_of_the_pai_sample_are_as_unlike_as_they_were_made():
     """Within a rack, where the users are the same; those and groups are averaged over, which takes 15 % off."""
     found = []
     for seed in SEEDS:
-        sample, machines = pai.plan_sample(20_000, seed), pai.make_machines(20_000, seed)
-        placed = pai.place_instances(np.random.default_rng(seed), sample, slice(0, 20_000), 0, machines)
+        sample, machines = plan_sample(20_000, seed), make_machines(20_000, seed)
+        placed = place_instances(np.random.default_rng(seed), sample, slice(0, 20_000), 0, machines)
         tasks = sample.tasks
         on = tasks.gpu_type[placed.task]
         at = placed.machine - machines.first[on]
@@ -201,8 +203,8 @@ def test_the_totals_are_those_of_independent_jobs(made):
 
 def test_jobs_of_a_day_land_together():
     """Two tasks of a user and day share a rack; two of a user share one no more often than by chance."""
-    sample, machines = pai.plan_sample(20_000, 3), pai.make_machines(20_000, 3)
-    at = pai.machines_of(np.random.default_rng(1), sample, slice(0, 20_000), machines)
+    sample, machines = plan_sample(20_000, 3), make_machines(20_000, 3)
+    at = machines_of(np.random.default_rng(1), sample, slice(0, 20_000), machines)
     jobs = pl.DataFrame(
         {
             "user": sample.jobs.user[sample.tasks.job],
