@@ -34,7 +34,7 @@ def gpu_type(number: int) -> str:
 def write(folder) -> None:
     """Two dumps and the health events: users, accounts, GPU types, nodes, reasons and codes of checks are HOSTILE."""
     folder.mkdir(parents=True)
-    write_sample(folder, jobs=300)
+    write_sample(folder, jobs=300, seed=2)  # one in which nodes fail
     for dump in folder.glob("*.txt"):
         header, *lines = dump.read_text().splitlines()
         columns = header.split("|")

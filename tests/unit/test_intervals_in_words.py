@@ -33,8 +33,8 @@ FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
         (
             {},
             "95 % interval 5.69 h to 171 h",
-            "Clustered by request profile (19.6 effective clusters); if pods failed independently, it would be 29.8 h to "
-            "32.7 h.",
+            "Clustered by request profile (19.6 effective clusters); if pods failed independently, it would be 29.8 h "
+            "to 32.7 h.",
         ),
         (
             FEW,

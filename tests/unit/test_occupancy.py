@@ -276,8 +276,8 @@ def test_how_well_the_proxy_does_where_the_reasons_are_known():
         waited = every.with_columns(submit_s=pl.when(pl.col("known") == reason).then("submit_s"))
         table = found(placed(parts), waited, servers)["delay_causes"].filter(pl.col("group") == "all")
         told[reason] = dict(table.select("cause", "jobs").iter_rows())
-    assert told["fair_share"] == {"fair_share": 6, "full": 0, "fragmentation": 32, "room": 163}
-    assert told["place"] == {"fair_share": 0, "full": 0, "fragmentation": 36, "room": 0}
+    assert told["fair_share"] == {"fair_share": 14, "full": 0, "fragmentation": 48, "room": 236}
+    assert told["place"] == {"fair_share": 0, "full": 0, "fragmentation": 46, "room": 0}
     recognised, of = told["fair_share"]["fair_share"], sum(told["fair_share"].values())
     assert set(table.filter(cause="fair_share")["reason"]) == {
         f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"

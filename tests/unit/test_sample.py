@@ -8,10 +8,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from cluster_effects import alike, design_effect, log_sd
 from of_formats import raw_schemas
 from ttf.errors import StudyError
 from ttf.formats.pai2020 import sample
+from ttf.formats.pai2020 import sample_published as known
 from ttf.formats.pai2020.sample import FILES, write_sample
+from ttf.formats.pai2020.sample_tables import make_machines
 
 TASKS = 20_000
 DAY_S = 86_400
@@ -240,7 +243,7 @@ def test_job_status_follows_from_its_tasks(either):
     )
     job = either["job_table"].join(statuses.with_columns(expected.alias("due")), on="job_name")
     assert (job["status"] == job["due"]).all()
-    assert set(job["status"]) == set(either["task_table"]["status"]) == set(sample.STATUSES)
+    assert set(job["status"]) == set(either["task_table"]["status"]) == set(known.STATUSES)
 
 
 def test_start_is_blank_for_waiting_and_only_there(either):
@@ -295,8 +298,8 @@ def test_no_time_is_negative_and_nothing_ends_before_it_starts(either):
         assert (both["end_time"] >= both["start_time"]).all()
     seen = by_task(either)
     assert (seen["began"] >= seen["start_time"]).drop_nulls().all()
-    assert instance["end_time"].max() <= sample.TRACE_END_S
-    assert task["end_time"].max() <= sample.TRACE_END_S
+    assert instance["end_time"].max() <= known.TRACE_END_S
+    assert task["end_time"].max() <= known.TRACE_END_S
 
 
 def test_terminated_tasks_end_with_their_last_instance_or_seconds_later(either):
@@ -345,7 +348,7 @@ def test_blank_plan_gpu_and_blank_gpu_type_are_different_rows(either):
     assert len(task.filter(pl.col("plan_gpu").is_null() & pl.col("gpu_type").is_not_null())) >= 3
     assert len(task.filter(pl.col("plan_gpu").is_not_null() & pl.col("gpu_type").is_null())) >= 3
     assert task.filter(pl.col("task_name") == "ps")["plan_gpu"].null_count() > 0
-    assert set(task["gpu_type"].drop_nulls()) == set(sample.GPU_TYPES)
+    assert set(task["gpu_type"].drop_nulls()) == set(known.GPU_TYPES)
 
 
 def test_requests_have_the_units_and_extremes_of_the_trace(either):
@@ -426,7 +429,7 @@ def test_machines_of_every_type_have_their_capacities(either):
 
 
 def test_all_machines_at_full_size():
-    spec = sample.make_machines(sample.PUBLISHED_TASKS, 2020).spec
+    spec = make_machines(known.PUBLISHED_TASKS, 2020).spec
     assert dict(spec["gpu_type"].value_counts().iter_rows()) == {
         "P100": 798, "T4": 497, "MISC": 280, "V100M32": 135, "V100": 104, "CPU": 83,
     }  # fmt: skip
@@ -449,8 +452,8 @@ def shares(column: pl.Series) -> dict:
 
 def test_status_shares(trace):
     for table, published in (
-        ("task_table", sample.PUBLISHED_TASK_STATUS),
-        ("job_table", sample.PUBLISHED_JOB_STATUS),
+        ("task_table", known.PUBLISHED_TASK_STATUS),
+        ("job_table", known.PUBLISHED_JOB_STATUS),
     ):
         found = shares(trace[table]["status"])
         for status, count in published.items():
@@ -460,11 +463,11 @@ def test_status_shares(trace):
 def test_plan_gpu_and_gpu_type_shares(trace):
     task = trace["task_table"]
     found = shares(task["plan_gpu"])
-    for value, count in {**sample.PUBLISHED_PLAN_GPU, None: sample.PUBLISHED_NO_GPU}.items():
-        assert found[value] == pytest.approx(count / sample.PUBLISHED_TASKS, abs=0.003)
+    for value, count in {**known.PUBLISHED_PLAN_GPU, None: known.PUBLISHED_NO_GPU}.items():
+        assert found[value] == pytest.approx(count / known.PUBLISHED_TASKS, abs=0.003)
     found = shares(task["gpu_type"])
-    for name, count in sample.PUBLISHED_GPU_TYPE.items():
-        assert found[name] == pytest.approx(count / sample.PUBLISHED_TASKS, abs=0.005)
+    for name, count in known.PUBLISHED_GPU_TYPE.items():
+        assert found[name] == pytest.approx(count / known.PUBLISHED_TASKS, abs=0.005)
 
 
 def test_numbers_of_distinct_requests(trace):
@@ -476,8 +479,8 @@ def test_numbers_of_distinct_requests(trace):
 
 def test_instance_numbers(trace):
     task = trace["task_table"]
-    assert (task["inst_num"] == 1).mean() == pytest.approx(sample.PUBLISHED_SINGLE / sample.PUBLISHED_TASKS, abs=0.003)
-    assert task["inst_num"].mean() == pytest.approx(7_522_002 / sample.PUBLISHED_TASKS, rel=0.08)
+    assert (task["inst_num"] == 1).mean() == pytest.approx(known.PUBLISHED_SINGLE / known.PUBLISHED_TASKS, abs=0.003)
+    assert task["inst_num"].mean() == pytest.approx(7_522_002 / known.PUBLISHED_TASKS, rel=0.08)
     assert task["inst_num"].min() == 1
 
 
@@ -495,6 +498,22 @@ def test_failure_share_rises_in_the_last_quarter(trace):
     failed = ended["status"] == "Failed"
     assert failed.filter(~late).mean() == pytest.approx(0.20, abs=0.02)
     assert failed.filter(late).mean() == pytest.approx(0.43, abs=0.02)
+
+
+def test_users_and_groups_are_as_unlike_as_they_were_made(trace):
+    """By the files alone; the mean over several samples: test_samples_clustered.py."""
+    ended = trace["job_table"].filter(pl.col("status").is_in(["Failed", "Terminated"]))
+    failed = ended["status"] == "Failed"
+    assert design_effect(failed, ended["user"]) > 10
+    assert log_sd(failed, ended["user"]) == pytest.approx(known.USER_LOG_SD, abs=0.25)
+    done = ended.filter(~failed).join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
+    run = done["end_time"] - done["start_time"]
+    assert alike(run, done["group"]) > alike(run, done["user"]) > 0.05
+    # A group asks for the same each time, but for a few on the edge between two values.
+    asked = trace["job_table"].join(trace["group_tag_table"].select("inst_id", "group"), on="inst_id")
+    asked = asked.join(trace["task_table"].unique("job_name", keep="none"), on="job_name")
+    same = asked.group_by("group").agg(n=pl.len(), values=pl.col("plan_cpu").n_unique()).filter(pl.col("n") > 1)
+    assert (same["values"] == 1).mean() > 0.9
 
 
 RUN_S = {

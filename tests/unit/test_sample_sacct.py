@@ -11,7 +11,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from cluster_effects import design_effect, log_sd
 from of_formats import raw_schemas, table_of
+from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
+from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
 from ttf.analyses.measure_sizes.sizes import node_failure_rate, of_jobs, sums_by_nodes
 from ttf.errors import StudyError
 from ttf.formats.sacct import read as sacct_reader
@@ -20,6 +23,7 @@ from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
 from ttf.infra import EVENT, infra_lives, read_health_events
 from ttf.ingest import ingest
+from ttf.partitions import Partitions
 from ttf.stats.mttf import garwood_interval
 from ttf.stats.projection import Reach
 
@@ -202,6 +206,26 @@ def test_the_study_finds_every_failure_that_ended_a_run(ingested):
     )
     for row in table.to_dicts():
         assert row["ci_low"] < HAZARD.failures_per_1000_node_days < row["ci_high"]
+
+
+def test_users_are_as_unlike_as_they_were_made(ingested):
+    """By the files alone; the mean over several samples: test_samples_clustered.py."""
+    ended = ingested[0].filter(pl.col("outcome").is_in(["success", "failure"]))
+    failed = ended["outcome"] == "failure"
+    assert design_effect(failed, ended["user"]) > 10
+    assert log_sd(failed, ended["user"]) == pytest.approx(sample.USER_LOG_SD, abs=0.3)
+
+
+def test_only_planted_lemons_are_called_so(written, ingested, tmp_path):
+    """The other nodes differ too, the worst by a factor of ten from the best: none of them is called a lemon."""
+    raw = {"record": pl.scan_parquet(written[0] / "raw/record.parquet")}
+    placements = table_of("sacct", "placements", raw).lazy().collect().lazy()
+    window = last_window(placements, 365)
+    found = lemon_nodes(placements, ingested[2].lazy(), [window, *halves_of(window)], 0.05, Partitions(tmp_path))[0]
+    planted = {sample.node_name(node) for node in HAZARD.lemons(sample.count_of_nodes(JOBS)).tolist()}
+    called = set(found.filter("lemon")["node"])
+    assert len(called) >= 2
+    assert called <= planted
 
 
 @pytest.mark.parametrize("rate", [6.5, 20.0])

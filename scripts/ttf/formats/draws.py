@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import NormalDist
 from typing import BinaryIO
 
 import numpy as np
@@ -135,6 +136,60 @@ class QuantileFunction:
 def whole(values: Floats) -> Ints:
     """Nearest whole number."""
     return np.rint(values).astype(np.int64)
+
+
+# ---- jobs that are not independent ----
+
+
+def normal_scores(rng: Random, count: int) -> Floats:
+    """Standard normal quantiles, evenly spread, in random order."""
+    inner = {step / 4_096: NormalDist().inv_cdf(step / 4_096) for step in range(1, 4_096)}
+    return QuantileFunction({0: -3.7, **inner, 1: 3.7}, log=False)(spread(rng, rng.random(count)))
+
+
+def lognormal(rng: Random, count: int, log_sd: float) -> Floats:
+    """A factor for each user, group or node: lognormal, median 1, log_sd the standard deviation of the logarithm."""
+    return np.rint(np.exp(log_sd * normal_scores(rng, count)) * 4_096) / 4_096
+
+
+def alike(rng: Random, *clusters: tuple[Ints, float]) -> Floats:
+    """Standard normal scores, one per job, that are alike within each cluster.
+
+    clusters: the cluster of each job, from 0, and the correlation that being in one gives to the scores of two jobs.
+    """
+    left = 1 - sum(share for _, share in clusters)
+    scores = math.sqrt(left) * normal_scores(rng, len(clusters[0][0]))
+    for code, share in clusters:
+        scores += math.sqrt(share) * normal_scores(rng, int(code.max()) + 1)[code]
+    return scores
+
+
+def which_fail(rng: Random, number: int, odds: Floats) -> Bools:
+    """The `number` entries that fail, the odds of each in proportion to its own: a logistic model with a given total.
+
+    Each entry has odds drawn from u / (1 - u), u uniform, over its own; the smallest fail. That an entry fails has then
+    the odds c x its own, with one c for all that makes up the total.
+    """
+    drawn = rng.random(len(odds))
+    chosen = np.zeros(len(odds), dtype=bool)
+    chosen[np.argsort(drawn / (1 - drawn) / odds, kind="stable")[:number]] = True
+    return chosen
+
+
+def sent_again(rng: Random, request: Ints, near: np.ndarray, size: QuantileFunction) -> Ints:
+    """Group of each job, from 0: jobs with one request that lie side by side in the order of `near`.
+
+    size: quantile function of the jobs a group, before groups end with their request.
+    """
+    order = np.lexsort((near, request))
+    sizes = np.maximum(1, whole(size(spread(rng, rng.random(len(order))))))
+    begins = np.zeros(len(order), dtype=bool)
+    first = np.cumsum(sizes) - sizes
+    begins[first[first < len(order)]] = True
+    begins[1:] |= np.diff(request[order]) != 0
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.cumsum(begins) - 1
+    return group
 
 
 # ---- identifiers ----

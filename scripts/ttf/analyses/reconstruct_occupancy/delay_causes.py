@@ -25,7 +25,7 @@ LONGEST_PLAIN_WAIT_S = 60
 CAUSES = ("fair_share", "full", "fragmentation", "room")
 # Of these what the page says and draws; the others do not show why a job waited.
 RECOGNISED = ("full", "fragmentation")
-NOT_RELIABLE = "not reliable: recognised for 6 of 201 such waits of the synthetic Philly trace"
+NOT_RELIABLE = "not reliable: recognised for 14 of 298 such waits of the synthetic Philly trace"
 NO_ACCOUNT = "the trace names no account that a quota could belong to"
 
 
@@ -44,8 +44,8 @@ class DelayCauses:
     - room: none of these; there was a place, and why the job waited does not show.
     What the cluster was like later in the wait, and which servers an account or a queue may use, are not looked at. An
     account that is lent idle GPUs beyond its quota has a peak far above it, so that its fair-share delays are taken for
-    room, or for fragmentation: in the synthetic Philly trace, whose scheduler lends, 6 of 201 are recognised, 163 taken
-    for room and 32 for fragmentation; all 36 waits for want of a place are right. So fair_share is not
+    room, or for fragmentation: in the synthetic Philly trace, whose scheduler lends, 14 of 298 are recognised, 236
+    taken for room and 48 for fragmentation; all 46 waits for want of a place are right. So fair_share is not
     reliable, as the reason of its rows says.
     started: GPU jobs with an account and a known wait; n: those that waited; shares are of n and of its waiting time,
     the interval Wilson's at 95 % (waits come in clusters, so it is too narrow).

@@ -16,13 +16,24 @@ How the habits of the real files show
   cluster_gpu_util end in an empty field without a name. It covers hours, not the whole time.
 - The list of machines is wrong for most, and has a blank after each comma.
 
+What the true parameters are
+----------------------------
+Jobs are not independent. The shares of the statuses by GPUs stay as given; who makes them up depends on
+- the user: the odds that a job fails differ between users by a lognormal factor, the standard deviation of its
+  logarithm USER_LOG_SD. A few users have most of the jobs.
+- what is sent again: a user asks for the same GPUs several times within a day, and such a campaign has a further factor
+  of GROUP_LOG_SD in common. Normal scores of the run times of two jobs of a user correlate by RUN_BY_USER, of two of a
+  campaign by RUN_BY_GROUP more.
+- the machines of the last attempt: the mean of their factors, of MACHINE_LOG_SD. The scheduler fills the machine that
+  fits best, the first of such, so that what is submitted together lands together.
+
 Same (jobs, seed), same bytes: see ttf.formats.draws.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,17 +42,22 @@ import polars as pl
 from ttf.formats.declared import declared
 from ttf.formats.draws import (
     Bools,
+    Floats,
     Ints,
     QuantileFunction,
     Random,
+    alike,
     apportion,
     by_the_clock,
     check_asked,
     hex_ids,
+    lognormal,
     pick,
+    sent_again,
     shuffled,
     spread,
     staged_files,
+    which_fail,
     whole,
 )
 from ttf.formats.philly import sample_cluster, sample_telemetry
@@ -81,8 +97,13 @@ STATUS_BY_BUCKET = ((725, 122, 153), (660, 145, 195), (610, 180, 210), (520, 190
 # How many jobs of a bucket have 0, 1, 2 ... retries: those that failed in the end, and the others.
 RETRIES_FAILED = ((40, 30, 20, 10), (30, 30, 25, 15), (22, 28, 30, 20), (10, 25, 30, 35))
 RETRIES_OTHERS = ((96, 3, 1), (93, 5, 2), (88, 8, 4), (75, 15, 10))
-# Killed jobs, and less so failed ones, lean towards long runs.
-LEAN = (0.0, 0.2, 0.0)
+# Killed jobs lean towards long runs, by so many standard deviations.
+LEAN = (0.0, 0.7, 0.0)
+# How unlike users, campaigns and machines are: see the top.
+USER_LOG_SD, GROUP_LOG_SD, MACHINE_LOG_SD = 1.0, 0.5, 0.4
+RUN_BY_USER, RUN_BY_GROUP = 0.1, 0.2
+CAMPAIGN_QUANTILES = {0: 0.6, 0.5: 1.5, 0.8: 4.5, 0.95: 10, 1: 16}  # jobs a campaign
+CAMPAIGN_S = 86_400  # other campaigns come between, within so long
 # From the submission of a job to its first attempt being asked for, s.
 LATENCY_QUANTILES_S = {0: 4, 0.4: 15, 0.7: 60, 0.95: 240, 1: 900}
 
@@ -122,6 +143,8 @@ class Plan:
     status: Ints
     account: Ints
     user: Ints
+    campaign: Ints
+    odds: Floats  # that the job fails, by its user and campaign; relative
     durations_s: list[list[int]]  # of each attempt; none for jobs that were never scheduled
 
 
@@ -131,27 +154,29 @@ def plan(jobs: int, seed: int) -> Plan:
     # Local time is an hour late after the clocks went back, which nobody will see.
     submit_s = by_the_clock(rng, jobs, hours, hours - 7, HOUR_WEIGHTS, WEEKDAY_WEIGHTS)
     bucket = shuffled(rng, jobs, dict(enumerate(JOBS_BY_BUCKET)), floor=20)
-    gpus, status, run_s, retries = (np.zeros(jobs, dtype=np.int64) for _ in range(4))
+    gpus = np.zeros(jobs, dtype=np.int64)
     for code in range(len(BUCKETS)):
         rows = np.flatnonzero(bucket == code)
         gpus[rows] = shuffled(rng, len(rows), GPUS[code], floor=1)
-        status[rows] = shuffled(rng, len(rows), dict(enumerate(STATUS_BY_BUCKET[code])), floor=3)
-        run_at = spread(rng, rng.random(len(rows)) + np.array(LEAN)[status[rows]])
+    campaign, account, user = _owners(rng, gpus, submit_s)
+    odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
+    odds *= lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
+    length = alike(rng, (user, RUN_BY_USER), (campaign, RUN_BY_GROUP))
+    status, run_s, retries = (np.zeros(jobs, dtype=np.int64) for _ in range(3))
+    for code in range(len(BUCKETS)):
+        rows = np.flatnonzero(bucket == code)
+        passed, killed, failed = apportion(len(rows), STATUS_BY_BUCKET[code], floor=3)
+        fails = which_fail(rng, failed, odds[rows])
+        status[rows[fails]] = FAILED
+        status[rows[~fails]] = rng.permutation(np.repeat([PASS, KILLED], [passed, killed]))
+        run_at = spread(rng, length[rows] + np.array(LEAN)[status[rows]])
         run_s[rows] = np.maximum(1, whole(60 * QuantileFunction(RUN_QUANTILES_MIN[code])(run_at)))
-        for failed, weights in ((True, RETRIES_FAILED), (False, RETRIES_OTHERS)):
-            part = rows[(status[rows] == FAILED) == failed]
+        for is_failed, weights in ((True, RETRIES_FAILED), (False, RETRIES_OTHERS)):
+            part = rows[fails == is_failed]
             retries[part] = shuffled(rng, len(part), dict(enumerate(weights[code])))
     never = pick(rng, status == KILLED, 0.7 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / max(1, (status == KILLED).sum()))
     never |= pick(rng, status != KILLED, 0.3 * jobs * NO_ATTEMPTS_PER_MILLE / 1000 / (status != KILLED).sum())
 
-    weights = list(ACCOUNTS.values())
-    account = shuffled(rng, jobs, dict(enumerate(weights)), floor=1)
-    large = gpus > sample_cluster.SERVER_GPUS
-    account[large] = shuffled(rng, int(large.sum()), dict(enumerate(weights[:LARGE_ACCOUNTS])))
-    users = apportion(max(len(weights), jobs // JOBS_A_USER), weights, floor=1)
-    first_user = np.cumsum([0, *users[:-1]])
-    # A few users have most of the jobs.
-    user = first_user[account] + (np.array(users)[account] * rng.random(jobs) * rng.random(jobs)).astype(np.int64)
     latency_s = whole(QuantileFunction(LATENCY_QUANTILES_S)(rng.random(jobs)))
     return Plan(
         submit_s=submit_s,
@@ -161,8 +186,29 @@ def plan(jobs: int, seed: int) -> Plan:
         status=status,
         account=account,
         user=user,
+        campaign=campaign,
+        odds=odds,
         durations_s=_durations(rng, run_s, retries, never),
     )
+
+
+def _owners(rng: Random, gpus: Ints, submit_s: Ints) -> tuple[Ints, Ints, Ints]:
+    """Campaign, account and user of each job; a campaign has one of each."""
+    near = submit_s + rng.integers(0, CAMPAIGN_S, len(gpus))
+    campaign = sent_again(rng, gpus, near, QuantileFunction(CAMPAIGN_QUANTILES))
+    campaigns = int(campaign.max()) + 1
+    asked = np.zeros(campaigns, dtype=np.int64)
+    asked[campaign] = gpus
+    weights = list(ACCOUNTS.values())
+    account = shuffled(rng, campaigns, dict(enumerate(weights)), floor=1)
+    large = asked > sample_cluster.SERVER_GPUS
+    account[large] = shuffled(rng, int(large.sum()), dict(enumerate(weights[:LARGE_ACCOUNTS])))
+    users = apportion(max(len(weights), len(gpus) // JOBS_A_USER), weights, floor=1)
+    first_user = np.cumsum([0, *users[:-1]])
+    # A few users have most of the campaigns.
+    skewed = rng.random(campaigns) * rng.random(campaigns)
+    user = first_user[account] + (np.array(users)[account] * skewed).astype(np.int64)
+    return campaign, account[campaign], user[campaign]
 
 
 def _durations(rng: Random, run_s: Ints, retries: Ints, never: np.ndarray) -> list[list[int]]:
@@ -192,6 +238,28 @@ def schedule(plan: Plan, machines: list[int]) -> list[Attempt]:
     return sample_cluster.run(
         machines, quota, plan.account.tolist(), plan.gpus.tolist(), plan.asked_s.tolist(), plan.durations_s, END_S
     )
+
+
+def failed_there(plan: Plan, attempts: list[Attempt], machines: int, seed: int) -> Plan:
+    """The plan with statuses that depend on the machines too, drawn anew by the odds of both.
+
+    Among the jobs of a size with as many attempts as many fail as before: what the scheduler made of them stays true.
+    """
+    rng = np.random.default_rng([seed, 4])
+    of_machine = lognormal(rng, machines, MACHINE_LOG_SD)
+    odds = plan.odds.copy()
+    for attempt in {attempt.job: attempt for attempt in attempts}.values():
+        odds[attempt.job] *= of_machine[list(attempt.held)].mean()
+    status = plan.status.copy()
+    tries = np.array([len(durations) for durations in plan.durations_s])
+    cell = plan.bucket * (tries.max() + 1) + tries
+    for code in np.unique(cell):
+        rows = np.flatnonzero(cell == code)
+        before = status[rows] == FAILED
+        now = which_fail(rng, int(before.sum()), odds[rows])
+        joined, left = rows[now & ~before], rows[before & ~now]
+        status[left], status[joined] = rng.permutation(status[joined]), FAILED
+    return replace(plan, status=status)
 
 
 # ---- the log ----
@@ -306,6 +374,7 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2017) -> dict[str,
     check_asked(jobs, FEWEST_JOBS, "jobs", "the trace", seed)
     planned, machines = plan(jobs, seed), machine_gpus(jobs)
     attempts = schedule(planned, machines)
+    planned = failed_there(planned, attempts, len(machines), seed)
     no_start, no_end = unwritten(attempts, seed)
     records = job_log(planned, attempts, no_start, no_end, seed)
     rng = np.random.default_rng([seed, 2])

@@ -2,7 +2,8 @@
 
 The mix of sizes and states leans on RSC-1 (Kokolis et al., HPCA 2025): most jobs have a GPU or a node, jobs of 256 GPUs
 and more take most of the GPU time. Some hundred nodes are simulated (sample_cluster.py). They fail as a Poisson
-process of `failures_per_1000_node_days`, a few of them so many times as often; the mean over all nodes is the rate.
+process of `failures_per_1000_node_days`, a few of them so many times as often, the others by a lognormal factor of
+`node_log_sd` more or less often than each other; the mean over all nodes is the rate.
 
 How the habits of a dump show
 -----------------------------
@@ -13,6 +14,17 @@ How the habits of a dump show
 - At the end some jobs run (End Unknown) and some wait (Start Unknown), an array among them: 123_[0-3].
 - CANCELLED by a user id, also before the start: Start None, or one time for both. Arrays: 123_4. Steps of some jobs in
   the first dump. Node lists are compressed: n[001-032,040].
+
+What the true parameters of users are
+-------------------------------------
+Jobs are not independent. As many end in each state as is given; who fails depends on
+- the user: the odds that a job fails (not by a node) differ between users by a lognormal factor, the standard deviation
+  of its logarithm USER_LOG_SD. A few users have most of the jobs.
+- what is sent again: a user asks for the same GPUs several times within a day, and such a campaign has a further factor
+  of GROUP_LOG_SD in common. Normal scores of the work of two jobs of a user correlate by RUN_BY_USER, of two of a
+  campaign by RUN_BY_GROUP more. An array is of one campaign.
+The scheduler gives small jobs the node that they fill best, the first of such, and others idle nodes one after another:
+what is submitted together lands together.
 
 Same (jobs, seed), same bytes: see ttf.formats.draws.
 """
@@ -29,11 +41,16 @@ from ttf.formats.draws import (
     Ints,
     QuantileFunction,
     Random,
+    alike,
+    apportion,
     check_asked,
+    lognormal,
     pick,
+    sent_again,
     shuffled,
     spread,
     staged_files,
+    which_fail,
     whole,
 )
 from ttf.formats.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
@@ -62,6 +79,12 @@ MIDDLE_QUANTILES_H = {0: 0.02, 0.25: 1, 0.5: 8, 0.75: 30, 0.9: 70, 1: 150}
 LARGE_QUANTILES_H = {0: 0.05, 0.1: 1, 0.3: 12, 0.5: 36, 0.8: 80, 1: 150}
 # How jobs end where neither a node nor the scheduler ends them.
 STATES = {"COMPLETED": 680, "FAILED": 240, "CANCELLED": 60, "TIMEOUT": 12, "OUT_OF_MEMORY": 8}
+FAILURES = ("FAILED", "TIMEOUT", "OUT_OF_MEMORY")
+# How unlike users and campaigns are: see the top.
+USER_LOG_SD, GROUP_LOG_SD = 1.0, 0.5
+RUN_BY_USER, RUN_BY_GROUP = 0.1, 0.2
+CAMPAIGN_QUANTILES = {0: 0.6, 0.5: 1.5, 0.8: 4.5, 0.95: 10, 1: 16}  # jobs a campaign
+CAMPAIGN_S = DAY_S  # other campaigns come between, within so long
 NEVER_STARTED_PER_MILLE = 10
 REQUEUED_PER_MILLE = 15
 # Per mille of the jobs of 128 GPUs and more that may preempt, and of the smaller ones that may be preempted.
@@ -80,11 +103,15 @@ LOW_EVENTS_PER_NODE_DAY = 0.01  # warnings that end nothing
 
 @dataclass(frozen=True)
 class Hazard:
-    """How often nodes fail: the mean over all, and how many of each 64 fail how many times as often as the rest."""
+    """How often nodes fail: the mean over all, and how many of each 64 fail how many times as often as the rest.
+
+    node_log_sd: standard deviation of the logarithm of the rates of the rest.
+    """
 
     failures_per_1000_node_days: float = 6.5
     lemons_per_64_nodes: int = 1
     lemon_multiple: float = 20.0
+    node_log_sd: float = 0.4
 
     def lemons(self, nodes: int) -> Ints:
         """Which nodes are the lemons: spread over the cluster."""
@@ -92,8 +119,9 @@ class Hazard:
         return (np.arange(count) * nodes + nodes // 2) // max(1, count)
 
     def per_node_hour(self, nodes: int) -> Floats:
-        weight = np.ones(nodes)
-        weight[self.lemons(nodes)] = self.lemon_multiple
+        lemons = self.lemons(nodes)
+        weight = lognormal(np.random.default_rng(nodes), nodes, self.node_log_sd)
+        weight[lemons] = self.lemon_multiple * np.delete(weight, lemons).mean()
         return self.failures_per_1000_node_days / 1000 / 24 * weight * nodes / weight.sum()
 
 
@@ -102,6 +130,7 @@ class Plan:
     jobs: Jobs
     user: Ints
     account: Ints
+    campaign: Ints
     limit_min: Ints
     exit_code: list[str]
     never_started: Ints  # how long after its submission a job was cancelled that never started; 0 for the others
@@ -116,12 +145,20 @@ def plan(jobs: int, seed: int) -> Plan:
     rng = np.random.default_rng([seed, 0])
     gpus = shuffled(rng, jobs, GPUS, floor=3)
     asked_s = np.sort(FIRST_S + (rng.random(jobs) * (END_S - FIRST_S - HOUR_S)).astype(np.int64))
+    campaign, account, user = _owners(rng, gpus, asked_s)
+    # Arrays: jobs of one GPU one after the other, submitted at once by one user.
+    singles = np.flatnonzero(gpus == 1)
+    arrays = [singles[first : first + ARRAY_TASKS] for first in range(0, len(singles) - ARRAY_TASKS, 12 * ARRAY_TASKS)]
+    for members in arrays:
+        for of_job in (asked_s, campaign, account, user):
+            of_job[members] = of_job[members[0]]
     names = list(STATES)
-    state = shuffled(rng, jobs, dict(enumerate(STATES.values())), floor=3)
+    state = _states(rng, user, campaign)
+    length = alike(rng, (user, RUN_BY_USER), (campaign, RUN_BY_GROUP))
     work_s = np.zeros(jobs, dtype=np.int64)
     sizes = ((gpus <= NODE_GPUS, SMALL_QUANTILES_H), (gpus >= LARGE_GPUS, LARGE_QUANTILES_H))
     for rows, knots in (*sizes, ((gpus > NODE_GPUS) & (gpus < LARGE_GPUS), MIDDLE_QUANTILES_H)):
-        hours = QuantileFunction(knots)(spread(rng, rng.random(int(rows.sum()))))
+        hours = QuantileFunction(knots)(spread(rng, length[rows]))
         work_s[rows] = np.maximum(30, whole(HOUR_S * hours))
     # Users' own failures come early, most of them.
     early = rng.random(jobs) * rng.random(jobs)
@@ -138,17 +175,10 @@ def plan(jobs: int, seed: int) -> Plan:
     priority[pick(rng, ~wide, LOW_PER_MILLE / 1000)] = LOW
     requeued = pick(rng, (work_s >= 600) & ~is_timeout, REQUEUED_PER_MILLE / 1000)
     never = pick(rng, state == names.index("CANCELLED"), 0, at_least=max(4, jobs * NEVER_STARTED_PER_MILLE // 1000))
-    account = (ACCOUNTS * rng.random(jobs) * rng.random(jobs)).astype(np.int64)
-    user = account + ACCOUNTS * (USERS // ACCOUNTS * rng.random(jobs) * rng.random(jobs)).astype(np.int64)
     codes = [EXIT_CODES.get(names[code], ("0:0",)) for code in state.tolist()]
     exit_code = [own[int(at * len(own))] for own, at in zip(codes, rng.random(jobs).tolist(), strict=True)]
     job_id = [(FIRST_ID + number, str(FIRST_ID + number)) for number in range(jobs)]
-    # Arrays: jobs of one GPU one after the other, submitted at once by one user.
-    singles = np.flatnonzero(gpus == 1)
-    for first in range(0, len(singles) - ARRAY_TASKS, 12 * ARRAY_TASKS):
-        members = singles[first : first + ARRAY_TASKS]
-        asked_s[members] = asked_s[members[0]]
-        user[members], account[members] = user[members[0]], account[members[0]]
+    for members in arrays:
         for task, member in enumerate(members.tolist()):
             job_id[member] = (FIRST_ID + member, f"{FIRST_ID + int(members[0])}_{task}")
     return Plan(
@@ -162,11 +192,34 @@ def plan(jobs: int, seed: int) -> Plan:
         ),
         user=user,
         account=account,
+        campaign=campaign,
         limit_min=limit_min,
         exit_code=exit_code,
         never_started=np.where(never, rng.integers(1, 3_600, jobs), 0),
         job_id=job_id,
     )
+
+
+def _owners(rng: Random, gpus: Ints, asked_s: Ints) -> tuple[Ints, Ints, Ints]:
+    """Campaign, account and user of each job: a campaign has one of each, a few users most of the campaigns."""
+    near = asked_s + rng.integers(0, CAMPAIGN_S, len(gpus))
+    campaign = sent_again(rng, gpus, near, QuantileFunction(CAMPAIGN_QUANTILES))
+    draws = rng.random((4, int(campaign.max()) + 1))
+    account = (ACCOUNTS * draws[0] * draws[1]).astype(np.int64)
+    user = account + ACCOUNTS * (USERS // ACCOUNTS * draws[2] * draws[3]).astype(np.int64)
+    return campaign, account[campaign], user[campaign]
+
+
+def _states(rng: Random, user: Ints, campaign: Ints) -> Ints:
+    """How each job ends where neither a node nor the scheduler ends it, as a number in STATES."""
+    odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
+    odds *= lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
+    codes = np.repeat(np.arange(len(STATES)), apportion(len(user), list(STATES.values()), floor=3))
+    is_failure = np.isin(codes, [list(STATES).index(name) for name in FAILURES])
+    fails = which_fail(rng, int(is_failure.sum()), odds)
+    state = np.empty(len(user), dtype=np.int64)
+    state[fails], state[~fails] = rng.permutation(codes[is_failure]), rng.permutation(codes[~is_failure])
+    return state
 
 
 def node_failures(rng: Random, nodes: int, hazard: Hazard) -> tuple[list[Failure], list[tuple[int, int, str, str]]]:

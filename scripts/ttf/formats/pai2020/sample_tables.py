@@ -1,0 +1,365 @@
+"""The seven tables of the PAI sample from its plan: machines, instances and where they run; see sample.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from ttf.formats.draws import Bools, Floats, Ints, QuantileFunction, Random, hex_ids, lognormal, mixed, thousandths
+from ttf.formats.pai2020.sample_plan import Sample
+from ttf.formats.pai2020.sample_published import (
+    ALL_MACHINES_AT_TASKS,
+    CARD_MEM_GB,
+    CPU_USE,
+    DAY_S,
+    FAILED,
+    FEWEST_MACHINES,
+    GPU_TYPES,
+    GPU_USE,
+    MACHINE_LOG_SD,
+    MACHINES,
+    MEM_USE,
+    METRIC_SHARE,
+    NO_GPU,
+    NO_TYPE,
+    NULL_WORKER_SHARE,
+    P100,
+    PUBLISHED_GROUP_TAGS,
+    PUBLISHED_TAGGED_JOBS,
+    RACK_MACHINES,
+    ROLES,
+    RUNNING,
+    SENSOR_SHARE,
+    STATUSES,
+    T4,
+    TERMINATED,
+    WAITING,
+    WORKLOADS,
+)
+
+# Kinds of identifiers: each gets numbers of its own, so that no two kinds share an id.
+JOB_NAME, JOB_INST, USER, GROUP, ORPHAN, MACHINE, INSTANCE, WORKER = range(8)
+
+
+# ---- columns and frames ----
+
+
+def words(names: Sequence[str], codes: Ints) -> pl.Series:
+    """Names by code; the code past the last name is blank."""
+    return pl.Series([*names, None], dtype=pl.String).gather(codes)
+
+
+def blank_where(values: np.ndarray, blank: Bools) -> pl.Series:
+    """A float column, so that whole numbers are printed as `1739162.0`, with blanks."""
+    column = values.astype(np.float64)
+    column[blank] = np.nan
+    return pl.Series(column, nan_to_null=True)
+
+
+def text_where(column: pl.Series, present: Bools) -> pl.Series:
+    """A text column, blank where not present."""
+    return pl.select(pl.when(pl.Series(present)).then(column)).to_series()
+
+
+def job_frame(sample: Sample, rows: slice) -> pl.DataFrame:
+    jobs, seed = sample.jobs, sample.seed
+    number = np.arange(len(jobs.status))[rows]
+    return pl.DataFrame(
+        {
+            "job_name": hex_ids(seed, JOB_NAME, number, 24),
+            "inst_id": hex_ids(seed, JOB_INST, number, 64),
+            "user": hex_ids(seed, USER, jobs.user[rows], 12),
+            "status": words(STATUSES, jobs.status[rows]),
+            "start_time": blank_where(jobs.submit_s[rows], jobs.status[rows] == WAITING),
+            "end_time": blank_where(jobs.end_s[rows], jobs.end_s[rows] == 0),
+        }
+    )
+
+
+def task_frame(sample: Sample, rows: slice) -> pl.DataFrame:
+    tasks = sample.tasks
+    return pl.DataFrame(
+        {
+            "job_name": hex_ids(sample.seed, JOB_NAME, tasks.job[rows], 24),
+            "task_name": words(ROLES, tasks.role[rows]),
+            "inst_num": tasks.instances[rows].astype(np.float64),
+            "status": words(STATUSES, tasks.status[rows]),
+            "start_time": blank_where(tasks.start_s[rows], tasks.status[rows] == WAITING),
+            "end_time": blank_where(tasks.end_s[rows], tasks.end_s[rows] == 0),
+            "plan_cpu": tasks.plan_cpu[rows].astype(np.float64),
+            "plan_mem": tasks.plan_mib[rows] / 1_024,
+            "plan_gpu": blank_where(tasks.plan_gpu[rows], tasks.plan_gpu[rows] == NO_GPU),
+            "gpu_type": words(GPU_TYPES, tasks.gpu_type[rows]),
+        }
+    )
+
+
+def tag_frame(sample: Sample, rows: slice, rng: Random) -> pl.DataFrame:
+    """Tags of the jobs in `rows`, and tags of jobs that the job table does not know."""
+    jobs, seed = sample.jobs, sample.seed
+    number = np.flatnonzero(jobs.tagged[rows]) + rows.start
+    orphans = max(1, (PUBLISHED_GROUP_TAGS - PUBLISHED_TAGGED_JOBS) * len(number) // PUBLISHED_TAGGED_JOBS)
+    like = np.concatenate([number, rng.permutation(number)[:orphans]])
+    ids = [hex_ids(seed, JOB_INST, number, 64), hex_ids(seed, ORPHAN, number[:orphans], 64)]
+    demanded = np.where(rng.random(len(like)) < 0.04, rng.integers(0, NO_TYPE, len(like)), NO_TYPE)
+    # The workload belongs to the group: all jobs of one have it or none.
+    kinds = np.repeat(np.arange(len(WORKLOADS)), list(WORKLOADS.values()))
+    scrambled = mixed(jobs.group[like].astype(np.uint64) + np.uint64(seed))
+    workload = kinds[scrambled % np.uint64(len(kinds))]
+    named = scrambled >> np.uint64(32) < np.uint64(95 * 2**32 // 1_000)
+    return pl.DataFrame(
+        {
+            "inst_id": pl.concat(ids),
+            "user": hex_ids(seed, USER, jobs.user[like], 12),
+            "gpu_type_spec": words(GPU_TYPES, demanded),
+            "group": hex_ids(seed, GROUP, jobs.group[like], 24),
+            "workload": words(tuple(WORKLOADS), np.where(named, workload, len(WORKLOADS))),
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The machines, sorted by type, and where each type begins and ends."""
+
+    spec: pl.DataFrame
+    first: Ints  # by GPU type code; the last entry: any machine
+    count: Ints
+    edges: Floats  # from 0: the sums of the factors, by machine, of the odds that what runs there fails
+
+
+def make_machines(tasks: int, seed: int) -> Machines:
+    """Machines in proportion to the trace's; small samples have fewer of each type, never none."""
+    counts = [
+        max(FEWEST_MACHINES, count * min(tasks, ALL_MACHINES_AT_TASKS) // ALL_MACHINES_AT_TASKS)
+        for count, *_ in MACHINES.values()
+    ]
+    memory = np.concatenate(
+        [
+            np.where(np.arange(n) < rest * n // whole_count, other, most)
+            for n, (whole_count, _, most, other, rest, _) in zip(counts, MACHINES.values(), strict=True)
+        ]
+    )
+    begin = dict(zip(MACHINES, np.cumsum([0, *counts[:-1]]), strict=True))
+    number = dict(zip(MACHINES, counts, strict=True))
+    spec = pl.DataFrame(
+        {
+            "machine": hex_ids(seed, MACHINE, np.arange(sum(counts)), 24),
+            "gpu_type": np.repeat(list(MACHINES), counts).tolist(),
+            "cap_cpu": np.repeat([row[1] for row in MACHINES.values()], counts),
+            "cap_mem": memory,
+            "cap_gpu": np.repeat([row[5] for row in MACHINES.values()], counts),
+        }
+    )
+    return Machines(
+        spec,
+        first=np.array([*(begin[name] for name in GPU_TYPES), 0]),
+        count=np.array([*(number[name] for name in GPU_TYPES), sum(counts)]),
+        edges=np.concatenate(
+            [[0], np.cumsum(lognormal(np.random.default_rng([seed, 3]), sum(counts), MACHINE_LOG_SD))]
+        ),
+    )
+
+
+def machines_of(rng: Random, sample: Sample, block: slice, machines: Machines) -> Ints:
+    """Machine of the first instance of each task of a block.
+
+    What a user submits on one day goes to one rack of machines of the type asked for. There what fails is the likelier
+    on a machine the higher its odds, and all else is as likely on each.
+    """
+    tasks = sample.tasks
+    job, on = tasks.job[block], tasks.gpu_type[block]
+    day = sample.jobs.submit_s[job] // DAY_S
+    racks = -(-machines.count[on] // RACK_MACHINES)
+    rack = (mixed((sample.jobs.user[job] * 1_000 + day).astype(np.uint64)) % racks.astype(np.uint64)).astype(np.int64)
+    low, high = (machines.first[on] + (rack + end) * machines.count[on] // racks for end in (0, 1))
+    draw = rng.random(len(job))
+    edges = machines.edges
+    by_odds = np.searchsorted(edges, edges[low] + draw * (edges[high] - edges[low]), side="right") - 1
+    by_chance = low + (draw * (high - low)).astype(np.int64)
+    return np.where(tasks.status[block] == FAILED, np.clip(by_odds, low, high - 1), by_chance)
+
+
+@dataclass(frozen=True)
+class Instances:
+    """One entry per instance row of a block; 0 in a time means not there yet."""
+
+    task: Ints
+    number: Ints  # counted through the whole trace
+    worker: Ints  # number behind worker_name; a second try shares that of the first
+    status: Ints
+    start_s: Ints
+    end_s: Ints
+    named: Bools
+    machine: Ints
+
+
+def place_instances(rng: Random, sample: Sample, block: slice, before: int, machines: Machines) -> Instances:
+    """The instances of a block of tasks: when each began and ended, where, and how."""
+    tasks = sample.tasks
+    rows = tasks.rows[block]
+    task = np.repeat(np.arange(len(tasks.rows))[block], rows)
+    index = np.arange(len(task)) - np.repeat(np.cumsum(rows) - rows, rows)  # within the task
+    number = before + np.arange(len(task))
+    status = tasks.status[task]
+    run = tasks.run_s[task]
+    begin = tasks.start_s[task] + tasks.wait_s[task]
+    finish = begin + run
+    lead = index == 0  # the instance that begins first and ends last
+    draw = rng.random(len(task))
+
+    # Seconds apart in a gang, less where the run itself is short.
+    jitter = np.minimum(run // 4, 5) + 1
+    start = begin + np.where(lead, 0, rng.integers(0, jitter))
+    end = np.maximum(start, finish - np.where(lead, 0, rng.integers(0, jitter)))
+
+    straggled = tasks.straggling[task] & ~lead
+    share = (3 + tasks.job[task] % 5) / 10  # the others were done after 30 to 70 % of the straggler's time
+    end = np.where(straggled, np.maximum(start, begin + (run * share).astype(np.int64)), end)
+
+    # A second try: the extra row is the first try, which failed after an eighth of the time.
+    last = index == np.repeat(rows, rows) - 1
+    first_try = tasks.second_try[task] & last
+    start = np.where(first_try, begin, start)
+    end = np.where(first_try, begin + run // 8, end)
+    start = np.where(tasks.second_try[task] & lead, begin + run // 8 + run // 16, start)
+    worker = np.where(first_try, number - index, number)
+
+    in_failed = (status == FAILED) & ~lead
+    ended_early = tasks.partly_ended[task] & ~lead & ((draw < 0.4) | (index == 1))
+    still_waiting = tasks.partly_waiting[task] & ~lead & ((draw < 0.4) | (index == 1))
+    status = np.where(in_failed & (draw < 0.25), TERMINATED, status)
+    status = np.where(in_failed & (draw > 0.85), RUNNING, status)
+    status = np.where(first_try, FAILED, status)
+    status = np.where(ended_early, TERMINATED, status)
+    status = np.where(still_waiting, WAITING, status)
+    early_end = start + (run * rng.random(len(task))).astype(np.int64)
+    end = np.where(ended_early, early_end, end)
+
+    unfinished = (status == RUNNING) | (status == WAITING) | tasks.end_unwritten[task]
+    # A gang takes one machine after another.
+    on = tasks.gpu_type[task]
+    first = np.repeat(machines_of(rng, sample, block, machines), rows) - machines.first[on]
+    machine = machines.first[on] + (first + index) % machines.count[on]
+    return Instances(
+        task=task,
+        number=number,
+        worker=worker,
+        status=status,
+        start_s=np.where(status == WAITING, 0, start),
+        end_s=np.where(unfinished, 0, end),
+        named=(status != WAITING) & ((rng.random(len(task)) >= NULL_WORKER_SHARE) | first_try),
+        machine=machine,
+    )
+
+
+def instance_names(sample: Sample, block: slice, instances: Instances, machines: Machines) -> pl.DataFrame:
+    """Text columns of the instances of a block, made once for the three tables that carry them."""
+    job = sample.tasks.job[block]
+    within = sample.tasks.job[instances.task] - job[0]
+    known = np.arange(job[0], job[-1] + 1)
+    return pl.DataFrame(
+        {
+            "job_name": hex_ids(sample.seed, JOB_NAME, known, 24).gather(within),
+            "task_name": words(ROLES, sample.tasks.role[instances.task]),
+            "worker_name": text_where(hex_ids(sample.seed, WORKER, instances.worker, 64), instances.named),
+            "inst_id": hex_ids(sample.seed, JOB_INST, known, 64).gather(within),
+            "machine": text_where(machines.spec["machine"].gather(instances.machine), instances.status != WAITING),
+        }
+    )
+
+
+def instance_frame(sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame) -> pl.DataFrame:
+    blank = rng.random((2, len(instances.task))) < 0.5  # the other half of the missing times stays 0.0
+    return pl.DataFrame(
+        {
+            "job_name": names["job_name"],
+            "task_name": names["task_name"],
+            "inst_name": hex_ids(sample.seed, INSTANCE, instances.number, 24),
+            "worker_name": names["worker_name"],
+            "inst_id": names["inst_id"],
+            "status": words(STATUSES, instances.status),
+            "start_time": blank_where(instances.start_s, blank[0] & (instances.start_s == 0)),
+            "end_time": blank_where(instances.end_s, blank[1] & (instances.end_s == 0)),
+            "machine": names["machine"],
+        }
+    )
+
+
+def measured_instances(rng: Random, instances: Instances) -> Ints:
+    """Rows of the instances with a sensor row: some of those that ended and have a worker's name."""
+    usable = instances.named & (instances.end_s > 0) & (instances.worker == instances.number)
+    return np.flatnonzero(usable & (rng.random(len(usable)) < SENSOR_SHARE))
+
+
+def sensor_frame(
+    sample: Sample, rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, before: int
+) -> pl.DataFrame:
+    """Lifetime averages of the measured instances. The instances of a task measure much the same."""
+    tasks = sample.tasks
+    task = instances.task[rows]
+    n = len(rows)
+    per_task = rng.random((3, int(instances.task[-1] - instances.task[0]) + 1))[:, task - instances.task[0]]
+    near = 0.97 + 0.06 * rng.random((3, n))
+    plan_gpu = np.maximum(tasks.plan_gpu[task], 0)
+    use = [QuantileFunction(knots, log=False) for knots in (CPU_USE, GPU_USE, MEM_USE)]
+    cpu = np.minimum(9_600, tasks.plan_cpu[task] * use[0](per_task[0]) * near[0])
+    gpu = np.minimum(800, plan_gpu * use[1](per_task[1]) * near[1])
+    avg_mem = np.minimum(512, tasks.plan_mib[task] / 1_024 * use[2](per_task[2]) * near[2])
+    max_mem = avg_mem * (1 + rng.random(n))
+    cards = (plan_gpu + 99) // 100
+    card_mem = np.array(CARD_MEM_GB)[tasks.gpu_type[task]] * cards
+    max_gpu_mem = card_mem * rng.random(n)
+    avg_gpu_mem = max_gpu_mem * rng.random(n)
+    card = (rng.random(n) * np.where(np.isin(tasks.gpu_type[task], [T4, P100]), 2, 8)).astype(np.int64)
+    no_gpu = plan_gpu == 0
+    read_count = rng.integers(1, 2_000, n) * (1 + instances.end_s[rows] - instances.start_s[rows]) // 60 + 10
+    write_count = read_count // rng.integers(2, 40, n)
+    volume = rng.integers(200, 60_000, (2, n))
+    # Blanks at fixed distances: about as rare as in the trace, and there in the smallest sample too.
+    at = before + np.arange(n)
+    no_network = np.isin(at, (5, 50, 500))
+    return pl.DataFrame(
+        {
+            **names[rows].to_dict(),
+            "gpu_name": words([f"/dev/nvidia{i}" for i in range(8)], np.where(no_gpu, 8, card)),
+            "cpu_usage": blank_where(thousandths(cpu), at % 520 == 7),
+            "gpu_wrk_util": blank_where(thousandths(gpu), no_gpu),
+            "avg_mem": blank_where(thousandths(avg_mem), at % 2_492 == 11),
+            "max_mem": thousandths(max_mem),
+            "avg_gpu_wrk_mem": blank_where(thousandths(avg_gpu_mem), no_gpu),
+            "max_gpu_wrk_mem": blank_where(thousandths(max_gpu_mem), no_gpu),
+            "read": blank_where(read_count * volume[0], no_network),
+            "write": blank_where(write_count * volume[1], no_network),
+            "read_count": blank_where(read_count, no_network),
+            "write_count": blank_where(write_count, no_network),
+        }
+    )
+
+
+def metric_frame(
+    rng: Random, instances: Instances, names: pl.DataFrame, rows: Ints, machines: Machines
+) -> pl.DataFrame:
+    """What the machine did during the life of an instance; its times are printed as integers."""
+    rows = rows[rng.random(len(rows)) < METRIC_SHARE]
+    n = len(rows)
+    iowait, kernel, usr = thousandths(rng.random((3, n)) * np.array([[1.5], [5.0], [60.0]]))
+    gpus = machines.spec["cap_gpu"].to_numpy()[instances.machine[rows]]
+    unknown = rng.random(n) < 0.01
+    return pl.DataFrame(
+        {
+            **names["worker_name", "machine"][rows].to_dict(),
+            "start_time": instances.start_s[rows],
+            "end_time": instances.end_s[rows],
+            "machine_cpu_iowait": blank_where(iowait, unknown),
+            "machine_cpu_kernel": blank_where(kernel, unknown),
+            "machine_cpu_usr": blank_where(usr, unknown),
+            "machine_gpu": blank_where(thousandths(rng.random(n) * 100 * gpus), unknown | (gpus == 0)),
+            "machine_load_1": blank_where(thousandths(rng.random(n) * 90), unknown),
+            "machine_net_receive": blank_where(thousandths(rng.random(n) * 4e8), rng.random(n) < 0.02),
+            "machine_num_worker": thousandths(1 + rng.random(n) * 24),
+            "machine_cpu": blank_where(thousandths(iowait + kernel + usr), unknown),
+        }
+    )
