@@ -9,6 +9,9 @@ from prose import slips
 from ttf.analyses.fit_mttf import numbers as of_lives
 from ttf.analyses.fit_mttf.compute import failures_without_end
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
+from ttf.analyses.judge_lifetimes.numbers import numbers as of_lifetimes
+from ttf.analyses.judge_lifetimes.within import shapes
 from ttf.analyses.split_outcomes.compute import outcome_table
 from ttf.analyses.split_outcomes.numbers import of_median_run_times, of_outcomes
 from ttf.jobs import JOB_COLUMNS, NODE_COLUMNS
@@ -73,7 +76,10 @@ def numbers_of(frame):
     of_lives.of_survival(metrics, summary, curves)
     mttf = mean_time_to_failure(lives, "failure", ["all"])
     of_lives.of_mttf(metrics, mttf, failures_without_end(lives, "failure", ["all"]))
-    of_lives.of_models(metrics, lifetime_models(lives, "failure", ["all"]))
+    models = lifetime_models(lives, "failure", ["all"])
+    of_lives.of_models(metrics, models)
+    found = shapes(lives, {"failure": (pl.col("event") == "failure").fill_null(False)}, ["all"])
+    of_lifetimes(metrics, {"lifetime_verdict": lifetime_verdict(models, curves, found)})
     of_lives.of_mttf_range(metrics)
     return Numbers(metrics)
 

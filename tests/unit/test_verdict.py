@@ -11,6 +11,7 @@ from scipy.stats import chi2
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
+from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.survival import survival_tables
 from ttf.tables import read_table, write_csv
 
@@ -61,7 +62,7 @@ def test_known_rates(shape: float, word: str) -> None:
     assert row["verdict"] == word
     assert row["shape_ci_low"] < shape < row["shape_ci_high"]
     assert row["misleads"] == (word != "stays")
-    assert row["reason"] is None
+    assert row["reason"] == UNCLUSTERED
     # The exponential as it is, against the truth.
     assert row["km_survival"] == pytest.approx(math.exp(-((row["at_s"] / 10**6) ** shape)), abs=0.04)
     if word == "falls":

@@ -9,6 +9,7 @@ from scipy.special import erfcx, gammainc, gammaincc, gammaincinv, log_ndtr, ndt
 
 from ttf.analyses.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.fit_mttf.lifetime_sample import CannotFit, Points, Sample
+from ttf.stats.newton import ascend
 from ttf.stats.strata import NO_LIFE, Lives, Times, times_by_stratum
 
 # A mean or a median beyond so many times the longest duration is the model's tail alone: nobody has seen its like.
@@ -23,12 +24,6 @@ HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 PANEL_WIDTH = 0.5
 # A condensed log-likelihood may be off by this share of itself.
 CONDENSED_ERROR = 1e-12
-
-# The steps of the search: see `_ascend`.
-MOST_STEPS = 200
-LONGEST_STEP = 2.0
-# In log-likelihood: a gain of that little is a step of a hundred-thousandth of a standard error.
-LEAST_GAIN = 1e-10
 
 # Above, a gamma is a normal distribution to 1 in 10,000 and its tail cannot be had in full precision.
 LARGEST_GAMMA_SHAPE = 1e8
@@ -228,7 +223,7 @@ def _maximum(
     while True:
         likelihood = likelihood_of(sample, sample.censored(width))
         with np.errstate(all="ignore"):  # a step that leads out of the numbers is taken back
-            start, converged = _ascend(likelihood, start)
+            start, converged = ascend(likelihood, start)
             level, _, curvature, error = likelihood(start)
         information = -curvature
         if not (np.isfinite(information).all() and (np.linalg.eigvalsh(information) > 0).all()):
@@ -238,37 +233,6 @@ def _maximum(
         if error <= CONDENSED_ERROR * max(abs(loglik), sample.total_events):
             return start, loglik, information, converged
         width /= 4
-
-
-def _ascend(likelihood: Likelihood, point: np.ndarray) -> tuple[np.ndarray, bool]:
-    """(where the likelihood is highest, whether the search came to its end): Newton's method, always uphill.
-
-    Where the surface bends upwards, the step goes along it all the same (eigenvalues by their size); a step that would
-    lead down is halved.
-    """
-    level, slope, curvature, _ = likelihood(point)
-    for _ in range(MOST_STEPS):
-        if not (np.isfinite(slope).all() and np.isfinite(curvature).all()):
-            return point, False
-        sizes, directions = np.linalg.eigh(-curvature)
-        sizes = np.maximum(np.abs(sizes), 1e-12 * np.abs(sizes).max())
-        step = directions @ ((directions.T @ slope) / sizes)
-        gain = float(slope @ step)
-        if gain < LEAST_GAIN:
-            return point + step, True
-        step *= min(1.0, LONGEST_STEP / float(np.abs(step).max()))
-        # What rounding takes from a sum of this size is no way down.
-        rounding = 1e-13 * abs(level)
-        for _ in range(40):
-            found = likelihood(point + step)
-            if found[0] >= level - rounding:
-                break
-            step /= 2
-        else:
-            return point, False
-        point = point + step
-        level, slope, curvature, _ = found
-    return point, False
 
 
 def _lognormal_likelihood(sample: Sample, points: Points) -> Likelihood:

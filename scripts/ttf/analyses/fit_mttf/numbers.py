@@ -144,14 +144,10 @@ def of_mttf_range(metrics: Metrics) -> None:
 
 
 def of_models(metrics: Metrics, models: pl.DataFrame) -> None:
-    """The Weibull shape over all lives, with a 95 % interval on the log scale, and the model of lowest AIC."""
+    """The Weibull over all lives, and the model of lowest AIC."""
     source = "tables/lifetime_models.csv"
     for row in models.filter(pl.col("converged"), event="failure", stratum_by="all").iter_rows(named=True):
         if row["best"]:
             metrics.put("models.best", row["model"], "label", source, row["n"])
         if row["model"] == "weibull":
             metrics.put_row("models.weibull", row, {"shape": "1", "scale_s": "s"}, source, row["n"])
-            if row["shape"] and row["shape_se"] is not None:
-                factor = 2.718281828459045 ** (1.959963984540054 * row["shape_se"] / row["shape"])
-                metrics.put("models.weibull.shape_low", row["shape"] / factor, "1", source, row["n"])
-                metrics.put("models.weibull.shape_high", row["shape"] * factor, "1", source, row["n"])

@@ -1,23 +1,39 @@
 """Does the failure rate fall, stay or rise with age, and where does a constant one mislead?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import COUNTED, STRATUM, ends
+from ttf.columns import COUNTED, STRATUM, clustered, ends
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 # Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
 FEWEST_FAILURES = 100
+
+# Of a rate that falls (or rises) over all lives, and is not seen to within groups.
+MIXTURE = "a mixture, or too weak to tell"
+_CLUSTERED = clustered(number)
 
 LIFETIME_VERDICT = table(
     "lifetime_verdict",
     "A stratum: whether its failure rate changes with age, and what a constant one hides.",
     **STRATUM,
     **COUNTED,
-    verdict=text("The rate", "falls, rises or stays with age, or unclear.", REASON),
-    shape=number("Weibull shape", "Below 1 the failure rate falls with age, above 1 it rises.", REASON),
-    **ends(number, "the shape's interval", REASON, "shape_"),
+    verdict=text("Over all", "The rate falls, rises or stays with age, or unclear, if all lives are alike.", REASON),
+    shape=number("Weibull shape", "Below 1 the failure rate falls with age over all lives, above 1 it rises.", REASON),
+    **ends(number, "the shape's interval if lives are independent", REASON, "shape_"),
+    cluster_by=_CLUSTERED["cluster_by"],
+    clusters=_CLUSTERED["clusters"],
+    shape_ci_low_clustered=_CLUSTERED["ci_low_clustered"],
+    shape_ci_high_clustered=_CLUSTERED["ci_high_clustered"],
     lr_statistic=number("χ²", "Likelihood ratio of the Weibull and the exponential, one degree of freedom.", REASON),
-    p_value=number("p", "Of the likelihood ratio.", REASON),
+    p_value=number("p", "Of the likelihood ratio, if lives are independent.", REASON),
+    p_clustered=number("p, clustered", "That the shape is 1, by its clustered standard error.", REASON),
     misleads=truth("A constant one misleads", "p < 0.01, and a gap of 0.05 or a ratio of 2 either way.", REASON),
+    misleads_clustered=truth("A constant one misleads", "The same by the clustered p.", REASON),
+    verdict_within=text("Within", f"falls, rises or stays with age within groups, {MIXTURE}, or unclear.", REASON),
+    within=text("Groups by", "What repeats: lives of one group have one rate, and all groups one shape.", REASON),
+    groups=count("Groups", "Those of two lives or more.", REASON),
+    shape_within=number("Shape within", "Weibull shape within groups whose rates differ by a gamma frailty.", REASON),
+    **ends(number, "its clustered interval", REASON, "shape_within_"),
+    frailty_variance=number("Frailty variance", "Of the groups' rates about a mean of 1.", REASON),
     largest_gap=share("Largest gap", "Survival of the exponential less Kaplan-Meier's, where furthest apart.", REASON),
     at_s=whole_seconds("at", "Age of the largest gap, of those with 30 lives or more at risk.", REASON),
     km_survival=share("Kaplan-Meier", "Survival at that age.", REASON),
@@ -35,8 +51,8 @@ ANALYSIS = Analysis(
     question="Does the failure rate fall, stay or rise with age, and where does a constant one mislead?",
     theme="survival",
     rank=20,
-    needs=["survival_curves", "lifetime_models"],
-    settings={"stratum_by": lambda trace: trace.strata[0]},
+    needs=["survival_curves", "lifetime_models", "lives"],
+    settings={"stratum_by": lambda trace: trace.strata[0], "causes": lambda trace: trace.causes},
     tables=(LIFETIME_VERDICT,),
     charts={
         "probability_plots": ["lifetime_models", "survival_curves"],
@@ -44,5 +60,5 @@ ANALYSIS = Analysis(
     },
     sections=["lifetimes"],
     memory_mb=250,
-    mb_per_gb={"pai2020": 10, "philly": 60},
+    mb_per_gb={"pai2020": 60, "philly": 300, "sacct": 400},
 )

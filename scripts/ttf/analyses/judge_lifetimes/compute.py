@@ -1,21 +1,28 @@
 """What the lifetime models say of the failure rate: does it fall, stay or rise with age, and does a mean mislead?"""
 
 import math
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 from scipy.special import chdtrc
 
-from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT
+from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, LIFETIME_VERDICT, MIXTURE
+from ttf.analyses.judge_lifetimes.within import Found, shapes
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.columns import STRATUM
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
+from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE
 from ttf.stats.survival import curve_by_curve
 
 # A rate is said to stay where the whole interval of the shape lies as near to 1 as this factor.
 NEARLY_CONSTANT = 1.25
+# Within groups a rate is said to fall where the whole interval of the shape is below this, to rise above its inverse:
+# rates that are no gamma's, or that differ within groups too, move the shape by some hundredths.
+FALLING = 0.9
 # When a constant mean time to failure misleads.
 SIGNIFICANCE = 0.01
 LARGEST_HARMLESS_GAP = 0.05
@@ -27,11 +34,18 @@ CURVES = ("event", "stratum_by", "stratum", "time_s", "at_risk", "events", "surv
 
 
 def compute(given: Inputs) -> dict:
-    return {"lifetime_verdict": lifetime_verdict(given["lifetime_models"], given.scan("survival_curves", CURVES))}
+    models, causes = given["lifetime_models"], given.settings.causes
+    strata = models["stratum_by"].unique(maintain_order=True).to_list()
+    columns = ["duration_s", "event", *CLUSTER_COLUMNS, *causes, *(name for name in strata if name != "all")]
+    hits = {"failure": pl.col("event") == "failure"} | {cause: pl.col(cause) for cause in causes}
+    found = shapes(given.scan("lives", columns), {name: hit.fill_null(False) for name, hit in hits.items()}, strata)
+    return {"lifetime_verdict": lifetime_verdict(models, given.scan("survival_curves", CURVES), found)}
 
 
-def lifetime_verdict(models: pl.DataFrame, curves: Frame) -> pl.DataFrame:
+def lifetime_verdict(models: pl.DataFrame, curves: Frame, clustered: Found = MappingProxyType({})) -> pl.DataFrame:
     """A row for each stratum of `models`, which is as `lifetime_models` gives it; curves: `survival_tables`', whole.
+
+    clustered: of `shapes`, none where the trace names nothing that repeats.
 
     verdict: the failure rate `falls` where the 95 % interval of the Weibull shape lies below 1, `rises` where it lies
     above, `stays` where it holds 1 and no end of it is further off than the factor 1.25, else `unclear`. The interval
@@ -42,19 +56,28 @@ def lifetime_verdict(models: pl.DataFrame, curves: Frame) -> pl.DataFrame:
     among the times of an event with 30 lives or more at risk. split_age_s: the age by which half
     of all exposure was served; young_mttf_s: exposure / events up to it; old_mttf_s: after it; mttf_ratio: old / young.
     misleads: whether a constant mean time to failure does, that is p_value < 0.01, and the gap is 0.05 or more either
-    way or the ratio 2 or more or a half or less (no failure in one half counts as such). What cannot be computed is
-    blank, with a reason.
+    way or the ratio 2 or more or a half or less (no failure in one half counts as such). All this holds if lives are
+    independent and alike. The clustered interval is that of the pooled shape on the log scale, misleads_clustered goes
+    by p_clustered.
+
+    verdict_within: `falls` where the interval of the shape within groups lies below FALLING, `rises` where it lies
+    above 1 / FALLING, `stays` where it lies within the factor 1.25 of 1; else MIXTURE where the rate falls or rises
+    over all, else `unclear`. What cannot be computed is blank, with a reason.
     """
     names = list(STRATUM)
     fits = {tuple(row[name] for name in (*names, "model")): row for row in models.iter_rows(named=True)}
     strata = models.select(names).unique(maintain_order=True).rows()
     pairs = {key: [fits[*key, model] for model in ("exponential", "weibull")] for key in strata}
+
+    def verdict(key: tuple, curve: pl.DataFrame | None) -> dict:
+        return _clustered(_verdict(*pairs[key], curve), clustered.get(key))
+
     # One curve is held at a time.
-    found = {key: _verdict(*pairs[key], curve) for key, curve in curve_by_curve(curves) if key in pairs}
+    found = {key: verdict(key, curve) for key, curve in curve_by_curve(curves) if key in pairs}
     rows = []
-    for key, (exponential, weibull) in pairs.items():
+    for key, (exponential, _) in pairs.items():
         row = dict(zip(names, key, strict=True)) | {"n": exponential["n"], "events": exponential["events"]}
-        rows.append(row | (found.get(key) or _verdict(exponential, weibull, None)))
+        rows.append(row | (found.get(key) or verdict(key, None)))
     return LIFETIME_VERDICT.frame(rows)
 
 
@@ -82,8 +105,7 @@ def _verdict(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> di
     found |= halves
     reasons += why
     if "p_value" in found:
-        harm = abs(found.get("largest_gap", 0.0)) >= LARGEST_HARMLESS_GAP or _one_sided(found)
-        found["misleads"] = harm and found["p_value"] < SIGNIFICANCE
+        found["misleads"] = _harmful(found) and found["p_value"] < SIGNIFICANCE
     return found | {"reason": "; ".join(reasons) or None}
 
 
@@ -108,6 +130,37 @@ def _gap(curve: pl.DataFrame, mean_s: float) -> dict:
         "km_survival": steps["survival"][widest],
         "exponential_survival": float(expected[widest]),
     }
+
+
+def _clustered(row: dict, found: dict | None) -> dict:
+    """The row with what holds when clusters differ."""
+    if "shape" not in row:
+        return row
+    found = found if found is not None else {"why_not": UNCLUSTERED}
+    row = {name: value for name, value in found.items() if name in LIFETIME_VERDICT.columns} | row
+    if "reach" in found:
+        factor = math.exp(found["reach"])
+        row |= {"shape_ci_low_clustered": row["shape"] / factor, "shape_ci_high_clustered": row["shape"] * factor}
+    if "misleads" in row and "p_clustered" in row:
+        row["misleads_clustered"] = _harmful(row) and row["p_clustered"] < SIGNIFICANCE
+    if "shape_within" in row:
+        row["verdict_within"] = _word_within(row["verdict"], row["shape_within_ci_low"], row["shape_within_ci_high"])
+    reasons = [row.get("reason"), found.get("why_not"), found.get("why_not_within")]
+    return row | {"reason": "; ".join(filter(None, reasons)) or None}
+
+
+def _word_within(over_all: str, low: float, high: float) -> str:
+    if high < FALLING:
+        return "falls"
+    if low > 1 / FALLING:
+        return "rises"
+    if low >= 1 / NEARLY_CONSTANT and high <= NEARLY_CONSTANT:
+        return "stays"
+    return MIXTURE if over_all in ("falls", "rises") else "unclear"
+
+
+def _harmful(found: dict) -> bool:
+    return abs(found.get("largest_gap", 0.0)) >= LARGEST_HARMLESS_GAP or _one_sided(found)
 
 
 def _one_sided(found: dict) -> bool:

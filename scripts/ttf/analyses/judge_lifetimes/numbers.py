@@ -4,16 +4,22 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.analyses.judge_lifetimes import FEWEST_FAILURES
+from ttf.analyses.judge_lifetimes import FEWEST_FAILURES, MIXTURE
 from ttf.numbers.metrics import Metrics
 
 SOURCE = "tables/lifetime_verdict.csv"
+# The words of verdict_within, and their keys.
+VERDICTS = {"falls": "falls", "stays": "stays", "rises": "rises", "mixture": MIXTURE, "unclear": "unclear"}
 UNITS = {
-    "verdict": "label",
+    **dict.fromkeys(("verdict", "cluster_by", "verdict_within", "within"), "label"),
     **dict.fromkeys(("shape", "shape_ci_low", "shape_ci_high", "mttf_ratio"), "1"),
+    **dict.fromkeys(("shape_ci_low_clustered", "shape_ci_high_clustered", "frailty_variance"), "1"),
+    **dict.fromkeys(("shape_within", "shape_within_ci_low", "shape_within_ci_high"), "1"),
+    "clusters": "clusters",
+    "groups": "groups",
     "lr_statistic": "chi-squared",
-    "p_value": "p",
-    "misleads": "truth",
+    **dict.fromkeys(("p_value", "p_clustered"), "p"),
+    **dict.fromkeys(("misleads", "misleads_clustered"), "truth"),
     **dict.fromkeys(("largest_gap", "km_survival", "exponential_survival"), "share"),
     **dict.fromkeys(("at_s", "split_age_s", "young_mttf_s", "old_mttf_s"), "s"),
     **dict.fromkeys(("events", "young_events", "old_events"), "failures"),
@@ -27,12 +33,16 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
         _put(metrics, "lifetimes", row)
     strata = failures.filter((pl.col("stratum_by") != "all") & pl.col("verdict").is_not_null())
     metrics.put("lifetimes.strata", strata.height, "strata", SOURCE)
-    for word in ("falls", "stays", "rises", "unclear"):
-        metrics.put(f"lifetimes.strata.{word}", strata.filter(verdict=word).height, "strata", SOURCE, strata.height)
+    for key, word in VERDICTS.items():
+        counted = strata.filter(verdict_within=word).height
+        metrics.put(f"lifetimes.strata.{key}", counted, "strata", SOURCE, strata.height)
+    for name in ("verdict_within", "misleads_clustered"):
+        metrics.put(f"lifetimes.strata.no_{name}", strata[name].null_count(), "strata", SOURCE, strata.height)
     few = strata.filter(pl.col("events") < FEWEST_FAILURES).height
     metrics.put("lifetimes.strata.few", few, "strata", SOURCE, strata.height)
-    wrong = strata.filter(pl.col("misleads") & pl.col("largest_gap").is_not_null())
-    metrics.put("lifetimes.strata.misleads", int(strata["misleads"].sum()), "strata", SOURCE, strata.height)
+    wrong = strata.filter(pl.col("misleads_clustered") & pl.col("largest_gap").is_not_null())
+    misleads = int(strata["misleads_clustered"].sum())
+    metrics.put("lifetimes.strata.misleads", misleads, "strata", SOURCE, strata.height)
     by_gap = wrong.sort(pl.col("largest_gap").abs(), descending=True, maintain_order=True)
     for widest in by_gap.unique("stratum_by", keep="first", maintain_order=True).iter_rows(named=True):
         key = f"lifetimes.worst.{widest['stratum_by']}"

@@ -1,14 +1,11 @@
 """The tables of lifetime models and of what they say of the failure rate."""
 
-from collections.abc import Callable
-from functools import partial
-
 import polars as pl
 
 from ttf.analyses.fit_mttf import LIFETIME_MODELS
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT
 from ttf.report import words
-from ttf.report.tables import Interval, Shown, texts
+from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 
@@ -20,35 +17,26 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def _models(models: pl.DataFrame) -> Shown:
-    scale = texts(models, ("scale_s", "scale_se_s"), partial(_with_error, worded=words.duration))
     models = models.with_columns(
-        shape_words=texts(models, ("shape", "shape_se"), _with_error),
         # As far out of sight as the median.
-        scale_words=pl.when(pl.col("median_s").is_not_null()).then(scale),
-        sigma_words=texts(models, ("sigma", "sigma_se"), _with_error),
+        scale_s=pl.when(pl.col("median_s").is_not_null()).then("scale_s"),
         stratum=pl.when(pl.col("stratum_by") == "all")
         .then(pl.lit("All"))
         .otherwise(pl.concat_str(strata_in_words(models)["stratum_by"], pl.lit(": "), "stratum")),
     )
-    columns = dict.fromkeys(("model", "n", "events")) | {
-        "shape_words": ("Shape", str),
-        "scale_words": ("Scale", str),
-        "sigma_words": ("σ", str),
-        "mean_s": None,
-        "median_s": None,
-        "aic": ("AIC", words.count),
-    }
-    return Shown(models, columns, LIFETIME_MODELS, "stratum")
+    columns = dict.fromkeys(("model", "n", "events", "shape", "scale_s", "sigma", "mean_s", "median_s"))
+    return Shown(models, columns | {"aic": ("AIC", words.count)}, LIFETIME_MODELS, "stratum")
 
 
 def _verdict(verdict: pl.DataFrame) -> Shown:
-    columns = dict.fromkeys(("stratum", "events", "verdict")) | {
-        "shape": Interval(low="shape_ci_low", high="shape_ci_high"),
+    columns = dict.fromkeys(("stratum", "events", "verdict_within")) | {
+        "shape_within": Interval(low="shape_within_ci_low", high="shape_within_ci_high"),
+        "shape": Interval("Shape over all", low="shape_ci_low_clustered", high="shape_ci_high_clustered"),
         "young_mttf_s": None,
         "old_mttf_s": None,
         "largest_gap": ("Largest gap", _points),
         "at_s": None,
-        "misleads": ("A constant one misleads", lambda value: "yes" if value else "no"),
+        "misleads_clustered": ("A constant one misleads", lambda value: "yes" if value else "no"),
     }
     return Shown(strata_in_words(verdict), columns, LIFETIME_VERDICT, "stratum_by")
 
@@ -56,7 +44,3 @@ def _verdict(verdict: pl.DataFrame) -> Shown:
 def _points(share: float) -> str:
     """A difference of two shares in percentage points, with its sign."""
     return f"{'+' if share > 0 else ''}{words.number(100 * share, 2)}"
-
-
-def _with_error(value: float, spread: float | None, worded: Callable[[float], str] = words.number) -> str:
-    return worded(value) + (f" ({worded(spread)})" if spread is not None else "")

@@ -1,0 +1,127 @@
+"""What the lives tell of the shape when what they have in common is known: by cluster, and within groups."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.judge_lifetimes.frailty import Fit, Units, age_bin, pooled, within
+from ttf.jobs import Frame
+from ttf.stats.clustered import FEWEST, Clusters
+
+CONFIDENCE = 0.95
+# (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
+Found = dict[tuple[str, str, str], dict]
+
+
+def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -> Found:
+    """The pooled Weibull shape with a spread by cluster, and the shape within groups, of each event and stratum.
+
+    lives: duration_s (Int64, null is left out), CLUSTER_COLUMNS and the strata's columns; events: name -> whether it
+    ended a life; strata: `all` or columns. cluster_by, clusters: as of `ttf.stats.clustered`. reach: how far the pooled
+    shape's interval goes on the log scale; p_clustered: that this shape is 1. within: what the groups are, groups: how
+    many have two lives or more, shape_within with its interval, frailty_variance. Groups are the finest level; the
+    clusters, where most lives are alone in their group. Spreads are sandwiches by cluster with Student's t, h being
+    the mean of the cluster's shares of failures and of hazard; by group where the stratum is one cluster. What lacks
+    has its reason in why_not (of all) or why_not_within.
+    """
+    lazy = lives.lazy()
+    if "cluster_by" not in lazy.collect_schema():
+        return {}
+    names = lazy.select(pl.col("cluster_by", "group_by").drop_nulls().first()).collect(engine="streaming")
+    cluster_by, group_by = names.row(0) if names.height else (None, None)
+    if cluster_by is None:
+        return {}
+    found = {}
+    for stratum_by in strata:
+        for stratum, part in _strata(lazy.drop_nulls("duration_s"), stratum_by, events):
+            for event in events:
+                found[event, stratum_by, stratum] = _shapes(*part[:4], part[4][event], cluster_by, group_by)
+    return found
+
+
+def _strata(lives: pl.LazyFrame, stratum_by: str, events: Mapping[str, pl.Expr]) -> Iterator[tuple[str, tuple]]:
+    """(stratum, (cluster, group, age, lives, events)) of each: arrays with an entry for the lives that have all alike.
+
+    Groups of different clusters are different ones; both are numbered from 0 on.
+    """
+    by = [] if stratum_by == "all" else [pl.col(stratum_by).cast(pl.String).alias("stratum")]
+    hits = {f"hit {name}": hit.sum() for name, hit in events.items()}
+    given = lives if stratum_by == "all" else lives.drop_nulls(stratum_by)
+    counted = given.group_by(*by, "cluster", "group", age=age_bin(pl.col("duration_s"))).agg(lives=pl.len(), **hits)
+    counted = counted.collect(engine="streaming")
+    parts = counted.partition_by("stratum", as_dict=True) if by else {("all",): counted}
+    for (stratum,), rows in parts.items():
+        pair = rows["cluster"].to_numpy().astype(np.int64) << 32 | rows["group"].to_numpy()
+        pairs, group = np.unique(pair, return_inverse=True)
+        _, cluster = np.unique(pairs >> 32, return_inverse=True)
+        ended = {name: rows[f"hit {name}"].to_numpy() for name in events}
+        yield stratum, (cluster, group, rows["age"].to_numpy(), rows["lives"].to_numpy(), ended)
+
+
+def _shapes(
+    cluster: np.ndarray,
+    group: np.ndarray,
+    age: np.ndarray,
+    lives: np.ndarray,
+    events: np.ndarray,
+    cluster_by: str,
+    group_by: str,
+) -> dict:
+    """cluster: of each group, ascending; group, age, lives, events: as in `_strata`."""
+    if not events.any():
+        return {}
+    groups = Units.of(group, age, lives, events)
+    if cluster[-1] == 0:
+        # Of one cluster alone the groups are what differs.
+        cluster_by, cluster = group_by, np.arange(cluster.size)
+    by = _alone(np.bincount(cluster, groups.members))
+    found = {"cluster_by": cluster_by, "clusters": float(by.effective[0])}
+    if by.effective[0] < FEWEST:
+        few = f"{by.effective[0]:.1f} effective clusters by {cluster_by}, fewer than {FEWEST}: no clustered interval"
+        return found | {"why_not": few}
+    student = float(by.student(CONFIDENCE)[0])
+    alike = pooled(groups)
+    if se := _se(groups, alike, cluster, by):
+        p_value = float(by.p_value(alike.point[1] / np.array([se]))[0])
+        found |= {"reach": student * se, "p_clustered": p_value}
+    else:
+        found["why_not"] = "the spread of the shape between clusters cannot be told"
+    if not _repeat(groups):
+        groups, cluster, group_by = Units.of(cluster[group], age, lives, events), np.arange(by.members.size), cluster_by
+        alike = pooled(groups)
+    found |= {"within": group_by, "groups": int((groups.members >= 2).sum())}
+    if not _repeat(groups):
+        why = f"most lives are alone in their group by {group_by}, or the groups are too few"
+        return found | {"why_not_within": why}
+    fit = within(groups, alike)
+    if not (se := _se(groups, fit, cluster, by)):
+        return found | {"why_not_within": f"no shape within groups by {group_by} can be told"}
+    factor = math.exp(se * student)
+    return found | {
+        "shape_within": fit.shape,
+        "shape_within_ci_low": fit.shape / factor,
+        "shape_within_ci_high": fit.shape * factor,
+        "frailty_variance": fit.variance,
+    }
+
+
+def _alone(members: np.ndarray) -> Clusters:
+    return Clusters(np.zeros(members.size, dtype=np.int64), members, 1)
+
+
+def _repeat(units: Units) -> bool:
+    """Whether most lives share their unit with another; of one life alone only the assumed form says anything."""
+    shared = units.members[units.members >= 2]
+    return bool(shared.sum() >= units.members.sum() / 2 and _alone(shared).effective[0] >= FEWEST)
+
+
+def _se(units: Units, fit: Fit, cluster: np.ndarray, by: Clusters) -> float | None:
+    """The standard error of the log shape by cluster; None where it has none."""
+    if not fit.converged or not np.isfinite(fit.information).all() or np.linalg.eigvalsh(fit.information)[0] <= 0:
+        return None
+    influence = fit.scores @ np.linalg.inv(fit.information)[1]
+    influence, failures, hazard = (np.bincount(cluster, values) for values in (influence, units.failures, fit.hazard))
+    se = float(by.se(influence, (by.share(failures) + by.share(hazard)) / 2)[0])
+    return se if 0 < se < math.inf else None

@@ -1,0 +1,43 @@
+"""The search for the maximum of a likelihood of a few parameters whose derivatives are known."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+MOST_STEPS = 200
+LONGEST_STEP = 2.0
+# In log-likelihood: a gain of that little is a step of a hundred-thousandth of a standard error.
+LEAST_GAIN = 1e-10
+
+
+def ascend(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tuple[np.ndarray, bool]:
+    """(where the likelihood is highest, whether the search came to its end): Newton's method, always uphill.
+
+    Where the surface bends upwards, the step goes along it all the same (eigenvalues by their size); a step that would
+    lead down is halved.
+
+    likelihood: (point) -> its log, the gradient, the matrix of second derivatives, and anything more.
+    """
+    level, slope, curvature = likelihood(point)[:3]
+    for _ in range(MOST_STEPS):
+        if not (np.isfinite(slope).all() and np.isfinite(curvature).all()):
+            return point, False
+        sizes, directions = np.linalg.eigh(-curvature)
+        sizes = np.maximum(np.abs(sizes), 1e-12 * np.abs(sizes).max())
+        step = directions @ ((directions.T @ slope) / sizes)
+        gain = float(slope @ step)
+        if gain < LEAST_GAIN:
+            return point + step, True
+        step *= min(1.0, LONGEST_STEP / float(np.abs(step).max()))
+        # What rounding takes from a sum of this size is no way down.
+        rounding = 1e-13 * abs(level)
+        for _ in range(40):
+            found = likelihood(point + step)
+            if found[0] >= level - rounding:
+                break
+            step /= 2
+        else:
+            return point, False
+        point = point + step
+        level, slope, curvature = found[:3]
+    return point, False
