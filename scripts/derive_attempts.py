@@ -9,11 +9,13 @@ def main(snakemake):
     import polars as pl
     from ttf.derived import write_attempts, write_jobs, write_placements
     from ttf.formats.protocol import format_and_source
+    from ttf.partitions import spill_beside
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
     format_, source = format_and_source(snakemake.input.raw, **params.derived_by)
     source = replace(source, records=format_.records(source))
-    jobs = write_jobs(format_, source, trace, params.parts, params.node_table, output)
+    with spill_beside(output.jobs) as spilled:
+        jobs = write_jobs(format_, source, trace, params.parts, params.node_table, spilled, output)
     attempts = write_attempts(format_, source, trace, output.attempts)
     if format_.placements_of_attempts:
         source = replace(source, records=None, attempts=pl.scan_parquet(output.attempts))

@@ -11,21 +11,25 @@ from ttf.jobs import Frame
 
 # What a job asks for, where the trace gives it; jobs of one profile are mostly one job sent again.
 REQUEST = ("gpu_milli", "size", "num_gpu", "cpu_milli", "mem_mib", "qos", "partition", "timelimit_s")
-# What `with_clusters` reads of jobs.
-READ_OF_JOBS = ("user", "recurrence_group", "account", *REQUEST)
+SOURCES = ("user", "recurrence_group", "account", *REQUEST)
 CLUSTER_COLUMNS = {"cluster_by": pl.String, "cluster": pl.UInt32, "group_by": pl.String, "group": pl.UInt32}
+# As jobs.parquet has them.
+READ_OF_JOBS = tuple(CLUSTER_COLUMNS)
 PROFILE = "request profile"
 
 
 def with_clusters(jobs: Frame) -> Frame:
-    """The jobs in their order, with CLUSTER_COLUMNS in place of any they had.
+    """The jobs in their order, with CLUSTER_COLUMNS; as they are where they have them, as those of jobs.parquet.
 
     cluster: number of the job's user; of a trace without users that of its recurrence group, else of its request
     profile (the columns of REQUEST that it gives), else of its account; cluster_by names which. group: number of the
     recurrence group, else of the request profile within the cluster. Numbers follow the order of what they stand for.
     Jobs of which it is blank are one cluster: nobody knows that they differ. All blank where the trace gives none.
     """
-    given = [name for name in READ_OF_JOBS if name in jobs.collect_schema()]
+    there = jobs.collect_schema()
+    if "cluster_by" in there:
+        return jobs
+    given = [name for name in SOURCES if name in there]
     counted = jobs.lazy().select(pl.col(given).count()).collect(engine="streaming")
     known = [name for name in given if counted[name].item()]
     request = [name for name in REQUEST if name in known]
@@ -49,15 +53,23 @@ def with_clusters(jobs: Frame) -> Frame:
 
 def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     """The rows with CLUSTER_COLUMNS by the first (clusters) and the last (groups) of some levels: name -> columns."""
-    eager = isinstance(rows, pl.DataFrame)
-    lazy = rows.lazy().drop(CLUSTER_COLUMNS, strict=False)
-    for column, level in zip(("cluster", "group"), (list(levels)[:1], list(levels)[-1:]), strict=True):
-        name = pl.lit(level[0] if level else None, dtype=pl.String).alias(f"{column}_by")
-        if not level:
-            lazy = lazy.with_columns(name, pl.lit(None, dtype=pl.UInt32).alias(column))
-            continue
-        keys = list(levels[level[0]])
-        known = lazy.select(keys).unique().collect(engine="streaming").sort(keys).with_row_index(column)
-        # A join streams, and keeps the order of the rows.
-        lazy = lazy.join(known.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left").with_columns(name)
-    return lazy.collect(engine="streaming") if eager else lazy
+    named = [list(levels)[:1], list(levels)[-1:]]
+    by = [pl.lit(name[0] if name else None, dtype=pl.String) for name in named]
+    if not levels:
+        blank = pl.lit(None, dtype=pl.UInt32)
+        return rows.with_columns(cluster_by=by[0], cluster=blank, group_by=by[1], group=blank)
+    cluster, group = (_numbers(rows.lazy(), list(levels[name])) for (name,) in named)
+    if isinstance(rows, pl.DataFrame):
+        return rows.with_columns(cluster_by=by[0], cluster=cluster, group_by=by[1], group=group)
+    # Beside rows yet to be read stand the numbers alone: carried through a join, the rows would be held.
+    numbers = pl.LazyFrame({"cluster": cluster, "group": group})
+    given = [*rows.collect_schema(), *CLUSTER_COLUMNS]
+    return pl.concat([rows, numbers], how="horizontal").with_columns(cluster_by=by[0], group_by=by[1]).select(given)
+
+
+def _numbers(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
+    """The place of each row's keys among all that differ, in their order; blanks first."""
+    of_keys = rows.select(keys)
+    known = of_keys.unique().collect(engine="streaming").sort(keys).with_row_index("number")
+    numbered = of_keys.join(known.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return numbered.select("number").collect(engine="streaming")["number"]

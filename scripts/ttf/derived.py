@@ -7,11 +7,12 @@ from pathlib import Path
 
 import polars as pl
 
+from ttf.clusters import with_clusters
 from ttf.formats.protocol import Format, Source
 from ttf.jobs import nodes, with_parts
 from ttf.partitions import partitions_of, read_results, results_of
 from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT
-from ttf.tables import write_product
+from ttf.tables import stream_parquet, write_product
 
 QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_median_s": 0.5} | {
     "difference_p95_s": 0.95,
@@ -20,14 +21,17 @@ QUANTILES = {"difference_p01_s": 0.01, "difference_p05_s": 0.05, "difference_med
 
 
 def write_jobs(
-    format_: Format, source: Source, trace: str, parts: Sequence[str], node_table: str | None, output
+    format_: Format, source: Source, trace: str, parts: Sequence[str], node_table: str | None, spilled: Path, output
 ) -> str:
     """Write jobs, nodes and agreement (paths by these names); returns what is to be said of them.
 
-    parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none.
+    parts: as in `with_parts`. node_table: the raw table with a row per node, None where the format has none. spilled: a
+    folder for a while.
     """
-    jobs = format_.jobs(source).lazy().with_columns(trace=pl.lit(trace))
-    write_product(with_parts(jobs, parts), JOBS, output.jobs)
+    jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
+    # What repeats is looked up several times: worked out once, they are read from the disk.
+    stream_parquet(jobs, spilled / "jobs.parquet")
+    write_product(with_clusters(pl.scan_parquet(spilled / "jobs.parquet")), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
     written = pl.scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)

@@ -31,7 +31,7 @@ ENDED_BY = {
 }
 # What `infra_lives` reads of jobs, the last four where the format has them.
 INFRA_READ_OF_JOBS = (
-    *(*READ_OF_JOBS, "submit_s", "status_raw"),
+    *(*READ_OF_JOBS, "user", "submit_s", "status_raw"),
     *("exit_code", "slurm_reason", "reason", "node_list"),
 )
 # A failed check counts from so long before the end of a run to so long after it, both ends included

@@ -119,6 +119,14 @@ _RUNTIME = whole_seconds(
 )
 _NODES = count("Nodes", "Machines that the job or the attempt was on.", blank=_NOT_SAID, unit="nodes")
 
+_ALL_APART = "the trace names neither users nor anything else that they have in common"
+_CLUSTERS = {
+    "cluster_by": text("Clustered by", "What fails alike: user, request profile, system ...", blank=_ALL_APART),
+    "cluster": row_number("Cluster", "Number of its user, or of what cluster_by names.", blank=_ALL_APART),
+    "group_by": text("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
+    "group": row_number("Group", "Number of its recurrence group, or of what group_by names.", blank=_ALL_APART),
+}
+
 JOBS = parquet(
     "jobs",
     "A job with its outcome. Requests are of one instance as asked for; size multiplies them.",
@@ -144,6 +152,7 @@ JOBS = parquet(
     nodes=_NODES,
     attempts=count("Attempts", "Times that it started.", blank=f"it has not started, or {_NOT_SAID}"),
     trace_end_s=whole_seconds("End of the trace", "The last moment that any row names.", blank="no row names a time"),
+    **_CLUSTERS,
 )
 NODES = parquet(
     "nodes",
@@ -196,7 +205,6 @@ PLACEMENTS = parquet(
     ),
 )
 _OF_COMPONENT = "the unit is a component"
-_ALL_APART = "the trace names neither users nor anything else that lives have in common"
 _LIFE = {
     "trace": text("Trace", "Name of the trace."),
     "unit_id": text("Unit", "The job, or the component or node, whose life it is."),
@@ -209,10 +217,7 @@ _LIFE = {
     "nodes": _NODES,
     "account": _ACCOUNT_OF,
     "gpu_type": _GPU_TYPE,
-    "cluster_by": text("Clustered by", "What lives are alike by: user, request profile, system ...", blank=_ALL_APART),
-    "cluster": row_number("Cluster", "Number of its user, or whatever cluster_by names.", blank=_ALL_APART),
-    "group_by": text("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
-    "group": row_number("Group", "Number of its recurrence group, or whatever group_by names.", blank=_ALL_APART),
+    **_CLUSTERS,
     "duration_max_s": whole_seconds(
         "Longest", "The longest it can have lasted.", blank="the duration is known, or it never started"
     ),
