@@ -16,7 +16,7 @@ SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CO
   $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
   $(if $(CORES),--cores $(CORES))
 
-.PHONY: report pdf publish archive remove gallery docs snakemake-report verify explain check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
@@ -52,6 +52,9 @@ gallery: .venv/requirements-test.lock  ## badges and a picture of the page for t
 docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; workflow/files.txt
 	@$(BIN)/python docs/tables.py docs/tables.md
 	@$(BIN)/python docs/workflow_files.py
+
+coverage: .venv/requirements-test.lock  ## docs/coverage.md, how often intervals hold the truth and tests reject true nulls; some 10 min
+	@$(BIN)/python docs/coverage.py docs/coverage.md
 
 test: .venv/requirements-test.lock  ## the tests; those in a browser and against R are skipped where `make test-tools` has not run
 	@$(BIN)/python -m pytest -n logical --dist loadfile --no-loadscope-reorder

@@ -9,6 +9,7 @@ from prose import slips
 from ttf.analyses.fit_mttf import numbers as of_lives
 from ttf.analyses.fit_mttf.compute import failures_without_end
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
 from ttf.analyses.judge_lifetimes.numbers import numbers as of_lifetimes
 from ttf.analyses.judge_lifetimes.within import shapes
@@ -116,7 +117,9 @@ def told(section, trace):
     return text
 
 
-@pytest.mark.parametrize("section", ["findings", "findings_in_a_line", "data", "outcomes", "run_times", "survival"])
+@pytest.mark.parametrize(
+    "section", ["findings", "findings_in_a_line", "data", "outcomes", "run_times", "survival", "lifetimes"]
+)
 @pytest.mark.parametrize("case", CASES)
 def test_any_jobs_are_told_in_good_english(section, case):
     text = told(section, made(CASES[case]))
@@ -127,6 +130,39 @@ def test_any_jobs_are_told_in_good_english(section, case):
         assert len(re.findall("@sec-t1-", text)) == len(found), "each says where it is from"
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("Mean time to failure: ")]
         assert all(line.startswith("- **") for line in lines)
+
+
+WITHIN = {"within": "user", "groups": 40, "shape_within": 0.9, "frailty_variance": 1.0, "clusters": 22.0}
+WITHIN |= {"shape_within_ci_low": 0.7, "shape_within_ci_high": 1.1, "cluster_by": "user", "p_clustered": 0.002}
+WITHIN |= {"shape_ci_low_clustered": 0.6, "shape_ci_high_clustered": 0.95, "misleads_clustered": True}
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "in_a_bullet"),
+    [
+        ({"verdict_within": "falls"} | WITHIN, "**It falls within one user**", "falls with age within one user"),
+        ({"verdict_within": "rises"} | WITHIN, "**It rises within one user**", "rises with age within one user"),
+        ({"verdict_within": "stays"} | WITHIN, "those of high rates are soon gone", "stays with age within one user"),
+        ({"verdict_within": MIXTURE} | WITHIN, f"That is open: {MIXTURE}.", f": {MIXTURE}"),
+        ({"verdict_within": "unclear"} | WITHIN, "leave room for a rate that falls", "cannot be told"),
+        ({}, "the trace names nothing that repeats", "cannot be told"),
+        ({"cluster_by": "user", "clusters": 2.5}, "there are 2.50 effective clusters, too few", "cannot be told"),
+        ({"cluster_by": "user", "clusters": 9.0}, "too little repeats", "cannot be told"),
+    ],
+)
+def test_what_is_said_of_the_hazard_is_what_was_seen_within_what_repeats(found, said, in_a_bullet):
+    row = {"event": "failure", "stratum_by": "all", "stratum": "all", "n": 900, "events": 200, "verdict": "falls"}
+    row |= {"shape": 0.8, "shape_ci_low": 0.75, "shape_ci_high": 0.85, "lr_statistic": 9.0, "p_value": 0.003}
+    row |= {"misleads": True, "largest_gap": 0.1, "at_s": 900, "km_survival": 0.4, "exponential_survival": 0.5} | found
+    metrics = Metrics()
+    of_lifetimes(metrics, {"lifetime_verdict": LIFETIME_VERDICT.frame([row])})
+    trace = made(CASES["ordinary"])
+    trace.about["metrics"] = Numbers(metrics)
+    text, bullet = told("lifetimes", trace), told("findings", trace)
+    assert slips(text) == slips(bullet) == []
+    assert said in text
+    assert in_a_bullet in bullet
+    assert ("A constant mean time to failure misleads here" in text) == found.get("misleads_clustered", False)
 
 
 def test_findings_in_words():

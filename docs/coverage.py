@@ -1,0 +1,383 @@
+"""docs/coverage.md: how often the intervals of the study hold the truth, and its tests reject true nulls.
+
+usage: coverage.py FILE [REPETITIONS]   (make coverage; 2,000 repetitions unless told, some 10 min)
+
+The jobs of the simulated traces are of users whose sizes follow Zipf's law and whose failure rates and run times differ
+by lognormal factors. Truths are those of the population that the users are drawn from. Data are made by NumPy; every
+interval and test is the study's own: `ttf.stats.clustered` takes all repetitions at once, as strata.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.append(str(Path(__file__).parents[1] / "scripts"))
+
+from scipy.optimize import brentq
+from scipy.special import gamma, ndtr
+from scipy.stats import false_discovery_control
+from ttf.analyses.find_lemon_nodes.excess import compared_by_exposure
+from ttf.analyses.fit_mttf.lifetime_sample import Sample
+from ttf.analyses.fit_mttf.lifetimes import weibull
+from ttf.analyses.judge_lifetimes.compute import FALLING
+from ttf.analyses.judge_lifetimes.within import shapes
+from ttf.clusters import with_clusters
+from ttf.stats.clustered import Clusters
+from ttf.stats.median import median_interval
+from ttf.stats.mttf import poisson_limits
+from ttf.stats.shares import wilson_interval
+from ttf.stats.strata import times_by_stratum
+
+CONFIDENCE, SIGNIFICANCE, Z_95 = 0.95, 0.05, 1.959963984540054
+HOUR = 3_600
+# Repetitions made at a time.
+BLOCK = 200
+SEED = 15
+
+
+@dataclass(frozen=True)
+class World:
+    """What traces are made of. spread: the log SD of users' rates, and of their run times, whose medians are rate (per
+    second) and an hour; zipf: None, lognormal sizes of log SD 1.5; run_times: lognormal (log SD 1.5), exponential or
+    weibull (shape 0.5)."""
+
+    users: int
+    jobs: int
+    spread: float = 1.0
+    zipf: float | None = 0.9
+    run_times: str = "lognormal"
+    rate: float = 1 / (10 * HOUR)
+
+    def sizes(self, rng: np.random.Generator, traces: int) -> np.ndarray:
+        """Jobs by trace and user, one or more each."""
+        weights = np.exp(rng.normal(0, 1.5, (traces, self.users)))
+        if self.zipf is not None:
+            weights = np.broadcast_to(np.arange(1, self.users + 1) ** -self.zipf, weights.shape)
+        return 1 + rng.multinomial(self.jobs - self.users, weights / weights.sum(axis=1, keepdims=True))
+
+    def run_time(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Of a user of factor 1, in seconds; the median is an hour."""
+        if self.run_times == "lognormal":
+            return HOUR * np.exp(rng.normal(0, 1.5, size))
+        shape = self.shape
+        return HOUR * (rng.exponential(size=size) / np.log(2)) ** (1 / shape)
+
+    @property
+    def shape(self) -> float:
+        return {"exponential": 1.0, "weibull": 0.5}[self.run_times]
+
+    @property
+    def mean(self) -> float:
+        """Of the run times of a user of factor 1."""
+        if self.run_times == "lognormal":
+            return HOUR * np.exp(1.5**2 / 2)
+        return HOUR * gamma(1 + 1 / self.shape) / np.log(2) ** (1 / self.shape)
+
+    def longer(self, time: np.ndarray) -> np.ndarray:
+        """The share of the jobs of a user of factor 1 that run longer."""
+        if self.run_times == "lognormal":
+            return ndtr(-np.log(time / HOUR) / 1.5)
+        return np.exp(-np.log(2) * (time / HOUR) ** self.shape)
+
+
+@dataclass(frozen=True)
+class Truth:
+    share: float
+    mttf: float
+    mean: float
+    median: float
+
+
+def truth(world: World) -> Truth:
+    """Of the population of users: by quadrature over their factors and the run times."""
+    at, weight = np.polynomial.hermite_e.hermegauss(40)
+    weight /= weight.sum()
+    rate = world.rate * np.exp(world.spread * at)[:, None, None]
+    factor = np.exp(world.spread * at)[None, :, None]
+    # Failed by the time t: the integral of rate e^(-rate t) P(run time > t), over the log of t.
+    logs = np.linspace(np.log(1e-6), np.log(1e12), 2_001)
+    time = np.exp(logs)[None, None, :]
+    step = logs[1] - logs[0]
+    running = np.exp(-rate * time) * world.longer(time / factor)
+    both = weight[:, None] * weight[None, :]
+    exposure = float((both * (running * time).sum(axis=2)).sum() * step)
+    failures = float((both * (rate * running * time).sum(axis=2)).sum() * step)
+    median = brentq(lambda t: weight @ world.longer(np.exp(t) / factor[0, :, 0]) - 0.5, 0, np.log(1e9))
+    mean = world.mean * np.exp(world.spread**2 / 2)
+    return Truth(failures, exposure / failures, mean, np.exp(median))
+
+
+def traces(world: World, rng: np.random.Generator, number: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """(jobs by trace and user, user of each job counted through the traces, run time, failure time) of some at once."""
+    for first in range(0, number, BLOCK):
+        sizes = world.sizes(rng, min(BLOCK, number - first))
+        user = np.repeat(np.arange(sizes.size), sizes.ravel())
+        rate, factor = np.exp(world.spread * rng.normal(size=(2, sizes.size)))
+        run_time = factor[user] * world.run_time(rng, user.size)
+        yield sizes, user, run_time, rng.exponential(size=user.size) / (world.rate * rate[user])
+
+
+# Of an estimate: how often the interval that supposes independence holds the truth; how often the clustered one, of
+# the traces that have one; and in how many these are.
+Covered = dict[str, tuple[float, float, float]]
+
+
+def coverage(world: World, repetitions: int, seed: int = SEED) -> Covered:
+    """How often the 95 % intervals of a share, a mean time to failure, a mean and a median hold the truth."""
+    rng, true, held = np.random.default_rng(seed), truth(world), {}
+    for sizes, user, run_time, to_failure in traces(world, rng, repetitions):
+        for name, inside in _inside(true, sizes, user, run_time, to_failure).items():
+            held.setdefault(name, []).append(inside)
+    return {name: _counted(np.concatenate(each, axis=1)) for name, each in held.items()}
+
+
+def _counted(inside: np.ndarray) -> tuple[float, float, float]:
+    exact, robust, given = inside.mean(axis=1).tolist()
+    return exact, robust / given, given
+
+
+def _inside(true: Truth, sizes: np.ndarray, user: np.ndarray, run_time: np.ndarray, to_failure: np.ndarray) -> dict:
+    """Estimate -> three rows, a column for each trace: whether the exact and the clustered interval hold the truth, and
+    whether there is a clustered one."""
+    n = sizes.sum(axis=1)
+    place = np.repeat(np.arange(len(sizes)), sizes.shape[1])
+    members = sizes.ravel().astype(float)
+    clusters = Clusters(place, members, len(sizes))
+
+    def by_user(values: np.ndarray) -> np.ndarray:
+        return np.bincount(user, weights=values, minlength=members.size)
+
+    failures, exposure = by_user(to_failure <= run_time), by_user(np.minimum(to_failure, run_time))
+    total, squares = by_user(run_time), clusters.sum(by_user(run_time**2))
+    failed, at_risk, mean = clusters.sum(failures), clusters.sum(exposure), clusters.sum(total) / n
+    by_trace = np.sort(run_time.reshape(len(sizes), -1), axis=1)
+    middle = by_trace[:, (n[0] - 1) // 2]
+    ranks = clusters.around_the_middle(by_user(run_time <= middle[place[user]]), members, CONFIDENCE)
+    # The ends of a median's interval hold the truth where the share of the jobs up to it lies between their ranks.
+    upto = (by_trace <= true.median).mean(axis=1)
+    values = [median_interval(int(n[0]), row.__getitem__) for row in by_trace]
+    away = Z_95 * np.sqrt((squares / n - mean**2) / n)
+    found = {
+        "share": (true.share, wilson_interval(failed, n), clusters.proportion(failures, members, CONFIDENCE)),
+        "mean time to failure": (
+            true.mttf,
+            [at_risk / limit for limit in poisson_limits(failed, CONFIDENCE)[::-1]],
+            clusters.ratio(exposure, failures, CONFIDENCE, both=True),
+        ),
+        "mean": (true.mean, (mean - away, mean + away), clusters.ratio(total, members, CONFIDENCE)),
+    }
+    held = {name: (_between(of, *exact), _between(of, *robust)) for name, (of, exact, robust) in found.items()}
+    held["median"] = _between(true.median, *np.transpose(values)), _between(upto, *ranks)
+    limits = {name: robust for name, (_, _, robust) in found.items()} | {"median": ranks}
+    return {name: [*held[name], np.isfinite(limits[name]).all(axis=0)] for name in held}
+
+
+def _between(value: np.ndarray | float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return (low <= value) & (value <= high)
+
+
+def lives_of(world: World, rng: np.random.Generator) -> pl.DataFrame:
+    """One trace as lives, and as jobs: with a GPU type and a month that each user prefers, which change nothing."""
+    ((_, user, run_time, to_failure),) = traces(world, rng, 1)
+    return with_clusters(
+        pl.DataFrame(
+            {
+                "user": pl.Series(user).cast(pl.String),
+                "duration_s": np.minimum(run_time, to_failure).astype(np.int64),
+                "event": np.where(to_failure <= run_time, "failure", "success"),
+                "gpu_type": _preferred(rng, user, ["A", "B", "C"]),
+                "submit_s": 30 * 86_400 * _preferred(rng, user, [0, 1]) + rng.integers(0, 30 * 86_400, user.size),
+            }
+        )
+    )
+
+
+def _preferred(rng: np.random.Generator, user: np.ndarray, choices: list) -> np.ndarray:
+    """For each job one of the choices: in four of five that of its user, else any."""
+    own, any_one = rng.choice(choices, user.max() + 1)[user], rng.choice(choices, user.size)
+    return np.where(rng.random(user.size) < 0.8, own, any_one)
+
+
+def _logrank(lives: pl.DataFrame) -> pl.DataFrame:
+    test = import_module("ttf.analyses.estimate_hazards.logrank").logrank
+    return test(lives, "failure", ["gpu_type"]).filter(kind="overall")
+
+
+def _cox(lives: pl.DataFrame) -> pl.DataFrame:
+    test = import_module("ttf.analyses.estimate_hazards.hazard_ratios").hazard_ratios
+    return test(lives, "failure", ["gpu_type"]).drop_nulls("p_value").sort("level").head(1)
+
+
+def _drift(lives: pl.DataFrame) -> pl.DataFrame:
+    room = import_module("ttf.analyses.measure_drift.compute")
+    jobs = lives.rename({"event": "outcome", "duration_s": "runtime_s"})
+    blank = dict.fromkeys(set(room.NUMBERS) - set(jobs.columns), pl.lit(None, dtype=pl.Int64))
+    jobs = jobs.with_columns(**blank)
+    table = room.drift_table(room.by_window(jobs, "month"))
+    return table.filter(column="outcome", statistic="failure_share").head(1)
+
+
+# The tests of nulls by name: of lives, the row of their table with its p_value and, once it has one, p_clustered.
+NULLS: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+    "log-rank, three GPU types": _logrank,
+    "Cox, a GPU type's ratio": _cox,
+    "drift of the failure share": _drift,
+}
+
+
+def rejections(world: World, name: str, repetitions: int, seed: int = SEED) -> tuple[float, float | None]:
+    """How often a true null is rejected at .05: by the p-value that supposes independence, and by the clustered one."""
+    rng = np.random.default_rng(seed)
+    rows = pl.concat([NULLS[name](lives_of(world, rng)) for _ in range(repetitions)])
+    exact, robust = ((rows[p] < SIGNIFICANCE).mean() if p in rows.columns else None for p in ("p_value", "p_clustered"))
+    return exact, robust
+
+
+def shape_within(world: World, shape: float, repetitions: int, seed: int = SEED) -> dict[str, float]:
+    """Of the Weibull shape within users: its mean, how often its interval holds the truth, and what is said of it."""
+    rng, rows, alike = np.random.default_rng(seed), [], []
+    failed = {"failure": pl.col("event") == "failure"}
+    for _ in range(repetitions):
+        ((_, user, run_time, to_failure),) = traces(world, rng, 1)
+        # The hazard of each user is a power of age.
+        to_failure = (to_failure * world.rate) ** (1 / shape) / world.rate
+        lives = pl.DataFrame({"user": user, "duration_s": np.minimum(run_time, to_failure).astype(np.int64)})
+        lives = with_clusters(lives.with_columns(event=np.where(to_failure <= run_time, "failure", "success")))
+        rows.append(shapes(lives, failed, ["all"])["failure", "all", "all"])
+        (times,) = (times for _, times in times_by_stratum(lives, "failure", "all"))
+        alike.append(weibull(Sample.of(times)))
+    low, high, within = (np.array([row[f"shape_within{end}"] for row in rows]) for end in ("_ci_low", "_ci_high", ""))
+    pooled, error = (np.array([fit[name] for fit in alike]) for name in ("shape", "shape_se"))
+    return {
+        "pooled": pooled.mean(),
+        "pooled falls": (pooled * np.exp(Z_95 * error / pooled) < 1).mean(),
+        "within": within.mean(),
+        "covered": _between(shape, low, high).mean(),
+        "falls": (high < FALLING).mean(),
+    }
+
+
+def false_lemons(nodes: int, repetitions: int, seed: int = SEED) -> float:
+    """How often any node of a fleet of one rate, and of unequal exposure, is called significant at 5 %."""
+    rng, false = np.random.default_rng(seed), 0
+    for _ in range(repetitions):
+        exposure = rng.integers(1, 28, nodes) * 86_400
+        counted = rng.poisson(0.05 * exposure / 86_400)
+        table = pl.DataFrame({"fleet": ["one"] * nodes, "counted": counted, "exposure_s": exposure})
+        p_values = compared_by_exposure(table)["p_value"].drop_nulls().to_numpy()
+        false += p_values.size > 0 and false_discovery_control(p_values).min() <= SIGNIFICANCE
+    return false / repetitions
+
+
+BASE = World(100, 5_000)
+WORLDS = {
+    "100 users": BASE,
+    "20 users": World(20, 2_000),
+    "100 users, exponential run times": replace(BASE, run_times="exponential"),
+    "100 users, Weibull run times (shape 0.5)": replace(BASE, run_times="weibull"),
+    "100 users, sizes lognormal (log SD 1.5)": replace(BASE, zipf=None),
+    "20 users, sizes lognormal (log SD 1.5)": World(20, 2_000, zipf=None),
+    "100 users, some 37 failures in all": replace(BASE, rate=1 / (1_000 * HOUR)),
+    "20 users, some 15 failures in all": World(20, 2_000, rate=1 / (1_000 * HOUR)),
+    "100 users who do not differ": replace(BASE, spread=0.0),
+    "20 users who do not differ": World(20, 2_000, spread=0.0),
+}
+# Of `WORLDS`, those in which tests of true nulls are counted, and those in which the rates of users fall with age.
+TESTED = ("100 users", "20 users", "100 users who do not differ")
+SHAPES = (0.6, 0.85, 1.0)
+FLEETS = (50, 400)
+
+
+def as_markdown(repetitions: int) -> str:
+    intervals = _table(["", *ESTIMATES, "given"], _intervals(repetitions))
+    nulls = _table(["", *NULLS], _nulls(repetitions))
+    of_shapes = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
+    return f"""# Do the intervals hold?
+
+Made by `make coverage` ([coverage.py](coverage.py)); a smaller form of it is a test. Each number is of {repetitions:,}
+simulated traces, so that one of 0.95 has a standard error of {(0.95 * 0.05 / repetitions) ** 0.5:.3f}. A trace is 5,000
+jobs of 100 users, or 2,000 of 20. Users' sizes follow Zipf's law (exponent 0.9), which leaves {_effective(100):.1f} and
+{_effective(20):.1f} effective users; their failure rates, and their run times, differ by lognormal factors of log SD 1;
+within a user run times are lognormal (log SD 1.5) and the failure rate is constant, so that {truth(BASE).share:.0%} of
+the jobs fail. What else is written beside a world differs from that.
+
+## 95 % intervals
+
+How often they hold the truth of the population from which the users are drawn: **the clustered interval**, and in
+brackets the one that supposes that jobs are independent. Below 4 effective clusters there is no clustered interval; the
+last column is the share of the traces that have one.
+
+{intervals}
+
+## Tests of true nulls at 0.05
+
+How often they reject: by **the clustered p-value**, and in brackets by the one that supposes independence. GPU types
+change nothing, and nothing drifts; but each user has a GPU type and a month that most of their jobs are of.
+
+{nulls}
+
+## A failure rate that falls, or a mixture
+
+The Weibull shape of users who have one shape and whose rates differ: below 1 the rate falls with age. Over all, as if
+users were alike: its mean, and how often its whole interval lies below 1. Within users (gamma frailty, though the rates
+are lognormal): its mean, how often its interval holds the truth, and how often the rate is said to fall, which takes an
+upper end below {FALLING}.
+
+{_table(of_shapes, _shapes(repetitions))}
+
+## Nodes that do not differ
+
+How often any node of a fleet of one failure rate, and of unequal time at risk, is called significant at a
+false-discovery rate of 0.05: {_lemons(repetitions)}. The test of traces that do
+not name causes is simulated in `tests/unit/test_lemons.py`.
+"""
+
+
+ESTIMATES = ("share", "mean time to failure", "mean", "median")
+
+
+def _effective(users: int) -> float:
+    sizes = np.arange(1, users + 1) ** -0.9
+    return sizes.sum() ** 2 / (sizes**2).sum()
+
+
+def _intervals(repetitions: int) -> Iterator[list[str]]:
+    for name, world in WORLDS.items():
+        found = coverage(world, repetitions)
+        given = min(found[estimate][2] for estimate in ESTIMATES)
+        yield [name, *(_both(robust, exact) for exact, robust, _ in map(found.get, ESTIMATES)), f"{given:.2f}"]
+
+
+def _nulls(repetitions: int) -> Iterator[list[str]]:
+    for world in TESTED:
+        found = [rejections(WORLDS[world], name, repetitions) for name in NULLS]
+        yield [world, *(_both(robust, exact) for exact, robust in found)]
+
+
+def _shapes(repetitions: int) -> Iterator[list[str]]:
+    for name in ("100 users", "20 users"):
+        for shape in SHAPES:
+            found = shape_within(WORLDS[name], shape, repetitions)
+            yield [name, f"{shape:g}", *(f"{number:.3f}" for number in found.values())]
+
+
+def _lemons(repetitions: int) -> str:
+    return ", ".join(f"**{false_lemons(nodes, repetitions):.3f}** of {nodes} nodes" for nodes in FLEETS)
+
+
+def _both(robust: float | None, exact: float) -> str:
+    return f"{'–' if robust is None else f'**{robust:.3f}**'} ({exact:.3f})"
+
+
+def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [heads, ["---", *["--:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(as_markdown(int(sys.argv[2]) if len(sys.argv) > 2 else 2_000), encoding="utf-8")

@@ -1,0 +1,71 @@
+"""Intervals that hold when users differ, and nulls not rejected: docs/coverage.md at a price that a test can pay."""
+
+import math
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage.py"))
+WORLDS = SIMULATED["WORLDS"]
+
+
+def error(share: float, repetitions: int) -> float:
+    """Four standard errors."""
+    return 4 * math.sqrt(share * (1 - share) / repetitions)
+
+
+@pytest.mark.parametrize(("world", "least", "least_of_means"), [("100 users", 0.91, 0.89), ("20 users", 0.90, 0.86)])
+def test_clustered_intervals_cover_and_the_exact_ones_do_not(world, least, least_of_means):
+    found = SIMULATED["coverage"](WORLDS[world], 2_000)
+    for estimate, (exact, robust, given) in found.items():
+        assert given == 1
+        assert robust >= (least_of_means if estimate == "mean" else least)
+        assert exact < 0.5
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        "100 users, exponential run times",
+        "100 users, Weibull run times (shape 0.5)",
+        "100 users, sizes lognormal (log SD 1.5)",
+        "20 users, sizes lognormal (log SD 1.5)",
+    ],
+)
+def test_they_cover_whatever_the_run_times_and_sizes(world):
+    for estimate, (_, robust, given) in SIMULATED["coverage"](WORLDS[world], 600).items():
+        assert given > 0.7
+        assert robust >= (0.86 if estimate == "mean" else 0.9) - error(0.9, 600)
+
+
+@pytest.mark.parametrize("world", ["100 users who do not differ", "20 users who do not differ"])
+def test_where_users_do_not_differ_both_kinds_cover(world):
+    for exact, robust, given in SIMULATED["coverage"](WORLDS[world], 600).values():
+        assert given == 1
+        assert exact >= 0.93 - error(0.93, 600)
+        assert robust >= 0.95 - error(0.95, 600)
+
+
+def test_the_truths_are_those_of_many_jobs():
+    world = SIMULATED["World"](50_000, 2_000_000, spread=0.5, zipf=0.0)
+    true = SIMULATED["truth"](world)
+    ((_, _, run_time, to_failure),) = SIMULATED["traces"](world, np.random.default_rng(1), 1)
+    assert (to_failure <= run_time).mean() == pytest.approx(true.share, rel=0.01)
+    assert np.minimum(run_time, to_failure).sum() / (to_failure <= run_time).sum() == pytest.approx(true.mttf, rel=0.01)
+    assert run_time.mean() == pytest.approx(true.mean, rel=0.02)
+    assert np.median(run_time) == pytest.approx(true.median, rel=0.02)
+
+
+@pytest.mark.parametrize("name", SIMULATED["NULLS"])
+def test_true_nulls_are_rejected_as_often_as_said(name):
+    exact, robust = SIMULATED["rejections"](WORLDS["20 users"], name, 120)
+    assert exact > 0.3, "users differ"
+    if robust is None:
+        pytest.skip("the table has no clustered p-value yet")
+    assert robust <= 0.09 + error(0.09, 120)
+
+
+def test_no_lemon_is_found_where_nodes_do_not_differ():
+    assert SIMULATED["false_lemons"](200, 300) <= 0.05 + error(0.05, 300)
