@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from ttf.analyses.judge_lifetimes.frailty import Fit, Units, age_bin, pooled, within
+from ttf.analyses.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, pooled, within
 from ttf.jobs import Frame
 from ttf.stats.clustered import FEWEST, Clusters
 
 CONFIDENCE = 0.95
+# Lives whose groups are counted at a time: to group many takes ten times the memory of what comes of it.
+PART_LIVES = 1 << 22
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
 Found = dict[tuple[str, str, str], dict]
 
@@ -35,29 +37,46 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
         return {}
     found = {}
     for stratum_by in strata:
-        for stratum, part in _strata(lazy.drop_nulls("duration_s"), stratum_by, events):
-            for event in events:
-                found[event, stratum_by, stratum] = _shapes(*part[:4], part[4][event], cluster_by, group_by)
+        for stratum, event, *counted in _counted(lazy.drop_nulls("duration_s"), stratum_by, events):
+            found[event, stratum_by, stratum] = _shapes(*counted, cluster_by, group_by)
     return found
 
 
-def _strata(lives: pl.LazyFrame, stratum_by: str, events: Mapping[str, pl.Expr]) -> Iterator[tuple[str, tuple]]:
-    """(stratum, (cluster, group, age, lives, events)) of each: arrays with an entry for the lives that have all alike.
+def _counted(lives: pl.LazyFrame, stratum_by: str, events: Mapping[str, pl.Expr]) -> Iterator[tuple]:
+    """(stratum, event, cluster, group, age, lives, events, ages) of each: what `_shapes` takes of them.
 
     Groups of different clusters are different ones; both are numbered from 0 on.
     """
-    by = [] if stratum_by == "all" else [pl.col(stratum_by).cast(pl.String).alias("stratum")]
-    hits = {f"hit {name}": hit.sum() for name, hit in events.items()}
+    by = [] if stratum_by == "all" else [pl.col(stratum_by).alias("stratum")]
     given = lives if stratum_by == "all" else lives.drop_nulls(stratum_by)
-    counted = given.group_by(*by, "cluster", "group", age=age_bin(pl.col("duration_s"))).agg(lives=pl.len(), **hits)
-    counted = counted.collect(engine="streaming")
-    parts = counted.partition_by("stratum", as_dict=True) if by else {("all",): counted}
-    for (stratum,), rows in parts.items():
+    seconds, age = pl.col("duration_s"), age_bin(pl.col("duration_s"))
+    hits = {f"hit {name}": hit.sum() for name, hit in events.items()}
+    until = {f"until {name}": seconds.filter(hit).sum() for name, hit in events.items()}
+    ages = given.group_by(*by, age=age).agg(lives=pl.len(), seconds=seconds.sum(), **hits, **until)
+    ages = ages.collect(engine="streaming")
+    parts = 1 + ages["lives"].sum() // PART_LIVES
+    entries = given.group_by(*by, "cluster", "group", age=age).agg(lives=pl.len(), **hits)
+    of_parts = (entries.filter(pl.col("group") % parts == part) for part in range(parts))
+    counted = pl.concat([part.collect(engine="streaming") for part in of_parts], rechunk=False)
+    ages = _by_stratum(ages)
+    for stratum, rows in _by_stratum(counted).items():
         pair = rows["cluster"].to_numpy().astype(np.int64) << 32 | rows["group"].to_numpy()
         pairs, group = np.unique(pair, return_inverse=True)
         _, cluster = np.unique(pairs >> 32, return_inverse=True)
-        ended = {name: rows[f"hit {name}"].to_numpy() for name in events}
-        yield stratum, (cluster, group, rows["age"].to_numpy(), rows["lives"].to_numpy(), ended)
+        of_age = {name: column.to_numpy() for name, column in ages[stratum].to_dict().items()}
+        for name in events:
+            hit, until = of_age[f"hit {name}"], of_age[f"until {name}"]
+            mean = Ages.of(of_age["age"], of_age["lives"], of_age["seconds"], hit, until)
+            entries = (rows[column].to_numpy() for column in ("age", "lives", f"hit {name}"))
+            yield stratum, name, cluster, group, *entries, mean
+
+
+def _by_stratum(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    if "stratum" not in rows.columns:
+        return {"all": rows}
+    parts = rows.partition_by("stratum", include_key=False, as_dict=True)
+    labels = pl.Series([stratum for (stratum,) in parts], dtype=rows.schema["stratum"]).cast(pl.String)
+    return dict(zip(labels, parts.values(), strict=True))
 
 
 def _shapes(
@@ -66,13 +85,14 @@ def _shapes(
     age: np.ndarray,
     lives: np.ndarray,
     events: np.ndarray,
+    ages: Ages,
     cluster_by: str,
     group_by: str,
 ) -> dict:
-    """cluster: of each group, ascending; group, age, lives, events: as in `_strata`."""
+    """cluster: of each group, ascending; group, age, lives, events: entries as of `Units.of`."""
     if not events.any():
         return {}
-    groups = Units.of(group, age, lives, events)
+    groups = Units.of(group, age, lives, events, ages)
     if cluster[-1] == 0:
         # Of one cluster alone the groups are what differs.
         cluster_by, cluster = group_by, np.arange(cluster.size)
@@ -89,7 +109,8 @@ def _shapes(
     else:
         found["why_not"] = "the spread of the shape between clusters cannot be told"
     if not _repeat(groups):
-        groups, cluster, group_by = Units.of(cluster[group], age, lives, events), np.arange(by.members.size), cluster_by
+        groups, group_by = Units.of(cluster[group], age, lives, events, ages), cluster_by
+        cluster = np.arange(by.members.size)
         alike = pooled(groups)
     found |= {"within": group_by, "groups": int((groups.members >= 2).sum())}
     if not _repeat(groups):
