@@ -4,6 +4,7 @@ A cluster is the coarsest unit that a trace gives whose members are alike, a gro
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -49,6 +50,25 @@ def with_clusters(jobs: Frame) -> Frame:
     else:
         groups = {f"{PROFILE} of one {by}": [*ways[by], *request]}
     return with_levels(jobs, {by: ways[by]} | groups)
+
+
+@dataclass(frozen=True)
+class Level:
+    """What jobs are alike by, and its number as a column of theirs; by: None where the trace names nothing."""
+
+    by: str | None
+    number: pl.Expr
+
+    @classmethod
+    def of(cls, jobs: Frame) -> "Level":
+        """Of jobs `with_clusters`: their clusters, or the groups within the only one."""
+        if "cluster_by" not in jobs.collect_schema():
+            return cls(None, pl.lit(0))
+        columns = [pl.col(f"{level}_by").first() for level in ("cluster", "group")]
+        cluster, group, last = jobs.lazy().select(*columns, pl.col("cluster").max()).collect(engine="streaming").row(0)
+        if cluster is None:
+            return cls(None, pl.lit(0))
+        return cls(cluster, pl.col("cluster")) if last else cls(group, pl.col("group"))
 
 
 def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ttf.charts.theme import page_config
+from ttf.columns import FEWEST_CLUSTERS
 from ttf.report import words
 from ttf.report.packing import as_script, packed
 
@@ -48,9 +49,9 @@ class Numbers(dict):
             )
         clusters = f"{words.number(self[f'{about}.clusters'])} effective clusters"
         if self._ends(ends, "_clustered", like) is None:
-            return (
-                f"The interval holds only if {unit}s fail independently: by {by} there are {clusters}, too few to tell."
-            )
+            said = f"The interval holds only if {unit}s fail independently: by {by} there are {clusters}"
+            few = self[f"{about}.clusters"] < FEWEST_CLUSTERS
+            return f"{said}, {'too few' if few else 'too much alike'} to tell."
         return f"Clustered by {by} ({clusters}); if {unit}s failed independently, it would be {exact}."
 
     def _ends(self, ends: str, kind: str, like: str | None) -> str | None:

@@ -62,10 +62,14 @@ class Clusters:
 
         NaN where there is no spread at all, which is no knowledge of it; infinite where one cluster holds all.
         """
-        with np.errstate(invalid="ignore", divide="ignore"):
-            pulled = np.where(influence == 0, 0, influence / (1 - leverage))
-            se = np.sqrt(self.sum(pulled**2))
+        with np.errstate(invalid="ignore"):
+            se = np.sqrt(self.sum(self.pulled(influence, leverage) ** 2))
             return np.where(se > NO_ROUNDING, se, np.nan)
+
+    def pulled(self, influence: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+        """The influences without the pull of each cluster on the estimate."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(influence == 0, 0, influence / (1 - leverage))
 
     def student(self, confidence: float, spent: int = 1) -> np.ndarray:
         """Student's two-sided quantile by stratum, with effective - spent degrees of freedom; NaN below FEWEST."""
@@ -125,10 +129,9 @@ def by_cluster(rows: Frame, by: Sequence[str], /, divided: bool = True, **sums: 
     names no clusters.
     """
     lazy = rows.lazy()
-    there = lazy.collect_schema()
-    lazy = lazy.with_columns(
-        pl.lit(None, kind).alias(name) for name, kind in CLUSTER_COLUMNS.items() if name not in there
-    )
+    # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
+    if "cluster_by" not in lazy.collect_schema():
+        lazy = lazy.with_columns(pl.lit(None, kind).alias(name) for name, kind in CLUSTER_COLUMNS.items())
     found = _sums(lazy, by, "cluster", sums)
     alone = found.filter(pl.len().over(by) == 1) if by else found.filter(pl.len() == 1)
     if divided and alone.height:
