@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from ttf.analyses.correlate import CORRELATIONS
+from ttf.analyses.correlate.clustered import OF_MEANS
 from ttf.analyses.correlate.compute import kendall
+from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.p_value import SMALLEST_P
 
 SCHEMA = {
@@ -97,7 +99,7 @@ def test_estimates_and_p_agree_with_scipy() -> None:
         assert found["estimate"] == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
         assert found["p_value"] == pytest.approx(max(expected.pvalue, SMALLEST_P), rel=1e-8, abs=0)
         if found["n"] > 4 and abs(found["estimate"]) < 1:
-            assert found["reason"] is None
+            assert found["reason"] == (OF_MEANS if found["unit"] == "group_mean" else UNCLUSTERED)
             assert found["ci_low"] < found["estimate"] < found["ci_high"]
         if found["method"] == "pearson" and found["n"] > 3:
             limits = expected.confidence_interval(0.95)
@@ -192,7 +194,7 @@ def test_an_underflowing_p_is_the_smallest_and_says_so() -> None:
     table = correlations(jobs_of(size * 10 + rng.integers(0, 5, size.size), size), [None])
     found = row(table, unit="job", method="pearson")
     assert found["p_value"] == SMALLEST_P and found["reject"]
-    assert found["reason"] == f"p is below {SMALLEST_P} and written as that"
+    assert found["reason"] == f"p is below {SMALLEST_P} and written as that; {UNCLUSTERED}"
     assert found["ci_low"] < found["estimate"] < found["ci_high"] < 1
 
 

@@ -1,6 +1,7 @@
 """What goes with run time and failure?"""
 
 from ttf.analysis import Analysis
+from ttf.columns import clustered
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 _SET = text("Outcome", "success, failure or not_success (all but success).")
@@ -18,6 +19,7 @@ FAILURE_SHARE = table(
     failure_share=share("Failure share", "failures of ended.", blank=REASON),
     ci_low=share("from", "Lower end of Wilson's 95 % interval.", blank=REASON),
     ci_high=share("to", "Upper end.", blank=REASON),
+    **clustered(share),
     reason=reason(),
 )
 RUNTIME_BY_GROUP = table(
@@ -43,9 +45,13 @@ CORRELATIONS = table(
     estimate=number("r", "The coefficient, from -1 to 1.", blank=REASON),
     ci_low=number("from", "Lower end of the 95 % interval.", blank=REASON),
     ci_high=number("to", "Upper end.", blank=REASON),
+    **clustered(number),
     p_value=number("p", "Two-sided, of no correlation.", blank=REASON),
     p_adjusted=number("adjusted p", "Holm over the features of an outcome set, cut-off, unit, method.", blank=REASON),
+    p_clustered=number("p, clustered", "The same, of jobs whose clusters differ.", blank=REASON),
+    p_adjusted_clustered=number("adjusted p, clustered", "Holm over the same features.", blank=REASON),
     reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=REASON),
+    reject_clustered=truth("Significant, clustered", "Whether the clustered one is.", blank=REASON),
     reason=reason(),
 )
 

@@ -16,6 +16,7 @@ from ttf.analyses.correlate.run_time_charts import (
 from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.picking import Picks
 from ttf.charts.text import (
     FEATURE_NAMES,
@@ -135,7 +136,7 @@ _NUMERIC_ORDER = pl.col("value").cast(pl.Float64, strict=False)
 
 
 def failure_share(given: Inputs, study: Study) -> Figure:
-    """Failure share with its Wilson interval by feature value; a panel per feature."""
+    """Failure share with its interval by feature value; a panel per feature."""
     what, outcomes = "Failure share by feature", given["outcomes"]
     ended = given["failure_share"].filter(pl.col("ended") > 0)
     by_outcome = dict(outcomes.select("outcome", "jobs").iter_rows())
@@ -155,10 +156,11 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     overall = failures / (failures + successes)
     chart = alt.concat(*(panel.chart(study) for panel in features), columns=COLUMNS, spacing={"row": 18, "column": 12})
     chart = chart.resolve_scale(x="shared", y="independent")
+    drawn = pl.concat(panel.kept for panel in features)
     caption = (
-        f"Failures among the {study.units} that ended in success or failure, with 95 % Wilson intervals (not adjusted "
-        f"for the number of values); n = {count(failures + successes, study.unit)}, {count(failures, 'failure')}. "
-        "Values in their order."
+        f"Failures among the {study.units} that ended in success or failure; n = "
+        f"{count(failures + successes, study.unit)}, {count(failures, 'failure')}. {by_what(drawn)} They are not "
+        "adjusted for the number of values. Values in their order."
     )
     if limited := outcomes.filter(outcome="failure")["at_time_limit"].sum():
         caption += f" {limited:,} of the failures ended at their time limit."
@@ -174,7 +176,7 @@ def failure_share(given: Inputs, study: Study) -> Figure:
         {panel.feature: panel.rows for panel in features} | {"all": [{"share": overall}]},
         study,
         title=title,
-        subtitle=f"Share of ended {study.units} that failed, with its 95 % interval; dashed: all ended {study.units}.",
+        subtitle=f"Share of ended {study.units} that failed, with its 95 % interval; upright line: all of them.",
         caption=caption,
         alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[p.feature] for p in features])}. {title}.",
         picks=Picks(("gpu_type",), "value", {name: name for name in types}) if types else None,
@@ -188,18 +190,19 @@ class _Panel:
         self.feature = feature
         kept = part.sort("jobs", descending=True, maintain_order=True).head(MOST_VALUES)
         # Numbers as numbers; text (all null as numbers) by itself.
-        kept = kept.sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
-        shown = kept["value"]
+        kept = shown(kept).sort("value" if feature == "gpu_type" else _NUMERIC_ORDER)
+        values = kept["value"]
         if feature != "gpu_type":
-            shown = shown.map_elements(lambda text: significant(float(text), 4), pl.String)
-        if shown.n_unique() < shown.len():
-            shown = kept["value"]
-        named = labels(shown)
+            values = values.map_elements(lambda text: significant(float(text), 4), pl.String)
+        if values.n_unique() < values.len():
+            values = kept["value"]
+        named = labels(values)
         self.rows = [
             {"value": named[text]}
-            | picked(row, "ended", "failures", share="failure_share", low="ci_low", high="ci_high")
-            for text, row in zip(shown, kept.iter_rows(named=True), strict=True)
+            | picked(row, "ended", "failures", "low", "high", "independent", share="failure_share")
+            for text, row in zip(values, kept.iter_rows(named=True), strict=True)
         ]
+        self.kept = kept
 
     def chart(self, study: Study) -> alt.LayerChart:
         axis_of_values = alt.Axis(labelLimit=70, labelFontSize=10, labelOverlap=False)
@@ -213,7 +216,9 @@ class _Panel:
         )
         x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.5, 1]))
         colour = OUTCOME_COLOURS["failure"]
-        intervals = base.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(x=x, x2="high:Q")
+        intervals = base.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(
+            x=x, x2="high:Q", strokeDash=DASHED
+        )
         dots = base.mark_circle(size=34, color=colour, opacity=1).encode(x="share:Q")
         line = chart_of("all").mark_rule(strokeDash=[4, 3], color=FAINT)
         line = line.encode(x="share:Q", tooltip=tips(form=".1%", share="all"))
@@ -229,9 +234,14 @@ def _title(features: list[_Panel], overall: float, study: Study) -> str:
     title = f"Of the {study.units} that ended, {percent(overall)} failed"
     apart = []
     for panel in features:
-        lowest = min(panel.rows, key=lambda row: row["high"])
-        highest = max(panel.rows, key=lambda row: row["low"])
+        known = [row for row in panel.rows if not row["independent"]]
+        if len(known) < 2:
+            continue
+        lowest = min(known, key=lambda row: row["high"])
+        highest = max(known, key=lambda row: row["low"])
         apart.append((highest["low"] - lowest["high"], panel.feature, lowest, highest))
+    if not apart:
+        return f"{title}; whether values of a feature differ cannot be told"
     # By the gap between two intervals, not between two shares: those of rare values are far apart by chance.
     gap, feature, lowest, highest = max(apart, key=lambda item: item[0])
     if gap <= 0:

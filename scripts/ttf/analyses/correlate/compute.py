@@ -10,8 +10,11 @@ import polars as pl
 from scipy.special import betainc, betaincc, ndtr
 
 from ttf.analyses.correlate import CORRELATIONS, FAILURE_SHARE, RUNTIME_BY_GROUP
+from ttf.analyses.correlate.clustered import OF_MEANS, clustered
 from ttf.analyses.correlate.run_times import Sample, by_outcome_set, groups_of, samples
+from ttf.clusters import Level
 from ttf.inputs import Inputs
+from ttf.stats.clustered import beside, by_cluster, in_strata, with_limits
 from ttf.stats.counts import Rows
 from ttf.stats.exact import correlation_parts, dot, doubled_ranks, product, total
 from ttf.stats.features import Feature, features_of
@@ -36,22 +39,22 @@ def failure_share(jobs: Rows) -> pl.DataFrame:
 
 
 def _share_of(jobs: Rows, feature: Feature) -> pl.DataFrame:
-    counts = (
-        jobs.lazy()
-        .select(feature.group_key().alias("key"), "outcome")
-        .drop_nulls("key")
-        .group_by("key")
-        .agg(jobs=pl.len().cast(pl.Int64), **ENDED)
-        .collect(engine="streaming")
-        .sort("key")
-    )
+    known = jobs.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
+    sums = {"jobs": pl.len().cast(pl.Int64), **ENDED}
+    of_clusters = by_cluster(known, ["key"], **sums)
+    if of_clusters.height:
+        counts = of_clusters.group_by("key").agg(pl.col(*sums).sum()).sort("key")
+    else:
+        counts = known.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
     counts = counts.with_columns(
         feature=pl.lit(feature.name),
         value=feature.labels(counts["key"]),
         **failure_shares(counts),
         reason=pl.when(ended=0).then(pl.lit("no job with this value ended")),
     )
-    return FAILURE_SHARE.typed(counts)
+    strata, rows, clusters = in_strata(of_clusters, ["key"], "ended")
+    limits = clusters.proportion(*(rows[name].to_numpy().astype(float) for name in ("failures", "ended")), 0.95)
+    return FAILURE_SHARE.typed(beside(counts, with_limits(strata, clusters, *limits), ["key"]))
 
 
 TOO_FEW = "fewer than 3 points"
@@ -90,18 +93,33 @@ def groups_and_correlations(
     Kendall's exact without ties up to 33 points, else normal: those of scipy's pearsonr, spearmanr and
     kendalltau. p_adjusted: Holm 1979 over the features within one outcome set, cut-off, unit and method;
     reject: p_adjusted < significance. 95 % intervals: Pearson by Fisher's z (Fisher 1921), Spearman by
-    Bonett & Wright 2000, Kendall by Fieller, Hartley & Pearson 1957.
+    Bonett & Wright 2000, Kendall by Fieller, Hartley & Pearson 1957. Over jobs there are clustered ones beside them,
+    see `clustered`; group means have no clusters.
     """
-    groups, rows = [], []
-    for sample in samples(jobs, cutoffs):
+    groups, rows, level = [], [], Level.of(jobs)
+    for sample in samples(jobs, cutoffs, level.number):
         groups.append((sample.outcome_set, groups_of(sample)))
         if sample.feature.is_numeric:
-            about = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
-            for unit, estimates in (("group_mean", _of_group_means(sample)), ("job", _of_jobs(sample))):
-                for method, estimate in estimates.items():
-                    rows.append((sample.outcome_set, about | {"unit": unit, "method": method, **vars(estimate)}))
+            rows += [(sample.outcome_set, row) for row in _of_sample(sample, level)]
     rows = _adjusted(by_outcome_set(rows), significance)
     return pl.concat([RUNTIME_BY_GROUP.frame([]), *by_outcome_set(groups)]), CORRELATIONS.frame(rows)
+
+
+def _of_sample(sample: Sample, level: Level) -> list[dict]:
+    """A row per unit and method."""
+    about = {"outcome_set": sample.outcome_set, "feature": sample.feature.name, "cutoff_s": sample.cutoff_s}
+    of_means, of_jobs = _of_group_means(sample), _of_jobs(sample)
+    known = {name: found.estimate for name, found in of_jobs.items() if found.estimate is not None}
+    alike = clustered(sample, level, {name: r for name, r in known.items() if abs(r) < 1})
+    rows = []
+    for unit, estimates in (("group_mean", of_means), ("job", of_jobs)):
+        for method, found in estimates.items():
+            of_clusters = dict(alike.get(method, {})) if unit == "job" else {}
+            if unit == "group_mean" and found.ci_low is not None:
+                of_clusters["why_not"] = OF_MEANS
+            reason = "; ".join(filter(None, (found.reason, of_clusters.pop("why_not", None)))) or None
+            rows.append(about | {"unit": unit, "method": method} | vars(found) | of_clusters | {"reason": reason})
+    return rows
 
 
 def _adjusted(rows: list[dict], significance: float) -> list[dict]:
@@ -110,8 +128,10 @@ def _adjusted(rows: list[dict], significance: float) -> list[dict]:
         return row["outcome_set"], cutoff, row["unit"], row["method"]
 
     for _, members in groupby(sorted(rows, key=family), key=family):
-        for row in with_holm(members):
-            row["reject"] = None if row["p_adjusted"] is None else row["p_adjusted"] < significance
+        for row in with_holm(with_holm(members), "p_clustered", "p_adjusted_clustered"):
+            for of in ("", "_clustered"):
+                p = row[f"p_adjusted{of}"]
+                row[f"reject{of}"] = None if p is None else p < significance
     return rows
 
 

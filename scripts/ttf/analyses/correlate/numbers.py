@@ -3,10 +3,11 @@
 import polars as pl
 
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends_of
+from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends, ends_of
 
-_SHARE = {"value": "label", "failure_share": "share", "ci_low": "share", "ci_high": "share"}
-_CORRELATION = {"estimate": "r", "ci_low": "r", "ci_high": "r", "p_value": "p", "p_adjusted": "p", "reject": "truth"}
+_SHARE = {"value": "label", "failure_share": "share"} | ends("share")
+_CORRELATION = {"estimate": "r", "p_value": "p", "p_adjusted": "p", "reject": "truth"} | ends("r")
+_CORRELATION |= {"p_clustered": "p", "p_adjusted_clustered": "p", "reject_clustered": "truth"}
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:

@@ -54,8 +54,15 @@ def context(trace: Trace, metrics: Numbers) -> dict:
             if metrics.has(f"failure_share.{name}.highest.value")
         ],
         "value_of": value_of,
+        "headline": _headline(metrics),
         "verdicts": {outcome: _verdicts(metrics, outcome, trace.about["unit"]) for outcome in ("success", "failure")},
     }
+
+
+def _headline(metrics: Numbers) -> tuple[str, str] | None:
+    """(feature in words, key of its correlation over jobs) of which the section says what independence would make."""
+    keys = {name: f"correlations.success.{feature}.job" for feature, name in FEATURE_WORDS.items()}
+    return next(((name, key) for name, key in keys.items() if metrics.has(f"{key}.ci_low")), None)
 
 
 def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
@@ -79,6 +86,11 @@ def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
                 f"; {unit} by {unit} there is {words.strength(rho)} rank correlation "
                 f"(ρ = {words.coefficient(rho)}, n = {words.count(metrics.n(f'{jobs}.estimate'))})"
             )
+            by = metrics.value(f"{jobs}.cluster_by", "cluster")
+            if not metrics.has(f"{jobs}.reject_clustered"):
+                sentence += f", of which cannot be told whether {unit}s of one {by} make it"
+            elif not metrics[f"{jobs}.reject_clustered"]:
+                sentence += f", no more than {by}s that differ would make"
         significant.append(f"{sentence}.")
     if others:
         significant.append(f"No correlation that could be told from chance: {'; '.join(others)}.")
@@ -89,10 +101,12 @@ def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:
     """A row per outcome set and feature: Pearson over group means beside Spearman over jobs, in words."""
     chosen = table.filter(pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(["success", "failure"]))
     keys, of_units = ["outcome_set", "feature"], []
-    for unit, method in (("group_mean", "pearson"), ("job", "spearman")):
+    # Group means are of no cluster.
+    for unit, method, of in (("group_mean", "pearson", ""), ("job", "spearman", "_clustered")):
         part = chosen.filter(unit=unit, method=method)
-        estimates = texts(part, ("estimate", "reject", "ci_low", "ci_high"), _coefficient).alias(unit)
-        p_values = texts(part, ("p_adjusted",), lambda p: words.p_value(p).removeprefix("= ")).alias(f"{unit}_p")
+        columns = ("estimate", f"reject{of}", f"ci_low{of}", f"ci_high{of}")
+        estimates = texts(part, columns, _coefficient).alias(unit)
+        p_values = texts(part, (f"p_adjusted{of}",), lambda p: words.p_value(p).removeprefix("= ")).alias(f"{unit}_p")
         of_units.append(part.select(*keys, estimates, pl.col("n").alias(f"{unit}_n"), p_values))
     found = of_units[0].join(of_units[1], on=keys, how="left", maintain_order="left")
     # A feature without any estimate has no row.

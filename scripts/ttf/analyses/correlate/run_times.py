@@ -51,8 +51,8 @@ class Coded:
 class Sample:
     """The jobs of one outcome set that have a value of one feature and a run time below the cut-off.
 
-    A row is so many jobs of one value and one run time. Rows are ordered by run time, so that a cut-off is a prefix
-    and ties are neighbours.
+    A row is so many jobs of one value, one run time and one cluster. Rows are ordered by run time, so that a cut-off is
+    a prefix and ties are neighbours.
     """
 
     outcome_set: str
@@ -61,12 +61,19 @@ class Sample:
     codes: np.ndarray  # of the feature's value
     runtimes: np.ndarray  # s, Int64, ascending
     ranks: np.ndarray  # of the run times among the jobs', doubled
+    times: np.ndarray  # of the rows' run times among the distinct ones, 0 the shortest
     jobs: np.ndarray
+    clusters: np.ndarray  # the number of the jobs' cluster
     by_group: np.ndarray  # the rows' places by the group of their value, then by run time
 
     @property
     def feature(self) -> Feature:
         return self.coded.feature
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """The jobs as floats."""
+        return self.jobs.astype(float)
 
     @cached_property
     def n(self) -> int:
@@ -96,10 +103,11 @@ class Sample:
         return group_sums(self.coded.group_of_code, self.runtime_sums, len(self.coded.group_keys))
 
 
-def samples(jobs: Rows, cutoffs: Sequence[int | None]) -> Iterator[Sample]:
+def samples(jobs: Rows, cutoffs: Sequence[int | None], cluster: pl.Expr) -> Iterator[Sample]:
     """Every sample of a jobs table: features, then outcome sets, then cut-offs (none first, then ascending).
 
-    jobs: outcome, runtime_s (Int64, null where unknown: excluded) and the features' columns.
+    jobs: outcome, runtime_s (Int64, null where unknown: excluded) and the features' columns; cluster: the number of the
+    cluster of each.
     cutoffs: seconds, kept are run times strictly below; None stands for no cut-off. They select on the
     outcome: a cut-off removes long jobs, not jobs of a kind.
     Raises ValueError for a cut-off that is not positive or a negative run time.
@@ -111,7 +119,7 @@ def samples(jobs: Rows, cutoffs: Sequence[int | None]) -> Iterator[Sample]:
         texts = None if feature.is_numeric else labels(jobs, feature.column)
         value = code(feature.column, texts) if texts is not None else pl.col(feature.column)
         known = jobs.filter(pl.col(feature.column).is_not_null())
-        found = counts(known, kind=_KIND, runtime=pl.col("runtime_s"), value=value)
+        found = counts(known, kind=_KIND, runtime=pl.col("runtime_s"), value=value, cluster=cluster)
         if found.height and found["runtime"].min() < 0:
             raise ValueError("a run time is negative")
         values = pl.Series(texts, dtype=pl.String)
@@ -124,22 +132,23 @@ def samples(jobs: Rows, cutoffs: Sequence[int | None]) -> Iterator[Sample]:
             begin, end = kinds.search_sorted(first), kinds.search_sorted(last, side="right")
             # Of one kind they are in order as they stand.
             rows = found.slice(begin, end - begin)
-            rows = rows if first == last else rows.sort("runtime")
-            codes, runtimes, n = (rows[name].to_numpy() for name in ("value", "runtime", "n"))
-            ranks = _doubled_ranks_of_sorted(runtimes, n)
+            rows = rows if first == last else rows.sort("runtime", maintain_order=True)
+            codes, runtimes, n, clusters = (rows[name].to_numpy() for name in ("value", "runtime", "n", "cluster"))
+            ranks, times = _doubled_ranks_of_sorted(runtimes, n)
             by_group = np.argsort(coded.group_of_code[codes], kind="stable")
             for cutoff in in_order:
                 size = n.size if cutoff is None else int(np.searchsorted(runtimes, cutoff))
                 # A cut-off keeps or drops ties together, so ranks within the prefix stay what they are.
-                prefix = (column[:size] for column in (codes, runtimes, ranks, n))
+                prefix = (column[:size] for column in (codes, runtimes, ranks, times, n, clusters))
                 yield Sample(outcome_set, coded, cutoff, *prefix, by_group[by_group < size])
 
 
-def _doubled_ranks_of_sorted(values: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Of ascending values, each there so many times, that may stand there more than once."""
+def _doubled_ranks_of_sorted(values: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(doubled rank, place among the distinct ones) of ascending values, each there so many times, and maybe again."""
     starts = first_of_each(values)
     counts = np.add.reduceat(times, starts) if starts.size else times
-    return np.repeat(doubled_ranks(counts), np.diff(starts, append=values.size))
+    place = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
+    return doubled_ranks(counts)[place], place
 
 
 def by_outcome_set(results: Iterable[tuple[str, Result]]) -> list[Result]:
