@@ -139,6 +139,7 @@ def test_numbers_of_one_kind_look_alike():
 def test_no_line_ends_in_the_interval_of_study_1():
     about = {"study_p": 0.016, "study_estimate": 0.468, "study_ci_low": 0.1, "study_ci_high": 0.73}
     assert _estimate({"question": "correlation"} | about, "study") == "0.47 [0.10,\u00a00.73], p = 0.016"
-    about = {"asked_p_adjusted": None, "asked_estimate": 200_000, "asked_ci_low": 170_000, "asked_ci_high": 300_000}
+    about = {"asked_p_adjusted_clustered": None, "asked_estimate": 200_000}
+    about |= {"asked_ci_low_clustered": 170_000, "asked_ci_high_clustered": 300_000}
     told = _estimate({"question": "mean_run_time"} | about, "asked")
     assert told == "2.31\u00a0days [1.97,\u00a03.47]", "the unit once"

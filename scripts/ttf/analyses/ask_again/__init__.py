@@ -1,11 +1,19 @@
 """What does study 1 come to by its own recipe, and what with the questions asked well?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, table, text, truth, whole_seconds
+from ttf.columns import clustered
+from ttf.contract import REASON, Column, count, number, reason, table, text, truth, whole_seconds
 
 _NO_INTERVAL = "nothing is estimated, the points are too few for an interval, or it is a mean run time"
 _NO_TEST = "nothing is estimated, or it is a run time: nothing is tested"
 _NO_RATE = "the question is not the correlation of failures, or `reason` says why"
+_NO_CLUSTERED = "there is no exact one either, or `reason` says why"
+
+
+def _clustered(prefix: str) -> dict[str, Column]:
+    return {f"{prefix}_{name}": column for name, column in clustered(number, blank=_NO_CLUSTERED).items()}
+
+
 STUDY1 = table(
     "study1",
     "A question of study 1: its answer by its own recipe, and by a better one.",
@@ -26,23 +34,35 @@ STUDY1 = table(
     asked_estimate=number("Asked well", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95 % interval.", blank=_NO_INTERVAL),
     asked_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
+    **_clustered("asked"),
     asked_n=count("n", "Jobs, or failures.", blank=REASON),
     asked_p=number("p", "Two-sided.", blank=_NO_TEST),
     asked_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_TEST),
+    asked_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
+    asked_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
     split_value=text("Split", "Value that divides the jobs into halves.", blank=_NO_RATE),
     rate_ratio=number("Ratio of rates", "Failures an hour of run time above the split by those below.", blank=_NO_RATE),
     rate_ci_low=number("from", "Lower end of the 95 % interval.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper end.", blank=_NO_RATE),
+    **_clustered("rate"),
     rate_failures=count("Failures", "Failures on both sides of the split.", blank=_NO_RATE),
     rate_p=number("p", "Two-sided, of equal rates.", blank=_NO_RATE),
     rate_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_RATE),
+    rate_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
+    rate_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
     rate_reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=_NO_RATE),
+    rate_reject_clustered=truth("Significant, clustered", "Whether the clustered one is.", blank=_NO_CLUSTERED),
     verdict=text(
         "Verdict",
         "kept, weaker, stronger, flips, lost, found, neither or not computable.",
         blank="the question is not of a correlation",
     ),
-    change=text("What changes", "The verdict as a sentence."),
+    verdict_clustered=text(
+        "Verdict, clustered",
+        "By the clustered p, or not told where there is none.",
+        blank="the question is not of a correlation",
+    ),
+    change=text("What changes", "The clustered verdict as a sentence."),
     reason=reason(),
 )
 

@@ -6,14 +6,18 @@ well: jobs and not group means, real failures only, rank correlations with adjus
 of run time, in which jobs that did not fail count with the time they ran (right-censoring).
 """
 
+import math
+
 import numpy as np
 import polars as pl
 from scipy.special import bdtr, bdtrc, betaincinv
 
 from ttf.analyses.ask_again import STUDY1
 from ttf.charts.text import FEATURE_NAMES, FEATURE_UNITS, capital, coefficient, duration, plural, significant
+from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
 from ttf.jobs import Frame, observed_s
+from ttf.stats.clustered import CLUSTERED, UNCLUSTERED, Clusters, by_cluster, clustered_median, with_limits
 from ttf.stats.counts import Counted, code, counts, labels
 from ttf.stats.features import FEATURES, Feature, correlation_row
 from ttf.stats.holm import holm
@@ -37,8 +41,10 @@ TWICE = 2
 CONFIDENCE = 0.95
 # Verdicts in which the correlation is significant by the study's recipe and when asked well.
 SIGNIFICANT_TWICE = ("kept", "weaker", "stronger", "flips")
+SIGNIFICANT_BEFORE = (*SIGNIFICANT_TWICE, "lost")
+NOT_TOLD = "not told"
 
-_JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for feature in FEATURES)]
+_JOBS = ["outcome", "runtime_s", "start_s", "trace_end_s", *(feature.column for feature in FEATURES), *READ_OF_JOBS]
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -61,7 +67,7 @@ def ask_again(
     called, in the plural. study_*: as the study asked it, with its definition of failure (study_set). asked_*: the rank
     correlation over jobs of that outcome; of a GPU type the median run time of successes, with the interval of its
     order statistics, and of failure the mean time to failure with right-censoring. rate_*: see `rate_ratio`. verdict:
-    of r against the correlation over jobs.
+    of r against the correlation over jobs. What is clustered: of jobs with CLUSTER_COLUMNS; see `ttf.stats.clustered`.
     """
     rates = _rates(jobs)
     rows = [_correlation(correlations, o, f, None, rates, units, significance) for o in STUDY_SETS for f in NUMERIC]
@@ -91,8 +97,12 @@ def _correlation(
     for whose, found in (("study", study), ("asked", asked)):
         if found:
             row |= {f"{whose}_{name}": found[name] for name in estimated} | {f"{whose}_p": found["p_value"]}
-    verdict, clause, reason = _compared(study, asked, cutoff, units, significance)
-    clauses, reasons = [clause], [reason]
+    if asked:
+        row |= {f"asked_{name}": asked[name] for name in (*CLUSTERED, "p_clustered", "p_adjusted_clustered")}
+    row["verdict"], _, _ = _compared(study, asked, cutoff, units, significance)
+    verdict, clause, reason = _compared(study, asked, cutoff, units, significance, "p_adjusted_clustered")
+    lacks = asked["reason"] if asked and asked["p_value"] is not None and asked["p_clustered"] is None else None
+    clauses, reasons = [clause], [reason, lacks]
     if cutoff is not None and (share := _left_out(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
         clauses.append(
             f"its cut-off left out {100 * share:.1f} % of the runs, the long ones, which are what is explained"
@@ -101,10 +111,13 @@ def _correlation(
         row |= rates[feature]
         if rates[feature]["rate_p_adjusted"] is not None:
             row["rate_reject"] = rates[feature]["rate_p_adjusted"] < significance
+        if rates[feature]["rate_p_adjusted_clustered"] is not None:
+            row["rate_reject_clustered"] = rates[feature]["rate_p_adjusted_clustered"] < significance
         clauses.append(_rate_clause(rates[feature], feature, units, significance))
         reasons.append(rates[feature].get("reason"))
     sentence = capital("; ".join(clauses)) + "."
-    return row | {"verdict": verdict, "change": sentence, "reason": "; ".join(filter(None, reasons)) or None}
+    said = "; ".join(dict.fromkeys(filter(None, reasons))) or None
+    return row | {"verdict_clustered": verdict, "change": sentence, "reason": said}
 
 
 def _left_out(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) -> float | None:
@@ -113,9 +126,9 @@ def _left_out(table: pl.DataFrame, outcome_set: str, feature: str, cutoff: int) 
 
 
 def _compared(
-    study: dict | None, asked: dict | None, cutoff: int | None, units: str, significance: float
+    study: dict | None, asked: dict | None, cutoff: int | None, units: str, significance: float, p: str = "p_adjusted"
 ) -> tuple[str, str, str | None]:
-    """(verdict, clause, reason) of the study's r against the rank correlation over jobs."""
+    """(verdict, clause, reason) of the study's r against the rank correlation over jobs; p: its column to go by."""
     if study is None:
         why = f"no correlation with a cut-off of {cutoff:,} s was asked for (correlation.cutoffs_s)"
         return "not computable", f"not computable: {why}", why
@@ -126,7 +139,9 @@ def _compared(
         return "not computable", f"not computable over {units}: {why}", why
     r, rho = study["estimate"], asked["estimate"]
     numbers = f"(r = {coefficient(r)} over {study['n']:,} means, ρ = {coefficient(rho)} over {asked['n']:,} {units})"
-    was, now = study["p_value"] < significance, asked["p_adjusted"] < significance
+    if asked[p] is None:
+        return NOT_TOLD, f"over {units} it cannot be told from what their clusters share {numbers}", None
+    was, now = study["p_value"] < significance, asked[p] < significance
     if was and not now:
         return "lost", f"no longer significant {numbers}", None
     if now and not was:
@@ -148,8 +163,10 @@ def _compared(
 def _rates(jobs: Frame) -> dict[str, dict]:
     by_name = {feature.name: feature for feature in FEATURES}
     rates = {name: rate_ratio(jobs, by_name[name]) for name in NUMERIC}
-    adjusted = holm([rates[name].get("rate_p") for name in NUMERIC])
-    return {name: rates[name] | {"rate_p_adjusted": p} for name, p in zip(NUMERIC, adjusted, strict=True)}
+    for p, adjusted in (("rate_p", "rate_p_adjusted"), ("rate_p_clustered", "rate_p_adjusted_clustered")):
+        for rate, value in zip(rates.values(), holm([rate.get(p) for rate in rates.values()]), strict=True):
+            rate[adjusted] = value
+    return rates
 
 
 def rate_ratio(jobs: Frame, feature: Feature) -> dict:
@@ -160,17 +177,17 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     Given the failures k of both parts, those above are binomial with k and pi = T2 rho / (T2 rho + T1), T the run
     times, rho the ratio of the rates: Clopper-Pearson's interval of pi gives that of rho at 95 % (one-sided where one
     part has no failure), and the two-sided p is twice the smaller tail under rho = 1. A failure rate that is constant
-    within a part is assumed.
+    within a part is assumed. Clustered: symmetric about log rho, see `_clustered_rate`.
     Where there is no ratio, the reason says why.
     """
-    seen = (
+    known = (
         jobs.lazy()
         .filter(pl.col("outcome") != "waiting")
-        .select(key=feature.group_key(), time=observed_s(), failed=pl.col("outcome") == "failure")
+        .with_columns(key=feature.group_key(), time=observed_s(), failed=pl.col("outcome") == "failure")
+        .drop_nulls(["key", "time"])
     )
     groups = (
-        seen.drop_nulls(["key", "time"])
-        .group_by("key")
+        known.group_by("key")
         .agg(n=pl.len().cast(pl.Int64), time=pl.col("time").sum(), failures=pl.col("failed").sum())
         .sort("key")
         .collect(engine="streaming")
@@ -199,7 +216,42 @@ def rate_ratio(jobs: Frame, feature: Feature) -> dict:
     row["rate_p"], _ = never_zero(min(1.0, 2 * min(float(bdtr(k_high, k, pi)), at_least)))
     if not k_low:
         return row | {"reason": "no failure at or below the split: lower limit of the ratio only"}
-    return row | {"rate_ratio": k_high * t_low / (k_low * t_high)}
+    row["rate_ratio"] = k_high * t_low / (k_low * t_high)
+    if not k_high:
+        return row
+    clustered = _clustered_rate(known, low["key"][-1], math.log(row["rate_ratio"]))
+    row["reason"] = clustered.pop("why_not")
+    return row | {f"rate_{name}": value for name, value in clustered.items()}
+
+
+def _clustered_rate(known: pl.LazyFrame, split: int, log_ratio: float) -> dict:
+    """The cells about clusters of the ratio of the rates above and up to a value of `key`; why_not, if there are none.
+
+    The influence of a cluster on the logarithm of a rate is its share of the failures less that of the time, over 1 - h
+    with h the mean of both; that on the ratio is the difference of two. Of the two parts the one with fewer effective
+    clusters gives the degrees of freedom.
+    """
+    parts = {"high": pl.col("key") > split, "low": pl.col("key") <= split}
+    values = {"n": pl.lit(1, dtype=pl.Int64), "time": pl.col("time"), "failures": pl.col("failed").cast(pl.Int64)}
+    sums = {f"{name}_{part}": (of * inside).sum() for part, inside in parts.items() for name, of in values.items()}
+    found = by_cluster(known, [], **sums)
+    if not found.height:
+        return {"why_not": UNCLUSTERED}
+    pulled, sides = np.zeros(found.height), []
+    for part, sign in (("high", 1), ("low", -1)):
+        n, time, failures = (found[f"{name}_{part}"].to_numpy().astype(float) for name in values)
+        side = Clusters(np.zeros(n.size, np.int64), n, 1)
+        of_failures, of_time = side.share(failures), side.share(time)
+        pulled += sign * side.pulled(of_failures - of_time, (of_failures + of_time) / 2)
+        sides.append(side)
+    fewest = min(sides, key=lambda side: side.effective.item())
+    se = np.sqrt((pulled**2).sum(keepdims=True))
+    away = se * fewest.student(CONFIDENCE)
+    with np.errstate(over="ignore"):
+        limits = np.exp(log_ratio - away), np.exp(log_ratio + away)
+    cells = with_limits(found.select("cluster_by").head(1), fewest, *limits).row(0, named=True)
+    p = None if cells["why_not"] else never_zero(fewest.p_value(log_ratio / se).item())[0]
+    return cells | {"p_clustered": p}
 
 
 def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> str:
@@ -207,13 +259,15 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
         return f"failure rates cannot be compared: {rate['reason']}"
     unit = "instance" if (feature, rate["split_value"]) == ("size", "1") else FEATURE_UNITS[feature]
     where = f"a {FEATURE_NAMES[feature]} above {significant(float(rate['split_value']), 4)} {unit}"
-    low = significant(rate["rate_ci_low"])
     if rate.get("rate_ratio") is None:
+        low = significant(rate["rate_ci_low"])
         return f"with {where} {units} fail at least {low} times as often per hour of run time, as far as can be told"
-    high = significant(rate["rate_ci_high"])
     ratio = f"{significant(rate['rate_ratio'])} times as often per hour of run time"
-    chance = ", which may be chance" if rate["rate_p_adjusted"] >= significance else ""
-    return f"with {where} {units} fail {ratio} ({low} to {high}){chance}"
+    p = rate["rate_p_adjusted_clustered"]
+    if p is None:
+        return f"with {where} {units} fail {ratio}, and whether their clusters make it cannot be told"
+    low, high = (significant(rate[f"rate_ci_{end}_clustered"]) for end in ("low", "high"))
+    return f"with {where} {units} fail {ratio} ({low} to {high}){', which may be chance' if p >= significance else ''}"
 
 
 # Means by GPU type -------------------------------------------------------------------------------------------
@@ -231,23 +285,26 @@ def _means(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, unit
             row |= {"study_set": study_set, "study_measure": "mean run time (s)", "asked_set": outcome}
             row |= {"study_estimate": mean["runtime_mean_s"], "study_n": mean["jobs"]}
             if outcome == "success":
-                of_type = times.filter(pl.col("type") == types.index(mean["value"]))
-                rows.append(row | _median(Counted.of(of_type, "time"), mean, units))
+                of_type = Counted.of(times.filter(pl.col("type") == types.index(mean["value"])), "time")
+                found = clustered_median(succeeded.filter(gpu_type=mean["value"]), "runtime_s", of_type)
+                rows.append(row | _median(of_type, mean, units, next(found.iter_rows(named=True), None)))
             else:
-                rows.append(row | _time_to_failure(mttf, mean))
+                rows.append(row | _time_to_failure(mttf, mean, units))
     return rows
 
 
-def _median(times: Counted, mean: dict, units: str) -> dict:
+def _median(times: Counted, mean: dict, units: str, clustered: dict | None) -> dict:
     low, high = median_interval(times.size, times.at)
+    cells = dict(clustered or {"why_not": UNCLUSTERED})
+    why_not = cells.pop("why_not") if low is not None else None
     row = {
         "asked_measure": "median run time (s)",
         "asked_estimate": mean["runtime_median_s"],
         "asked_ci_low": low,
         "asked_ci_high": high,
         "asked_n": times.size,
-        "reason": None if low is not None else "fewer than 6 run times: no interval of the median",
-    }
+        "reason": why_not if low is not None else "fewer than 6 run times: no interval of the median",
+    } | {f"asked_{name}": cells[name] for name in CLUSTERED if name in cells}
     middle = mean["runtime_median_s"]
     if middle <= 0:
         return row | {"change": f"Half of these {units} took no time at all."}
@@ -256,17 +313,23 @@ def _median(times: Counted, mean: dict, units: str) -> dict:
     return row | {"change": said + (", made by the few that ran long." if ratio >= TWICE else ".")}
 
 
-def _time_to_failure(mttf: pl.DataFrame, mean: dict) -> dict:
+def _time_to_failure(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     row = {"asked_measure": "mean time to failure, censored (s)"}
     found = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
     life = next(found.iter_rows(named=True), {"mttf_s": None, "reason": "no life has this type"})
     if found.height:
         row |= {"asked_estimate": life["mttf_s"], "asked_n": life["events"]}
         row |= {"asked_ci_low": life["ci_low_s"], "asked_ci_high": life["ci_high_s"]}
+        row |= {f"asked_{name}": life.get(name if name in life else f"{name}_s") for name in CLUSTERED}
     if life["mttf_s"] is None:
         why = life["reason"] or "no failures"
         return row | {"change": f"Not computable: {why}.", "reason": why}
-    times = f"{duration(life['mttf_s'])} ({duration(life['ci_low_s'])} to {duration(life['ci_high_s'])})"
+    clustered = row["asked_ci_low_clustered"] is not None
+    low, high = (row[f"asked_ci_{end}_clustered" if clustered else f"asked_ci_{end}"] for end in ("low", "high"))
+    if not clustered:
+        row["reason"] = life["reason"]
+    if_independent = "" if clustered else f" if {units} were independent"
+    times = f"{duration(life['mttf_s'])} ({duration(low)} to {duration(high)}{if_independent})"
     if mean["runtime_mean_s"] <= 0:
         return row | {"change": f"A failure comes once in {times} of run time."}
     ratio = life["mttf_s"] / mean["runtime_mean_s"]

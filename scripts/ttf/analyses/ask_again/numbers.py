@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf.analyses.ask_again.compute import NOT_TOLD, SIGNIFICANT_BEFORE, SIGNIFICANT_TWICE
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
 
@@ -13,13 +14,22 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     compared = asked.filter(pl.col("verdict") != "not computable")
     metrics.put("study1.correlations", asked.height, "correlations", source)
     metrics.put("study1.compared", compared.height, "correlations", source)
-    still = (~compared["verdict"].is_in(["lost", "found", "neither"])).sum()
-    counts = {name: (compared["verdict"] == name).sum() for name in ("weaker", "flips", "lost", "found")}
-    for name, count in (counts | {"still": still, "significant": still + counts["lost"]}).items():
+    for name in ("weaker", "flips", "lost", "found"):
+        count = (compared["verdict_clustered"] == name).sum()
         metrics.put(f"study1.{name}", count, "correlations", source, compared.height)
-    rates = asked.filter(pl.col("rate_p_adjusted").is_not_null())
+    of_verdicts = {
+        "significant": ("verdict", SIGNIFICANT_BEFORE),
+        "still": ("verdict_clustered", SIGNIFICANT_TWICE),
+        "still_if_independent": ("verdict", SIGNIFICANT_TWICE),
+        "found_if_independent": ("verdict", ("found",)),
+        "untold": ("verdict_clustered", (NOT_TOLD,)),
+    }
+    for name, (column, verdicts) in of_verdicts.items():
+        count = compared[column].is_in(verdicts).sum()
+        metrics.put(f"study1.{name}", count, "correlations", source, compared.height)
+    rates = asked.filter(pl.col("rate_p_adjusted_clustered").is_not_null())
     metrics.put("study1.rates", rates.height, "requests", source)
-    metrics.put("study1.rates_differ", rates["rate_reject"].sum(), "requests", source, rates.height)
+    metrics.put("study1.rates_differ", rates["rate_reject_clustered"].sum(), "requests", source, rates.height)
     means = table.filter(question="mean_run_time", outcome="failure")
     ratios = means.filter(pl.col("asked_estimate").is_not_null() & (pl.col("study_estimate") > 0))
     if ratios.height:

@@ -52,8 +52,9 @@ def _feature(row: dict) -> str:
 
 
 def _estimate(row: dict, way: str) -> str | None:
-    """The estimate with its interval, and p: the study's own, or the adjusted one."""
-    value, low, high = (row[f"{way}_{name}"] for name in ("estimate", "ci_low", "ci_high"))
+    """The estimate with its interval, and p: the study's own, or the clustered ones."""
+    of = "" if way == "study" else "_clustered"
+    value, low, high = (row[f"{way}_{name}"] for name in ("estimate", f"ci_low{of}", f"ci_high{of}"))
     if value is None:
         return None
     worded = words.duration if row["question"] == "mean_run_time" else words.coefficient
@@ -65,5 +66,5 @@ def _estimate(row: dict, way: str) -> str | None:
             ends = [end.removesuffix(unit) for end in ends]
         # A line may end before the interval, not in it.
         text += f" [{f',{words.NO_BREAK}'.join(ends)}]"
-    p = row["study_p"] if way == "study" else row["asked_p_adjusted"]
+    p = row["study_p"] if way == "study" else row["asked_p_adjusted_clustered"]
     return text if p is None else f"{text}, p {words.p_value(p)}"
