@@ -279,9 +279,8 @@ def test_how_well_the_proxy_does_where_the_reasons_are_known():
     assert told["fair_share"] == {"fair_share": 14, "full": 0, "fragmentation": 48, "room": 236}
     assert told["place"] == {"fair_share": 0, "full": 0, "fragmentation": 46, "room": 0}
     recognised, of = told["fair_share"]["fair_share"], sum(told["fair_share"].values())
-    assert set(table.filter(cause="fair_share")["reason"]) == {
-        f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"
-    }
+    said = f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"
+    assert table.filter(cause="fair_share")["reason"].str.starts_with(said).all()
     section = (BUILT_IN / "reconstruct_occupancy" / "occupancy.qmd").read_text(encoding="utf-8")
     assert f"it finds {recognised} of {of} fair-share delays" in " ".join(section.split())
 

@@ -1,7 +1,7 @@
 """How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import percentiles
+from ttf.columns import clustered, percentiles
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 _BUCKET = text("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
@@ -68,11 +68,14 @@ RETRIES = table(
     retries_mean=number("Retries, mean", "retries by n."),
     retries_ci_low=number("from", "Lower end of the 95 % interval, normal approximation.", blank=REASON),
     retries_ci_high=number("to", "Upper end.", blank=REASON),
+    retries_ci_low_clustered=number("95 % from, clustered", "Lower end, log scale.", blank=REASON),
+    retries_ci_high_clustered=number("95 % to, clustered", "Upper end of it.", blank=REASON),
     retried_share=share("Tried again", "Of n: jobs with a retry."),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     unsuccessful_share=share("Unsuccessful", "failures of n; cancelled and unknown jobs are among n."),
     ci_low=share("from", "Lower end of Wilson's 95 % interval."),
     ci_high=share("to", "Upper end."),
+    **clustered(share),
     reason=reason(),
 )
 _BASIS = text("Basis", "recorded, or proxy: an attempt without an outcome that was followed by another has failed.")
@@ -92,6 +95,7 @@ RUNTIME_TO_FAILURE = table(
     gpu_hours_share=share("Share", "Of the GPU hours of all failed attempts.", blank="they took no GPU time"),
     reason=reason(),
 )
+_NO_CLUSTERED = "there is no exact one either, or the column reason says why"
 FAILED_ATTEMPTS = table(
     "failed_attempts",
     "Jobs or users with at least so many failed attempts.",
@@ -103,6 +107,7 @@ FAILED_ATTEMPTS = table(
     groups_share=share("Share", "groups of n.", blank=REASON),
     ci_low=share("from", "Lower end of Wilson's 95 % interval.", blank="there are none, or all have at least one"),
     ci_high=share("to", "Upper end.", blank="there are none, or all have at least one"),
+    **clustered(share, blank=_NO_CLUSTERED),
     trials=count("Failed attempts", "Of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials by n.", blank=REASON, unit="attempts"),
     trials_share=share("Their share of the failed attempts", "Of trials: those of `groups`.", blank=REASON),

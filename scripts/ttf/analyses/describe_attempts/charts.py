@@ -10,6 +10,7 @@ from ttf.analyses.describe_attempts.retries import PROXY
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import capital, count, duration, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, ORDER_COLOURS, OUTCOME_COLOURS
 from ttf.charts.time_ranges import WIDTH, placed, ranges
@@ -21,6 +22,7 @@ FEWEST = 10
 FEWEST_NAMED = 30
 MOST_ACCOUNTS = 12
 MOST_NODES = 12
+_RETRY = " A retry is an attempt after the first."
 _BY_PROXY = " By proxy: an attempt that was followed by another counts as failed, whatever ended it."
 KINDS = {FIRST: "first attempt", LATER: "later attempt"}
 
@@ -151,12 +153,13 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
     """Mean retries, or the share of unsuccessful jobs, by GPUs of the job with 95 % intervals."""
     table, is_share = given["retries"], estimate == "unsuccessful_share"
     what = f"Unsuccessful {study.units} by GPUs" if is_share else f"Retries by GPUs of the {study.unit}"
-    low, high = ("ci_low", "ci_high") if is_share else ("retries_ci_low", "retries_ci_high")
-    known = table.filter((pl.col("group_by") == "gpu_count") & pl.col(low).is_not_null())
+    prefix = "" if is_share else "retries_"
+    known = shown(table, prefix=prefix).filter((pl.col("group_by") == "gpu_count") & pl.col("low").is_not_null())
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with GPUs ended after an attempt")
     rows = [
-        {"gpus": int(row["group"]), "note": f"{row['n']:,}"} | picked(row, "n", value=estimate, low=low, high=high)
+        {"gpus": int(row["group"]), "note": f"{row['n']:,}"}
+        | picked(row, "n", "low", "high", "independent", value=estimate)
         for row in known.iter_rows(named=True)
     ]
     form = ".1%" if is_share else ".3f"
@@ -173,7 +176,7 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
         ],
     )
     marks = (
-        base.mark_rule(strokeWidth=2, color=colour).encode(y=y, y2="high:Q")
+        base.mark_rule(strokeWidth=2, color=colour).encode(y=y, y2="high:Q", strokeDash=DASHED)
         + base.mark_point(filled=True, size=60, color=colour).encode(y=alt.Y("value:Q"))
         + base.mark_text(fontSize=10, color=FAINT, dy=-8).encode(y=alt.Y("high:Q"), text="note:N")
     )
@@ -185,7 +188,6 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
         return f"{value} with {count(row['gpus'], 'GPU')}"
 
     title = f"{name}: {worded(first)}" + (f", {worded(last)}" if first is not last else "")
-    method = "Wilson's interval" if is_share else "interval by the normal approximation"
     whole = table.filter(group_by="all").row(0, named=True)
     return figure(
         marks.properties(width=560, height=210),
@@ -194,7 +196,8 @@ def by_gpus(given: Inputs, study: Study, *, estimate: str) -> Figure:
         title=title,
         subtitle=f"{capital(study.units)} with a power of two of GPUs; above each point their number.",
         caption=f"{capital(study.units)} that ended after at least one attempt, cancelled ones among them (all sizes: "
-        f"{whole['n']:,}); bars: 95 % {method}." + ("" if is_share else " A retry is an attempt after the first."),
+        f"{whole['n']:,}). {by_what(known, study.units)}"
+        + ("" if is_share else " A retry is an attempt after the first."),
         alt_text=f"Points with intervals for {count(len(rows), 'number')} of GPUs. {title}.",
     )
 

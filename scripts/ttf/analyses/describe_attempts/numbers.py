@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.describe_attempts.delays import ALL, ATTEMPTS, SCOPES
 from ttf.inputs import Inputs
 from ttf.jobs import gpus_of
-from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends_of
+from ttf.numbers.metrics import FEWEST_ENDED, Metrics, ends, ends_of
 
 # A step at 3 minutes is named where its span holds so many times as many delays as those beside it, and so many at all.
 STEP_RATIO = 2
@@ -39,11 +39,12 @@ def _delays(metrics: Metrics, table: pl.DataFrame) -> None:
 def _retries(metrics: Metrics, table: pl.DataFrame) -> None:
     source = "tables/retries.csv"
     units = {"retries_mean": "retries", "retried_share": "share", "unsuccessful_share": "share"}
+    units |= ends("share")
     metrics.put_rows("retries", table.filter(group_by="all"), units, source)
     sizes = table.filter((pl.col("group_by") == "gpu_count") & (pl.col("n") >= FEWEST_ENDED))
     for end, row in ends_of(sizes, "smallest", "largest"):
         metrics.put(f"retries.{end}.gpus", int(row["group"]), "GPUs", source, row["n"])
-        shares = dict.fromkeys(("retries_mean", "unsuccessful_share", "ci_low", "ci_high"), "")
+        shares = dict.fromkeys(("retries_mean", "unsuccessful_share"), "") | ends("share")
         metrics.put_row(f"retries.{end}", row, shares, source, row["n"])
 
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses import describe_attempts as attempts
 from ttf.analyses.describe_attempts.delays import ALL
-from ttf.report.tables import MEAN_OF_N, WITH_INTERVAL, Interval, Shown, span
+from ttf.report.tables import CLUSTERED, MEAN_OF_N, Interval, Shown, span
 from ttf.report.trace import Trace
 
 MOST_ACCOUNTS = 10
@@ -18,13 +18,13 @@ _ORDER = ("gpu_bucket", "n", "out_of_order_share", "overtaken_share")
 _RETRIES = {
     "group": None,
     "n": None,
-    "retries_mean": Interval(low="retries_ci_low", high="retries_ci_high"),
+    "retries_mean": Interval(low="retries_ci_low_clustered", high="retries_ci_high_clustered"),
     "retried_share": None,
-    "unsuccessful_share": WITH_INTERVAL,
+    "unsuccessful_share": CLUSTERED,
 }
 _TRIALS = dict.fromkeys(("gpu_bucket", "trials", "trials_share"))
 _RTF = _TRIALS | _TIMES | dict.fromkeys(("rtf_share", "gpu_hours", "gpu_hours_share"))
-_FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": WITH_INTERVAL, "trials_share": None}
+_FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": CLUSTERED, "trials_share": None}
 _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
 
 

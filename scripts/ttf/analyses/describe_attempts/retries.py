@@ -7,8 +7,10 @@ import polars as pl
 
 from ttf.analyses.describe_attempts import FAILED_ATTEMPTS, OUTCOMES_WINDOW, RETRIES, RUNTIME_TO_FAILURE
 from ttf.analyses.describe_attempts.delays import ALL, bucket_of
-from ttf.jobs import GPU_BUCKETS, OUTCOMES, whole_gpus
+from ttf.clusters import CLUSTER_COLUMNS, with_levels
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, Frame, whole_gpus
 from ttf.runs import gpu_time
+from ttf.stats.clustered import beside, by_cluster, clustered_shares, in_strata, with_limits
 from ttf.stats.exact import percentile, total
 from ttf.stats.normal import Z_95
 from ttf.stats.shares import part_of, with_wilson
@@ -19,6 +21,7 @@ ENDED = ("success", "failure", "cancelled", "unknown")
 AT_LEAST = (1, 2, 5, 10)
 RECORDED, PROXY = "recorded", "proxy"
 _MILLI_S_AN_HOUR = 3_600_000
+CONFIDENCE = 0.95
 
 
 def tries(placed: pl.DataFrame) -> pl.DataFrame:
@@ -47,21 +50,26 @@ def basis_of(tries: pl.DataFrame) -> str:
     return PROXY if tries["by_proxy"].any() else RECORDED
 
 
-def retries(jobs: pl.DataFrame) -> pl.DataFrame:
+def retries(jobs: Frame) -> pl.DataFrame:
     """Retries and unsuccessful jobs by GPUs of the job (RETRIES), of jobs that ENDED after at least one attempt.
 
     The interval of the mean is blank for one job, and never below 0. Cancelled and unknown jobs stand in the
-    denominator, as in ATC'19's table 6. A job without a GPU is under `all` only.
+    denominator, as in ATC'19's table 6. A job without a GPU is under `all` only. Clustered: of jobs with
+    CLUSTER_COLUMNS.
     """
     gpus = whole_gpus()
     # A power of two has no bit in common with the number before it.
     is_power = (gpus > 0) & ((gpus & (gpus - 1)) == 0)
-    ended = jobs.filter(pl.col("outcome").is_in(ENDED) & (pl.col("attempts") > 0)).select(
-        all=pl.lit(0, dtype=pl.Int64),
-        gpus=bucket_of().cast(pl.Int64),
-        gpu_count=pl.when(is_power).then(gpus).otherwise(-1),
-        retries=pl.col("attempts") - 1,
-        failed=pl.col("outcome") == "failure",
+    ended = (
+        jobs.lazy()
+        .filter(pl.col("outcome").is_in(ENDED) & (pl.col("attempts") > 0))
+        .with_columns(
+            all=pl.lit(0, dtype=pl.Int64),
+            gpus=bucket_of().cast(pl.Int64),
+            gpu_count=pl.when(is_power).then(gpus).otherwise(-1),
+            retries=pl.col("attempts") - 1,
+            failed=pl.col("outcome") == "failure",
+        )
     )
     sums = {
         "n": pl.len().cast(pl.Int64),
@@ -70,10 +78,11 @@ def retries(jobs: pl.DataFrame) -> pl.DataFrame:
         "retried": (pl.col("retries") > 0).sum().cast(pl.Int64),
         "failures": pl.col("failed").sum().cast(pl.Int64),
     }
-    parts = [
-        ended.filter(pl.col(by) >= 0).group_by(key=by).agg(**sums).sort("key").with_columns(group_by=pl.lit(by))
-        for by in ("all", "gpus", "gpu_count")
-    ]
+    parts = []
+    for by in ("all", "gpus", "gpu_count"):
+        known = ended.filter(pl.col(by) >= 0).with_columns(key=by)
+        counts = known.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
+        parts.append(_with_clustered(counts.with_columns(group_by=pl.lit(by)), known))
     rows = []
     for row in pl.concat(parts).iter_rows(named=True):
         n, sum_, squares = row["n"], row["retries"], row["squares"]
@@ -85,9 +94,27 @@ def retries(jobs: pl.DataFrame) -> pl.DataFrame:
             half = Z_95 * math.sqrt((n * squares - sum_ * sum_) / (n * n * (n - 1)))
             about |= {"retries_ci_low": max(sum_ / n - half, 0.0), "retries_ci_high": sum_ / n + half}
         else:
-            about["reason"] = "one job: no interval of the mean"
+            about["reason"] = "; ".join(filter(None, ("one job: no interval of the mean", row["reason"])))
         rows.append(about)
     return RETRIES.frame(rows)
+
+
+def _with_clustered(counts: pl.DataFrame, ended: pl.LazyFrame) -> pl.DataFrame:
+    """The counts by `key` with the clustered intervals of the mean and of the share, and in `reason` why they lack."""
+    sums = {name: pl.col(name).sum().cast(pl.Int64) for name in ("retries", "failed")}
+    strata, rows, clusters = in_strata(by_cluster(ended, ["key"], n=pl.len(), **sums), ["key"], "n")
+    of_retries, of_failures, n = (rows[name].to_numpy().astype(float) for name in ("retries", "failed", "n"))
+    mean = with_limits(strata, clusters, *clusters.ratio(of_retries, n, CONFIDENCE))
+    share = with_limits(strata, clusters, *clusters.proportion(of_failures, n, CONFIDENCE))
+    mean = mean.select("key", pl.col("^ci_.*$").name.prefix("retries_"), why_not_of_mean="why_not")
+    exact = counts.with_columns(ci_low=pl.lit(0.0), reason=pl.lit(None, dtype=pl.String))
+    found = beside(exact, share, ["key"]).join(mean, on="key", how="left", maintain_order="left")
+    of_mean = pl.when(pl.col("n") > 1).then("why_not_of_mean")
+    # Mostly one reason for both.
+    reason = pl.when((pl.col("reason") == of_mean).fill_null(False)).then("reason")
+    either = pl.concat_str("reason", "mean: " + of_mean, separator="; ", ignore_nulls=True)
+    reason = reason.otherwise(pl.when(either != "").then(either))
+    return found.with_columns(reason=reason).drop("ci_low", "why_not_of_mean")
 
 
 def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
@@ -120,16 +147,23 @@ def runtime_to_failure(tries: pl.DataFrame) -> pl.DataFrame:
     return RUNTIME_TO_FAILURE.frame(rows)
 
 
-def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
+def failed_attempts(jobs: Frame, tries: pl.DataFrame) -> pl.DataFrame:
     """How many failed attempts (of `tries`) one job or one user has (FAILED_ATTEMPTS).
 
     failed_job: jobs that failed after an attempt; job: all with a failed attempt, also those that went on to succeed.
+    Clustered: of jobs with CLUSTER_COLUMNS; a user is a cluster.
     """
     failed = tries.filter("failed")
     by_job = failed.group_by("job").agg(trials=pl.len().cast(pl.Int64))
-    outcome = jobs.with_row_index("job").select("job", "outcome")
-    of_failed = by_job.join(outcome.filter(pl.col("outcome") == "failure"), on="job", how="semi")
+    about = (
+        jobs.lazy()
+        .with_row_index("job")
+        .select("job", "outcome", *(name for name in CLUSTER_COLUMNS if "cluster_by" in jobs.collect_schema()))
+    )
+    by_job = by_job.lazy().join(about, on="job").collect(engine="streaming")
+    of_failed = by_job.filter(pl.col("outcome") == "failure")
     by_user = failed.drop_nulls("user").group_by("user").agg(trials=pl.len().cast(pl.Int64))
+    by_user = with_levels(by_user, {"user": ["user"]})
     basis = basis_of(tries)
     rows = []
     for group_by, counts in (("failed_job", of_failed), ("job", by_job), ("user", by_user)):
@@ -141,6 +175,16 @@ def failed_attempts(jobs: pl.DataFrame, tries: pl.DataFrame) -> pl.DataFrame:
             # All have one, by definition: that share has no interval.
             shares = with_wilson("groups_share", chosen.len(), n) if at_least > 1 else {"groups_share": 1.0}
             shares |= {"trials_mean": part_of(sum_, n), "trials_share": part_of(int(chosen.sum()), sum_)}
+            if n and at_least > 1:
+                at = pl.DataFrame(
+                    {"group_by": group_by, "ci_low": 0.0, "reason": None}, schema_overrides={"reason": pl.String}
+                )
+                alike = clustered_shares(counts, [], (pl.col("trials") >= at_least).sum(), pl.len())
+                shares |= (
+                    beside(at, alike.with_columns(group_by=pl.lit(group_by)), ["group_by"])
+                    .drop("ci_low")
+                    .row(0, named=True)
+                )
             rows.append(row | {"trials": sum_} | (shares if n else {"reason": "no attempt failed"}))
     return FAILED_ATTEMPTS.frame(rows)
 

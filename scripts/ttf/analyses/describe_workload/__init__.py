@@ -1,7 +1,7 @@
 """What was asked for, when, by whom and what for, and how long did it wait and run?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import percentiles, top_owners, wilson
+from ttf.columns import clustered, percentiles, top_owners, wilson
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, whole_seconds
 
 _GROUP = {
@@ -81,6 +81,7 @@ ROLES = table(
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Failed", "Failures over the jobs that ended.", blank=REASON),
     **wilson(blank=REASON),
+    **clustered(share),
     failures_share=share("Of all failures", "Failures over those of all roles.", blank=REASON),
     reason=reason(),
 )

@@ -10,6 +10,7 @@ from ttf.analyses.describe_workload.workload import MOST_ACCOUNTS
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, duration, labels, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
@@ -175,11 +176,11 @@ def roles(given: Inputs, study: Study) -> Figure:
     if not table.height:
         what = f"{capital(study.units)} by role"
         return nothing_to_draw(what, f"the trace does not tell roles of its {study.units} apart")
-    drawn = table.head(MOST_ROLES)
+    drawn = shown(table.head(MOST_ROLES))
     names = labels(drawn["role"])
     rows = [
         {"role": names[row["role"]], "note": f"n = {row['jobs']:,}"}
-        | picked(row, "jobs", "ended", share="jobs_share", failed="failure_share", low="ci_low", high="ci_high")
+        | picked(row, "jobs", "ended", "low", "high", "independent", share="jobs_share", failed="failure_share")
         for row in drawn.iter_rows(named=True)
     ]
     tooltip = [
@@ -201,13 +202,16 @@ def roles(given: Inputs, study: Study) -> Figure:
     failed = ended.mark_rule(strokeWidth=1.6, color=colour, opacity=0.6).encode(
         x=alt.X("low:Q", axis=percent_axis(f"Of ended {study.units}, failed"), scale=alt.Scale(domain=[0, 1])),
         x2="high:Q",
+        strokeDash=DASHED,
     ) + ended.mark_circle(size=34, color=colour, opacity=1).encode(x="failed:Q")
     panels = [part.properties(width=width, height=alt.Step(18)) for part, width in ((shares, 330), (failed, 210))]
     first = drawn.row(0, named=True)
     title = f"{percent(first['jobs_share'])} of {study.units} are {names[first['role']]}"
     if first["failure_share"] is not None:
         title += f"; {percent(first['failure_share'])} of those that ended failed"
-    caption = f"n = {count(first['n'], study.unit)} with a role. Failures among successes and failures."
+    caption = (
+        f"n = {count(first['n'], study.unit)} with a role. Failures among successes and failures. {by_what(drawn)}"
+    )
     if table.height > drawn.height:
         caption += f" The {MOST_ROLES} most frequent of {first['roles']:,} roles."
     return figure(
@@ -215,7 +219,7 @@ def roles(given: Inputs, study: Study) -> Figure:
         {"roles": rows},
         study,
         title=title,
-        subtitle="By role, the name that a task has within its job. Right: with Wilson's 95 % interval.",
+        subtitle="By role, the name that a task has within its job. Right: with the 95 % interval.",
         caption=caption,
         alt_text=f"Bars of the share of {count(len(rows), 'role')}, and of the failures in each. {title}.",
     )

@@ -15,6 +15,7 @@ from ttf.analyses.describe_workload import (
     SUBMISSIONS,
 )
 from ttf.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
+from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.counts import Rows, code, counts
 from ttf.stats.shares import ENDED, failure_shares, part_of
 
@@ -39,7 +40,7 @@ NO_TIME = "no submission has a time"
 def roles(jobs: Rows) -> pl.DataFrame:
     """What the tasks are there for, by their names (ROLES): the MOST_ROLES most frequent, equal ones by name.
 
-    jobs: task (null where jobs have no parts: these have no row), outcome.
+    jobs: task (null where jobs have no parts: these have no row), outcome, CLUSTER_COLUMNS where they have them.
     """
     found = (
         jobs.lazy()
@@ -60,7 +61,9 @@ def roles(jobs: Rows) -> pl.DataFrame:
         failures_share=pl.when(pl.lit(failures > 0)).then(pl.col("failures") / max(failures, 1)),
         reason=pl.when(ended=0).then(pl.lit("none of them ended")).otherwise(no_failure),
     )
-    return ROLES.typed(found)
+    theirs = jobs.lazy().filter(pl.col("task").is_in(found["role"].implode())).with_columns(role="task")
+    shares = clustered_shares(theirs, ["role"], ENDED["failures"], ENDED["ended"])
+    return ROLES.typed(beside(found, shares, ["role"]))
 
 
 def activity(jobs: Rows) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """By which of its epochs did a job come to its lowest loss?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import wilson
+from ttf.columns import clustered, wilson
 from ttf.contract import REASON, count, reason, share, table, text
 
 EPOCHS = table(
@@ -14,6 +14,8 @@ EPOCHS = table(
     n=count("n", "Jobs of the loss log with a loss that is a number.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n."),
     **wilson(),
+    **clustered(share),
+    reason=reason(),
 )
 EPOCHS_SUMMARY = table(
     "epochs_summary",
@@ -25,6 +27,7 @@ EPOCHS_SUMMARY = table(
     needing_all=count("Lowest in the last epoch", "Jobs whose lowest loss is in it.", blank=REASON, unit="jobs"),
     needing_all_share=share("Share", "Those over n.", blank=REASON),
     **wilson(blank=REASON),
+    **clustered(share),
     timed_jobs=count("Jobs timed", "Jobs with a start before the near epoch's end.", blank=REASON, unit="jobs"),
     after_near_share_mean=share("Time on the last 0.1 %, mean", "After the near epoch, of all.", blank=REASON),
     after_near_gpu_time_share=share("of all their GPU time", "The same of it.", "no timed job has known GPUs"),

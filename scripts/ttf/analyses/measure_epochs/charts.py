@@ -5,8 +5,9 @@ import polars as pl
 
 from ttf.analyses.measure_epochs.compute import OUTCOMES
 from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import count, percent
 from ttf.charts.theme import OUTCOME_COLOURS
 
@@ -17,7 +18,7 @@ FEWEST = 30
 
 def epochs(given, study: Study) -> Figure:
     """Share of jobs that have come to their lowest loss, and near it, by the share of their epochs."""
-    table, summary = given["epochs"], given["epochs_summary"]
+    table, summary = shown(given["epochs"]), given["epochs_summary"]
     if not table.height:
         lacking = f"no {study.unit} of the loss log has a loss that is a number"
         return nothing_to_draw("Epochs to the lowest loss", lacking)
@@ -35,12 +36,13 @@ def epochs(given, study: Study) -> Figure:
     )
     y = alt.Y("jobs_share:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(f"Share of {study.units}"))
     panel = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
-        y=alt.Y("ci_low:Q", scale=alt.Scale(domain=[0, 1])), y2="ci_high:Q"
+        y=alt.Y("low:Q", scale=alt.Scale(domain=[0, 1])), y2="high:Q", strokeDash=DASHED
     ) + base.mark_line(strokeWidth=2).encode(y=y)
     # Side by side, or the intervals would hide each other.
     rows = [
-        row | {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}
-        for row in table.drop("jobs").iter_rows(named=True)
+        {"panel": PANELS[row["quantity"]], "x": row["epochs_share"] + 0.007 * (present.index(row["outcome"]) - 1)}
+        | picked(row, "outcome", "quantity", "epochs_share", "n", "jobs_share", "low", "high", "independent")
+        for row in table.iter_rows(named=True)
     ]
     panels = alt.Facet("panel:N", title=None, sort=list(PANELS.values()))
     summary = summary.filter(pl.col("outcome").is_in(present))
@@ -58,7 +60,8 @@ def epochs(given, study: Study) -> Figure:
         study,
         title=title,
         subtitle=f"Share of {study.units} that had come to it by so much of the epochs they ran; bars: 95 % intervals.",
-        caption=f"{study.units.capitalize()} of the loss log with a loss that is a number: {numbers}. The first epoch "
+        caption=f"{study.units.capitalize()} of the loss log with a loss that is a number: {numbers}. "
+        f"{by_what(table, study.units)} The first epoch "
         "that comes to it counts. Whether a loss would have fallen further is not known of any.",
         alt_text=f"Two panels with {count(len(present), 'rising line')} each. {title}.",
     )

@@ -9,8 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from ttf.analyses.measure_epochs import EPOCHS, EPOCHS_SUMMARY
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.inputs import Inputs
+from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
 from ttf.stats.shares import part_of, with_wilson
 
 LOSS_COLUMNS = ("job", "epoch", "loss", "time")
@@ -95,9 +97,10 @@ def of_jobs(losses: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
 
     outcome: blank for an id that no job of the trace has, or several. run_s: from the job's first start to its last
     epoch's end; after_s: from the near epoch's end on; both blank where the start is unknown or not before that.
-    gpu_milli: of the whole job.
+    gpu_milli: of the whole job. CLUSTER_COLUMNS where jobs have them.
     """
-    known = jobs.select("job_id", "outcome", "start_s", gpu_milli=pl.col("gpu_milli") * pl.col("size"))
+    alike = CLUSTER_COLUMNS if "cluster_by" in jobs.columns else ()
+    known = jobs.select("job_id", "outcome", "start_s", *alike, gpu_milli=pl.col("gpu_milli") * pl.col("size"))
     known = known.filter(pl.col("job_id").is_unique())
     timed = pl.col("start_s") < pl.col("near_s")
     return (
@@ -112,15 +115,22 @@ def of_jobs(losses: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
 
 def epochs_table(best: pl.DataFrame) -> pl.DataFrame:
     """How many jobs came to their lowest loss, and near it, by each tenth of their epochs (EPOCHS); best: `of_jobs`."""
-    rows = []
+    rows, lowest = [], best.drop_nulls("lowest_at")
     for outcome in OUTCOMES:
-        known = best.filter(outcome=outcome).drop_nulls("lowest_at")
+        known = lowest.filter(outcome=outcome)
         for quantity, place in QUANTITIES.items() if known.height else ():
             for tenths in TENTHS:
                 jobs, n = int((known[place] * 10 <= known["epochs"] * tenths).sum()), known.height
                 row = {"outcome": outcome, "quantity": quantity, "epochs_share": tenths / 10, "jobs": jobs, "n": n}
                 rows.append(row | with_wilson("jobs_share", jobs, n))
-    return EPOCHS.frame(rows)
+    places = pl.DataFrame({"quantity": list(QUANTITIES)}).join(pl.DataFrame({"tenths": list(TENTHS)}), how="cross")
+    come = pl.coalesce(pl.when(quantity=quantity).then(place) for quantity, place in QUANTITIES.items())
+    every = lowest.join(places, how="cross").with_columns(
+        epochs_share=pl.col("tenths") / 10, come=come * 10 <= pl.col("epochs") * pl.col("tenths")
+    )
+    keys = ["outcome", "quantity", "epochs_share"]
+    alike = clustered_shares(every, keys, pl.col("come").sum(), pl.len())
+    return EPOCHS.typed(beside(EPOCHS.frame(rows).drop(CLUSTERED), alike, keys))
 
 
 def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
@@ -153,4 +163,6 @@ def epochs_summary(best: pl.DataFrame) -> pl.DataFrame:
     if unknown := best["outcome"].null_count():
         reason = "no job of the trace has this id, or several have"
         rows.append({"outcome": "not_in_trace", "jobs_logged": unknown, "n": 0, "reason": reason})
-    return EPOCHS_SUMMARY.frame(rows)
+    needs_all = (pl.col("lowest_at") == pl.col("epochs")).sum()
+    alike = clustered_shares(best.drop_nulls("lowest_at"), ["outcome"], needs_all, pl.len())
+    return EPOCHS_SUMMARY.typed(beside(EPOCHS_SUMMARY.frame(rows).drop(CLUSTERED), alike, ["outcome"]))

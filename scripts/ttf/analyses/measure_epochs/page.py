@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.measure_epochs import EPOCHS_SUMMARY
-from ttf.report.tables import WITH_INTERVAL, Shown
+from ttf.report.tables import CLUSTERED, Shown
 from ttf.report.trace import Trace
 
 
@@ -12,7 +12,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     summary = trace.table("epochs_summary").filter(pl.col("n") > 0)
     columns = {
         **dict.fromkeys(("outcome", "jobs_logged", "n", "needing_all")),
-        "needing_all_share": WITH_INTERVAL,
+        "needing_all_share": CLUSTERED,
         **dict.fromkeys(("timed_jobs", "after_near_share_mean", "after_near_gpu_time_share")),
     }
     return {"epochs": Shown(summary, columns, EPOCHS_SUMMARY)}

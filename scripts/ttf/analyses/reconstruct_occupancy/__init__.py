@@ -1,7 +1,7 @@
 """How full was the cluster, and what does that say of waits?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import wilson
+from ttf.columns import clustered, wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
 
 _LOAD = text("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time.")
@@ -79,6 +79,7 @@ DELAY_CAUSES = table(
     jobs=count("Jobs", "Jobs with this cause.", blank=REASON, unit="jobs"),
     jobs_share=share("Share", "Jobs over n.", blank=REASON),
     **wilson(blank=REASON),
+    **clustered(share),
     wait_s=whole_seconds("Waiting time", "Of the jobs with this cause.", blank=REASON),
     wait_share=share("Share of waiting time", "Of that of the jobs that waited.", blank=REASON),
     reason=reason(),

@@ -8,6 +8,7 @@ from ttf.analyses.reconstruct_occupancy.delay_causes import DelayCauses
 from ttf.analyses.reconstruct_occupancy.holdings import holdings
 from ttf.analyses.reconstruct_occupancy.occupancy import LoadOverTime, Occupancy, basis
 from ttf.analyses.reconstruct_occupancy.servers import SIZES, server_sharing, sizes_of, sweep_servers, windows
+from ttf.clusters import Level
 from ttf.inputs import Inputs
 from ttf.jobs import whole_gpus
 
@@ -29,9 +30,12 @@ def occupancy_tables(
     sizes = sizes_of(attempt_milli)
     del attempt_milli
     servers = sweep_servers(held, sizes, SIZES, folder)
-    by_load, load, causes = Occupancy(servers), LoadOverTime(held, servers), DelayCauses(held, servers, folder)
-    extra = [name for name in ("eligible_s",) if name in jobs.collect_schema().names()]
-    read = jobs.filter(whole_gpus() > 0).select(*JOBS, *extra)
+    there = jobs.collect_schema().names()
+    columns = [*JOBS, *(name for name in ("eligible_s",) if name in there)]
+    level = Level.of(jobs)
+    by_load, load = Occupancy(servers), LoadOverTime(held, servers)
+    causes = DelayCauses(held, servers, folder, level.by)
+    read = jobs.filter(whole_gpus() > 0).select(*columns, alike=level.number)
     for some in read.collect_batches(maintain_order=False, engine="streaming"):
         load.add_jobs(some)
         causes.add_jobs(some)

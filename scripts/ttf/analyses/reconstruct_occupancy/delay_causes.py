@@ -15,12 +15,14 @@ from ttf.analyses.reconstruct_occupancy import DELAY_CAUSES
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings, Spill
 from ttf.analyses.reconstruct_occupancy.servers import Servers, Sum, Window, has_free
 from ttf.jobs import GPU_BUCKETS, whole_gpus
+from ttf.stats.clustered import CLUSTERED, Clusters, beside, with_limits
 from ttf.stats.exact import group_sums
-from ttf.stats.order import running
+from ttf.stats.order import numbered, running
 from ttf.stats.shares import with_wilson
 
 # A shorter wait is what a scheduler takes to come by.
 LONGEST_PLAIN_WAIT_S = 60
+CONFIDENCE = 0.95
 # In the order in which they are asked about.
 CAUSES = ("fair_share", "full", "fragmentation", "room")
 # Of these what the page says and draws; the others do not show why a job waited.
@@ -48,21 +50,21 @@ class DelayCauses:
     taken for room and 48 for fragmentation; all 46 waits for want of a place are right. So fair_share is not
     reliable, as the reason of its rows says.
     started: GPU jobs with an account and a known wait; n: those that waited; shares are of n and of its waiting time,
-    the interval Wilson's at 95 % (waits come in clusters, so it is too narrow).
+    the interval Wilson's at 95 %, and beside it that of the clusters.
     """
 
-    def __init__(self, held: Holdings, servers: Servers, folder: Path) -> None:
-        """folder: for what is spilled."""
-        self._held, self._servers = held, servers
+    def __init__(self, held: Holdings, servers: Servers, folder: Path, cluster_by: str | None) -> None:
+        """folder: for what is spilled; cluster_by: what jobs are alike by, whose number is their column `alike`."""
+        self._held, self._servers, self._cluster_by = held, servers, cluster_by
         self._reason = None if held.accounts else NO_ACCOUNT
         if held.is_empty:
             self._reason = self._reason or "nothing is known to have been in use"
         self._account = pl.Enum(held.accounts)
         windows = servers.changes_of_accounts.parts
-        # account, gpus, begun_s, wait_s of the jobs that waited, by the window that the wait began in.
-        self._waits = Spill(folder / "waits", windows, 4)
-        # account, what its quota must hold for the job, bucket, cause if it does, wait_s.
-        self._judged = Spill(folder / "judged", windows, 5)
+        # account, cluster, gpus, begun_s, wait_s of the jobs that waited, by the window that the wait began in.
+        self._waits = Spill(folder / "waits", windows, 5)
+        # account, cluster, what its quota must hold for the job, bucket, cause if it does, wait_s.
+        self._judged = Spill(folder / "judged", windows, 6)
         self._quota, self._in_use = np.zeros((2, len(held.accounts)), np.int64)
         self._started = np.zeros(len(GPU_BUCKETS), np.int64)
         self._largest = int(servers.capacity_milli.max(initial=0)) // GPU
@@ -77,6 +79,7 @@ class DelayCauses:
         asked = (
             jobs.select(
                 account=pl.col("account").cast(self._account).to_physical(),
+                cluster=pl.col("alike").cast(pl.Int64),
                 begun_s=pl.when(pl.col("submit_s").is_not_null()).then(begun),
                 start_s="start_s",
                 gpus=whole_gpus(),
@@ -84,12 +87,13 @@ class DelayCauses:
             .drop_nulls()
             .filter(pl.col("gpus") > 0, pl.col("start_s") >= pl.col("begun_s"))
         )
-        account, gpus, begun_s, start_s = (asked[name].to_numpy() for name in ("account", "gpus", "begun_s", "start_s"))
+        columns = ("account", "cluster", "gpus", "begun_s", "start_s")
+        account, cluster, gpus, begun_s, start_s = (asked[name].to_numpy() for name in columns)
         np.maximum.at(self._quota, account, gpus * GPU)
         self._started += np.bincount(_bucket(gpus), minlength=self._started.size)
         waited = start_s - begun_s > LONGEST_PLAIN_WAIT_S
-        account, gpus, begun_s, start_s = (of[waited] for of in (account, gpus, begun_s, start_s))
-        self._waits.add(self._held.window_of(begun_s), account, gpus, begun_s, start_s - begun_s)
+        account, cluster, gpus, begun_s, start_s = (of[waited] for of in (account, cluster, gpus, begun_s, start_s))
+        self._waits.add(self._held.window_of(begun_s), account, cluster, gpus, begun_s, start_s - begun_s)
         for free in {self._largest, *np.unique(gpus % self._largest).tolist()} - {0} - self._with_free.keys():
             self._with_free[free] = Sum(self._servers, partial(has_free, gpus=free))
 
@@ -97,7 +101,7 @@ class DelayCauses:
         """The next window."""
         if self._reason:
             return
-        account, gpus, begun_s, wait_s = self._waits.read(window.number)
+        account, cluster, gpus, begun_s, wait_s = self._waits.read(window.number)
         milli = gpus * GPU
         in_use = self._in_use_of(window, account, begun_s)
         # 0: before the window, which only the first has; else one more than the place of the last moment.
@@ -114,7 +118,8 @@ class DelayCauses:
         cause = np.full(gpus.size, CAUSES.index("room"))
         cause[~fits] = CAUSES.index("fragmentation")
         cause[is_full] = CAUSES.index("full")
-        self._judged.add(np.full(gpus.size, window.number), account, in_use + milli, _bucket(gpus), cause, wait_s)
+        part = np.full(gpus.size, window.number)
+        self._judged.add(part, account, cluster, in_use + milli, _bucket(gpus), cause, wait_s)
 
     def _in_use_of(self, window: Window, account: np.ndarray, time_s: np.ndarray) -> np.ndarray:
         """In use of each account at each time; the window's changes count for what comes after."""
@@ -141,19 +146,38 @@ class DelayCauses:
             return DELAY_CAUSES.frame({"group": name, "reason": self._reason} for name in (*GPU_BUCKETS, "all"))
         shape = (len(GPU_BUCKETS), len(CAUSES))
         counts, waits = np.zeros((2, *shape), np.int64)
+        of_clusters = []
         for window in range(self._judged.parts):
-            account, needed, bucket, cause, wait_s = self._judged.read(window)
+            account, cluster, needed, bucket, cause, wait_s = self._judged.read(window)
             cause[needed > self._quota[account]] = CAUSES.index("fair_share")
             cell = bucket * len(CAUSES) + cause
             counts += np.bincount(cell, minlength=counts.size).reshape(shape)
             waits += group_sums(cell, wait_s, counts.size).reshape(shape)
+            of_clusters.append(np.stack(np.unique(cluster * counts.size + cell, return_counts=True)))
         rows = []
         for name, of_name, time, started in [
             *zip(GPU_BUCKETS, counts, waits, self._started.tolist(), strict=True),
             ("all", counts.sum(axis=0), waits.sum(axis=0), int(self._started.sum())),
         ]:
             rows += _rows(name, of_name, time, started)
-        return DELAY_CAUSES.frame(rows)
+        found = self._clustered(np.concatenate(of_clusters, axis=1), shape)
+        return DELAY_CAUSES.typed(beside(DELAY_CAUSES.frame(rows).drop(CLUSTERED), found, ["group", "cause"]))
+
+    def _clustered(self, of_clusters: np.ndarray, shape: tuple[int, int]) -> pl.DataFrame:
+        """The clustered intervals by group and cause; of_clusters: cells, those of one cluster together, and jobs."""
+        cells = shape[0] * shape[1]
+        cluster = numbered(of_clusters[0] // cells)
+        jobs = np.zeros((int(cluster.max(initial=-1)) + 1, *shape))
+        np.add.at(jobs.reshape(-1), cluster * cells + of_clusters[0] % cells, of_clusters[1])
+        # By group, cause and cluster; the last group is of all.
+        jobs = np.concatenate([jobs, jobs.sum(axis=1, keepdims=True)], axis=1).transpose(1, 2, 0)
+        whole = np.broadcast_to(jobs.sum(axis=1, keepdims=True), jobs.shape)
+        names = [(group, cause, self._cluster_by) for group in (*GPU_BUCKETS, "all") for cause in CAUSES]
+        known = whole > 0 if self._cluster_by else np.zeros_like(whole, bool)
+        place = np.broadcast_to(np.arange(len(names)).reshape(*jobs.shape[:2], 1), jobs.shape)
+        clusters = Clusters(place[known], whole[known], len(names))
+        strata = pl.DataFrame(names, schema=dict.fromkeys(("group", "cause", "cluster_by"), pl.String), orient="row")
+        return with_limits(strata, clusters, *clusters.proportion(jobs[known], whole[known], CONFIDENCE))
 
 
 def _bucket(gpus: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.reconstruct_occupancy.delay_causes import LONGEST_PLAIN_WAIT_S, RECOGNISED
 from ttf.analyses.reconstruct_occupancy.occupancy import TWO_THIRDS
-from ttf.numbers.metrics import Metrics
+from ttf.numbers.metrics import Metrics, ends
 
 # A load is named as the highest only if it was there for so much of the time.
 LEAST_TIME_SHARE = 0.01
@@ -38,6 +38,8 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
         for name in ("jobs", "wait_s") if of_all.height else ():
             share = mine[name].sum() / of_all[name].sum()
             metrics.put(f"occupancy.causes.{cause}.{name.split('_')[0]}_share", share, "share", source, of_all["n"][0])
+    recognised = of_all.filter(pl.col("cause").is_in(RECOGNISED))
+    metrics.put_rows("occupancy.causes.{cause}", recognised, ends("share"), source)
     metrics.put("occupancy.causes.started", of_all["started"].first(), "jobs", source, of_all["started"].first())
     if not of_all.height:
         metrics.put("occupancy.causes.reason", causes["reason"][0], "label", source)
