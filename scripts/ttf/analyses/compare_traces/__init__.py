@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ttf.analysis import Analysis
+from ttf.columns import clustered
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
 _TRACE = {
@@ -77,6 +78,7 @@ FAILURE_SHARE = _compared(
     failure_share=share("Failure share", "Failures over ended.", blank=REASON),
     ci_low=share("Interval from", "Lower end of its 95 % interval (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
+    **clustered(share),
     reason=reason(),
 )
 MTTF = _compared(
@@ -93,6 +95,7 @@ MTTF = _compared(
     confidence=number("Confidence", "Of the interval."),
     ci_low_s=seconds("Interval from", "Lower end of the exact Poisson interval (Garwood).", blank=REASON),
     ci_high_s=seconds("Interval to", "Its upper end.", blank=REASON),
+    **clustered(seconds, "_s"),
     gpu_days=number("GPU-days", "Time at risk times GPUs.", blank=REASON, unit="GPU-days"),
     failures_per_1000_gpu_days=number("per 1000 GPU-days", "Failures per 1000 GPU-days.", blank=REASON),
     node_days=number("Node-days", "Time at risk times nodes.", blank=REASON, unit="node-days"),

@@ -20,6 +20,7 @@ from ttf.analyses.compare_traces.trace_rows import (
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import HOUR_S, duration, hours, labels, listed, percent
 from ttf.charts.theme import ACCENT, FAINT, ON_COLOUR, OUTCOME_COLOURS
 from ttf.inputs import Inputs
@@ -164,7 +165,8 @@ def queueing(given: Inputs, study: Study) -> Figure:
 
 def failure_share(given: Inputs, study: Study) -> Figure:
     """Failure share of the ended GPU jobs by number of GPUs and trace, from failure_share.csv."""
-    drawn = Traces(given["compared_failure_share"], study, pl.col("failure_share").is_not_null())
+    table = shown(given["compared_failure_share"])
+    drawn = Traces(table, study, pl.col("failure_share").is_not_null())
     if not drawn.shown:
         return drawn.nothing("Failure shares of several traces", "GPU jobs that ended")
     rows = []
@@ -172,7 +174,7 @@ def failure_share(given: Inputs, study: Study) -> Figure:
         known = row["failure_share"] is not None
         note = f"{row['failures']:,} of {row['ended']:,}" if known else "none ended"
         one = {"panel": GPUS[row["gpus"]], "trace": drawn.names[row["trace"]], "note": note}
-        interval = picked(row, share="failure_share", low="ci_low", high="ci_high") if known else {}
+        interval = picked(row, "low", "high", "independent", share="failure_share") if known else {}
         rows.append(one | picked(row, "synthetic", "ended", "failures") | interval)
     highest = max(row["high"] for row in rows if "high" in row)
     scale = alt.Scale(domain=[0, min(1, 1.05 * highest)], nice=False)
@@ -187,7 +189,8 @@ def failure_share(given: Inputs, study: Study) -> Figure:
         known = base.transform_filter("isValid(datum.share)").encode(
             color=one_colour(OUTCOME_COLOURS["failure"]), tooltip=tooltip
         )
-        rules = known.mark_rule(strokeWidth=1.8).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q")
+        low = alt.X("low:Q", scale=scale, axis=axis)
+        rules = known.mark_rule(strokeWidth=1.8).encode(x=low, x2="high:Q", strokeDash=DASHED)
         dots = known.mark_point(filled=True, size=55, opacity=1).encode(x=alt.X("share:Q", scale=scale, axis=axis))
         return rules + dots + notes(base)
 
@@ -195,10 +198,13 @@ def failure_share(given: Inputs, study: Study) -> Figure:
         *panels_of(rows, _present(rows), drawn.labels(), layers),
         title=_failure_share_title(drawn),
         subtitle="Failures among the GPU jobs that ended in success or failure, with 95 % intervals.",
-        caption="Jobs that asked for a GPU; Wilson intervals; failures and ended jobs beside each row. GPUs: whole "
+        caption=f"Jobs that asked for a GPU; failures and ended jobs beside each row. {by_what(table)} GPUs: whole "
         "ones, rounded up.",
         alt_text="Points with intervals of the failure share, a row for each trace, a panel for each number of GPUs",
     )
+
+
+WITHIN, UNTOLD = "stays within its intervals", "goes a way that cannot be told"
 
 
 def _failure_share_title(drawn: Traces) -> str:
@@ -210,21 +216,26 @@ def _failure_share_title(drawn: Traces) -> str:
         sizes = [row for row in known if row["trace"] == trace and row["gpus"] != "all"]
         sizes = [row for row in sizes if row["ended"] >= FEWEST_ENDED]
         if len(sizes) > 1:
-            rises, falls = sizes[-1]["ci_low"] > sizes[0]["ci_high"], sizes[-1]["ci_high"] < sizes[0]["ci_low"]
-            courses.append("rises" if rises else "falls" if falls else "stays within its intervals")
+            first, last = sizes[0], sizes[-1]
+            rises, falls = last["low"] > first["high"], last["high"] < first["low"]
+            told = "rises" if rises else "falls" if falls else WITHIN
+            courses.append(UNTOLD if first["independent"] or last["independent"] else told)
     if not courses:
         return title
     title += "; from the smallest to the largest jobs"
+    if set(courses) == {UNTOLD}:
+        return f"{title} whether the share rises cannot be told"
     if len(courses) == 1:
         return f"{title} of the one trace with several sizes the share {courses[0]}"
-    counts = {word: courses.count(word) for word in ("rises", "falls", "stays within its intervals")}
+    counts = {word: courses.count(word) for word in ("rises", "falls", WITHIN, UNTOLD)}
     counted = [f"{word} in {number}" for word, number in counts.items() if number]
     return f"{title} the share {listed(counted)} of {len(courses)} traces"
 
 
 def mttf(given: Inputs, study: Study) -> Figure:
     """Mean time to failure of GPU jobs by number of GPUs, and of components, by trace, from mttf.csv."""
-    drawn = Traces(given["compared_mttf"], study, pl.col("ci_low_s") > 0)
+    table = shown(given["compared_mttf"], "_s")
+    drawn = Traces(table, study, pl.col("low") > 0)
     if not drawn.shown:
         return drawn.nothing("Mean times to failure of several traces", "lives of a known duration")
     units = {row["trace"]: labels([row["unit"]])[row["unit"]] for row in drawn.rows if row["gives"] == "lives"}
@@ -241,15 +252,16 @@ def mttf(given: Inputs, study: Study) -> Figure:
             | picked(row, "synthetic", "n", failures="events"),
         )
         level = round(100 * row["confidence"])
-        if row["ci_low_s"]:
-            one[f"low{level}"] = row["ci_low_s"] / HOUR_S
+        if row["low"]:
+            one[f"low{level}"] = row["low"] / HOUR_S
         if row["mttf_s"]:
-            one |= {"mttf": row["mttf_s"] / HOUR_S, f"high{level}": row["ci_high_s"] / HOUR_S}
+            one |= {"mttf": row["mttf_s"] / HOUR_S, f"high{level}": row["high"] / HOUR_S}
+            one |= picked(row, "independent")
     rows = list(merged.values())
     order = dict.fromkeys([*drawn.labels(), *(row["trace"] for row in rows if row["panel"] == COMPONENTS)])
     caption = (
-        "Exposure over failures with right-censoring, exact Poisson (Garwood) intervals; failures and lives beside "
-        "each row. GPUs: whole ones of the job, rounded up."
+        "Exposure over failures with right-censoring; failures and lives beside each row. "
+        f"{by_what(table.filter(pl.col('events') > 0))} GPUs: whole ones of the job, rounded up."
     )
     if any("mttf" not in row for row in rows):
         caption += " Triangle: no failure, one-sided lower bound only (drawn: 95 %)."
@@ -280,6 +292,7 @@ def _mttf_layers(rows: list[dict]) -> Layers:
         axis = log_axis(domain, title, labels=last, ticks=last)
         base = base.encode(tooltip=tooltip)
         seen = base.transform_filter("isValid(datum.mttf)").encode(color=one_colour(ACCENT))
+        clustered = seen.transform_filter("!datum.independent")
         bound = base.transform_filter("!isValid(datum.mttf) && isValid(datum.low95)")
         triangle = {"shape": "triangle-right", "size": 75, "filled": False, "strokeWidth": 1.5, "color": FAINT}
 
@@ -287,8 +300,8 @@ def _mttf_layers(rows: list[dict]) -> Layers:
             return alt.X(f"{field}:Q", scale=log_scale(domain), axis=axis)
 
         return alt.layer(
-            seen.mark_rule(strokeWidth=1.5).encode(x=at("low95"), x2="high95:Q"),
-            seen.mark_rule(strokeWidth=4.5, opacity=0.55).encode(x=at("low90"), x2="high90:Q"),
+            seen.mark_rule(strokeWidth=1.5).encode(x=at("low95"), x2="high95:Q", strokeDash=DASHED),
+            clustered.mark_rule(strokeWidth=4.5, opacity=0.55).encode(x=at("low90"), x2="high90:Q"),
             seen.mark_point(filled=True, size=55, opacity=1).encode(x=at("mttf")),
             bound.mark_rule(strokeDash=[2, 3], color=FAINT).encode(x=at("low95"), x2=alt.X2Value("width")),
             bound.mark_point(**triangle).encode(x=at("low95")),

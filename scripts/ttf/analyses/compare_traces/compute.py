@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ttf.analyses.compare_traces import ANALYSIS
+from ttf.analyses.compare_traces import ANALYSIS, FAILURE_SHARE
 from ttf.analyses.compare_traces.labels import ENDS, NO_OUTCOME
+from ttf.clusters import CLUSTER_COLUMNS, READ_OF_JOBS
 from ttf.inputs import Inputs
-from ttf.jobs import GPU_BUCKETS, OUTCOMES, at_time_limit, gpu_bucket, gpu_seconds_milli, whole_gpus
+from ttf.jobs import GPU_BUCKETS, OUTCOMES, Frame, at_time_limit, gpu_bucket, gpu_seconds_milli, whole_gpus
+from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
 from ttf.stats.mttf import mean_time_to_failure
-from ttf.stats.shares import with_wilson
+from ttf.stats.shares import ENDED, with_wilson
+from ttf.tables import read_columns, scan_columns
 
 # All that is read of jobs.parquet and lives.parquet.
 JOBS_READ = ["outcome", "status_raw", "start_s", "queue_s", "runtime_s", "gpu_milli", "size", "trace_end_s"]
@@ -31,8 +34,11 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     jobs_files = iter(given.files.get("jobs", ()))
     for (trace, about), lives_file in zip(given.settings.about.items(), given.files["lives"], strict=True):
         subject = Subject(trace, **about)
-        jobs = pl.read_parquet(next(jobs_files), columns=JOBS_READ) if subject.gives == "jobs" else None
-        for name, of_trace in compared(subject, jobs, pl.read_parquet(lives_file, columns=LIVES_READ)).items():
+        lives, jobs, alike = scan_columns(lives_file, [*LIVES_READ, *CLUSTER_COLUMNS]), None, None
+        if subject.gives == "jobs":
+            file = next(jobs_files)
+            jobs, alike = read_columns(file, JOBS_READ), scan_columns(file, [*JOBS_READ, *READ_OF_JOBS])
+        for name, of_trace in compared(subject, jobs, lives, alike).items():
             rows[name] += of_trace
     return {table.name: table.frame(rows[table.name]) for table in ANALYSIS.tables}
 
@@ -56,20 +62,25 @@ class Subject:
         return {"trace": self.trace, "synthetic": self.synthetic, "unit": self.unit}
 
 
-def compared(subject: Subject, jobs: pl.DataFrame | None, lives: pl.DataFrame) -> dict[str, list[dict]]:
-    """The rows of one trace in each table. jobs: None of components."""
+def compared(
+    subject: Subject, jobs: pl.DataFrame | None, lives: Frame, alike: Frame | None = None
+) -> dict[str, list[dict]]:
+    """The rows of one trace in each table. jobs: None of components; alike: the same with CLUSTER_COLUMNS."""
     row = subject.columns | {"gives": subject.gives}
     if jobs is None:
         return {"compared_traces": [row], "compared_mttf": compared_lives(subject, lives)}
-    found = {"compared_traces": [row | population(jobs)]} | compared_jobs(subject, jobs)
+    found = {"compared_traces": [row | population(jobs)]} | compared_jobs(
+        subject, jobs, jobs if alike is None else alike
+    )
     return found | {"compared_mttf": compared_lives(subject, lives, no_gpu_jobs(jobs))}
 
 
-def compared_jobs(subject: Subject, jobs: pl.DataFrame) -> dict[str, list[dict]]:
+def compared_jobs(subject: Subject, jobs: pl.DataFrame, alike: Frame) -> dict[str, list[dict]]:
     """The rows of one trace of jobs in outcomes, run_times, queueing and failure_share.
 
-    jobs: the columns JOBS_READ, seconds and milli-GPU. A job counts if it asked for a GPU (gpu_milli above 0); its GPUs
-    are its share x its size, in whole GPUs rounded up. One whose size is unknown counts under `all` only.
+    jobs: the columns JOBS_READ, seconds and milli-GPU; alike: these with CLUSTER_COLUMNS, not held. A job counts if it
+    asked for a GPU (gpu_milli above 0); its GPUs are its share x its size, in whole GPUs rounded up. One whose size is
+    unknown counts under `all` only.
     """
     reason = no_gpu_jobs(jobs)
     mine = jobs.filter(pl.col("gpu_milli") > 0).select(
@@ -80,30 +91,32 @@ def compared_jobs(subject: Subject, jobs: pl.DataFrame) -> dict[str, list[dict]]
         "compared_outcomes": _by_outcome(subject, mine, reason, OUTCOMES, _shares),
         "compared_run_times": _by_outcome(subject, mine, reason, ENDS, _run_times),
         "compared_queueing": _by_gpus(mine, no_queue, _queueing),
-        "compared_failure_share": _by_gpus(mine, reason, _failure_share),
+        "compared_failure_share": _with_clustered(_by_gpus(mine, reason, _failure_share), alike),
     }
     return {name: [subject.columns | row for row in of] for name, of in rows.items()}
 
 
-def compared_lives(subject: Subject, lives: pl.DataFrame, reason: str | None = None) -> list[dict]:
+def compared_lives(subject: Subject, lives: Frame, reason: str | None = None) -> list[dict]:
     """The rows of one trace in mttf: exposure over failures with exact intervals, a row per confidence.
 
     lives: the columns LIVES_READ. Of jobs, those with a GPU, `all` and by number of GPUs; of components, every life
     under `all`. reason: why no job of the trace can be said to have asked for a GPU, if so. Failures without an end are
     in no estimate: with many of them the true mean is shorter.
     """
-    of_jobs = subject.gives == "jobs"
+    of_jobs, lives = subject.gives == "jobs", lives.lazy()
     if of_jobs:
         lives = lives.filter(pl.col("gpu_count") > 0).with_columns(gpus_low=_bucket(pl.col("gpu_count")))
+    else:
+        lives = lives.with_columns(gpus_low=pl.lit(None, dtype=pl.Int64))
     table = mean_time_to_failure(lives, "failure", ["all", "gpus_low"] if of_jobs else ["all"], CONFIDENCES)
     found = {(row["stratum"], row["confidence"]): row for row in table.iter_rows(named=True)}
+    lost = lives.filter((pl.col("event") == "failure") & pl.col("duration_s").is_null())
+    lost = lost.select("gpus_low").collect(engine="streaming")["gpus_low"]
     rows = []
     for gpus, (low, _) in SIZES.items() if of_jobs else [("all", (None, None))]:
         for confidence in CONFIDENCES:
             row = dict(found.get((gpus if low is None else str(low), confidence), {"n": 0}))
-            members = lives if low is None else lives.filter(pl.col("gpus_low") == low)
-            lost = (members["event"] == "failure") & members["duration_s"].is_null()
-            row["without_end"] = int(lost.sum())
+            row["without_end"] = lost.len() if low is None else int((lost == low).sum())
             if reason:
                 row = {"reason": reason}
             elif not row["n"] and low is not None:
@@ -207,6 +220,16 @@ def _by_gpus(
 def _queueing(jobs: pl.DataFrame) -> tuple[dict, str | None]:
     found = _distribution(jobs["queue_s"], "queue")
     return found, None if found["n"] else "has a known queueing delay"
+
+
+def _with_clustered(rows: list[dict], alike: Frame) -> list[dict]:
+    """The rows of `_by_gpus` with the clustered intervals of their shares."""
+    mine = alike.lazy().filter(pl.col("gpu_milli") > 0).with_columns(gpus_low=_bucket(whole_gpus()))
+    every = clustered_shares(mine, [], ENDED["failures"], ENDED["ended"]).with_columns(gpus_low=None)
+    sized = clustered_shares(mine.drop_nulls("gpus_low"), ["gpus_low"], ENDED["failures"], ENDED["ended"])
+    found = pl.concat([every.select(sized.columns).cast(sized.schema), sized])
+    exact = FAILURE_SHARE.frame(rows).drop(CLUSTERED, "trace", "synthetic", "unit")
+    return beside(exact, found, ["gpus_low"]).to_dicts()
 
 
 def _failure_share(jobs: pl.DataFrame) -> tuple[dict, str | None]:

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.compare_traces.labels import ENDS
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics
+from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics, ends
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
@@ -30,6 +30,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     units = {"failures": "jobs", "failure_share": "share"}
     units |= {"failure_share_low": ("ci_low", "share"), "failure_share_high": ("ci_high", "share")}
     metrics.put_rows("of.{trace}", shares, units, "failure_share.csv", "ended")
+    metrics.put_rows("of.{trace}.failure_share", shares, ends("share"), "failure_share.csv", "ended")
     _put_range(metrics, "failure_share", shares, "failure_share", "ended", FEWEST_ENDED, "share", "failure_share.csv")
     for outcome in ENDS:
         rows = given["compared_run_times"].filter(outcome=outcome)
@@ -43,6 +44,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     rates = ("failures_per_1000_gpu_days", "failures_per_1000_node_days")
     units |= {name: name.replace("_", " ") for name in rates}
     metrics.put_rows("of.{trace}", rows, units, "mttf.csv")
+    metrics.put_rows("of.{trace}.mttf", rows, ends("s", "_s"), "mttf.csv")
     _put_range(metrics, "mttf_s", rows.filter(gives="jobs"), "mttf_s", "events", FEWEST_FAILURES, "s", "mttf.csv")
 
 

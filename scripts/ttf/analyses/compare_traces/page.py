@@ -15,7 +15,7 @@ from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.blocks import Charts, Numbers, table_block
-from ttf.report.tables import MEAN_OF_N, WITH_INTERVAL, Interval, Mean, Shown
+from ttf.report.tables import CLUSTERED, MEAN_OF_N, Interval, Mean, Shown
 from ttf.tables import read_table
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
@@ -73,9 +73,10 @@ def tables_of(
     run_times, queueing, mttf = (named[name].filter(pl.col("n") > 0) for name in ("run_times", "queueing", "mttf"))
     run_times = run_times.sort(pl.col("outcome").cast(pl.Enum(ENDS)), maintain_order=True)
     shares = _by_gpus(named["failure_share"].filter(pl.col("ended") > 0))
-    of_shares = {"trace": None, "ended": None, "failures": None, "failure_share": WITH_INTERVAL}
+    of_shares = {"trace": None, "ended": None, "failures": None, "failure_share": CLUSTERED}
     of_mttf = dict.fromkeys(("trace", "unit", "n", "events", "without_end", "exposure_s"))
-    of_mttf |= {"mttf_s": Interval(low="ci_low_s", high="ci_high_s"), "failures_per_1000_gpu_days": None}
+    of_mttf["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
+    of_mttf["failures_per_1000_gpu_days"] = None
     shown = {
         "traces": _traces(about, labels, metrics),
         "outcomes": Shown(outcomes, of_outcomes, COMPARED_OUTCOMES, "measure"),
