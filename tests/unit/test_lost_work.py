@@ -411,7 +411,7 @@ def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: 
     tables = {
         "lost_work": lost_work(loss_sums(of_runs, HOUR, 300)),
         "lost_work_by_month": lost_work_by_month(loss_sums(of_runs, HOUR, 300, 0), 0, 10**8),
-        "failures_by_owner": failures_by_owner(owner_counts(jobs, of_runs), 5),
+        "failures_by_owner": failures_by_owner(owner_counts(jobs, of_runs), 5, jobs),
         "failure_concentration": concentration(owner_counts(jobs, of_runs)),
         "repeats": repeats(jobs, of_runs),
         "what_if": what_if(of_runs, [60]),

@@ -26,6 +26,7 @@ from ttf.charts.figure import Study
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.partitions import Partitions
 from ttf.runs import RUN_COLUMNS, with_runs_before
+from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.shares import wilson_interval
 
 
@@ -71,7 +72,7 @@ OF_OWNERS = [
 
 def test_failures_by_owner_by_hand() -> None:
     jobs = jobs_of(OF_OWNERS)
-    table = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 10)
+    table = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 10, jobs)
     FAILURES_BY_OWNER.check(table)
     columns = ("owner_by", "owner", "ended", "failures", "failure_share", "failed_gpu_hours", "failed_gpu_hours_share")
     assert table.select(columns).rows() == [
@@ -80,15 +81,15 @@ def test_failures_by_owner_by_hand() -> None:
         ("user", HOSTILE, 0, 0, None, 0.0, 0.0),
     ]
     assert (table["ci_low"][0], table["ci_high"][0]) == pytest.approx(proportion_confint(2, 3, method="wilson"))
-    assert table["reason"].to_list() == [None, None, "no job of this owner ended"]
-    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 1)["owner"].to_list() == ["ana"]
+    assert table["reason"].to_list() == [UNCLUSTERED, UNCLUSTERED, "no job of this owner ended"]
+    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 1, jobs)["owner"].to_list() == ["ana"]
 
 
 def test_the_runs_that_failed_count_also_where_the_job_succeeded() -> None:
     jobs = jobs_of([job("ana", "success", 0, 7200)])
     first = runs_of(jobs).with_columns(failed=pl.lit(True), outcome=pl.lit("failure"))
     second = runs_of(jobs).with_columns(attempt=pl.lit(1, dtype=pl.Int64))
-    (row,) = failures_by_owner(owner_counts(jobs, pl.concat([first, second])), 10).to_dicts()
+    (row,) = failures_by_owner(owner_counts(jobs, pl.concat([first, second])), 10, jobs).to_dicts()
     assert (row["failures"], row["failed_runs"], row["failed_gpu_hours"]) == (0, 1, 2.0)
 
 
@@ -109,11 +110,12 @@ def test_concentration_by_hand() -> None:
 
 def test_owners_nobody_names_and_failures_nobody_had() -> None:
     jobs = jobs_of([job(None, "failure")])
-    FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5))
+    FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs))
     assert concentration(owner_counts(jobs, runs_of(jobs))).is_empty()
     jobs = jobs_of([job("ana", "success")])
     assert set(concentration(owner_counts(jobs, runs_of(jobs)))["reason"]) == {"no job failed"}
-    assert failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5)["reason"].to_list() == ["no failed run has GPU time"]
+    (reason,) = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs)["reason"]
+    assert reason == f"no failed run has GPU time; {UNCLUSTERED}"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import hashlib, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 import polars as pl
+from ttf.clusters import with_clusters
 from ttf.infra import infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.runs import runs
@@ -46,8 +47,8 @@ of_jobs = runs(owned, None, infra_lives(owned, None, {}))
 of_owners = owners.owner_counts(owned.lazy(), of_jobs)
 curves, summary = survival.survival_tables(lives, "failure", strata)
 tables = [
-    correlate.failure_share(jobs),
-    *correlate.groups_and_correlations(jobs, [None, 3600]),
+    correlate.failure_share(with_clusters(jobs)),
+    *correlate.groups_and_correlations(with_clusters(jobs), [None, 3600]),
     curves,
     survival.thin(curves, 200),
     summary,
@@ -57,7 +58,7 @@ tables = [
     verdict.lifetime_verdict(models, curves),
     lost_work.lost_work(lost_work.loss_sums(of_jobs, 3600, 300)),
     lost_work.lost_work_by_month(lost_work.loss_sums(of_jobs, 3600, 300, 0), 0, 10**8),
-    owners.failures_by_owner(of_owners, 20),
+    owners.failures_by_owner(of_owners, 20, with_clusters(owned)),
     owners.concentration(of_owners),
     repeats.repeats(owned.lazy(), of_jobs),
     what_if.what_if(of_jobs, [60, 600]),

@@ -1,6 +1,7 @@
 """What did the time of job runs go into, beside what the model expects?"""
 
 from ttf.analysis import Analysis
+from ttf.columns import clustered
 from ttf.contract import REASON, count, reason, share, table
 
 ETTR_MEASURED = table(
@@ -14,6 +15,7 @@ ETTR_MEASURED = table(
     ettr_mean=share("Measured", "Mean over the runs of the work over the time run and waited."),
     ci_low=share("Interval from", "Lower end of Student's 95 % interval of the mean.", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
+    **clustered(share),
     ettr_if_all_interrupted_mean=share("All interrupted", "The mean, if every attempt had been interrupted."),
     expected_ettr=share("Expected", "Mean of the exact model over the same runs.", blank=REASON),
     reason=reason(),

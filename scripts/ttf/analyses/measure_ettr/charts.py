@@ -5,6 +5,7 @@ import altair as alt
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import count, percent
 from ttf.charts.theme import ACCENT, FAINT
 from ttf.inputs import Inputs
@@ -17,7 +18,8 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
     measured, rows = given["ettr_measured"], []
     if not measured.height:
         return nothing_to_draw("Measured effective training time", "no job run lasted long enough")
-    names = ("ettr_mean", "ci_low", "ci_high", "expected_ettr")
+    measured = shown(measured)
+    names = ("ettr_mean", "low", "high", "independent", "expected_ettr")
     for row in measured.iter_rows(named=True):
         label = f"{row['gpus_low']:,} to {row['gpus_high']:,}" if row["gpus_low"] < row["gpus_high"] else None
         drawn = {"size": label or f"{row['gpus_high']:,}", "runs": row["runs"], "note": f"n = {row['runs']:,}"}
@@ -26,7 +28,7 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
     mean = float((measured["ettr_mean"] * measured["runs"]).sum() / runs)
     title = f"In {count(runs, 'long job run')}, {percent(mean)} of the time was work that lasts, in the mean"
     missing = sum("expected_ettr" not in row for row in rows)
-    caption = f"Mean over job runs with Student's 95 % interval; {count(runs, 'run')}."
+    caption = f"Mean over job runs with its 95 % interval; {count(runs, 'run')}. {by_what(measured, 'runs')}"
     caption += "" if missing == len(rows) else " Diamonds: what the exact model expects of the same runs."
     y = alt.Y("size:N", sort=[row["size"] for row in rows], title="GPUs of the run")
     scale = alt.Scale(domain=[0, 1])
@@ -37,8 +39,8 @@ def ettr_measured(given: Inputs, study: Study) -> Figure:
         *tips(form=".1%", ettr_mean="measured", expected_ettr="expected"),
     ]
     base = chart_of("runs").encode(y=y, tooltip=tooltip)
-    with_interval = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=1.5, color=ACCENT)
-    rules = with_interval.encode(x=alt.X("ci_low:Q", scale=scale), x2="ci_high")
+    with_interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.5, color=ACCENT)
+    rules = with_interval.encode(x=alt.X("low:Q", scale=scale), x2="high", strokeDash=DASHED)
     dots = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(x=x)
     expected = (
         base.transform_filter("isValid(datum.expected_ettr)")

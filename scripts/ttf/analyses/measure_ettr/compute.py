@@ -8,11 +8,14 @@ import polars as pl
 from scipy.special import stdtrit
 
 from ttf.analyses.measure_ettr import ETTR_MEASURED
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.errors import StudyError
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
+from ttf.stats.clustered import UNCLUSTERED, Clusters, with_limits
 from ttf.stats.ettr import ettr_renewal
 from ttf.stats.mttf import SECONDS_A_DAY
+from ttf.stats.order import numbered
 from ttf.stats.plans import Habits, NodeRate, habits_asked, node_rate
 
 CONFIDENCE = 0.95
@@ -42,7 +45,8 @@ def job_runs(
     the start-up, and in an interrupted one half an interval besides, at most all of it: min(duration, u0 + dt / 2).
     What is left is work and the writing of checkpoints, w for every dt. Columns: gpus, nodes (the most of an attempt),
     attempts, interruptions, runtime_s, queue_s (the waits together), ettr: work / (runtime_s + queue_s);
-    ettr_if_all_interrupted: the same, if every attempt had been interrupted, as the paper takes it.
+    ettr_if_all_interrupted: the same, if every attempt had been interrupted, as the paper takes it; CLUSTER_COLUMNS,
+    where attempts have them, of the first attempt.
     Raises StudyError where jobs have no such column.
     """
     missing = [name for name in run_key if name not in jobs.columns]
@@ -90,6 +94,7 @@ def job_runs(
             # Twice the seconds lost, so that half an interval is whole and the sums are exact.
             lost=pl.col("lost").sum(),
             lost_at_most=pl.min_horizontal(doubled, start_up + half).sum(),
+            **{name: pl.col(name).first() for name in CLUSTER_COLUMNS if "cluster_by" in tries.columns},
         )
         .filter((pl.col("runtime_s") >= at_least_s) & (pl.col("runtime_s") > 0))
     )
@@ -107,21 +112,25 @@ def job_runs(
 def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.DataFrame:
     """Job runs by size, each bucket up to twice the GPUs of the one before: the mean ratio beside the expected one.
 
-    runs: see `job_runs`. ci_low, ci_high: Student's 95 % interval of the mean, within 0 and 1. expected_ettr: the mean
-    of the exact form over the same runs, with the work of each, at the rate of a node, as far as it may be projected,
-    and the mean wait of an attempt.
+    runs: see `job_runs`. ci_low, ci_high: Student's 95 % interval of the mean, within 0 and 1; the clustered one is
+    that of a share (`Clusters.proportion`), as a ratio lies between 0 and 1. expected_ettr: the mean of the exact form
+    over the same runs, with the work of each, at the rate of a node, as far as it may be projected, and the mean wait
+    of an attempt.
     """
     rows = []
     upper = 2 ** np.ceil(np.log2(np.maximum(runs["gpus"].to_numpy(), 1))).astype(np.int64)
     for high in np.unique(upper).tolist():
         mine = runs.filter(upper == high)
         expected, why_not = _expected(mine, rate, habits, runs)
-        reasons = filter(None, ("one run: no interval" if mine.height == 1 else None, why_not))
+        alike = _clustered(mine)
+        unclustered = alike.pop("why_not") if mine.height > 1 else "one run: no interval"
+        reasons = filter(None, (unclustered, why_not))
         rows.append(
             {"gpus_low": high // 2 + 1, "gpus_high": high, "runs": mine.height}
             | {name: mine[name].sum() for name in ("attempts", "interruptions")}
             | {"ettr_if_all_interrupted_mean": mine["ettr_if_all_interrupted"].mean()}
             | _mean(mine["ettr"].to_numpy())
+            | alike
             | {"expected_ettr": expected, "reason": "; ".join(reasons) or None}
         )
     return ETTR_MEASURED.frame(rows)
@@ -133,6 +142,18 @@ def _mean(values: np.ndarray) -> dict[str, float]:
         return {"ettr_mean": mean}
     margin = float(stdtrit(values.size - 1, (1 + CONFIDENCE) / 2) * values.std(ddof=1) / np.sqrt(values.size))
     return {"ettr_mean": mean, "ci_low": max(mean - margin, 0.0), "ci_high": min(mean + margin, 1.0)}
+
+
+def _clustered(runs: pl.DataFrame) -> dict:
+    """The cells about clusters, and why_not. Floats are summed in the order of the runs."""
+    if "cluster_by" not in runs.columns or runs["cluster_by"].null_count():
+        return {"why_not": UNCLUSTERED}
+    level = "cluster" if runs["cluster"].n_unique() > 1 else "group"
+    number = numbered(runs[level].to_numpy().astype(np.int64))
+    n, ettr = np.bincount(number).astype(float), np.bincount(number, weights=runs["ettr"].to_numpy())
+    clusters = Clusters(np.zeros(n.size, np.int64), n, 1)
+    names = runs.select(cluster_by=f"{level}_by").head(1)
+    return with_limits(names, clusters, *clusters.proportion(ettr, n, CONFIDENCE)).row(0, named=True)
 
 
 def _expected(

@@ -2,7 +2,7 @@
 
 from ttf.analyses.measure_ettr import ETTR_MEASURED
 from ttf.report import words
-from ttf.report.tables import Interval, Shown, texts
+from ttf.report.tables import CLUSTERED, Shown, texts
 from ttf.report.trace import Trace
 
 
@@ -12,7 +12,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     columns = {
         "size": ("GPUs", None),
         **dict.fromkeys(("runs", "attempts", "interruptions")),
-        "ettr_mean": Interval(low="ci_low", high="ci_high"),
+        "ettr_mean": CLUSTERED,
         **dict.fromkeys(("ettr_if_all_interrupted_mean", "expected_ettr")),
     }
     return {"ettr-measured": Shown(rows, columns, ETTR_MEASURED)}

@@ -1,7 +1,7 @@
 """What did failures cost, whose were they, how do they repeat, and what would have saved some of it?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import ends, top_owners, wilson
+from ttf.columns import clustered, ends, top_owners, wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
 _HOURS = "GPU hours"
@@ -52,6 +52,7 @@ FAILURES_BY_OWNER = table(
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Share", "Failures over the jobs that ended.", blank=REASON),
     **wilson(blank=REASON),
+    **clustered(share),
     failed_runs=count("Failed runs", "Also of jobs that then succeeded.", unit="runs"),
     failed_gpu_hours=number("GPU hours of failed runs", "Their whole GPU time.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
@@ -79,7 +80,7 @@ REPEATS = table(
     events=count("Events", "Those of them that count.", blank=REASON),
     unit=text("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
-    **ends(number, "the 95 % interval, in `unit`", REASON),
+    **ends(number, "the 95 % interval, in `unit`; the groups are its clusters", REASON),
     reason=reason("Why cells of the row are blank, or that the estimate has no interval."),
 )
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"

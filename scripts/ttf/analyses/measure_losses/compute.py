@@ -1,9 +1,10 @@
 import polars as pl
 
 from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work, lost_work_by_month
-from ttf.analyses.measure_losses.owners import concentration, failures_by_owner, owner_counts
+from ttf.analyses.measure_losses.owners import OWNERS, concentration, failures_by_owner, owner_counts
 from ttf.analyses.measure_losses.repeats import repeats
 from ttf.analyses.measure_losses.what_if import what_if
+from ttf.clusters import READ_OF_JOBS
 from ttf.inputs import Inputs
 from ttf.partitions import partitions_of
 from ttf.runs import runs, with_reasons
@@ -31,10 +32,11 @@ def compute(given: Inputs) -> dict:
     sums = loss_sums(of_jobs, settings["checkpoint_interval_s"], settings["preemption_window_s"], begin_s)
     with given.scratch() as spilled:
         of_repeats = repeats(jobs, of_jobs, partitions_of([jobs], PARTITION_ROWS, spilled))
+    alike = given.scan("jobs", ["outcome", *OWNERS, *READ_OF_JOBS])
     return {
         "lost_work": lost_work(sums),
         "lost_work_by_month": lost_work_by_month(sums, begin_s, end_s),
-        "failures_by_owner": failures_by_owner(owners, settings["owners"]),
+        "failures_by_owner": failures_by_owner(owners, settings["owners"], alike),
         "failure_concentration": concentration(owners),
         "repeats": of_repeats,
         "what_if": what_if(of_jobs, [60 * minutes for minutes in settings["trial_minutes"]]),

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.analyses.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
+from ttf.jobs import Frame
 from ttf.runs import GPU_HOUR, gpu_time
+from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.shares import ENDED, failure_shares, part_of
 
 OWNERS = ("user", "account")
@@ -40,10 +42,11 @@ def _by_owner(rows: pl.LazyFrame, owner_by: str, **sums: pl.Expr) -> pl.DataFram
     return owned.group_by(owner=owner_by).agg(**sums).collect(engine="streaming")
 
 
-def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataFrame:
+def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int, jobs: Frame) -> pl.DataFrame:
     """The `most` users and the `most` accounts with the most GPU time in failed runs (FAILURES_BY_OWNER), most first.
 
-    owners: `owner_counts`. failure_share: failures among the ended jobs, with Wilson's interval at 95 %.
+    owners: `owner_counts`. failure_share: failures among the ended jobs, with Wilson's interval at 95 % and, of jobs
+    with CLUSTER_COLUMNS, the clustered one: an owner that is one cluster has its groups for clusters.
     failed_gpu_hours: of all runs that failed, also of jobs that then succeeded; its share is of that of all owners.
     Where GPU time is equal, more failures come first, then the name. What cannot be computed is blank, with a reason.
     """
@@ -66,7 +69,9 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], most: int) -> pl.DataF
                 ignore_nulls=True,
             ).replace("", None),
         )
-        parts.append(FAILURES_BY_OWNER.typed(table))
+        theirs = jobs.lazy().filter(pl.col(owner_by).is_in(top["owner"].implode())).with_columns(owner=owner_by)
+        alike = clustered_shares(theirs, ["owner"], ENDED["failures"], ENDED["ended"])
+        parts.append(FAILURES_BY_OWNER.typed(beside(table, alike, ["owner"])))
     return pl.concat(parts)
 
 

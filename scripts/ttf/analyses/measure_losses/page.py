@@ -8,7 +8,7 @@ from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.charts.text import gpus_label
 from ttf.report import words
-from ttf.report.tables import Interval, Shown, in_words, texts
+from ttf.report.tables import CLUSTERED, Interval, Shown, in_words, texts
 from ttf.report.trace import Trace
 
 MOST_MONTHS = 24
@@ -48,7 +48,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     if owners["failures"].sum():
         columns = {
             **dict.fromkeys(("owner", "ended", "failures")),
-            "failure_share": Interval(low="ci_low", high="ci_high"),
+            "failure_share": CLUSTERED,
             **dict.fromkeys(("failed_gpu_hours", "failed_gpu_hours_share")),
         }
         shown["owners"] = Shown(owners, columns, FAILURES_BY_OWNER, "owner_by")

@@ -41,7 +41,8 @@ def repeats(jobs: pl.LazyFrame, runs: pl.LazyFrame, partitions: Partitions = WHO
     groups with a failure (ATC'19 call it the repetition factor). preceded_share: failures whose job before had failed,
     among failures with a job before. failure_after_failure, failure_after_success: jobs that failed, among those
     whose job before had failed, had succeeded. Shares have Wilson's interval at 95 % on the effective number of jobs:
-    jobs of one group are alike, so the variance is that between groups (of a ratio, linearised).
+    jobs of one group are alike, so the variance is that between groups (of a ratio, linearised): the groups are the
+    clusters, so that no clustered interval stands beside it.
     first_failure_s: the median time from a group's first start to its first failure, by Kaplan-Meier; groups without a
     failure are censored when last seen. group_by `job`, first_failure_s: the same in jobs of several runs, from
     the first start to the end of the first failed run.
