@@ -1,0 +1,185 @@
+"""Clustered intervals of rooms that count shares, means, medians and rates: against brute force and closed forms."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from ttf.analyses.ask_again.compute import rate_ratio
+from ttf.analyses.compare_traces import FAILURE_SHARE
+from ttf.analyses.compare_traces.compute import JOBS_READ, Subject, compared_jobs, compared_lives
+from ttf.analyses.correlate.compute import failure_share
+from ttf.analyses.describe_attempts.retries import failed_attempts, retries
+from ttf.analyses.describe_workload.population import roles
+from ttf.analyses.measure_epochs import EPOCHS
+from ttf.analyses.measure_epochs.compute import epochs_summary, epochs_table
+from ttf.analyses.measure_ettr.compute import _clustered as clustered_ettr
+from ttf.analyses.measure_losses.owners import failures_by_owner, owner_counts
+from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES, DelayCauses
+from ttf.clusters import with_clusters, with_levels
+from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform
+from ttf.runs import RUN_COLUMNS
+from ttf.stats.clustered import CLUSTERED, clustered_ratios, clustered_shares
+from ttf.stats.features import FEATURES
+from ttf.stats.shares import ENDED
+
+ENDS = ["ci_low_clustered", "ci_high_clustered"]
+
+
+def some_jobs(users: int = 25, n: int = 800, seed: int = 6) -> pl.DataFrame:
+    """Jobs of users that fail, ask and run differently."""
+    rng = np.random.default_rng(seed)
+    user = rng.integers(0, users, n)
+    fails = rng.beta(2, 3, users)[user]
+    gpus = 1 + rng.poisson(rng.gamma(1, 2, users)[user])
+    runtime = np.exp(5 + rng.normal(size=users)[user] + rng.normal(size=n)).astype(int)
+    frame = pl.DataFrame(
+        {
+            "job_id": [f"j{place}" for place in range(n)],
+            "user": [f"u{one:02d}" for one in user],
+            "account": [f"a{one % 3}" for one in user],
+            "task": [("worker", "ps")[one % 2] for one in range(n)],
+            "outcome": np.where(rng.random(n) < fails, "failure", "success"),
+            "gpu_milli": 1000 * gpus,
+            "size": 1,
+            "start_s": 0,
+            "runtime_s": runtime,
+            "attempts": 1 + rng.poisson(rng.gamma(1, 0.5, users)[user]),
+            "trace_end_s": 10**6,
+        }
+    )
+    return with_clusters(conform(frame, JOB_COLUMNS))
+
+
+JOBS = some_jobs()
+
+
+def ends_of(found: pl.DataFrame) -> list[float]:
+    (row,) = found.select(ENDS).rows()
+    assert None not in row
+    return pytest.approx(list(row))
+
+
+def test_shares_of_failures_are_clustered_alike_in_every_room() -> None:
+    found = clustered_shares(JOBS.filter(gpu_milli=1000), [], ENDED["failures"], ENDED["ended"])
+    by_request = failure_share(JOBS).filter(feature="gpu_request", value="100")
+    assert by_request.select(ENDS).rows()[0] == ends_of(found)
+    compared = FAILURE_SHARE.frame(compared_jobs(Subject("t"), JOBS.select(JOBS_READ), JOBS)["compared_failure_share"])
+    assert compared.filter(gpus="1").select(ENDS).rows()[0] == ends_of(found)
+    of_all = clustered_shares(JOBS, [], ENDED["failures"], ENDED["ended"])
+    assert compared.filter(gpus="all").select(ENDS).rows()[0] == ends_of(of_all)
+    of_retries = retries(JOBS)
+    assert of_retries.filter(group_by="all").select(ENDS).rows()[0] == ends_of(of_all)
+    assert of_retries.filter(group="1", group_by="gpus").select(ENDS).rows()[0] == ends_of(found)
+    workers = clustered_shares(JOBS.filter(task="worker"), [], ENDED["failures"], ENDED["ended"])
+    assert roles(JOBS).filter(role="worker").select(ENDS).rows()[0] == ends_of(workers)
+
+
+def test_components_are_compared_by_what_they_stand_in() -> None:
+    rng = np.random.default_rng(1)
+    rows = {"node": rng.integers(0, 12, 200).astype(str), "duration_s": rng.integers(1, 10**6, 200)}
+    lives = pl.DataFrame(rows | {"event": rng.choice(["failure", "end"], 200)})
+    lives = with_levels(lives, {"system": ["node"]}).with_columns(
+        duration_s=pl.when(pl.int_range(pl.len()) > 2).then("duration_s"),
+        event=pl.when(pl.int_range(pl.len()) > 2).then("event").otherwise(pl.lit("failure")),
+        **dict.fromkeys(("gpu_count", "gpu_milli"), pl.lit(None, pl.Int64)),
+        nodes=1,
+    )
+    row = compared_lives(Subject("t", "node", "lives"), lives)[1]
+    assert (row["without_end"], row["cluster_by"]) == (3, "system")
+    known = lives.drop_nulls("duration_s")
+    sums = ((pl.col("event") == "failure").sum(), pl.len())
+    found = clustered_ratios(known, [], pl.col("duration_s").sum(), *sums, both=True)
+    assert [row[f"{name}_s"] for name in ENDS] == ends_of(found)
+
+
+def test_a_mean_of_retries_is_a_ratio_of_sums() -> None:
+    found = clustered_ratios(JOBS, [], (pl.col("attempts") - 1).sum(), pl.len(), pl.len())
+    row = retries(JOBS).filter(group_by="all")
+    assert row.select("retries_ci_low_clustered", "retries_ci_high_clustered").rows()[0] == ends_of(found)
+
+
+def test_users_with_failed_attempts_are_each_a_cluster() -> None:
+    tries = JOBS.with_row_index("job").select("job", "user", failed=pl.col("outcome") == "failure", by_proxy=False)
+    table = failed_attempts(JOBS, tries)
+    users = table.filter(group_by="user", at_least=10).row(0, named=True)
+    assert (users["cluster_by"], users["clusters"]) == ("user", users["n"])
+    logit, n = math.log(users["groups"] / (users["n"] - users["groups"])), users["n"]
+    away = stats.t.ppf(0.975, n - 1) / math.sqrt(users["groups_share"] * (1 - users["groups_share"]) * n) / (1 - 1 / n)
+    assert users["ci_low_clustered"] == pytest.approx(1 / (1 + math.exp(away - logit)))
+    assert table.filter(at_least=1)["ci_low_clustered"].null_count() == 3
+
+
+def test_an_owner_is_divided_by_what_repeats_within() -> None:
+    runs = conform(JOBS.with_columns(failed=pl.col("outcome") == "failure"), RUN_COLUMNS).lazy()
+    table = failures_by_owner(owner_counts(JOBS.lazy(), runs), 50, JOBS)
+    assert set(table.filter(owner_by="account")["cluster_by"]) == {"user"}
+    assert set(table.filter(owner_by="user")["cluster_by"]) == {"request profile of one user"}
+
+
+def test_the_ratio_of_rates_is_near_a_jackknife_of_users() -> None:
+    size = next(feature for feature in FEATURES if feature.name == "gpu_request")
+    found = rate_ratio(JOBS, size)
+    above = (JOBS["gpu_milli"] > 10 * float(found["split_value"])).to_numpy()
+    failed, time = (JOBS["outcome"] == "failure").to_numpy(), JOBS["runtime_s"].to_numpy()
+    cluster = JOBS["cluster"].to_numpy()
+
+    def log_ratio(kept: np.ndarray) -> float:
+        rates = [failed[kept & part].sum() / time[kept & part].sum() for part in (above, ~above)]
+        return math.log(rates[0] / rates[1])
+
+    whole = log_ratio(np.ones(above.size, bool))
+    assert math.log(found["rate_ratio"]) == pytest.approx(whole)
+    se = math.sqrt(sum((log_ratio(cluster != one) - whole) ** 2 for one in range(25)))
+    effective = min(
+        np.bincount(cluster[part]).sum() ** 2 / (np.bincount(cluster[part]) ** 2).sum() for part in (above, ~above)
+    )
+    assert found["rate_clusters"] == pytest.approx(effective)
+    width = math.log(found["rate_ci_high_clustered"] / found["rate_ci_low_clustered"])
+    assert width == pytest.approx(2 * se * stats.t.ppf(0.975, effective - 1), rel=0.05)
+    p = 2 * stats.t.sf(abs(whole) / (width / 2 / stats.t.ppf(0.975, effective - 1)), effective - 1)
+    assert found["rate_p_clustered"] == pytest.approx(p)
+
+
+def test_causes_of_waits_are_shares_of_the_jobs_that_waited() -> None:
+    rng = np.random.default_rng(2)
+    n, shape = 500, (len(GPU_BUCKETS), len(CAUSES))
+    cluster, bucket = rng.integers(0, 20, n), rng.integers(0, shape[0], n)
+    cause = rng.integers(0, shape[1], n) * rng.integers(0, 2, 20)[cluster]
+    cells = np.unique(cluster * shape[0] * shape[1] + bucket * shape[1] + cause, return_counts=True)
+    found = DelayCauses._clustered(SimpleNamespace(_cluster_by="user"), np.stack(cells), shape)
+    rows = with_clusters(pl.DataFrame({"user": cluster.astype(str), "bucket": bucket, "cause": cause}))
+    for group, mine in (("all", rows), ("2-4", rows.filter(bucket=list(GPU_BUCKETS).index("2-4")))):
+        expected = clustered_shares(mine, [], (pl.col("cause") == 1).sum(), pl.len())
+        assert found.filter(group=group, cause=CAUSES[1]).select(ENDS).rows()[0] == ends_of(expected)
+
+
+def test_epochs_are_shares_of_jobs() -> None:
+    rng = np.random.default_rng(9)
+    n = 300
+    epochs = rng.integers(1, 30, n)
+    frame = {"user": rng.integers(0, 15, n).astype(str), "outcome": ["success"] * n, "epochs": epochs}
+    frame |= dict.fromkeys(("lowest_at", "near_at"), np.minimum(rng.integers(1, 30, n), epochs))
+    best = with_clusters(pl.DataFrame(frame)).with_columns(run_s=None, after_s=None, gpu_milli=None)
+    table = epochs_table(best)
+    EPOCHS.check(table)
+    half = clustered_shares(best, [], (pl.col("lowest_at") * 2 <= pl.col("epochs")).sum(), pl.len())
+    assert table.filter(quantity="lowest", epochs_share=0.5).select(ENDS).rows()[0] == ends_of(half)
+    every = clustered_shares(best, [], (pl.col("lowest_at") == pl.col("epochs")).sum(), pl.len())
+    assert epochs_summary(best).filter(outcome="success").select(ENDS).rows()[0] == ends_of(every)
+
+
+def test_measured_runs_of_users_with_as_many_each_are_students() -> None:
+    """The spread on the logit scale is that of the users' means, over 1 - 1/m."""
+    rng = np.random.default_rng(3)
+    m, each = 8, 5
+    ettr = rng.uniform(0.5, 1, (m, each))
+    runs = pl.DataFrame({"user": np.repeat([f"u{user}" for user in range(m)], each), "ettr": ettr.ravel()})
+    row = clustered_ettr(with_clusters(runs))
+    p, se = ettr.mean(), math.sqrt(((ettr.mean(axis=1) - ettr.mean()) ** 2).sum()) / m / (1 - 1 / m)
+    away = stats.t.ppf(0.975, m - 1) * se / (p * (1 - p))
+    logit = math.log(p / (1 - p))
+    limits = [1 / (1 + math.exp(-(logit + way * away))) for way in (-1, 1)]
+    assert [row[name] for name in CLUSTERED] == ["user", pytest.approx(m), *map(pytest.approx, limits)]
