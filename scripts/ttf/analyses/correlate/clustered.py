@@ -36,11 +36,16 @@ class Influence:
         """(influence, leverage) of the clusters 0 .. clusters - 1: sums over the jobs of each, divided by all jobs."""
         (f, a), (g, b) = self.of_value, self.of_time
         x, y = f[sample.codes], g[sample.times]
-        influence, leverage = x * y, (x**2 + y**2) / 2
+        influence = x * y
         influence += a[sample.codes]
         influence += b[sample.times]
+        # In place: of many jobs the room of a result takes longer to get than the result.
+        leverage = np.multiply(x, x, out=x)
+        leverage += np.multiply(y, y, out=y)
+        leverage /= 2
         return tuple(
-            np.bincount(sample.clusters, weights=of_row * sample.weights, minlength=clusters) / sample.n
+            np.bincount(sample.clusters, weights=np.multiply(of_row, sample.weights, out=of_row), minlength=clusters)
+            / sample.n
             for of_row in (influence, leverage)
         )
 
