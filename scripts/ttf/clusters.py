@@ -83,8 +83,6 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
         return rows.with_columns(cluster_by=by[0], cluster=cluster, group_by=by[1], group=group)
     # Beside rows yet to be read stand the numbers alone: carried through a join, the rows would be held.
     numbers = pl.LazyFrame({"cluster": cluster, "group": group})
-    # Slurm's name of a whole cluster is a column of this name: what repeats takes its place.
-    rows = rows.drop(CLUSTER_COLUMNS, strict=False)
     given = [*rows.collect_schema(), *CLUSTER_COLUMNS]
     return pl.concat([rows, numbers], how="horizontal").with_columns(cluster_by=by[0], group_by=by[1]).select(given)
 
