@@ -15,9 +15,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def with_holm(rows: Iterable[dict]) -> list[dict]:
-    """The rows, each now with p_adjusted: of its p_value among theirs, blank where there is none."""
+def with_holm(rows: Iterable[dict], of: str = "p_value", adjusted: str = "p_adjusted") -> list[dict]:
+    """The rows, each now with its p-value (`of`) adjusted among theirs, blank where there is none."""
     rows = list(rows)
-    for row, p in zip(rows, holm([row.get("p_value") for row in rows]), strict=True):
-        row["p_adjusted"] = p
+    for row, p in zip(rows, holm([row.get(of) for row in rows]), strict=True):
+        row[adjusted] = p
     return rows

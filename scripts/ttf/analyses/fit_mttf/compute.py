@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.inputs import Inputs
 from ttf.jobs import Frame
 from ttf.lives import by_cause, strata_in
@@ -16,7 +17,7 @@ LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes")
 
 def compute(given: Inputs) -> Iterator[tuple]:
     settings = given.settings
-    lives = given.scan("lives", [*LIVES, *settings.strata, *settings.causes])
+    lives = given.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes])
     strata = strata_in(lives, settings.strata)
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
