@@ -1,5 +1,7 @@
 """Which end comes when, do strata fail alike, and what multiplies the hazard?"""
 
+from dataclasses import replace
+
 from ttf.analysis import Analysis
 from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, clustered, ends
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
@@ -86,11 +88,11 @@ COX = table(
     se=number("Standard error", "Of the coefficient.", _NO_RATIO),
     hazard_ratio=number("Hazard ratio", "With the other covariates held fixed.", _NO_RATIO),
     **ends(number, "Wald's interval", _NO_RATIO),
-    **clustered(number),
+    **{name: replace(column, blank=_NO_RATIO) for name, column in clustered(number).items()},
     p_value=number("p", "Wald's, of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
-    p_clustered=number("p, clustered", "Of a ratio of 1; holds when clusters differ.", REASON),
-    p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method over the coefficients.", REASON),
+    p_clustered=number("p, clustered", "Of a ratio of 1; holds when clusters differ.", _NO_RATIO),
+    p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios do not change with age.", _NOT_TESTED),
     proportionality_df=count("df", "Degrees of freedom of that test.", _NOT_TESTED),
     proportionality_p=number("p, proportional", "Of that test.", _NOT_TESTED),
