@@ -58,8 +58,12 @@ _SUMMARY = {
     "median_ci_high_s": whole_seconds("95 % to", "Age at which the upper end of survival is first 0.5.", REASON),
     "cluster_by": CLUSTERED["cluster_by"],
     "clusters": CLUSTERED["clusters"],
-    "median_ci_low_clustered_s": whole_seconds("95 % from, clustered", "By limits that hold when clusters differ.", REASON),
-    "median_ci_high_clustered_s": whole_seconds("95 % to, clustered", "By limits that hold when clusters differ.", REASON),
+    "median_ci_low_clustered_s": whole_seconds(
+        "95 % from, clustered", "By limits that hold when clusters differ.", REASON
+    ),
+    "median_ci_high_clustered_s": whole_seconds(
+        "95 % to, clustered", "By limits that hold when clusters differ.", REASON
+    ),
     "horizon_s": whole_seconds("Horizon", "Age to which the restricted mean is taken, one for all strata.", REASON),
     "restricted_mean_s": seconds("Restricted mean", "Mean time to failure up to the horizon.", REASON),
     "restricted_mean_se_s": seconds("Standard error", "Of the restricted mean.", REASON),

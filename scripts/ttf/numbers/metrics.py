@@ -7,6 +7,9 @@ import polars as pl
 # A value of a feature is named in the prose only if at least so many of its jobs ended; a job size, if so many failed.
 FEWEST_ENDED = 30
 FEWEST_FAILURES = 10
+# The columns of both intervals of an estimate, and by what the clustered one is clustered.
+ENDS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
+CLUSTERS = {"cluster_by": "label", "clusters": "clusters"}
 # Of a number that is named like its column; or the column and the unit.
 Unit = str | tuple[str, str]
 

@@ -1,4 +1,4 @@
-"""What estimates of survival owe to each cluster of lives, and the intervals that follow: they hold when clusters differ.
+"""What estimates of survival owe to each cluster of lives, and intervals that hold when clusters differ.
 
 An estimate by age is a sum over lives of what each adds by its end, less what it had to expect of the hazards that it
 went through (a martingale); the sum over the lives of a cluster is its influence, and the spread of an estimate that of
@@ -66,22 +66,22 @@ class ClusterLives:
 
     def about(self) -> dict[str, str | float | None]:
         """cluster_by, clusters, and why_not: why an interval lacks, where it does."""
-        why = NO_SPREAD
-        if self.effective < FEWEST:
-            why = f"{self.effective:.1f} effective clusters by {self.by}, fewer than {FEWEST}"
-        return {"cluster_by": self.by, "clusters": self.effective, "why_not": f"{why}: no clustered interval"}
+        why = too_few(self.effective, self.by) if self.effective < FEWEST else f"{NO_SPREAD}: no clustered interval"
+        return {"cluster_by": self.by, "clusters": self.effective, "why_not": why}
 
     def by_cluster(self, values: np.ndarray) -> np.ndarray:
         """The sum of a value of each row, by cluster."""
         return np.add.reduceat(values, self.first)
 
 
-NOTHING_ABOUT = {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED}
-
-
 def about(lives: ClusterLives | None) -> dict[str, str | float | None]:
     """`ClusterLives.about`; of lives without clusters that there are none."""
-    return dict(NOTHING_ABOUT) if lives is None else lives.about()
+    return {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED} if lives is None else lives.about()
+
+
+def too_few(effective: float, by: str, what: str = "interval") -> str:
+    """The reason why there is no clustered interval, or p-value."""
+    return f"{effective:.1f} effective clusters by {by}, fewer than {FEWEST}: no clustered {what}"
 
 
 class Influences:

@@ -163,7 +163,9 @@ class CountedLives:
                 labels = known.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
             found = counted(known, stratum, labels, "cluster", self.events)
             if alone := [place for place, of in found.items() if of.first.size == 1]:
-                within = known if stratum is None else known.filter(stratum.is_in(pl.Series(labels).gather(alone).implode()))
+                within = (
+                    known if stratum is None else known.filter(stratum.is_in(pl.Series(labels).gather(alone).implode()))
+                )
                 groups = counted(within, stratum, labels, "group", self.events)
                 found |= {place: replace(groups[place], divided=int(found[place].cluster[0])) for place in alone}
             names = pl.Series(labels).cast(pl.String).to_list()

@@ -221,9 +221,7 @@ def _clustered_limits(steps: dict[str, np.ndarray], of: ClusterLives | None, cod
     return {"ci_low_clustered": np.where(untouched, 1.0, low), "ci_high_clustered": np.where(untouched, 1.0, high)}
 
 
-def _of_log_survival(
-    at_risk: np.ndarray, events: np.ndarray, code: int
-) -> tuple[list[np.ndarray | None], np.ndarray]:
+def _of_log_survival(at_risk: np.ndarray, events: np.ndarray, code: int) -> tuple[list[np.ndarray | None], np.ndarray]:
     """What lives add to -log of survival, by age: (by the way they end, what those at risk have passed)."""
     survivors = at_risk - events
     own = np.divide(1, survivors, out=np.zeros(events.size), where=survivors > 0)

@@ -13,6 +13,7 @@ from ttf.analyses.estimate_hazards.cox import Fit, Lives, NoFit, fit, independen
 from ttf.analyses.estimate_hazards.cox_clusters import Alike, moves
 from ttf.jobs import Frame
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters
+from ttf.stats.clustered_lives import too_few
 from ttf.stats.holm import with_holm
 from ttf.stats.normal import Z_95
 from ttf.stats.order import distinct
@@ -115,7 +116,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     # Lives alike in all that counts go together; `lives` is how many they are.
     alike = lives.group_by("failed", "duration_s", *known, **{name: of.place for name, of in levels.items()})
     alike = alike.agg(lives=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    clusters = _Clusters.of(lives, {name: None for name in known} | levels, alike)
+    clusters = _Clusters.of(lives, dict.fromkeys(known) | levels, alike)
     failed, number = alike["failed"].to_numpy(), alike["lives"].to_numpy()
     terms = []
     for name in covariates:
@@ -241,7 +242,9 @@ class _Clusters:
     keys: np.ndarray
 
     @classmethod
-    def of(cls, lives: pl.LazyFrame, covariates: Mapping[str, _Levels | None], alike: pl.DataFrame) -> "_Clusters | None":
+    def of(
+        cls, lives: pl.LazyFrame, covariates: Mapping[str, _Levels | None], alike: pl.DataFrame
+    ) -> "_Clusters | None":
         """covariates: with their levels, None for an amount, as columns of `alike` too."""
         if "cluster" not in lives.collect_schema():
             return None
@@ -344,9 +347,7 @@ def _put_clustered(term: _Term, by: str | None, effective: float | None, moved: 
         return
     term.cells |= {"cluster_by": by, "clusters": effective}
     if effective < FEWEST:
-        term.reasons.append(
-            f"{effective:.1f} effective clusters by {by}, fewer than {FEWEST}: no clustered interval"
-        )
+        term.reasons.append(too_few(effective, by))
         return
     estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((moved**2).sum())), effective - 2
     away = float(stdtrit(degrees, 0.975)) * se

@@ -65,7 +65,9 @@ def cumulative_incidence(
         by_cluster = lives.by_cluster(stratum_by)
         for stratum, competing in competing_times_by_stratum(lives, events, stratum_by):
             of = by_cluster.get(stratum)
-            curves_of = _curves([times.from_zero() for times in competing], of, [lives.events.index(e) + 1 for e in events])
+            curves_of = _curves(
+                [times.from_zero() for times in competing], of, [lives.events.index(e) + 1 for e in events]
+            )
             for event, curve in zip(events, curves_of, strict=True):
                 names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(of)
                 curves.append((names, thinned(curve, max_steps)))
@@ -166,8 +168,8 @@ def _curves(competing: list[Times], of: ClusterLives | None, codes: list[int]) -
             # That of a life whose part in it is its own, less those of who is no longer there to come to this end.
             passed = np.cumsum(weight * hits / at_risk + incidence * greenwood)
             added = influences.added(_by_end(codes, incidence * left, {code: weight}), passed)
-            se = added.se(hazard, incidence)
-            low, high = limits_log_log(incidence, se / np.where(incidence > 0, incidence, 1), of.student())
+            away = added.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
+            low, high = limits_log_log(incidence, away, of.student())
             limits |= {"ci_low_clustered": low, "ci_high_clustered": high}
         curves.append(shared | counted | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
     return curves

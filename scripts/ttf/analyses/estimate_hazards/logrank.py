@@ -10,7 +10,7 @@ from scipy.special import gammaincc
 
 from ttf.analyses.estimate_hazards import LOGRANK
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters
-from ttf.stats.clustered_lives import ClusterLives
+from ttf.stats.clustered_lives import ClusterLives, too_few
 from ttf.stats.holm import with_holm
 from ttf.stats.order import distinct
 from ttf.stats.p_value import never_zero
@@ -118,7 +118,7 @@ def _test(compared: list[_Stratum]) -> dict:
     p, tiny = never_zero(float(gammaincc(kept.size / 2, statistic / 2)))
     p_clustered, untold = None, UNCLUSTERED
     if row["clusters"] is not None:
-        untold = f"{row['clusters']:.1f} effective clusters by {row['cluster_by']}, fewer than {FEWEST}: no clustered p-value"
+        untold = too_few(row["clusters"], row["cluster_by"], "p-value")
     if (row["clusters"] or 0) >= FEWEST:
         scores = _scores(compared, at, share, events / everybody, kept)
         p_clustered = _clustered_p(statistic, variance, scores)
@@ -136,7 +136,7 @@ def _test(compared: list[_Stratum]) -> dict:
 
 def _clusters(compared: list[_Stratum]) -> dict:
     """cluster_by and clusters (Kish's effective number) of all lives compared; blank where nothing names any."""
-    if any(stratum.of is None for stratum in compared):
+    if not compared or any(stratum.of is None for stratum in compared):
         return {"cluster_by": None, "clusters": None}
     members: dict[int, float] = {}
     for clusters, of in zip(_numbers(compared), (stratum.of for stratum in compared), strict=True):
