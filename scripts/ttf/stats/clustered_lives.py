@@ -183,21 +183,16 @@ def limits_log_log(estimate: np.ndarray, se: np.ndarray, student: float) -> tupl
 
 
 def counted(
-    lives: pl.LazyFrame, stratum: pl.Expr | None, labels: Sequence, level: str, events: Sequence[str]
+    lives: pl.LazyFrame, stratum: pl.Expr | None, labels: Sequence, level: tuple[str, str], events: Sequence[str]
 ) -> dict[int, ClusterLives]:
-    """The lives of some strata by cluster: place of the label -> `ClusterLives`; nothing where none are named.
+    """The lives of some strata by cluster: place of the label -> `ClusterLives`.
 
     lives: with duration_s not blank, event and the columns of `ttf.clusters`. stratum: the column of the strata, None
-    for one of all; labels: its values that are asked for. level: cluster or group.
+    for one of all; labels: its values that are asked for. level: the column of the clusters, and what these are.
     """
-    if "cluster" not in lives.collect_schema():
-        return {}
-    named = lives.select(f"{level}_by").drop_nulls().head(1).collect(engine="streaming")
-    if not named.height:
-        return {}
     hits = ((pl.col("event") == event).fill_null(False) * pl.lit(code, pl.Int8) for code, event in enumerate(events, 1))
     code = pl.sum_horizontal(pl.lit(0, pl.Int8), *hits).cast(pl.Int8)
-    wanted = {"cluster": pl.col(level), "duration_s": pl.col("duration_s"), "code": code}
+    wanted = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
     if stratum is None:
         found = lives.select(**wanted).collect(engine="streaming")
         place = np.zeros(found.height, np.int8)
@@ -213,8 +208,7 @@ def counted(
     lives_of = np.diff(np.append(first, rows[0].size))
     place, cluster, seconds, code = (column[first] for column in rows)
     begin = first_of_each(place)
-    by = named.item()
     return {
-        int(place[start]): ClusterLives(by, *(column[start:end] for column in (cluster, seconds, code, lives_of)))
+        int(place[start]): ClusterLives(level[1], *(column[start:end] for column in (cluster, seconds, code, lives_of)))
         for start, end in zip(begin, [*begin[1:], place.size], strict=True)
     }

@@ -120,6 +120,7 @@ class CountedLives:
         # Of unknown duration, ended by each event.
         self._without_time: dict[str, dict[str, list[int]]] = {}
         self._by_cluster: dict[str, dict[str, ClusterLives]] = {}
+        self._named: tuple[str, ...] | None = None
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
         """(label, times of each event) of each stratum in order; errors: see `by_stratum`.
@@ -156,17 +157,19 @@ class CountedLives:
         A stratum that is one cluster alone (an account of one user, one system of several) is divided by its groups.
         """
         if stratum_by not in self._by_cluster:
+            if not (named := self._named_clusters()):
+                return {}
             known = self.lives.filter(pl.col("duration_s").is_not_null())
             stratum, labels = None, [ALL]
             if stratum_by != ALL:
                 stratum = pl.col(stratum_by)
                 labels = known.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
-            found = counted(known, stratum, labels, "cluster", self.events)
+            found = counted(known, stratum, labels, ("cluster", named[0]), self.events)
             if alone := [place for place, of in found.items() if of.first.size == 1]:
                 within = (
                     known if stratum is None else known.filter(stratum.is_in(pl.Series(labels).gather(alone).implode()))
                 )
-                groups = counted(within, stratum, labels, "group", self.events)
+                groups = counted(within, stratum, labels, ("group", named[1]), self.events)
                 found |= {place: replace(groups[place], divided=int(found[place].cluster[0])) for place in alone}
             names = pl.Series(labels).cast(pl.String).to_list()
             rows = sum(of.cluster.size for of in found.values())
@@ -174,6 +177,14 @@ class CountedLives:
                 self._by_cluster.clear()
             self._by_cluster[stratum_by] = {names[place]: of for place, of in found.items()}
         return self._by_cluster[stratum_by]
+
+    def _named_clusters(self) -> tuple[str, ...]:
+        """What the clusters and the groups of these lives are; nothing where nothing names any."""
+        if self._named is None:
+            by, self._named = ["cluster_by", "group_by"], ()
+            if "cluster" in self.lives.collect_schema():
+                self._named = next(self.lives.select(by).drop_nulls().head(1).collect().iter_rows(), ())
+        return self._named
 
     def _count(self, lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
         hits = {str(place): (pl.col("event") == event).sum() for place, event in enumerate(self.events)}

@@ -20,7 +20,7 @@ from ttf.stats.order import first_of_each, numbered, sorted_rows
 # each is a part of its own.
 PARTS = 64
 # Rows looked at together.
-BLOCK_ROWS = 1 << 20
+BLOCK_ROWS = 1 << 18
 # So that the information without a cluster that has all of it can be inverted: its coefficient runs off then.
 RIDGE = 1e-9
 
@@ -100,19 +100,16 @@ class _Ages:
             here = age[first]
             hazard[here] += np.add.reduceat(1 / at_risk, first)
             of_gone[here] += np.add.reduceat(gone / at_risk, first)
-            mean = [(still_there[age] - gone * ending[age]) / at_risk for still_there, ending in of_columns]
-            for a in range(size):
-                means[a, here] += np.add.reduceat(mean[a], first)
-                hazard_mean[a, here] += np.add.reduceat(mean[a] / at_risk, first)
-                gone_mean[a, here] += np.add.reduceat(mean[a] * gone / at_risk, first)
+            mean = np.stack([(still_there[age] - gone * ending[age]) / at_risk for still_there, ending in of_columns])
+            means[:, here] += np.add.reduceat(mean, first, axis=1)
+            hazard_mean[:, here] += np.add.reduceat(mean / at_risk, first, axis=1)
+            gone_mean[:, here] += np.add.reduceat(mean * (gone / at_risk), first, axis=1)
             begin = first_of_each(part_of_age[age])
             parts = part_of_age[age[begin]]
             for a in range(size):
-                for b in range(a, size):
-                    self.squares[parts, a, b] += np.add.reduceat(mean[a] * mean[b], begin)
+                self.squares[parts, a, a:] += np.add.reduceat(mean[a] * mean[a:], begin, axis=1).T
         for a in range(size):
-            for b in range(a):
-                self.squares[:, a, b] = self.squares[:, b, a]
+            self.squares[:, a:, a] = self.squares[:, a, a:]
         self.passed = _twice(hazard, of_gone)
         self.passed_mean = [_twice(hazard_mean[a], gone_mean[a]) for a in range(size)]
         self.mean = [np.concatenate(([0.0], means[a] / lives.ties)) for a in range(size)]
@@ -144,21 +141,20 @@ class _Ages:
         # Sums over the lives of a cluster in a group, then over the groups of a cluster.
         first = first_of_each(cluster, group)
         of_cluster = first_of_each(cluster[first])
-        x = columns[group[first]].T
+        x = np.ascontiguousarray(columns[group[first]].T)
         events, over_group = np.add.reduceat(failures, first), np.add.reduceat(expected, first)
         last = np.where(failures > 0, seen - half, 0)
-        passed_mean, scores = [], []
+        passed_mean, scores = np.empty((size, first.size)), []
         for a in range(size):
-            passed_mean.append(np.add.reduceat(at_risk * self.passed_mean[a][seen], first))
+            passed_mean[a] = np.add.reduceat(at_risk * self.passed_mean[a][seen], first)
             of_events = np.add.reduceat(failures * self.mean[a][last], first)
             score = (events - over_group) * x[a] + passed_mean[a] - of_events
             scores.append(np.add.reduceat(score, of_cluster))
         information = np.tensordot(self._share(cluster, seen, at_risk, expected), self.squares, 1)
         for a in range(size):
-            for b in range(a, size):
-                of_groups = over_group * x[a] * x[b] - x[a] * passed_mean[b] - passed_mean[a] * x[b]
-                information[:, a, b] += np.add.reduceat(of_groups, of_cluster)
-                information[:, b, a] = information[:, a, b]
+            of_groups = (over_group * x[a] - passed_mean[a]) * x[a:] - x[a] * passed_mean[a:]
+            information[:, a, a:] += np.add.reduceat(of_groups, of_cluster, axis=1).T
+            information[:, a:, a] = information[:, a, a:]
         return np.array(scores).T, information
 
     def _share(self, cluster: np.ndarray, seen: np.ndarray, at_risk: np.ndarray, expected: np.ndarray) -> np.ndarray:

@@ -138,12 +138,9 @@ def _clusters(compared: list[_Stratum]) -> dict:
     """cluster_by and clusters (Kish's effective number) of all lives compared; blank where nothing names any."""
     if not compared or any(stratum.of is None for stratum in compared):
         return {"cluster_by": None, "clusters": None}
-    members: dict[int, float] = {}
-    for clusters, of in zip(_numbers(compared), (stratum.of for stratum in compared), strict=True):
-        for cluster, lives in zip(clusters.tolist(), of.members.tolist(), strict=True):
-            members[cluster] = members.get(cluster, 0.0) + lives
-    size = len(members)
-    effective = Clusters(np.zeros(size, np.int64), np.array(list(members.values())), 1).effective
+    numbers, members = np.concatenate(_numbers(compared)), np.concatenate([stratum.of.members for stratum in compared])
+    of_clusters = np.bincount(np.searchsorted(distinct(numbers), numbers), members)
+    effective = Clusters(np.zeros(of_clusters.size, np.int64), of_clusters, 1).effective
     undivided = [stratum.of.by for stratum in compared if stratum.of.divided is None]
     return {"cluster_by": (undivided or [compared[0].of.by])[0], "clusters": float(effective[0])}
 
