@@ -98,13 +98,16 @@ class Influences:
 
     def __init__(self, lives: ClusterLives, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
         self.lives, self.size = lives, seconds.size
-        self.place = np.searchsorted(seconds, lives.seconds)
-        self.of_row = np.repeat(np.arange(lives.first.size), np.diff(np.append(lives.first, lives.cluster.size)))
-        self.weight = np.square(lives.pull if pull is None else pull)[self.of_row]
-        left = lives.members[self.of_row] - self._so_far(lives.lives.astype(float))
-        self.at_risk = left + lives.lives, left
+        self.place = np.searchsorted(seconds, lives.seconds).astype(np.int32)
+        self.of_row = np.repeat(
+            np.arange(lives.first.size, dtype=np.int32), np.diff(np.append(lives.first, lives.cluster.size))
+        )
+        self.pull = lives.pull if pull is None else pull
+        of_lives = lives.lives * self.pull[self.of_row]
+        left = (lives.members * self.pull)[self.of_row] - self._so_far(of_lives)
+        self.at_risk = left + of_lives, left
         self.still = self._products(self.at_risk, self.at_risk)
-        self.still += float((np.square(lives.members) * self.weight[lives.first]).sum())
+        self.still += float(np.square(lives.members * self.pull).sum())
 
     def added(self, own: Sequence[np.ndarray | None], passed: np.ndarray) -> "Added":
         """own: by age what lives add that end by no event, the first event, ...; None: nothing."""
@@ -115,6 +118,7 @@ class Influences:
                 here = lives.code == code
                 gain[here] += values[self.place[here]]
         gain *= lives.lives
+        gain *= self.pull[self.of_row]
         after = self._so_far(gain)
         return Added(self, (after - gain, after), passed)
 
@@ -127,8 +131,8 @@ class Influences:
 
     def _products(self, one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> np.ndarray:
         """By age the sum over clusters of the product of two sums, each given (before, after) each row."""
-        change = one[1] * other[1] - one[0] * other[0]
-        change *= self.weight
+        change = one[1] * other[1]
+        change -= one[0] * other[0]
         return np.cumsum(np.bincount(self.place, change, self.size))
 
 
@@ -206,7 +210,11 @@ def counted(
     del found
     first = first_of_each(*rows)
     lives_of = np.diff(np.append(first, rows[0].size))
-    place, cluster, seconds, code = (column[first] for column in rows)
+    # Of ten million lives: as small as they can be.
+    types = (np.int32, np.uint32, np.int64, np.int8)
+    place, cluster, seconds, code = (column[first].astype(dtype) for column, dtype in zip(rows, types, strict=True))
+    lives_of = lives_of.astype(np.int32)
+    del rows, first
     begin = first_of_each(place)
     return {
         int(place[start]): ClusterLives(level[1], *(column[start:end] for column in (cluster, seconds, code, lives_of)))

@@ -14,7 +14,7 @@ ALL = "all"
 NOBODY = np.zeros(0, dtype=np.int64)
 
 # Of more rows only those of the stratification that was asked for last are kept.
-MOST_KEPT = 1 << 22
+MOST_KEPT = 1 << 23
 
 
 @dataclass(frozen=True)

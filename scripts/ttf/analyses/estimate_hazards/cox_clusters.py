@@ -47,7 +47,7 @@ def moves(lives: Lives, found: Fit, alike: Alike, one_step: bool = True) -> np.n
     """
     ages = _Ages(lives, found)
     hazard = np.exp(alike.columns @ found.coefficients - ages.highest)
-    seen = np.searchsorted(ages.seconds, alike.seconds, side="right")
+    seen = np.searchsorted(ages.seconds, alike.seconds, side="right").astype(np.int32)
     seen[alike.failed] += ages.seconds.size + 1
     rows = sorted_rows(alike.cluster, alike.group, seen)
     first = first_of_each(*rows)

@@ -130,7 +130,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         if term.separated:
             stay &= ~term.values
     seconds, failed, number = alike["duration_s"].to_numpy()[stay], failed[stay], number[stay]
-    clusters = clusters and replace(clusters, keys=clusters.keys[stay])
+    keys = clusters and clusters.keys(alike)[stay]
     model = [term for term in terms if term.values is not None and not term.separated]
     for term in model:
         term.values = term.values[stay]
@@ -145,7 +145,13 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         whole.reasons.append("no covariate tells lives apart: nothing to fit")
     else:
         try:
-            terms += _estimate(seconds, failed, number, model, whole, clusters)
+            risk_sets = Lives(seconds, failed, [term.values for term in model], number)
+            clusters = clusters and clusters.known_by(keys, model)
+            # Nothing that has a value for each life is needed any more.
+            for term in terms:
+                term.values = None
+            del alike, seconds, failed, number, stay, keys
+            terms += _estimate(risk_sets, model, whole, clusters)
         except NoFit as no_fit:
             for term in (*model, whole):
                 term.reasons.append(str(no_fit))
@@ -229,17 +235,20 @@ def _level(name: str, level: str, reference: str, values: np.ndarray, alike: pl.
 
 @dataclass(frozen=True)
 class _Clusters:
-    """What a life is of, as a number for its cluster and one for all of its covariates together.
+    """What a life is of, as a number for its cluster and one, its key, for all of its covariates together.
 
-    lives: yet to be read; by: what the clusters are; level: cluster or group; key: of the covariates, by row; keys: of
-    the rows that the fit is of.
+    lives: yet to be read; by: what the clusters are; level: cluster or group; widths: of each covariate, amounts as
+    they are and others by the places of their levels, one more than its largest number; places: of these. known: the
+    keys in the fit, ascending, and columns: what the model has for each.
     """
 
     lives: pl.LazyFrame
     by: str
     level: str
-    key: pl.Expr
-    keys: np.ndarray
+    widths: Mapping[str, int]
+    places: Mapping[str, pl.Expr]
+    known: np.ndarray | None = None
+    columns: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -254,49 +263,52 @@ class _Clusters:
         if by_cluster is None:
             return None
         divided = is_one or any(levels is not None and levels.is_clusters for levels in covariates.values())
-        key_of_life = key_of_row = pl.lit(0, pl.Int64)
-        for name, levels in covariates.items():
-            width = int(alike[name].max() or 0) + 1
-            key_of_row = key_of_row * width + pl.col(name)
-            key_of_life = key_of_life * width + (pl.col(name) if levels is None else levels.place)
-        keys = alike.select(key=key_of_row.cast(pl.Int64))["key"].to_numpy()
-        level = "group" if divided else "cluster"
-        return cls(lives, by_group if divided else by_cluster, level, key_of_life.cast(pl.Int64), keys)
+        widths = {name: int(alike[name].max() or 0) + 1 for name in covariates}
+        places = {name: levels.place for name, levels in covariates.items() if levels is not None}
+        return cls(lives, by_group if divided else by_cluster, "group" if divided else "cluster", widths, places)
 
-    def moves(self, lives: Lives, found: Fit, model: list[_Term]) -> tuple[float, np.ndarray]:
-        """(effective clusters, by how much each moves the coefficients)."""
-        known = distinct(self.keys)
+    def keys(self, alike: pl.DataFrame) -> np.ndarray:
+        return alike.select(key=self._key({})).to_series().to_numpy()
+
+    def _key(self, places: Mapping[str, pl.Expr]) -> pl.Expr:
+        key = pl.lit(0, pl.Int64)
+        for name, width in self.widths.items():
+            key = key * width + places.get(name, pl.col(name))
+        return key.cast(pl.Int64)
+
+    def known_by(self, keys: np.ndarray, model: list[_Term]) -> "_Clusters":
+        """keys: of the rows of the model."""
+        known = distinct(keys)
         example = np.zeros(known.size, np.int64)
-        example[np.searchsorted(known, self.keys)] = np.arange(self.keys.size)
+        example[np.searchsorted(known, keys)] = np.arange(keys.size)
         columns = np.stack([term.values[example] for term in model], axis=1).astype(float)
-        read = self.lives.select("failed", "duration_s", cluster=pl.col(self.level), key=self.key)
+        return replace(self, known=known, columns=columns)
+
+    def moves(self, lives: Lives, found: Fit) -> tuple[float, np.ndarray]:
+        """(effective clusters, by how much each moves the coefficients)."""
+        read = self.lives.select("failed", "duration_s", cluster=pl.col(self.level), key=self._key(self.places))
         read = read.collect(engine="streaming")
-        place = np.searchsorted(known, read["key"].to_numpy())
+        key = read["key"].to_numpy()
+        group = np.searchsorted(self.known, key).astype(np.int32)
         # Lives of a separated level are not in the fit.
-        stay = known[np.minimum(place, known.size - 1)] == read["key"].to_numpy()
-        read, place = read.drop("key").filter(pl.Series(stay)), place[stay]
+        stay = self.known[np.minimum(group, self.known.size - 1)] == key
+        del key
+        read = read.drop("key")
+        if not stay.all():
+            read, group = read.filter(pl.Series(stay)), group[stay]
         cluster = read["cluster"].to_numpy()
         members = np.bincount(np.searchsorted(distinct(cluster.astype(np.int64)), cluster)).astype(float)
         effective = float(Clusters(np.zeros(members.size, np.int64), members, 1).effective[0])
         if effective < FEWEST:
-            return effective, np.zeros((0, len(model)))
-        alike = Alike(cluster, place, read["duration_s"].to_numpy(), read["failed"].to_numpy(), columns)
-        del read
-        return effective, moves(lives, found, alike)
+            return effective, np.zeros((0, self.columns.shape[1]))
+        of = Alike(cluster, group, read["duration_s"].to_numpy(), read["failed"].to_numpy(), self.columns)
+        return effective, moves(lives, found, of)
 
 
-def _estimate(
-    seconds: np.ndarray,
-    failed: np.ndarray,
-    number: np.ndarray,
-    model: list[_Term],
-    whole: _Term,
-    clusters: _Clusters | None,
-) -> list[_Term]:
+def _estimate(lives: Lives, model: list[_Term], whole: _Term, clusters: _Clusters | None) -> list[_Term]:
     """The fit of the model into its terms, and what concerns all of it into `whole`; back: the term of JOB_SIZE."""
-    lives = Lives(seconds, failed, [term.values for term in model], number)
     found = fit(lives)
-    effective, moved = (None, None) if clusters is None else clusters.moves(lives, found, model)
+    effective, moved = (None, None) if clusters is None else clusters.moves(lives, found)
     by = None if clusters is None else clusters.by
     whole.cells |= {"cluster_by": by, "clusters": effective}
     places: dict[str, list[int]] = {}
@@ -308,7 +320,7 @@ def _estimate(
     amounts = [place for place, term in enumerate(model) if term.level == DOUBLING]
     total = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amounts) > 1 else []
     for term in total:
-        term.count(failed, number)
+        term.cells |= {name: whole.cells[name] for name in ("n", "events")}
         spread = float(found.covariance[np.ix_(amounts, amounts)].sum())
         _put_ratio(term, float(found.coefficients[amounts].sum()), math.sqrt(spread))
         _put_clustered(term, by, effective, moved if moved is None else moved[:, amounts].sum(axis=1))
