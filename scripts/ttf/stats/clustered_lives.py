@@ -103,11 +103,9 @@ class Influences:
             np.arange(lives.first.size, dtype=np.int32), np.diff(np.append(lives.first, lives.cluster.size))
         )
         self.pull = lives.pull if pull is None else pull
-        of_lives = lives.lives * self.pull[self.of_row]
-        left = (lives.members * self.pull)[self.of_row] - self._so_far(of_lives)
-        self.at_risk = left + of_lives, left
-        self.still = self._products(self.at_risk, self.at_risk)
-        self.still += float(np.square(lives.members * self.pull).sum())
+        of_clusters = lives.members * self.pull
+        self.at_risk = of_clusters[self.of_row] - self._so_far(lives.lives * self.pull[self.of_row])
+        self.still = self.products(self.at_risk, self.at_risk, np.square(of_clusters))
 
     def added(self, own: Sequence[np.ndarray | None], passed: np.ndarray) -> "Added":
         """own: by age what lives add that end by no event, the first event, ...; None: nothing."""
@@ -119,8 +117,7 @@ class Influences:
                 gain[here] += values[self.place[here]]
         gain *= lives.lives
         gain *= self.pull[self.of_row]
-        after = self._so_far(gain)
-        return Added(self, (after - gain, after), passed)
+        return Added(self, self._so_far(gain), passed)
 
     def _so_far(self, values: np.ndarray) -> np.ndarray:
         """The sum of the values of a cluster up to each of its rows."""
@@ -129,19 +126,20 @@ class Influences:
         total -= before[self.of_row]
         return total
 
-    def _products(self, one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> np.ndarray:
-        """By age the sum over clusters of the product of two sums, each given (before, after) each row."""
-        change = one[1] * other[1]
-        change -= one[0] * other[0]
-        return np.cumsum(np.bincount(self.place, change, self.size))
+    def products(self, one: np.ndarray, other: np.ndarray, at_first: np.ndarray | float = 0.0) -> np.ndarray:
+        """By age the sum over clusters of the product of two sums after each row; at_first: before their first rows."""
+        product, first = one * other, self.lives.first
+        change = np.diff(product, prepend=0.0)
+        change[first] = product[first] - at_first
+        return np.sum(at_first) + np.cumsum(np.bincount(self.place, change, self.size))
 
 
 @dataclass(frozen=True)
 class Added:
-    """One of the sums that `Influences` is about: before and after each row; passed: by age."""
+    """One of the sums that `Influences` is about: that of a cluster after each row; passed: by age."""
 
     influences: Influences
-    sums: tuple[np.ndarray, np.ndarray]
+    sums: np.ndarray
     passed: np.ndarray
 
     @cached_property
@@ -150,10 +148,10 @@ class Added:
 
     @cached_property
     def with_still(self) -> np.ndarray:
-        return self.influences._products(self.sums, self.influences.at_risk)
+        return self.influences.products(self.sums, self.influences.at_risk)
 
     def times(self, other: "Added") -> np.ndarray:
-        return self.influences._products(self.sums, other.sums)
+        return self.influences.products(self.sums, other.sums)
 
     def se(self, less: "Added | None" = None, factor: np.ndarray | float = 0.0) -> np.ndarray:
         """By age the standard error of what has these influences, or these less a factor by age times others."""
