@@ -91,7 +91,9 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
 
     The clustered interval and p-value are Wald's too, with the covariance of `cox_clusters.moves` and Student's t with
     the effective clusters less two; where each level of a covariate is one cluster (each system) by the groups within
-    (its nodes).
+    (its nodes). At .05 it rejects true nulls in .02 to .09 of the time (100 or 20 users of sizes by Zipf's law, log
+    SD 1, levels drawn for each user or each job), where the exact one does in .03 to .78. A score test with the other
+    ratios fitted anew would take a fit for each ratio.
     Raises ValueError when a covariate has no column or a duration is negative.
     """
     if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
