@@ -30,6 +30,7 @@ def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON
     }
 
 
+CLUSTERED = clustered(share)
 STRATUM = {
     "event": text("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
     "stratum_by": text("Strata", "What lives are divided by; all: they are not."),
@@ -53,6 +54,7 @@ CURVES = {
     "censored": CENSORED,
     "survival": share("Survival", "Kaplan-Meier estimate of the lives that last longer.", REASON),
     **ends(share, "its log-log interval", REASON),
+    **CLUSTERED,
     "reason": reason(),
 }
 _SUMMARY = {
@@ -61,9 +63,18 @@ _SUMMARY = {
     "median_s": whole_seconds("Median", "First age with survival at 0.5 or below.", REASON),
     "median_ci_low_s": whole_seconds("95 % from", "Age at which the lower end of survival is first 0.5.", REASON),
     "median_ci_high_s": whole_seconds("95 % to", "Age at which the upper end of survival is first 0.5.", REASON),
+    "cluster_by": CLUSTERED["cluster_by"],
+    "clusters": CLUSTERED["clusters"],
+    "median_ci_low_clustered_s": whole_seconds(
+        "95 % from, clustered", "By limits that hold when clusters differ.", REASON
+    ),
+    "median_ci_high_clustered_s": whole_seconds(
+        "95 % to, clustered", "By limits that hold when clusters differ.", REASON
+    ),
     "horizon_s": whole_seconds("Horizon", "Age to which the restricted mean is taken, one for all strata.", REASON),
     "restricted_mean_s": seconds("Restricted mean", "Mean time to failure up to the horizon.", REASON),
     "restricted_mean_se_s": seconds("Standard error", "Of the restricted mean.", REASON),
+    "restricted_mean_se_clustered_s": seconds("Standard error, clustered", "That holds when clusters differ.", REASON),
 }
 SUMMARY = {**_SUMMARY, "reason": reason()}
 SUMMARY_DELAYED_ENTRY = {

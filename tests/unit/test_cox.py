@@ -22,6 +22,7 @@ from ttf.analyses.estimate_hazards.hazard_ratios import (
     TOO_FEW,
     hazard_ratios,
 )
+from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.strata import NO_LIFE
 
 
@@ -209,7 +210,7 @@ def test_levels():
     accounts = table.filter(covariate="account")
     assert accounts.height == MOST_LEVELS
     assert set(accounts["reference"]) == {NOT_GIVEN}  # 571 lives, the most of all
-    assert accounts["level"][-1] == OTHER and accounts["reason"][-1] == "19 rarer levels together"
+    assert accounts["level"][-1] == OTHER and accounts["reason"][-1] == f"19 rarer levels together; {UNCLUSTERED}"
     never = table.filter(covariate="machine").row(0, named=True)
     assert (never["level"], never["n"], never["events"], never["reason"]) == ("y", 100, 0, SEPARATED)
     assert not never["converged"] and never["hazard_ratio"] is None

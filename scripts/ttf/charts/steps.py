@@ -1,5 +1,7 @@
 """Step curves with their bands: survival and incidence are drawn alike."""
 
+from collections.abc import Mapping
+
 import altair as alt
 import polars as pl
 
@@ -10,12 +12,36 @@ from ttf.charts.text import DAY_S, HOUR_S, MINUTE_S
 ROUND_TIMES = {365 * DAY_S: "1 year", DAY_S: "1 day", HOUR_S: "1 hour", MINUTE_S: "1 minute"}
 
 
-def step_rows(curve: pl.DataFrame, name: str, estimate: str, begin: int, tooltips: int) -> list[dict]:
+CLUSTERED = {"l": "ci_low_clustered", "h": "ci_high_clustered"}
+INDEPENDENT = {"l": "ci_low", "h": "ci_high"}
+
+
+def bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]:
+    """(which limits the bands of these curves have, as `step_rows` takes them; the sentence about them).
+
+    Clustered ones, and none where a curve has no such limits; where no curve has any, those of independent units.
+    """
+    by = curves.drop_nulls("ci_low_clustered")["cluster_by"].unique().sort().to_list()
+    if not by:
+        why = "nothing tells whether they do" if curves["cluster_by"].count() else "the trace names nothing in common"
+        return INDEPENDENT, f"Bands: 95 % if {units} end independently; {why}."
+    lacks = (
+        curves.filter(pl.col("ci_low").is_not_null())
+        .group_by("event", "stratum")
+        .agg(pl.col(*CLUSTERED.values()).count())
+    )
+    without = " A curve with too few clusters has none." if (lacks["ci_low_clustered"] == 0).any() else ""
+    return CLUSTERED, f"Bands: 95 %, clustered by {' or '.join(by)}.{without}"
+
+
+def step_rows(
+    curve: pl.DataFrame, name: str, estimate: str, begin: int, tooltips: int, limits: Mapping[str, str] = INDEPENDENT
+) -> list[dict]:
     """The rows of one curve, none before `begin` (s), about so many with a tooltip; in short names."""
     every = max(1, curve.height // tooltips)
     rows = []
     for number, row in enumerate(curve.iter_rows(named=True)):
-        drawn = {"s": name, "x": max(row["time_s"], begin)} | picked(row, v=estimate, l="ci_low", h="ci_high")
+        drawn = {"s": name, "x": max(row["time_s"], begin)} | picked(row, v=estimate, **limits)
         if number % every == 0 or number == curve.height - 1:
             drawn |= picked(row, t="time_s", r="at_risk")
         rows.append(drawn)

@@ -7,6 +7,8 @@ import polars as pl
 # A value of a feature is named in the prose only if at least so many of its jobs ended; a job size, if so many failed.
 FEWEST_ENDED = 30
 FEWEST_FAILURES = 10
+# By what a clustered interval or test is clustered.
+CLUSTERS = {"cluster_by": "label", "clusters": "clusters"}
 # Of a number that is named like its column; or the column and the unit.
 Unit = str | tuple[str, str]
 
@@ -14,7 +16,7 @@ Unit = str | tuple[str, str]
 def ends(unit: str, suffix: str = "") -> dict[str, Unit]:
     """The units of an exact and a clustered interval, ci_low and so on, with what it is clustered by."""
     names = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
-    return {f"{name}{suffix}": unit for name in names} | {"cluster_by": "label", "clusters": "clusters"}
+    return {f"{name}{suffix}": unit for name in names} | CLUSTERS
 
 
 class Metrics(dict):

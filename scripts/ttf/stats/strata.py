@@ -1,15 +1,20 @@
 """Lives by stratum, counted up per distinct duration: the one form that every survival estimator reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
 from ttf.jobs import Frame
+from ttf.stats.clustered_lives import ClusterLives, counted
 
 NO_LIFE = "no life with a known duration"
+ALL = "all"
 NOBODY = np.zeros(0, dtype=np.int64)
+
+# Of more rows only those of the stratification that was asked for last are kept.
+MOST_KEPT = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,8 @@ class CountedLives:
         self._counted: dict[str, dict[str, list[np.ndarray]]] = {}
         # Of unknown duration, ended by each event.
         self._without_time: dict[str, dict[str, list[int]]] = {}
+        self._by_cluster: dict[str, dict[str, ClusterLives]] = {}
+        self._named: tuple[str, ...] | None = None
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
         """(label, times of each event) of each stratum in order; errors: see `by_stratum`.
@@ -144,6 +151,41 @@ class CountedLives:
             unknown = self._without_time[stratum_by].get(label, [0] * len(hits))
             yield label, [Times(seconds, ended, hit, entries, of) for hit, of in zip(hits, unknown, strict=True)]
 
+    def by_cluster(self, stratum_by: str) -> dict[str, ClusterLives]:
+        """Label -> the lives of each stratum by cluster, those of known duration; nothing where nothing names clusters.
+
+        A stratum that is one cluster alone (an account of one user, one system of several) is divided by its groups.
+        """
+        if stratum_by not in self._by_cluster:
+            if not (named := self._named_clusters()):
+                return {}
+            known = self.lives.filter(pl.col("duration_s").is_not_null())
+            stratum, labels = None, [ALL]
+            if stratum_by != ALL:
+                stratum = pl.col(stratum_by)
+                labels = known.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
+            found = counted(known, stratum, labels, ("cluster", named[0]), self.events)
+            if alone := [place for place, of in found.items() if of.first.size == 1]:
+                within = (
+                    known if stratum is None else known.filter(stratum.is_in(pl.Series(labels).gather(alone).implode()))
+                )
+                groups = counted(within, stratum, labels, ("group", named[1]), self.events)
+                found |= {place: replace(groups[place], divided=int(found[place].cluster[0])) for place in alone}
+            names = pl.Series(labels).cast(pl.String).to_list()
+            rows = sum(of.cluster.size for of in found.values())
+            if rows + sum(of.cluster.size for kept in self._by_cluster.values() for of in kept.values()) > MOST_KEPT:
+                self._by_cluster.clear()
+            self._by_cluster[stratum_by] = {names[place]: of for place, of in found.items()}
+        return self._by_cluster[stratum_by]
+
+    def _named_clusters(self) -> tuple[str, ...]:
+        """What the clusters and the groups of these lives are; nothing where nothing names any."""
+        if self._named is None:
+            by, self._named = ["cluster_by", "group_by"], ()
+            if "cluster" in self.lives.collect_schema():
+                self._named = next(self.lives.select(by).drop_nulls().head(1).collect().iter_rows(), ())
+        return self._named
+
     def _count(self, lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
         hits = {str(place): (pl.col("event") == event).sum() for place, event in enumerate(self.events)}
         return by_stratum(lives, stratum_by, "duration_s", ended=pl.len(), **hits)
@@ -163,6 +205,11 @@ def _columns(counted: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
 Lives = pl.DataFrame | pl.LazyFrame | CountedLives
 
 
+def counted_lives(lives: Lives, events: Sequence[str]) -> CountedLives:
+    """The lives counted, unless they are already."""
+    return lives if isinstance(lives, CountedLives) else CountedLives(lives, events)
+
+
 def times_by_stratum(
     lives: Lives, event: str, stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, Times]]:
@@ -175,9 +222,9 @@ def competing_times_by_stratum(
     lives: Lives, events: Sequence[str], stratum_by: str, delayed_entry: bool = False
 ) -> Iterator[tuple[str, list[Times]]]:
     """(label, times of each event) of each stratum in order: `times_by_stratum` of some events that end lives."""
-    counted = lives if isinstance(lives, CountedLives) else CountedLives(lives, events)
-    places = [counted.events.index(event) for event in events]
-    for label, times in counted.times(stratum_by, delayed_entry):
+    of_strata = counted_lives(lives, events)
+    places = [of_strata.events.index(event) for event in events]
+    for label, times in of_strata.times(stratum_by, delayed_entry):
         yield label, [times[place] for place in places]
 
 

@@ -9,8 +9,9 @@ import polars as pl
 from ttf.columns import CURVES, STRATUM, SUMMARY, SUMMARY_DELAYED_ENTRY
 from ttf.contract import frame_of, schema_of
 from ttf.jobs import Frame
+from ttf.stats.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
 from ttf.stats.normal import Z_95
-from ttf.stats.strata import NO_LIFE, Lives, Times, stacked, times_by_stratum
+from ttf.stats.strata import NO_LIFE, Lives, Times, counted_lives, stacked, times_by_stratum
 from ttf.tables import blocks
 
 # Products of many factors reach an exact half only up to rounding. With a million lives a step of the curve
@@ -24,6 +25,7 @@ FEWEST_LIVES = 100
 BLOCK_ROWS = 1 << 17
 
 ALL_DEAD = "survival is 0: the log-log interval is not defined there"
+NOT_WITH_ENTRIES = "with delayed entry no clustered interval is worked out"
 
 
 def survival_tables(
@@ -45,6 +47,10 @@ def survival_tables(
     restricted_mean_se_s: the root of the sum over event times of (area from there to the horizon)^2 d / (n (n - d)),
     with d events of n at risk (Klein & Moeschberger 2003, section 4.5; R's survival). What the data cannot give is
     blank, with a reason.
+
+    Beside these stand the clustered limits, those of the median and the standard error of the restricted mean, from
+    what each cluster adds to the cumulative hazard (`ttf.stats.clustered_lives`), on the same scales with Student's t;
+    a stratum that is one cluster is divided by its groups. There are none with delayed entry.
 
     With delayed entry (left truncation: Kalbfleisch & Prentice 1980, section 1.3; Klein & Moeschberger 2003,
     section 4.6) a life is at risk from the age entry_s on only, so at_risk may rise along a curve; n counts the
@@ -76,7 +82,9 @@ def survival_blocks(
 def _block(
     curves: list[tuple[dict, dict]], summaries: list[dict], delayed_entry: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return _with_reasons(stacked(curves)).select(*CURVES), _summary_table(summaries, delayed_entry)
+    return _with_reasons(stacked(curves)).select(*CURVES).cast(schema_of(CURVES)), _summary_table(
+        summaries, delayed_entry
+    )
 
 
 def survival_summary(lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool = False) -> pl.DataFrame:
@@ -89,13 +97,20 @@ def _by_stratum(
     lives: Lives, event: str, strata: Sequence[str], delayed_entry: bool
 ) -> Iterator[tuple[dict[str, str], dict[str, np.ndarray], dict]]:
     """(labels, curve, row of the summary) of each stratum."""
+    lives = counted_lives(lives, [event])
+    code = lives.events.index(event) + 1
     for stratum_by in strata:
         of_strata = list(times_by_stratum(lives, event, stratum_by, delayed_entry))
+        by_cluster = {} if delayed_entry else lives.by_cluster(stratum_by)
         horizon = _horizon([times for _, times in of_strata if times.lives])
         for stratum, times in of_strata:
-            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
+            of = by_cluster.get(stratum)
+            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(of)
+            if delayed_entry:
+                names["why_not"] = NOT_WITH_ENTRIES
             steps = _steps(times)
-            yield names, steps, names | _summary(steps, times, horizon)
+            steps |= _clustered_limits(steps, of, code)
+            yield names, steps, names | _summary(steps, times, horizon, of, code, names["why_not"])
 
 
 def _horizon(strata: Sequence[Times]) -> int:
@@ -195,6 +210,24 @@ def _steps(times: Times) -> dict[str, np.ndarray]:
     return steps | {"survival": survival, "ci_low": low, "ci_high": high}
 
 
+def _clustered_limits(steps: dict[str, np.ndarray], of: ClusterLives | None, code: int) -> dict[str, np.ndarray]:
+    """ci_low_clustered and ci_high_clustered of a curve; NaN where they are not defined."""
+    nothing = np.full(steps["time_s"].size, np.nan)
+    if of is None or np.isnan(student := of.student()):
+        return {"ci_low_clustered": nothing, "ci_high_clustered": nothing}
+    hazard = Influences(of, steps["time_s"]).added(*_of_log_survival(steps["at_risk"], steps["events"], code))
+    low, high = limits_log_log(steps["survival"], hazard.se(), student)
+    untouched = np.cumsum(steps["events"]) == 0
+    return {"ci_low_clustered": np.where(untouched, 1.0, low), "ci_high_clustered": np.where(untouched, 1.0, high)}
+
+
+def _of_log_survival(at_risk: np.ndarray, events: np.ndarray, code: int) -> tuple[list[np.ndarray | None], np.ndarray]:
+    """What lives add to -log of survival, by age: (by the way they end, what those at risk have passed)."""
+    survivors = at_risk - events
+    own = np.divide(1, survivors, out=np.zeros(events.size), where=survivors > 0)
+    return [*[None] * code, own], np.cumsum(_greenwood_terms(at_risk, events))
+
+
 def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
     """d / (n (n - d)) at each age; 0 where nothing happens, or to all."""
     survivors = at_risk - events
@@ -203,12 +236,16 @@ def _greenwood_terms(at_risk: np.ndarray, events: np.ndarray) -> np.ndarray:
 
 def _with_reasons(steps: pl.DataFrame) -> pl.DataFrame:
     survival, ci_low = pl.col("survival"), pl.col("ci_low")
-    return steps.with_columns(
-        reason=pl.when(survival.is_null()).then(pl.lit(NO_LIFE)).when(ci_low.is_null()).then(pl.lit(ALL_DEAD))
+    return with_why(
+        steps.with_columns(
+            reason=pl.when(survival.is_null()).then(pl.lit(NO_LIFE)).when(ci_low.is_null()).then(pl.lit(ALL_DEAD))
+        )
     )
 
 
-def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[str, int | float | str | None]:
+def _summary(
+    steps: dict[str, np.ndarray], times: Times, horizon: int, of: ClusterLives | None, code: int, why_not: str
+) -> dict[str, int | float | str | None]:
     time, survival = steps["time_s"], steps["survival"]
     if times.lives == 0:
         return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_LIFE}
@@ -216,17 +253,22 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
     dead = np.flatnonzero(survival == 0)
     if dead.size and (late := int((times.late >= time[dead[0]]).sum())):
         reasons.append(f"all lives under watch had ended at {time[dead[0]]} s, before {late} came under watch")
+    known = of is not None and not np.isnan(of.student())
+    reasons += [] if known else [why_not]
     medians = {}
     for name, curve, missing in (
         ("median_s", "survival", "survival never falls to 0.5: no median"),
         ("median_ci_low_s", "ci_low", "the lower limit never falls to 0.5: no lower limit of the median"),
         ("median_ci_high_s", "ci_high", "the upper limit never falls to 0.5: no upper limit of the median"),
+        ("median_ci_low_clustered_s", "ci_low_clustered", "the clustered lower limit never falls to 0.5"),
+        ("median_ci_high_clustered_s", "ci_high_clustered", "the clustered upper limit never falls to 0.5"),
     ):
         # A limit may end in NaN.
         reached = np.flatnonzero(steps[curve] <= HALF)
         medians[name] = int(time[reached[0]]) if reached.size else None
-        reasons += [] if reached.size else [missing]
-    mean = error = None
+        if not reached.size and (known or "clustered" not in name):
+            reasons.append(missing)
+    mean = error = clustered_error = None
     if time[-1] < horizon and survival[-1] > 0:
         reasons.append(f"observed for {time[-1]} s at the most, short of the horizon: no restricted mean")
     else:
@@ -236,6 +278,8 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
         error = math.sqrt(math.fsum(ahead**2 * _greenwood_terms(steps["at_risk"], steps["events"])[:-1])) or None
         if error is None:
             reasons.append("no event before the horizon that a life outlasts: no standard error of the restricted mean")
+        elif known:
+            clustered_error = _mean_se(steps, np.append(ahead, 0.0), of, code)
     return {
         "n": times.lives,
         "events": times.failures,
@@ -244,5 +288,15 @@ def _summary(steps: dict[str, np.ndarray], times: Times, horizon: int) -> dict[s
         "horizon_s": horizon,
         "restricted_mean_s": mean,
         "restricted_mean_se_s": error,
+        "restricted_mean_se_clustered_s": clustered_error,
         "reason": "; ".join(reasons) or None,
     }
+
+
+def _mean_se(steps: dict[str, np.ndarray], ahead: np.ndarray, of: ClusterLives, code: int) -> float | None:
+    """The clustered standard error of the restricted mean; ahead: by age the area under the curve from there on."""
+    own, _ = _of_log_survival(steps["at_risk"], steps["events"], code)
+    passed = np.cumsum(_greenwood_terms(steps["at_risk"], steps["events"]) * ahead)
+    place = np.searchsorted(steps["time_s"], of.seconds)
+    added = of.lives * np.where(of.code == code, (own[code] * ahead)[place], 0.0) - of.lives * passed[place]
+    return float(of.clusters.se(of.by_cluster(added), of.clusters.share(of.members))[0]) or None

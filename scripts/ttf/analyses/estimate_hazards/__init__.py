@@ -1,7 +1,9 @@
 """Which end comes when, do strata fail alike, and what multiplies the hazard?"""
 
+from dataclasses import replace
+
 from ttf.analysis import Analysis
-from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, ends
+from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, clustered, ends
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
 # In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
@@ -10,6 +12,7 @@ DOUBLING, JOB_SIZE = "per doubling", "job_size"
 _OF_ALL = "the row is of all strata"
 _NO_RATIO = "the row is of the whole model, or its reason says why"
 _NOT_TESTED = "the row is of no coefficient, or could not be tested"
+_CLUSTERED = {name: column for name, column in clustered(number).items() if name in ("cluster_by", "clusters")}
 _COMPETING = STRATUM | {"event": text("Ended by", "One of the ends that compete.")}
 
 CUMULATIVE_HAZARD = table(
@@ -21,6 +24,7 @@ CUMULATIVE_HAZARD = table(
     cumulative_hazard=number("Cumulative hazard", "Events that a life can expect up to that age.", REASON),
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
     **ends(number, "its log interval", REASON),
+    **clustered(number),
     reason=reason(),
 )
 CUMULATIVE_INCIDENCE = table(
@@ -35,6 +39,7 @@ CUMULATIVE_INCIDENCE = table(
     incidence=share("Incidence", "Of all lives, those that have ended so.", REASON),
     se=number("Standard error", "Of the incidence.", REASON),
     **ends(share, "its log-log interval", REASON),
+    **clustered(share),
     reason=reason(),
 )
 INCIDENCE_AT = table(
@@ -46,6 +51,7 @@ INCIDENCE_AT = table(
     without_end=count("without end", "Lives that ended so at a time that was not written.", unit="lives"),
     incidence=share("Without them", "Of the n lives, those that have ended so.", REASON),
     **ends(share, "its interval", REASON),
+    **clustered(share),
     incidence_low=share("At least", "The least that the incidence can be with the lives without an end.", REASON),
     incidence_high=share("at most", "The most that it can be with them.", REASON),
     reason=reason(),
@@ -64,6 +70,9 @@ LOGRANK = table(
     df=count("df", "Degrees of freedom of the statistic.", REASON),
     p_value=number("p", "That strata alike differ as much.", REASON),
     p_adjusted=number("p, adjusted", "By Holm's method: over all stratifications, or the pairs of one.", REASON),
+    **_CLUSTERED,
+    p_clustered=number("p, clustered", "From the score by cluster: holds when clusters differ.", REASON),
+    p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method, over the same tests.", REASON),
     reason=reason(),
 )
 COX = table(
@@ -79,8 +88,11 @@ COX = table(
     se=number("Standard error", "Of the coefficient.", _NO_RATIO),
     hazard_ratio=number("Hazard ratio", "With the other covariates held fixed.", _NO_RATIO),
     **ends(number, "Wald's interval", _NO_RATIO),
+    **{name: replace(column, blank=_NO_RATIO) for name, column in clustered(number).items()},
     p_value=number("p", "Wald's, of a ratio of 1.", _NO_RATIO),
     p_adjusted=number("p, adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
+    p_clustered=number("p, clustered", "Of a ratio of 1; holds when clusters differ.", _NO_RATIO),
+    p_adjusted_clustered=number("p, clustered and adjusted", "By Holm's method over the coefficients.", _NOT_TESTED),
     proportionality_statistic=number("χ²", "Test that the covariate's ratios do not change with age.", _NOT_TESTED),
     proportionality_df=count("df", "Degrees of freedom of that test.", _NOT_TESTED),
     proportionality_p=number("p, proportional", "Of that test.", _NOT_TESTED),

@@ -9,7 +9,7 @@ from ttf.analyses.estimate_hazards import JOB_SIZE
 from ttf.charts.axes import TIME_TICKS_S, log_axis, log_domain, log_scale, log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.steps import ROUND_TIMES, step_curves, step_rows
+from ttf.charts.steps import ROUND_TIMES, bands, step_curves, step_rows
 from ttf.charts.text import DAY_S, capital, count, duration, in_words, labels, listed, percent, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, OUTCOME_COLOURS
 from ttf.stats.survival import thin
@@ -51,18 +51,19 @@ def cumulative_incidence(given: Mapping[str, pl.DataFrame], study: Study) -> Fig
     chosen = curves.filter(pl.col("event").is_in(ends))
     names = {end: f"{end} ({events:,})" for end, events in drawn.iter_rows()}
     begin = _first_tick(chosen)
+    limits, about_bands = bands(chosen, study.units)
     rows = [
         row
         for (end,), curve in thin(chosen.filter(_since(begin)), MOST_STEPS).group_by("event", maintain_order=True)
-        for row in step_rows(curve, names[end], "incidence", begin, TOOLTIPS)
+        for row in step_rows(curve, names[end], "incidence", begin, TOOLTIPS, limits)
     ]
     n = int(curves["at_risk"].max())
     by_end = listed([f"{end} {events:,}" for end, events in drawn.iter_rows()])
     caption = (
-        f"Aalen-Johansen estimate with log-log 95 % interval (delta-method variance); n = {count(n, 'life')}, ended by "
+        f"Aalen-Johansen estimate with log-log intervals; n = {count(n, 'life')}, ended by "
         f"{by_end}. The ends compete, and at every age their shares and that of {study.units} going on add up to all; "
         f"{study.units} still running are right-censored. The axis begins where few have ended; what ended earlier "
-        "stands at its start."
+        f"stands at its start. {about_bands}"
     )
     if unseen := [f"{end} {lives:,}" for end, _, lives in every.iter_rows() if lives]:
         caption += f" Of unknown duration, and so left out: {listed(unseen)}."
@@ -132,10 +133,14 @@ def hazard_ratios(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     if not mine.height:
         return nothing_to_draw(what, whole["reason"] or "nothing tells lives apart")
     rows = _ratio_rows(mine.head(MOST_RATIOS))
+    clustered = [row for row in rows if not row["independent"]]
     caption = (
         f"Cox regression with Efron's ties; n = {count(whole['n'], 'life')}, {count(whole['events'], 'failure')}. Each "
-        "ratio holds with the other covariates fixed; Wald intervals, 95 %, not adjusted for the number of ratios. "
-        "Hollow: the ratio changes with time (test of proportionality, p below 0.05), so that it is an average over "
+        "ratio holds with the other covariates fixed; Wald intervals, 95 %, "
+        + (f"clustered by {whole['cluster_by']}, " if clustered else "")
+        + "not adjusted for the number of ratios. "
+        + (f"Dashed: if {study.units} fail independently. " if len(clustered) < len(rows) else "")
+        + "Hollow: the ratio changes with time (test of proportionality, p below 0.05), so that it is an average over "
         "young and old."
     )
     if mine.height > MOST_RATIOS:
@@ -158,12 +163,14 @@ def _ratio_rows(mine: pl.DataFrame) -> list[dict]:
     rows = []
     for row in mine.iter_rows(named=True):
         against = f" (against {named[row['reference']]})" if row["reference"] is not None else ""
+        kind = "" if row["ci_low_clustered"] is None else "_clustered"
         about = {
             "name": f"{capital(in_words(row['covariate']))}: {named[row['level']]}{against}",
             # Cut at a factor of 10,000: an interval beyond it says that nothing is known.
-            "low": max(row["ci_low"], 1e-4),
-            "high": min(row["ci_high"], 1e4),
-            "clear": row["p_adjusted"] is not None and row["p_adjusted"] < 0.05,
+            "low": max(row[f"ci_low{kind}"], 1e-4),
+            "high": min(row[f"ci_high{kind}"], 1e4),
+            "independent": not kind,
+            "clear": row["p_adjusted_clustered"] is not None and row["p_adjusted_clustered"] < 0.05,
             "changes": (row["proportionality_p"] or 1) < 0.05,
         }
         rows.append(about | picked(row, "n", "events", ratio="hazard_ratio"))
@@ -180,7 +187,10 @@ def _forest(rows: list[dict]) -> alt.LayerChart:
         *tips(form=",", n="lives", events="failures"),
     ]
     base = chart_of("ratios").encode(y=y, tooltip=tooltip)
-    intervals = base.mark_rule(strokeWidth=1.6, color=ACCENT).encode(x=alt.X("low:Q", **x), x2="high:Q")
+    dash = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0]))
+    intervals = base.mark_rule(strokeWidth=1.6, color=ACCENT).encode(
+        x=alt.X("low:Q", **x), x2="high:Q", strokeDash=dash
+    )
     dots = base.mark_point(size=50, fill=ACCENT, stroke=ACCENT, opacity=1, strokeWidth=1.6).encode(
         x=alt.X("ratio:Q", **x), fill=alt.condition("datum.changes", alt.value("white"), alt.value(ACCENT))
     )
@@ -190,6 +200,8 @@ def _forest(rows: list[dict]) -> alt.LayerChart:
 
 def _ratio_title(rows: list[dict], study: Study) -> str:
     clear = [row for row in rows if row["clear"]]
+    if all(row["independent"] for row in rows):
+        return f"Whether a covariate moves the hazard of failure of {study.units} beyond chance cannot be told"
     if not clear:
         return f"No covariate moves the hazard of failure of {study.units} beyond chance"
     # By the end of the interval nearest to 1: a wide one proves little, however far its middle.

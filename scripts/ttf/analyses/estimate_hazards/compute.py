@@ -10,6 +10,7 @@ from ttf.analyses.estimate_hazards.incidence import (
     incidence_at,
 )
 from ttf.analyses.estimate_hazards.logrank import logrank
+from ttf.clusters import CLUSTER_COLUMNS
 from ttf.inputs import Inputs
 from ttf.lives import by_cause, ends_in, strata_in
 from ttf.stats.mttf import mean_time_to_failure
@@ -21,7 +22,7 @@ LIVES = ("entry_s", "duration_s", "duration_max_s", "event", "gpu_milli", "nodes
 
 def compute(given: Inputs) -> Iterator[tuple]:
     settings = given.settings
-    lives = given.scan("lives", [*LIVES, *settings.strata, *settings.causes, *settings.covariates])
+    lives = given.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes, *settings.covariates])
     strata = strata_in(lives, settings.strata)
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}

@@ -53,7 +53,7 @@ class Lives:
     the risk sets, over the lives of a group that are there at the same events (rows: their `row_group`, how many
     lives, and the events' ages that they see); sums over events are sums over those of a group at one age (`event_age`,
     `event_group`, failures). By age: ties, the events there, and rank, theirs among all events, equal ones at the
-    middle of theirs, from -1/2 to 1/2.
+    middle of theirs, from -1/2 to 1/2. ages: these, in seconds.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Lives:
         number = np.ones(seconds.size, np.int64) if number is None else number
         group, self.columns = _alike(columns)
         self.groups = int(group.max()) + 1
-        ages = distinct(seconds[failed])
+        self.ages = ages = distinct(seconds[failed])
         seen = np.searchsorted(ages, seconds, side="right")
         self.ages_seen, self.row_group, self.lives = self._counted(seen, group, number)
         self.first_at_risk = np.searchsorted(self.ages_seen, np.arange(1, ages.size + 1))
@@ -127,7 +127,7 @@ class State:
         predictor = np.zeros(lives.groups)
         for column, coefficient in zip(lives.columns, coefficients, strict=True):
             predictor += coefficient * column
-        highest = float(predictor.max())
+        self.highest = highest = float(predictor.max())
         self.width = highest - float(predictor.min())
         # Relative to the highest, no hazard overflows.
         self.hazard = np.exp(predictor - highest)

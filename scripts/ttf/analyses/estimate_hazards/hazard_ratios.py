@@ -1,18 +1,22 @@
 """Hazard ratios of what lives differ in, each with the others held fixed, and whether they are proportional."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
-from scipy.special import gammaincc, ndtr
+from scipy.special import gammaincc, ndtr, stdtr, stdtrit
 
 from ttf.analyses.estimate_hazards import COX, DOUBLING, JOB_SIZE
-from ttf.analyses.estimate_hazards.cox import Lives, NoFit, fit, independent, proportionality
+from ttf.analyses.estimate_hazards.cox import Fit, Lives, NoFit, fit, independent, proportionality
+from ttf.analyses.estimate_hazards.cox_clusters import Alike, moves
 from ttf.jobs import Frame
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters
+from ttf.stats.clustered_lives import too_few
 from ttf.stats.holm import with_holm
 from ttf.stats.normal import Z_95
+from ttf.stats.order import distinct
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import NO_LIFE
 
@@ -36,6 +40,7 @@ COLLINEAR = "collinear with the covariates before it: left out"
 # A limit of e^50 is none; the likelihood is flat from some ratio on, though no level alone is without failures.
 LARGEST_LOG_RATIO = 50.0
 RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
+ONE_CLUSTER = "one cluster decides it: no clustered interval"
 SEPARATED = "no event: the hazard ratio tends to 0 (separation); its lives are left out of the fit"
 
 
@@ -83,6 +88,12 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     Where several of AMOUNTS are in the model, the row `job_size` is of a job twice as large: the ratio of all of them
     doubled together, exp of the sum of their coefficients, with its Wald interval from their covariance. It is no
     coefficient: neither Holm's adjustment nor the test of proportionality has it.
+
+    The clustered interval and p-value are Wald's too, with the covariance of `cox_clusters.moves` and Student's t with
+    the effective clusters less two; where each level of a covariate is one cluster (each system) by the groups within
+    (its nodes). At .05 it rejects true nulls in .02 to .09 of the time (100 or 20 users of sizes by Zipf's law, log
+    SD 1, levels drawn for each user or each job), where the exact one does in .03 to .78. A score test with the other
+    ratios fitted anew would take a fit for each ratio.
     Raises ValueError when a covariate has no column or a duration is negative.
     """
     if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
@@ -107,6 +118,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     # Lives alike in all that counts go together; `lives` is how many they are.
     alike = lives.group_by("failed", "duration_s", *known, **{name: of.place for name, of in levels.items()})
     alike = alike.agg(lives=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    clusters = _Clusters.of(lives, dict.fromkeys(known) | levels, alike)
     failed, number = alike["failed"].to_numpy(), alike["lives"].to_numpy()
     terms = []
     for name in covariates:
@@ -120,6 +132,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         if term.separated:
             stay &= ~term.values
     seconds, failed, number = alike["duration_s"].to_numpy()[stay], failed[stay], number[stay]
+    keys = clusters and clusters.keys(alike)[stay]
     model = [term for term in terms if term.values is not None and not term.separated]
     for term in model:
         term.values = term.values[stay]
@@ -134,7 +147,13 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
         whole.reasons.append("no covariate tells lives apart: nothing to fit")
     else:
         try:
-            terms += _estimate(seconds, failed, number, model, whole)
+            risk_sets = Lives(seconds, failed, [term.values for term in model], number)
+            clusters = clusters and clusters.known_by(keys, model)
+            # Nothing that has a value for each life is needed any more.
+            for term in terms:
+                term.values = None
+            del alike, seconds, failed, number, stay, keys
+            terms += _estimate(risk_sets, model, whole, clusters)
         except NoFit as no_fit:
             for term in (*model, whole):
                 term.reasons.append(str(no_fit))
@@ -143,7 +162,8 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
 
 def _table(event: str, terms: list[_Term]) -> pl.DataFrame:
     rows = [term.row() | {"event": event} for term in terms]
-    with_holm(row for row in rows if row["covariate"] != JOB_SIZE)
+    for of, adjusted in (("p_value", "p_adjusted"), ("p_clustered", "p_adjusted_clustered")):
+        with_holm((row for row in rows if row["covariate"] != JOB_SIZE), of, adjusted)
     return COX.frame(rows)
 
 
@@ -162,6 +182,7 @@ class _Levels:
     """A covariate by its levels: those with rows of their own by their labels, the reference first.
 
     place: of a life, its label's, from 1; 0 for the rarer levels, taken together. reason: why there are no rows.
+    is_clusters: whether there are several levels, and the lives of each are of one cluster.
     """
 
     name: str
@@ -169,11 +190,17 @@ class _Levels:
     rarer: int
     place: pl.Expr
     reason: str | None
+    is_clusters: bool
 
     @classmethod
     def of(cls, lives: pl.LazyFrame, name: str) -> "_Levels":
         """The reference is the largest level that has events enough; lives: with `failed`."""
-        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum()).collect(engine="streaming")
+        one = pl.lit(None, pl.Boolean)
+        if "cluster" in lives.collect_schema():
+            one = pl.col("cluster").min() == pl.col("cluster").max()
+        counts = lives.group_by(raw=name).agg(n=pl.len(), events=pl.col("failed").sum(), one=one)
+        counts = counts.collect(engine="streaming")
+        is_clusters = counts.height > 1 and counts["one"].fill_null(False).all()
         counts = counts.sort("n", "raw", descending=[True, False], nulls_last=True)
         common = counts.filter(pl.col("events") >= FEWEST_EVENTS).head(MOST_LEVELS)
         rest = counts.join(common, on="raw", how="anti", nulls_equal=True, maintain_order="left")
@@ -189,7 +216,7 @@ class _Levels:
             reason = CONSTANT if counts["raw"].count() else NEVER_GIVEN
         elif not common.height:
             reason = f"no level has {FEWEST_EVENTS} events or more"
-        return cls(name, labels, rest.height if rest.height > 1 else 0, place, reason)
+        return cls(name, labels, rest.height if rest.height > 1 else 0, place, reason, is_clusters)
 
     def terms(self, alike: pl.DataFrame) -> list[_Term]:
         """A column for each level but the reference, or one row without that says why there are none."""
@@ -208,23 +235,97 @@ def _level(name: str, level: str, reference: str, values: np.ndarray, alike: pl.
     return _Term(name, level, reference, values, [SEPARATED] if separated else [], separated)
 
 
-def _estimate(
-    seconds: np.ndarray, failed: np.ndarray, number: np.ndarray, model: list[_Term], whole: _Term
-) -> list[_Term]:
+@dataclass(frozen=True)
+class _Clusters:
+    """What a life is of, as a number for its cluster and one, its key, for all of its covariates together.
+
+    lives: yet to be read; by: what the clusters are; level: cluster or group; widths: of each covariate, amounts as
+    they are and others by the places of their levels, one more than its largest number; places: of these. known: the
+    keys in the fit, ascending, and columns: what the model has for each.
+    """
+
+    lives: pl.LazyFrame
+    by: str
+    level: str
+    widths: Mapping[str, int]
+    places: Mapping[str, pl.Expr]
+    known: np.ndarray | None = None
+    columns: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls, lives: pl.LazyFrame, covariates: Mapping[str, _Levels | None], alike: pl.DataFrame
+    ) -> "_Clusters | None":
+        """covariates: with their levels, None for an amount, as columns of `alike` too."""
+        if "cluster" not in lives.collect_schema():
+            return None
+        cluster = pl.col("cluster")
+        about = lives.select(pl.col("cluster_by", "group_by").first(), one=cluster.min() == cluster.max())
+        ((by_cluster, by_group, is_one),) = about.collect(engine="streaming").iter_rows()
+        if by_cluster is None:
+            return None
+        divided = is_one or any(levels is not None and levels.is_clusters for levels in covariates.values())
+        widths = {name: int(alike[name].max() or 0) + 1 for name in covariates}
+        places = {name: levels.place for name, levels in covariates.items() if levels is not None}
+        return cls(lives, by_group if divided else by_cluster, "group" if divided else "cluster", widths, places)
+
+    def keys(self, alike: pl.DataFrame) -> np.ndarray:
+        return alike.select(key=self._key({})).to_series().to_numpy()
+
+    def _key(self, places: Mapping[str, pl.Expr]) -> pl.Expr:
+        key = pl.lit(0, pl.Int64)
+        for name, width in self.widths.items():
+            key = key * width + places.get(name, pl.col(name))
+        return key.cast(pl.Int64)
+
+    def known_by(self, keys: np.ndarray, model: list[_Term]) -> "_Clusters":
+        """keys: of the rows of the model."""
+        known = distinct(keys)
+        example = np.zeros(known.size, np.int64)
+        example[np.searchsorted(known, keys)] = np.arange(keys.size)
+        columns = np.stack([term.values[example] for term in model], axis=1).astype(float)
+        return replace(self, known=known, columns=columns)
+
+    def moves(self, lives: Lives, found: Fit) -> tuple[float, np.ndarray]:
+        """(effective clusters, by how much each moves the coefficients)."""
+        read = self.lives.select("failed", "duration_s", cluster=pl.col(self.level), key=self._key(self.places))
+        read = read.collect(engine="streaming")
+        key = read["key"].to_numpy()
+        group = np.searchsorted(self.known, key).astype(np.int32)
+        # Lives of a separated level are not in the fit.
+        stay = self.known[np.minimum(group, self.known.size - 1)] == key
+        del key
+        read = read.drop("key")
+        if not stay.all():
+            read, group = read.filter(pl.Series(stay)), group[stay]
+        cluster = read["cluster"].to_numpy()
+        members = np.bincount(np.searchsorted(distinct(cluster.astype(np.int64)), cluster)).astype(float)
+        effective = float(Clusters(np.zeros(members.size, np.int64), members, 1).effective[0])
+        if effective < FEWEST:
+            return effective, np.zeros((0, self.columns.shape[1]))
+        of = Alike(cluster, group, read["duration_s"].to_numpy(), read["failed"].to_numpy(), self.columns)
+        return effective, moves(lives, found, of)
+
+
+def _estimate(lives: Lives, model: list[_Term], whole: _Term, clusters: _Clusters | None) -> list[_Term]:
     """The fit of the model into its terms, and what concerns all of it into `whole`; back: the term of JOB_SIZE."""
-    lives = Lives(seconds, failed, [term.values for term in model], number)
     found = fit(lives)
+    effective, moved = (None, None) if clusters is None else clusters.moves(lives, found)
+    by = None if clusters is None else clusters.by
+    whole.cells |= {"cluster_by": by, "clusters": effective}
     places: dict[str, list[int]] = {}
     for place, term in enumerate(model):
         _put_ratio(term, float(found.coefficients[place]), math.sqrt(found.covariance[place, place]))
+        _put_clustered(term, by, effective, moved if moved is None else moved[:, place])
         places.setdefault(term.covariate, []).append(place)
     whole.cells["converged"] = True
     amounts = [place for place, term in enumerate(model) if term.level == DOUBLING]
     total = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amounts) > 1 else []
     for term in total:
-        term.count(failed, number)
+        term.cells |= {name: whole.cells[name] for name in ("n", "events")}
         spread = float(found.covariance[np.ix_(amounts, amounts)].sum())
         _put_ratio(term, float(found.coefficients[amounts].sum()), math.sqrt(spread))
+        _put_clustered(term, by, effective, moved if moved is None else moved[:, amounts].sum(axis=1))
     everything = list(range(len(model)))
     try:
         *statistics, of_all = proportionality(lives, found, [*places.values(), everything])
@@ -249,6 +350,27 @@ def _put_ratio(term: _Term, estimate: float, se: float) -> None:
     low, high = math.exp(estimate - Z_95 * se), math.exp(estimate + Z_95 * se)
     term.cells |= {"log_hazard_ratio": estimate, "se": se, "hazard_ratio": math.exp(estimate)}
     term.cells |= {"ci_low": low, "ci_high": high, "p_value": p, "converged": True}
+
+
+def _put_clustered(term: _Term, by: str | None, effective: float | None, moved: np.ndarray | None) -> None:
+    """moved: by how much each cluster moves the coefficient; None where there are no clusters."""
+    if "log_hazard_ratio" not in term.cells:
+        return
+    if moved is None:
+        term.reasons.append(UNCLUSTERED)
+        return
+    term.cells |= {"cluster_by": by, "clusters": effective}
+    if effective < FEWEST:
+        term.reasons.append(too_few(effective, by))
+        return
+    estimate, se, degrees = term.cells["log_hazard_ratio"], math.sqrt(float((moved**2).sum())), effective - 2
+    away = float(stdtrit(degrees, 0.975)) * se
+    if not 0 < abs(estimate) + away < LARGEST_LOG_RATIO or not se:
+        term.reasons.append(ONE_CLUSTER)
+        return
+    p, _ = never_zero(2 * float(stdtr(degrees, -abs(estimate / se))))
+    term.cells |= {"ci_low_clustered": math.exp(estimate - away), "ci_high_clustered": math.exp(estimate + away)}
+    term.cells["p_clustered"] = p
 
 
 def _proportionality(statistic: float, df: int) -> dict:

@@ -10,9 +10,19 @@ import polars as pl
 
 from ttf.analyses.estimate_hazards import CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT
 from ttf.jobs import Frame
+from ttf.stats.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
 from ttf.stats.normal import Z_95
 from ttf.stats.order import first_of_each
-from ttf.stats.strata import NO_LIFE, CountedLives, Lives, Times, competing_times_by_stratum, stacked, times_by_stratum
+from ttf.stats.strata import (
+    NO_LIFE,
+    CountedLives,
+    Lives,
+    Times,
+    competing_times_by_stratum,
+    counted_lives,
+    stacked,
+    times_by_stratum,
+)
 from ttf.stats.survival import thinned
 
 NO_EVENT_YET = "no event yet: the interval is not defined"
@@ -25,6 +35,8 @@ _DAY_S = 86_400
 # A minute, an hour, a day, a week, 30 days, a year, five years.
 AGES_S = (60, 3_600, _DAY_S, 7 * _DAY_S, 30 * _DAY_S, 365 * _DAY_S, 5 * 365 * _DAY_S)
 TOO_LATE = "no life of known duration lasted so long"
+
+_LIMITS = ("ci_low", "ci_high", "ci_low_clustered", "ci_high_clustered")
 
 # (seconds, lives): how many lives have each of some ages.
 _Counts = tuple[np.ndarray, np.ndarray]
@@ -45,14 +57,19 @@ def cumulative_incidence(
     without_time: lives of unknown duration that ended by the event, which are in no other column. se is from the
     delta-method variance of Dinse & Larson (1986; Marubini & Valsecchi 1995, section 10.2), which without censoring is
     the binomial's, and 0 where the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence
-    (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1.
+    (Choudhury 2002); blank, with a reason, before the first such event and where the incidence is 1. The clustered
+    limits are on the same scale, from what each cluster adds to the incidence (`ttf.stats.clustered_lives`).
     """
-    curves = []
+    curves, lives = [], counted_lives(lives, events)
     for stratum_by in strata:
+        by_cluster = lives.by_cluster(stratum_by)
         for stratum, competing in competing_times_by_stratum(lives, events, stratum_by):
-            curves_of = _curves([times.from_zero() for times in competing])
+            of = by_cluster.get(stratum)
+            curves_of = _curves(
+                [times.from_zero() for times in competing], of, [lives.events.index(e) + 1 for e in events]
+            )
             for event, curve in zip(events, curves_of, strict=True):
-                names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
+                names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(of)
                 curves.append((names, thinned(curve, max_steps)))
     if not curves:
         return CUMULATIVE_INCIDENCE.frame([])
@@ -66,8 +83,8 @@ def cumulative_incidence(
         .when(~inside)
         .then(pl.lit(EVERYBODY))
     )
-    table = stacked(curves).with_columns(pl.when(inside).then(pl.col("ci_low", "ci_high")), reason=reason)
-    return CUMULATIVE_INCIDENCE.typed(table)
+    table = stacked(curves).with_columns(pl.when(inside).then(pl.col(_LIMITS)), reason=reason)
+    return CUMULATIVE_INCIDENCE.typed(with_why(table))
 
 
 def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[str]]:
@@ -104,14 +121,14 @@ def _name(causes: list[str], accompanied: set[str]) -> str:
     return f"{words[0]} only" if causes[0] in accompanied else words[0]
 
 
-def _curves(competing: list[Times]) -> list[dict[str, np.ndarray]]:
-    """The curve of each of some events of the same lives."""
+def _curves(competing: list[Times], of: ClusterLives | None, codes: list[int]) -> list[dict[str, np.ndarray]]:
+    """The curve of each of some events of the same lives; of: these by cluster, codes: of the events there."""
     first = competing[0]
     events = sum(times.events for times in competing)
     at_risk = first.at_risk(first.seconds)
     shared = {"time_s": first.seconds, "at_risk": at_risk, "censored": first.ended - events}
     if first.lives == 0:
-        blanks = dict.fromkeys(("incidence", "se", "ci_low", "ci_high"), np.full(1, np.nan))
+        blanks = dict.fromkeys(("incidence", "se", *_LIMITS), np.full(1, np.nan))
         none = dict.fromkeys(("events", "events_so_far", "other_events"), first.events)
         return [shared | none | blanks | {"without_time": np.array([times.without_time])} for times in competing]
     survivors = at_risk - events
@@ -121,8 +138,14 @@ def _curves(competing: list[Times]) -> list[dict[str, np.ndarray]]:
     greenwood = np.divide(events, at_risk * survivors, out=np.zeros(before.size), where=survivors > 0)
     # The share still going on just before each age over those at risk there.
     weight = before / at_risk
+    left, hazard = np.divide(1, survivors, out=np.zeros(before.size), where=survivors > 0), None
+    nothing = np.full(before.size, np.nan)
+    if of is not None and not np.isnan(of.student()):
+        influences = Influences(of, first.seconds)
+        # What lives add to -log of the share still going on.
+        hazard = influences.added(_by_end(codes, left), np.cumsum(greenwood))
     curves = []
-    for times in competing:
+    for times, code in zip(competing, codes, strict=True):
         hits = times.events
         incidence = np.cumsum(weight * hits)
         # The sums over ages s up to t of (I(t) - I(s))^2 greenwood, of weight^2 hits (n - hits) / n, and of
@@ -140,8 +163,24 @@ def _curves(competing: list[Times]) -> list[dict[str, np.ndarray]]:
         counted = {"events": hits, "events_so_far": np.cumsum(hits), "other_events": events - hits}
         counted["without_time"] = np.full(hits.size, times.without_time)
         limits = {"ci_low": base**spread, "ci_high": base ** (1 / spread)}
+        limits |= {"ci_low_clustered": nothing, "ci_high_clustered": nothing}
+        if hazard is not None:
+            # That of a life whose part in it is its own, less those of who is no longer there to come to this end.
+            passed = np.cumsum(weight * hits / at_risk + incidence * greenwood)
+            added = influences.added(_by_end(codes, incidence * left, {code: weight}), passed)
+            away = added.se(hazard, incidence) / np.where(incidence > 0, incidence, 1)
+            low, high = limits_log_log(incidence, away, of.student())
+            limits |= {"ci_low_clustered": low, "ci_high_clustered": high}
         curves.append(shared | counted | {"incidence": np.minimum(incidence, 1), "se": se} | limits)
     return curves
+
+
+def _by_end(codes: list[int], values: np.ndarray, more: dict[int, np.ndarray] | None = None) -> list[np.ndarray | None]:
+    """By the code of an end, 0 for none of them, what a life adds by age: values, and of some ends more."""
+    by_end: list[np.ndarray | None] = [None] * (max(codes) + 1)
+    for code in codes:
+        by_end[code] = values + more[code] if more and code in more else values
+    return by_end
 
 
 def incidence_at(lives: CountedLives, events: Sequence[str], ages_s: Sequence[int] = AGES_S) -> pl.DataFrame:
@@ -175,7 +214,7 @@ def incidence_at(lives: CountedLives, events: Sequence[str], ages_s: Sequence[in
                 rows.append(row | {"reason": TOO_LATE if n else NO_LIFE})
                 continue
             step = curve.filter(pl.col("time_s") <= age).row(-1, named=True)
-            row |= {name: step[name] for name in ("incidence", "ci_low", "ci_high", "reason")}
+            row |= {name: step[name] for name in ("incidence", *_LIMITS, "cluster_by", "clusters", "reason")}
             row["incidence_low"] = row["incidence_high"] = row["incidence"]
             if any(count.size for _, count in lost):
                 least, most = list(lost), [(np.zeros_like(longest), count) for longest, count in lost]
@@ -231,30 +270,41 @@ def cumulative_hazard(lives: Lives, event: str, strata: Sequence[str], max_steps
     many of each stratum as `ttf.stats.survival.thin` keeps. With d events among n at risk at an age, cumulative_hazard
     is the sum of d / n (expected events per life, a pure number), variance Aalen's sum of d / n^2; ci_low, ci_high:
     95 %, on the log scale, H exp(-+ z sqrt(variance) / H) (Klein & Moeschberger 2003, section 4.3); blank, with a
-    reason, before the first event.
+    reason, before the first event. The clustered limits are on the same scale, from what each cluster adds to the
+    hazard (`ttf.stats.clustered_lives`).
     """
-    curves = [
-        ({"event": event, "stratum_by": stratum_by, "stratum": stratum}, thinned(_curve(times), max_steps))
-        for stratum_by in strata
-        for stratum, times in times_by_stratum(lives, event, stratum_by)
-    ]
+    curves, lives = [], counted_lives(lives, [event])
+    code = lives.events.index(event) + 1
+    for stratum_by in strata:
+        by_cluster = lives.by_cluster(stratum_by)
+        for stratum, times in times_by_stratum(lives, event, stratum_by):
+            of = by_cluster.get(stratum)
+            names = {"event": event, "stratum_by": stratum_by, "stratum": stratum} | about(of)
+            curves.append((names, thinned(_curve(times, of, code), max_steps)))
     if not curves:
         return CUMULATIVE_HAZARD.frame([])
     seen = pl.col("cumulative_hazard") > 0
     reason = pl.when(~seen).then(pl.lit(NO_EVENT_YET)).when(pl.col("cumulative_hazard").is_null()).then(pl.lit(NO_LIFE))
-    table = stacked(curves).with_columns(pl.when(seen).then(pl.col("ci_low", "ci_high")), reason=reason)
-    return CUMULATIVE_HAZARD.typed(table)
+    table = stacked(curves).with_columns(pl.when(seen).then(pl.col(_LIMITS)), reason=reason)
+    return CUMULATIVE_HAZARD.typed(with_why(table))
 
 
-def _curve(times: Times) -> dict[str, np.ndarray]:
+def _curve(times: Times, of: ClusterLives | None, code: int) -> dict[str, np.ndarray]:
     times = times.from_zero()
     at_risk = times.at_risk(times.seconds)
     columns = {"time_s": times.seconds, "at_risk": at_risk, "events": times.events}
     columns["censored"] = times.ended - times.events
     if times.lives == 0:
-        return columns | dict.fromkeys(("cumulative_hazard", "variance", "ci_low", "ci_high"), np.full(1, np.nan))
+        return columns | dict.fromkeys(("cumulative_hazard", "variance", *_LIMITS), np.full(1, np.nan))
     hazard = np.cumsum(times.events / at_risk)
     variance = np.cumsum(times.events / at_risk / at_risk)
     spread = np.exp(Z_95 * np.sqrt(variance) / np.where(hazard > 0, hazard, 1))
     limits = {"ci_low": hazard / spread, "ci_high": hazard * spread}
+    limits |= dict.fromkeys(("ci_low_clustered", "ci_high_clustered"), np.full(hazard.size, np.nan))
+    if of is not None and not np.isnan(of.student()):
+        se = Influences(of, times.seconds).added(_by_end([code], 1 / at_risk), variance).se()
+        # A spread beyond e^300 is no limit.
+        away = np.where(se > 0, of.student() * se / np.where(hazard > 0, hazard, 1), np.nan)
+        spread = np.exp(np.minimum(away, 300))
+        limits |= {"ci_low_clustered": hazard / spread, "ci_high_clustered": hazard * spread}
     return columns | {"cumulative_hazard": hazard, "variance": variance} | limits

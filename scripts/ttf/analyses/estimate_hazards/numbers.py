@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.analyses.estimate_hazards import DOUBLING, JOB_SIZE
-from ttf.numbers.metrics import Metrics
+from ttf.numbers.metrics import CLUSTERS, Metrics, ends
 
 SIGNIFICANCE = 0.05
 MOMENTS = {3_600: "1h", 86_400: "1d", 31_536_000: "1y"}
@@ -24,7 +24,7 @@ def _of_incidence(metrics: Metrics, table: pl.DataFrame) -> None:
     Of ends that some lives came to at a time nobody wrote also between what their incidence lies with these, by age.
     """
     source = "tables/incidence_at.csv"
-    at_moment = {"incidence": "share", "ci_low": "share", "ci_high": "share"}
+    at_moment = {"incidence": "share"} | ends("share")
     at_age = {"incidence": "share", "incidence_low": "share", "incidence_high": "share"}
     for row in table.filter(pl.col("incidence").is_not_null()).iter_rows(named=True):
         key = f"incidence.{row['event']}"
@@ -36,17 +36,29 @@ def _of_incidence(metrics: Metrics, table: pl.DataFrame) -> None:
 
 
 def _of_logrank(metrics: Metrics, logrank: pl.DataFrame) -> None:
-    """Per stratification: the test of all its strata, and how many pairs differ significantly."""
+    """By stratification: the test of all its strata, and how many pairs differ significantly.
+
+    pairs: those that have been tested; pairs_apart: of them those that differ though clusters may differ,
+    pairs_untold those with too few clusters to tell, pairs_apart_if_independent those that differ if lives are
+    independent.
+    """
     source = "tables/logrank.csv"
     mine = logrank.filter(event="failure")
     for row in mine.filter(kind="overall").iter_rows(named=True):
         key = f"logrank.{row['stratum_by']}"
         units = {"strata": "strata", "statistic": "chi-squared", "df": "1", "p_value": "p", "p_adjusted": "p"}
+        units |= {"p_clustered": "p", "p_adjusted_clustered": "p"} | CLUSTERS
         metrics.put_row(key, row, units, source, row["n"])
         tested = mine.filter(kind="pairwise", stratum_by=row["stratum_by"]).drop_nulls("p_adjusted")
-        apart = tested.filter(pl.col("p_adjusted") < SIGNIFICANCE).height
         metrics.put(f"{key}.pairs", tested.height, "pairs", source, row["n"])
-        metrics.put(f"{key}.pairs_apart", apart, "pairs", source, tested.height)
+        _put_decisions(metrics, f"{key}.pairs_apart", f"{key}.pairs_untold", tested, "pairs", source)
+
+
+def _put_decisions(metrics: Metrics, clear: str, untold: str, tested: pl.DataFrame, unit: str, source: str) -> None:
+    """Of the rows tested how many are significant with clusters, if lives are independent, and how many untold."""
+    for key, p in ((clear, "p_adjusted_clustered"), (f"{clear}_if_independent", "p_adjusted")):
+        metrics.put(key, tested.filter(pl.col(p) < SIGNIFICANCE).height, unit, source, tested.height)
+    metrics.put(untold, tested["p_adjusted_clustered"].null_count(), unit, source, tested.height)
 
 
 def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
@@ -57,18 +69,19 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     metrics.put("cox.n", whole["n"], "lives", source)
     metrics.put("cox.events", whole["events"], "failures", source, whole["n"])
     metrics.put("cox.reason", whole["reason"], "label", source)
-    metrics.put_row("cox", whole, {"proportionality_p": "p", "proportionality_df": "1"}, source, whole["events"])
+    units = {"proportionality_p": "p", "proportionality_df": "1"} | CLUSTERS
+    metrics.put_row("cox", whole, units, source, whole["events"])
     estimated = mine.filter(pl.col("hazard_ratio").is_not_null() & (pl.col("covariate") != JOB_SIZE))
     metrics.put("cox.ratios", estimated.height, "ratios", source, whole["n"])
-    clear = estimated.filter(pl.col("p_adjusted") < SIGNIFICANCE)
-    metrics.put("cox.clear", clear.height, "ratios", source, estimated.height)
+    _put_decisions(metrics, "cox.clear", "cox.untold", estimated, "ratios", source)
     changing = estimated.filter(pl.col("proportionality_p") < SIGNIFICANCE)["covariate"].n_unique()
     metrics.put("cox.covariates", estimated["covariate"].n_unique(), "covariates", source)
     metrics.put("cox.changing", changing, "covariates", source, whole["events"])
     doubling = estimated.filter(covariate="gpu_count", level=DOUBLING)
-    ratio = {"hazard_ratio": "ratio", "ci_low": "ratio", "ci_high": "ratio"}
+    ratio = {"hazard_ratio": "ratio"} | ends("ratio")
+    p_values = dict.fromkeys(("p_adjusted", "p_adjusted_clustered", "proportionality_p"), "p")
     for row in doubling.iter_rows(named=True):
-        metrics.put_row("cox.gpus", row, ratio | {"p_adjusted": "p", "proportionality_p": "p"}, source, row["n"])
+        metrics.put_row("cox.gpus", row, ratio | p_values, source, row["n"])
     # Where nodes are in the model too, the ratio of the GPUs is that on as many nodes, and not of a larger job.
     together = mine.filter(covariate=JOB_SIZE)
     for row in (together if together.height else doubling).iter_rows(named=True):

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.analyses.estimate_hazards import COX, INCIDENCE_AT, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.report import words
 from ttf.report.blocks import Numbers
-from ttf.report.tables import Column, Interval, Shown
+from ttf.report.tables import CLUSTERED, Column, Shown
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
 MOST_PAIRS = 15
@@ -22,7 +22,7 @@ def _p(value: float) -> str:
     return words.p_value(value).removeprefix("= ")
 
 
-ADJUSTED = ("p, adjusted", _p)
+ADJUSTED = {"p_adjusted_clustered": ("p, adjusted", _p), "p_adjusted": ("p if independent", _p)}
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
@@ -61,37 +61,38 @@ def _bounds(trace: Trace) -> Shown:
     known = (pl.col("without_end") > 0) & pl.col("incidence").is_not_null()
     table = trace.table("incidence_at").filter(known & pl.col("time_s").is_in(BOUNDED_AT_S))
     columns = dict.fromkeys(("time_s", "n", "without_end", "incidence_low", "incidence_high"))
-    columns |= {"incidence": Interval(low="ci_low", high="ci_high")}
+    columns |= {"incidence": CLUSTERED}
     return Shown(table, columns, INCIDENCE_AT, "event", LONGEST_REMARK)
 
 
 def _share_with_interval(row: dict) -> str:
-    if row["ci_low"] is None:
-        return words.share(row["incidence"])
-    return f"{words.share(row['incidence'])} ({words.share(row['ci_low'])} to {words.share(row['ci_high'])})"
+    ends = [row["ci_low_clustered"], row["ci_high_clustered"]]
+    return words.interval(*(None if value is None else words.share(value) for value in (row["incidence"], *ends)))
 
 
 def _logrank(trace: Trace) -> Shown:
     frame = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "overall"))
     columns = dict.fromkeys(("stratum_by", "strata", "n", "events", "statistic", "df"))
-    columns |= {"p_adjusted": ADJUSTED, "reason": "Remark"}
+    columns |= ADJUSTED | {"clusters": None, "reason": "Remark"}
     return Shown(strata_in_words(frame), columns, LOGRANK, longest=LONGEST_REMARK)
 
 
 def _pairs(trace: Trace) -> Shown:
     """The pairs whose difference is statistically significant, those farthest apart first."""
-    pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise") & (pl.col("p_adjusted") < 0.05))
+    pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise"))
+    pairs = pairs.filter(pl.col("p_adjusted_clustered") < 0.05)
     # Of pairs with p too small for a number the statistic still gives the order.
     pairs = pairs.sort("statistic", descending=True, maintain_order=True)
     frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)
     columns = dict.fromkeys(("stratum_a", "stratum_b", "n", "events", "statistic"))
-    return Shown(strata_in_words(frame), columns | {"p_adjusted": ADJUSTED}, LOGRANK, "stratum_by", LONGEST_REMARK)
+    columns |= ADJUSTED | {"clusters": None}
+    return Shown(strata_in_words(frame), columns, LOGRANK, "stratum_by", LONGEST_REMARK)
 
 
 def _cox(trace: Trace) -> Shown:
     columns = dict.fromkeys(("level", "reference", "n", "events")) | {
-        "hazard_ratio": Interval(low="ci_low", high="ci_high"),
-        "p_adjusted": ADJUSTED,
+        "hazard_ratio": CLUSTERED,
+        **ADJUSTED,
         "proportionality_p": ("p, proportional", _p),
         "reason": "Remark",
     }

@@ -11,7 +11,7 @@ from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.intervals import INDEPENDENT_DASH, by_what, shown
 from ttf.charts.picking import Picks
-from ttf.charts.steps import ROUND_TIMES, step_curves, step_rows
+from ttf.charts.steps import ROUND_TIMES, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, hours, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, ORDER_COLOURS
 from ttf.stats.survival import thin
@@ -49,13 +49,14 @@ def survival(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str = 
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
     steps = min(MOST_STEPS, MOST_ROWS // drawn.height)
     thinned = thin(chosen, steps)
-    rows = _rows(thinned, legend)
+    limits, about_bands = bands(chosen, study.units)
+    rows = _rows(thinned, legend, limits)
     n, events = drawn["n"].sum(), drawn["events"].sum()
     caption = (
-        f"Kaplan-Meier estimate with log-log 95 % interval; n = {count(n, 'life')}, {count(events, 'failure')}. "
+        f"Kaplan-Meier estimate with log-log intervals; n = {count(n, 'life')}, {count(events, 'failure')}. "
         "Lives that ended otherwise or go on are censored: the curve is what would be seen if "
         f"{study.units} stopped for no other reason, supposing that other ends come independently of failure. The axis "
-        "begins at 1 s; times of 0 s stand there."
+        f"begins at 1 s; times of 0 s stand there. {about_bands}"
     )
     if thinned.height < chosen.height:
         caption += f" At most {steps} steps of a curve are drawn, each an exact one."
@@ -87,13 +88,13 @@ def _left_out(stratum_by: str, strata: Sequence[str], most: int = 8) -> str:
     return f"{', '.join(shown[:most])}{unit} and {len(shown) - most:,} more"
 
 
-def _rows(curve: pl.DataFrame, legend: dict[str, str]) -> list[dict]:
+def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
     rows = []
     for (stratum,), part in curve.group_by("stratum", maintain_order=True):
         if part["survival"].first() < 1:
             # Down from everybody at 0 s, so that failures at 0 s can be seen.
             rows.append({"s": legend[stratum], "x": on_log_time(0), "v": 1})
-        rows += step_rows(part, legend[stratum], "survival", 1, TOOLTIPS)
+        rows += step_rows(part, legend[stratum], "survival", 1, TOOLTIPS, limits)
     return rows
 
 

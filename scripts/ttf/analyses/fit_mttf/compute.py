@@ -17,7 +17,7 @@ LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER
 
 def compute(given: Inputs) -> Iterator[tuple]:
     settings = given.settings
-    lives = given.scan("lives", [*LIVES, *settings.strata, *settings.causes])
+    lives = given.scan("lives", [*LIVES, *CLUSTER_COLUMNS, *settings.strata, *settings.causes])
     strata = strata_in(lives, settings.strata)
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}

@@ -5,15 +5,18 @@ import polars as pl
 from ttf.charts.text import listed
 from ttf.inputs import Inputs
 from ttf.jobs import at_time_limit, observed_s
-from ttf.numbers.metrics import FEWEST_FAILURES, Metrics, ends, ends_of
+from ttf.numbers.metrics import CLUSTERS, FEWEST_FAILURES, Metrics, ends, ends_of
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
 # without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
 MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
 _MEAN = {"mttf_s": "s"} | ends("s", "_s")
-_SURVIVAL = {"survival": "share", "ci_low": "share", "ci_high": "share"}
-_SUMMARY = dict.fromkeys(
-    ("median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s", "restricted_mean_s", "restricted_mean_se_s"), "s"
+_SURVIVAL = {"survival": "share"} | ends("share")
+_SUMMARY = (
+    dict.fromkeys(("median_s", "median_ci_low_s", "median_ci_high_s", "horizon_s"), "s")
+    | dict.fromkeys(("median_ci_low_clustered_s", "median_ci_high_clustered_s"), "s")
+    | dict.fromkeys(("restricted_mean_s", "restricted_mean_se_s", "restricted_mean_se_clustered_s"), "s")
+    | CLUSTERS
 )
 
 
