@@ -148,7 +148,7 @@ def test_eagle_by_owner_and_repeats(of_eagle, rows):
     for row in rows:
         failures[row["user"]] += row["state"] == "TIMEOUT"
     owners = owner_counts(jobs.lazy(), of_runs)
-    ours = failures_by_owner(owners, 100).filter(pl.col("owner_by") == "user")
+    ours = failures_by_owner(owners, 100, jobs).filter(pl.col("owner_by") == "user")
     assert {row[0]: row[1:] for row in ours.select("owner", "ended", "failures").iter_rows()} == {
         user: (ended[user], failures[user]) for user in ended
     }

@@ -248,7 +248,7 @@ def test_mean_time_to_failure_by_job_size(openb, pods, shared_data):
     rate = table(openb, "node_failure_rate").row(0, named=True)
     assert (rate["above_gpus"], rate["node_gpus"], rate["confidence"]) == (0, 8, 0.9)
     assert math.isclose(rate["failures_per_node_day"], failures * 86_400 / exposure, rel_tol=1e-12)
-    assert table(openb, "size_law")["reason"].to_list() == ["one size only"] * 2
+    assert table(openb, "size_law")["reason"].to_list() == ["one size only"] * 3
     infra = table(openb, "mttf_infra").row(0, named=True)
     assert (infra["event"], infra["n"], infra["events"]) == ("infra_failure", 7255, 1870)
     assert table(openb, "survival_summary_infra").row(0, named=True)["events"] == 1870

@@ -87,7 +87,8 @@ def test_what_is_wrong_is_told_and_escaped():
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])
 def test_drift(p):
-    row = {"window": "week 2", "before": 0.1, "after": 0.2, "effect": 0.3, "p_adjusted": p, "n_before": 1, "n_after": 2}
+    row = {"window": "week 2", "before": 0.1, "after": 0.2, "effect": 0.3, "n_before": 1, "n_after": 2}
+    row |= {"p_adjusted": 1e-9, "p_adjusted_clustered": p}
     metrics = numbers(drift=[row])
     assert metrics["drift.moved"]["value"] == (p == 0.001)
     assert ("drift.most.effect" in metrics) == (p == 0.001)

@@ -307,7 +307,7 @@ def test_the_code_of_a_rule_has_of_a_declaration_what_computing_goes_by(samples,
     before, whole = (samples.code("compute", f"{room.module}.compute", words=words) for words in (False, True))
     assert sorted(stamped(before)) == stamped(whole)
     changed = [new for new in before if new not in whole]
-    declared = ["scripts/ttf/analyses/correlate/__init__.py", "scripts/ttf/stages.py"]
+    declared = [f"scripts/ttf/{name}.py" for name in ("analyses/correlate/__init__", "columns", "stages")]
     assert stamped(changed) == declared
     monkeypatch.setattr(Table, "types", "others")
     monkeypatch.delitem(vars(samples), "_declared")  # read once in a study

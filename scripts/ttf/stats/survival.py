@@ -9,6 +9,7 @@ import polars as pl
 from ttf.columns import CURVES, STRATUM, SUMMARY, SUMMARY_DELAYED_ENTRY
 from ttf.contract import frame_of, schema_of
 from ttf.jobs import Frame
+from ttf.stats.clustered import NO_SPREAD
 from ttf.stats.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
 from ttf.stats.normal import Z_95
 from ttf.stats.strata import NO_LIFE, Lives, Times, counted_lives, stacked, times_by_stratum
@@ -280,6 +281,7 @@ def _summary(
             reasons.append("no event before the horizon that a life outlasts: no standard error of the restricted mean")
         elif known:
             clustered_error = _mean_se(steps, np.append(ahead, 0.0), of, code)
+            reasons += [f"{NO_SPREAD}: no clustered standard error"] if clustered_error is None else []
     return {
         "n": times.lives,
         "events": times.failures,
@@ -299,4 +301,5 @@ def _mean_se(steps: dict[str, np.ndarray], ahead: np.ndarray, of: ClusterLives, 
     passed = np.cumsum(_greenwood_terms(steps["at_risk"], steps["events"]) * ahead)
     place = np.searchsorted(steps["time_s"], of.seconds)
     added = of.lives * np.where(of.code == code, (own[code] * ahead)[place], 0.0) - of.lives * passed[place]
-    return float(of.clusters.se(of.by_cluster(added), of.clusters.share(of.members))[0]) or None
+    se = float(of.clusters.se(of.by_cluster(added), of.clusters.share(of.members))[0])
+    return se if math.isfinite(se) else None

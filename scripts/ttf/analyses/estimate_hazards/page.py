@@ -92,7 +92,7 @@ def _pairs(trace: Trace) -> Shown:
 def _cox(trace: Trace) -> Shown:
     columns = dict.fromkeys(("level", "reference", "n", "events")) | {
         "hazard_ratio": CLUSTERED,
-        **ADJUSTED,
+        "p_adjusted_clustered": ADJUSTED["p_adjusted_clustered"],
         "proportionality_p": ("p, proportional", _p),
         "reason": "Remark",
     }
