@@ -132,18 +132,25 @@ def by_cluster(rows: Frame, by: Sequence[str], /, divided: bool = True, **sums: 
     # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
     if "cluster_by" not in lazy.collect_schema():
         lazy = lazy.with_columns(pl.lit(None, kind).alias(name) for name, kind in CLUSTER_COLUMNS.items())
-    found = _sums(lazy, by, "cluster", sums)
+    # All rows are of one trace.
+    names = lazy.select("cluster_by", "group_by").head(1).collect(engine="streaming")
+    cluster_by, group_by = names.row(0) if names.height else (None, None)
+    found = _sums(lazy, by, "cluster", cluster_by, sums)
+    if cluster_by is None:
+        return found.clear()
     alone = found.filter(pl.len().over(by) == 1) if by else found.filter(pl.len() == 1)
     if divided and alone.height:
         within = lazy.join(alone.lazy(), on=by, how="semi", nulls_equal=True) if by else lazy
         others = found.join(alone, on=by, how="anti", nulls_equal=True) if by else found.clear()
-        found = pl.concat([others, _sums(within, by, "group", sums)])
-    return found.drop_nulls("cluster_by").sort(*by, "cluster", nulls_last=True)
+        found = pl.concat([others, _sums(within, by, "group", group_by, sums)])
+    return found.sort(*by, "cluster", nulls_last=True)
 
 
-def _sums(rows: pl.LazyFrame, by: Sequence[str], level: str, sums: dict[str, pl.Expr]) -> pl.DataFrame:
-    keys = {"cluster_by": pl.col(f"{level}_by"), "cluster": pl.col(level)}
-    return rows.group_by(*by, **keys).agg(**sums).collect(engine="streaming")
+def _sums(
+    rows: pl.LazyFrame, by: Sequence[str], level: str, name: str | None, sums: dict[str, pl.Expr]
+) -> pl.DataFrame:
+    found = rows.group_by(*by, cluster=pl.col(level)).agg(**sums).collect(engine="streaming")
+    return found.select(*by, pl.lit(name, pl.String).alias("cluster_by"), "cluster", *sums)
 
 
 def in_strata(found: pl.DataFrame, by: Sequence[str], members: str) -> tuple[pl.DataFrame, pl.DataFrame, Clusters]:

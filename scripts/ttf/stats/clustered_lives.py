@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters
-from ttf.stats.order import first_of_each, sorted_rows
+from ttf.stats.order import first_of_each, places, sorted_rows
 
 # A sum of squares that falls to this share of its terms is what rounding leaves of them.
 ROUNDING = 1e-10
@@ -98,7 +98,7 @@ class Influences:
 
     def __init__(self, lives: ClusterLives, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
         self.lives, self.size = lives, seconds.size
-        self.place = np.searchsorted(seconds, lives.seconds).astype(np.int32)
+        self.place = places(seconds, lives.seconds).astype(np.int32, copy=False)
         self.of_row = np.repeat(
             np.arange(lives.first.size, dtype=np.int32), np.diff(np.append(lives.first, lives.cluster.size))
         )

@@ -12,6 +12,7 @@ from ttf.jobs import Frame
 from ttf.stats.clustered import NO_SPREAD
 from ttf.stats.clustered_lives import ClusterLives, Influences, about, limits_log_log, with_why
 from ttf.stats.normal import Z_95
+from ttf.stats.order import places
 from ttf.stats.strata import NO_LIFE, Lives, Times, counted_lives, stacked, times_by_stratum
 from ttf.tables import blocks
 
@@ -299,7 +300,7 @@ def _mean_se(steps: dict[str, np.ndarray], ahead: np.ndarray, of: ClusterLives, 
     """The clustered standard error of the restricted mean; ahead: by age the area under the curve from there on."""
     own, _ = _of_log_survival(steps["at_risk"], steps["events"], code)
     passed = np.cumsum(_greenwood_terms(steps["at_risk"], steps["events"]) * ahead)
-    place = np.searchsorted(steps["time_s"], of.seconds)
+    place = places(steps["time_s"], of.seconds)
     added = of.lives * np.where(of.code == code, (own[code] * ahead)[place], 0.0) - of.lives * passed[place]
     se = float(of.clusters.se(of.by_cluster(added), of.clusters.share(of.members))[0])
     return se if math.isfinite(se) else None

@@ -12,7 +12,7 @@ from ttf.analyses.estimate_hazards import LOGRANK
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters
 from ttf.stats.clustered_lives import ClusterLives, too_few
 from ttf.stats.holm import with_holm
-from ttf.stats.order import distinct
+from ttf.stats.order import distinct, places
 from ttf.stats.p_value import never_zero
 from ttf.stats.strata import Lives, Times, counted_lives, times_by_stratum
 
@@ -171,7 +171,7 @@ def _scores(
     scores = np.zeros((known.size, kept.size))
     for stratum, (_, of, code) in enumerate(compared):
         # After how many events' ages a life ended; beyond all of these, whether it did so by one.
-        ended = np.searchsorted(at, of.seconds, side="right")
+        ended = places(at, of.seconds + 1)
         hit = of.code == code
         ended[hit] += passed.size
         row = np.searchsorted(known, numbers[stratum])

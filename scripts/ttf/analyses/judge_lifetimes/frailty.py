@@ -83,7 +83,10 @@ class Units:
     @cached_property
     def counted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(numbers of failures that units have, the place of each unit's among them, how many units have each)."""
-        return np.unique(self.failures, return_inverse=True, return_counts=True)
+        failures = self.failures.astype(np.int64)
+        units_with = np.bincount(failures)
+        there = units_with > 0
+        return np.flatnonzero(there).astype(float), (np.cumsum(there) - 1)[failures], units_with[there]
 
     @property
     def members(self) -> np.ndarray:

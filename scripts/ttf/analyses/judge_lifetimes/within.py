@@ -9,6 +9,7 @@ import polars as pl
 from ttf.analyses.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, pooled, within
 from ttf.jobs import Frame
 from ttf.stats.clustered import FEWEST, Clusters
+from ttf.stats.order import numbered
 
 CONFIDENCE = 0.95
 # Lives whose groups are counted at a time: to group many takes ten times the memory of what comes of it.
@@ -60,9 +61,10 @@ def _counted(lives: pl.LazyFrame, stratum_by: str, events: Mapping[str, pl.Expr]
     counted = pl.concat([part.collect(engine="streaming") for part in of_parts], rechunk=False)
     ages = _by_stratum(ages)
     for stratum, rows in _by_stratum(counted).items():
-        pair = rows["cluster"].to_numpy().astype(np.int64) << 32 | rows["group"].to_numpy()
-        pairs, group = np.unique(pair, return_inverse=True)
-        _, cluster = np.unique(pairs >> 32, return_inverse=True)
+        codes = [rows[name].to_numpy().astype(np.int64) for name in ("cluster", "group")]
+        group = numbered(*codes)
+        cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+        cluster[group] = numbered(codes[0])
         of_age = {name: column.to_numpy() for name, column in ages[stratum].to_dict().items()}
         for name in events:
             hit, until = of_age[f"hit {name}"], of_age[f"until {name}"]
