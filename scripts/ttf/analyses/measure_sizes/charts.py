@@ -47,7 +47,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     if not every.height:
         return nothing_to_draw("Failure rate over time", over_time["reason"][0] or "no node was at work")
     calendar = "day" not in (every["window"][0] or "").split(" ")[0]
-    every = shown(every)
+    every = _banded(shown(every))
     rows = _rows(_thinned(every, MOST_POINTS), calendar).to_dicts()
     middle = every["failures_per_1000_node_days"].median()
     # A few windows far above the others would press these flat on a plain axis; a logarithmic one has no place for 0.
@@ -67,7 +67,7 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     failed = BASES.get(basis, "failures")
     caption = (
         f"Failures ({failed}) over node-days at work in rolling windows of {length}, every run's time split over its "
-        f"days; {100 * CONFIDENCE:.0f} % intervals. {by_what(every).replace('Dashed', 'Some windows')} Windows that "
+        f"days; {100 * CONFIDENCE:.0f} % intervals. {_clustered(every)} Windows that "
         "overlap share failures."
     )
     if study.unit == "node" or basis == "component":
@@ -86,6 +86,21 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
         caption=caption,
         alt_text=f"A line over time with a band. {title}.",
     )
+
+
+def _clustered(every: pl.DataFrame) -> str:
+    told = every.filter(~pl.col("independent"))
+    if told.height in (0, every.height):
+        return by_what(every)
+    return f"{by_what(told)} No band: too few clusters, or too much alike."
+
+
+def _banded(windows: pl.DataFrame) -> pl.DataFrame:
+    """Windows of `shown`, without a band where only others have enough clusters for an interval."""
+    if windows["independent"].all():
+        return windows
+    rate = pl.col("failures_per_1000_node_days")
+    return windows.with_columns(pl.when("independent").then(rate).otherwise(end).alias(end) for end in ("low", "high"))
 
 
 def _thinned(windows: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -154,8 +169,9 @@ def _course(every: pl.DataFrame, basis: str) -> str:
     ranked = every.sort("failures_per_1000_node_days", "to_day")
     low, high = ranked.row(0, named=True), ranked.row(-1, named=True)
     rates = [significant(row["failures_per_1000_node_days"]) for row in (low, high)]
-    apart = low["high"] < high["low"]
-    verdict = "" if apart else ", no further apart than chance may bring them"
+    verdict = "" if low["high"] < high["low"] else ", no further apart than chance may bring them"
+    if every["cluster_by"].count() and (low["independent"] or high["independent"]):
+        verdict = "; whether that is more than chance cannot be told"
     return f"{what} per 1000 node-days: from {rates[0]} ({low['window']}) to {rates[1]} ({high['window']}){verdict}"
 
 
