@@ -76,5 +76,5 @@ ANALYSIS = Analysis(
     charts={"study1_asked_twice": "study1"},
     sections=["study1"],
     memory_mb=260,
-    mb_per_gb={"pai2020": 10, "philly": 30},
+    mb_per_gb={"pai2020": 30, "philly": 60},
 )

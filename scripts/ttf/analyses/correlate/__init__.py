@@ -73,5 +73,5 @@ ANALYSIS = Analysis(
     },
     sections=["correlations"],
     memory_mb=200,
-    mb_per_gb={"pai2020": 30, "sacct": 40},
+    mb_per_gb={"pai2020": 60, "philly": 60, "sacct": 400},
 )

@@ -126,5 +126,5 @@ ANALYSIS = Analysis(
     charts={"cumulative_incidence": ["cumulative_incidence", "incidence_at"], "hazard_ratios": "cox"},
     sections=["hazards"],
     memory_mb=480,
-    mb_per_gb={"pai2020": 20, "philly": 110, "sacct": 1210},
+    mb_per_gb={"pai2020": 60, "philly": 200, "sacct": 1800},
 )

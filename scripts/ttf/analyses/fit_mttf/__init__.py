@@ -74,5 +74,5 @@ ANALYSIS = Analysis(
     charts=charts,
     sections=["survival"],
     memory_mb=310,
-    mb_per_gb={"pai2020": 20, "philly": 210, "sacct": 4000},
+    mb_per_gb={"pai2020": 90, "philly": 320, "sacct": 4700},
 )

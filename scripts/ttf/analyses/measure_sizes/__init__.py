@@ -138,5 +138,5 @@ ANALYSIS = Analysis(
     charts={"mttf_by_gpus": ["mttf_by_gpus", "node_failure_rate"], "failure_rate_over_time": "failure_rate_over_time"},
     sections=["sizes"],
     memory_mb=290,
-    mb_per_gb={"pai2020": 20, "philly": 90, "sacct": 1280},
+    mb_per_gb={"pai2020": 60, "philly": 180, "sacct": 1900},
 )
