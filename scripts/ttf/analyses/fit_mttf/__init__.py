@@ -73,6 +73,6 @@ ANALYSIS = Analysis(
     tables=(SURVIVAL, SURVIVAL_SUMMARY, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS, SURVIVAL_CURVES),
     charts=charts,
     sections=["survival"],
-    memory_mb=310,
+    memory_mb=350,
     mb_per_gb={"pai2020": 90, "philly": 320, "sacct": 4700},
 )
