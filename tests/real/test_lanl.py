@@ -234,6 +234,20 @@ def test_mean_time_to_failure_by_system(lives):
         assert math.isclose(row["mttf_s"], exposure / failures, rel_tol=1e-12)
 
 
+def test_systems_differ_more_than_chance_and_the_interval_says_so(lives):
+    """From 1.06 to 176 failures per 1,000 node-days: the interval is by system, and of one system by node."""
+    days = mean_time_to_failure(lives, "failure", ["all", "system"], [0.95]).with_columns(
+        pl.col("ci_low_clustered_s", "ci_high_clustered_s") / 86_400
+    )
+    (whole,) = days.filter(stratum_by="all").iter_rows(named=True)
+    assert whole["cluster_by"] == "system"
+    assert 75 < whole["ci_low_clustered_s"] < 115
+    assert 350 < whole["ci_high_clustered_s"] < 560
+    of_systems = days.filter(stratum_by="system")
+    assert of_systems["cluster_by"].unique().to_list() == ["node"]
+    assert of_systems.filter(pl.col("clusters") < 4)["ci_low_clustered_s"].count() == 0
+
+
 def test_failure_rate_of_a_node(lives, outages):
     infra = infra_lives_of_components(lives, lanl.CAUSES)
     table = node_failure_rate(

@@ -370,3 +370,37 @@ def test_nothing_is_planned_from_user_failures_of_pods_of_one_gpu(openb, pods):
     metrics = json.loads((openb / "metrics.json").read_text())
     assert "ettr.withheld" in metrics and "ettr.by" not in metrics
     assert not [key for key in metrics if key.startswith(("ettr.estimate", "ettr.low", "ettr.high", "sizes.projected"))]
+
+
+def test_intervals_hold_when_profiles_differ(openb, pods):
+    """By hand: pods of one profile are one cluster; influences on the log scale, each over 1 - h; Student's t."""
+    profiles = defaultdict(lambda: [0, 0, 0])
+    for row in pods:
+        if row["runtime"] is not None:
+            profile = profiles[tuple(row[name] for name in ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos"))]
+            for place, more in enumerate((1, row["runtime"], row["pod_phase"] == "Failed")):
+                profile[place] += more
+    members, exposure, failures = np.array(list(profiles.values()), dtype=float).T
+    effective = members.sum() ** 2 / (members**2).sum()
+    of_exposure, of_failures = exposure / exposure.sum(), failures / failures.sum()
+    se = math.sqrt((((of_exposure - of_failures) / (1 - (of_exposure + of_failures) / 2)) ** 2).sum())
+    away = math.exp(stats.t.ppf(0.975, effective - 1) * se)
+    mean = exposure.sum() / failures.sum()
+    row = table(openb, "mttf").row(
+        by_predicate=(pl.col("stratum_by") == "all") & (pl.col("confidence") == 0.95), named=True
+    )
+    assert row["cluster_by"] == "request profile"
+    assert row["clusters"] == pytest.approx(effective) == pytest.approx(19.6, abs=0.05)
+    assert row["ci_low_clustered_s"] == pytest.approx(mean / away) == pytest.approx(5.7 * 3600, rel=0.01)
+    assert row["ci_high_clustered_s"] == pytest.approx(mean * away) == pytest.approx(171 * 3600, rel=0.01)
+    clustered, exact = (row[f"ci_high{of}_s"] - row[f"ci_low{of}_s"] for of in ("_clustered", ""))
+    assert clustered > 20 * exact
+    at_one_day = table(openb, "incidence_at").row(
+        by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
+    )
+    assert at_one_day["ci_low_clustered"] == pytest.approx(0.05, abs=0.005)
+    assert 0.5 < at_one_day["ci_high_clustered"] < 0.56
+    # One profile has half of those with a result: no interval of their share, and the page says so.
+    metrics = json.loads((openb / "metrics.json").read_text())
+    assert "outcomes.failure_share_low_clustered" not in metrics
+    assert metrics["outcomes.clusters"]["value"] < 4
