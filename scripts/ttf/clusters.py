@@ -34,22 +34,26 @@ def with_clusters(jobs: Frame) -> Frame:
     counted = jobs.lazy().select(pl.col(given).count()).collect(engine="streaming")
     known = [name for name in given if counted[name].item()]
     request = [name for name in REQUEST if name in known]
-    ways: dict[str, list[str]] = {
-        "user": [name for name in ("user",) if name in known],
-        "recurrence group": [name for name in ("recurrence_group",) if name in known],
-        PROFILE: request,
-        "account": [name for name in ("account",) if name in known],
-    }
-    by = next((way for way in ways if ways[way]), None)
-    if by is None:
+    ways = {"user": ["user"], "recurrence group": ["recurrence_group"], PROFILE: request, "account": ["account"]}
+    ways = {way: columns for way, columns in ways.items() if columns and columns[0] in known}
+    if not ways:
         return with_levels(jobs, {})
-    if ways["recurrence group"]:
+    by = next(iter(ways))
+    if "recurrence group" in ways:
         groups = {"recurrence group": ways["recurrence group"]}
     elif by == PROFILE or not request:
         groups = {by: ways[by]}
     else:
         groups = {f"{PROFILE} of one {by}": [*ways[by], *request]}
     return with_levels(jobs, {by: ways[by]} | groups)
+
+
+def level_names(rows: Frame) -> tuple[str | None, str | None]:
+    """What the clusters and the groups of the rows of one trace are; None where it names nothing, or has no rows."""
+    if "cluster_by" not in rows.collect_schema():
+        return None, None
+    first = rows.lazy().select("cluster_by", "group_by").head(1).collect(engine="streaming")
+    return first.row(0) if first.height else (None, None)
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,10 @@ class Level:
     @classmethod
     def of(cls, jobs: Frame) -> "Level":
         """Of jobs `with_clusters`: their clusters, or the groups within the only one."""
-        if "cluster_by" not in jobs.collect_schema():
-            return cls(None, pl.lit(0))
-        columns = [pl.col(f"{level}_by").first() for level in ("cluster", "group")]
-        cluster, group, last = jobs.lazy().select(*columns, pl.col("cluster").max()).collect(engine="streaming").row(0)
+        cluster, group = level_names(jobs)
         if cluster is None:
             return cls(None, pl.lit(0))
+        last = jobs.lazy().select(pl.col("cluster").max()).collect(engine="streaming").item()
         return cls(cluster, pl.col("cluster")) if last else cls(group, pl.col("group"))
 
 

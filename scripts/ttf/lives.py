@@ -2,7 +2,6 @@
 
 import polars as pl
 
-from ttf import clusters
 from ttf.clusters import CLUSTER_COLUMNS, with_clusters
 from ttf.jobs import Frame, observed_s
 from ttf.stages import LIVES
@@ -12,11 +11,10 @@ ENDS = ("failure", "success", "cancelled", "unknown")
 
 LIFE_COLUMNS = LIVES.schema
 # What `lives_of_jobs` reads of jobs.
-_OF_JOBS = (
+READ_OF_JOBS = (
     *("trace", "job_id", "task", "account", "outcome", "start_s", "end_s", "runtime_s", "trace_end_s"),
-    *("gpu_type", "gpu_milli", "size", "nodes", *clusters.READ_OF_JOBS),
+    *("gpu_type", "gpu_milli", "size", "nodes", *CLUSTER_COLUMNS),
 )
-READ_OF_JOBS = tuple(dict.fromkeys(_OF_JOBS))
 
 
 def lives_of_jobs(jobs: Frame) -> Frame:

@@ -62,8 +62,6 @@ def test_the_truths_are_those_of_many_jobs():
 def test_true_nulls_are_rejected_as_often_as_said(name):
     exact, robust = SIMULATED["rejections"](WORLDS["20 users"], name, 120)
     assert exact > 0.3, "users differ"
-    if robust is None:
-        pytest.skip("the table has no clustered p-value yet")
     assert robust <= 0.09 + error(0.09, 120)
 
 

@@ -4,8 +4,7 @@ import altair as alt
 import polars as pl
 
 # Of a mark whose interval holds only if jobs are independent.
-INDEPENDENT_DASH = [3, 3]
-DASHED = alt.condition("datum.independent", alt.value(INDEPENDENT_DASH), alt.value([1, 0]))
+DASHED = alt.condition("datum.independent", alt.value([3, 3]), alt.value([1, 0]))
 
 
 def shown(frame: pl.DataFrame, suffix: str = "", prefix: str = "") -> pl.DataFrame:

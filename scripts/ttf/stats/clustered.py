@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
-from ttf.clusters import CLUSTER_COLUMNS
+from ttf.clusters import CLUSTER_COLUMNS, level_names
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.jobs import Frame
 from ttf.stats.counts import Counted
@@ -29,6 +29,16 @@ NO_SPREAD = "no spread between clusters to be seen"
 
 # Lower and upper ends, an array each.
 Limits = tuple[np.ndarray, np.ndarray]
+
+
+def too_few(effective: float, by: str, what: str = "interval") -> str:
+    """The reason why there is no clustered interval, or p-value."""
+    return f"{effective:.1f} effective clusters by {by}, fewer than {FEWEST}: no clustered {what}"
+
+
+def why_not(effective: float, by: str) -> str:
+    """The reason why an interval of so many effective clusters lacks, where it does."""
+    return too_few(effective, by) if effective < FEWEST else f"{NO_SPREAD}: no clustered interval"
 
 
 @dataclass(frozen=True)
@@ -132,9 +142,7 @@ def by_cluster(rows: Frame, by: Sequence[str], /, divided: bool = True, **sums: 
     # A column `cluster` by itself is a trace's own: Slurm's name of a whole cluster.
     if "cluster_by" not in lazy.collect_schema():
         lazy = lazy.with_columns(pl.lit(None, kind).alias(name) for name, kind in CLUSTER_COLUMNS.items())
-    # All rows are of one trace.
-    names = lazy.select("cluster_by", "group_by").head(1).collect(engine="streaming")
-    cluster_by, group_by = names.row(0) if names.height else (None, None)
+    cluster_by, group_by = level_names(lazy)
     found = _sums(lazy, by, "cluster", cluster_by, sums)
     if cluster_by is None:
         return found.clear()
@@ -218,13 +226,12 @@ def with_limits(strata: pl.DataFrame, clusters: Clusters, low: np.ndarray, high:
     """
     known = pl.Series(np.isfinite(low) & np.isfinite(high), dtype=pl.Boolean)
     effective = pl.Series(clusters.effective, dtype=pl.Float64)
-    few = pl.format(f"{{}} effective clusters by {{}}, fewer than {FEWEST}", effective.round(1), "cluster_by")
-    why = pl.when(effective < FEWEST).then(few).otherwise(pl.lit(NO_SPREAD))
+    why = [why_not(number, by) for number, by in zip(effective, strata["cluster_by"], strict=True)]
     return strata.with_columns(
         clusters=effective,
         ci_low_clustered=pl.when(known).then(pl.Series(low, dtype=pl.Float64)),
         ci_high_clustered=pl.when(known).then(pl.Series(high, dtype=pl.Float64)),
-        why_not=pl.when(~known).then(why + ": no clustered interval"),
+        why_not=pl.when(~known).then(pl.Series(why, dtype=pl.String)),
     )
 
 

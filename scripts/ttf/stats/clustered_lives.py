@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters
+from ttf.stats.clustered import UNCLUSTERED, Clusters, why_not
 from ttf.stats.order import first_of_each, places, sorted_rows
 
 # A sum of squares that falls to this share of its terms is what rounding leaves of them.
@@ -66,8 +66,7 @@ class ClusterLives:
 
     def about(self) -> dict[str, str | float | None]:
         """cluster_by, clusters, and why_not: why an interval lacks, where it does."""
-        why = too_few(self.effective, self.by) if self.effective < FEWEST else f"{NO_SPREAD}: no clustered interval"
-        return {"cluster_by": self.by, "clusters": self.effective, "why_not": why}
+        return {"cluster_by": self.by, "clusters": self.effective, "why_not": why_not(self.effective, self.by)}
 
     def by_cluster(self, values: np.ndarray) -> np.ndarray:
         """The sum of a value of each row, by cluster."""
@@ -77,11 +76,6 @@ class ClusterLives:
 def about(lives: ClusterLives | None) -> dict[str, str | float | None]:
     """`ClusterLives.about`; of lives without clusters that there are none."""
     return {"cluster_by": None, "clusters": None, "why_not": UNCLUSTERED} if lives is None else lives.about()
-
-
-def too_few(effective: float, by: str, what: str = "interval") -> str:
-    """The reason why there is no clustered interval, or p-value."""
-    return f"{effective:.1f} effective clusters by {by}, fewer than {FEWEST}: no clustered {what}"
 
 
 class Influences:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
+from ttf.clusters import level_names
 from ttf.jobs import Frame
 from ttf.stats.clustered_lives import ClusterLives, counted
 
@@ -181,9 +182,8 @@ class CountedLives:
     def _named_clusters(self) -> tuple[str, ...]:
         """What the clusters and the groups of these lives are; nothing where nothing names any."""
         if self._named is None:
-            by, self._named = ["cluster_by", "group_by"], ()
-            if "cluster" in self.lives.collect_schema():
-                self._named = next(self.lives.select(by).drop_nulls().head(1).collect().iter_rows(), ())
+            names = level_names(self.lives)
+            self._named = () if names[0] is None else names
         return self._named
 
     def _count(self, lives: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:

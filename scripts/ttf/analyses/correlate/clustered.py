@@ -13,7 +13,7 @@ import numpy as np
 
 from ttf.analyses.correlate.run_times import Sample
 from ttf.clusters import Level
-from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, why_not
 from ttf.stats.exact import doubled_ranks
 from ttf.stats.order import first_of_each
 from ttf.stats.p_value import never_zero
@@ -101,8 +101,7 @@ def clustered(sample: Sample, level: Level, estimates: dict[str, float]) -> dict
     effective = clusters.effective.item()
     about = {"cluster_by": level.by, "clusters": effective}
     if effective < FEWEST:
-        few = f"{effective:.1f} effective clusters by {level.by}, fewer than {FEWEST}: no clustered interval"
-        return {method: about | {"why_not": few} for method in estimates}
+        return {method: about | {"why_not": why_not(effective, level.by)} for method in estimates}
     found = {}
     for method, r in estimates.items():
         influence, leverage = INFLUENCES[method](sample, r).by_cluster(sample, members.size)
@@ -110,7 +109,7 @@ def clustered(sample: Sample, level: Level, estimates: dict[str, float]) -> dict
         se = clusters.se(influence[there], leverage[there]) / (1 - r**2)
         z, away = math.atanh(r), (se * clusters.student(CONFIDENCE)).item()
         low, high = math.tanh(z - away), math.tanh(z + away)
-        cells = {"why_not": f"{NO_SPREAD}: no clustered interval"}
+        cells = {"why_not": why_not(effective, level.by)}
         if low < high:
             p, _ = never_zero(clusters.p_value(z / se).item())
             cells = {"ci_low_clustered": low, "ci_high_clustered": high, "p_clustered": p}

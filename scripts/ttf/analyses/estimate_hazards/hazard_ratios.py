@@ -12,8 +12,7 @@ from ttf.analyses.estimate_hazards import COX, DOUBLING, JOB_SIZE
 from ttf.analyses.estimate_hazards.cox import Fit, Lives, NoFit, fit, independent, proportionality
 from ttf.analyses.estimate_hazards.cox_clusters import Alike, moves
 from ttf.jobs import Frame
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters
-from ttf.stats.clustered_lives import too_few
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few
 from ttf.stats.holm import with_holm
 from ttf.stats.normal import Z_95
 from ttf.stats.order import distinct

@@ -9,8 +9,8 @@ import polars as pl
 from scipy.special import gammaincc
 
 from ttf.analyses.estimate_hazards import LOGRANK
-from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters
-from ttf.stats.clustered_lives import ClusterLives, too_few
+from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, too_few
+from ttf.stats.clustered_lives import ClusterLives
 from ttf.stats.holm import with_holm
 from ttf.stats.order import distinct, places
 from ttf.stats.p_value import never_zero

@@ -9,7 +9,7 @@ import polars as pl
 from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
-from ttf.charts.intervals import INDEPENDENT_DASH, by_what, shown
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.picking import Picks
 from ttf.charts.steps import ROUND_TIMES, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, hours, in_words, labels, listed, percent
@@ -231,8 +231,7 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
     base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
     seen = base.transform_filter("isValid(datum.mttf)")
     unseen = base.transform_filter("!isValid(datum.mttf)")
-    dash = alt.condition("datum.independent", alt.value(INDEPENDENT_DASH), alt.value([1, 0]))
-    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**hours_of("low95", "high95:Q"), strokeDash=dash)
+    thin = seen.mark_rule(strokeWidth=1.5, color=ACCENT).encode(**hours_of("low95", "high95:Q"), strokeDash=DASHED)
     clustered = seen.transform_filter("!datum.independent")
     thick = clustered.mark_rule(strokeWidth=4.5, color=ACCENT, opacity=0.55).encode(**hours_of("low90", "high90:Q"))
     dots = seen.mark_point(filled=True, size=60, color=ACCENT, opacity=1).encode(**hours_of("mttf"))

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.judge_lifetimes.frailty import Ages, Fit, Units, age_bin, pooled, within
+from ttf.clusters import level_names
 from ttf.jobs import Frame
-from ttf.stats.clustered import FEWEST, Clusters
+from ttf.stats.clustered import FEWEST, Clusters, too_few
 from ttf.stats.order import numbered
 
 CONFIDENCE = 0.95
@@ -30,10 +31,7 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
     has its reason in why_not (of all) or why_not_within.
     """
     lazy = lives.lazy()
-    if "cluster_by" not in lazy.collect_schema():
-        return {}
-    names = lazy.select(pl.col("cluster_by", "group_by").drop_nulls().first()).collect(engine="streaming")
-    cluster_by, group_by = names.row(0) if names.height else (None, None)
+    cluster_by, group_by = level_names(lazy)
     if cluster_by is None:
         return {}
     found = {}
@@ -101,8 +99,7 @@ def _shapes(
     by = _alone(np.bincount(cluster, groups.members))
     found = {"cluster_by": cluster_by, "clusters": float(by.effective[0])}
     if by.effective[0] < FEWEST:
-        few = f"{by.effective[0]:.1f} effective clusters by {cluster_by}, fewer than {FEWEST}: no clustered interval"
-        return found | {"why_not": few}
+        return found | {"why_not": too_few(by.effective[0], cluster_by)}
     student = float(by.student(CONFIDENCE)[0])
     alike = pooled(groups)
     if se := _se(groups, alike, cluster, by):

@@ -11,7 +11,7 @@ from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.intervals import INDEPENDENT_DASH, by_what, shown
+from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import capital, count, duration, labels, significant
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT
 from ttf.stats.plans import interval_of_rate
@@ -269,7 +269,6 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
         x=x, tooltip=[*tips(sizes="GPUs", shown="mean time to failure"), *limits, *tips("runs", "failures", form=",")]
     )
     seen = measured.transform_filter("isValid(datum.mttf)")
-    dash = alt.condition("datum.independent", alt.value(INDEPENDENT_DASH), alt.value([1, 0]))
     layers = []
     if line:
         beyond = projected.transform_filter("datum.beyond")
@@ -279,7 +278,7 @@ def _drawing(points: list[dict], line: list[dict], gpus_a_node: int) -> alt.Laye
             beyond.mark_point(color=PROJECTED, filled=False, size=34, strokeWidth=1.4).encode(y=y("mttf")),
         ]
     layers += [
-        seen.mark_rule(strokeWidth=2, color=ACCENT).encode(y=y("low"), y2="high:Q", strokeDash=dash),
+        seen.mark_rule(strokeWidth=2, color=ACCENT).encode(y=y("low"), y2="high:Q", strokeDash=DASHED),
         seen.mark_point(filled=True, size=65, color=ACCENT, opacity=1).encode(y=y("mttf")),
     ]
     if any("mttf" not in row for row in points):
