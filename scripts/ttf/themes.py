@@ -1,21 +1,29 @@
-"""The themes of a trace's chapter, in the order of the page; Snakemake's own report has the same."""
+"""The sections of a trace's page, in their order: nine questions, then the appendix. Nothing else lists them."""
 
 from typing import NamedTuple
 
 
 class Theme(NamedTuple):
+    """number: 1 to 9, of the appendix a letter; question: what the section answers."""
+
+    number: str
     title: str
     anchor: str
+    question: str = ""
 
 
 THEMES = {
-    "data": Theme("Data quality", "the-data"),
-    "outcomes": Theme("Outcomes", "how-they-end"),
-    "run_times": Theme("Time to success and failure", "to-the-end"),
-    "survival": Theme("Survival and mean time to failure", "lasting"),
-    "training": Theme("Effective training time", "planning"),
-    "use": Theme("Queueing and utilisation", "use"),
-    "failure": Theme("What goes with failure", "with-failure"),
-    "comparison": Theme("Comparison of the traces", "comparison"),
-    "claims": Theme("Published findings", "scorecard"),
+    "outcomes": Theme("1", "Outcomes", "outcomes", "How do jobs end?"),
+    "causes": Theme("2", "Causes", "causes", "Why do attempts fail?"),
+    "factors": Theme("3", "Factors", "factors", "What is associated with failure, and with run time?"),
+    "time_to_failure": Theme("4", "Time to failure", "time-to-failure", "When do jobs fail?"),
+    "scaling": Theme("5", "Scaling with job size", "scaling", "How does reliability fall with size?"),
+    "lost": Theme("6", "Lost GPU time", "lost", "What do failures cost?"),
+    "large_runs": Theme("7", "Large runs, planner", "large-runs", "What can a large run expect?"),
+    "nodes": Theme("8", "Nodes and periods", "nodes", "Is it always, and everywhere, the same?"),
+    "queue": Theme("9", "Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
+    "quality": Theme("A", "Data quality", "quality"),
+    "replication": Theme("B", "Published analyses, repeated", "replication"),
+    "comparison": Theme("", "Comparison of the traces", "comparison"),
+    "claims": Theme("", "Published findings", "scorecard"),
 }

@@ -42,14 +42,14 @@ def capital(text: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as text; one that is not quite nothing or everything never reads 0 % or 100 %."""
+    """A share as text; one that is not quite nothing or everything never reads 0% or 100%."""
     if share in (0, 1):
-        return f"{share * 100:.0f} %"
+        return f"{share * 100:.0f}%"
     if share < 0.0005:
-        return "less than 0.1 %"
+        return "less than 0.1%"
     if share > 0.9995:
-        return "more than 99.9 %"
-    return f"{share * 100:.1f} %" if share < 0.0995 or share > 0.99 else f"{share * 100:.0f} %"
+        return "more than 99.9%"
+    return f"{share * 100:.1f}%" if share < 0.0995 or share > 0.99 else f"{share * 100:.0f}%"
 
 
 def significant(number: float, digits: int = 3) -> str:

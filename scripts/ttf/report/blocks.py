@@ -37,7 +37,7 @@ class Numbers(dict):
         """
         clustered = self._ends(ends, "_clustered", like)
         words_of = clustered or f"{self._ends(ends, '', like)} if independent"
-        return f"{confidence} % interval {words_of}"
+        return f"{confidence}% CI {words_of}"
 
     def independent(self, ends: str, unit: str, like: str | None = None) -> str:
         """The sentence that says by what the interval is clustered, and what the exact one would be."""
@@ -64,7 +64,7 @@ class Numbers(dict):
             return f"{worded(self[low])} or more"
         if unit == "s":
             return words.until(self[low], self[high], self[like] if like else None)
-        return f"{worded(self[low])} to {worded(self[high])}"
+        return words.span(worded(self[low]), worded(self[high]))
 
 
 class Charts:

@@ -81,17 +81,17 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def share(value: float) -> str:
-    """A share in per cent: 22.9 %. Below a tenth of a per cent, two significant digits; < 0.001 % is the least."""
+    """A share in per cent: 22.9%. Below a tenth of a per cent, two significant digits; <0.001% is the least."""
     percent = 100 * value
     if 0 < percent < 0.001:
-        return f"< 0.001{NO_BREAK}%"
+        return "<0.001%"
     if 0 < percent < 0.1:
-        return f"{number(percent, 2)}{NO_BREAK}%"
-    return f"{percent:.1f}{NO_BREAK}%"
+        return f"{number(percent, 2)}%"
+    return f"{percent:.1f}%"
 
 
 def part(value: float) -> str:
-    """A share of things in a sentence: none, all, 22.9 %."""
+    """A share of things in a sentence: none, all, 22.9%."""
     return "none" if value == 0 else "all" if value == 1 else share(value)
 
 
@@ -127,8 +127,18 @@ def alike(like: float, *times_s: float) -> list[str]:
 
 
 def until(low: float, high: float, like: float | None = None) -> str:
-    """From a time to another, in the unit of the estimate `like` that they lie about: 40.2 h to 48.1 h."""
-    return " to ".join(alike(low if like is None else like, low, high))
+    """From a time to another, in the unit of the estimate `like` that they lie about: 40.2–48.1 h."""
+    return span(*alike(low if like is None else like, low, high))
+
+
+def span(low: str, high: str) -> str:
+    """From one to the other, their unit once where it is the same: 31.4–32.3%, 40.2–48.1 h, 40 min–3 h, −2 to 5."""
+    for unit in (low.partition(NO_BREAK)[1:], ("", "%")):
+        end = "".join(unit)
+        if end and low.endswith(end) and high.endswith(end):
+            low = low.removesuffix(end)
+            break
+    return f"{low} to {high}" if "−" in low + high else f"{low}–{high}"
 
 
 def unit_of(times_s: list[float]) -> str | None:
@@ -142,17 +152,16 @@ def unit_of(times_s: list[float]) -> str | None:
 
 
 def interval(value: str | None, low: str | None, high: str | None) -> str | None:
-    """An estimate with its interval: 12.3 h (10.1 to 14.9); ≥ 10.1 h, if only that is known; or None."""
+    """An estimate with its interval: 12.3 h (10.1–14.9); ≥ 10.1 h, if only that is known; or None."""
     if value is None:
         return None if low is None else f"≥{NO_BREAK}{low}"
     if low is None and high is None:
         return value
     if low is None or high is None:
         return f"{value} (up to {high})" if low is None else f"{value} (from {low})"
+    ends = span(low, high)
     units = {text.partition(NO_BREAK)[2] for text in (value, low, high)}
-    if len(units) == 1:
-        low, high = (text.partition(NO_BREAK)[0] for text in (low, high))
-    return f"{value} ({low} to {high})"
+    return f"{value} ({ends.partition(NO_BREAK)[0] if len(units) == 1 else ends})"
 
 
 def p_value(value: float) -> str:

@@ -68,8 +68,8 @@ STUDY1 = table(
 
 ANALYSIS = Analysis(
     question="What does study 1 come to by its own recipe, and what with the questions asked well?",
-    theme="failure",
-    rank=20,
+    theme="replication",
+    rank=10,
     needs=["jobs", "correlations", "runtime_by_group", "mttf"],
     settings={"significance": "correlation/significance", "unit": lambda trace: trace.unit},
     tables=(STUDY1,),

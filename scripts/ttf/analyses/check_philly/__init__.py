@@ -21,7 +21,7 @@ LISTED_MACHINES = table(
 
 ANALYSIS = Analysis(
     question="Can the times of the Philly log be of the zone assumed, and how far is its list of machines wrong?",
-    theme="data",
+    theme="quality",
     rank=30,
     needs=["jobs", "nodes"],
     applies=lambda trace: trace.entry["format"] == "philly",

@@ -68,8 +68,8 @@ REASONS = parquet(
 
 ANALYSIS = Analysis(
     question="Why do jobs fail, as far as log texts, reasons, exit codes or states say?",
-    theme="failure",
-    rank=30,
+    theme="causes",
+    rank=10,
     needs=["jobs"],
     uses=["attempts", "tails"],
     applies=lambda trace: trace.tells_reasons,

@@ -57,8 +57,8 @@ CORRELATIONS = table(
 
 ANALYSIS = Analysis(
     question="What goes with run time and failure?",
-    theme="failure",
-    rank=10,
+    theme="factors",
+    rank=20,
     needs=["jobs"],
     settings={"cutoffs_s": "correlation/cutoffs_s", "significance": "correlation/significance"},
     tables=[FAILURE_SHARE, RUNTIME_BY_GROUP, CORRELATIONS],

@@ -132,8 +132,8 @@ OUTCOMES_WINDOW = table(
 
 ANALYSIS = Analysis(
     question="How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?",
-    theme="use",
-    rank=30,
+    theme="queue",
+    rank=10,
     needs=["jobs", "attempts"],
     settings={"window": lambda trace: trace.window},
     tables=[DELAYS, DELAY_BY_NODES, OUT_OF_ORDER, RETRIES, RUNTIME_TO_FAILURE, FAILED_ATTEMPTS, OUTCOMES_WINDOW],
@@ -145,7 +145,7 @@ ANALYSIS = Analysis(
         "unsuccessful_by_gpus": "retries",
         "runtime_to_failure": "runtime_to_failure",
     },
-    sections=["queueing", "outcomes/outcomes_window", "run_times/run_time_to_failure"],
+    sections=["queueing", "outcomes/outcomes_window", "time_to_failure/run_time_to_failure"],
     memory_mb=190,
     mb_per_gb={"philly": 160, "sacct": 2060},
 )

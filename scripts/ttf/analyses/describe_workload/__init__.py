@@ -175,8 +175,8 @@ MACHINE_LOAD = table(
 
 ANALYSIS = Analysis(
     question="What was asked for, when, by whom and what for, and how long did it wait and run?",
-    theme="use",
-    rank=20,
+    theme="queue",
+    rank=30,
     needs=["jobs", "nodes"],
     uses=["raw"],
     settings={

@@ -110,8 +110,8 @@ MTTF_DELAYED_ENTRY = table(
 
 ANALYSIS = Analysis(
     question="Which end comes when, do strata fail alike, and what multiplies the hazard?",
-    theme="survival",
-    rank=30,
+    theme="factors",
+    rank=10,
     needs=["lives"],
     settings={
         "max_steps": "survival/max_steps",

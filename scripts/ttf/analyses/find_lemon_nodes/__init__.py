@@ -79,8 +79,8 @@ LEMON_EFFECT = table(
 
 ANALYSIS = Analysis(
     question="On which nodes does more fail than their use explains?",
-    theme="failure",
-    rank=50,
+    theme="nodes",
+    rank=20,
     needs=["lives_infra"],
     uses=["placements"],
     applies=lambda trace: "placements" in trace.products or (not trace.has_jobs and trace.unit == "node"),

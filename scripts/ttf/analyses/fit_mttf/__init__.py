@@ -62,7 +62,7 @@ def charts(trace) -> dict:
 
 ANALYSIS = Analysis(
     question="How long do lives last, and what is the mean time to failure?",
-    theme="survival",
+    theme="time_to_failure",
     rank=10,
     needs=["lives"],
     settings={

@@ -49,7 +49,7 @@ LIFETIME_VERDICT = table(
 
 ANALYSIS = Analysis(
     question="Does the failure rate fall, stay or rise with age, and where does a constant one mislead?",
-    theme="survival",
+    theme="time_to_failure",
     rank=20,
     needs=["survival_curves", "lifetime_models", "lives"],
     settings={"stratum_by": lambda trace: trace.strata[0], "causes": lambda trace: trace.causes},

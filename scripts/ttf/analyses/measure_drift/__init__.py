@@ -32,7 +32,7 @@ DRIFT = table(
 
 ANALYSIS = Analysis(
     question="What moved between windows of the submission, or against another trace?",
-    theme="data",
+    theme="quality",
     rank=20,
     needs=["jobs"],
     uses=["jobs_against"],

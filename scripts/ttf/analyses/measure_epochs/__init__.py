@@ -36,8 +36,8 @@ EPOCHS_SUMMARY = table(
 
 ANALYSIS = Analysis(
     question="By which of its epochs did a job come to its lowest loss?",
-    theme="failure",
-    rank=60,
+    theme="replication",
+    rank=20,
     needs=["losses", "jobs"],
     tables=(EPOCHS, EPOCHS_SUMMARY),
     charts={"epochs": ["epochs", "epochs_summary"]},

@@ -25,7 +25,7 @@ READ = ("checkpoint_intervals_s", "checkpoint_write_s", "restart_s", "productive
 
 ANALYSIS = Analysis(
     question="What did the time of job runs go into, beside what the model expects?",
-    theme="training",
+    theme="large_runs",
     rank=20,
     needs=["jobs", "lives_infra", "node_failure_rate", "mttf_by_gpus"],
     applies=lambda trace: "attempts" in trace.products,

@@ -102,8 +102,8 @@ WHAT_IF = table(
 
 ANALYSIS = Analysis(
     question="What did failures cost, whose were they, how do they repeat, and what would have saved some of it?",
-    theme="failure",
-    rank=40,
+    theme="lost",
+    rank=10,
     needs=["jobs", "lives_infra"],
     uses=["attempts", "reasons"],
     settings={"lost_work": "lost_work"},

@@ -124,8 +124,8 @@ FAILURE_RATE_OVER_TIME = table(
 
 ANALYSIS = Analysis(
     question="What is the mean time to failure at every job size, and the failure rate of a node?",
-    theme="survival",
-    rank=40,
+    theme="scaling",
+    rank=10,
     needs=["lives_infra"],
     uses=["nodes", "reasons"],
     settings={

@@ -41,8 +41,8 @@ TELEMETRY = {"gpu_util", "cpu_util", "mem_util"}
 
 ANALYSIS = Analysis(
     question="How busy were GPUs and hosts?",
-    theme="use",
-    rank=50,
+    theme="queue",
+    rank=40,
     needs=["raw"],
     applies=lambda trace: TELEMETRY & set(trace.raw_files),
     settings={"tables": lambda trace: sorted({"job_log", *TELEMETRY} & set(trace.raw_files))},

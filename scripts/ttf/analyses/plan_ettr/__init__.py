@@ -109,7 +109,7 @@ OF_DONE_RUNS = ("run_key", "run_at_least_s")
 
 ANALYSIS = Analysis(
     question="What is to be expected of a job run at every size: its effective training time, its interruptions?",
-    theme="training",
+    theme="large_runs",
     rank=10,
     needs=["lives_infra", "node_failure_rate", "mttf_by_gpus"],
     settings={

@@ -87,8 +87,8 @@ DELAY_CAUSES = table(
 
 ANALYSIS = Analysis(
     question="How full was the cluster, and what does that say of waits?",
-    theme="use",
-    rank=40,
+    theme="queue",
+    rank=20,
     needs=["placements", "jobs", "nodes"],
     uses=["attempts"],
     keeps_freed_memory=True,

@@ -41,7 +41,7 @@ ANALYSIS = Analysis(
     settings={"words": lambda trace: trace.words},
     tables=[OUTCOMES, OUTCOMES_GPU, RUNTIME_QUANTILES, SUCCESS, FAILURE, UNRESOLVED, CANCELLED],
     charts={"outcome_shares": "outcomes", "runtime_distribution": ["runtime_quantiles", "outcomes"]},
-    sections=["outcomes", "run_times/run_times"],
+    sections=["outcomes", "run_times"],
     memory_mb=460,
     mb_per_gb={"pai2020": 10},
 )

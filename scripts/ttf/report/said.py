@@ -1,0 +1,54 @@
+"""Texts of the page in which each number knows its key: "{outcomes.failure_share|31.8%} of jobs failed".
+
+Page, PDF, comparison and console are made from the same texts: `html` makes handles of the numbers, `plain` leaves their
+words. What comes from a trace goes in through `of_trace`, so that no text of a stranger can name a key or hold markup.
+"""
+
+import html as _html
+import re
+from collections.abc import Callable
+
+from ttf.report import words
+
+_NUMBER = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
+_OF_TRACE = re.compile("\u2068([^\u2068\u2069]*)\u2069")
+_CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C])
+
+
+def number(metrics, key: str, worded: Callable[[float], str] | None = None, text: str | None = None) -> str:
+    """The number `key` of the metrics in words, or as `text`, with its key. KeyError where it is not there."""
+    value = metrics[key]
+    return f"{{{key}|{text if text is not None else (worded or words.number)(value)}}}"
+
+
+def of_trace(text: object, most: int = words.LONGEST_LABEL) -> str:
+    """A text from a trace: on one line, cut, without braces, and isolated from the direction of what stands around."""
+    flat = " ".join(str(text).translate(_CONTROLS).split()).replace("{", "(").replace("}", ")")
+    return f"\u2068{words.shorten(flat, most)}\u2069"
+
+
+def html(text: str) -> str:
+    """As HTML: numbers are <data> with their key, texts of a trace <bdi>, everything else is escaped."""
+    escaped = _html.escape(words.unbroken(text), quote=False)
+    handles = _NUMBER.sub(lambda at: handle(at[1], at[2]), escaped)
+    return _OF_TRACE.sub(r"<bdi>\1</bdi>", handles)
+
+
+def handle(key: str, shown: str) -> str:
+    """A number of the page, `shown` being HTML: the card that names its exact value, n and source hangs on the key."""
+    return f'<data data-key="{key}">{shown}</data>'
+
+
+def plain(text: str) -> str:
+    """The words alone."""
+    return _OF_TRACE.sub(r"\1", _NUMBER.sub(r"\2", text))
+
+
+def keys(text: str) -> list[str]:
+    """The keys of the numbers that the text names."""
+    return [at[1] for at in _NUMBER.finditer(text)]
+
+
+def length(text: str) -> int:
+    """Of how many words the text is."""
+    return len(plain(text).split())
