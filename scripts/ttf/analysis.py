@@ -6,8 +6,8 @@ of the workflow loads it. Beside it stand
     compute.py    compute(given) -> {table: frame}, or pairs of them one after the other; given: ttf.inputs.Inputs
     charts.py     CHARTS: chart -> a function of (tables, Study) -> Figure
     numbers.py    numbers(metrics, given): what the sentences need
-    page.py       tables(trace) -> {name: ttf.report.tables.Shown}
-    <section>.qmd the text of each section
+    page.py       tables(trace) -> {name: ttf.report.tables.Shown}; head(trace, m) and lines(trace, m): ttf.report.head
+    <section>.qmd what the fold of each section says
 of which an analysis has what it needs.
 """
 
@@ -34,6 +34,7 @@ class Analysis:
     settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
     charts: name -> the tables that its numbers stand in; or a function of the trace that gives that. The first of
     `tables` whose name a chart has is meant where none is named.
+    main: names of charts that stand open on the page: drawn for a phone too.
     sections: its templates; one that belongs to another theme as "theme/section".
     memory_mb: of the script with any trace; mb_per_gb: and for each GB of raw tables, by format.
     keeps_freed_memory: it works on one large block after another (ttf.memory).
@@ -51,6 +52,7 @@ class Analysis:
     charts: Mapping[str, str | Sequence[str]] | Callable[[Any], Mapping[str, str | Sequence[str]]] = field(
         default_factory=dict
     )
+    main: Sequence[str] = ()
     sections: Sequence[str] = ()
     memory_mb: int = 500
     mb_per_gb: Mapping[str, int] = field(default_factory=dict)

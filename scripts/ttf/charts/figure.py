@@ -9,7 +9,7 @@ from altair.utils.schemapi import disable_debug_mode
 
 from ttf.charts.picking import Picks, with_picking
 from ttf.charts.text import plural, wrapped
-from ttf.charts.theme import FAINT, time_to_failure
+from ttf.charts.theme import FAINT, NARROW, WIDE, time_to_failure
 
 alt.theme.register("time_to_failure", enable=True)(time_to_failure)
 # Or Altair checks each part of a chart as it is put together. The tests check charts as wholes (`Figure.spec`).
@@ -23,11 +23,18 @@ SUBTITLE_CHARACTERS = 104
 class Study:
     """What the words of a chart need to know about a trace.
 
-    unit: what a job is called, in the singular. synthetic: whether the trace is made up.
+    unit: what a job is called, in the singular. synthetic: whether the trace is made up. narrow: whether it is drawn
+    for a phone.
     """
 
     unit: str = "job"
     synthetic: bool = False
+    narrow: bool = False
+
+    @property
+    def width(self) -> int:
+        """Of the chart with its axes, in px."""
+        return NARROW if self.narrow else WIDE
 
     @property
     def units(self) -> str:
@@ -107,6 +114,13 @@ def one_for_all(table: pl.DataFrame, stratum_by: str) -> bool:
 def chart_of(dataset: str) -> alt.Chart:
     """An unmarked chart of the rows that `Figure.datasets` holds under that name."""
     return alt.Chart(alt.NamedData(name=dataset))
+
+
+def fitted(chart: alt.TopLevelMixin, study: Study, height: int) -> alt.TopLevelMixin:
+    """A chart of one view, or of layers, as wide with its axes as the page has room for."""
+    return chart.properties(
+        width=study.width, height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
+    )
 
 
 def _drawn(row: Mapping) -> dict:

@@ -28,8 +28,8 @@ class Callout:
 @dataclass(frozen=True)
 class Head:
     """claim: the finding, a sentence of at most 18 words with its number and without interval or p; charts: names of
-    charts, the first beside the keys; keys: at most four; text: paragraphs of at most 60 words in all; details: what the
-    fold below holds, in some words: "states as recorded, outcomes by month".
+    charts, the first beside the keys; keys: at most four; text: paragraphs of at most 60 words in all; details: what
+    the fold below holds, in some words: "states as recorded, outcomes by month".
     """
 
     claim: str

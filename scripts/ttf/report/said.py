@@ -1,7 +1,7 @@
 """Texts of the page in which each number knows its key: "{outcomes.failure_share|31.8%} of jobs failed".
 
-Page, PDF, comparison and console are made from the same texts: `html` makes handles of the numbers, `plain` leaves their
-words. What comes from a trace goes in through `of_trace`, so that no text of a stranger can name a key or hold markup.
+Page, PDF, comparison and console are made from the same texts: `html` makes handles of the numbers, `plain` leaves
+their words. What comes from a trace goes in through `of_trace`: no text of a stranger can name a key or hold markup.
 """
 
 import html as _html
