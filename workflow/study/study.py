@@ -128,6 +128,13 @@ class Study:
         """What has tables and charts: the traces, and the study as a whole where it has several."""
         return [*self.names, *([OF_STUDY] if len(self.names) > 1 else [])]
 
+    @cached_property
+    def pages(self) -> dict[str, str]:
+        """Page -> the trace it is of: of the only trace index, else a page of its own for each beside the comparison."""
+        if len(self.names) == 1:
+            return {"index": self.names[0]}
+        return {f"trace-{name}" if name == "index" else name: name for name in self.names}
+
     @property
     def name(self) -> str:
         return self.config["name"]
