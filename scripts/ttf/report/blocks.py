@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from ttf.charts.theme import page_config
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.report import words
-from ttf.report.packing import as_script, packed
+from ttf.report.packing import as_json, packed
 
 _SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z]|n )")
 
@@ -99,8 +98,7 @@ class Charts:
 
     def script(self) -> str:
         """JavaScript with everything that is drawn, and the look that all charts share."""
-        small = packed(self.linear, {"logarithmic": self.logarithmic})
-        return as_script("packedCharts", small) + as_script("chartLook", page_config())
+        return as_json(packed(self.linear))
 
 
 def chart_block(identifier: str, about: Mapping, *pictures: str, above: str = "", below: str = "") -> str:
