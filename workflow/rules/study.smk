@@ -119,10 +119,9 @@ def jobs_of_study():
 
 
 def files_to_publish(*endings):
-    """The products with these endings: no table with a row per job or attempt, which are Parquet."""
-    return sorted(
-        path for path in paths_in([*jobs_of_study(), written(rules.write_manifest.output)]) if path.endswith(endings)
-    )
+    """The products with these endings: no table with a row per job, which are Parquet, and no drawing for a phone."""
+    paths = paths_in([*jobs_of_study(), written(rules.write_manifest.output)])
+    return sorted(path for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
 
 
 def read_by_page(subject):

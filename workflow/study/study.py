@@ -199,6 +199,10 @@ class Study:
         """Chart -> its analysis, of all that a trace has, in the order of the page."""
         return {chart: room for room in self.rooms_of(trace) for chart in room.charts(trace)}
 
+    def main(self, trace: str) -> list[str]:
+        """Of the charts of a trace those that stand open on the page."""
+        return [chart for chart, room in self.charts(trace).items() if chart in room.declared.main]
+
     def drawing(self, trace: str) -> list[Room]:
         """The analyses of a trace that draw anything."""
         return [room for room in self.rooms_of(trace) if room.charts(trace)]

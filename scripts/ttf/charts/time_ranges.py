@@ -7,12 +7,13 @@ import altair as alt
 from ttf.charts.axes import log_scale, on_log_time, time_axis, time_domain
 from ttf.charts.encodings import coloured, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure
-from ttf.charts.theme import ACCENT
+from ttf.charts.theme import ACCENT, THIRD
 
 QUARTILES = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
 SUBTITLE = "Bar: the middle half. Line: median. Filled circle: 90th percentile; open circle: 95th."
-WIDTH = 490
-_KIND_COLOURS = (ACCENT, "#E69F00")
+# Of the plot alone, beside which labels and n stand: on a desk, and on a phone.
+WIDTH, NARROW_WIDTH = 490, 170
+_KIND_COLOURS = (ACCENT, THIRD)
 
 
 def placed(row: Mapping, label: str, kind: str = "", times: Sequence[str] = QUARTILES) -> dict:
@@ -39,14 +40,15 @@ def ranges(
     """
     every = [row[_at(time)] for row in rows for time in times]
     scale = log_scale(time_domain(every, 1.3))
+    width, label = (NARROW_WIDTH, 90) if study.narrow else (WIDTH, 200)
     axis = time_axis(f"{x} (logarithmic)")
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     several = len(kinds) > 1
     base = chart_of("ranges").encode(
-        y=alt.Y("label:N", title=y, sort=list(order), axis=alt.Axis(labelLimit=200)),
+        y=alt.Y("label:N", title=y, sort=list(order), axis=alt.Axis(labelLimit=label)),
         tooltip=[
             *tips(label=y),
-            *tips(form=",.1f", **{time: f"{time[1:3]} % at most (s)" for time in times}),
+            *tips(form=",.1f", **{time: f"{time[1:3]}% at most (s)" for time in times}),
             *tips(form=",", n=units),
         ],
     )
@@ -68,9 +70,9 @@ def ranges(
         + painted.mark_tick(thickness=3, size=14 if several else 16).encode(x=at("p50_s"))
         + painted.mark_point(shape="circle", filled=True, size=45).encode(x=at(times[-2]))
         + painted.mark_point(shape="circle", filled=False, size=45).encode(x=at(times[-1]))
-        + side_notes(base, WIDTH + 8, baseline="middle")
+        + side_notes(base, width + 8, baseline="middle")
     )
-    chart = marks.properties(width=WIDTH, height=alt.Step(16 if several else 24))
+    chart = marks.properties(width=width, height=alt.Step(16 if several else 24))
     return figure(chart, {"ranges": rows}, study, subtitle=subtitle, **words)
 
 

@@ -17,7 +17,6 @@ from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.picking import Picks
 from ttf.charts.text import (
     FEATURE_NAMES,
     FEATURE_UNITS,
@@ -103,7 +102,6 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
         subtitle=f"Mean (circle) and median (diamond) run time of {study.units} by GPU type and outcome.",
         caption=caption,
         alt_text=f"Points on a logarithmic time axis, two rows for each of {count(len(names), 'GPU type')}. {title}.",
-        picks=Picks(("types",), "type", {name: name for name in names.values()}),
     )
 
 
@@ -170,7 +168,6 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     if single:
         caption += f" Left out, with one value only: {listed([FEATURE_NAMES[name] for name in single])}."
     title = _title(features, overall, study)
-    types = [row["value"] for panel in features if panel.feature == "gpu_type" for row in panel.rows]
     return figure(
         chart,
         {panel.feature: panel.rows for panel in features} | {"all": [{"share": overall}]},
@@ -179,7 +176,6 @@ def failure_share(given: Inputs, study: Study) -> Figure:
         subtitle=f"Share of ended {study.units} that failed, with its 95 % interval; upright line: all of them.",
         caption=caption,
         alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[p.feature] for p in features])}. {title}.",
-        picks=Picks(("gpu_type",), "value", {name: name for name in types}) if types else None,
     )
 
 

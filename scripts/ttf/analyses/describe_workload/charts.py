@@ -11,7 +11,6 @@ from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.picking import Picks
 from ttf.charts.text import capital, count, duration, labels, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, OUTCOME_COLOURS
 from ttf.charts.time_ranges import WIDTH, placed, ranges
@@ -66,7 +65,6 @@ def time_ranges(given: Inputs, study: Study, quantity: str, group_by: str) -> Fi
         title=title,
         caption=caption,
         alt_text=f"Ranges on a logarithmic time axis, a row for each of {count(len(rows), 'kind')}. {title}.",
-        picks=Picks(("ranges",), "label", {name: name for name in names.values()}) if group_by == "gpu_type" else None,
     )
 
 
@@ -278,7 +276,6 @@ def machine_load(given: Inputs, study: Study) -> Figure:
         "life, weighed by how long that was; a machine with several instances at a time is measured several times "
         f"over. {added if summed else unsaid}",
         alt_text=f"Ranges of {count(len(rows), 'quantity')} by GPU type. {title}.",
-        picks=Picks(tuple(rows), "kind", {names[kind]: names[kind] for kind in kinds}),
     )
 
 
