@@ -36,7 +36,7 @@ rule write_config:
 rule bundle_vega:
     """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
     output:
-        vega=f"{OWN}/report/source/vega.html",
+        vega=f"{OWN}/report/source/vega.txt",
     log:
         f"logs/{HOME}/bundle_vega.log",
     benchmark:
@@ -61,7 +61,11 @@ TEMPLATES = sorted(
 )
 OF_THE_TEMPLATE = sorted(
     seen_from_here(path)
-    for path in (ROOT / "report" / "page.html", ROOT / "report" / "references.bib", *(ROOT / "report" / "page").iterdir())
+    for path in (
+        ROOT / "report" / "page.html",
+        ROOT / "report" / "references.bib",
+        *(ROOT / "report" / "page").iterdir(),
+    )
 )
 
 

@@ -22,7 +22,7 @@ from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
 from ttf.report.head import Head, Line
 from ttf.report.numbers import handled
-from ttf.report.packing import packed_text
+from ttf.report.packing import as_json, packed
 from ttf.report.references import resolved
 from ttf.report.scorecard import Scored
 from ttf.report.tables import Shown
@@ -277,7 +277,7 @@ class TracePage:
     def _data(self) -> str:
         """What the scripts of the page work on; nothing of it runs."""
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
-        scripts = {"charts-packed": packed_text(specs), "bibtex": self.frame.citation.bibtex.replace("<", "")}
+        scripts = {"charts-packed": as_json(packed(specs)), "bibtex": self.frame.citation.bibtex.replace("<", "")}
         return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
 
 

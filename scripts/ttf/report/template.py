@@ -10,12 +10,12 @@ from ttf.charts.theme import tokens_style
 
 
 def template(folder: Path, vega: str) -> str:
-    """The template of Pandoc, from the files of the folder report/. vega: a <script> that holds the program as text."""
+    """The template of Pandoc, from the files of the folder report/. vega: the chart program, deflated, as base64."""
     page = folder / "page"
     scripts = "\n".join(file.read_text(encoding="utf-8") for file in sorted(page.glob("*.js")))
     parts = {
         "style": f"<style>\n{tokens_style()}{(page / 'page.css').read_text(encoding='utf-8')}</style>",
-        "vega": vega,
+        "vega": f'<script type="text/plain" id="vega-program" data-encoding="deflate-base64">{vega}</script>',
         "script": f"<script>\n(() => {{\n{scripts}\n}})();\n</script>",
     }
     return _filled((folder / "page.html").read_text(encoding="utf-8"), parts)
