@@ -71,7 +71,7 @@ test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its prod
 test-tools:  ## system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
+bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into docs/performance.md; some 20 min
 	@$(BIN)/python bench/run.py
 
 bench-growth: .venv/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk
