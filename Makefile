@@ -49,8 +49,9 @@ gallery: .venv/requirements-test.lock  ## badges and a picture of the page for t
 	@$(BIN)/python docs/gallery.py results/studies/study/report/index.html docs/gallery
 	@$(BIN)/python docs/badges.py docs/gallery
 
-docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; workflow/files.txt
+docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; docs/metrics.md, the same of numbers, after `make report TRACE=all`; workflow/files.txt
 	@$(BIN)/python docs/tables.py docs/tables.md
+	@$(BIN)/python docs/metrics.py docs/metrics.md $(wildcard results/sample*/metrics.json)
 	@$(BIN)/python docs/workflow_files.py
 
 coverage: .venv/requirements-test.lock  ## docs/coverage.md, how often intervals hold the truth and tests reject true nulls; some 10 min
