@@ -246,7 +246,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, "
-    "lemons, infra_failures, sizes, ettr, scatter, publish."
+    "lemons, infra_failures, sizes, ettr, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -572,11 +572,12 @@ FULL = {
     "ettr": {
         "gpus": [1],
         "checkpoint_intervals_s": [1],
-        **dict.fromkeys(["run_gpus", "productive_s", "checkpoint_write_s", "restart_s", "queue_s", "seed"], 1),
+        **dict.fromkeys(["target_gpus", "productive_s", "checkpoint_write_s", "restart_s", "queue_s", "seed"], 1),
         "simulations": 2,
         "run_key": ["user"],
         "run_at_least_s": 0,
     },
+    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "ettr": 0.9},
     "scatter": {"jobs": 16, "above_mb": 500, "partition_rows": 1000000},
     "publish": {
         "title": "Our cluster",

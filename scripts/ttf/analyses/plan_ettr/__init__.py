@@ -117,7 +117,7 @@ ANALYSIS = Analysis(
     },
     tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
     charts={
-        "ettr_by_gpus": ["ettr", "node_failure_rate"],
+        "ettr_by_gpus": ["ettr", "node_failure_rate", "ettr_assumptions"],
         "ettr_contour": ["ettr_contour", "node_failure_rate", "mttf_by_gpus", "ettr_assumptions"],
         "ettr_planner": ["node_failure_rate", "mttf_by_gpus", "ettr_assumptions"],
     },

@@ -13,7 +13,7 @@ from ttf.charts.text import count, duration, percent, significant
 from ttf.charts.theme import ACCENT, FAINT, INK, ORDER_COLOURS
 from ttf.inputs import Inputs
 from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import ESTIMATE, habits_of, interval_of_rate, node_rate, rate_row
+from ttf.stats.plans import ESTIMATE, habits_of, interval_of_rate, node_rate, rate_row, size_of_the_run
 
 EXACT, INSIDE, BEYOND = "exact mean", "approximation", "approximation beyond its limit"
 SIMULATED = "simulated"
@@ -37,7 +37,7 @@ def rate_words(rate: Mapping) -> str:
 
 def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     """The ratio against the size at the first checkpoint interval of ettr.csv, with the band of the failure rate."""
-    ettr, run_gpus = given["ettr"], given.settings.ettr["run_gpus"]
+    ettr, run_gpus = given["ettr"], size_of_the_run(given["ettr_assumptions"])
     known = ettr.filter(pl.col("ettr_renewal").is_not_null() & pl.col("rate").is_in(ESTIMATE))
     known = known.filter(pl.col("checkpoint_interval_s") == ettr["checkpoint_interval_s"].first())
     known = known.with_columns(size=pl.coalesce("gpus", "nodes"))

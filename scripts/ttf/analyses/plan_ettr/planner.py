@@ -14,7 +14,7 @@ from ttf.charts.text import capital, significant
 from ttf.charts.theme import ACCENT, FAINT, INK
 from ttf.inputs import Inputs
 from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import Habits, habits_of, node_rate, rate_row
+from ttf.stats.plans import Habits, habits_of, node_rate, rate_row, size_of_the_run
 
 BASES = {
     "state": "by the states that name infrastructure",
@@ -71,7 +71,7 @@ def planner(given: Inputs, study: Study) -> Figure:
     That of the trace, where it may be projected to a run of that size; else a published one, named as such.
     """
     rate = node_rate(given["node_failure_rate"], given["mttf_by_gpus"])
-    habit, run_gpus = habits_of(given["ettr_assumptions"]), given.settings.ettr["run_gpus"]
+    habit, run_gpus = habits_of(given["ettr_assumptions"]), size_of_the_run(given["ettr_assumptions"])
     ((_, nodes),) = rate.sizes([run_gpus])
     why_not = rate.why_not(nodes)
     per_1000 = PUBLISHED_PER_1000 if why_not else 1000 * rate.estimate
