@@ -130,7 +130,7 @@ class Study:
 
     @cached_property
     def pages(self) -> dict[str, str]:
-        """Page -> the trace it is of: of the only trace index, else a page of its own for each beside the comparison."""
+        """Page -> its trace: of the only trace index, else a page of its own for each beside the comparison."""
         if len(self.names) == 1:
             return {"index": self.names[0]}
         return {f"trace-{name}" if name == "index" else name: name for name in self.names}

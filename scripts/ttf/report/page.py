@@ -16,7 +16,6 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.analyses import contracts_of
-from ttf.brief.model import Brief
 from ttf.report import all_numbers, quality, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
@@ -188,7 +187,7 @@ class TracePage:
         return {name: shown for name, shown in tables.items() if shown.frame.height}
 
     def _heads(self) -> tuple[dict[str, Head], list[Line]]:
-        """Theme -> what stands open of it, by the first of its rooms that has something to say; and lines of the others."""
+        """Theme -> what stands open of it, by the first of its rooms with something to say; and lines of the others."""
         heads, lines = {}, []
         declared = rooms(self._folders)
         for theme in _NUMBERED:

@@ -65,7 +65,7 @@ def _run(command: list[str], work: Path) -> None:
 def _check(text: str) -> None:
     if not text.startswith(_BEGINS) or _CHARSET not in text[:_WITHIN]:
         raise StudyError(
-            f"the page does not begin with {_BEGINS} and {_CHARSET} in its first {_WITHIN} bytes, but with:\n{text[:200]}"
+            f"the page does not begin with {_BEGINS}, or has no {_CHARSET} in its first {_WITHIN} bytes:\n{text[:200]}"
         )
 
 
