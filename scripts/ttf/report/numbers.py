@@ -118,12 +118,8 @@ def interval_about(metrics: Mapping[str, Mapping], key: str) -> tuple[float | No
         return None
     suffix = f"_{name.rpartition('_')[2]}"
     for kind in ("_clustered", ""):
-        for ends in (
-            f"{key}_{{}}{kind}",
-            f"{key}_ci_{{}}{kind}",
-            f"{about}.ci_{{}}{kind}{suffix}",
-            f"{about}.ci_{{}}{kind}",
-        ):
+        names = (f"{key}_{{}}", f"{key}_ci_{{}}", f"{about}.ci_{{}}")
+        for ends in (*(f"{name}{kind}" for name in names), f"{about}.ci_{{}}{kind}{suffix}"):
             low, high = (metrics.get(ends.format(end)) for end in ("low", "high"))
             if low and low["unit"] == unit and low["value"] <= value <= (high["value"] if high else value):
                 by = metrics.get(f"{about}.cluster_by", {}).get("value", "") if kind else ""
