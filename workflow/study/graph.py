@@ -19,8 +19,8 @@ def jobs_behind(
 
     A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, and what its
     rule reads besides (`read_beside`, of the rule and its wildcards), `code` the modules that its script imports.
-    These and `script` are named from `root`, other paths stand as the rules write them. What is gone when the study is done, and the jobs that made only
-    that, is left out: it is how the work was divided.
+    These and `script` are named from `root`, other paths stand as the rules write them. What is gone when the study
+    is done, and the jobs that made only that, is left out: it is how the work was divided.
     """
     jobs = list(jobs)
     gone = {str(path) for job in jobs for path in job.temp_output}

@@ -107,7 +107,7 @@ def handled(worded: Callable[..., str]) -> Callable[..., str]:
 
 
 def interval_about(metrics: Mapping[str, Mapping], key: str) -> tuple[float | None, float | None, str] | None:
-    """The interval among the metrics that belongs to the number `key`: its ends, and by what it is clustered ("" if not).
+    """The interval among the metrics that belongs to the number `key`: its ends, and by what it is clustered, or "".
 
     By the names of their keys: outcomes.failure_share_low, mttf.ci_low_s. None where there is none with the same unit
     about that value.

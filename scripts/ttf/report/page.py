@@ -62,6 +62,9 @@ class Frame:
 
     def front(self, description: str) -> str:
         """The front matter of the .qmd."""
+        html = dict.fromkeys(("toc", "number-sections", "anchor-sections", "code-copy", "embed-resources"), False)
+        html |= dict.fromkeys(("theme", "highlight-style", "html-table-processing", "appendix-style"), "none")
+        html |= {"minimal": True, "template": "page.html", "html-math-method": "mathml"}
         about = {
             "pagetitle": words.markdown(f"{self.title}: {self.kind}"),
             "description": words.markdown(description),
@@ -69,14 +72,7 @@ class Frame:
             "engine": "markdown",
             "bibliography": "references.bib",
             "link-citations": True,
-            "format": {
-                "html": {
-                    **dict.fromkeys(("toc", "number-sections", "anchor-sections", "code-copy"), False),
-                    **{"theme": "none", "minimal": True, "template": "page.html", "html-math-method": "mathml"},
-                    **dict.fromkeys(("html-table-processing", "appendix-style"), "none"),
-                    "embed-resources": False,
-                }
-            },
+            "format": {"html": html},
         }
         return "---\n" + "\n".join(f"{key}: {json.dumps(value)}" for key, value in about.items()) + "\n---\n"
 

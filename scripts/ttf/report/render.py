@@ -49,7 +49,7 @@ def renderer() -> str:
 
 def _of_pandoc(name: str) -> list[str]:
     command = [_pandoc(), name, "-f", "markdown", "-t", "html5", "--template", "page.html", "--wrap=preserve"]
-    return [*command, "--mathml", "--citeproc", "--fail-if-warnings"]
+    return [*command, "--mathml", "--citeproc", "--syntax-highlighting=none", "--fail-if-warnings"]
 
 
 def _run(command: list[str], work: Path) -> None:

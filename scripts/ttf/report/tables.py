@@ -94,10 +94,10 @@ def html_table(
     What is not said of a column follows from the contract: its heading, its wording by kind and unit, or both, as for
     all columns of a plain sequence of names.
 
-    A column without a function holds text from a trace or from us: it is shortened and shown literally, at the left;
+    A column without a function holds text from a trace or from us: shortened and shown literally, at the left;
     numbers stand at the right, each with its exact value (data-v); a null is a dash. What all cells of a column
-    measure in stands in its heading. The first column heads the rows; `group` names a column whose values head groups of
-    rows. A text is cut after `longest` characters.
+    measure in stands in its heading. The first column heads the rows; `group` names a column whose values head groups
+    of rows. A text is cut after `longest` characters.
     """
     if not isinstance(columns, Mapping):
         columns = dict.fromkeys(columns)
