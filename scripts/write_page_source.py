@@ -21,7 +21,8 @@ def main(snakemake):
     trace = Trace(params.trace, params.about, Path(given.metrics).parent, contracts(folders))
     about = describe(Path(given.citation).read_text(encoding="utf-8"), params.publish, {params.trace: params.about})
     citation = cited(about, trace.title, trace.brief.period, trace.name)
-    others = [Entry(title, f"{page}.html", current=page == params.page) for page, title in params.pages.items()]
+    pages = params.pages if len(params.pages) > 1 else {}
+    others = [Entry(title, f"{page}.html", current=page == params.page) for page, title in pages.items()]
     frame = Frame(trace.title, trace.about["synthetic"], about.version, citation, others)
     page = TracePage(jinja, templates, trace, frame, folders)
     scored = scored_of(trace.name, Path(given.scorecard), Path(given.implied))

@@ -20,7 +20,7 @@ from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.report.trace import Trace
 from ttf.rooms import contracts, places

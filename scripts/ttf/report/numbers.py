@@ -113,7 +113,7 @@ def interval_about(metrics: Mapping[str, Mapping], key: str) -> tuple[float | No
     about that value.
     """
     about, _, name = key.rpartition(".")
-    value, unit = metrics[key]["value"], metrics[key]["unit"]
+    value, unit = (metrics.get(key)[name] for name in ("value", "unit"))
     if isinstance(value, str) or "_low" in name or "_high" in name:
         return None
     suffix = f"_{name.rpartition('_')[2]}"

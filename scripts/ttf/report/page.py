@@ -16,7 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.analyses import contracts_of
-from ttf.report import all_numbers, quality, said, words
+from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
 from ttf.report.head import Head, Line
@@ -149,6 +149,7 @@ class TracePage:
         """The whole page. scored: the published findings about the trace; home: the folder of the study."""
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
+        self._context |= {"traces": [self.trace], "example": self.trace}
         if scored:
             self.blocks.tables |= {name: shown for name, shown in scored.tables.items() if shown.frame.height}
             self._context |= scored.context
@@ -156,7 +157,7 @@ class TracePage:
         lines += [
             line for page in self._pages.values() if "lines" in vars(page) for line in page.lines(self.trace, self.m)
         ]
-        lines += quality.lines(self.trace, self.m)
+        lines += quality_lines.lines(self.trace, self.m)
         sections = [self._section(theme, head) for theme, head in heads.items()]
         nothing = self._macros.nothing(
             [line for line in lines if line.checked], [line for line in lines if not line.checked]

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.analyses.correlate import CORRELATIONS
 from ttf.charts.text import FEATURE_NAMES
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
 

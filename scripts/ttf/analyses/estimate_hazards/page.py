@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.estimate_hazards import COX, INCIDENCE_AT, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.tables import CLUSTERED, Column, Shown
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
