@@ -20,8 +20,8 @@ from ttf.analyses.split_outcomes.charts import outcome_shares
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, runtime_quantiles
 from ttf.charts.axes import time_domain
 from ttf.charts.figure import Figure, Study
-from ttf.charts.inline import inline
-from ttf.charts.saving import bare, save_charts
+from ttf.charts.inline import bare, inline
+from ttf.charts.saving import save_charts
 from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
 from ttf.charts.theme import OUTCOME_COLOURS, WIDE
 from ttf.jobs import JOB_COLUMNS, conform

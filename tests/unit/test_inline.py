@@ -6,8 +6,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from ttf.charts.figure import Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.inline import inline
-from ttf.charts.saving import bare, drawing_of, headed, picture_of
+from ttf.charts.inline import bare, inline
+from ttf.charts.saving import drawing_of, headed, picture_of
 from ttf.charts.theme import FAILURE, LIGHT
 
 HOSTILE = "</svg><script>x</script> & \"'"

@@ -27,8 +27,14 @@ _FONT_SIZE = "12px"
 _NAMED = {"white": LIGHT["surface"], "#fff": LIGHT["surface"], "black": INK, "#000": INK, "#000000": INK}
 
 
+def bare(picture: str) -> str:
+    """The drawing that stands in a picture below its title; a drawing without one is given back."""
+    inside = picture.find("<svg ", 1)
+    return picture if inside < 0 else picture.strip()[inside:].removesuffix("</svg>") + "\n"
+
+
 def inline(svg: str, identifier: str, title: str, alt: str) -> str:
-    """The picture `svg` (`ttf.charts.saving.bare` of a published one) as an element of the page.
+    """The picture `svg` (`bare` of a published one) as an element of the page.
 
     It has its size only as a viewBox and as the width it needs at most. identifier: of the page, of which the ids of
     its parts are made. title, alt: texts. The colours stay those of the light page: `theme.tokens_style` maps them.
