@@ -41,7 +41,7 @@ def drawing_of(spec: Mapping) -> str:
 
 
 def headed(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
-    """The drawing on white, below the lines of its title and of its subtitle; `ttf.charts.inline.bare` gives it back."""
+    """The drawing on white, below the lines of its title and its subtitle; `ttf.charts.inline.bare` gives it back."""
     width, height = map(float, _SIZE.match(drawing).groups())
     texts, y = [], _MARGIN
     for lines, (size, line, share), style in (
