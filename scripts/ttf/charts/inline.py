@@ -36,7 +36,7 @@ def bare(picture: str) -> str:
 def inline(svg: str, identifier: str, title: str, alt: str) -> str:
     """The picture `svg` (`bare` of a published one) as an element of the page.
 
-    It has its size only as a viewBox and as the width it needs at most. identifier: of the page, of which the ids of
+    It is as wide as it was drawn; the style of the page makes it narrower with the page. identifier: of the page, of which the ids of
     its parts are made. title, alt: texts. The colours stay those of the light page: `theme.tokens_style` maps them.
     """
     drawing = ET.fromstring(svg)
@@ -44,7 +44,7 @@ def inline(svg: str, identifier: str, title: str, alt: str) -> str:
     parts = [part for child in drawing for part in _light(child, identifier)]
     about = {
         "viewBox": f"0 0 {width} {height}",
-        "style": f"max-width:{width}px",
+        "width": f"{width}",
         "font-size": _FONT_SIZE,
         "role": "img",
         "aria-labelledby": f"{identifier}-title {identifier}-desc",
