@@ -27,10 +27,16 @@ _FONT_SIZE = "12px"
 _NAMED = {"white": LIGHT["surface"], "#fff": LIGHT["surface"], "black": INK, "#000": INK, "#000000": INK}
 
 
-def inline(svg: str, identifier: str, title: str, alt: str) -> str:
-    """The picture `svg` (`ttf.charts.saving.bare` of a published one) as an element of the page.
+def bare(picture: str) -> str:
+    """The drawing that stands in a picture below its title; a drawing without one is given back."""
+    inside = picture.find("<svg ", 1)
+    return picture if inside < 0 else picture.strip()[inside:].removesuffix("</svg>") + "\n"
 
-    It has its size only as a viewBox and as the width it needs at most. identifier: of the page, of which the ids of
+
+def inline(svg: str, identifier: str, title: str, alt: str) -> str:
+    """The picture `svg` (`bare` of a published one) as an element of the page.
+
+    It is as wide as it was drawn; the style of the page makes it narrower with the page. identifier: of the page, of which the ids of
     its parts are made. title, alt: texts. The colours stay those of the light page: `theme.tokens_style` maps them.
     """
     drawing = ET.fromstring(svg)
@@ -38,7 +44,7 @@ def inline(svg: str, identifier: str, title: str, alt: str) -> str:
     parts = [part for child in drawing for part in _light(child, identifier)]
     about = {
         "viewBox": f"0 0 {width} {height}",
-        "style": f"max-width:{width}px",
+        "width": f"{width}",
         "font-size": _FONT_SIZE,
         "role": "img",
         "aria-labelledby": f"{identifier}-title {identifier}-desc",

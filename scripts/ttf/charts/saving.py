@@ -41,7 +41,7 @@ def drawing_of(spec: Mapping) -> str:
 
 
 def headed(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
-    """The drawing on white, below the lines of its title and of its subtitle; `bare` gives it back."""
+    """The drawing on white, below the lines of its title and its subtitle; `ttf.charts.inline.bare` gives it back."""
     width, height = map(float, _SIZE.match(drawing).groups())
     texts, y = [], _MARGIN
     for lines, (size, line, share), style in (
@@ -62,12 +62,6 @@ def headed(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | s
         f'<rect {box} fill="white"/>{"".join(texts)}'
         f"{drawing.strip().replace('<svg ', f'<svg y={chr(34)}{above:g}{chr(34)} ', 1)}</svg>\n"
     )
-
-
-def bare(picture: str) -> str:
-    """The drawing that stands in a picture below its title; a drawing without one is given back."""
-    inside = picture.find("<svg ", 1)
-    return picture if inside < 0 else picture.strip()[inside:].removesuffix("</svg>") + "\n"
 
 
 def renumbered(svg: str) -> str:
