@@ -5,9 +5,9 @@ import statistics
 import subprocess
 import sys
 
+import performance
 import polars as pl
 import pytest
-import performance
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
 from study.formats import schema_text

@@ -82,7 +82,8 @@ registry:
 targets: {{failure_rate: 0.2, mttf_h: 24, ettr: 0.9}}
 ```
 
-**Failure reasons of my own**, from a reason column, exit codes and the ends of logs; `my_reasons.yaml` has the layout of `taxonomy.yaml`:
+**Failure reasons of my own**, from a reason column, exit codes and the ends of logs; `my_reasons.yaml` has the layout
+of `taxonomy.yaml`:
 
 ```yaml
 study: [mine]
@@ -99,7 +100,7 @@ registry:
   mine:
     format: table
     folder: exports
-    mapping: {{job_id: id, user: owner, submit: queued, start: started, end: ended, status: state, gpus: gpus, nodes: nodes}}
+    mapping: {{job_id: id, user: owner, submit: queued, start: started, end: ended, status: state, gpus: gpus}}
     times: {{format: "%Y-%m-%d %H:%M:%S", zone: Europe/Berlin}}
     outcomes: {{success: [done], failure: [failed], cancelled: [killed], running: [running]}}
     infra_failures: {{states: [node_lost]}}
