@@ -101,10 +101,10 @@ def full_size(found: dict) -> str:
     heads = "|  | study, s | pandas, s | DuckDB, s | of pandas | of DuckDB | study, GB | pandas, GB | DuckDB, GB |"
     longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in found["profile"][:LONGEST])
     return f"""\
-**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does what the notebooks on this trace do: it reads \
-the instance and the task table, groups, merges and takes five group means. [DuckDB](../bench/peers/duckdb_jobs.py) makes \
-the job table of three raw tables, as the study does, and checks no row; both come to the same run times. The whole \
-study reads all seven tables and makes the whole report.
+**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does what the notebooks on this trace do: it \
+reads the instance and the task table, groups, merges and takes five group means. \
+[DuckDB](../bench/peers/duckdb_jobs.py) makes the job table of three raw tables, as the study does, and checks no row; \
+both come to the same run times. The whole study reads all seven tables and makes the whole report.
 
 {table(heads, rows)}
 

@@ -17,12 +17,14 @@ from ttf.publish.dictionary import by_analysis
 INTRODUCTION = """\
 # Numbers
 
-Every number of the text stands in `results/<trace>/metrics.json` under a key, with its unit, n and the table that it is from; the page shows the same key
-where you point at a number. Parts in braces stand for one of the names there; `…`: and others, such as the users, sizes or GPU types of the trace. Which keys
-a trace has depends on what it records: one that cannot be computed is absent.
+Every number of the text stands in `results/<trace>/metrics.json` under a key, with its unit, n and the table that it is
+from; the page shows the same key where you point at a number. Parts in braces stand for one of the names there; `…`: and
+others, such as users, sizes or GPU types. Which keys a trace has depends on what it records: one that cannot be computed
+is absent.
 
-`_s` are seconds, `_share` is of 1. Not listed are the ends of intervals that stand beside a number: `ci_low` and `ci_high` of the exact 95% CI, with
-`_clustered` of the one that allows for what fails alike, by `cluster_by`, of `clusters` effective ones.
+`_s` are seconds, `_share` is of 1. Not listed are the ends of intervals that stand beside a number: `ci_low` and
+`ci_high` of the exact 95% CI, with `_clustered` of the one that allows for what fails alike, by `cluster_by`, of
+`clusters` effective ones.
 
 Made by `make docs` from the studies of the samples.
 """
@@ -63,12 +65,11 @@ def text(studies: Iterable[Mapping[str, Mapping]]) -> str:
     about = {table.path: table.columns for tables in by_analysis().values() for table in tables}
     keys = {key: (number["unit"], number["source"]) for study in studies for key, number in study.items()}
     lines = [INTRODUCTION]
-    whole = folded((tuple(key.split(".")), facts) for key, facts in keys.items() if "." in key)
+    parts = ((tuple(key.split(".")), facts) for key, facts in keys.items())
+    whole = folded((key, facts) for key, facts in parts if not BESIDE.fullmatch(key[-1]))
     for first, rows in groupby(sorted(whole.items()), key=lambda row: row[0][0]):
         lines += [f"## {first}", "", "| key | unit | what it is | from |", "| --- | --- | --- | --- |"]
         for key, (unit, source) in rows:
-            if BESIDE.fullmatch(key[-1]):
-                continue
             column = about.get(source, {}).get(key[-1])
             cells = f"`{'.'.join(key)}`", unit, column.about if column and column.about != "As above." else "", source
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
