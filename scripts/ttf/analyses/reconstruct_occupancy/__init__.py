@@ -65,7 +65,7 @@ SERVER_SHARING = table(
     "Attempts on several GPUs of one size: GPU time on servers that they have to themselves.",
     group=text("GPUs", "GPUs of the attempt; all: two or more."),
     attempts=count("Attempts", "Attempts of this size."),
-    gpu_hours=number("GPU hours", "Their GPU time.", unit="GPU hours"),
+    gpu_hours=number("GPU-hours", "Their GPU time.", unit="GPU-hours"),
     dedicated_share=share("on servers to themselves", "GPU time while no other held a GPU there.", blank=REASON),
     reason=reason(),
 )
@@ -93,7 +93,13 @@ ANALYSIS = Analysis(
     uses=["attempts"],
     keeps_freed_memory=True,
     tables=(OCCUPANCY, OCCUPANCY_BASIS, FRAGMENTATION, LOAD_OVER_TIME, SERVER_SHARING, DELAY_CAUSES),
-    charts={"load_over_time": "load_over_time", "servers_by_load": "occupancy", "delay_causes": "delay_causes"},
+    settings={"clock": lambda trace: trace.clock},
+    charts={
+        "gpus_in_use": ["load_over_time", "occupancy_basis"],
+        "servers_by_load": "occupancy",
+        "delay_causes": "delay_causes",
+    },
+    main=["gpus_in_use"],
     sections=["occupancy"],
     memory_mb=450,
     mb_per_gb={"pai2020": 10, "philly": 260, "sacct": 3970},
