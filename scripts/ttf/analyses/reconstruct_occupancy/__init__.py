@@ -71,16 +71,16 @@ SERVER_SHARING = table(
 )
 DELAY_CAUSES = table(
     "delay_causes",
-    "Jobs of one size whose wait has one cause, by a proxy: what was in use when the wait began.",
+    "Jobs of one size whose wait has one inferred reason: from what was in use when it began.",
     group=text("GPUs", "GPUs of the job; all: any number."),
-    cause=text("Cause", "fair_share, full, fragmentation or room: the first that holds.", blank=REASON),
+    cause=text("Reason", "fair_share, full, fragmentation or room: the first that holds.", blank=REASON),
     started=count("Started", "Jobs with an account and a known wait.", blank=REASON, unit="jobs"),
     n=count("Waited", "Those that waited longer than a scheduler takes.", blank=REASON, unit="jobs"),
-    jobs=count("Jobs", "Jobs with this cause.", blank=REASON, unit="jobs"),
+    jobs=count("Jobs", "Jobs with this reason.", blank=REASON, unit="jobs"),
     jobs_share=share("Share", "Jobs over n.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
-    wait_s=whole_seconds("Waiting time", "Of the jobs with this cause.", blank=REASON),
+    wait_s=whole_seconds("Waiting time", "Of the jobs with this reason.", blank=REASON),
     wait_share=share("Share of waiting time", "Of that of the jobs that waited.", blank=REASON),
     reason=reason(),
 )
