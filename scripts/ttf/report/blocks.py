@@ -29,6 +29,9 @@ class Numbers(dict):
     def n(self, key: str) -> int:
         return super().__getitem__(key)["n"]
 
+    def unit(self, key: str) -> str:
+        return super().__getitem__(key)["unit"]
+
     def interval(self, ends: str, like: str | None = None, confidence: str = "95") -> str:
         """The interval that a sentence gives, in words: the clustered one, else the exact one with its proviso.
 
@@ -58,7 +61,7 @@ class Numbers(dict):
         low, high = (ends.format(end + kind) for end in ("low", "high"))
         if low not in self:
             return None
-        unit = super().__getitem__(low)["unit"]
+        unit = self.unit(low)
         worded = {"s": words.duration, "share": words.share}.get(unit, words.number)
         if high not in self:
             return f"{worded(self[low])} or more"
