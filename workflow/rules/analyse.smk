@@ -96,8 +96,8 @@ for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.sub
         input:
             unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
         output:
-            metrics=f"results/{STUDY.home(traces)}/metrics.json",
             **({"brief": f"results/{STUDY.home(traces)}/brief.json"} if name == "summarise" else {}),
+            metrics=f"results/{STUDY.home(traces)}/metrics.json",
         log:
             f"logs/{STUDY.home(traces)}/summarise.log",
         benchmark:

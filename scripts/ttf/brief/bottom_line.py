@@ -7,6 +7,7 @@ from ttf.report.blocks import Numbers
 from ttf.report.said import length, number
 
 MOST_WORDS = 45
+MOSTLY_RUNNING = 0.5
 
 
 def bottom_line(m: Numbers, unit: str, jobs: bool) -> tuple[str, ...]:
@@ -75,7 +76,8 @@ def _target(m: Numbers) -> list[str]:
     if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
         ends = span(m, "ettr.mttf_low_s", "ettr.mttf_high_s", lambda time: words.alike(m["ettr.mttf_s"], time)[0])
         ci = f" (90% CI {ends})"
-    productive = f", and productive {number(m, f'ettr.{m["ettr.by"]}.ettr', whole_percent)} of the time"
+    ettr = f"ettr.{m['ettr.by']}.ettr"
+    productive = f", and productive {number(m, ettr, whole_percent)} of the time"
     return [f"{said}{ci}{productive}", f"{said}{ci}", said]
 
 

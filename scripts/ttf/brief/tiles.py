@@ -79,7 +79,8 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         lacks = "lacks" if missing == 1 else "lack"
         counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
     if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
-        means = f"{capital(unit)}s still running hold {number(m, 'outcomes.running.gpu_hours_share', words.share)} of the GPU time."
+        running = number(m, "outcomes.running.gpu_hours_share", words.share)
+        means = f"{capital(unit)}s still running hold {running} of the GPU time."
     elif m.has("failed_time.infra.share"):
         most = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
         by = {"limit": "Time limits end", "infra": "Infrastructure failures end", "other": "Other failures hold"}

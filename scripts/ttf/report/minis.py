@@ -62,10 +62,10 @@ def _line(mini: Mapping) -> str:
     y = _scale([0.0, most], _BOTTOM, _TOP)
     clipped = [(x(day), y(rate), y(min(low, most)), y(min(high, most))) for day, rate, low, high in points]
     band = [(at, low) for at, _, low, _ in clipped] + [(at, high) for at, _, _, high in reversed(clipped)]
-    last = clipped[-1]
+    last, line = clipped[-1], "fill:none;stroke:var(--c-infra);stroke-width:1.8"
     return (
         f'<path d="{_path(band)}Z" style="fill:var(--c-infra);opacity:.16"/>'
-        f'<path d="{_path([point[:2] for point in clipped])}" style="fill:none;stroke:var(--c-infra);stroke-width:1.8"/>'
+        f'<path d="{_path([point[:2] for point in clipped])}" style="{line}"/>'
         f"{_dot(last[0], last[1], 'c-infra')}{_axis(last[0])}{_text(last[0] + 8, max(last[1] + 4, 12), mini['last'])}"
     )
 
