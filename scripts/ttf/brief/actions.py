@@ -4,7 +4,7 @@ from ttf.brief import rules
 from ttf.brief.model import Action
 from ttf.brief.texts import plural
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 
 # Below this share of the GPU time an action is not worth doing; of the wall clock of a run too little to name.

@@ -3,7 +3,7 @@
 from ttf.brief import rules
 from ttf.brief.texts import fraction, interval, is_fraction, span, whole_percent
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import length, number
 
 MOST_WORDS = 45

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ttf.brief.actions import actions
 from ttf.brief.bottom_line import bottom_line
-from ttf.brief.facts import facts, subtitle
+from ttf.brief.facts import facts, period, subtitle
 from ttf.brief.grade import grade_of
 from ttf.brief.model import Brief
 from ttf.brief.numbers import of_brief, of_grade
@@ -12,7 +12,7 @@ from ttf.brief.rules import withhold
 from ttf.brief.tiles import tiles
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import plain
 
 
@@ -24,7 +24,7 @@ def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
     for key in withheld:
         metrics.pop(key, None)
     grade, reasons = grade_of(m)
-    of_grade(metrics, grade, plain(reasons[0]))
+    of_grade(metrics, grade, plain(reasons[0]) if reasons else "no reservations")
     return brief_of(Numbers(metrics), given, about, withheld)
 
 
@@ -43,4 +43,5 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
         actions=found,
         not_worth=not_worth,
         withheld=dict(withheld or {}),
+        period=period(m, about),
     )

@@ -8,7 +8,7 @@ from ttf.brief.model import Fact
 from ttf.brief.texts import large, plural
 from ttf.charts.text import capital
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
 
 # A clock that shows an earlier moment counts from an origin of its own: no trace is ten years from it.
@@ -27,11 +27,14 @@ def subtitle(m: Numbers, about: Mapping) -> str:
     what = f"How reliably its {about['unit']}s {'ran' if about['gives'] == 'jobs' else 'served'}"
     if not m.has("period.days"):
         return what
-    days = f"{number(m, 'period.days', words.count)} day{'' if m['period.days'] == 1 else 's'}"
-    first, last = m.value("period.from_s", 0), m.value("period.to_s", 0)
-    if not about.get("clock") or first < YEAR_1980_S:
-        return f"{what}, over {days}"
-    return f"{what}, {_dates(first, last, about['clock'])} ({days})"
+    days, dates = plural(m, "period.days", "day"), period(m, about)
+    return f"{what}, {dates} ({days})" if dates else f"{what}, over {days}"
+
+
+def period(m: Numbers, about: Mapping) -> str:
+    """1 March to 7 June 2025, by the clock of the trace; "" where its times have an origin of their own."""
+    first = m.value("period.from_s", 0)
+    return _dates(first, m["period.to_s"], about["clock"]) if about.get("clock") and first >= YEAR_1980_S else ""
 
 
 def _dates(first_s: int, last_s: int, zone: str) -> str:

@@ -2,7 +2,7 @@
 
 from ttf.brief.texts import whole_percent
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 
 GRADES = "ABCD"
@@ -10,7 +10,7 @@ MOST_QUARANTINED, MOST_WITHOUT_END, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.05, 0.25, 
 
 
 def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
-    """The grade and why, the first reason first; "all checks passed" for an A."""
+    """The grade and why, the first reason first; none for an A."""
     reasons = []
     aside, failed = "quality.quarantined_share", "quality.checks_not_passed"
     rows = f"{number(m, aside, whole_percent)} of rows quarantined" if m.value(aside, 0.0) > MOST_QUARANTINED else ""
@@ -26,4 +26,4 @@ def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
     if m.value("sizes.basis", "") == "proxy" and not m.has("taxonomy.trials"):
         reasons.append("causes not recorded")
     grade = GRADES[min(len(reasons), len(GRADES) - 1)]
-    return grade, tuple(reasons) or ("all checks passed",)
+    return grade, tuple(reasons)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 
 MOST_POINTS = 60
 

@@ -5,7 +5,7 @@ import polars as pl
 from ttf.inputs import Inputs
 from ttf.jobs import TIME_LIMITS
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 
 DAY_S = 86_400
 FASTER_WRITES = "checkpoint write ten times faster"
@@ -46,9 +46,6 @@ def of_quality(metrics: Metrics, m: Numbers) -> None:
     if read := m.value("data.rows_read", 0):
         share = m["data.rows_quarantined"] / read
         metrics.put("quality.quarantined_share", share, "share", "quality/row_account.csv", read)
-    if m.has("taxonomy.matched_share"):
-        unknown = 1 - m["taxonomy.matched_share"]
-        metrics.put("taxonomy.unmatched_share", unknown, "share", "tables/taxonomy.csv", m["taxonomy.trials"])
     if m.has("outcomes.ended_share"):
         jobs = m["data.jobs"]
         # A cancelled job has ended, though neither in success nor in failure.

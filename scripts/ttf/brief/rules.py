@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.stats.projection import FURTHEST
 
 MOST_WITHOUT_END = 0.05

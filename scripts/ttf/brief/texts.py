@@ -1,7 +1,7 @@
 """How the brief words numbers, each with its key: intervals, times, shares in words."""
 
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 
 UNITS = {"s": "seconds", "min": "minutes", "h": "hours"}

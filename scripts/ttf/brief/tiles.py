@@ -7,7 +7,7 @@ from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
 from ttf.brief.texts import fraction, interval, is_fraction, joined, plural, span, timed, whole_percent
 from ttf.charts.text import capital
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 
 CANNOT = "Cannot be estimated from this trace"

@@ -11,31 +11,31 @@ BAR, TEXT, LETTER = 16, 12, 6.2
 _LEFT, _TOP, _BOTTOM = 2, 4, 38
 
 
-def drawn(mini: Mapping | None, label: str = "") -> str:
+def mini(about: Mapping | None, label: str = "") -> str:
     """The chart as an SVG element that `label` tells of; "" where there is none."""
-    if not mini:
+    if not about:
         return ""
-    inside = _KINDS[mini["kind"]](mini)
+    inside = _KINDS[about["kind"]](about)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="{words.attribute(label or _spoken(mini))}">{inside}</svg>'
+        f'aria-label="{words.attribute(label or _spoken(about))}">{inside}</svg>'
     )
 
 
-def _spoken(mini: Mapping) -> str:
-    if mini["kind"] == "bar":
-        return ", ".join(f"{part['label']}: {words.share(part['share'])}" for part in mini["parts"])
-    if mini["kind"] == "line":
-        return f"failure rate over time, {mini['last']}"
-    if mini["kind"] == "fall":
-        return f"mean time to failure by size, to {mini['target'][2]}"
-    return "; ".join(["share without failure by age", *(text for *_, text in mini["labels"])])
+def _spoken(about: Mapping) -> str:
+    if about["kind"] == "bar":
+        return ", ".join(f"{part['label']}: {words.share(part['share'])}" for part in about["parts"])
+    if about["kind"] == "line":
+        return f"failure rate over time, {about['last']}"
+    if about["kind"] == "fall":
+        return f"mean time to failure by size, to {about['target'][2]}"
+    return "; ".join(["share without failure by age", *(text for *_, text in about["labels"])])
 
 
-def _bar(mini: Mapping) -> str:
+def _bar(about: Mapping) -> str:
     """Parts side by side; below them the labels that have room, in the order of their size."""
     drawn, at, places = [], 0.0, []
-    for part in mini["parts"]:
+    for part in about["parts"]:
         width = part["share"] * WIDTH
         stroke = ";stroke:var(--c-open-line)" if part["colour"] == "c-open" else ""
         drawn.append(
@@ -54,9 +54,9 @@ def _bar(mini: Mapping) -> str:
     return "".join(drawn)
 
 
-def _line(mini: Mapping) -> str:
-    points = mini["points"]
-    x = _scale([point[0] for point in points], _LEFT, WIDTH - LETTER * len(mini["last"]) - 14)
+def _line(about: Mapping) -> str:
+    points = about["points"]
+    x = _scale([point[0] for point in points], _LEFT, WIDTH - LETTER * len(about["last"]) - 14)
     # An end of an interval that is far above every estimate would flatten them.
     most = min(max(point[3] for point in points), 2.5 * max(point[1] for point in points)) or 1.0
     y = _scale([0.0, most], _BOTTOM, _TOP)
@@ -66,15 +66,15 @@ def _line(mini: Mapping) -> str:
     return (
         f'<path d="{_path(band)}Z" style="fill:var(--c-infra);opacity:.16"/>'
         f'<path d="{_path([point[:2] for point in clipped])}" style="{line}"/>'
-        f"{_dot(last[0], last[1], 'c-infra')}{_axis(last[0])}{_text(last[0] + 8, max(last[1] + 4, 12), mini['last'])}"
+        f"{_dot(last[0], last[1], 'c-infra')}{_axis(last[0])}{_text(last[0] + 8, max(last[1] + 4, 12), about['last'])}"
     )
 
 
-def _fall(mini: Mapping) -> str:
-    size, time, label = mini["target"]
-    measured = [point for point in mini["points"] if point[0] <= size]
-    sizes = [*(point[0] for point in measured), *(point[0] for point in mini["line"]), size]
-    times = [*(point[1] for point in measured), *(point[1] for point in mini["line"]), time]
+def _fall(about: Mapping) -> str:
+    size, time, label = about["target"]
+    measured = [point for point in about["points"] if point[0] <= size]
+    sizes = [*(point[0] for point in measured), *(point[0] for point in about["line"]), size]
+    times = [*(point[1] for point in measured), *(point[1] for point in about["line"]), time]
     x = _scale([math.log(max(value, 1)) for value in sizes], _LEFT + 4, WIDTH - LETTER * len(label) - 12)
     y = _scale([math.log(value) for value in times if value > 0], _BOTTOM - 4, _TOP + 2)
 
@@ -82,8 +82,8 @@ def _fall(mini: Mapping) -> str:
         return x(math.log(max(gpus, 1))), min(max(y(math.log(max(seconds, 1))), 1), _BOTTOM)
 
     drawn = []
-    if len(mini["line"]) > 1:
-        line = _path([at(*point) for point in mini["line"]])
+    if len(about["line"]) > 1:
+        line = _path([at(*point) for point in about["line"]])
         drawn.append(f'<path d="{line}" style="fill:none;stroke:var(--ink);stroke-width:1.8;stroke-dasharray:5 3"/>')
     for gpus, seconds, low, high in measured:
         left, top = at(gpus, seconds)
@@ -96,9 +96,9 @@ def _fall(mini: Mapping) -> str:
     return "".join(drawn)
 
 
-def _steps(mini: Mapping) -> str:
+def _steps(about: Mapping) -> str:
     """Against the logarithm of age: the moments that are named lie decades apart."""
-    points = [(max(time, 1.0), value) for time, value in mini["points"]]
+    points = [(max(time, 1.0), value) for time, value in about["points"]]
     x = _scale([math.log(time) for time, _ in points], _LEFT, WIDTH - 74)
     y = _scale([0.0, 1.0], _BOTTOM, _TOP)
     path, before = [], points[0][1]
@@ -107,7 +107,7 @@ def _steps(mini: Mapping) -> str:
         before = value
     drawn = [f'<path d="{_path(path)}" style="fill:none;stroke:var(--c-failure);stroke-width:1.8"/>', _axis(WIDTH - 74)]
     beside = 0.0
-    for time, value, label in mini["labels"]:
+    for time, value, label in about["labels"]:
         left, top = x(math.log(time)), y(value)
         above = max(top - 6, 11)
         # Two labels at one height stand one after the other.
