@@ -21,7 +21,7 @@ MOST_STRATA = 6
 MOST_STEPS = 160  # of one curve: a step every four pixels
 MOST_ROWS = 600  # of all curves together
 # Steps of time limits that are named, the largest.
-MOST_LIMITS = 4
+MOST_LIMITS = 3
 # The axis of time begins where so many have failed.
 TO_BE_SEEN = 0.01
 # What is in service, not running.

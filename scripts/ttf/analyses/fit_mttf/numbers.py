@@ -12,6 +12,7 @@ from ttf.numbers.metrics import CLUSTERS, FEWEST_FAILURES, Metrics, ends, ends_o
 MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
 # A step of the survival curve of which more of the failures are time limits is one of a limit.
 MOSTLY = 0.5
+MOST_LIMITS = 3
 _MEAN = {"mttf_s": "s"} | ends("s", "_s")
 _SURVIVAL = {"survival": "share"} | ends("share")
 _SUMMARY = (
@@ -82,6 +83,7 @@ def of_steps(metrics: Metrics, steps: pl.DataFrame) -> None:
     for row in steps.sort("drop", descending=True).head(1).iter_rows(named=True):
         metrics.put_row("survival.steps", row, units, source, row["failures"])
     limits = steps.filter((pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY))
+    limits = limits.sort("drop", descending=True).head(MOST_LIMITS)
     for number, row in enumerate(limits.sort("time_s").iter_rows(named=True), start=1):
         metrics.put_row(f"survival.limits.{number}", row, units, source, row["failures"])
 

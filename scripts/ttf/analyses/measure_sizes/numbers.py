@@ -57,8 +57,11 @@ def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     ran = by_gpus.filter(pl.col("jobs") > 0)
     metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
     metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
+    units = {"failures": "failures", "mttf_s": "s"} | ends("s", "_s")
+    for row in by_gpus.filter(pl.col("failures") > 0).iter_rows(named=True):
+        metrics.put_row(f"sizes.measured.{row['gpus_high']}", row, units, source, row["jobs"])
     units = {"gpus": ("gpus_high", "GPUs")}
     units |= {name: (f"projected_{name}", "s") for name in ("mttf_s", "low_s", "high_s")}
-    for gpus in NAMED_GPUS:
+    for gpus in sorted({*NAMED_GPUS, *ran["gpus_high"].drop_nulls().tail(1)}):
         bucket = by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1)
         metrics.put_rows(f"sizes.projected.{gpus}", bucket.drop_nulls("projected_mttf_s"), units, source, None)
