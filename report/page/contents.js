@@ -57,7 +57,7 @@ document.addEventListener("keydown", (event) => {
   const sections = [...document.querySelectorAll("main > section[id]")];
   const margin = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
   const tops = sections.map((section) => section.getBoundingClientRect().top - margin);
-  const at = event.key === "j" ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
+  const at = event.key === "j" ? tops.findIndex((top) => top > 30) : tops.findLastIndex((top) => top < -4);
   const next = sections[at];
   if (!next) return;
   next.tabIndex = -1;
