@@ -73,7 +73,7 @@ function intoCard(number) {
 
 document.addEventListener("mouseover", (event) => {
   const number = event.target.closest?.(NUMBER);
-  if (!number || number === shownFor) return;
+  if (!number || number === shownFor || card?.contains(document.activeElement)) return;
   clearTimeout(waiting);
   waiting = setTimeout(showCard, 350, number);
 });

@@ -20,11 +20,15 @@ function spy(seen) {
 }
 const observer = new IntersectionObserver(spy, {rootMargin: "-20% 0px -65% 0px"});
 for (const place of places) observer.observe(place);
-for (const kind of ["wheel", "touchmove", "pointerdown"]) addEventListener(kind, () => { chosen = null; }, {passive: true});
+for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+  addEventListener(kind, () => { chosen = null; }, {passive: true, capture: true});
+}
 
 // Every address opens what it lies in: folds, and a row that the filter hides.
 function follow(hash = location.hash) {
-  const place = element(decodeURIComponent(hash.slice(1).split("?")[0]));
+  let name = hash.slice(1).split("?")[0];
+  try { name = decodeURIComponent(name); } catch { /* A percent sign that means itself. */ }
+  const place = element(name);
   if (!place) return;
   for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (place.hidden) clearFilter();
