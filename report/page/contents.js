@@ -32,8 +32,8 @@ function follow(hash = location.hash) {
   if (!place) return;
   for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (place.hidden) clearFilter();
-  chosen = places.includes(place) ? place : null;
-  if (chosen) markPlace(place);
+  chosen = places.findLast((one) => one.contains(place)) ?? null;
+  if (chosen) markPlace(chosen);
   place.scrollIntoView({block: place.tagName === "TR" ? "center" : "start"});
 }
 addEventListener("hashchange", () => follow());

@@ -47,7 +47,9 @@ def page():
         page = browser.new_context(offline=True).new_page()
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.set_content(f"<!DOCTYPE html><title>Page</title><main>{TABLE}{ALL_NUMBERS}</main>")
+        number = '<p><data data-key="a.b">25%</data></p>'
+        fold = f'<details id="numbers"><summary>All numbers</summary>{ALL_NUMBERS}</details>'
+        page.set_content(f"<!DOCTYPE html><title>Page</title><main>{number}{TABLE}{fold}</main>")
         page.add_script_tag(content="".join(script.read_text(encoding="utf-8") for script in SCRIPTS))
         yield page
         browser.close()
@@ -147,3 +149,23 @@ def test_all_tables_are_a_zip_that_others_can_read(page):
         assert archive.read("tables/t.csv").decode() == page.evaluate("tableCsv(document.querySelector('table'))")
         numbers = json.loads(archive.read("metrics.json"))
     assert numbers == {"a.b": {"value": 0.25, "unit": "share", "n": 1200, "source": "tables/t.csv"}}
+
+
+def test_the_card_of_a_number_works_by_the_keyboard(page):
+    page.wait_for_selector("data[data-key][tabindex]")
+    card = page.locator(".number-card")
+    page.evaluate("document.activeElement.blur(); getSelection().removeAllRanges()")
+    page.locator("data[data-key]").focus()
+    page.keyboard.press("Enter")
+    assert card.locator("dd").all_text_contents() == ["a.b", "0.25", "1,200", "tables/t.csv"]
+    assert page.evaluate("document.activeElement.textContent") == "Copy value"
+    page.keyboard.press("Escape")
+    assert not card.is_visible()
+    assert page.evaluate("document.activeElement.dataset.key") == "a.b"
+
+
+def test_an_address_opens_the_fold_that_it_lies_in(page):
+    row = page.locator("[id='m:a.b']")
+    assert not row.is_visible()
+    page.evaluate("follow('#m:a.b')")
+    assert row.is_visible()
