@@ -108,10 +108,12 @@ def _of_tile(trace: Trace, name: str, worded: Callable[[float], str]) -> Cell:
 def _cell(m, key: str, worded: Callable[[float], str], few: bool = False) -> Cell:
     if not m.has(key):
         return Cell(reason="the trace has no such number")
-    low, high, by = interval_about({key: dict.__getitem__(m, key) for key in m}, key) or (None, None, "")
+    low, high, _ = interval_about({name: dict.__getitem__(m, name) for name in m}, key) or (None, None, "")
     if low is None or high is None:
         return Cell(worded(m[key]), exact=m[key], few=few)
-    note = words.span(worded(low), worded(high)) + ("" if by else "*")
+    ends = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
+    clustered = any(f"{end}_clustered" in m for end in ends)
+    note = words.span(worded(low), worded(high)) + ("" if clustered else "*")
     return Cell(worded(m[key]), note, m[key], (low, high), few)
 
 
