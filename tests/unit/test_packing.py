@@ -58,4 +58,4 @@ def test_the_tables_of_a_chart_are_named():
     assert declared["fit_mttf"].charts(of_jobs)["survival_by_gpu_count"] == ["survival", "survival_summary"]
     assert declared["correlate"].charts["runtime_by_size_log"] == ["runtime_by_group", "correlations"]
     assert declared["describe_workload"].charts["runtime_by_gpus"] == "percentiles"
-    assert declared["measure_losses"].charts["what_if"] == "what_if"
+    assert declared["measure_losses"].charts["gpu_hours_by_size"] == "lost_work"
