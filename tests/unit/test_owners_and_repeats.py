@@ -115,7 +115,7 @@ def test_owners_nobody_names_and_failures_nobody_had() -> None:
     jobs = jobs_of([job("ana", "success")])
     assert set(concentration(owner_counts(jobs, runs_of(jobs)))["reason"]) == {"no job failed"}
     (reason,) = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs)["reason"]
-    assert reason == f"no failed run has GPU time; {UNCLUSTERED}"
+    assert reason == f"no failed attempt has GPU time; {UNCLUSTERED}"
 
 
 @pytest.mark.parametrize(
