@@ -41,7 +41,7 @@ for room in STUDY.rooms.values():
 for kind, traces in STUDY.drawn_alike.items():
 
     rule:
-        """Every chart of a trace, as Vega-Lite and as a picture, from the tables alone."""
+        """Every chart of a trace, as Vega-Lite and as a picture, those of the open page also for a phone."""
         name:
             f"draw_charts_{kind}"
         input:
@@ -53,6 +53,7 @@ for kind, traces in STUDY.drawn_alike.items():
                 in_report(f"results/{STUDY.home(traces)}/figures/{chart}.svg", "chart", room.title)
                 for chart, room in STUDY.charts(traces[0]).items()
             ],
+            narrow=[f"results/{STUDY.home(traces)}/figures/{chart}.narrow.svg" for chart in STUDY.main(traces[0])],
         log:
             f"logs/{STUDY.home(traces)}/draw_charts.log",
         benchmark:
@@ -74,6 +75,7 @@ for kind, traces in STUDY.drawn_alike.items():
                 room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
                 for room in STUDY.drawing(wildcards.trace)
             },
+            main=lambda wildcards: STUDY.main(wildcards.trace),
             folders=lambda wildcards: STUDY.folders_of(
                 [room.name for room in STUDY.drawing(wildcards.trace)]
                 + STUDY.makers(STUDY.drawn_from(wildcards.trace))

@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.charts.text import gpus_label
-from ttf.report.blocks import Numbers
 from ttf.report.head import Line
+from ttf.report.numbers import Numbers
 from ttf.report.tables import Mean, Shown
 from ttf.report.trace import Trace
 

@@ -10,7 +10,6 @@ from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_ti
 from ttf.charts.encodings import coloured, picked, side_notes, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.picking import Picks
 from ttf.charts.steps import ROUND_TIMES, bands, step_curves, step_rows
 from ttf.charts.text import HOUR_S, capital, count, duration, hours, in_words, labels, listed, percent
 from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, ORDER_COLOURS
@@ -75,7 +74,6 @@ def survival(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str = 
         caption=caption,
         alt_text=f"Falling step curve{'s' if drawn.height > 1 else ''} of the share without failure on a logarithmic "
         f"time axis{by}. {title}.",
-        picks=Picks(("steps",), "s", {names[of]: legend[of] for of in legend}) if stratum_by == "gpu_type" else None,
     )
 
 
@@ -172,7 +170,6 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
         caption += f" The whole trace includes {count(unknown, 'life')} without a known {in_words(stratum_by)}."
     title = _mttf_title(drawn, names, stratum_by)
-    picks = Picks(("strata",), "stratum", {name: name for name in names.values()})
     in_order = of_gpus and len(rows) <= MOST_ACROSS
     draw = _across if in_order else _down
     subtitle = "Run time per failure; thick: 90 %, thin: 95 % interval" + ("; dashed: whole trace" if overall else "")
@@ -186,7 +183,6 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
         caption=caption,
         alt_text="Points with intervals on a logarithmic axis in hours, one for each of "
         f"{count(len(drawn), 'stratum')}. {title}.",
-        picks=picks if stratum_by == "gpu_type" else None,
     )
 
 

@@ -4,8 +4,8 @@ from ttf.analyses.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.charts.text import capital, gpus_label, listed, plural
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import CLUSTERED, Mean, Shown, texts
 from ttf.report.trace import Trace

@@ -1,4 +1,4 @@
-"""What was measured, bench/measured.json, as the section of README.md between two marks and as a chart of growth."""
+"""What was measured, bench/measured.json, as the section of docs/performance.md between two marks and as a chart."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "bench" / "measured.json"
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "performance.md"
 CHART = ROOT / "docs" / "gallery" / "growth.svg"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 SECTION = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
@@ -24,8 +24,8 @@ def write(measured: dict) -> None:
     """Put what was measured, tables and chart where they belong; a line of measured.json for each section."""
     lines = (f"{json.dumps(name)}: {json.dumps(found, sort_keys=True)}" for name, found in sorted(measured.items()))
     MEASURED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    README.write_text(SECTION.sub(lambda _: section(measured), text), encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(SECTION.sub(lambda _: section(measured), text), encoding="utf-8")
     if "growth" in measured:
         CHART.write_text(growth_chart(measured["growth"]), encoding="utf-8")
 
@@ -101,10 +101,10 @@ def full_size(found: dict) -> str:
     heads = "|  | study, s | pandas, s | DuckDB, s | of pandas | of DuckDB | study, GB | pandas, GB | DuckDB, GB |"
     longest = (f"`{row['rule']}` {row['cpu_seconds']:.1f} s" for row in found["profile"][:LONGEST])
     return f"""\
-**A trace like PAI 2020.** [pandas](bench/peers/pandas_notebook.py) does what the notebooks on this trace do: it reads \
-the instance and the task table, groups, merges and takes five group means. [DuckDB](bench/peers/duckdb_jobs.py) makes \
-the job table of three raw tables, as the study does, and checks no row; both come to the same run times. The whole \
-study reads all seven tables and makes the whole report.
+**A trace like PAI 2020.** [pandas](../bench/peers/pandas_notebook.py) does what the notebooks on this trace do: it \
+reads the instance and the task table, groups, merges and takes five group means. \
+[DuckDB](../bench/peers/duckdb_jobs.py) makes the job table of three raw tables, as the study does, and checks no row; \
+both come to the same run times. The whole study reads all seven tables and makes the whole report.
 
 {table(heads, rows)}
 
@@ -120,7 +120,7 @@ def formats(found: dict) -> str:
         ("philly", "Philly job log, {rows:,} jobs, {megabytes:.0f} MB", "philly_notebook.py"),
     ):
         sides = ours, theirs = found[name]["study"], found[name]["peer"]
-        what = f"{what.format(**found[name])}; peer: [{peer}](bench/peers/{peer})"
+        what = f"{what.format(**found[name])}; peer: [{peer}](../bench/peers/{peer})"
         rows.append((what, *_seconds(*sides), f"{ours['seconds'] / theirs['seconds']:.2f}", *_gigabytes(*sides)))
     return f"""\
 **Other formats**, read, checked and turned into jobs and attempts; peers: plain pandas and plain Python.
@@ -165,7 +165,7 @@ def growth(found: dict) -> str:
     return f"""\
 **Growth.** A trace larger than the full size is given in parts of that size.
 
-![Time and memory by the size of the trace, on logarithmic axes](docs/gallery/{CHART.name})
+![Time and memory by the size of the trace, on logarithmic axes](gallery/{CHART.name})
 
 {table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
 
