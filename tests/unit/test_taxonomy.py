@@ -739,7 +739,7 @@ def test_what_a_log_or_a_record_says_stays_text(tmp_path, tails):
     tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told, of_logs), "log_tails": lines}
     for name, table in tables.items():
         write_product(table, CONTRACTS[name], str(tmp_path / f"tables/{name}.csv"))
-    shown = taxonomy_tables(Trace("mine", 1, {"gives": "jobs"}, tmp_path, CONTRACTS))
+    shown = taxonomy_tables(Trace("mine", {"gives": "jobs"}, tmp_path, CONTRACTS))
     html = {name: table.html(f"t1-{name}") for name, table in shown.items()}
     assert list(html) == ["reasons", "demand", "domains", "unmatched", "tails"]
     assert html["unmatched"].count("odd &lt;/script&gt;&lt;img src=x") == 2
