@@ -92,12 +92,13 @@ for kind, traces in STUDY.drawn_alike.items():
 for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}.items():
 
     rule:
-        """Every number that the report's sentences use, with its unit, n and source table."""
+        """Every number that the report's sentences use, and of a trace its brief: what its first screen says."""
         name:
             name
         input:
             unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
         output:
+            **({"brief": f"results/{STUDY.home(traces)}/brief.json"} if name == "summarise" else {}),
             metrics=f"results/{STUDY.home(traces)}/metrics.json",
         log:
             f"logs/{STUDY.home(traces)}/summarise.log",
@@ -126,6 +127,7 @@ for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.sub
                 if room.has("numbers")
             },
             folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
+            about=lambda wildcards: STUDY.briefed(wildcards.trace),
         script:
             "../../scripts/summarise.py"
 

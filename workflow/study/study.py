@@ -237,6 +237,14 @@ class Study:
         stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
         return found | {name: self.file(trace, name) for name in stages}
 
+    def briefed(self, trace: str) -> dict[str, Any] | None:
+        """What the brief of a trace says of it; nothing of the study as a whole."""
+        if trace == OF_STUDY:
+            return None
+        about = self.traces[trace]
+        asked = {"clock": about.clock, "failure_words": about.outcomes.get("failure", [])}
+        return about.about | asked | {"targets": self.config["targets"]}
+
     def claimed(self) -> dict[str, dict[str, str]]:
         """Trace -> table that a finding is asked of -> its path, of those that the study has."""
         asked: dict[str, dict[str, str]] = {}
