@@ -432,7 +432,7 @@ def section_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules: 
             has_table=lambda name: bool(filled[name]),
         )
     )
-    return " ".join(text.split())
+    return " ".join(re.sub("</?(data|bdi)[^>]*>", "", text).split())
 
 
 def plenty(n: int = 400) -> list[dict]:
