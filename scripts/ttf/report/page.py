@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.analyses import contracts_of
+from ttf.charts.theme import page_config
 from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
@@ -276,7 +277,7 @@ class TracePage:
     def _data(self) -> str:
         """What the scripts of the page work on; nothing of it runs."""
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
-        scripts = {"charts-packed": as_json(packed(specs)), "bibtex": self.frame.citation.bibtex.replace("<", "")}
+        scripts = {"charts-packed": as_json(packed(specs) | {"config": page_config()}), "bibtex": self.frame.citation.bibtex.replace("<", "")}
         return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
 
 
