@@ -56,6 +56,6 @@ def test_the_tables_of_a_chart_are_named():
     declared = rooms()
     of_jobs = SimpleNamespace(has_jobs=True, strata=[])
     assert declared["fit_mttf"].charts(of_jobs)["survival_by_gpu_count"] == ["survival", "survival_summary"]
-    assert declared["correlate"].charts["runtime_by_size_log"] == ["runtime_by_group", "correlations"]
+    assert declared["correlate"].charts["factors_of_run_time"] == ["runtime_by_group", "correlations"]
     assert declared["describe_workload"].charts["runtime_by_gpus"] == "percentiles"
     assert declared["measure_losses"].charts["what_if"] == "what_if"
