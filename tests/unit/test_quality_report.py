@@ -63,10 +63,9 @@ def section(metrics):
 
 def test_nothing_wrong():
     text, shown = section(numbers())
-    assert "Every row of 1 raw table with 3 columns was checked" in text
-    assert "No row breaks a rule." in text
-    assert "1 of 2 stored columns holds no value at all." in text
-    assert "2 of 2 checks found nothing wrong." in text
+    assert "3 columns of 1 raw table were checked" in text and "No row breaks a rule." in text
+    assert "1 of 2 stored columns is blank." in text
+    assert "passed 2 of 2 checks" in text
     assert shown == ["statistics"]
 
 
@@ -75,14 +74,14 @@ def test_what_is_wrong_is_told_and_escaped():
     assert metrics["quality.rows_suggested"]["value"] == 3
     assert metrics["quality.worst.rows"]["value"] == 9
     text, shown = section(metrics)
-    assert "12 rows break a rule" in text
-    assert "For 1 anomaly with 3 rows another schema would let the rows in" in text
-    assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0 % of the table)" in text
-    assert "**1 check found something, or could not be run**" in text
+    assert "12 rows break a rule and were quarantined." in text
+    assert "Another schema would admit 3 rows with 1 anomaly" in text
+    assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0% of the table)" in text
+    assert "**1 check failed or could not be run**" in text
     assert shown == ["suggestions", "validation", "statistics"]
     text, _ = section(numbers([anomaly(1, None)]))
-    assert "1 row breaks a rule and was put aside." in text
-    assert "No change of the schema would be right for them" in text
+    assert "1 row breaks a rule and was quarantined." in text
+    assert "No other schema would be right" in text
 
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])

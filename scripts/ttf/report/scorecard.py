@@ -133,8 +133,8 @@ def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
     columns = {"statement": None} | values | {"reproduced": None, "note": None}
     html = Shown(shown, columns, ETTR_REFERENCE, "source", 160).html("table-ettr-reference")
     caption = (
-        "What the paper states about effective training time and mean time to failure, and what its formulas give: "
-        "reproduced where that rounds to the digits published; errors of the approximation to half a per cent."
+        "What the paper states about effective training time ratio (ETTR) and mean time to failure, and what its formulas give: "
+        "reproduced where that rounds to the digits published; errors of the approximation to half a percent."
     )
     return jinja.get_template("sections/ettr_reference.qmd").render(
         statements=table.height,
