@@ -8,7 +8,9 @@ from ttf.analyses.measure_drift import DRIFT
 from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
+from ttf.report import quality_lines
 from ttf.report.blocks import Numbers
+from ttf.report.said import keys, plain
 from ttf.report.source import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 
@@ -95,3 +97,14 @@ def test_drift(p):
     assert "Of 1 comparison of shares and medians" in text
     assert "[drift]" in text
     assert shown == ["statistics", "drift"]
+
+
+def test_the_line_of_data_checks():
+    read = {"data.rows_read": 139_764, "data.rows_quarantined": 0}
+    m = Numbers(numbers())
+    m |= {key: {"value": value, "unit": "rows", "n": None, "source": ""} for key, value in read.items()}
+    (line,) = quality_lines.lines(None, m)
+    assert plain(line.found) == "2 of 2 passed; 0 of 139,764 rows quarantined" and line.checked
+    assert set(keys(line.found)) <= set(m)
+    m["data.rows_quarantined"] = {"value": 3, "unit": "rows", "n": None, "source": ""}
+    assert quality_lines.lines(None, m) == []

@@ -26,11 +26,11 @@ _SAID = {
 # What stands without a unit: a share is one of 1.
 _NO_UNIT = (None, "share", "r", "p")
 _FILES = {"implied": "implied_n.csv"}
-# How a quantity of the paper on effective training time is worded.
+# How a quantity of the paper on ETTR is worded.
 _OF_ETTR = {
-    "ettr": lambda share: f"{words.number(100 * share, 2)}{words.NO_BREAK}%",
+    "ettr": lambda share: f"{words.number(100 * share, 2)}%",
     "mttf_h": lambda hours: words.duration(3600 * hours),
-    "error_percent": lambda percent: f"{words.number(percent, 2)}{words.NO_BREAK}%",
+    "error_percent": lambda percent: f"{words.number(percent, 2)}%",
 }
 
 
@@ -123,7 +123,7 @@ def _texts(values: pl.Series, kinds: pl.Series, worded: Callable[[float, str | N
 
 
 def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
-    """The .qmd of what the paper states about effective training time, from ettr_reference.csv."""
+    """The .qmd of what the paper states about ETTR, from ettr_reference.csv."""
     table = read_table(reference, ETTR_REFERENCE)
     values = {"published": ("Published", str), "computed": ("Formula", str), "exact": ("Exact", str)}
     shown = table.with_columns(
@@ -133,7 +133,7 @@ def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
     columns = {"statement": None} | values | {"reproduced": None, "note": None}
     html = Shown(shown, columns, ETTR_REFERENCE, "source", 160).html("table-ettr-reference")
     caption = (
-        "What the paper states about effective training time ratio (ETTR) and mean time to failure, and what its formulas give: "
+        "What the paper states about ETTR and mean time to failure, and what its formulas give: "
         "reproduced where that rounds to the digits published; errors of the approximation to half a percent."
     )
     return jinja.get_template("sections/ettr_reference.qmd").render(
