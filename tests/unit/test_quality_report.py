@@ -9,7 +9,7 @@ from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
 from ttf.report import quality_lines
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.said import keys, plain
 from ttf.report.source import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION

@@ -1,8 +1,8 @@
 """What the stages before the analyses checked and did not find: a line for the end of the page."""
 
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.trace import Trace
 

@@ -58,6 +58,9 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put_row(f"ettr.{rate}", row, expected, source, n, prefix="expected_")
         metrics.put(f"ettr.{rate}.scheduled_share", row["scheduled_share"], "share", source, n)
         if rate == by:
+            # A wait at the submission and one after each failure.
+            queued = row["queue_s"] * (1 + (row["expected_interruptions"] or 0))
+            metrics.put(f"ettr.{rate}.queued_s", queued, "s", source, asked["queue"]["n"])
             metrics.put("ettr.at_optimum", row["ettr_at_optimum"], "share", source, n)
             metrics.put("ettr.daly_young_s", row["daly_young_interval_s"], "s", source, n)
             simulated = dict.fromkeys(("interruptions_p05", "interruptions_p95"), "interruptions")

@@ -7,7 +7,7 @@ from ttf.report import words
 from ttf.report.tables import Shown, span
 from ttf.report.trace import Trace
 
-# The proxy of a cause, as the heading of a column.
+# An inferred reason, as the heading of a column.
 CAUSES = {
     "fair_share": "beyond the account's observed peak (not reliable)",
     "full": "too few GPUs free",
@@ -17,7 +17,7 @@ CAUSES = {
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Servers and free GPUs by load; the proxy of why jobs waited, by their GPUs; servers to oneself."""
+    """Servers and free GPUs by load; inferred reasons of waiting; servers to oneself."""
     shown = {}
     known = trace.table("occupancy").filter(pl.col("time_s") > 0)
     if known.height:
