@@ -88,7 +88,7 @@ def test_many_values_are_merged_at_weighted_means():
 def head_of(jobs):
     metrics = Metrics()
     of_correlations(metrics, correlations(jobs, [None]))
-    trace = Trace("t", 1, {"unit": "pod"}, Path(), CONTRACTS)
+    trace = Trace("t", {"unit": "pod"}, Path(), CONTRACTS)
     head, lines = page.head(trace, Numbers(metrics)), page.lines(trace, Numbers(metrics))
     for text in [line.found for line in lines] + ([head.claim] if head else []):
         assert set(keys(text)) <= set(metrics)
