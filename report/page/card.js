@@ -1,7 +1,7 @@
 // The card of a number: its key, exact value, n, interval, source and method, which the row of that key holds.
 // A dialog that leaves the rest of the page as it is: hovering and focus show it, a click or Enter goes into it.
 const NUMBER = "data[data-key]";
-let card, shownFor, waiting;
+let card, shownFor, waiting, returning = false;
 
 function rowOf(number) {
   const key = number?.dataset.key;
@@ -55,7 +55,10 @@ function hideCard(back = false) {
   shownFor = null;
   card.hidden = true;
   number.removeAttribute("aria-expanded");
+  // Focus that comes back from the card does not open it again.
+  returning = back;
   if (back) number.focus({preventScroll: true});
+  returning = false;
 }
 
 function hideSoon() {
@@ -70,7 +73,7 @@ function intoCard(number) {
 
 document.addEventListener("mouseover", (event) => {
   const number = event.target.closest?.(NUMBER);
-  if (!number || number === shownFor) return;
+  if (!number || number === shownFor || card?.contains(document.activeElement)) return;
   clearTimeout(waiting);
   waiting = setTimeout(showCard, 350, number);
 });
@@ -79,6 +82,7 @@ document.addEventListener("mouseout", (event) => {
 });
 document.addEventListener("focusin", (event) => {
   const number = event.target.closest?.(NUMBER);
+  if (returning) return;
   if (number?.matches(":focus-visible")) showCard(number);
   else if (!number && !card?.contains(event.target)) hideCard();
 });
