@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from prose import slips
 from ttf.analyses.fit_mttf import numbers as of_lives
-from ttf.analyses.fit_mttf.compute import failures_without_end
+from ttf.analyses.fit_mttf.compute import failures_without_end, survival_steps
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.analyses.judge_lifetimes import LIFETIME_VERDICT, MIXTURE
 from ttf.analyses.judge_lifetimes.compute import lifetime_verdict
@@ -108,7 +108,7 @@ def told(section, trace):
         table=lambda name, caption: "",
         has_chart=lambda name: False,
         has_table=lambda name: False,
-        strata=[],
+        by_stratum=[],
         features=[],
         most_strata=12,
         most_parts=20,
@@ -140,11 +140,27 @@ WITHIN |= {"shape_ci_low_clustered": 0.6, "shape_ci_high_clustered": 0.95, "misl
 @pytest.mark.parametrize(
     ("found", "said", "in_a_bullet"),
     [
-        ({"verdict_within": "falls"} | WITHIN, "**It falls within one user**", "falls with age within one user"),
-        ({"verdict_within": "rises"} | WITHIN, "**It rises within one user**", "rises with age within one user"),
-        ({"verdict_within": "stays"} | WITHIN, "those of high rates are soon gone", "stays with age within one user"),
-        ({"verdict_within": MIXTURE} | WITHIN, f"That is open: {MIXTURE}.", f": {MIXTURE}"),
-        ({"verdict_within": "unclear"} | WITHIN, "leave room for a rate that falls", "cannot be told"),
+        (
+            {"verdict_within": "falls"} | WITHIN,
+            "**The hazard decreases with age",
+            "falls with age within one user",
+        ),
+        (
+            {"verdict_within": "rises"} | WITHIN,
+            "**The hazard increases with age",
+            "rises with age within one user",
+        ),
+        (
+            {"verdict_within": "stays"} | WITHIN,
+            "in a mixture of constant rates",
+            "stays with age within one user",
+        ),
+        ({"verdict_within": MIXTURE} | WITHIN, f"**Open: {MIXTURE}.**", f": {MIXTURE}"),
+        (
+            {"verdict_within": "unclear"} | WITHIN,
+            "a decreasing and an increasing hazard",
+            "cannot be told",
+        ),
         ({}, "the trace names nothing that repeats", "cannot be told"),
         ({"cluster_by": "user", "clusters": 2.5}, "there are 2.50 effective clusters, too few", "cannot be told"),
         ({"cluster_by": "user", "clusters": 9.0}, "too little repeats", "cannot be told"),
@@ -162,7 +178,7 @@ def test_what_is_said_of_the_hazard_is_what_was_seen_within_what_repeats(found, 
     assert slips(text) == slips(bullet) == []
     assert said in text
     assert in_a_bullet in bullet
-    assert ("A constant mean time to failure misleads here" in text) == found.get("misleads_clustered", False)
+    assert ("A single MTTF does not describe these jobs" in text) == found.get("misleads_clustered", False)
 
 
 def test_findings_in_words():
@@ -268,7 +284,7 @@ def test_bounds_come_before_a_mean_time_to_failure_that_ends_decide():
     few = {"without_end.share": 0.05, "without_end.mttf_low_s": 800.0, "without_end.mttf_high_s": 1500.0}
     assert after(**few)[0] == [None] * 3
     found, metrics = after(**few | {"without_end.share": 0.378})
-    assert found == [800.0, 1500.0, "37.8\u00a0% of the failures have no written end"]
+    assert found == [800.0, 1500.0, "37.8% of the failures have no written end"]
     text = in_words(Numbers(metrics))
     bounds, estimate = text.index("lies between 13.3 min and 25.0 min"), text.index("as they stand, is 16.7 min")
     assert bounds < estimate
@@ -299,11 +315,12 @@ def test_a_step_of_time_limits_in_the_survival_curve_is_said():
     metrics = numbers_of(frame)
     curves, _ = survival_tables(lives_of_jobs(frame), "failure", ["all"])
     steps = Metrics()
-    of_lives.of_steps(steps, curves, frame.lazy())
+    of_lives.of_steps(steps, survival_steps(curves, frame))
     assert steps["survival.steps.time_s"]["value"] == 3600
     assert steps["survival.steps.drop"]["value"] == pytest.approx(30 / 60)
     assert steps["survival.steps.timeout_share"]["value"] == 1 and steps["survival.steps.failures"]["value"] == 30
     for name, about in steps.items():
         dict.__setitem__(metrics, name, about)
     text = in_words(metrics, "survival")
-    assert "The curve falls by 50.0 % in one second, at 1.00 h, where 100.0 % of 30 failures are time limits" in text
+    assert steps["survival.limits.1.time_s"]["value"] == 3600 and "survival.limits.2.time_s" not in steps
+    assert "The largest step of the curve is 50.0% at 1.00 h; time limits made 100.0% of its 30 failures" in text
