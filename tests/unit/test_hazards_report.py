@@ -109,6 +109,7 @@ def section(trace, metrics, name="hazards"):
             trace=trace,
             m=Numbers(metrics),
             strata=[],
+            by_stratum=[],
             chart=lambda name: "" if name in index and index[name]["empty"] else f"[{name}]",
             table=lambda name, caption: f"[{name}]" if name in made else "",
             has_chart=lambda name: name not in index or not index[name]["empty"],
