@@ -10,7 +10,7 @@ from ttf.analyses.describe_workload.population import roles
 from ttf.analyses.estimate_hazards.charts import MOST_ENDS
 from ttf.analyses.estimate_hazards.charts import cumulative_incidence as incidence_chart
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, incidence_at
-from ttf.analyses.fit_mttf.charts import survival
+from ttf.analyses.fit_mttf.charts import survival_by
 from ttf.charts.figure import Study
 from ttf.stats.strata import CountedLives
 from ttf.stats.survival import survival_tables, thin
@@ -99,10 +99,11 @@ def test_the_table_counts_each_end_up_to_each_age_however_few_rows_it_has():
 
 
 def test_the_counts_of_the_survival_chart_are_those_of_the_lives():
-    curves, summary = survival_tables(TURNED, "failure", ["all"])
-    caption = survival({"survival": thin(curves, 20), "survival_summary": summary}, PODS).caption
-    assert f"n = {TURNED.height:,} lives, 300 failures." in caption
-    assert integers(caption) <= {TURNED.height, 300, 95, 1, 0, 160}
+    lives = TURNED.with_columns(batch=pl.when(pl.int_range(pl.len()) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b")))
+    curves, summary = survival_tables(lives, "failure", ["all", "batch"])
+    caption = survival_by({"survival": thin(curves, 20), "survival_summary": summary}, PODS, "batch").caption
+    assert f"n = {TURNED.height:,} pods, 300 failures." in caption
+    assert integers(caption) <= {TURNED.height, 300, 95}
 
 
 def test_the_caption_of_roles_counts_all_roles():
