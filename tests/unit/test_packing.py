@@ -57,5 +57,5 @@ def test_the_tables_of_a_chart_are_named():
     of_jobs = SimpleNamespace(has_jobs=True, strata=[])
     assert declared["fit_mttf"].charts(of_jobs)["survival_by_gpu_count"] == ["survival", "survival_summary"]
     assert declared["correlate"].charts["runtime_by_size_log"] == ["runtime_by_group", "correlations"]
-    assert declared["describe_workload"].charts["runtime_by_gpus"] == "percentiles"
+    assert declared["describe_workload"].charts["queue_by_gpus"] == "percentiles"
     assert declared["measure_losses"].charts["what_if"] == "what_if"

@@ -44,8 +44,8 @@ def head(trace: Trace, m: Numbers) -> Head:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.value("ettr.measured.runs", 0):
         return []
-    why = "no run lasted long enough" if m.has("ettr.measured.runs") else "it records no attempts of runs"
-    return [Line("Measured ETTR of long runs", f"Not in this trace: {why}.", checked=False)]
+    why = "No run lasted long enough." if m.has("ettr.measured.runs") else "No attempts of runs are recorded."
+    return [Line("Measured ETTR of long runs", why, checked=False)]
 
 
 def _planned(trace: Trace, m: Numbers, by: str) -> Head:
@@ -127,7 +127,7 @@ def _withheld(m: Numbers) -> Head:
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
         runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
         keys.append(Key("Measured ETTR", number(m, "ettr.measured.mean", words.share), f"mean of {runs}, any size"))
-    needed = f"It takes {m['ettr.needed']}." if m.has("ettr.needed") else ""
+    needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
         f"The ETTR of a {_run(m)} run cannot be estimated: {why}",
         charts=("ettr_measured",) if keys else (),
