@@ -475,7 +475,9 @@ def test_nothing_to_draw(name):
 def test_the_mean_of_each_day_is_that_of_its_steps(days, clock, narrow):
     day = 86_400
     # One of two GPUs for the first half of each day, from the second day on.
-    held = placed([(f"j{k}", "x", k * day, k * day + day // 2, 1000) for k in range(1, days + 1)])
+    origin = 20_000 * day if clock else 0
+    starts = [origin + k * day for k in range(1, days + 1)]
+    held = placed([(f"j{start}", "x", start, start + day // 2, 1000) for start in starts])
     drawn = gpus_in_use(Given(found(held, nodes=nodes_of(x=2)), clock=clock), Study("job", narrow=narrow))
     shares = [row["share"] for row in drawn.datasets["load"]]
     assert drawn.title == ("GPUs in use over time" if days != 12 else "GPUs in use by day")
@@ -483,7 +485,7 @@ def test_the_mean_of_each_day_is_that_of_its_steps(days, clock, narrow):
         # The last day is cut to the half that is known.
         assert shares == pytest.approx([0.25] * 11 + [0.5])
         first = drawn.datasets["load"][0]["at"]
-        assert first == (pytest.approx(1.5 * day * 1000) if clock else pytest.approx(0.5))
+        assert first == pytest.approx((origin + 1.5 * day) * 1000 if clock else 0.5)
     assert max(shares) <= 0.5
     vl_convert.vegalite_to_svg(drawn.spec(validate=True), allowed_base_urls=[])
 
