@@ -1,4 +1,4 @@
-"""The numbers of effective training time: what the run that the configuration asks about has to expect."""
+"""The numbers of the effective training time ratio (ETTR): what the run of the target size has to expect."""
 
 import polars as pl
 
