@@ -56,7 +56,7 @@ def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None
     queue = {"value": habit.queue_s, "source": "x", "n": 9}
     found = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
     found["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)
-    return Given(found | (tables or {}), ettr={"run_gpus": run_gpus})
+    return Given(found | (tables or {}), ettr={"target_gpus": run_gpus})
 
 
 def wall_by_first_steps(rate: float, habit: Habits) -> float:

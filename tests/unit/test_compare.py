@@ -30,7 +30,7 @@ from ttf.analyses.compare_traces.numbers import numbers
 from ttf.analyses.compare_traces.page import comparison_section
 from ttf.charts.figure import Study
 from ttf.charts.saving import save_charts
-from ttf.charts.theme import PAGE_WIDTH
+from ttf.charts.theme import WIDE
 from ttf.inputs import Inputs
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
@@ -361,7 +361,7 @@ def test_every_chart_of_every_study_can_be_drawn(case, studies):
         assert "\\u202e" not in text, name
         if case in ("two", "no failure", "hostile unit"):
             svg = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
-            assert float(ET.fromstring(svg).get("width")) <= PAGE_WIDTH, name
+            assert float(ET.fromstring(svg).get("width")) <= WIDE, name
             assert "undefined" not in svg, name
             assert "<script" not in svg, name
         assert drawn.alt.endswith("."), name
@@ -390,7 +390,7 @@ def test_a_made_up_trace_is_named_as_one_in_every_chart(studies):
 def test_titles_state_what_the_tables_say(studies):
     title = {name: build(studies["job and component"], Study()).title for name, build in CHARTS.items()}
     # 40 each failed after 100 s, succeeded after 300 s, were cancelled after 5 s: failures took 100 of 405 s.
-    assert title["outcomes"] == "33 % of GPU jobs in a ended in failure; they took 25 % of the GPU time in a"
+    assert title["outcomes"] == "33% of GPU jobs in a ended in failure; they took 25% of the GPU time in a"
     assert title["run_times"] == (
         "In a, half of the failed GPU jobs ended within 1.67 min, half of the successful ones within 5 min"
     )
@@ -451,7 +451,8 @@ def run_the_room(folder: Path, out: Path, about: dict) -> dict[str, bytes]:
     (out / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
     drawn = {name: build(given, Study()) for name, build in CHARTS.items()}
     specs, svgs = ([str(out / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))
-    save_charts(drawn.items(), dict.fromkeys(CHARTS, ()), specs, svgs, str(out / "figures/index.json"))
+    charts = ((name, chart, None) for name, chart in drawn.items())
+    save_charts(charts, dict.fromkeys(CHARTS, ()), specs, svgs, [], str(out / "figures/index.json"))
     return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.rglob("*.*"))}
 
 

@@ -20,7 +20,7 @@ from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.report.trace import Trace
 from ttf.rooms import contracts, places
@@ -86,7 +86,8 @@ def run(folder, lives, gives="jobs", causes=()):
     given = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
     drawn = {name: draw(given, Study("pod")) for name, draw in CHARTS.items()}
     paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
-    save_charts(drawn.items(), dict.fromkeys(CHARTS, ()), *paths, str(folder / "figures" / "index.json"))
+    charts = ((name, chart, None) for name, chart in drawn.items())
+    save_charts(charts, dict.fromkeys(CHARTS, ()), *paths, [], str(folder / "figures" / "index.json"))
     metrics = Metrics()
     if gives == "lives":
         of_lives(metrics, lives)

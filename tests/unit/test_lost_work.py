@@ -34,7 +34,7 @@ from ttf.charts.figure import Study
 from ttf.infra import EVENT, infra_lives
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.rooms import BUILT_IN
 from ttf.runs import RUN_COLUMNS, runs, with_reasons, with_runs_before

@@ -8,7 +8,7 @@ from ttf.analyses.measure_drift import DRIFT
 from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 

@@ -36,7 +36,7 @@ from ttf.analyses.describe_attempts.retries import tries as tries_of
 from ttf.charts.figure import Study
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.stats import exact
 from ttf.tables import read_table, write_product

@@ -22,7 +22,7 @@ from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, ever
 from ttf.charts.figure import Study
 from ttf.errors import StudyError
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.report.trace import Trace
 from ttf.rooms import BUILT_IN

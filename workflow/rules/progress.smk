@@ -20,10 +20,9 @@ if not in_module(workflow):
 
 def page_asked_for():
     """The report, if it is among what this run is for."""
-    page = rules.render_report.output.page
-    if all(page not in job.output for job in workflow.dag.jobs):
-        return None
-    return page.storage_object.query if page.is_storage else str(page)
+    page = f"{STORE if STORED else ''}{OWN}/report/index.html"
+    made = {str(path) for job in workflow.dag.jobs for path in job.output}
+    return f"{OWN}/report/index.html" if made & {page, f"{OWN}/report/index.html"} else None
 
 
 # The terminal of a workflow that uses this one is its own.

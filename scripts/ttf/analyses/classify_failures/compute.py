@@ -9,6 +9,8 @@ from ttf.inputs import Inputs
 
 # In place of a reason.
 NO_RULE = "unmatched"
+# As config/taxonomy.yaml names it.
+TIME_LIMIT = "Time limit"
 MOST_LINES = 100
 
 
@@ -83,6 +85,13 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         note=pl.when(note != "").then(note),
     )
     return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
+
+
+def kind_of(reason: str, domain: str | None) -> str:
+    """What a row by reason is: limit, infra (its cause lies in system software or hardware alone), none or other."""
+    if reason == NO_RULE or domain is None:
+        return "none"
+    return "limit" if reason == TIME_LIMIT else "other" if "user program" in domain else "infra"
 
 
 def _users() -> pl.Expr:

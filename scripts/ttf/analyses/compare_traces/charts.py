@@ -22,7 +22,7 @@ from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of
 from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import HOUR_S, duration, hours, labels, listed, percent
-from ttf.charts.theme import ACCENT, FAINT, ON_COLOUR, OUTCOME_COLOURS
+from ttf.charts.theme import ACCENT, FAINT, ON_LIGHT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 
@@ -69,7 +69,7 @@ def outcomes(given: Inputs, study: Study) -> Figure:
             *tips(form=",", jobs="GPU jobs", timed="with known GPU time"),
         ],
     )
-    texts = base.mark_text(fontSize=10.5, color=ON_COLOUR).encode(x="middle:Q", text="text:N")
+    texts = base.mark_text(fontSize=10.5, color=ON_LIGHT).encode(x="middle:Q", text="text:N")
     panels = alt.Column("measure:N", sort=list(measures.values()), title=None)
     return drawn.figure(
         (bars + texts).properties(width=225, height=alt.Step(38)).facet(column=panels, spacing=24),

@@ -1,4 +1,4 @@
-"""Which end comes when, do strata fail alike, and what multiplies the hazard?"""
+"""Which factors are associated with failure, and which end comes when?"""
 
 from dataclasses import replace
 
@@ -109,7 +109,7 @@ MTTF_DELAYED_ENTRY = table(
 )
 
 ANALYSIS = Analysis(
-    question="Which end comes when, do strata fail alike, and what multiplies the hazard?",
+    question="Which factors are associated with failure, and which end comes when?",
     theme="factors",
     rank=10,
     needs=["lives"],
@@ -123,8 +123,13 @@ ANALYSIS = Analysis(
         *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX),
         *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
-    charts={"cumulative_incidence": ["cumulative_incidence", "incidence_at"], "hazard_ratios": "cox"},
-    sections=["hazards"],
+    charts=lambda trace: {
+        "cumulative_incidence": "cumulative_incidence",
+        # The share of failures by request is that of jobs.
+        "factors_of_failure": ["cox", "failure_share"] if trace.has_jobs else "cox",
+    },
+    main=["factors_of_failure"],
+    sections=["hazards", "time_to_failure/incidence"],
     memory_mb=480,
     mb_per_gb={"pai2020": 60, "philly": 200, "sacct": 1800},
 )

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.jobs import doubling
 from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import part_of
 
@@ -40,10 +41,7 @@ def loss_sums(
     """
     if checkpoint_interval_s < 0 or link_window_s < 0:
         raise ValueError("a checkpoint interval and a window of time cannot be negative")
-    gpus = (pl.col("gpu_milli") + 999) // 1000
-    # The next power of two, by the bits of the number before.
-    power = pl.lit(2, dtype=pl.Int64).pow(64 - (gpus - 1).bitwise_leading_zeros())
-    keys = {"gpus_high": pl.when(gpus > 0).then(power).otherwise(0), "start_s": _month(begin_s)}
+    keys = {"gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000), "start_s": _month(begin_s)}
 
     def summed(linked: pl.Series) -> pl.DataFrame:
         parts = _parts(checkpoint_interval_s, pl.col("run").is_in(linked.implode()))

@@ -8,6 +8,8 @@ from ttf.analyses.measure_losses.owners import OWNERS
 from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.numbers.metrics import Metrics
 
+# The GPUs of a common node.
+SMALL_GPUS = 8
 _HOURS = tuple(f"{of}gpu_hours" for of in ("", "failed_", "infra_", "first_order_", "second_order_", "linked_"))
 _UNITS = {
     **dict.fromkeys(("runs", "failed_runs", "failed_without_time", "preemptions", "linked_preemptions"), "runs"),
@@ -37,9 +39,13 @@ def _of_sizes(metrics: Metrics, sizes: pl.DataFrame) -> None:
         share = sizes["linked_gpu_hours"].sum() / both
         metrics.put("lost_work.linked_share", share, "share", source, metrics["lost_work.infra_failures"]["value"])
     if total := metrics["lost_work.gpu_hours"]["value"]:
-        for name in ("failed", "infra"):
+        for name in ("failed", "infra", "first_order"):
             hours = metrics[f"lost_work.{name}_gpu_hours"]["value"]
             metrics.put(f"lost_work.{name}_gpu_hours_share", hours / total, "share", source, runs)
+    if failed := metrics["lost_work.failed_gpu_hours"]["value"]:
+        large = sizes.filter(pl.col("gpus_high") > SMALL_GPUS)
+        share, count = large["failed_gpu_hours"].sum() / failed, int(large["failed_runs"].sum())
+        metrics.put("lost_work.failed_above_8_gpus_share", share, "share", source, count)
     metrics.put("lost_work.infra_basis", sizes["infra_basis"][0], "label", source, runs)
     metrics.put("lost_work.checkpoint_interval_s", sizes["checkpoint_interval_s"][0], "s", source)
     if lost := metrics["lost_work.first_order_gpu_hours"]["value"]:

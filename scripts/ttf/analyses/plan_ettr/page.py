@@ -5,8 +5,8 @@ import polars as pl
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.charts.text import capital
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
