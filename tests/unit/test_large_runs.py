@@ -16,7 +16,7 @@ from ttf.analyses.plan_ettr.page import head, lines, planner, tables
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
 from ttf.report import said
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.stats.plans import Habits
 
 STUDY = Study("job")
@@ -103,7 +103,8 @@ def test_what_cannot_be_estimated_says_why_and_what_it_takes(basis, verdict, why
     found = told(given, Numbers(m | measured))
     assert found.charts == ("ettr_measured",)
     assert said.plain(found.keys[0].value) == "90.0%"
-    assert planner(trace_of(given), m)["withheld"] == TOO_LARGE
+    assert planner(trace_of(given), m)["withheld"] == "No run was as large."
+    assert "failure rate" not in tables(trace_of(given))["ettr-assumptions"].frame["assumption"]
 
 
 def test_withheld_values_stand_nowhere() -> None:
@@ -148,6 +149,7 @@ def test_the_tables_hold_no_size_that_is_not_projected() -> None:
     given, _ = planned(replace(RATE, projects_to=200))
     shown = tables(trace_of(given))
     assert shown["ettr"].frame["gpus"].max() <= 200 * 8
+    assert "failure rate" in shown["ettr-assumptions"].frame["assumption"]
 
 
 @pytest.mark.parametrize("narrow", [False, True])

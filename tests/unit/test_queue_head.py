@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from ttf.analyses.describe_workload.page import head, lines
 from ttf.report import said
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 
 HOUR = 3600.0
 USE = {"occupancy.all.gpus_in_use_share": 0.914, "occupancy.all.time_s": 79 * 24 * HOUR, "occupancy.peak_share": 1.0}

@@ -202,7 +202,7 @@ def planner(trace: Trace, m: Numbers) -> dict:
         "unit": m.value("ettr.unit", "GPUs"),
         "node_gpus": node_gpus,
         "largest": min(largest, int(m.value("sizes.largest_run.gpus_high", largest))),
-        "withheld": None if planned else m.value("ettr.withheld", "the failure rate of a node is not known"),
+        "withheld": None if planned else f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}.",
         "fields": fields,
         "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
     }
@@ -226,6 +226,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
+    if not ettr.filter(size_of == size)["ettr_renewal"].count():
+        # Withheld: the planner starts without it.
+        assumed = assumed.filter(~pl.col("assumption").str.starts_with("failure rate"))
     found = {"ettr-assumptions": _assumptions(assumed)}
     known = ettr.with_columns(trace.table("ettr_outlook")["scheduled_share"])
     known = known.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
