@@ -140,9 +140,12 @@ def test_the_planner_starts_at_the_trace() -> None:
 
 
 def test_runs_that_nobody_measured_are_a_line() -> None:
-    (line,) = lines(None, Numbers())
-    assert not line.checked
-    assert not lines(None, Numbers({"ettr.measured.runs": {"value": 3, "n": None}}))
+    of_jobs, of_components = (SimpleNamespace(has_jobs=has) for has in (True, False))
+    (line,) = lines(of_jobs, Numbers())
+    assert (line.what, line.checked) == ("Measured ETTR of long runs", False)
+    assert not lines(of_jobs, Numbers({"ettr.measured.runs": {"value": 3, "n": None}}))
+    (line,) = lines(of_components, Numbers())
+    assert (line.what, line.checked) == ("Queue and utilisation", False)
 
 
 def test_the_tables_hold_no_size_that_is_not_projected() -> None:

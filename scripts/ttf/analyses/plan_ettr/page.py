@@ -44,6 +44,8 @@ def head(trace: Trace, m: Numbers) -> Head:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.value("ettr.measured.runs", 0):
         return []
+    if not trace.has_jobs:
+        return [Line("Queue and utilisation", "Lifetimes of components hold no jobs.", checked=False)]
     why = "No run lasted long enough." if m.has("ettr.measured.runs") else "No attempts of runs are recorded."
     return [Line("Measured ETTR of long runs", why, checked=False)]
 
