@@ -102,7 +102,7 @@ def found_in(path: Path) -> list[str]:
         texts = re.findall(r'"""(.*?)"""', text, re.DOTALL)
     else:
         texts = texts_of(text)
-    return [slip for said in texts if " " in said for slip in slips(said)]
+    return [slip for said in texts if " " in said or said[:1].isupper() for slip in slips(said)]
 
 
 @pytest.mark.parametrize("path", [*PROSE, *CODE, *LISTS, *RULES], ids=lambda path: str(path.relative_to(ROOT)))
