@@ -13,10 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
-from ttf.analyses.measure_sizes import sizes
 from ttf.analyses.follow_rate.charts import CHARTS
 from ttf.analyses.follow_rate.numbers import of_over_time
-from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.analyses.follow_rate.over_time import (
     MOST_WINDOWS,
     exposure_by_day,
@@ -24,6 +22,8 @@ from ttf.analyses.follow_rate.over_time import (
     window_days,
     with_domains,
 )
+from ttf.analyses.measure_sizes import sizes
+from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.charts.figure import Study
 from ttf.infra import EVENT
 from ttf.numbers.metrics import Metrics
