@@ -44,6 +44,7 @@ PROSE = sorted(
 CODE = sorted(chain((ROOT / "scripts").rglob("*.py"), (ROOT / "workflow").rglob("*.py")))
 LISTS = sorted(chain((ROOT / "config").glob("*.yaml"), (ROOT / "workflow/schemas").glob("*.yaml")))
 RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
+PAGES = sorted(path for path in (ROOT / "report").rglob("*") if path.suffix in (".html", ".js", ".typ"))
 OF_DATA = ("where", "of", "mapping", "outcomes", "pattern")
 
 
@@ -96,7 +97,13 @@ def found_in(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     if path.suffix in (".md", ".qmd"):
         return slips(prose_of(text))
-    if path.suffix == ".yaml":
+    if path.suffix in (".html", ".typ"):
+        return slips(
+            re.sub(r"<!--.*?-->|<[^>]*>|\{[{%#].*?[%}#]\}|^\s*//.*?$", " ", text, flags=re.DOTALL | re.MULTILINE)
+        )
+    if path.suffix == ".js":
+        texts = [re.sub(r"\$\{.*?\}", "0", said) for said in re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", text)]
+    elif path.suffix == ".yaml":
         texts = values_of(yaml.safe_load(text))
     elif path.suffix == ".smk":
         texts = re.findall(r'"""(.*?)"""', text, re.DOTALL)
@@ -105,7 +112,7 @@ def found_in(path: Path) -> list[str]:
     return [slip for said in texts if " " in said or said[:1].isupper() for slip in slips(said)]
 
 
-@pytest.mark.parametrize("path", [*PROSE, *CODE, *LISTS, *RULES], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [*PROSE, *CODE, *LISTS, *RULES, *PAGES], ids=lambda path: str(path.relative_to(ROOT)))
 def test_readers_meet_the_words_of_the_field(path):
     assert found_in(path) == []
 
