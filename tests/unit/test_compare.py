@@ -183,7 +183,7 @@ def test_mean_time_to_failure_of_gpu_jobs(by_hand):
     assert (many["mttf_s"], many["ci_high_s"], many["reason"]) == (
         *(None, None),
         "no failures: lower bound only; less than one GPU-day: no rate per GPU-day; "
-        "no life that asked for a GPU has its nodes written",
+        "none that requested a GPU has its nodes written",
     )
     assert many["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
     lost = row_of(table, gpus=">8", confidence=0.95)
