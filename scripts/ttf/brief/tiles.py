@@ -148,7 +148,8 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     means = "A constant failure rate, in proportion to the nodes, is assumed."
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.is_projection(m):
-        means = f"The largest run had at most {number(m, 'sizes.largest_run.gpus_high', words.count)} GPUs: values beyond are projections."
+        largest = number(m, "sizes.largest_run.gpus_high", words.count)
+        means = f"The largest run had at most {largest} GPUs: values beyond are projections."
     if rules.r5_measured_differs(m):
         badge = "measured differs"
         means = f"{plural(m, 'sizes.check.observed', 'failure')} seen, {number(m, 'sizes.check.expected')} expected"
