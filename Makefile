@@ -22,7 +22,7 @@ report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<n
 	@$(SNAKEMAKE)
 
 pdf: $(ENVIRONMENT)  ## the report on paper, report.pdf beside the page
-	@$(SNAKEMAKE) -- render_pdf all
+	@$(SNAKEMAKE) -- pdf all
 
 publish: $(ENVIRONMENT)  ## site/ in the folder of the study, for any host of static files
 	@$(SNAKEMAKE) -- publish_site

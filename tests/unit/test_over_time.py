@@ -12,10 +12,12 @@ import vl_convert
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from ttf.analyses.measure_sizes import FAILURE_RATE_OVER_TIME, sizes
-from ttf.analyses.measure_sizes.charts import CHARTS
-from ttf.analyses.measure_sizes.numbers import of_over_time, of_sizes
-from ttf.analyses.measure_sizes.over_time import (
+from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
+from ttf.analyses.measure_sizes import sizes
+from ttf.analyses.follow_rate.charts import CHARTS
+from ttf.analyses.follow_rate.numbers import of_over_time
+from ttf.analyses.measure_sizes.numbers import of_sizes
+from ttf.analyses.follow_rate.over_time import (
     MOST_WINDOWS,
     exposure_by_day,
     failure_rate_over_time,

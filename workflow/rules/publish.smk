@@ -43,7 +43,7 @@ rule publish_site:
     """
     input:
         page=f"{OWN}/report/index.html",
-        pdf=rules.render_pdf.output.pdf,
+        pdf=rules.pdf.input,
         pages=rules.write_site_source.output.project,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
@@ -73,7 +73,7 @@ rule archive_results:
     """One file for a repository of research data: results, workflow, configuration, environment, and what describes them."""
     input:
         page=f"{OWN}/report/index.html",
-        pdf=rules.render_pdf.output.pdf,
+        pdf=rules.pdf.input,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],

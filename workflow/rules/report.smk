@@ -1,15 +1,46 @@
 # The report: a self-contained page for each trace, made from its brief, tables, charts and numbers; it computes nothing.
 from shutil import which
 
-# Page -> its title, the comparison first.
+# Page -> its title, the comparison first. PAPERS: of those of a trace the page on paper -> its trace.
 PAGES = ({"index": "Comparison"} if len(STUDY.names) > 1 else {}) | {
     page: STUDY.traces[trace].about.get("title", trace) for page, trace in STUDY.pages.items()
 }
+PAPERS = {"report" if page == "index" else page: trace for page, trace in STUDY.pages.items()}
+TRACE_OF = STUDY.pages | PAPERS
+MODULES_OF_PAGES = [module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))]
+TEMPLATES = sorted(
+    seen_from_here(path)
+    for folder in (ROOT / "report", *(room.place for room in STUDY.rooms.values()))
+    for path in folder.rglob("*")
+    if path.suffix in (".qmd", ".typ") or path.name in ("blocks.html", "comparison.html")
+)
 
 
-def about_page(trace):
+def of_registry(trace):
     """What the registry says of a trace, and its analyses."""
     return STUDY.traces[trace].about | {"analyses": [room.name for room in STUDY.rooms_of(trace)]}
+
+
+def of_page(wildcard):
+    """The inputs of the page of a trace, on the screen or on paper: `wildcard` names which."""
+    return dict(
+        metrics=lambda wildcards: f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json",
+        products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]]),
+        templates=[local(path) for path in TEMPLATES],
+        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+    )
+
+
+def about_page(wildcard):
+    """What its script is told."""
+    return dict(
+        page=lambda wildcards: wildcards[wildcard],
+        pages=PAGES,
+        trace=lambda wildcards: TRACE_OF[wildcards[wildcard]],
+        about=lambda wildcards: of_registry(TRACE_OF[wildcards[wildcard]]),
+        folders=STUDY.folders,
+        publish=lookup("publish", within=config),
+    )
 
 
 rule write_config:
@@ -53,12 +84,6 @@ rule bundle_vega:
         "../../scripts/bundle_vega.py"
 
 
-TEMPLATES = sorted(
-    seen_from_here(path)
-    for folder in (ROOT / "report", *(room.place for room in STUDY.rooms.values()))
-    for path in folder.rglob("*")
-    if path.suffix == ".qmd" or path.name in ("blocks.html", "comparison.html")
-)
 OF_THE_TEMPLATE = sorted(
     seen_from_here(path)
     for path in (
@@ -96,12 +121,9 @@ rule write_page_template:
 rule write_page_source:
     """The page of a trace as .qmd: its brief, its sections and its appendix, from brief, numbers, tables and charts."""
     input:
-        metrics=lambda wildcards: f"results/{STUDY.pages[wildcards.page]}/metrics.json",
-        products=lambda wildcards: given_to_page(STUDY.pages[wildcards.page]),
+        **of_page("page"),
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
-        templates=[local(path) for path in TEMPLATES],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
     output:
         source=f"{OWN}/report/source/{{page}}.qmd",
     log:
@@ -117,18 +139,9 @@ rule write_page_source:
     resources:
         **asks_for("write_page_source"),
     params:
-        *code_of(
-            "write_page_source",
-            *(module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))),
-            words=True,
-        ),
-        page=lambda wildcards: wildcards.page,
-        pages=PAGES,
-        trace=lambda wildcards: STUDY.pages[wildcards.page],
-        about=lambda wildcards: about_page(STUDY.pages[wildcards.page]),
-        folders=STUDY.folders,
+        *code_of("write_page_source", *MODULES_OF_PAGES, words=True),
+        **about_page("page"),
         home=OWN,
-        publish=lookup("publish", within=config),
         significance=lookup("correlation/significance", within=config),
     script:
         "../../scripts/write_page_source.py"
@@ -156,7 +169,7 @@ if len(STUDY.names) > 1:
             **asks_for("write_comparison_source"),
         params:
             *code_of("write_comparison_source", words=True),
-            about={name: about_page(name) for name in STUDY.names},
+            about={name: of_registry(name) for name in STUDY.names},
             pages=PAGES,
             folders=STUDY.folders,
             publish=lookup("publish", within=config),
@@ -191,31 +204,31 @@ rule render_page:
         "../../scripts/render_page.py"
 
 
-rule render_pdf:
-    """The report as a PDF with the charts as they are published: by Quarto where it is on the PATH, else by Pandoc and Typst."""
+rule render_paper:
+    """The page of a trace on paper, set by Typst: the brief on page 1, then the open part of each section."""
     input:
-        report=f"{OWN}/report/source/report.qmd",
-        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
-        bibliography=f"{OWN}/report/source/references.bib",
-        printed=f"{OWN}/report/source/pdf.typ",
-        tables=f"{OWN}/report/source/tables.lua",
-        charts=[
-            f"results/{STUDY.place(trace)}/figures/{chart}.svg"
-            for trace in STUDY.subjects
-            for chart in STUDY.charts(trace)
-        ],
-        filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
+        **of_page("paper"),
     output:
-        pdf=f"{OWN}/report/report.pdf",
+        pdf=f"{OWN}/report/{{paper}}.pdf",
     log:
-        f"logs/{HOME}/render_pdf.log",
+        f"logs/{HOME}/render_paper_{{paper}}.log",
     benchmark:
-        f"benchmarks/{HOME}/render_pdf.tsv"
+        f"benchmarks/{HOME}/render_paper_{{paper}}.tsv"
+    wildcard_constraints:
+        paper=any_of(PAPERS),
     conda:
         "../../environment.yml"
     resources:
-        **asks_for("render_pdf"),
+        **asks_for("render_paper"),
     params:
-        *code_of("render_pdf"),
+        *code_of("render_paper", *MODULES_OF_PAGES, words=True),
+        **about_page("paper"),
     script:
-        "../../scripts/render_pdf.py"
+        "../../scripts/render_paper.py"
+
+
+rule pdf:
+    """The report on paper: a PDF for each trace."""
+    input:
+        [f"{OWN}/report/{paper}.pdf" for paper in PAPERS],
+    localrule: True

@@ -109,12 +109,13 @@ def jobs_of_study():
 
     The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
     """
-    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("render_pdf", "publish_site", "archive_results")}
+    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", "publish_site", "archive_results")}
+    pages = [[f"{OWN}/report/{page}.html"] for page in PAGES]
     of_the_study = (rules.write_config, rules.score_claims, rules.recompute_ettr)
-    if Path(str(rules.render_pdf.output.pdf)).exists() or with_pdf.intersection(workflow.dag_settings.targets):
-        of_the_study += (rules.render_pdf,)
+    papers = [f"{OWN}/report/{paper}.pdf" for paper in PAPERS]
+    if Path(papers[0]).exists() or with_pdf.intersection(workflow.dag_settings.targets):
+        pages += [[paper] for paper in papers]
     # As plain paths: knowing which rule makes one, Snakemake hashes the whole list anew for every file of it.
-    pages = [[written(rules.render_page.output)[0].format(page=page)] for page in PAGES]
     return pages + [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 

@@ -36,8 +36,9 @@ def bare(picture: str) -> str:
 def inline(svg: str, identifier: str, title: str, alt: str) -> str:
     """The picture `svg` (`bare` of a published one) as an element of the page.
 
-    It is as wide as it was drawn; the style of the page makes it narrower with the page. identifier: of the page, of which the ids of
-    its parts are made. title, alt: texts. The colours stay those of the light page: `theme.tokens_style` maps them.
+    It is as wide as it was drawn; the style of the page makes it narrower with the page. identifier: of the page, of
+    which the ids of its parts are made. title, alt: texts. The colours stay those of the light page, which
+    `theme.tokens_style` maps.
     """
     drawing = ET.fromstring(svg)
     width, height = (round(float(drawing.get(side))) for side in ("width", "height"))

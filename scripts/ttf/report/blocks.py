@@ -8,8 +8,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from ttf.charts.inline import inline
-from ttf.charts.saving import bare
+from ttf.charts.inline import bare, inline
 from ttf.report import said, words
 from ttf.report.minis import mini
 from ttf.report.tables import Shown

@@ -144,6 +144,7 @@ class TracePage:
         for page in self._pages.values():
             if "context" in vars(page):
                 self._context |= page.context(trace, self.m)
+        self.heads, self.lines = self._opened()
 
     def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
         """The whole page. scored: the published findings about the trace; home: the folder of the study."""
@@ -183,7 +184,7 @@ class TracePage:
             tables[name] = Shown(frame, [column for column in contract.columns if frame[column].count()], contract)
         return {name: shown for name, shown in tables.items() if shown.frame.height}
 
-    def _heads(self) -> tuple[dict[str, Head], list[Line]]:
+    def _opened(self) -> tuple[dict[str, Head], list[Line]]:
         """Theme -> what stands open of it, by the first of its rooms with something to say; and lines of the others."""
         heads, lines = {}, []
         declared = rooms(self._folders)
@@ -197,7 +198,9 @@ class TracePage:
                 heads[theme] = head
             else:
                 lines += found
-        return heads, lines
+        for page in self._pages.values():
+            lines += page.lines(self.trace, self.m) if "lines" in vars(page) else []
+        return heads, lines + quality_lines.lines(self.trace, self.m)
 
     def _section(self, theme: str, head: Head) -> str:
         about = THEMES[theme]

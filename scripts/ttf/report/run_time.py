@@ -1,7 +1,7 @@
 """What the metrics say of run time and requests, for every room that names it."""
 
 from ttf.charts.text import FEATURE_NAMES
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 
 # What requests are called in a sentence.
 NAMES = {name: FEATURE_NAMES[name] for name in ("gpu_request", "cpu_request", "memory_request")}

@@ -6,8 +6,8 @@ from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.classify_failures.compute import TIME_LIMIT
 from ttf.charts.text import listed
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
 from ttf.report.tables import Shown
 from ttf.report.trace import Trace

@@ -5,8 +5,8 @@ import polars as pl
 from ttf.analyses.correlate import CORRELATIONS
 from ttf.charts.text import FEATURE_NAMES, capital, plural
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.run_time import NAMES, clearest, drawn, keys_of
 from ttf.report.said import number
 from ttf.report.tables import Shown, texts

@@ -6,8 +6,8 @@ from ttf.analyses.describe_workload import PERCENTILES
 from ttf.charts.text import capital
 from ttf.jobs import gpus_of
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import Mean, Shown, span
 from ttf.report.trace import Trace

@@ -7,8 +7,8 @@ from ttf.analyses.estimate_hazards.total import SIGNIFICANCE
 from ttf.charts.text import capital, in_words, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.run_time import NAMES, clearest, drawn
 from ttf.report.said import number, of_trace
 from ttf.report.tables import CLUSTERED, Column, Shown

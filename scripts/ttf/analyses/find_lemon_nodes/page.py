@@ -3,11 +3,17 @@
 import polars as pl
 
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
+from ttf.report import words
+from ttf.report.blocks import Numbers
+from ttf.report.head import Head, Key, Line
+from ttf.report.said import number, of_trace
 from ttf.report.tables import Interval, Shown, yes_or_no
 from ttf.report.trace import Trace
 
 MOST_NODES = 15
 MOST_RANKED = 10
+# So many are named where nothing is folded.
+MOST_NAMED = 3
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
@@ -33,3 +39,61 @@ def tables(trace: Trace) -> dict[str, Shown]:
         columns["mttf_ratio"] = None
         found["lemon-effect"] = Shown(effect, columns, LEMON_EFFECT)
     return found
+
+
+def nodes_in_words(m: Numbers) -> str:
+    """The end of a finding: how many nodes stand out; nothing where none could be tested."""
+    if not m.value("lemons.tested", 0):
+        return ""
+    if not m["lemons.lemons"]:
+        return "no node stands out"
+    return f"{number(m, 'lemons.lemons', lambda n: words.plural(n, 'node'))} stand{'s' * (m['lemons.lemons'] == 1)} out"
+
+
+def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
+    """How many nodes have excess failures, the first of them by name; the power of the test."""
+    if not m.value("lemons.tested", 0):
+        return []
+    found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
+    keys = [Key("Nodes with excess failures", f"{found} of {tested}", _named(trace, m))]
+    if m.has("lemons.detectable_ratio"):
+        than = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
+        keys.append(Key("Found with 80% power", f"{number(m, 'lemons.detectable_ratio', _two)} times", than))
+    return keys
+
+
+def _two(value: float) -> str:
+    return words.number(value, 2)
+
+
+def _named(trace: Trace, m: Numbers) -> str:
+    if not m["lemons.lemons"]:
+        return f"of {number(m, 'lemons.counted', lambda n: words.plural(n, 'failure'))}"
+    names = trace.table("lemon_nodes").filter(pl.col("lemon"))["node"].head(MOST_NAMED)
+    more = "…" if m["lemons.lemons"] > MOST_NAMED else ""
+    share = number(m, "lemons.share_of_failures", words.share)
+    return f"{', '.join(of_trace(name, 20) for name in names)}{more}; {share} of failures"
+
+
+def head(trace: Trace, m: Numbers) -> Head | None:
+    """Where the rate cannot be followed over time, what is known of nodes leads."""
+    if not m.value("lemons.tested", 0):
+        return None
+    found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
+    claim = f"{found} of {tested} nodes have significantly more failures than expected"
+    return Head(claim, ("lemons",), tuple(of_nodes(trace, m)), details="nodes by rate, power of the test")
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    tested = m.value("lemons.tested", 0)
+    if not m.has("lemons.nodes") or (tested and m["lemons.lemons"]):
+        return []
+    what, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
+    if not tested:
+        failures = number(m, "lemons.failures", lambda n: words.plural(n, "failure"))
+        return [Line(what, f"no node can be compared: {failures} attributed to nodes", table)]
+    power = "no typical node has enough runs to be found"
+    if m.has("lemons.detectable_ratio"):
+        ratio = number(m, "lemons.detectable_ratio", _two)
+        power = f"a typical node with {ratio} times the failures would be found with 80% power"
+    return [Line(what, f"0 of {number(m, 'lemons.tested', words.count)}; {power}", table)]

@@ -3,13 +3,24 @@
 from ttf import columns
 from ttf.analysis import Analysis
 from ttf.columns import COUNTED, STRATUM
-from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, text, truth
+from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, text, truth, whole_seconds
 
+# A fall of the survival curve by more at one second is a step of its own.
+STEP = 0.05
 _NO_PARAMETER = "the model has no such parameter, or could not be fitted"
 
 SURVIVAL = table("survival", "A step of a survival curve; of long curves some steps.", **columns.CURVES)
 SURVIVAL_CURVES = parquet("survival_curves", "A step of a curve, of all.", "tables/survival.parquet", **columns.CURVES)
 SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its lives last.", **columns.SUMMARY)
+SURVIVAL_STEPS = table(
+    "survival_steps",
+    "A second at which the survival curve of all falls by more than 5 points; the largest step, even if smaller.",
+    time_s=whole_seconds("Time", "Age at the step."),
+    failures=count("Failures", "At that second.", unit="lives"),
+    time_limits=count("of them time limits", "Failures whose status names a time limit.", unit="lives"),
+    drop=share("Step", "By which the curve falls."),
+    survival=share("Without failure", "After the step."),
+)
 MTTF = table("mttf", "A stratum and a confidence: its mean time to failure with censoring.", **columns.MTTF)
 FAILURES_WITHOUT_END = table(
     "failures_without_end",
@@ -51,13 +62,12 @@ LIFETIME_MODELS = table(
 
 
 def charts(trace) -> dict:
-    """Of jobs by GPU type and number of GPUs, of components by each of their strata."""
+    """The curve of all; of jobs those by GPU type and number of GPUs, of components the mean by each stratum."""
     strata = ["gpu_type", "gpu_count"] if trace.has_jobs else trace.strata
-    return (
-        {"survival": ["survival", "survival_summary"]}
-        | {f"survival_by_{name}": ["survival", "survival_summary"] for name in strata}
-        | {f"mttf_by_{name}": "mttf" for name in strata}
-    )
+    drawn = {"still_running": ["survival", "survival_steps", "mttf"]}
+    if trace.has_jobs:
+        return drawn | {f"survival_by_{name}": ["survival", "survival_summary"] for name in strata}
+    return drawn | {f"mttf_by_{name}": "mttf" for name in strata}
 
 
 ANALYSIS = Analysis(
@@ -65,13 +75,15 @@ ANALYSIS = Analysis(
     theme="time_to_failure",
     rank=10,
     needs=["lives"],
+    uses=["jobs"],
     settings={
         "max_steps": "survival/max_steps",
         "strata": lambda trace: trace.strata,
         "causes": lambda trace: trace.causes,
     },
-    tables=(SURVIVAL, SURVIVAL_SUMMARY, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS, SURVIVAL_CURVES),
+    tables=(SURVIVAL, SURVIVAL_SUMMARY, SURVIVAL_STEPS, MTTF, FAILURES_WITHOUT_END, LIFETIME_MODELS, SURVIVAL_CURVES),
     charts=charts,
+    main=("still_running",),
     sections=["survival"],
     memory_mb=350,
     mb_per_gb={"pai2020": 90, "philly": 320, "sacct": 4700},

@@ -1,79 +1,171 @@
 """How long lives go on without failure: Kaplan-Meier curves; and the mean time to failure with its exact intervals."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import altair as alt
 import polars as pl
 
-from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis
+from ttf.analyses.fit_mttf import STEP
+from ttf.charts.axes import log_axis, log_domain, log_scale, log_time, on_log_time, percent_axis, time_axis, time_domain
 from ttf.charts.encodings import coloured, picked, side_notes, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw, one_for_all
+from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw, one_for_all
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.steps import ROUND_TIMES, bands, step_curves, step_rows
-from ttf.charts.text import HOUR_S, capital, count, duration, hours, in_words, labels, listed, percent
-from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAINT, ORDER_COLOURS
+from ttf.charts.steps import CLUSTERED, ROUND_TIMES, bands, step_curves, step_rows
+from ttf.charts.text import HOUR_S, capital, count, duration, in_words, labels, listed, percent
+from ttf.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
 from ttf.stats.survival import thin
 
 MOST_STRATA = 6
 MOST_STEPS = 160  # of one curve: a step every four pixels
 MOST_ROWS = 600  # of all curves together
+# Steps of time limits that are named, the largest.
+MOST_LIMITS = 3
+# The axis of time begins where so many have failed.
+TO_BE_SEEN = 0.01
+# What is in service, not running.
+COMPONENTS = ("node", "GPU")
 TOOLTIPS = 50  # of one curve
-# More sizes than these stand one below the other, as other strata do: side by side, a phone has no room for them.
-MOST_ACROSS = 10
+# Of more than these each takes less room.
+MOST_WIDE = 10
 MOST_ROWS_OF_MTTF = 20
-# A mean from fewer failures is too uncertain to be called the lowest or highest.
-ENOUGH_FAILURES = 10
 
 
-def survival(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str = "all") -> Figure:
-    """The share of lives without failure by time, of all or of the strata with the most lives."""
+def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
+    """The share of all lives without failure by age, beside what a constant rate would leave; steps and times named."""
+    of_all = {"event": "failure", "stratum_by": "all"}
+    curve = given["survival"].filter(pl.col("survival").is_not_null(), **of_all)
+    at_work, life = ("in service", "life") if study.unit in COMPONENTS else ("still running", study.unit)
+    what = f"{capital(study.units)} {at_work} without failure"
+    mttf = given["mttf"].filter(confidence=0.95, **of_all)
+    if not curve.height or not mttf["events"].sum():
+        return nothing_to_draw(what, f"no {study.unit} failed at a known time")
+    n, events, mean = mttf.select("n", "events", "mttf_s").row(0)
+    limits, _ = bands(curve, study.units)
+    # A large step begins and ends where it does.
+    at_step = pl.col("time_s").is_in(given["survival_steps"]["time_s"].implode())
+    drawn = pl.concat(
+        [thin(curve, MOST_STEPS // 2 if study.narrow else MOST_STEPS), curve.filter(at_step | at_step.shift(-1))]
+    )
+    drawn = drawn.unique("time_s").sort("time_s")
+    rows = _rows(drawn, {"all": "all"}, limits)
+    fallen = curve.filter(pl.col("survival") < 1 - TO_BE_SEEN)["time_s"].min()
+    domain = time_domain([on_log_time(fallen or 0), max(row["x"] for row in rows)])
+    spots = _spots(curve, mean, domain[0])
+    name = _name(mean, domain[1], rows[-1]["v"])
+    # So much further that the labels to the right of their points have room.
+    domain[1] = max([domain[1], *(_room(spot, domain[0], study) for spot in spots if spot["above"])])
+    low, high = (math.log(end) for end in domain)
+    constant = [math.exp(low + (high - low) * place / 80) for place in range(81)]
+    constant = [{"x": x, "v": math.exp(-x / mean)} for x in constant]
+    steps = given["survival_steps"].filter((pl.col("drop") > STEP) & (2 * pl.col("time_limits") > pl.col("failures")))
+    steps = steps.sort("drop", descending=True).head(MOST_LIMITS)
+    marked = [
+        {"x": row["time_s"], "v": row["survival"] + row["drop"] / 2, "label": f"{duration(row['time_s'])} limit"}
+        for row in steps.iter_rows(named=True)
+    ]
+    by = drawn["cluster_by"].drop_nulls().unique().sort().to_list() if limits is CLUSTERED else []
+    band = f"95% CI clustered by {' or '.join(by)}" if by else "95% CI if independent"
+    told = ", ".join(spot["label"] for spot in spots)
+    alt_text = f"{what}: a falling step curve on a logarithmic time axis, {told}; dashed, a constant rate with a mean "
+    return figure(
+        fitted(_running(domain, study), study, 300 if study.narrow else 320),
+        {"steps": rows, "constant": constant, "spots": spots, "limits": marked, "name": [name]},
+        study,
+        title=what,
+        subtitle=f"Kaplan–Meier estimate, {band}; {study.units} that ended otherwise are censored",
+        caption=f"n = {count(n, life)}, {count(events, 'failure')}.",
+        alt_text=f"{alt_text}time to failure of {duration(mean)}.",
+    )
+
+
+def _spots(curve: pl.DataFrame, mean: float, low: float) -> list[dict]:
+    """The estimate at the last two round times that the curve reaches; `above`: where its label has room."""
+    reached = [time for time in sorted(ROUND_TIMES) if curve["time_s"].max() >= time > low]
+    found = []
+    for time in reached[-2:]:
+        at = curve.filter(pl.col("time_s") <= time)["survival"].last()
+        if at is not None and at < 1 - TO_BE_SEEN / 20:
+            label = f"{percent(at)} at {ROUND_TIMES[time].replace('hour', 'h').replace('minute', 'min')}"
+            found.append({"x": time, "v": at, "label": label, "above": at > math.exp(-time / mean)})
+    return found
+
+
+def _room(spot: dict, low: float, study: Study) -> float:
+    """Where the axis has to end for the label to the right of its point."""
+    share = (7 * len(spot["label"]) + 10) / (study.width - 50)
+    return low * (spot["x"] / low) ** (1 / (1 - share))
+
+
+def _name(mean: float, end: float, last: float) -> dict:
+    """Where the dashed line is named: left of the end of its fall, below the curve; below both that end before."""
+    x = min(2 * mean, end)
+    v = math.exp(-x / mean)
+    return {"x": x, "v": v if v < 0.2 else max(min(v, last) - 0.1, 0), "label": f"constant rate, MTTF {duration(mean)}"}
+
+
+def _running(domain: list[float], study: Study) -> alt.LayerChart:
+    time = "Time in service" if study.unit in COMPONENTS else "Run time"
+    x = alt.X("x:Q", scale=log_scale(domain), axis=time_axis(f"{time} (logarithmic)", grid=False))
+    y = alt.Y("v:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
+    curve, constant, spots, limits, name = (
+        chart_of(data).encode(x=x, y=y) for data in ("steps", "constant", "spots", "limits", "name")
+    )
+    band = chart_of("steps").transform_filter("isValid(datum.l) && isValid(datum.h)")
+    band = band.mark_area(interpolate="step-after", opacity=0.18, color=FAILURE, line=False, clip=True)
+    bold = {"fontSize": 12, "fontWeight": "bold", "color": INK}
+    plain = {"fontSize": 12, "color": FAINT, "align": "right"}
+    texts = [
+        spots.transform_filter("datum.above").mark_text(align="left", dx=7, dy=-12, **bold),
+        spots.transform_filter("!datum.above").mark_text(align="right", dx=-7, dy=12, **bold),
+        limits.mark_text(dx=-6, **plain),
+        name.mark_text(dx=-8, **plain),
+    ]
+    return alt.layer(
+        band.encode(x=x, y=alt.Y("l:Q"), y2="h:Q"),
+        constant.mark_line(strokeDash=[5, 4], strokeWidth=1.5, color=INK),
+        curve.mark_line(interpolate="step-after", strokeWidth=2, color=FAILURE, clip=True),
+        spots.mark_point(filled=True, size=70, opacity=1, color=FAILURE),
+        *(text.encode(text="label:N") for text in texts),
+    )
+
+
+def survival_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
+    """The share of lives without failure by age, of the strata with the most lives."""
     curves, summary = given["survival"], given["survival_summary"].filter(event="failure")
-    by = f" by {in_words(stratum_by)}" if stratum_by != "all" else ""
-    what = f"Lives without failure{by}"
+    by = in_words(stratum_by)
+    what = f"{capital(study.units)} without failure by {by}"
     mine = summary.filter(pl.col("n") > 0, stratum_by=stratum_by)
     if not mine.height:
-        missing = f"no life has a known {in_words(stratum_by)} and duration" if by else "no life has a known duration"
-        return nothing_to_draw(what, missing)
+        return nothing_to_draw(what, f"no {study.unit} has a known {by} and duration")
     if one_for_all(summary, stratum_by):
-        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
+        return nothing_to_draw(what, f"all {study.units} have one {by}")
     if not mine["events"].sum():
         return nothing_to_draw(what, f"no {study.unit} failed at a known time")
     kept = mine.sort("n", descending=True, maintain_order=True).head(MOST_STRATA)["stratum"]
-    drawn = mine.filter(pl.col("stratum").is_in(kept.implode()))
+    is_drawn = pl.col("stratum").is_in(kept.implode())
+    drawn = mine.filter(is_drawn)
     of_gpus = stratum_by == "gpu_count"
     names = {of: count(int(of), "GPU") for of in drawn["stratum"]} if of_gpus else labels(drawn["stratum"].to_list())
-    is_drawn = pl.col("stratum").is_in(kept.implode())
     chosen = curves.filter(is_drawn & pl.col("survival").is_not_null(), event="failure", stratum_by=stratum_by)
     legend = {row["stratum"]: f"{names[row['stratum']]} (n = {row['n']:,})" for row in drawn.iter_rows(named=True)}
-    steps = min(MOST_STEPS, MOST_ROWS // drawn.height)
-    thinned = thin(chosen, steps)
     limits, about_bands = bands(chosen, study.units)
-    rows = _rows(thinned, legend, limits)
-    n, events = drawn["n"].sum(), drawn["events"].sum()
-    caption = (
-        f"Kaplan-Meier estimate with log-log intervals; n = {count(n, 'life')}, {count(events, 'failure')}. "
-        "Lives that ended otherwise or go on are censored: the curve is what would be seen if "
-        f"{study.units} stopped for no other reason, supposing that other ends come independently of failure. The axis "
-        f"begins at 1 s; times of 0 s stand there. {about_bands}"
-    )
-    if thinned.height < chosen.height:
-        caption += f" At most {steps} steps of a curve are drawn, each an exact one."
+    rows = _rows(thin(chosen, min(MOST_STEPS, MOST_ROWS // drawn.height)), legend, limits)
+    caption = f"n = {count(drawn['n'].sum(), study.unit)}, {count(drawn['events'].sum(), 'failure')}. {about_bands}"
     if (left_out := mine.filter(~is_drawn)).height:
         caption += (
-            f" The {MOST_STRATA} strata with the most lives are drawn; {count(left_out.height, 'stratum')} left out, "
-            f"with {left_out['n'].sum():,} lives ({_left_out(stratum_by, left_out['stratum'].to_list())})."
+            f" The {MOST_STRATA} with the most {study.units}; {count(left_out.height, 'stratum')} left out, with "
+            f"{left_out['n'].sum():,} ({_left_out(stratum_by, left_out['stratum'].to_list())})."
         )
-    title = _title(chosen, names, stratum_by, study)
     return figure(
         _chart(rows, list(legend.values()), stratum_by, study),
         {"steps": rows},
         study,
-        title=title,
-        subtitle=f"Share of {study.units} still without failure after so much run time{by}, with its 95 % interval.",
+        title=what,
+        subtitle=f"Kaplan–Meier estimate with 95% CI; {study.units} that ended otherwise are censored",
         caption=caption,
-        alt_text=f"Falling step curve{'s' if drawn.height > 1 else ''} of the share without failure on a logarithmic "
-        f"time axis{by}. {title}.",
+        alt_text=f"{what}: {count(drawn.height, 'falling step curve')} on a logarithmic time axis.",
     )
 
 
@@ -97,46 +189,18 @@ def _rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]
 
 
 def _chart(rows: list[dict], names: list[str], stratum_by: str, study: Study) -> alt.LayerChart:
-    if stratum_by == "all":
-        colour = alt.value(ACCENT)
-    else:
-        palette = ORDER_COLOURS if stratum_by == "gpu_count" else CATEGORY_COLOURS
-        # Few strata take colours from all of an ordered palette, so that neighbours stay apart.
-        step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
-        colours = [palette[round(number * step)] for number in range(len(names))]
-        legend = {"title": capital(in_words(stratum_by)), "orient": "bottom", "columns": 3}
-        legend |= {"symbolType": "stroke", "symbolOpacity": 1}
-        colour = coloured("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
-    x = log_time([row["x"] for row in rows], "Time since the start of the run (logarithmic)")
+    palette = ORDER_COLOURS if stratum_by == "gpu_count" else CATEGORY_COLOURS
+    # Few strata take colours from all of an ordered palette, so that neighbours stay apart.
+    step = (len(palette) - 1) / max(1, len(names) - 1) if stratum_by == "gpu_count" else 1
+    colours = [palette[round(number * step)] for number in range(len(names))]
+    legend = {"title": capital(in_words(stratum_by)), "orient": "bottom", "columns": 3}
+    legend |= {"symbolType": "stroke", "symbolOpacity": 1}
+    colour = coloured("s", dict(zip(names, colours, strict=True)), ordered=True, **legend)
+    x = log_time([row["x"] for row in rows], "Run time (logarithmic)")
     share = alt.Scale(domain=[0, 1])
     base = chart_of("steps").encode(x=x, color=colour)
-    axis = percent_axis("Share without failure")
-    return step_curves(base, share, axis, in_words(stratum_by), "without failure", study.units)
-
-
-def _title(curves: pl.DataFrame, names: dict[str, str], stratum_by: str, study: Study) -> str:
-    """The estimate at a round time that every drawn curve reaches, or else that two of them do."""
-    longest = dict(curves.group_by("stratum").agg(pl.col("time_s").max()).iter_rows())
-    reached = {time: [name for name in names if longest[name] >= time] for time in ROUND_TIMES}
-    some = min(2, len(names))
-    times = [t for t in reached if len(reached[t]) == len(names)] or [t for t in reached if len(reached[t]) >= some]
-    time = times[0] if times else min(longest.values())
-    at = {
-        stratum: curves.filter(pl.col("time_s") <= time, stratum=stratum)["survival"].last()
-        for stratum in reached.get(time, names)
-    }
-    after = f"After {ROUND_TIMES.get(time, duration(time))} of running"
-    low, high = min(at, key=at.get), max(at, key=at.get)
-    if stratum_by == "all":
-        return f"{after}, {percent(at[low])} of {study.units} have not failed"
-    if len(at) == 1:
-        return f"{after}, {percent(at[low])} of {study.units} with {names[low]} have not failed"
-    if percent(at[low]) == percent(at[high]):
-        return f"{after}, {percent(at[low])} of {study.units} have not failed, whatever their {in_words(stratum_by)}"
-    return (
-        f"{after}, {percent(at[low])} ({names[low]}) to {percent(at[high])} ({names[high]}) of {study.units} "
-        "have not failed"
-    )
+    axis = percent_axis("Without failure")
+    return fitted(step_curves(base, share, axis, in_words(stratum_by), "without failure", study.units), study, 380)
 
 
 def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) -> Figure:
@@ -150,18 +214,16 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
         return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
     kept = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
     drawn = [row for row in strata if row["stratum"] in kept]
-    of_gpus = stratum_by == "gpu_count"
-    keys = [row["stratum"] for row in drawn]
-    names = {stratum: f"{int(stratum):,}" for stratum in keys} if of_gpus else labels(keys)
+    names = labels([row["stratum"] for row in drawn])
     rows = [_row(row, names[row["stratum"]]) for row in drawn]
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
     caption = (
-        f"Exposure over failures with right-censoring; n = {count(n, 'life')}, {count(failures, 'failure')}. "
+        f"n = {count(n, 'life')}, {count(failures, 'failure')}. "
         f"{by_what(shown(mine.filter(pl.col('events') > 0), '_s'))}"
     )
     if any(row["events"] == 0 for row in drawn):
-        caption += " Triangle: no failure, so there is a one-sided lower bound only (drawn: 95 %)."
+        caption += " Triangle: no failure, so a 95% lower bound only."
     if len(strata) > len(drawn):
         caption += f" The {MOST_ROWS_OF_MTTF} strata with the most lives; {len(strata) - len(drawn):,} left out."
     if without := mine["stratum"].n_unique() - len(strata):
@@ -169,20 +231,14 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     everything = mttf.filter(stratum_by="all")["n"].max() or 0
     if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
         caption += f" The whole trace includes {count(unknown, 'life')} without a known {in_words(stratum_by)}."
-    title = _mttf_title(drawn, names, stratum_by)
-    in_order = of_gpus and len(rows) <= MOST_ACROSS
-    draw = _across if in_order else _down
-    subtitle = "Run time per failure; thick: 90 %, thin: 95 % interval" + ("; dashed: whole trace" if overall else "")
-    subtitle += "; numbers below: failures." if in_order else "."
     return figure(
-        draw(rows, overall, stratum_by),
+        _down(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),
         study,
-        title=title,
-        subtitle=subtitle,
+        title=what,
+        subtitle="Time at risk per failure; thick: 90%, thin: 95% CI" + ("; dashed: all" if overall else ""),
         caption=caption,
-        alt_text="Points with intervals on a logarithmic axis in hours, one for each of "
-        f"{count(len(drawn), 'stratum')}. {title}.",
+        alt_text=f"{what}: points with intervals on a logarithmic axis in hours, {count(len(drawn), 'stratum')}.",
     )
 
 
@@ -221,8 +277,8 @@ def _layers(rows: list[dict], overall: list[float], along: str, stratum: alt.Sch
         *tips("stratum"),
         *tips(form=",", n="lives"),
         *tips("failures", form=","),
-        *tips(form=",.1f", mttf="mean time to failure (h)", low90="90 % from (h)", high90="90 % to (h)"),
-        *tips(form=",.1f", low95="95 % from (h)", high95="95 % to (h)"),
+        *tips(form=",.1f", mttf="mean time to failure (h)", low90="90% from (h)", high90="90% to (h)"),
+        *tips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
     base = chart_of("strata").encode(tooltip=tooltip, **{across: stratum})
     seen = base.transform_filter("isValid(datum.mttf)")
@@ -249,56 +305,15 @@ def _down(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerC
     stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     layers, base = _layers(rows, overall, "x", stratum)
     notes = side_notes(base, 488, 10.5)
-    return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30 if len(rows) <= MOST_ACROSS else 20))
-
-
-def _across(rows: list[dict], overall: list[float], _stratum_by: str) -> alt.LayerChart:
-    """Numbers of GPUs in their order from left to right."""
-    stratum = alt.X(
-        "stratum:O", sort=[row["stratum"] for row in rows], title="GPUs of the job", axis=alt.Axis(labelAngle=0)
-    )
-    layers, base = _layers(rows, overall, "y", stratum)
-    notes = base.mark_text(baseline="bottom", fontSize=10, color=FAINT).encode(
-        y=alt.value(297), text=alt.Text("failures:Q", format=".3~s")
-    )
-    return alt.layer(*layers, notes).properties(width=650, height=300)
-
-
-def _mttf_title(drawn: list[dict], names: dict[str, str], stratum_by: str) -> str:
-    def named(row: dict) -> str:
-        return count(int(row["stratum"]), "GPU") if stratum_by == "gpu_count" else names[row["stratum"]]
-
-    seen = [row for row in drawn if row["events"]]
-    if not seen:
-        most = max(drawn, key=lambda row: row["ci_low_s"])
-        return (
-            f"No failure at a known time: the mean time to failure with {named(most)} is {hours(most['ci_low_s'])} "
-            "or more"
-        )
-    if len(seen) == 1:
-        (only,) = seen
-        return (
-            f"The mean time to failure with {named(only)} is {hours(only['mttf_s'])} (95 % interval "
-            f"{hours(HOUR_S * only['low'])} to {hours(HOUR_S * only['high'])})"
-        )
-    enough = [row for row in seen if row["events"] >= ENOUGH_FAILURES]
-    said = enough if len(enough) > 1 else seen
-    low, high = min(said, key=lambda row: row["mttf_s"]), max(said, key=lambda row: row["mttf_s"])
-    if hours(low["mttf_s"]) == hours(high["mttf_s"]):
-        return f"The mean time to failure is {hours(low['mttf_s'])}, whatever the {in_words(stratum_by)}"
-    where = f"; strata with fewer than {ENOUGH_FAILURES} failures aside" if len(said) < len(drawn) else ""
-    return (
-        f"The mean time to failure runs from {hours(low['mttf_s'])} ({named(low)}) to {hours(high['mttf_s'])} "
-        f"({named(high)}){where}"
-    )
+    return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
 
 
 class _Charts(dict):
-    """A component trace has strata of its own: survival_by_*, mttf_by_*."""
+    """A component trace has strata of its own: mttf_by_*."""
 
     def __missing__(self, name: str) -> Callable[[Mapping[str, pl.DataFrame], Study], Figure]:
         draw, _, stratum_by = name.partition("_by_")
-        return partial({"survival": survival, "mttf": mttf_by}[draw], stratum_by=stratum_by)
+        return partial({"survival": survival_by, "mttf": mttf_by}[draw], stratum_by=stratum_by)
 
 
-CHARTS = _Charts(survival=survival)
+CHARTS = _Charts(still_running=still_running)

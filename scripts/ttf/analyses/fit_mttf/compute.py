@@ -2,16 +2,17 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END
+from ttf.analyses.fit_mttf import FAILURES_WITHOUT_END, STEP, SURVIVAL_STEPS
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.inputs import Inputs
-from ttf.jobs import Frame
+from ttf.jobs import Frame, at_time_limit, observed_s
 from ttf.lives import by_cause, strata_in
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.strata import CountedLives, by_stratum
 from ttf.stats.survival import survival_blocks, thin
 
+JOBS = ("outcome", "status_raw", "runtime_s", "start_s", "trace_end_s")
 LIVES = ("duration_s", "duration_max_s", "event", "gpu_milli", "nodes", *CLUSTER_COLUMNS)
 
 
@@ -22,22 +23,47 @@ def compute(given: Inputs) -> Iterator[tuple]:
     # Failure of any kind first, then each cause that the trace distinguishes.
     events = {"failure": lives} | {cause: by_cause(lives, cause) for cause in settings.causes}
     counted = {event: CountedLives(of, [event]) for event, of in events.items()}
-    thinned, summaries = [], []
+    thinned, summaries, of_all = [], [], []
 
     def whole_curves() -> Iterator[pl.DataFrame]:
         for event, of in counted.items():
             for curves, summary in survival_blocks(of, event, strata):
                 thinned.append(thin(curves, settings.max_steps))
                 summaries.append(summary)
+                of_all.append(curves.filter(event="failure", stratum_by="all"))
                 yield curves
 
     # Written as they come: all of them would not fit memory with ten million lives.
     yield "survival_curves", whole_curves()
     yield "survival", pl.concat(thinned)
     yield "survival_summary", pl.concat(summaries)
+    jobs = (
+        given.scan("jobs", ["outcome", "status_raw", "runtime_s", "start_s", "trace_end_s"])
+        if "jobs" in given
+        else None
+    )
+    yield "survival_steps", survival_steps(pl.concat(of_all), jobs)
     yield "mttf", pl.concat([mean_time_to_failure(of, event, strata) for event, of in events.items()])
     yield "failures_without_end", failures_without_end(lives, "failure", strata)
     yield "lifetime_models", pl.concat([lifetime_models(of, event, strata) for event, of in counted.items()])
+
+
+def survival_steps(curve: pl.DataFrame, jobs: Frame | None) -> pl.DataFrame:
+    """The steps of the curve of all (whole, of failure) above STEP, and its largest; how many failures limits made.
+
+    jobs: outcome, status_raw and times; None where the lives are of components, which have no time limits.
+    """
+    drop = pl.col("survival").shift(1, fill_value=1.0) - pl.col("survival")
+    steps = curve.sort("time_s").filter(pl.col("events") > 0 if curve.height else pl.lit(True))
+    steps = steps.select("time_s", "survival", failures="events", drop=drop)
+    steps = steps.filter((pl.col("drop") > STEP) | (pl.int_range(pl.len()) == pl.col("drop").arg_max()))
+    limits = steps.select("time_s", time_limits=pl.lit(0, pl.Int64))
+    if jobs is not None:
+        failed = jobs.lazy().filter((pl.col("outcome") == "failure") & at_time_limit("status_raw"))
+        found = failed.group_by(time_s=observed_s()).agg(time_limits=pl.len().cast(pl.Int64))
+        limits = limits.select("time_s").lazy().join(found, on="time_s", how="left").collect(engine="streaming")
+    steps = steps.join(limits, on="time_s", how="left").with_columns(pl.col("time_limits").fill_null(0))
+    return SURVIVAL_STEPS.typed(steps.sort("time_s"))
 
 
 def failures_without_end(lives: Frame, event: str, strata: Sequence[str]) -> pl.DataFrame:

@@ -2,14 +2,17 @@
 
 import polars as pl
 
+from ttf.analyses.fit_mttf import STEP
 from ttf.charts.text import listed
 from ttf.inputs import Inputs
-from ttf.jobs import at_time_limit, observed_s
 from ttf.numbers.metrics import CLUSTERS, FEWEST_FAILURES, Metrics, ends, ends_of
 
 # From these shares on, what is not known of the ends moves a mean time to failure more than chance does: of failures
 # without an end, or jobs that ended with no result recorded; of the time at risk that is of jobs still running.
 MOST_WITHOUT_END, MOST_RUNNING = 0.05, 0.5
+# A step of the survival curve of which more of the failures are time limits is one of a limit.
+MOSTLY = 0.5
+MOST_LIMITS = 3
 _MEAN = {"mttf_s": "s"} | ends("s", "_s")
 _SURVIVAL = {"survival": "share"} | ends("share")
 _SUMMARY = (
@@ -21,12 +24,10 @@ _SUMMARY = (
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
-    curve = curve_of_all(given.scan("survival_curves"))
-    if "jobs" in given:
-        of_steps(metrics, curve, given.scan("jobs"))
-    else:
+    if "jobs" not in given:
         of_lives(metrics, given.read("lives"))
-    of_survival(metrics, given["survival_summary"], curve)
+    of_survival(metrics, given["survival_summary"], curve_of_all(given.scan("survival_curves")))
+    of_steps(metrics, given["survival_steps"])
     of_mttf(metrics, given["mttf"], given["failures_without_end"])
     of_models(metrics, given["lifetime_models"])
 
@@ -70,24 +71,21 @@ def of_survival(metrics: Metrics, summary: pl.DataFrame, curve: pl.DataFrame) ->
                 metrics.put_row(f"survival.{name}", step, _SURVIVAL, "tables/survival.parquet", row["n"])
 
 
-def of_steps(metrics: Metrics, curve: pl.DataFrame, jobs: pl.LazyFrame) -> None:
-    """The second at which the survival curve of all jobs falls most, by how much, and how far time limits did that.
+def of_steps(metrics: Metrics, steps: pl.DataFrame) -> None:
+    """The largest step of the survival curve; and the seconds of the steps that are mostly time limits, in their order.
 
-    curve: of `curve_of_all`; jobs: outcome, status_raw and times. survival.steps.drop is a share of all jobs;
-    timeout_share: of the failures at that second. A median beyond such a step is a limit's, not that of a failure.
+    survival.steps.drop is a share of all jobs; timeout_share: of the failures at that second. A median beyond such a
+    step is a limit's, not that of a failure.
     """
-    drop = pl.col("survival").shift(1, fill_value=1.0) - pl.col("survival")
-    steps = curve.filter(pl.col("events") > 0).select("time_s", "events", drop=drop)
-    if not steps.height:
-        return
-    step = steps.row(steps["drop"].arg_max(), named=True)
-    at_step = jobs.filter((pl.col("outcome") == "failure") & (observed_s() == step["time_s"]))
-    limits = at_step.select(at_time_limit("status_raw").sum()).collect(engine="streaming").item()
-    source = "tables/survival.parquet"
-    metrics.put("survival.steps.time_s", step["time_s"], "s", source, step["events"])
-    metrics.put("survival.steps.drop", step["drop"], "share", source, step["events"])
-    metrics.put("survival.steps.failures", step["events"], "failures", source)
-    metrics.put("survival.steps.timeout_share", limits / step["events"], "share", "jobs.parquet", step["events"])
+    source = "tables/survival_steps.csv"
+    steps = steps.with_columns(timeout_share=pl.col("time_limits") / pl.col("failures"))
+    units = {"time_s": "s", "drop": "share", "failures": "failures", "timeout_share": "share"}
+    for row in steps.sort("drop", descending=True).head(1).iter_rows(named=True):
+        metrics.put_row("survival.steps", row, units, source, row["failures"])
+    limits = steps.filter((pl.col("drop") > STEP) & (pl.col("timeout_share") > MOSTLY))
+    limits = limits.sort("drop", descending=True).head(MOST_LIMITS)
+    for number, row in enumerate(limits.sort("time_s").iter_rows(named=True), start=1):
+        metrics.put_row(f"survival.limits.{number}", row, units, source, row["failures"])
 
 
 def of_mttf(metrics: Metrics, mttf: pl.DataFrame, without_end: pl.DataFrame) -> None:
@@ -143,7 +141,7 @@ def of_mttf_range(metrics: Metrics) -> None:
     n = value.get("mttf.n")
     metrics.put("mttf.range.low_s", min(found), "s", "tables/mttf.csv", n)
     metrics.put("mttf.range.high_s", max(found), "s", "tables/mttf.csv", n)
-    metrics.put("mttf.range.why", listed(why).replace("%", "\u00a0%"), "label", "tables/mttf.csv", n)
+    metrics.put("mttf.range.why", listed(why), "label", "tables/mttf.csv", n)
 
 
 def of_models(metrics: Metrics, models: pl.DataFrame) -> None:

@@ -1,6 +1,11 @@
 import polars as pl
 
 from ttf.analyses.fit_mttf import MTTF
+from ttf.charts.text import capital, duration, listed, plural
+from ttf.report import words
+from ttf.report.blocks import Numbers
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.said import number
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words
 
@@ -21,5 +26,117 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def context(trace: Trace, metrics: dict) -> dict:
-    strata = [name.removeprefix("survival_by_") for name in trace.figures if name.startswith("survival_by_")]
-    return {"strata": strata, "most_strata": MOST_STRATA}
+    drawn = [name for name in trace.figures if name.startswith(("survival_by_", "mttf_by_"))]
+    return {"by_stratum": drawn, "most_strata": MOST_STRATA}
+
+
+# What the hazard does, by the verdict within groups; where that is lacking, by the one over all.
+_WITHIN = {
+    "falls": "; the hazard decreases with age",
+    "rises": "; the hazard increases with age",
+    "stays": "; no change of hazard with age is seen",
+}
+_OF_ALL = {"falls": "; their hazard decreases, or {units} differ in risk", "rises": _WITHIN["rises"]}
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line | None:
+    unit = trace.about["unit"]
+    units = plural(unit)
+    if not m.value("survival.events", 0):
+        return Line("Time to failure", _no_failure(m, unit), "tables/mttf.csv")
+    charts = "MTTF by stratum" if not trace.has_jobs else "by GPU type and size, competing risks"
+    return Head(
+        claim=_claim(trace, m, units),
+        charts=("still_running",),
+        keys=tuple(_keys(m)),
+        text=tuple(_texts(m, units)),
+        callout=_callout(m),
+        details=f"{charts}, hazard by age, model fits",
+    )
+
+
+def _no_failure(m: Numbers, unit: str) -> str:
+    if m.value("without_end.failures", 0):
+        return f"{number(m, 'without_end.failures', words.count)} failures, all of unknown end"
+    at_risk = f" in {number(m, 'mttf.exposure_s', words.duration)}" if m.value("mttf.exposure_s", 0) else ""
+    return f"no {unit} failed{at_risk}"
+
+
+def _limits(m: Numbers) -> list[str]:
+    """The keys of the seconds at which time limits make steps."""
+    keys = (f"survival.limits.{place}.time_s" for place in range(1, 4))
+    return [key for key in keys if m.has(key)]
+
+
+def _claim(trace: Trace, m: Numbers, units: str) -> str:
+    falls = m.value("lifetimes.verdict", None) == "falls"
+    if limits := _limits(m):
+        times = [duration(m[key]) for key in limits]
+        in_hours = len(times) > 1 and all(time.endswith(" h") for time in times)
+        texts = [time.removesuffix(" h") if in_hours else time for time in times]
+        said = [number(m, key, text=text) for key, text in zip(limits, texts, strict=True)]
+        limit = "time limits of" if len(said) > 1 else "time limit of"
+        early = "early, and in steps" if falls else "in steps" if len(said) > 1 else "in a step"
+        return f"{capital(units)} fail {early} at the {limit} {listed(said)}{' hours' if in_hours else ''}"
+    verdict = m.value("lifetimes.verdict_within", None)
+    hazard = _WITHIN.get(verdict) or _OF_ALL.get(m.value("lifetimes.verdict", None), "")
+    for age, name in (("1h", "1 hour"), ("1d", "1 day")) if trace.has_jobs else (("1y", "1 year"), ("1d", "1 day")):
+        if m.has(f"survival.{age}.survival"):
+            left = number(m, f"survival.{age}.survival", words.share)
+            return f"After {name} {left} of {units} have not failed{hazard.format(units=units)}"
+    if m.has("mttf.mttf_s") and not m.has("mttf.range.low_s"):
+        return f"One failure came per {number(m, 'mttf.mttf_s', words.duration)} at risk"
+    return f"{number(m, 'survival.events', words.count)} of {number(m, 'survival.n', words.count)} {units} failed"
+
+
+def _keys(m: Numbers):
+    if m.has("lifetimes.split_age_s"):
+        split = number(m, "lifetimes.split_age_s", words.duration)
+        for label, age in ((f"MTTF, first {split} of age", "young"), ("MTTF, later", "old")):
+            failures = number(m, f"lifetimes.{age}_events", lambda n: words.plural(n, "failure"))
+            if m.has(f"lifetimes.{age}_mttf_s"):
+                yield Key(label, number(m, f"lifetimes.{age}_mttf_s", words.duration), failures)
+            else:
+                yield Key(label, "not estimated", failures)
+    if m.has("mttf.range.low_s"):
+        low, high = words.alike(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
+        ends = words.span(low, high).partition("–")
+        said = [
+            number(m, f"mttf.range.{end}_s", text=text) for end, text in zip(("low", "high"), ends[::2], strict=True)
+        ]
+        yield Key("MTTF over all ages, range", "–".join(said), "depends on what is not recorded")
+    elif m.has("mttf.mttf_s"):
+        mttf = number(m, "mttf.mttf_s", words.duration)
+        yield Key("MTTF over all ages", mttf, m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
+    if m.has("lifetimes.shape_within"):
+        low, high = (words.number(m[f"lifetimes.shape_within_ci_{end}"]) for end in ("low", "high"))
+        label = f"Weibull shape within a {m['lifetimes.within']}"
+        yield Key(label, number(m, "lifetimes.shape_within"), f"95% CI {words.span(low, high)}; constant rate: 1")
+    elif m.has("lifetimes.shape"):
+        yield Key("Weibull shape", number(m, "lifetimes.shape"), m.interval("lifetimes.shape_ci_{}"))
+
+
+def _texts(m: Numbers, units: str):
+    if m.has("lifetimes.largest_gap"):
+        constant, left = (number(m, f"lifetimes.{of}_survival", words.share) for of in ("exponential", "km"))
+        after = number(m, "lifetimes.at_s", words.duration)
+        misleads = {
+            True: f"A single MTTF does not describe these {units}.",
+            False: "A single MTTF misleads little.",
+            None: "Whether a single MTTF misleads cannot be told.",
+        }[m.value("lifetimes.misleads_clustered", None)]
+        would = f"A constant rate (dashed) would leave {constant} of {units} after {after}"
+        yield f"{would}; {left} have not failed. {misleads}"
+    if limits := _limits(m):
+        said = f"The steps are {units} ended by their time limit"
+        if m.has("survival.median_s") and m["survival.median_s"] >= min(m[key] for key in limits):
+            median = number(m, "survival.median_s", words.duration)
+            said += f", so the median of {median} is a limit, not a property of the hardware"
+        yield f"{said}."
+
+
+def _callout(m: Numbers) -> Callout | None:
+    if not m.has("mttf.range.low_s"):
+        return None
+    why = m["mttf.range.why"].replace("{", "(").replace("}", ")")
+    return Callout("care", "The MTTF is a range.", f"{capital(why)}.")

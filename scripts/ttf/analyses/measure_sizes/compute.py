@@ -1,7 +1,6 @@
 import polars as pl
 
 from ttf.analyses.measure_sizes import sizes
-from ttf.analyses.measure_sizes.over_time import failure_rate_over_time, with_domains
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
@@ -28,11 +27,6 @@ def compute(given: Inputs) -> dict:
     sums, clusters = sizes.sums_by_nodes(runs), sizes.sums_by_cluster(runs)
     law = sizes.size_law(sums, basis, clusters)
     rate = sizes.node_failure_rate(sums, basis, gpus_a_node, came_from, above_gpus, reach_of(sums, law), clusters)
-    timed, cause_is = lives, "cause"
-    if basis == "proxy" and "reasons" in given:
-        # Nothing attributes a failure to a cause but the words and codes that the taxonomy reads.
-        named = given.scan("lives_infra", [*LIVES, "unit_id", "life_id"])
-        timed, cause_is = with_domains(named, given.scan("reasons")), "domain"
     strata = strata_in(lives, settings.strata)
     # On what ground the event is one of infrastructure: by proxy it is any failure.
     ground = pl.lit(basis, pl.String).alias("basis")
@@ -40,7 +34,6 @@ def compute(given: Inputs) -> dict:
         "mttf_by_gpus": sizes.mttf_by_gpus(sums, rate, gpus_a_node, clusters),
         "node_failure_rate": rate,
         "size_law": law,
-        "failure_rate_over_time": failure_rate_over_time(timed, basis, gpus_a_node, cause_is),
         "survival_summary_infra": survival_summary(lives, EVENT, strata).with_columns(ground),
         "mttf_infra": mean_time_to_failure(lives, EVENT, strata).with_columns(ground),
     }

@@ -13,25 +13,6 @@ _PER_1000 = {"failures_per_1000_node_days": "failures per 1000 node days"} | end
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     of_sizes(metrics, given["mttf_by_gpus"], given["node_failure_rate"], given["size_law"])
-    of_over_time(metrics, given["failure_rate_over_time"])
-
-
-def of_over_time(metrics: Metrics, over_time: pl.DataFrame) -> None:
-    """The rolling windows of the failure rate: how many, how long, and the lowest and the highest of them."""
-    source = "tables/failure_rate_over_time.csv"
-    every = over_time.filter((pl.col("by") == "all") & pl.col("ci_high").is_not_null())
-    if not every.height:
-        metrics.put("sizes.over_time.reason", over_time["reason"][0] or "no node was at work", "label", source)
-        return
-    metrics.put("sizes.over_time.windows", every.height, "windows", source)
-    metrics.put("sizes.over_time.window_days", every["window_days"][0], "days", source)
-    metrics.put("sizes.over_time.failures_in_windows", int((every["failures"] > 0).sum()), "windows", source)
-    ranked = every.sort("failures_per_1000_node_days", "to_day")
-    for end, row in (("lowest", ranked.row(0, named=True)), ("highest", ranked.row(-1, named=True))):
-        metrics.put(f"sizes.over_time.{end}.window", row["window"], "label", source)
-        metrics.put_row(f"sizes.over_time.{end}", row, _PER_1000, source, row["failures"])
-    causes = over_time.filter(pl.col("by") != "all")
-    metrics.put("sizes.over_time.by", causes["by"].first(), "label", source)
 
 
 def of_sizes(metrics: Metrics, by_gpus: pl.DataFrame, rate: pl.DataFrame, law: pl.DataFrame) -> None:
@@ -76,8 +57,11 @@ def _of_buckets(metrics: Metrics, by_gpus: pl.DataFrame) -> None:
     ran = by_gpus.filter(pl.col("jobs") > 0)
     metrics.put("sizes.largest_run.gpus_low", ran["gpus_low"].max(), "GPUs", source)
     metrics.put("sizes.largest_run.gpus_high", ran["gpus_high"].max(), "GPUs", source)
+    units = {"failures": "failures", "mttf_s": "s"} | ends("s", "_s")
+    for row in by_gpus.filter(pl.col("failures") > 0).iter_rows(named=True):
+        metrics.put_row(f"sizes.measured.{row['gpus_high']}", row, units, source, row["jobs"])
     units = {"gpus": ("gpus_high", "GPUs")}
     units |= {name: (f"projected_{name}", "s") for name in ("mttf_s", "low_s", "high_s")}
-    for gpus in NAMED_GPUS:
+    for gpus in sorted({*NAMED_GPUS, *ran["gpus_high"].drop_nulls().tail(1)}):
         bucket = by_gpus.filter(pl.col("gpus_high") >= gpus).sort("gpus_high").head(1)
         metrics.put_rows(f"sizes.projected.{gpus}", bucket.drop_nulls("projected_mttf_s"), units, source, None)

@@ -3,7 +3,11 @@
 import polars as pl
 
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
+from ttf.charts.text import capital, plural
 from ttf.report import words
+from ttf.report.blocks import Numbers
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.said import number
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace
 
@@ -26,3 +30,119 @@ def tables(trace: Trace) -> dict[str, Shown]:
     if not by_gpus["projected_mttf_s"].count():
         del columns["projected_mttf_s"]
     return {"sizes": Shown(by_gpus.with_columns(gpus=pl.Series(sizes, dtype=pl.String)), columns, MTTF_BY_GPUS)}
+
+
+# What the mean time is to, by the basis.
+_MTTF = {"proxy": "MTTF (any cause)", "component": "MTTF"}
+WHAT = "Scaling with job size"
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line | None:
+    unit, basis = trace.about["unit"], m.value("sizes.basis", "state")
+    if not trace.has_jobs or not m.has("sizes.rate.ci_high"):
+        why = f"no {unit} requested a GPU" if trace.has_jobs else f"lifetimes of {plural(unit)}, no jobs"
+        return Line(WHAT, why, checked=False)
+    mttf = _MTTF.get(basis, "Infrastructure MTTF")
+    return Head(
+        claim=_claim(m, mttf, unit),
+        charts=() if trace.figures["mttf_by_gpus"]["empty"] else ("mttf_by_gpus",),
+        keys=tuple(_keys(m, mttf)),
+        text=tuple(_texts(m, unit)),
+        callout=_callout(m),
+        details="MTTF by size with intervals, the regression",
+    )
+
+
+def _claim(m: Numbers, mttf: str, unit: str) -> str:
+    """The verdict on 1/N, where it can be told."""
+    largest = "sizes.largest_run.gpus_high"
+    if not m.value("sizes.rate.failures", 0):
+        return f"No {mttf.removesuffix(' MTTF').lower() + ' ' if 'Infra' in mttf else ''}failure in {_node_days(m)}"
+    if not m.has("sizes.law.slope"):
+        if m["sizes.law.reason"] == "one size only" and m.has(largest):
+            return f"No {unit} used more than {_gpus(m, largest)}, so scaling with size cannot be tested"
+        return f"{words.plural(m['sizes.rate.failures'], 'failure')} cannot tell how MTTF falls with size"
+    slope, verdict = m["sizes.law.slope"], m["sizes.law.verdict"]
+    said = number(m, "sizes.law.slope", lambda value: words.number(value, 2))
+    if m.has("sizes.law.no_clusters") or verdict not in ("agrees", "rejected"):
+        return f"{mttf} has slope {said} in size; the data are too few to confirm 1/N"
+    if verdict == "agrees":
+        at = _target(m)
+        if at and m.has(f"sizes.projected.{at}.mttf_s"):
+            time = number(m, f"sizes.projected.{at}.mttf_s", words.duration)
+            return (
+                f"{mttf} falls in proportion to GPUs, to {time} at {_gpus(m, f'sizes.projected.{at}.gpus')} (projected)"
+            )
+        return f"{mttf} falls in proportion to GPUs: slope {said}, where 1/N gives −1"
+    how = "falls faster than 1/N" if slope < -1 else "shows no fall with size" if m["sizes.law.ci_high"] >= 0 else ""
+    return f"{mttf} {how or 'falls more slowly than 1/N'}: slope {said}, where 1/N gives −1"
+
+
+def _node_days(m: Numbers) -> str:
+    return f"{number(m, 'sizes.rate.node_days')} node-days"
+
+
+def _gpus(m: Numbers, key: str) -> str:
+    return number(m, key, lambda gpus: words.plural(gpus, "GPU"))
+
+
+def _target(m: Numbers) -> int | None:
+    """The size of the run that the report answers for, as the keys of sizes name it; None where they have none."""
+    wanted = m.value("ettr.assumed.size_of_the_run", 1024)
+    sizes = {int(key.split(".")[2]) for key in m if key.startswith(("sizes.projected.", "sizes.measured."))}
+    return min((size for size in sizes if size >= wanted), default=None)
+
+
+def _keys(m: Numbers, mttf: str):
+    if m.has("sizes.law.slope"):
+        low, high = (words.number(m[f"sizes.law.ci_{end}"], 2) for end in ("low", "high"))
+        if m.has("sizes.law.no_clusters"):
+            why = "too few clusters for an interval"
+        else:
+            why = (
+                f"95% CI {words.span(low, high)}{'' if m.has('sizes.law.cluster_by') else ' if independent'}; 1/N is −1"
+            )
+        slope = number(m, "sizes.law.slope", lambda value: words.number(value, 2))
+        yield Key("Slope of log MTTF on log nodes", slope, why)
+    at = _target(m)
+    projected, measured = f"sizes.projected.{at}", f"sizes.measured.{at}"
+    if m.has(f"{projected}.mttf_s"):
+        span = words.until(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
+        label = f"{mttf} at {_gpus(m, f'{projected}.gpus')}, projected"
+        yield Key(label, number(m, f"{projected}.mttf_s", words.duration), f"90% CI {span}")
+    if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
+        measured = "sizes.largest"
+    if m.has(f"{measured}.mttf_s"):
+        failures = number(m, f"{measured}.failures", lambda n: words.plural(n, "failure"))
+        size = f"{number(m, 'sizes.largest.gpus_low', words.count)}–" if measured == "sizes.largest" else "up to "
+        size += _gpus(m, "sizes.largest.gpus_high") if measured == "sizes.largest" else f"{at:,} GPUs"
+        note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, {failures}"
+        yield Key(f"{mttf} at {size}, measured", number(m, f"{measured}.mttf_s", words.duration), note)
+    if m.has("sizes.rate.failures_per_1000_node_days"):
+        rate = number(m, "sizes.rate.failures_per_1000_node_days")
+        any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
+        yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
+
+
+def _texts(m: Numbers, unit: str):
+    if m.has("sizes.rate.above_gpus") and m["sizes.rate.above_gpus"] > 0:
+        above = _gpus(m, "sizes.rate.above_gpus")
+        yield f"The rate of a node is that of {plural(unit)} above {above}: {_failures(m)} in {_node_days(m)}."
+    elif m.value("sizes.basis", "") == "proxy":
+        yield "The cause of failures is not recorded: every failure counts, those of users among them."
+
+
+def _failures(m: Numbers) -> str:
+    return number(m, "sizes.rate.failures", lambda n: words.plural(n, "failure"))
+
+
+def _callout(m: Numbers) -> Callout | None:
+    """Where the size asked for measured another rate than the others have; else why nothing larger is projected."""
+    if m.value("sizes.check.p_value", 1) < 0.05:
+        seen, expected = number(m, "sizes.check.observed", words.count), number(m, "sizes.check.expected")
+        lead = f"Projection and measurement disagree at {_gpus(m, 'ettr.assumed.size_of_the_run')}."
+        return Callout("care", lead, f"{seen} failures seen, {expected} expected from the other sizes.")
+    if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
+        text = f"{capital(m['sizes.no_projection'])}. Needed: {m.value('sizes.needed', 'more failures')}."
+        return Callout("stop", "MTTF at larger sizes cannot be estimated from this trace.", text)
+    return None

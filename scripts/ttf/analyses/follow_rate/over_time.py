@@ -7,7 +7,7 @@ them and not on the day of its end alone, where its failure counts. A rate is fa
 import numpy as np
 import polars as pl
 
-from ttf.analyses.measure_sizes import FAILURE_RATE_OVER_TIME
+from ttf.analyses.follow_rate import FAILURE_RATE_OVER_TIME
 from ttf.clusters import CLUSTER_COLUMNS
 from ttf.infra import EVENT
 from ttf.jobs import Frame

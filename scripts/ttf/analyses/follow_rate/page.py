@@ -1,0 +1,75 @@
+"""What stands open of the rate over time, and beside it what is known of single nodes."""
+
+from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
+from ttf.charts.text import capital
+from ttf.report import words
+from ttf.report.blocks import Numbers
+from ttf.report.head import Head, Key, Line
+from ttf.report.said import number
+from ttf.report.trace import Trace
+
+_RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
+WINDOW = "sizes.over_time"
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line | None:
+    what = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
+    if not m.has(f"{WINDOW}.windows"):
+        why = m.value(f"{WINDOW}.reason", "no node was at work")
+        return Line(f"{capital(what)} over time", why, "tables/failure_rate_over_time.csv", checked=False)
+    if not m[f"{WINDOW}.failures_in_windows"]:
+        windows = number(m, f"{WINDOW}.windows", lambda n: words.plural(n, "window"))
+        return Line(f"{capital(what)} over time", f"no failure in {windows}", "tables/failure_rate_over_time.csv")
+    named = nodes_in_words(m)
+    return Head(
+        claim=f"{_claim(m, what)}{f'; {named}' if named else ''}",
+        charts=("failure_rate_over_time",),
+        keys=(*_keys(m), *of_nodes(trace, m)),
+        text=tuple(_texts(m)),
+        details="rate by cause, nodes with excess failures, test power",
+    )
+
+
+def _rate(m: Numbers, end: str) -> str:
+    return number(m, f"{WINDOW}.{end}.failures_per_1000_node_days", lambda rate: words.number(rate, 2))
+
+
+def _claim(m: Numbers, what: str) -> str:
+    if m[f"{WINDOW}.windows"] == 1:
+        return f"The {what} was {_rate(m, 'highest')} per 1,000 node-days"
+    return f"The {what} varied between {_rate(m, 'lowest')} and {_rate(m, 'highest')} per 1,000 node-days"
+
+
+def _keys(m: Numbers):
+    for end in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
+        rate = number(m, f"{WINDOW}.{end}.failures_per_1000_node_days")
+        interval = m.interval(f"{WINDOW}.{end}.ci_{{}}", confidence="90")
+        yield Key(f"{capital(end)} rate, {m[f'{WINDOW}.{end}.window']}", rate, interval)
+
+
+def _texts(m: Numbers):
+    windows = m[f"{WINDOW}.windows"]
+    if windows > 1:
+        low, high = (m.value(f"{WINDOW}.{end}.{limit}_clustered", None) for end, limit in _ENDS)
+        if low is None and high is None:
+            low, high = (m.value(f"{WINDOW}.{end}.{limit}", None) for end, limit in _ENDS)
+        extremes = f"the extremes of {number(m, f'{WINDOW}.windows', lambda n: words.plural(n, 'window'))}"
+        if low is None or high is None:
+            yield f"Whether the change is more than chance cannot be told: too few clusters in {extremes}."
+        elif low >= high:
+            yield "The intervals of the highest and the lowest window overlap: no change is shown."
+        else:
+            yield f"Their intervals do not overlap, but they are {extremes}: part of the change may be chance."
+    if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
+        lost, failures = (number(m, f"lemons.{key}", words.count) for key in ("unattributed", "window_failures"))
+        yield f"{lost} of {failures} failures could not be attributed to a node, so the test of nodes has little power."
+
+
+_ENDS = (("lowest", "ci_high"), ("highest", "ci_low"))
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if m.has("lemons.nodes"):
+        return []
+    why = "no node is named" if trace.has_jobs else f"a {trace.about['unit']} has no node to compare"
+    return [Line("Nodes with excess failures", why, checked=False)]
