@@ -21,16 +21,17 @@ class Row(NamedTuple):
     low: str
     high: str
     ci: str
-    method: str
+    what: int | None
 
 
-def rows(metrics: Numbers, tables: Iterable[Table]) -> list[Row]:
-    """A row for each key, in their order."""
+def rows(metrics: Numbers, tables: Iterable[Table]) -> tuple[list[Row], list[str]]:
+    """A row for each key, in their order; and what numbers are, each sentence once, by its place in the rows."""
     by_path = {table.path: table for table in tables}
-    return [_row(metrics, key, by_path) for key in metrics]
+    whats: dict[str, int] = {}
+    return [_row(metrics, key, by_path, whats) for key in metrics], list(whats)
 
 
-def _row(metrics: Numbers, key: str, tables: Mapping[str, Table]) -> Row:
+def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], whats: dict[str, int]) -> Row:
     value, unit, n, source = (dict.__getitem__(metrics, key)[name] for name in ("value", "unit", "n", "source"))
     is_text = isinstance(value, str)
     low, high, ci = "", "", ""
@@ -48,7 +49,7 @@ def _row(metrics: Numbers, key: str, tables: Mapping[str, Table]) -> Row:
         low,
         high,
         ci,
-        _what(key, tables.get(source)),
+        whats.setdefault(what, len(whats)) if (what := _what(key, tables.get(source))) else None,
     )
 
 

@@ -49,13 +49,17 @@ class Entry:
 
 @dataclass
 class Frame:
-    """What stands around a page: its title, its contents, its foot. others: the other pages of the study."""
+    """What stands around a page: its title, its contents, its foot.
+
+    others: the other pages of the study; numbers: whether the page holds numbers with keys.
+    """
 
     title: str
     synthetic: bool
     version: str
     citation: Citation
     others: list[Entry] = field(default_factory=list)
+    numbers: bool = True
     kind: str = "Time to Failure report"
     top: list[Mapping] = field(default_factory=list)
     groups: list[tuple[str, list[Entry]]] = field(default_factory=list)
@@ -154,11 +158,7 @@ class TracePage:
         if scored:
             self.blocks.tables |= {name: shown for name, shown in scored.tables.items() if shown.frame.height}
             self._context |= scored.context
-        heads, lines = self._heads()
-        lines += [
-            line for page in self._pages.values() if "lines" in vars(page) for line in page.lines(self.trace, self.m)
-        ]
-        lines += quality_lines.lines(self.trace, self.m)
+        heads, lines = self.heads, self.lines
         sections = [self._section(theme, head) for theme, head in heads.items()]
         nothing = self._macros.nothing(
             [line for line in lines if line.checked], [line for line in lines if not line.checked]
@@ -237,11 +237,11 @@ class TracePage:
             self._fold("replication", "B Published analyses, repeated", "", self._text("replication")),
             self._fold(
                 *("methods", "C Methods", "definitions, estimators, intervals, tests"),
-                self._template("sections/methods"),
+                self._template("sections/methods") + "\n\n### References {#references}\n\n::: {#refs}\n:::\n",
             ),
             self._fold(
                 *("numbers", "D All numbers", "value, unit, n, source: filter, copy, cite, download"),
-                raw(self._macros.all_numbers(all_numbers.rows(self.m, self.trace.contracts.values()))),
+                raw(self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))),
             ),
             self._fold(
                 *("reproduce", "E Reproduce and cite", "published findings, configuration, versions, commands"),
