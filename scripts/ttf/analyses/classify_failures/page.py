@@ -16,6 +16,7 @@ MOST_LINES = 15
 # From here on the part without a reason is something to know.
 MANY_UNKNOWN = 0.25
 _EVIDENCE = {
+    "event": "a failed health check",
     "text": "the log",
     "reason": "the recorded reason",
     "exit_code": "the exit code",
@@ -87,7 +88,7 @@ def _attempts(value: float) -> str:
 
 
 def _text(m: Numbers) -> list[str]:
-    told = {by: words_of for by, words_of in _EVIDENCE.items() if m[f"taxonomy.by_{by}"]}
+    told = {by: words_of for by, words_of in _EVIDENCE.items() if m.value(f"taxonomy.by_{by}", 0)}
     if not told:
         return []
     parts = [f"{words_of} ({number(m, f'taxonomy.by_{by}', words.count)})" for by, words_of in told.items()]
