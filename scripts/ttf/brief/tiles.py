@@ -83,7 +83,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         means = f"{capital(unit)}s still running hold {running} of the GPU time."
     elif m.has("failed_time.infra.share"):
         most = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
-        by = {"limit": "Time limits end", "infra": "Infrastructure failures end", "other": "Other failures hold"}
+        by = {"limit": "Time limits ended", "infra": "Infrastructure failures ended", "other": "Other failures ended"}
         means = f"{by[most]} {number(m, f'failed_time.{most}.share', words.share)} of it."
     else:
         means = "Causes are not recorded: errors of programs and of the hardware count alike."
