@@ -20,16 +20,20 @@ function spy(seen) {
 }
 const observer = new IntersectionObserver(spy, {rootMargin: "-20% 0px -65% 0px"});
 for (const place of places) observer.observe(place);
-for (const kind of ["wheel", "touchmove", "pointerdown"]) addEventListener(kind, () => { chosen = null; }, {passive: true});
+for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+  addEventListener(kind, () => { chosen = null; }, {passive: true, capture: true});
+}
 
 // Every address opens what it lies in: folds, and a row that the filter hides.
 function follow(hash = location.hash) {
-  const place = element(decodeURIComponent(hash.slice(1).split("?")[0]));
+  let name = hash.slice(1).split("?")[0];
+  try { name = decodeURIComponent(name); } catch { /* A percent sign that means itself. */ }
+  const place = element(name);
   if (!place) return;
   for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (place.hidden) clearFilter();
-  chosen = places.includes(place) ? place : null;
-  if (chosen) markPlace(place);
+  chosen = places.findLast((one) => one.contains(place)) ?? null;
+  if (chosen) markPlace(chosen);
   place.scrollIntoView({block: place.tagName === "TR" ? "center" : "start"});
 }
 addEventListener("hashchange", () => follow());
@@ -57,7 +61,7 @@ document.addEventListener("keydown", (event) => {
   const sections = [...document.querySelectorAll("main > section[id]")];
   const margin = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
   const tops = sections.map((section) => section.getBoundingClientRect().top - margin);
-  const at = event.key === "j" ? tops.findIndex((top) => top > 4) : tops.findLastIndex((top) => top < -4);
+  const at = event.key === "j" ? tops.findIndex((top) => top > 30) : tops.findLastIndex((top) => top < -4);
   const next = sections[at];
   if (!next) return;
   next.tabIndex = -1;

@@ -92,7 +92,7 @@ DO.explore = async (button) => {
   }
   if (button.disabled) return;
   button.disabled = true;
-  const drawing = made("div", {class: "drawing live", tabindex: 0, role: "region", "aria-label": "The chart, to point at"});
+  const drawing = made("div", {class: "drawing live", tabindex: 0, role: "group", "aria-label": "The chart, to point at"});
   try {
     await (compiled ??= program());
     shownDrawing(figure).after(drawing);
@@ -127,7 +127,7 @@ const rooms = new ResizeObserver((seen) => {
   for (const {target} of seen) {
     if (target.scrollWidth <= target.clientWidth + 1) continue;
     const title = target.closest(".figure").querySelector(".title")?.textContent ?? "Chart";
-    for (const [name, value] of [["tabindex", 0], ["role", "region"], ["aria-label", title]]) target.setAttribute(name, value);
+    for (const [name, value] of [["tabindex", 0], ["role", "group"], ["aria-label", title]]) target.setAttribute(name, value);
   }
 });
 for (const drawing of document.querySelectorAll(".drawing.wide")) rooms.observe(drawing);

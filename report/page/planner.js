@@ -43,9 +43,10 @@ const UNITS = [["s", 1, 60], ["min", 60, 3600], ["h", 3600, 172_800], ["d", 86_4
 
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const threeDigits = (value) => (Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : Math.round(value).toLocaleString("en"));
+const unitOf = (seconds) => UNITS.find(([, , until]) => seconds < until) ?? UNITS.at(-1);
 function timeIn(seconds) {
   if (!Number.isFinite(seconds)) return Number.isNaN(seconds) ? "–" : "never";
-  const [unit, size] = UNITS.find(([, , until]) => seconds < until);
+  const [unit, size] = unitOf(seconds);
   return `${threeDigits(seconds / size)}\u00a0${unit}`;
 }
 
@@ -81,8 +82,10 @@ function showTime(form, plan, told) {
     ["write", "checkpoint writes", told.writes], ["lost", "restart and lost work", Math.max(told.scheduled - plan.work - told.writes, 0)]] : [];
   form.querySelector(".timebar").replaceChildren(...parts.map(([kind, , time]) =>
     made("span", {class: `of-${kind}`, style: `width: ${(100 * time) / told.wall}%`})));
+  // All in the unit of the whole.
+  const [unit, size] = unitOf(told?.wall ?? 0), short = (value) => (value < 10 ? String(Number(value.toPrecision(2))) : Math.round(value).toLocaleString("en"));
   form.querySelector(".timekey").replaceChildren(...parts.map(([kind, words, time]) =>
-    made("span", {}, made("i", {class: `of-${kind}`}), `${words} `, made("b", {}, timeIn(time)))));
+    made("span", {}, made("i", {class: `of-${kind}`}), `${words} `, made("b", {}, `${short(time / size)}\u00a0${unit}`))));
 }
 
 // Productive share of the scheduled time by the interval, from a minute to a day, with the one planned and the best.

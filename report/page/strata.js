@@ -39,6 +39,6 @@ function fillTile(tile, {value, unit, interval, badge, state, means}) {
     const part = tile.querySelector(where);
     if (part) part.textContent = text ?? "";
   }
-  if (badge) tile.querySelector("h3").append(" ", made("span", {class: "badge"}, badge));
+  if (badge) tile.querySelector("h2").append(" ", made("span", {class: "badge"}, badge));
 }
 fillStrata();

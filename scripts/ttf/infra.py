@@ -217,7 +217,7 @@ def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
             continue
         if column not in there:
             raise StudyError(
-                f"infra_failures.{key} is asked for, but the trace has no {key.replace('_', ' ')}. Give the key to the "
+                f"infra_failures.{key} is set, but the trace has no {key.replace('_', ' ')}. Give the key to the "
                 f"traces that have, under registry.<name>.infra_failures, or leave it out."
             )
         named = pl.col(column).is_in(list(rules[key])) & counts

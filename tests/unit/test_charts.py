@@ -8,16 +8,11 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-import scipy.stats
 import vl_convert
 from given_tables import correlations, runtime_by_group
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.correlate.numbers import of_run_times
 from ttf.analyses.correlate.run_time_charts import points
-from ttf.analyses.split_outcomes.charts import outcome_shares
-from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, runtime_quantiles
+from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
 from ttf.charts.axes import time_domain
 from ttf.charts.figure import Figure, Study
 from ttf.charts.inline import bare, inline
@@ -26,7 +21,6 @@ from ttf.charts.text import count, duration, labels, listed, percent, significan
 from ttf.charts.theme import OUTCOME_COLOURS, WIDE
 from ttf.jobs import JOB_COLUMNS, conform
 from ttf.lives import lives_of_jobs, strata_in
-from ttf.numbers.metrics import Metrics
 from ttf.rooms import rooms
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.survival import survival_tables, thin
@@ -41,8 +35,8 @@ BUILDERS = {
     for name in (charts(SimpleNamespace(has_jobs=True)) if callable(charts) else charts)
 }
 OF_EACH_KIND = {
-    *("outcome_shares", "runtime_distribution", "runtime_by_gpu_type", "runtime_by_memory_request", "failure_share"),
-    *("runtime_by_gpu_request_log", "runtime_by_measured_use_log", "survival_by_gpu_type", "mttf_by_gpu_type"),
+    *("jobs_and_gpu_time", "failure_rate_by_gpus", "runtime_distribution", "runtime_by_gpu_type", "factors_of_run_time", "failure_share"),
+    *("runtime_by_measured_use", "survival_by_gpu_type", "mttf_by_gpu_type"),
 }
 # Of these traces they are pictured too.
 PICTURED = ("hostile", "no failure", "every run 0 s")
@@ -102,6 +96,7 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
     curves, summary = survival_tables(lives, "failure", strata)
     return {
         "outcomes": outcome_table(jobs),
+        "outcomes_by_gpus": outcomes_by_gpus(jobs),
         "runtime_quantiles": runtime_quantiles(observed_times(jobs)),
         "failure_share": failure_share(jobs),
         "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
@@ -188,7 +183,6 @@ def test_every_chart_of_every_trace_can_be_drawn(case):
             assert "undefined" not in svg, name
         assert drawn.title, name
         assert drawn.alt.endswith("."), name
-        assert drawn.caption.endswith("."), name
         assert (drawn.empty is None) == ("nothing to draw" not in drawn.title), name
 
 
@@ -202,12 +196,13 @@ def test_an_ordinary_trace_has_every_chart():
 
 def test_charts_with_nothing_to_draw_say_so():
     by_type = {"runtime_by_gpu_type", "survival_by_gpu_type", "mttf_by_gpu_type"}
-    assert empty_charts("no GPU type") == by_type
+    # Of its 90 jobs no two sizes have enough that ended.
+    assert empty_charts("no GPU type") == by_type | {"failure_rate_by_gpus"}
     no_failure = empty_charts("no failure")
     assert {name for name in no_failure if "request" not in name} == {
-        *("survival", "survival_by_gpu_type", "survival_by_gpu_count")
+        *("survival", "survival_by_gpu_type", "survival_by_gpu_count", "failure_rate_by_gpus")
     }
-    assert "outcome_shares" not in empty_charts("only waiting")
+    assert "jobs_and_gpu_time" not in empty_charts("only waiting")
     assert len(empty_charts("only waiting")) == len(BUILDERS) - 1
 
 
@@ -243,25 +238,9 @@ def test_every_gpu_type_is_a_row_of_its_own(all_tables):
 # ---- what the titles say ----
 
 
-def test_shares_title(all_tables):
+def test_the_curve_of_run_times(all_tables):
     tables = all_tables["ordinary"]
-    failure = tables["outcomes"].row(by_predicate=pl.col("outcome") == "failure", named=True)
-    title = BUILDERS["outcome_shares"](tables, STUDY).title
-    share, gpu_share = percent(failure["jobs_share"]), percent(failure["gpu_hours_share"])
-    assert title == f"{share} of pods ended in failure; they took {gpu_share} of the GPU time"
-    assert share == f"{100 * 164 / 600:.0f}%"
-    assert BUILDERS["outcome_shares"](all_tables["no failure"], STUDY).title == ("No pod failed; 50% succeeded")
-    assert outcome_shares(all_tables["one failure"], STUDY).title == "Every pod ended in failure"
-
-
-def test_distribution_title_and_curve(all_tables):
-    tables = all_tables["ordinary"]
-    medians = dict(tables["outcomes"].select("outcome", "runtime_median_s").iter_rows())
     drawn = BUILDERS["runtime_distribution"](tables, STUDY)
-    assert drawn.title == (
-        f"Half of the failed pods ended within {duration(medians['failure'])}, half of the successful ones within "
-        f"{duration(medians['success'])}"
-    )
     rows = drawn.datasets["quantiles"]
     assert min(row["x"] for row in rows) == 1, "0 s stands at 1 s"
     assert min(row["runtime_s"] for row in rows) == 0
@@ -269,123 +248,6 @@ def test_distribution_title_and_curve(all_tables):
         mine = [(row["runtime_s"], row["share"]) for row in rows if row["outcome"] == outcome]
         assert mine == sorted(set(mine))
         assert mine[-1][1] == 1
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_trend_title(log, all_tables):
-    tables = all_tables["ordinary"]
-    drawn = BUILDERS[f"runtime_by_memory_request{'_log' if log else ''}"](tables, STUDY)
-    for outcome in ("success", "failure"):
-        row = tables["correlations"].row(
-            by_predicate=(pl.col("outcome_set") == outcome)
-            & (pl.col("feature") == "memory_request")
-            & pl.col("cutoff_s").is_null()
-            & (pl.col("unit") == "group_mean")
-            & (pl.col("method") == "pearson"),
-            named=True,
-        )
-        quoted = f"r = {row['estimate']:.2f}, n = {row['n']}".replace("-", "−")
-        assert f"({quoted})" in drawn.title
-        assert {"outcome": outcome, "column": "no cut-off", "note": quoted} in drawn.datasets["groups"]
-
-
-def stated(drawn: Figure) -> list:
-    """What a chart says of its correlations: in its title, and in the corner of each panel."""
-    notes = [
-        (name if "column" not in row else (row["outcome"], row["column"]), row["note"])
-        for name, rows in drawn.datasets.items()
-        for row in rows
-        if "note" in row
-    ]
-    return [drawn.title, *sorted(notes)]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_logarithmic_axis_changes_no_statistic(case):
-    for name in charts_of(case):
-        if name.endswith("_log"):
-            log, linear = (drawn_of(case, way) for way in (name, name.removesuffix("_log")))
-            if not log.empty:
-                assert stated(log) == stated(linear), name
-                assert "ρ" not in log.title and "Spearman" not in json.dumps(log.spec())
-
-
-@settings(max_examples=10, deadline=None)
-@given(
-    st.dictionaries(st.integers(0, 400), st.tuples(st.integers(1, 60), st.floats(1, 1e6)), min_size=3, max_size=25),
-    st.sampled_from(["memory_request", "memory_usage"]),
-)
-def test_no_data_make_both_axes_differ_in_what_they_state(found, feature):
-    values, means = list(found), [mean for _, mean in found.values()]
-    assume(max(means) > 1.001 * min(means))
-    rows = [
-        {"outcome_set": outcome, "feature": feature, "cutoff_s": None, "value": str(value), "jobs": jobs}
-        | {"runtime_mean_s": mean, "runtime_median_s": mean}
-        for outcome in ("success", "failure")
-        for value, (jobs, mean) in found.items()
-    ]
-    both = {"pearson": scipy.stats.pearsonr(values, means), "spearman": scipy.stats.spearmanr(values, means)}
-    told = [
-        {"outcome_set": outcome, "feature": feature, "cutoff_s": None, "unit": "group_mean", "method": method}
-        | {"n": len(found), "estimate": result.statistic, "reject": bool(result.pvalue < 0.05)}
-        for outcome in ("success", "failure")
-        for method, result in both.items()
-    ]
-    tables = {
-        name: pl.DataFrame(table, schema_overrides={"cutoff_s": pl.Int64})
-        for name, table in (("runtime_by_group", rows), ("correlations", told))
-    }
-    name = "runtime_by_measured_use" if feature == "memory_usage" else f"runtime_by_{feature}"
-    linear, log = (BUILDERS[way](tables, STUDY) for way in (name, f"{name}_log"))
-    assert log.empty or stated(log) == stated(linear)
-    quoted = f"r = {round(both['pearson'].statistic, 2) + 0:.2f}, n = {len(found)}".replace("-", "−")
-    assert {note for _, note in stated(linear)[1:]} == {quoted}
-
-
-def test_means_of_few_are_hollow_and_the_caption_says_so(all_tables):
-    for name in ("runtime_by_memory_request", "runtime_by_memory_request_log", "runtime_by_gpu_type"):
-        drawn = BUILDERS[name](all_tables["ordinary"], STUDY)
-        text = json.dumps(drawn.spec())
-        hollow = '"fillOpacity": {"condition": {"test": {"field": "jobs", "lt": 30}, "value": 0}'
-        if name == "runtime_by_gpu_type":
-            hollow = '"filled": false'
-            of_few = [
-                layer
-                for layer in drawn.spec()["layer"]
-                if {"filter": {"field": "jobs", "lt": 30}} in layer.get("transform", [])
-            ]
-            assert [layer["mark"]["filled"] for layer in of_few] == [False]
-        assert hollow in text
-        few = any(row.get("jobs", 30) < 30 for rows in drawn.datasets.values() for row in rows)
-        assert ("Hollow: fewer than 30 pods, whose mean a few long runs can move far." in drawn.caption) == few
-    # Nor is anything said of them in the title, where there are others.
-    groups = pl.DataFrame(
-        {
-            "outcome_set": ["success", "failure"] * 3,
-            "feature": "gpu_type",
-            "cutoff_s": pl.Series([None] * 6, dtype=pl.Int64),
-            "value": ["A", "A", "B", "B", "C", "C"],
-            "jobs": [900, 400, 30, 30, 200, 3],
-            "runtime_mean_s": [100.0, 50.0, 100.0, 50.0, 100.0, 9_000.0],
-            "runtime_median_s": [10.0] * 6,
-        }
-    )
-    title = BUILDERS["runtime_by_gpu_type"]({"runtime_by_group": groups}, STUDY).title
-    assert title == (
-        "Failed pods ran shorter on average than successful ones on all 2 GPU types with 30 or more of each"
-    )
-    metrics = Metrics()
-    of_run_times(metrics, groups.filter(pl.col("outcome_set") == "failure"))
-    assert metrics["runtime_by_gpu_type.failure.longest.value"]["value"] in ("A", "B")
-
-
-def test_a_logarithmic_axis_leaves_out_zero_and_says_so(all_tables):
-    tables = all_tables["ordinary"]
-    linear, log = (BUILDERS[name](tables, STUDY) for name in ("runtime_by_gpu_request", "runtime_by_gpu_request_log"))
-    zeros = [row for row in linear.datasets["groups"] if row.get("value") == 0]
-    assert len(zeros) == 8, "a group at 0 in each panel"
-    assert "8 groups at 0, over all panels, not drawn" in log.caption
-    assert not [row for row in log.datasets["groups"] if row.get("value") == 0]
 
 
 def test_survival_title_is_the_tables_estimate(all_tables):
@@ -422,19 +284,6 @@ def test_mttf_title_and_lower_bounds(all_tables):
     assert without.title.startswith("No failure at a known time: the mean time to failure with ")
     assert all("mttf" not in row and row["low95"] > 0 for row in without.datasets["strata"])
     assert "Triangle: no failure" in without.caption
-
-
-def test_failure_share_has_the_commonest_values_in_order(all_tables):
-    tables = all_tables["ordinary"]
-    drawn = BUILDERS["failure_share"](tables, STUDY)
-    rows = drawn.datasets["memory_request"]
-    assert len(rows) == 20
-    values = [float(row["value"]) for row in rows]
-    assert values == sorted(values)
-    outcomes = dict(tables["outcomes"].select("outcome", "jobs").iter_rows())
-    overall = outcomes["failure"] / (outcomes["failure"] + outcomes["success"])
-    assert drawn.title.startswith(f"Of the pods that ended, {percent(overall)} failed; ")
-    assert "only the 20 values with the most pods" in drawn.caption
 
 
 def test_a_synthetic_sample_says_so_in_every_chart(all_tables):
@@ -530,7 +379,7 @@ def test_outcomes_keep_their_colours(all_tables):
 
 def test_charts_are_written_as_they_are_drawn_and_the_same_again(tmp_path):
     """In processes of their own they have the same bytes too: tests/workflow/test_reruns.py runs the rule."""
-    names = ["outcome_shares", "runtime_by_gpu_request_log", "failure_share", "survival_by_gpu_count"]
+    names = ["jobs_and_gpu_time", "factors_of_run_time", "failure_share", "survival_by_gpu_count"]
     specs, svgs = ([tmp_path / f"{name}.{ending}" for name in names] for ending in ("vl.json", "svg"))
     drawn = {name: drawn_of("ordinary", name) for name in names}
     tables = {name: [f"tables/{name}.csv"] for name in names}

@@ -66,4 +66,5 @@ def test_the_tables_of_a_chart_are_named():
     declared = rooms()
     of_jobs = SimpleNamespace(has_jobs=True, strata=[])
     assert declared["fit_mttf"].charts(of_jobs)["survival_by_gpu_count"] == ["survival", "survival_summary"]
-    assert declared["measure_losses"].charts["what_if"] == "what_if"
+    assert declared["correlate"].charts["factors_of_run_time"] == ["runtime_by_group", "correlations"]
+    assert declared["measure_losses"].charts["gpu_hours_by_size"] == "lost_work"

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping

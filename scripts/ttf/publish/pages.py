@@ -15,8 +15,8 @@ import yaml
 from ttf.publish.about import Publication
 from ttf.report.blocks import raw
 from ttf.report.citation import cited
-from ttf.report.page import Entry, Frame
 from ttf.report.packing import as_json
+from ttf.report.page import Entry, Frame
 
 MARK = "<!-- more pages -->"
 OF_THE_SITE = {"files": "Files", "tables": "Tables and their columns", "search": "Search"}

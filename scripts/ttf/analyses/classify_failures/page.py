@@ -73,14 +73,18 @@ def _keys(m: Numbers) -> list[Key]:
     for kind, label in kinds.items():
         key = f"taxonomy.kind.{kind}"
         if m.value(f"{key}.trials", 0):
-            note = f"{number(m, f'{key}.trials', words.count)} attempts"
+            note = number(m, f"{key}.trials", _attempts)
             if m.has(f"{key}.gpu_share"):
                 note += f", {number(m, f'{key}.gpu_share', words.share)} of failed GPU time"
             keys.append(Key(label, number(m, f"{key}.trials_share", words.share), note))
     if m.value("taxonomy.deterministic.trials", 0):
-        note = f"{number(m, 'taxonomy.deterministic.trials', words.count)} attempts"
+        note = number(m, "taxonomy.deterministic.trials", _attempts)
         keys.append(Key("Would recur on a retry", number(m, "taxonomy.deterministic.trials_share", words.share), note))
     return keys
+
+
+def _attempts(value: float) -> str:
+    return words.plural(value, "attempt")
 
 
 def _text(m: Numbers) -> list[str]:

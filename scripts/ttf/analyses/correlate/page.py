@@ -50,7 +50,7 @@ def context(trace: Trace, metrics: Numbers) -> dict:
 
     return {
         "features": [
-            (name, feature)
+            (name, capital(feature))
             for name, feature in FEATURE_WORDS.items()
             if metrics.has(f"failure_share.{name}.highest.value")
         ],
@@ -65,7 +65,10 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         return None
     key = clearest(m)
     if key is None:
-        return Head("No request is significantly associated with run time", ("factors_of_run_time",), _keys(m))
+        tested = any(m.has(f"{job}.reject_clustered") for job in keys_of(m, "job"))
+        nothing = "No request is significantly associated with run time"
+        untold = "Too few clusters to test whether requests are associated with run time"
+        return Head(nothing if tested else untold, ("factors_of_run_time",), _keys(m))
     _, outcome, feature, _ = key.split(".")
     rho = m[f"{key}.estimate"]
     of = {"success": "that succeeded", "failure": "that failed"}[outcome]

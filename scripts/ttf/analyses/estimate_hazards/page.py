@@ -99,7 +99,8 @@ def _claim(m: Numbers, unit: str) -> str:
     units = plural(unit)
     ratios = number(m, "cox.total.ratios", words.count)
     if m["cox.total.untold"] == m["cox.total.ratios"]:
-        return f"None of {ratios} hazard ratios can be tested: too few clusters"
+        of = number(m, "cox.total.ratios", lambda n: words.plural(n, "hazard ratio"))
+        return f"Too few clusters to test whether {of} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
     if not m.has("cox.strongest.hazard_ratio"):
         clear = number(m, "cox.total.clear", words.count)
         return f"No factor is significantly associated with failure ({clear} of {ratios} hazard ratios)"
