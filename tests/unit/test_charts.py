@@ -35,7 +35,14 @@ BUILDERS = {
     for name in (charts(SimpleNamespace(has_jobs=True)) if callable(charts) else charts)
 }
 OF_EACH_KIND = {
-    *("jobs_and_gpu_time", "failure_rate_by_gpus", "runtime_distribution", "runtime_by_gpu_type", "factors_of_run_time", "failure_share"),
+    *(
+        "jobs_and_gpu_time",
+        "failure_rate_by_gpus",
+        "runtime_distribution",
+        "runtime_by_gpu_type",
+        "factors_of_run_time",
+        "failure_share",
+    ),
     *("runtime_by_measured_use", "survival_by_gpu_type", "mttf_by_gpu_type"),
 }
 # Of these traces they are pictured too.
