@@ -22,7 +22,7 @@ _ACCOUNT = {
     "table": text("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
     "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
-    "rows_quarantined": count("put aside", "Rows that break a rule of the schema and are excluded.", unit="rows"),
+    "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
 
 

@@ -37,6 +37,8 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} that succeeded or failed has a GPU type and a run time")
     jobs = known.group_by("value", maintain_order=True).agg(pl.col("jobs").sum())
+    if jobs.height == 1:
+        return nothing_to_draw(what, "there is one GPU type only")
     kept = jobs.sort("jobs", descending=True, maintain_order=True).head(MOST_TYPES)["value"]
     drawn = known.filter(pl.col("value").is_in(kept.implode()))
     names = labels(sorted(drawn["value"].unique()))
