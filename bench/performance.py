@@ -136,7 +136,7 @@ def lifetimes(found: dict) -> str:
     survival = peers.pop("Kaplan-Meier")
     each = ", ".join(f"{name} {took:.1f} s" for name, took in peers.items())
     return f"""\
-**{found["lives"]:,} right-censored lives**: Kaplan-Meier with intervals {ours["survival"]:.2f} s, lifelines \
+**{found["lives"]:,} right-censored durations**: Kaplan-Meier with intervals {ours["survival"]:.2f} s, lifelines \
 {survival:.1f} s; four lifetime models {ours["models"]:.2f} s, lifelines and SciPy (gamma) with their defaults \
 {sum(peers.values()):.1f} s ({each}). Ours: medians; peers: once. No fit of ours is less likely than the peer's. \
 {found["machine"]}."""

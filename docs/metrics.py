@@ -18,9 +18,9 @@ INTRODUCTION = """\
 # Numbers
 
 Every number of the text stands in `results/<trace>/metrics.json` under a key, with its unit, n and the table that it is
-from; the page shows the same key where you point at a number. Parts in braces stand for one of the names there; `…`: and
-others, such as users, sizes or GPU types. Which keys a trace has depends on what it records: one that cannot be computed
-is absent.
+from; the page shows the same key where you point at a number. Parts in braces are one of the names there; `…`: and
+others, such as users or GPU types. Which keys a trace has depends on what it records: one that cannot be computed is
+absent.
 
 `_s` are seconds, `_share` is of 1. Not listed are the ends of intervals that stand beside a number: `ci_low` and
 `ci_high` of the exact 95% CI, with `_clustered` of the one that allows for what fails alike, by `cluster_by`, of

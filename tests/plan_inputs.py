@@ -1,4 +1,4 @@
-"""What the tests of plans and of the planner start from."""
+"""What the tests of plans start from."""
 
 import math
 
@@ -31,6 +31,7 @@ def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
         "node_gpus_from": "trace",
         "failures": 40,
         "confidence": 0.9,
+        "largest_run_nodes": 64,
         "projects_to_nodes": rate.projects_to,
         "no_projection": rate.no_projection,
         "needed": "larger runs",

@@ -8,12 +8,15 @@ function rowOf(number) {
   return key && !key.includes(":") ? element("m:" + key) : null;
 }
 
+// A value that stands in its cell as it is has no attribute of its own.
+const exactOf = (row) => row.dataset.v ?? row.cells[1].textContent;
+
 function factsOf(row) {
   const [, , unit, n, source] = [...row.cells].map((cell) => cell.textContent.trim());
-  const {v, low, high, ci, method} = row.dataset;
-  const link = method && element("methods") ? made("a", {href: "#methods"}, method) : method;
-  const facts = [["Key", made("code", {}, row.id.slice(2))], ["Exact value", v], ["n", n],
-    [ci || "Interval", low && high && `${low} to ${high}`], ["Source", source], ["Method", link]];
+  const {low, high, ci, what} = row.dataset;
+  const about = what && element("what-numbers-are")?.children[what].textContent;
+  const facts = [["Key", made("code", {}, row.id.slice(2))], ["Exact value", exactOf(row)], ["n", n],
+    [`Interval${ci ? `, ${ci}` : ""}`, low && `${low} to ${high || "∞"}`], ["Source", source], ["What", about]];
   return {unit, n, facts: facts.filter(([, fact]) => fact && fact !== "–")};
 }
 
@@ -105,12 +108,12 @@ document.addEventListener("keydown", (event) => {
 });
 
 const keyShown = () => shownFor.dataset.key;
-DO["copy-value"] = (button) => copy(rowOf(shownFor).dataset.v, button);
+DO["copy-value"] = (button) => copy(exactOf(rowOf(shownFor)), button);
 DO["copy-link"] = (button) => copy(addressOf("m:" + keyShown()), button);
 DO["copy-citation"] = (button) => {
   const row = rowOf(shownFor), {unit, n} = factsOf(row);
   const about = [unit, n && n !== "–" && `n = ${n}`].filter(Boolean).join(", ");
-  copy(cited(`${keyShown()} = ${row.dataset.v}${about && ` (${about})`}`, "m:" + keyShown()), button);
+  copy(cited(`${keyShown()} = ${exactOf(row)}${about && ` (${about})`}`, "m:" + keyShown()), button);
 };
 
 // Thousands of numbers can be reached by the keyboard, which is told of them bit by bit.

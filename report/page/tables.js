@@ -85,8 +85,8 @@ function metrics() {
   };
   return Object.fromEntries(rowsOf(element("all-numbers").tBodies[0]).map((row) => {
     const [, , unit, n, source] = [...row.cells].map((cell) => cell.textContent.trim());
-    const {v, low, high} = row.dataset;
-    const interval = low && high ? {low: plain(low), high: plain(high)} : {};
+    const {low, high} = row.dataset, v = exactOf(row);
+    const interval = low ? {low: plain(low), high: plain(high)} : {};
     // What is a name stays one, though it may be "8".
     const value = plain(v);
     return [row.id.slice(2), {value: unit === "label" && typeof value === "number" ? v : value, unit, n: plain(n.replaceAll(",", "")), source, ...interval}];

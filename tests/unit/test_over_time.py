@@ -228,11 +228,17 @@ def test_a_long_trace_has_a_window_every_few_days_and_the_table_reads_back(tmp_p
     assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
 
 
-def test_one_window_and_no_failure_have_titles_of_their_own():
-    one = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), Study())
-    assert one.title.startswith("Failures of any kind (a proxy) per 1000 node-days: 1,000 in the one window")
-    none = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), Study())
-    assert none.title.endswith("none in any window")
+@pytest.mark.parametrize("narrow", [False, True])
+def test_one_window_and_no_failure_are_drawn(narrow):
+    study = Study(narrow=narrow)
+    one = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, "x")), "proxy", 8), study)
+    assert one.title == "Failures of any cause per 1,000 node-days"
+    assert [row["label"] for row in one.datasets["ends"]] == ["1,000"]
+    none = chart(failure_rate_over_time(lives((NOON, DAY // 2, 16, None)), "state", 8), study)
+    assert none.title == "Infrastructure failures per 1,000 node-days"
+    for figure in (one, none):
+        svg = vl_convert.vegalite_to_svg(json.dumps(figure.spec(validate=True)), allowed_base_urls=[])
+        assert f'width="{study.width}' in svg
 
 
 def test_domains_come_from_the_reasons_and_not_where_two_are_told():
@@ -263,7 +269,7 @@ def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_
     metrics.put("delayed_entry.n", 40, "lives", "x")
     text = (
         environment(Path(__file__).parents[2] / "report", places().values())
-        .get_template("sizes.qmd")
+        .get_template("over_time.qmd")
         .render(
             id="t1",
             unit="job",
@@ -275,6 +281,5 @@ def test_a_low_rate_at_the_beginning_is_explained_by_left_truncation_only_where_
             has_table=lambda name: False,
         )
     )
-    assert "something new is recorded" not in text
-    assert ("Left truncation: 32 of 40 jobs had started before the first end" in text) == (late > 0)
+    assert ("32 of 40 jobs started before the first end" in text) == (late > 0)
     assert ("A jump may also lie in what is recorded" in text) == (basis == "state")

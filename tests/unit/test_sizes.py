@@ -428,31 +428,33 @@ def test_the_chart_says_what_was_counted(basis):
     by_gpus, rate, _ = made(basis)
     figure = chart(by_gpus, rate, Study("job"))
     spec = figure.spec(validate=True)
-    words = " ".join([figure.title, *spec["title"]["subtitle"]])
-    assert ("cause unknown" in words) == (basis == "proxy")
-    assert "1,024 GPUs" in figure.title
+    assert ("any cause" in figure.title) == (basis == "proxy")
+    assert ("infrastructure" in figure.title) == (basis in ("state", "event"))
+    named = figure.datasets["named"][0]
+    assert named["gpus"] == 1024 and named["label"].endswith(" projected")
     assert len(figure.datasets["measured"]) == 4
     assert len(figure.datasets["projected"]) == by_gpus.height
     assert figure.datasets["projected"][-1]["gpus"] == 131_072
-    assert [row["beyond"] for row in figure.datasets["projected"]] == [False] * 8 + [True] * 7
-    assert "Triangle" in figure.caption
-    assert "<svg" in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
+    seen = max(row["gpus"] for row in figure.datasets["measured"])
+    assert seen < figure.datasets["beyond"][0]["from"] < 2 * seen, "shaded from there on"
+    assert any("mttf" not in row for row in figure.datasets["measured"]), "of no failure only a bound"
+    for study in (Study("job"), Study("job", narrow=True)):
+        spec = chart(by_gpus, rate, study).spec(validate=True)
+        assert f'width="{study.width}' in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
 
 
 def test_the_chart_without_a_projection_draws_and_says_none():
     by_gpus, rate, _ = made(reach=Reach(128, 0, "it cannot be told", "more"))
     figure = chart(by_gpus, rate, Study("job"))
-    assert figure.title.startswith("Measured mean time to an infrastructure failure: ")
-    assert figure.datasets["projected"] == [] and "No projection: it cannot be told." in figure.caption
-    figure.spec(validate=True)
+    assert figure.datasets["projected"] == figure.datasets["beyond"] == []
+    assert figure.spec(validate=True)["title"]["subtitle"][0].endswith("; no projection")
 
 
 def test_the_chart_without_failures_and_without_jobs():
     rows = [(1, 3, 0, DAY), (2, 3, 0, 5 * DAY)]
     by_gpus, rate, _ = made(rows=rows, reach=Reach(2, 0, "no failures", "more"))
     figure = chart(by_gpus, rate, Study("job", synthetic=True))
-    assert figure.title.startswith("No failure seen: ")
-    assert figure.empty is None
+    assert figure.empty is None and figure.datasets["named"] == []
     figure.spec(validate=True)
     by_gpus, rate, _ = made(rows=[])
     assert chart(by_gpus, rate, Study("job")).empty == "no job that asked for a GPU ran for a known time"

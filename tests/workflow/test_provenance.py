@@ -59,7 +59,7 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     assert "as their rules made them" in said
     with (study.folder / TABLE).open("a") as table:
         table.write("\n")
-    (study.folder / "results/sample/figures/survival.svg").unlink()
+    (study.folder / "results/sample/figures/still_running.svg").unlink()
     with (study.folder / "scripts/ttf/analyses/estimate_hazards/cox.py").open("a") as module:
         module.write("\n")
     with (study.folder / "data/sample/pai_task_table.csv").open("a") as raw:
@@ -69,12 +69,12 @@ def test_verify_finds_what_was_edited_is_missing_or_is_out_of_date(study):
     lines = dict(line.split(": ", 1) for line in said.splitlines())
     assert lines.keys() == {
         TABLE,
-        "results/sample/figures/survival.svg",
+        "results/sample/figures/still_running.svg",
         "scripts/ttf/analyses/estimate_hazards/cox.py",
         "data/sample/pai_task_table.csv",
     }
     assert "edited since fit_mttf made it. Delete it" in lines[TABLE]
-    assert "missing" in lines["results/sample/figures/survival.svg"]
+    assert "missing" in lines["results/sample/figures/still_running.svg"]
     assert "changed since estimate_hazards used it" in lines["scripts/ttf/analyses/estimate_hazards/cox.py"]
     assert "out of date" in lines["data/sample/pai_task_table.csv"]
 
@@ -109,7 +109,7 @@ CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_p
     ("arguments", "rules"),
     [
         ([TABLE], CHAIN),
-        (["results/sample/figures/mttf_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
+        (["results/sample/figures/survival_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
         (["results/sample/metrics.json", "mttf.mttf_s"], ["summarise", *CHAIN]),
         ([PAGE], ["render_report", "write_report_source", "summarise", *CHAIN]),
     ],

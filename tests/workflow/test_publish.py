@@ -115,7 +115,7 @@ def test_the_archive_holds_results_workflow_and_environment(published):
     assert {"LICENSE", "CITATION.cff", "environment.yml", "requirements.lock", "workflow/Snakefile"} <= files.keys()
     assert {f"{OWN}/config.yaml", PAGE, "results/sample/metrics.json"} <= files.keys()
     assert f"{OWN}/report/report.pdf" in json.loads(files[f"{OWN}/manifest.json"])["products"]
-    for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/survival.svg"):
+    for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/still_running.svg"):
         assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]
 

@@ -171,6 +171,7 @@ if len(STUDY.names) > 1:
             *code_of("write_comparison_source", words=True),
             about={name: of_registry(name) for name in STUDY.names},
             pages=PAGES,
+            page_of={trace: page for page, trace in STUDY.pages.items()},
             folders=STUDY.folders,
             publish=lookup("publish", within=config),
         script:

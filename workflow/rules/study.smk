@@ -107,7 +107,7 @@ def jobs_of_traces():
 def jobs_of_study():
     """The products of every job of the study, as above.
 
-    The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
+    The PDF is made when it, or what has it, is a target; one that is there is kept as new as the page. The manifest has it.
     """
     with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", "publish_site", "archive_results")}
     pages = [[f"{OWN}/report/{page}.html"] for page in PAGES]

@@ -21,8 +21,8 @@ def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
         reasons.append(f"{number(m, 'without_end.share', whole_percent)} of failures without an end")
     if m.value("taxonomy.unmatched_share", 0.0) > MOST_UNKNOWN:
         reasons.append(f"{number(m, 'taxonomy.unmatched_share', whole_percent)} of causes unknown")
-    if m.value("outcomes.open_share", 0.0) > MOST_OPEN:
-        reasons.append(f"{number(m, 'outcomes.open_share', whole_percent)} without a recorded result")
+    if m.value("outcomes.unresolved_share", 0.0) > MOST_OPEN:
+        reasons.append(f"{number(m, 'outcomes.unresolved_share', whole_percent)} without a recorded result")
     if m.value("sizes.basis", "") == "proxy" and not m.has("taxonomy.trials"):
         reasons.append("causes not recorded")
     grade = GRADES[min(len(reasons), len(GRADES) - 1)]

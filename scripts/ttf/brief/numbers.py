@@ -50,7 +50,7 @@ def of_quality(metrics: Metrics, m: Numbers) -> None:
         jobs = m["data.jobs"]
         # A cancelled job has ended, though neither in success nor in failure.
         closed = m["outcomes.ended_share"] + m.value("outcomes.cancelled.jobs_share", 0.0)
-        metrics.put("outcomes.open_share", max(0.0, 1 - closed), "share", "tables/outcomes.csv", jobs)
+        metrics.put("outcomes.unresolved_share", max(0.0, 1 - closed), "share", "tables/outcomes.csv", jobs)
 
 
 def of_failed_time(metrics: Metrics, m: Numbers, given: Inputs) -> None:

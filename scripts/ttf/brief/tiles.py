@@ -145,10 +145,11 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
     measured = m["ettr.by"] == "measured_rate"
     how = f"{words.plural(failures, 'failure')} at this size" if measured else "1/N projection"
-    means = "Failures are assumed to come at a constant rate that grows with the nodes."
+    means = "A constant failure rate, in proportion to the nodes, is assumed."
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.is_projection(m):
-        means = f"The largest run had at most {number(m, 'sizes.largest_run.gpus_high', words.count)} GPUs. {means}"
+        largest = number(m, "sizes.largest_run.gpus_high", words.count)
+        means = f"The largest run had at most {largest} GPUs: values beyond are projections."
     if rules.r5_measured_differs(m):
         badge = "measured differs"
         means = f"{plural(m, 'sizes.check.observed', 'failure')} seen, {number(m, 'sizes.check.expected')} expected"

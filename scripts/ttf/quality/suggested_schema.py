@@ -55,7 +55,7 @@ def _comment_line(text: str) -> str:
 def _head(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
     count = plural(len(changes), "change")
     lines = [
-        f"{count} suggested by the rows of the trace {trace} that were quarantined; none is in force.",
+        f"{count} suggested by the quarantined rows of the trace {trace}; none is in force.",
         f"Look at each place marked `{MARK}`, and at its rows in quarantine.parquet.",
     ]
     if from_entry:

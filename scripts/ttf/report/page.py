@@ -170,7 +170,9 @@ class TracePage:
         overview = self._macros.overview(self.frame, self.brief, themes)
         first = f"{self._macros.opening(self.frame)}{self.frame.footer_of_print()}{overview}"
         body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
-        body += raw(nothing) + appendix + raw(f"{self._macros.closing(self.frame)}{self._data()}")
+        specs = {name: self.trace.spec(name) for name in self.blocks.charts}
+        data = data_of_scripts(specs, self.frame.citation)
+        body += raw(nothing) + appendix + raw(f"{self._macros.closing(self.frame)}{data}")
         front = self.frame.front(said.plain(" ".join(self.brief.bottom_line)))
         return words.unbroken(front + resolved(body, self.blocks.places))
 
@@ -274,11 +276,12 @@ class TracePage:
         self.frame.groups = [("Results", results), ("Appendix", named)]
         self.frame.groups += [("Study", self.frame.others)] if self.frame.others else []
 
-    def _data(self) -> str:
-        """What the scripts of the page work on; nothing of it runs."""
-        specs = {name: self.trace.spec(name) for name in self.blocks.charts}
-        scripts = {"charts-packed": as_json(packed(specs) | {"config": page_config()}), "bibtex": self.frame.citation.bibtex.replace("<", "")}
-        return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
+
+def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation) -> str:
+    """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite."""
+    charts = packed(specs) | {"config": page_config()}
+    scripts = {"charts-packed": as_json(charts), "bibtex": citation.bibtex.replace("<", "")}
+    return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
 
 
 def _versions() -> str:

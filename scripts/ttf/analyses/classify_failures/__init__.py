@@ -20,7 +20,7 @@ TAXONOMY = table(
     domain=text("Domain", "Where the cause lies; several joined by or.", _OF_NONE),
     category=text("ATC'19", "Category in the Philly study: IF, AE or U.", "it has none, or another grouping"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "not said, or of another grouping"),
-    evidence=text("Evidence", "What decided: text, reason, exit_code or state.", _OF_NONE),
+    evidence=text("Evidence", "What decided: event, text, reason, exit_code or state.", _OF_NONE),
     **_KINDS,
     n=count("n", "Attempts with a known run time.", unit="attempts"),
     rtf_p50_s=seconds("RTF: median", "Of the run times, linear between ranks.", _NO_TIME),
@@ -63,7 +63,7 @@ REASONS = parquet(
     domain=text("Domain", "Where the cause lies; several joined by or.", "no rule matches"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "no rule matches, or it is not said"),
     task=text("Task", "Part of the job that failed.", "jobs have no parts"),
-    evidence=text("Evidence", "What decided: text, reason, exit_code or state.", "no rule matches"),
+    evidence=text("Evidence", "What decided: event, text, reason, exit_code or state.", "no rule matches"),
 )
 
 ANALYSIS = Analysis(
@@ -71,7 +71,7 @@ ANALYSIS = Analysis(
     theme="causes",
     rank=10,
     needs=["jobs"],
-    uses=["attempts", "tails"],
+    uses=["attempts", "tails", "lives_infra"],
     applies=lambda trace: trace.tells_reasons,
     settings={"taxonomy": lambda trace: trace.taxonomy},
     tables=(TAXONOMY, UNMATCHED, LOG_TAILS, REASONS),

@@ -56,7 +56,7 @@ def failed_attempts_by_reason(given: Inputs, study: Study) -> Figure:
     infra = "; violet: infrastructure" if any(row["kind"] == "infra" for row in rows) else ""
     spoken = [f"{row['reason']} {' and '.join(row[f'{name}_label'] for name in measures)}" for row in rows]
     return figure(
-        alt.hconcat(*panels, spacing=16 + _LABEL),
+        alt.hconcat(*panels, spacing=16 + _LABEL, bounds="flush"),
         {"reasons": rows},
         study,
         title=what,

@@ -33,7 +33,7 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
         metrics.put("taxonomy.unmatched_share", (trials - matched) / trials, "share", source, trials)
         _of_kinds(metrics, table.filter(by="reason"), trials)
     evidence = dict(table.filter(pl.col("by") == "evidence").select("evidence", "trials").iter_rows())
-    for name in ("text", "reason", "exit_code", "state"):
+    for name in ("event", "text", "reason", "exit_code", "state"):
         metrics.put(f"taxonomy.by_{name}", evidence.get(name, 0), "failed attempts", source, trials)
     domains = table.filter(by="domain")
     named = domains.filter(pl.col("domain").is_in(list(_DOMAINS))).with_columns(pl.col("domain").replace(_DOMAINS))

@@ -16,6 +16,7 @@ MOST_LINES = 15
 # From here on the part without a reason is something to know.
 MANY_UNKNOWN = 0.25
 _EVIDENCE = {
+    "event": "a failed health check",
     "text": "the log",
     "reason": "the recorded reason",
     "exit_code": "the exit code",
@@ -72,18 +73,22 @@ def _keys(m: Numbers) -> list[Key]:
     for kind, label in kinds.items():
         key = f"taxonomy.kind.{kind}"
         if m.value(f"{key}.trials", 0):
-            note = f"{number(m, f'{key}.trials', words.count)} attempts"
+            note = number(m, f"{key}.trials", _attempts)
             if m.has(f"{key}.gpu_share"):
                 note += f", {number(m, f'{key}.gpu_share', words.share)} of failed GPU time"
             keys.append(Key(label, number(m, f"{key}.trials_share", words.share), note))
     if m.value("taxonomy.deterministic.trials", 0):
-        note = f"{number(m, 'taxonomy.deterministic.trials', words.count)} attempts"
+        note = number(m, "taxonomy.deterministic.trials", _attempts)
         keys.append(Key("Would recur on a retry", number(m, "taxonomy.deterministic.trials_share", words.share), note))
     return keys
 
 
+def _attempts(value: float) -> str:
+    return words.plural(value, "attempt")
+
+
 def _text(m: Numbers) -> list[str]:
-    told = {by: words_of for by, words_of in _EVIDENCE.items() if m[f"taxonomy.by_{by}"]}
+    told = {by: words_of for by, words_of in _EVIDENCE.items() if m.value(f"taxonomy.by_{by}", 0)}
     if not told:
         return []
     parts = [f"{words_of} ({number(m, f'taxonomy.by_{by}', words.count)})" for by, words_of in told.items()]

@@ -46,7 +46,7 @@ def waits(given: Inputs, study: Study, group_by: str) -> Figure:
 
 
 def request_use(given: Inputs, study: Study) -> Figure:
-    """Of each resource the share of jobs that asked for more than they used, and that used more."""
+    """Of each resource the share of jobs that requested more than they used, and that used more."""
     known = given["request_use"].filter(pl.col("n") > 0)
     what = "Requested against used resources"
     if not known.height:

@@ -62,7 +62,7 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
         "Reasons for waiting": m.value("occupancy.causes.reason", None),
         "GPU activity": None
         if m.has("use.gpu.all.mean_share") or m.has("workload.machines.gpu.mean")
-        else "no telemetry",
+        else "no readings of it",
     }
     return [Line(what, f"{capital(why)}.", checked=False) for what, why in absent.items() if why]
 
@@ -75,7 +75,7 @@ def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
     if m[f"{_WAIT}.p90_s"] == 0:
         waited = f"nine in ten {unit}s started at once"
     elif m[f"{_WAIT}.median_s"] == 0:
-        waited = f"half of the {unit}s started at once, nine in ten within {ninth}"
+        waited = f"half of {unit}s started at once, nine in ten within {ninth}"
     else:
         waited = f"the median {unit} waited {median}"
         waited += "" if has_use else f", one in ten longer than {ninth}"

@@ -31,7 +31,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 
 def _rate(m: Numbers, end: str) -> str:
-    return number(m, f"{WINDOW}.{end}.failures_per_1000_node_days", lambda rate: words.number(rate, 2))
+    return number(m, f"{WINDOW}.{end}.failures_per_1000_node_days")
 
 
 def _claim(m: Numbers, what: str) -> str:
@@ -42,9 +42,8 @@ def _claim(m: Numbers, what: str) -> str:
 
 def _keys(m: Numbers):
     for end in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
-        rate = number(m, f"{WINDOW}.{end}.failures_per_1000_node_days")
         interval = m.interval(f"{WINDOW}.{end}.ci_{{}}", confidence="90")
-        yield Key(f"{capital(end)} rate, {m[f'{WINDOW}.{end}.window']}", rate, interval)
+        yield Key(f"{capital(end)} rate, {m[f'{WINDOW}.{end}.window']}", _rate(m, end), interval)
 
 
 def _texts(m: Numbers):

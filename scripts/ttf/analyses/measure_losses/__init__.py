@@ -4,20 +4,20 @@ from ttf.analysis import Analysis
 from ttf.columns import clustered, ends, top_owners, wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
-_HOURS = "GPU hours"
+_HOURS = "GPU-hours"
 _LOSSES = {
-    "runs": count("Attempts", "Attempts that started.", unit="runs"),
+    "runs": count("Attempts", "Attempts that started.", unit="attempts"),
     "gpu_hours": number("GPU-hours", "GPU time of the attempts.", unit=_HOURS),
     "gpu_hours_share": share("Share of GPU-hours", "Of the GPU time of all attempts.", blank=REASON),
-    "failed_runs": count("Failed", "Attempts that failed.", unit="runs"),
-    "failed_without_time": count("without a time", "Those without a known run time.", unit="runs"),
+    "failed_runs": count("Failed", "Attempts that failed.", unit="attempts"),
+    "failed_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
     "failed_gpu_hours": number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
     "failed_gpu_hours_share": share(
         "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
     ),
     "infra_basis": text("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
-    "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="runs"),
-    "infra_without_time": count("without a time", "Those without a known run time.", unit="runs"),
+    "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="attempts"),
+    "infra_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
     "infra_gpu_hours": number("GPU-hours of infrastructure failures", "Whole GPU time of these attempts.", unit=_HOURS),
     "infra_gpu_hours_share": share(
         "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
@@ -26,10 +26,10 @@ _LOSSES = {
     "first_order_gpu_hours": number(
         "GPU-hours lost", "Since the last checkpoint, at infrastructure failures.", unit=_HOURS
     ),
-    "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="runs"),
+    "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
     "second_order_gpu_hours": number("lost, at most", "At all preemptions: an upper bound.", blank=REASON, unit=_HOURS),
     "linked_preemptions": count(
-        "Linked", "Preempted for an attempt after an infrastructure failure.", blank=REASON, unit="runs"
+        "Linked", "Preempted for an attempt after an infrastructure failure.", blank=REASON, unit="attempts"
     ),
     "linked_gpu_hours": number("of it linked", "Lost at linked preemptions.", blank=REASON, unit=_HOURS),
     "first_and_linked_gpu_hours": number(
@@ -63,7 +63,7 @@ FAILURES_BY_OWNER = table(
     failure_share=share("Share", "Failures over the jobs that ended.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
-    failed_runs=count("Failed attempts", "Also of jobs that then succeeded.", unit="runs"),
+    failed_runs=count("Failed attempts", "Also of jobs that then succeeded.", unit="attempts"),
     failed_gpu_hours=number("GPU-hours of failed attempts", "Their whole GPU time.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
     reason=reason(),

@@ -64,7 +64,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
     words = chart_of("ends").mark_text(align="left", dx=6, fontSize=12, color=INK)
     words = words.encode(x="hours:Q", y=y, text="label:N")
     infra_of = ", of which ended by infrastructure," if known else ""
-    spoken = listed([f"{row['gpus']} GPUs {row['label']}" for row in ends])
+    spoken = listed([f"{row['gpus']}: {row['label']}" for row in ends])
     return figure(
         fitted(bars + words, study, 25 * len(ends) + 70),
         {"parts": rows, "ends": ends},
@@ -72,7 +72,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
         title=what,
         subtitle=f"Failed attempts{infra_of} and all other attempts",
         caption=f"n = {count(given['lost_work']['runs'].sum(), 'attempt')}",
-        alt_text=f"Bars of GPU-hours; {spoken}.",
+        alt_text=f"Bars of GPU-hours by GPUs; {spoken}.",
     )
 
 

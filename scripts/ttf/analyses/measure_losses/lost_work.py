@@ -23,10 +23,10 @@ YEAR_2000_S = 946_684_800
 
 _COUNTS = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
 
-NO_PREEMPTION = "no run is recorded as preempted"
-NO_NODES = "no job ran again on known nodes after an infra failure: no preemption can be linked to one"
+NO_PREEMPTION = "no attempt is recorded as preempted"
+NO_NODES = "no job ran again on known nodes after an infrastructure failure: no preemption can be linked to one"
 NO_TIME = "no GPU time was seen"
-NO_END = "runs without a written end: no GPU time, no month"
+NO_END = "attempts without a recorded end: no GPU time, no month"
 
 
 def loss_sums(

@@ -12,9 +12,9 @@ from ttf.numbers.metrics import Metrics
 SMALL_GPUS = 8
 _HOURS = tuple(f"{of}gpu_hours" for of in ("", "failed_", "infra_", "first_order_", "second_order_", "linked_"))
 _UNITS = {
-    **dict.fromkeys(("runs", "failed_runs", "failed_without_time", "preemptions", "linked_preemptions"), "runs"),
+    **dict.fromkeys(("runs", "failed_runs", "failed_without_time", "preemptions", "linked_preemptions"), "attempts"),
     **dict.fromkeys(("infra_failures", "infra_without_time"), "failures"),
-    **dict.fromkeys(_HOURS, "GPU hours"),
+    **dict.fromkeys(_HOURS, "GPU-hours"),
 }
 
 
@@ -95,4 +95,4 @@ def _of_what_if(metrics: Metrics, what_if: pl.DataFrame) -> None:
         key = f"what_if.{row['scenario']}"
         hours = ("saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours", "given_up_gpu_hours")
         units = {"trial_s": "s"} | dict.fromkeys(("n", "affected", "given_up"), "jobs")
-        metrics.put_row(key, row, units | dict.fromkeys(hours, "GPU hours") | {"net_share": "share"}, source, row["n"])
+        metrics.put_row(key, row, units | dict.fromkeys(hours, "GPU-hours") | {"net_share": "share"}, source, row["n"])

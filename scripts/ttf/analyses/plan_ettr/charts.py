@@ -18,6 +18,8 @@ SCHEDULED, WALL = "scheduled time only", "wall-clock time, with the queue"
 COLOURS = {SCHEDULED: SUCCESS, WALL: FAILURE}
 # A rate of the size's own that differs by more than chance: in the words of the report, p < 0.05.
 SIGNIFICANT = 0.05
+# A ratio under which no text has room.
+LOW = 0.1
 _TICKS_S = (60, 300, 900, 3600, 14_400, 57_600)
 _WIDTH, _HEIGHT = 560, 270
 
@@ -95,8 +97,10 @@ def _own_rate(given: Inputs, known: pl.DataFrame, target: float) -> float | None
 def _label(row: Mapping, target: float, unit: str, study: Study, last: int) -> dict:
     above = row["series"] == SCHEDULED
     words = percent(row["ratio"]) + (f" at {count(int(target), unit)}" if above and not study.narrow else "")
-    align = "right" if target * 2 >= last else "center"
-    return picked(row, "size", "ratio", "series") | {"text": words, "dy": -12 if above else 14, "align": align}
+    align, dy = "right" if target * 2 >= last else "center", -12 if above else 14
+    if not above and row["ratio"] < LOW:
+        align, dy = "beside", 0
+    return picked(row, "size", "ratio", "series") | {"text": words, "dy": dy, "align": align}
 
 
 def _names(rows: list[dict], study: Study) -> list[dict]:
@@ -104,19 +108,22 @@ def _names(rows: list[dict], study: Study) -> list[dict]:
     sizes = sorted({row["size"] for row in rows})
     upper, lower = ({row["size"]: row for row in rows if row["series"] == series} for series in COLOURS)
     # So far reaches a text from the left end.
-    beside = [size for size in sizes if size <= sizes[0] * (sizes[-1] / sizes[0]) ** (0.75 if study.narrow else 0.4)]
+    beside = [size for size in sizes if size <= sizes[0] * (sizes[-1] / sizes[0]) ** (0.5 if study.narrow else 0.4)]
     text = {"size": sizes[0], "align": "left"}
     named = [text | {"ratio": upper[sizes[0]]["ratio"], "text": SCHEDULED, "series": SCHEDULED, "dy": -11}]
     apart = min(upper[size]["ratio"] for size in beside) - lower[sizes[0]]["ratio"] > 0.15
-    place = lower[sizes[0]]["ratio"] if apart else min(lower[size].get("low", lower[size]["ratio"]) for size in beside)
-    return [*named, text | {"ratio": place, "text": WALL, "series": WALL, "dy": -12 if apart else 14}]
+    under = min(lower[size].get("low", lower[size]["ratio"]) for size in beside)
+    place = lower[sizes[0]]["ratio"] if apart else max(under, LOW)
+    wall = "with the queue" if study.narrow else WALL
+    return [*named, text | {"ratio": place, "text": wall, "series": WALL, "dy": -12 if apart else 14}]
 
 
 def _note(rows: list[dict], largest: int) -> list[dict]:
     """What the shaded sizes are, where the lines leave most room."""
     beyond = [row for row in rows if row["size"] >= largest]
     top, bottom = ([row["ratio"] for row in beyond if row["series"] == series] or [0] for series in COLOURS)
-    room, middle = max((min(bottom), min(bottom) / 2), (min(top) - max(bottom), (min(top) + max(bottom)) / 2))
+    gaps = ((0, min(bottom)), (max(bottom), min(top)), (max(top), 1))
+    room, middle = max((high - low, (low + high) / 2) for low, high in gaps)
     note = "no job this large:\nprojection only"
     return [{"size": max(row["size"] for row in rows), "ratio": middle, "text": note}] if room > 0.15 else []
 
@@ -128,7 +135,8 @@ def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.La
     scale = alt.Scale(type="log", base=2, domain=[sizes[0], max(sizes[-1], 2 * sizes[0])], nice=False)
     x = alt.X("size:Q", scale=scale, axis=axis)
     y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
-    colour = coloured("series", COLOURS)
+    # Lines have their names at them, points a legend.
+    colour = coloured("series", COLOURS, **({} if projected else {"title": None, "orient": "top"}))
     of_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
     layers = []
     if datasets["shade"]:
@@ -140,9 +148,7 @@ def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.La
         layers += [band.encode(y=of_low, y2="high:Q"), lines.mark_line(strokeWidth=2).encode(y=y)]
     else:
         rules = lines.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.low)")
-        points = lines.encode(
-            y=y, color=coloured("series", COLOURS, title=None, orient="top", symbolType="circle")
-        ).mark_point(filled=True, size=60, opacity=1)
+        points = lines.mark_point(filled=True, size=60, opacity=1).encode(y=y)
         layers += [rules.encode(y=of_low, y2="high:Q"), points]
     if datasets["target"] and projected:
         points = chart_of("target").mark_point(filled=True, size=70, opacity=1)
@@ -155,8 +161,9 @@ def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.La
         layers.append(note.encode(x=x, y=y, text="text:N"))
     for dy, align in sorted({(text["dy"], text["align"]) for text in datasets["texts"]}):
         of_place = f"datum.dy == {dy} && datum.align == '{align}'"
-        dx = {"left": 6, "right": 8}.get(align, 0)
-        text = chart_of("texts").mark_text(align=align, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
+        # Beside: at the left of the point.
+        side, dx = ("right", -10) if align == "beside" else (align, {"left": 6, "right": 8}.get(align, 0))
+        text = chart_of("texts").mark_text(align=side, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
         layers.append(text.transform_filter(of_place).encode(x=x, y=y, text="text:N"))
     return alt.layer(*layers)
 

@@ -44,8 +44,10 @@ def head(trace: Trace, m: Numbers) -> Head:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.value("ettr.measured.runs", 0):
         return []
-    why = "no run lasted long enough" if m.has("ettr.measured.runs") else "it records no attempts of runs"
-    return [Line("Measured ETTR of long runs", f"Not in this trace: {why}.", checked=False)]
+    if not trace.has_jobs:
+        return [Line("Queue and utilisation", "Lifetimes of components hold no jobs.", checked=False)]
+    why = "No run lasted long enough." if m.has("ettr.measured.runs") else "No attempts of runs are recorded."
+    return [Line("Measured ETTR of long runs", why, checked=False)]
 
 
 def _planned(trace: Trace, m: Numbers, by: str) -> Head:
@@ -127,7 +129,7 @@ def _withheld(m: Numbers) -> Head:
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
         runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
         keys.append(Key("Measured ETTR", number(m, "ettr.measured.mean", words.share), f"mean of {runs}, any size"))
-    needed = f"It takes {m['ettr.needed']}." if m.has("ettr.needed") else ""
+    needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
         f"The ETTR of a {_run(m)} run cannot be estimated: {why}",
         charts=("ettr_measured",) if keys else (),
@@ -202,7 +204,7 @@ def planner(trace: Trace, m: Numbers) -> dict:
         "unit": m.value("ettr.unit", "GPUs"),
         "node_gpus": node_gpus,
         "largest": min(largest, int(m.value("sizes.largest_run.gpus_high", largest))),
-        "withheld": None if planned else m.value("ettr.withheld", "the failure rate of a node is not known"),
+        "withheld": None if planned else f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}.",
         "fields": fields,
         "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
     }
@@ -226,6 +228,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
+    if not ettr.filter(size_of == size)["ettr_renewal"].count():
+        # Withheld: the planner starts without it.
+        assumed = assumed.filter(~pl.col("assumption").str.starts_with("failure rate"))
     found = {"ettr-assumptions": _assumptions(assumed)}
     known = ettr.with_columns(trace.table("ettr_outlook")["scheduled_share"])
     known = known.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")

@@ -21,6 +21,8 @@ _STATES = {"full": ORDER_COLOURS[4], "partly used": ORDER_COLOURS[1], "empty": O
 _WIDTH = 560
 # Of a shorter trace each step is drawn.
 FEWEST_DAYS = 10
+# 1990: before it was no GPU, and times count from an origin of the trace's own, as in PAI.
+EARLIEST_S = 631_152_000
 
 
 def gpus_in_use(given: Inputs, study: Study) -> Figure:
@@ -31,7 +33,8 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
         return nothing_to_draw("GPUs in use over time", few)
     first, end_s = table["start_s"][0], table["start_s"][-1] + table["time_s"][-1]
     step, by_day = int(table["time_s"].max()), end_s - first >= FEWEST_DAYS * DAY_S
-    origin = 0 if given.settings.clock else first
+    dated = given.settings.clock is not None and first >= EARLIEST_S
+    origin = 0 if dated else first
     if by_day and step < DAY_S:
         used, day = pl.col("gpus_in_use_mean") * pl.col("time_s"), (pl.col("start_s") - origin) // DAY_S
         table = table.group_by(day.alias("day"), maintain_order=True).agg(
@@ -40,7 +43,7 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
         table = table.with_columns(pl.col("gpus_in_use_share") / pl.col("gpus") / pl.col("time_s"))
     unit_s, unit = (DAY_S, "Days") if by_day else (HOUR_S, "Hours")
     middle = pl.col("start_s") + pl.col("time_s") / 2
-    if given.settings.clock:
+    if dated:
         # Vega counts milliseconds since 1970.
         at = middle * 1000
         axis = alt.Axis(
@@ -76,7 +79,12 @@ def servers_by_load(given, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw("Servers by load", NOTHING_HELD)
     rows = [
-        {"load": row["load"].replace("-", "–"), "state": state, "share": row[column], "note": duration(row["time_s"])}
+        {
+            "load": row["load"].replace("-", "–").replace(" ", ""),
+            "state": state,
+            "share": row[column],
+            "note": duration(row["time_s"]),
+        }
         for row in known.iter_rows(named=True)
         for column, state in _SERVERS.items()
     ]

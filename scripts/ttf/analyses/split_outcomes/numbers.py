@@ -35,7 +35,7 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     key, outcomes = "outcomes.{outcome}", outcomes.with_columns(every=pl.col("jobs").sum())
     metrics.put_rows(key, outcomes, {"jobs": "jobs"}, source, None)
     metrics.put_rows(key, outcomes, {"jobs_share": "share"}, source, "every")
-    units = {"gpu_hours": "GPU hours", "gpu_hours_share": "share"}
+    units = {"gpu_hours": "GPU-hours", "gpu_hours_share": "share"}
     units |= dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_p90_s"), "s")
     metrics.put_rows(key, outcomes, units, source)
     metrics.put_rows(key, outcomes, {"with_runtime": ("n", "jobs")}, source, "jobs")

@@ -1,0 +1,200 @@
+"""What stands open of time to failure, scaling, and nodes and periods: a claim each, whatever the trace has."""
+
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from ttf.analyses.find_lemon_nodes import page as lemons
+from ttf.analyses.fit_mttf import page as mttf
+from ttf.analyses.follow_rate import page as rate
+from ttf.analyses.measure_sizes import page as sizes
+from ttf.report.head import Head, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import keys, length, plain
+
+DAY = 86_400
+LIVES = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
+LIVES |= {"mttf.ci_low_clustered_s": 73_000.0, "mttf.ci_high_clustered_s": 162_000.0, "mttf.exposure_s": 2e7}
+HAZARD = {"lifetimes.verdict": "falls", "lifetimes.verdict_within": "falls", "lifetimes.within": "user"}
+HAZARD |= {"lifetimes.shape_within": 0.56, "lifetimes.shape_within_ci_low": 0.53, "lifetimes.shape_within_ci_high": 0.6}
+HAZARD |= {"lifetimes.split_age_s": 71_000, "lifetimes.young_mttf_s": 58_000.0, "lifetimes.young_events": 180}
+HAZARD |= {"lifetimes.old_mttf_s": 904_000.0, "lifetimes.old_events": 20, "lifetimes.misleads_clustered": True}
+HAZARD |= {"lifetimes.largest_gap": -0.4, "lifetimes.at_s": 308_000, "lifetimes.km_survival": 0.464}
+HAZARD |= {"lifetimes.exponential_survival": 0.059}
+LIMITS = {f"survival.limits.{place}.time_s": hours * 3_600 for place, hours in ((1, 1), (2, 4), (3, 24))}
+RATE = {"sizes.basis": "event", "sizes.rate.failures": 72, "sizes.rate.node_days": 6_404.0, "sizes.rate.ci_low": 5.0}
+RATE |= {"sizes.rate.ci_high": 8.5, "sizes.rate.failures_per_1000_node_days": 6.56, "sizes.rate.above_gpus": 128}
+LAW = {"sizes.law.slope": -0.96, "sizes.law.ci_low": -1.17, "sizes.law.ci_high": -0.75, "sizes.law.verdict": "agrees"}
+LAW |= {"sizes.law.cluster_by": "user", "sizes.projects_to_nodes": 256, "sizes.no_projection": "it goes no further"}
+PROJECTED = {"sizes.projected.1024.gpus": 1024, "sizes.projected.1024.mttf_s": 102_900.0}
+PROJECTED |= {"sizes.projected.1024.low_s": 73_760.0, "sizes.projected.1024.high_s": 143_600.0}
+WITHHELD = {"sizes.projects_to_nodes": 0, "sizes.no_projection": "too few", "sizes.needed": "larger runs"}
+WINDOWS = {"sizes.basis": "event", "sizes.over_time.windows": 54, "sizes.over_time.failures_in_windows": 54}
+for _end, _rate in (("lowest", 7.0), ("highest", 11.4)):
+    _window = {"failures_per_1000_node_days": _rate, "ci_low": _rate - 1, "ci_high": _rate + 1}
+    _window |= {"window": "7 days to 2025-01-28"}
+    WINDOWS |= {f"sizes.over_time.{_end}.{name}": value for name, value in _window.items()}
+NODES = {"lemons.nodes": 200, "lemons.tested": 200, "lemons.lemons": 0, "lemons.counted": 69, "lemons.basis": "event"}
+NODES |= {"lemons.detectable_ratio": 20.3, "lemons.attributed_share": 1.0, "lemons.unattributed": 0}
+FOUND = NODES | {"lemons.lemons": 2, "lemons.share_of_failures": 0.139}
+
+
+def numbers(*values):
+    units = {"_s": "s", "share": "share", "survival": "share"}
+    return Numbers(
+        {
+            key: {
+                "value": value,
+                "n": 100,
+                "unit": next((unit for end, unit in units.items() if key.endswith(end)), "1"),
+            }
+            for each in values
+            for key, value in each.items()
+        }
+    )
+
+
+def trace(unit="job", has_jobs=True, empty=None):
+    nodes = pl.DataFrame({"node": ["n041", "{x|y}<b>", "n1"], "lemon": [True, True, False]})
+    figures = {"mttf_by_gpus": {"empty": empty}}
+    return SimpleNamespace(about={"unit": unit}, has_jobs=has_jobs, figures=figures, table=lambda name: nodes)
+
+
+def open_of(head, m):
+    """The claim as it is read; that the head keeps to its limits, and that each number it names is there."""
+    texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
+    assert length(head.claim) <= 18 and len(head.keys) <= 4
+    assert sum(length(text) for text in head.text) <= 60
+    assert all(key in m for text in texts for key in keys(text))
+    assert not [text for text in texts if "None" in text or "nan" in text]
+    return plain(head.claim)
+
+
+@pytest.mark.parametrize(
+    ("more", "claim"),
+    [
+        (HAZARD, "After 1 hour 75.6% of jobs have not failed; the hazard decreases with age"),
+        (HAZARD | {"lifetimes.verdict_within": "rises"}, "have not failed; the hazard increases with age"),
+        (HAZARD | {"lifetimes.verdict_within": "stays"}, "; no change of hazard with age is seen"),
+        ({"lifetimes.verdict": "falls"}, "; their hazard decreases, or jobs differ in risk"),
+        ({}, "After 1 hour 75.6% of jobs have not failed"),
+        (HAZARD | LIMITS, "Jobs fail early, and in steps at the time limits of 1, 4 and 24 hours"),
+        ({"survival.limits.1.time_s": 1_800}, "Jobs fail in a step at the time limit of 30 min"),
+    ],
+)
+def test_the_claim_of_time_to_failure_is_the_verdict(more, claim):
+    m = numbers(LIVES, more)
+    assert open_of(mttf.head(trace(), m), m).endswith(claim)
+
+
+def test_a_median_that_is_a_limit_and_a_single_mttf_that_misleads_are_said():
+    m = numbers(LIVES, HAZARD, LIMITS, {"survival.median_s": 14_400})
+    text = plain(" ".join(mttf.head(trace(), m).text))
+    assert "A single MTTF does not describe these jobs." in text
+    assert "the median of 4.00\u00a0h is a limit" in text
+    early = numbers(LIVES, LIMITS, {"survival.median_s": 600})
+    assert "median" not in " ".join(mttf.head(trace(), early).text)
+
+
+def test_an_mttf_that_missing_ends_decide_is_a_range():
+    m = numbers(LIVES, {"mttf.range.low_s": 3_600.0, "mttf.range.high_s": 7_200.0, "mttf.range.why": "8% lack an end"})
+    head = mttf.head(trace(), m)
+    open_of(head, m)
+    assert [plain(key.value) for key in head.keys if "range" in key.label] == ["1.00–2.00\u00a0h"]
+    assert head.callout.text == "8% lack an end."
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({}, "no job failed"),
+        ({"survival.n": 1, "survival.events": 0, "mttf.exposure_s": 3_600}, "no job failed in 1.00\u00a0h"),
+        ({"survival.n": 3, "survival.events": 0, "without_end.failures": 9}, "9 failures, all of unknown end"),
+    ],
+)
+def test_without_a_failure_at_a_known_time_there_is_a_line(values, found):
+    line = mttf.head(trace(), numbers(values))
+    assert isinstance(line, Line) and plain(line.found) == found
+
+
+def test_one_job_and_components_have_a_claim():
+    one = numbers(
+        {"survival.n": 1, "survival.events": 1, "mttf.mttf_s": 5.0, "mttf.ci_low_s": 1.0, "mttf.ci_high_s": 200.0}
+    )
+    assert open_of(mttf.head(trace(), one), one) == "One failure came per 5.00\u00a0s at risk"
+    gpus = numbers(LIVES, HAZARD, {"survival.1y.survival": 0.999})
+    assert open_of(mttf.head(trace("GPU", False), gpus), gpus).startswith("After 1 year 99.9% of GPUs")
+
+
+@pytest.mark.parametrize(
+    ("more", "claim"),
+    [
+        (LAW | PROJECTED, "Infrastructure MTTF falls in proportion to GPUs, to 28.6\u00a0h at 1,024 GPUs (projected)"),
+        (LAW, "Infrastructure MTTF falls in proportion to GPUs: slope −0.96, where 1/N gives −1"),
+        (LAW | {"sizes.law.verdict": "too few"},
+         "Infrastructure MTTF has slope −0.96 in size; the data are too few to confirm 1/N"),
+        (LAW | WITHHELD | {"sizes.law.verdict": "rejected", "sizes.law.slope": -0.4, "sizes.law.ci_high": -0.1},
+         "Infrastructure MTTF falls more slowly than 1/N: slope −0.40, where 1/N gives −1"),
+        (LAW | WITHHELD | {"sizes.law.verdict": "rejected", "sizes.law.ci_high": 0.3},
+         "Infrastructure MTTF shows no fall with size: slope −0.96, where 1/N gives −1"),
+        (LAW | {"sizes.law.verdict": "rejected", "sizes.law.slope": -1.6},
+         "Infrastructure MTTF falls faster than 1/N: slope −1.6, where 1/N gives −1"),
+        ({"sizes.law.reason": "one size only", "sizes.largest_run.gpus_high": 8} | WITHHELD,
+         "No job used more than 8 GPUs, so scaling with size cannot be tested"),
+        ({"sizes.rate.failures": 0}, "No infrastructure failure in 6,400 node-days"),
+    ],
+)  # fmt: skip
+def test_the_claim_of_scaling_is_the_verdict_on_the_law(more, claim):
+    m = numbers(RATE, more)
+    head = sizes.head(trace(), m)
+    assert open_of(head, m) == claim
+    assert (head.callout is not None) == ("sizes.needed" in more)
+
+
+def test_a_projection_that_was_not_seen_is_said_and_an_empty_chart_is_left_out():
+    check = {"sizes.check.p_value": 0.01, "sizes.check.observed": 4, "sizes.check.expected": 11.6}
+    m = numbers(RATE, LAW, PROJECTED, check, {"ettr.assumed.size_of_the_run": 1024})
+    head = sizes.head(trace(empty="runs of one size"), m)
+    assert head.charts == () and head.callout.kind == "care"
+    assert plain(head.callout.text) == "4 failures seen, 11.6 expected from the other sizes."
+
+
+def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
+    for of in (trace("GPU", has_jobs=False), trace()):
+        line = sizes.head(of, numbers({}))
+        assert isinstance(line, Line) and not line.checked
+
+
+@pytest.mark.parametrize(
+    ("more", "claim"),
+    [
+        (NODES, "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; no node stands out"),
+        (FOUND, "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; 2 nodes stand out"),
+        ({"sizes.basis": "proxy"}, "The failure rate (any cause) varied between 7.00 and 11.4 per 1,000 node-days"),
+        ({"sizes.over_time.windows": 1}, "The infrastructure failure rate was 11.4 per 1,000 node-days"),
+    ],
+)
+def test_the_claim_of_periods_names_lowest_and_highest(more, claim):
+    m = numbers(WINDOWS, more)
+    assert open_of(rate.head(trace(), m), m) == claim
+
+
+def test_nodes_of_excess_are_named_as_texts_of_the_trace():
+    m = numbers(WINDOWS, FOUND)
+    (note,) = (key.note for key in rate.head(trace(), m).keys if key.label == "Nodes with excess failures")
+    assert plain(note) == "n041, (x|y)<b>; 13.9% of failures" and keys(note) == ["lemons.share_of_failures"]
+    assert lemons.lines(trace(), m) == []
+    (line,) = lemons.lines(trace(), numbers(NODES))
+    assert line.checked and "20 times the failures would be found" in plain(line.found)
+
+
+def test_without_times_or_nodes_there_are_lines_and_nodes_lead_alone():
+    m = numbers({"sizes.over_time.reason": "the trace gives no times of starting"})
+    assert isinstance(rate.head(trace(), m), Line)
+    (line,) = rate.lines(trace(), m)
+    assert not line.checked
+    assert lemons.head(trace(), m) is None and lemons.lines(trace(), m) == []
+    alone = lemons.head(trace(), numbers(FOUND))
+    assert isinstance(alone, Head) and open_of(alone, numbers(FOUND)).startswith("2 of 200 nodes")
+    none = numbers(WINDOWS, {"sizes.over_time.failures_in_windows": 0})
+    assert plain(rate.head(trace(), none).found) == "no failure in 54 windows"
