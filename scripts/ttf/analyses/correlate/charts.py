@@ -77,9 +77,9 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     notes = (
         base.transform_filter("isValid(datum.note)")
         .mark_text(align="left", fontSize=10, baseline="middle")
-        .encode(x=alt.value(508), text="note:N", color=alt.value(FAINT))
+        .encode(x=alt.value(488), text="note:N", color=alt.value(FAINT))
     )
-    chart = alt.layer(spans, *marks, notes).properties(width=500, height=alt.Step(20 if len(names) > 1 else 34))
+    chart = alt.layer(spans, *marks, notes).properties(width=480, height=alt.Step(20 if len(names) > 1 else 34))
     caption = f"n = {count(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
     if left_out := jobs.height - len(names):
         caption += f"; {count(left_out, 'rarer type')} left out"

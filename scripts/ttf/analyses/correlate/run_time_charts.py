@@ -180,7 +180,7 @@ def _worded(name: str, found: dict | None, p: str) -> str:
 
 
 def _panel(feature: str, rows: list[dict], every: list[dict], panels: int, study: Study) -> alt.LayerChart:
-    width, height = (254, 110) if study.narrow else (280, 110) if panels > 1 else (600, 200)
+    width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 200)
     unit, _ = _AXES[feature]
     base = chart_of(feature)
     domain = log_domain([row["value"] for row in rows])
