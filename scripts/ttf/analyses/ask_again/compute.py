@@ -39,7 +39,7 @@ CUTOFFS = (
 HALF = 0.5
 TWICE = 2
 CONFIDENCE = 0.95
-# Verdicts in which the correlation is significant by the study's recipe and when asked well.
+# Verdicts in which the correlation is significant by the study's recipe and at job level.
 SIGNIFICANT_TWICE = ("kept", "weaker", "stronger", "flips")
 SIGNIFICANT_BEFORE = (*SIGNIFICANT_TWICE, "lost")
 NOT_TOLD = "not told"

@@ -164,7 +164,7 @@ class _Panel:
             y=alt.Y("value:N", sort=[row["value"] for row in self.rows], title=None, axis=axis_of_values),
             tooltip=[
                 *tips(value=feature_title(self.feature)),
-                *tips(form=".1%", share="failure share", low="95 % from", high="95 % to"),
+                *tips(form=".1%", share="failure share", low="95% from", high="95% to"),
                 *tips("failures", form=",", ended=f"ended {study.units}"),
             ],
         )
