@@ -11,7 +11,6 @@ import pytest
 import vl_convert
 from given_tables import correlations, runtime_by_group
 from ttf.analyses.correlate.compute import failure_share
-from ttf.analyses.correlate.run_time_charts import points
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
 from ttf.charts.axes import time_domain
 from ttf.charts.figure import Figure, Study
@@ -302,32 +301,6 @@ def test_a_synthetic_sample_says_so_in_every_chart(all_tables):
 
 
 # ---- parts ----
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_many_groups_are_merged_without_losing_a_job(log):
-    n = 5_000
-    groups = pl.DataFrame(
-        {
-            "outcome_set": ["success"] * n,
-            "feature": ["cpu_usage"] * n,
-            "cutoff_s": pl.Series([None] * n, dtype=pl.Int64),
-            "value": [str(i + 1) for i in range(n)],
-            "jobs": [1 + i % 7 for i in range(n)],
-            "runtime_mean_s": [float(i % 100) for i in range(n)],
-            "runtime_median_s": [float(i % 100) for i in range(n)],
-        }
-    )
-    ready = points(groups, log)
-    assert ready.merged == ["cpu_usage"]
-    assert len(ready.rows) <= 100
-    assert sum(row["jobs"] for row in ready.rows) == groups["jobs"].sum()
-    total = (groups["jobs"] * groups["runtime_mean_s"]).sum()
-    assert sum(row["jobs"] * row["mean_s"] for row in ready.rows) == pytest.approx(total)
-    assert all(row.get("from", row["value"]) <= row["value"] <= row["to"] for row in ready.rows)
-    few = points(groups.head(250), log)
-    assert not few.merged
-    assert len(few.rows) == 250
 
 
 @pytest.mark.parametrize(
