@@ -22,7 +22,7 @@ report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<n
 	@$(SNAKEMAKE)
 
 pdf: $(ENVIRONMENT)  ## the report on paper, report.pdf beside the page
-	@$(SNAKEMAKE) -- render_pdf all
+	@$(SNAKEMAKE) -- pdf all
 
 publish: $(ENVIRONMENT)  ## site/ in the folder of the study, for any host of static files
 	@$(SNAKEMAKE) -- publish_site
@@ -46,11 +46,12 @@ check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more m
 	@$(BIN)/python scripts/check_resources.py
 
 gallery: .venv/requirements-test.lock  ## badges and a picture of the page for the README, in docs/gallery/; after `make report`
-	@$(BIN)/python docs/gallery.py results/studies/study/report/index.html docs/gallery
+	@$(BIN)/python docs/gallery.py results/studies/sample_slurm/report/index.html docs/gallery
 	@$(BIN)/python docs/badges.py docs/gallery
 
-docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; workflow/files.txt
+docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; docs/metrics.md, the same of numbers, after `make report TRACE=all`; workflow/files.txt
 	@$(BIN)/python docs/tables.py docs/tables.md
+	@$(BIN)/python docs/metrics.py docs/metrics.md $(wildcard results/sample*/metrics.json)
 	@$(BIN)/python docs/workflow_files.py
 
 coverage: .venv/requirements-test.lock  ## docs/coverage.md, how often intervals hold the truth and tests reject true nulls; some 10 min
@@ -71,7 +72,7 @@ test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its prod
 test-tools:  ## system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
 
-bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into README.md; some 20 min
+bench: .venv/requirements-test.lock  ## time and memory of the study, pandas, DuckDB, lifelines and plain Python, into docs/performance.md; some 20 min
 	@$(BIN)/python bench/run.py
 
 bench-growth: .venv/requirements-test.lock  ## the same at 0.1, 1, 3 and 10 times the full size; some 30 min and 40 GB of disk

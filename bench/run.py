@@ -1,4 +1,4 @@
-"""Measure the study against what people use now, and write what was measured into bench/measured.json and README.md.
+"""Measure the study against what people use now, and write it into bench/measured.json and docs/performance.md.
 
 usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; without a section all but growth, which takes 32 GB of disk.
 """
@@ -12,7 +12,7 @@ import full_size
 import growth
 import lifetimes
 import many_traces
-import readme
+import performance
 import reruns
 
 # Section of measured.json -> how it is measured, from (folder, rounds).
@@ -37,7 +37,7 @@ def main() -> None:
         for section in arguments.sections or [name for name in SECTIONS if name != "growth"]:
             found = SECTIONS[section](folder / section, arguments.rounds)
             # Written after each, so that an hour of measuring is not lost to the last minute.
-            readme.write(readme.read() | {section: found})
+            performance.write(performance.read() | {section: found})
 
 
 if __name__ == "__main__":

@@ -306,7 +306,7 @@ jobs of 100 users, or 2,000 of 20. Users' sizes follow Zipf's law (exponent 0.9)
 within a user run times are lognormal (log SD 1.5) and the failure rate is constant, so that {truth(BASE).share:.0%} of
 the jobs fail. What else is written beside a world differs from that.
 
-## 95 % intervals
+## 95% CIs
 
 How often they hold the truth of the population from which the users are drawn: **the clustered interval**, and in
 brackets the one that supposes that jobs are independent. Below 4 effective clusters there is no clustered interval; the
@@ -321,9 +321,9 @@ change nothing, and nothing drifts; but each user has a GPU type and a month tha
 
 {nulls}
 
-## A failure rate that falls, or a mixture
+## A decreasing hazard, or a mixture
 
-The Weibull shape of users who have one shape and whose rates differ: below 1 the rate falls with age. Over all, as if
+The Weibull shape of users who have one shape and whose rates differ: below 1 the hazard decreases. Over all, as if
 users were alike: its mean, and how often its whole interval lies below 1. Within users (gamma frailty, though the rates
 are lognormal): its mean, how often its interval holds the truth, and how often the rate is said to fall, which takes an
 upper end below {FALLING}.

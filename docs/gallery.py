@@ -1,4 +1,4 @@
-"""The picture of the page in the README: docs/gallery/findings.png, the first screen on the embedded samples.
+"""The picture of the page in the README: docs/gallery/findings.png, the first screen of the simulated Slurm cluster.
 
 usage: gallery.py PAGE FOLDER   (make gallery; needs Chromium: make test-tools)
 """

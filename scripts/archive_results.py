@@ -22,10 +22,11 @@ def main(snakemake):
     tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
     packed = [
-        published(path, path.as_posix(), charts, tables) for path in map(Path, [files.page, files.pdf, *files.products])
+        published(path, path.as_posix(), charts, tables)
+        for path in map(Path, [*files.pages, *files.papers, *files.products])
     ]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
-    own = Path(files.page).parents[1].as_posix()
+    own = Path(files.pages[0]).parents[1].as_posix()
     readme = readme_of(about, own.removeprefix("results/") + "/").encode()
     packed.append(Published("results/README.md", readme, "README", "What the results are"))
     zenodo = deposit(about, date).encode()

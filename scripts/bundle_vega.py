@@ -1,4 +1,4 @@
-"""Rule bundle_vega: the program that draws the charts in the page."""
+"""Rule bundle_vega: the program that draws a chart anew when a reader explores it, as text for the page."""
 
 from ttf.entry import run_rule
 
@@ -7,8 +7,9 @@ def main(snakemake):
     from pathlib import Path
 
     import vl_convert
+    from ttf.report.packing import deflated
 
-    Path(snakemake.output.vega).write_text(vl_convert.javascript_bundle(), encoding="utf-8")
+    Path(snakemake.output.vega).write_text(deflated(vl_convert.javascript_bundle()), encoding="ascii")
 
 
 run_rule(main, snakemake)

@@ -23,7 +23,7 @@ def main(snakemake):
     of_infra = (pl.col("event") == EVENT).sum()
     counted = pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra, pl.col("basis").first())
     number, ended, basis = counted.collect(engine="streaming").row(0)
-    return f"{number:,} lives, {ended:,} {ENDED_BY[basis]}" if number else "0 lives"
+    return f"{number:,} at risk, {ended:,} {ENDED_BY[basis]}" if number else "none at risk"
 
 
 run_rule(main, snakemake)

@@ -18,7 +18,7 @@ def main(snakemake):
         lives = format_.lives(source).lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace))
     write_product(lives, LIVES, snakemake.output.lives)
     number, ended = pl.scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
-    return f"{number:,} lives, {ended:,} ended"
+    return f"{number:,} at risk, {ended:,} ended"
 
 
 run_rule(main, snakemake)

@@ -16,7 +16,8 @@ def main(snakemake):
     params, output = snakemake.params, snakemake.output
     join(params.folders)
     files, contracts = dict(snakemake.input.items()), contracts_of(params.reads)
-    study, tables = Study(params.unit, params.synthetic), {}
+    study, small = (Study(params.unit, params.synthetic, narrow) for narrow in (False, True))
+    tables = {}
     for charts, _ in params.charts.values():
         tables |= {name: [contracts[table].path for table in names] for name, names in charts.items()}
 
@@ -24,9 +25,10 @@ def main(snakemake):
         for analysis, (charts, settings) in params.charts.items():
             given = Inputs(files, contracts, settings)
             build = import_module(f"ttf.analyses.{analysis}.charts").CHARTS
-            yield from ((name, build[name](given, study)) for name in charts)
+            for name in charts:
+                yield name, build[name](given, study), build[name](given, small) if name in params.main else None
 
-    shown = save_charts(drawn(), tables, output.specs, output.svgs, output.index)
+    shown = save_charts(drawn(), tables, output.specs, output.svgs, output.get("narrow", []), output.index)
     return f"{shown} charts, {len(tables) - shown} with nothing to draw"
 
 

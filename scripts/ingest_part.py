@@ -21,7 +21,7 @@ def main(snakemake):
     account, quarantine = ingest_part(files, schemas, folder, snakemake.params.hopeless_share, readers)
     write_product(account, ROW_ACCOUNT, snakemake.output.account)
     write_parquet(quarantine, snakemake.output.quarantine)
-    return f"{snakemake.wildcards.part}: {account['rows_read'].sum():,} rows, {quarantine.height:,} put aside"
+    return f"{snakemake.wildcards.part}: {account['rows_read'].sum():,} rows, {quarantine.height:,} quarantined"
 
 
 run_rule(main, snakemake)

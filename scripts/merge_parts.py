@@ -35,7 +35,7 @@ def main(snakemake):
     suggested = suggestion_words(suggest(quarantine, schemas, files))
     write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
-    return f"{account['rows_read'].sum():,} rows in {len(parts):,} parts, {quarantine.height:,} put aside"
+    return f"{account['rows_read'].sum():,} rows in {len(parts):,} parts, {quarantine.height:,} quarantined"
 
 
 run_rule(main, snakemake)

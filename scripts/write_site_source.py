@@ -1,4 +1,4 @@
-"""Rule write_site_source: report/site-source/ of a study, a Quarto project with a page for each trace and theme."""
+"""Rule write_site_source: report/site-source/ of a study, the pages of the site as .qmd, which Quarto renders too."""
 
 from ttf.entry import run_rule
 
@@ -6,17 +6,26 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    from ttf.publish import website
+    from ttf.publish import pages, site
     from ttf.publish.about import describe
+    from ttf.publish.dictionary import as_html, by_analysis
+    from ttf.publish.files import place_of, published, words_of_charts
+    from ttf.report.blocks import macros
+    from ttf.rooms import contracts
 
     files, params = snakemake.input, snakemake.params
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
-    texts = {Path(path).name: Path(path).read_text(encoding="utf-8") for path in (files.report, *files.traces)}
-    beside = (files.header, files.footer, files.bibliography, files.vega, files.charts)
-    extra = {Path(path).name: Path(path) for path in beside}
+    folders = tuple(params.folders)
+    tables = {table.path: table for table in contracts(folders).values()}
+    charts = words_of_charts(Path(index) for index in files.indexes)
     folder = Path(snakemake.output.project)
-    pages = website.write(texts, about.title, extra, folder)
-    return f"{pages} pages in {folder}"
+    shown = [published(path, place_of(path, folder.parents[1]), charts, tables) for path in map(Path, files.products)]
+    bodies = {"files": site.index_of(shown, about), "tables": as_html(by_analysis(folders))}
+    reports = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files.reports}
+    templates = Path(files.blocks).parent
+    texts = pages.sources(reports, params.pages, about, bodies, macros(templates))
+    pages.write(texts, map(Path, (files.template, files.bibliography)), folder)
+    return f"{len(texts)} files in {folder}"
 
 
 run_rule(main, snakemake)

@@ -1,4 +1,4 @@
-"""What the tests of plans and of the planner start from."""
+"""What the tests of plans start from."""
 
 import math
 
@@ -31,6 +31,7 @@ def rates_of(rate: NodeRate, **more: object) -> pl.DataFrame:
         "node_gpus_from": "trace",
         "failures": 40,
         "confidence": 0.9,
+        "largest_run_nodes": 64,
         "projects_to_nodes": rate.projects_to,
         "no_projection": rate.no_projection,
         "needed": "larger runs",
@@ -55,7 +56,7 @@ def given_plan(rate: NodeRate, habit: Habits, run_gpus: int, tables: dict | None
     queue = {"value": habit.queue_s, "source": "x", "n": 9}
     found = {"node_failure_rate": rates, "mttf_by_gpus": pl.DataFrame(schema=schema)}
     found["ettr_assumptions"] = assumptions(rates, habit, queue, run_gpus)
-    return Given(found | (tables or {}), ettr={"run_gpus": run_gpus})
+    return Given(found | (tables or {}), ettr={"target_gpus": run_gpus})
 
 
 def wall_by_first_steps(rate: float, habit: Habits) -> float:

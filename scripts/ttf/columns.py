@@ -9,10 +9,10 @@ FEWEST_CLUSTERS = 4
 
 
 def ends(kind: Callable[..., Column], of: str, blank: str | None, prefix: str = "") -> dict[str, Column]:
-    """The columns of the ends of a 95 % interval; kind: a column of shares, numbers or seconds."""
+    """The columns of the ends of a 95% CI; kind: a column of shares, numbers or seconds."""
     return {
-        f"{prefix}ci_low": kind("95 % from", f"Lower end of {of}.", blank),
-        f"{prefix}ci_high": kind("95 % to", f"Upper end of {of}.", blank),
+        f"{prefix}ci_low": kind("95% from", f"Lower end of {of}.", blank),
+        f"{prefix}ci_high": kind("95% to", f"Upper end of {of}.", blank),
     }
 
 
@@ -33,26 +33,26 @@ def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON
 CLUSTERED = clustered(share)
 STRATUM = {
     "event": text("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
-    "stratum_by": text("Strata", "What lives are divided by; all: they are not."),
-    "stratum": text("Lives", "The value that the lives of the row have of it."),
+    "stratum_by": text("Strata", "What those at risk are divided by; all: they are not."),
+    "stratum": text("Stratum", "The value that those of the row have of it."),
 }
 COUNTED = {
-    "n": count("n", "Lives of known duration.", unit="lives"),
+    "n": count("n", "Jobs or units at risk, of known duration.", unit="lives"),
     "events": count("Failures", "Those of them that the event ended.", unit="lives"),
 }
 BASIS = text("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component.", "no life ran")
 
 AT_AGE = {
     "time_s": whole_seconds("Age", "Time since the start of the life."),
-    "at_risk": count("At risk", "Lives under watch that had not ended before that age.", unit="lives"),
-    "events": count("Events", "Lives that the event ended at that age.", unit="lives"),
+    "at_risk": count("At risk", "Under watch, and not ended before that age.", unit="lives"),
+    "events": count("Events", "Those that the event ended at that age.", unit="lives"),
 }
-CENSORED = count("Censored", "Lives that ended otherwise, or were last seen, at that age.", unit="lives")
+CENSORED = count("Censored", "Those that ended otherwise, or were last seen, at that age.", unit="lives")
 CURVES = {
     **STRATUM,
     **AT_AGE,
     "censored": CENSORED,
-    "survival": share("Survival", "Kaplan-Meier estimate of the lives that last longer.", REASON),
+    "survival": share("Survival", "Kaplan-Meier estimate of the share that lasts longer.", REASON),
     **ends(share, "its log-log interval", REASON),
     **CLUSTERED,
     "reason": reason(),
@@ -61,15 +61,15 @@ _SUMMARY = {
     **STRATUM,
     **COUNTED,
     "median_s": whole_seconds("Median", "First age with survival at 0.5 or below.", REASON),
-    "median_ci_low_s": whole_seconds("95 % from", "Age at which the lower end of survival is first 0.5.", REASON),
-    "median_ci_high_s": whole_seconds("95 % to", "Age at which the upper end of survival is first 0.5.", REASON),
+    "median_ci_low_s": whole_seconds("95% from", "Age at which the lower end of survival is first 0.5.", REASON),
+    "median_ci_high_s": whole_seconds("95% to", "Age at which the upper end of survival is first 0.5.", REASON),
     "cluster_by": CLUSTERED["cluster_by"],
     "clusters": CLUSTERED["clusters"],
     "median_ci_low_clustered_s": whole_seconds(
-        "95 % from, clustered", "By limits that hold when clusters differ.", REASON
+        "95% from, clustered", "By limits that hold when clusters differ.", REASON
     ),
     "median_ci_high_clustered_s": whole_seconds(
-        "95 % to, clustered", "By limits that hold when clusters differ.", REASON
+        "95% to, clustered", "By limits that hold when clusters differ.", REASON
     ),
     "horizon_s": whole_seconds("Horizon", "Age to which the restricted mean is taken, one for all strata.", REASON),
     "restricted_mean_s": seconds("Restricted mean", "Mean time to failure up to the horizon.", REASON),
@@ -79,7 +79,7 @@ _SUMMARY = {
 SUMMARY = {**_SUMMARY, "reason": reason()}
 SUMMARY_DELAYED_ENTRY = {
     **_SUMMARY,
-    "entered_late": count("entered late", "Lives of n that came under watch after their start.", unit="lives"),
+    "entered_late": count("entered late", "Those of n that came under watch after their start.", unit="lives"),
     "reason": reason(),
 }
 MTTF = {
@@ -91,9 +91,9 @@ MTTF = {
     "ci_low_s": seconds("from", "Lower end of Garwood's interval; without a failure a one-sided bound.", REASON),
     "ci_high_s": seconds("to", "Upper end of Garwood's interval.", REASON),
     **clustered(seconds, "_s"),
-    "gpu_days": number("GPU-days", "Time at risk times GPUs of the lives that asked for any.", REASON, "GPU-days"),
+    "gpu_days": number("GPU-days", "Time at risk times GPUs of those that requested any.", REASON, "GPU-days"),
     "failures_per_1000_gpu_days": number("Failures per 1000 GPU-days", "Over gpu_days.", REASON, "per 1000 days"),
-    "node_days": number("Node-days", "Of those lives whose nodes are known.", REASON, "node-days"),
+    "node_days": number("Node-days", "Of those of them whose nodes are known.", REASON, "node-days"),
     "failures_per_1000_node_days": number(
         "Failures per 1000 node-days", "Over node_days.", REASON, "per 1000 node-days"
     ),
@@ -103,7 +103,7 @@ MTTF = {
 
 def wilson(blank: str | None = None) -> dict[str, Column]:
     """The ends of Wilson's interval of a share."""
-    return ends(share, "Wilson's 95 % interval", blank)
+    return ends(share, "Wilson's 95% CI", blank)
 
 
 def top_owners(ranked_by: str) -> dict[str, Column]:
@@ -121,5 +121,5 @@ def percentiles(
     column: Callable[..., Column], suffix: str, sentences: Mapping[int, str], blank: str | None = None
 ) -> dict[str, Column]:
     """Columns such as p25_s, of a kind (`ttf.contract.seconds`); sentences: percentage -> what the column holds."""
-    headings = {percent: "Median" if percent == 50 else f"{percent} %" for percent in sentences}
+    headings = {percent: "Median" if percent == 50 else f"{percent}%" for percent in sentences}
     return {f"p{p}{suffix}": column(headings[p], sentence, blank) for p, sentence in sentences.items()}

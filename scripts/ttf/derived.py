@@ -1,7 +1,7 @@
 """What a format's code gives, written as the common tables of a trace."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from ttf.clusters import with_clusters
 from ttf.formats.protocol import Format, Source
+from ttf.infra import with_infra_failures
 from ttf.jobs import nodes, with_parts
 from ttf.partitions import partitions_of, read_results, results_of
 from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT
@@ -39,9 +40,12 @@ def write_jobs(
     return f"{rows:,} jobs, {timed:,} with a run time"
 
 
-def write_attempts(format_: Format, source: Source, trace: str, path: str | Path) -> str:
-    """Write the attempts; returns what is to be said of them."""
-    attempts = format_.attempts(source).select(pl.lit(trace).alias("trace"), pl.all())
+def write_attempts(
+    format_: Format, source: Source, trace: str, path: str | Path, rules: Mapping, events: pl.DataFrame | None
+) -> str:
+    """Write the attempts; returns what is to be said of them. rules, events: of `ttf.infra.infra_lives`."""
+    attempts = with_infra_failures(format_.attempts(source), rules, events)
+    attempts = attempts.select(pl.lit(trace).alias("trace"), pl.all())
     return f"{write_product(attempts, ATTEMPTS, path):,} attempts"
 
 

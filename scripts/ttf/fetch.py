@@ -369,7 +369,7 @@ class _Progress:
         seconds, come = now - self.said_at, size - self.said_size
         if seconds < 1 or (seconds < 30 and come < (self.total or 10**9) / 10):
             return
-        share = f" of {_mb(self.total)} ({100 * size // self.total} %)" if self.total else ""
+        share = f" of {_mb(self.total)} ({100 * size // self.total}%)" if self.total else ""
         self.report(f"{self.name}: {_mb(size)}{share}, {_mb(come / seconds)}/s")
         self.said_size, self.said_at = size, now
 

@@ -66,7 +66,7 @@ def infra_lives(
     if attempts is not None and (runs["outcome"] == "waiting").any():
         raise ValueError("a run that waits has no life")
     runs = _with_events(runs, rules, events)
-    cause = pl.coalesce("event_code", *_told_causes(runs, rules))
+    cause = _cause(runs, rules)
     failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
     basis = _basis(rules, events)
     is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
@@ -82,6 +82,22 @@ def infra_lives(
     return runs.with_columns(cause=cause, failed=failed, outcome=pl.col("outcome").fill_null("unknown")).select(
         columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items()
     )
+
+
+def with_infra_failures(attempts: pl.DataFrame, rules: Mapping, events: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The attempts with `infra_failure`: whether their life among the infra lives ends so, by the same rules.
+
+    attempts: with a state of their own; others are returned as they are. An attempt that never started has no life;
+    where nothing tells causes apart, infra_failure is blank.
+    """
+    if "state" not in attempts.columns:
+        return attempts
+    if _basis(rules, events) == "proxy":
+        return attempts.with_columns(infra_failure=pl.lit(None, pl.Boolean))
+    reason = {"slurm_reason": "reason"} if "slurm_reason" in attempts.columns else {}
+    runs = _with_events(attempts.with_row_index("attempt_id").rename(reason), rules, events)
+    ended = runs.select((_cause(runs, rules).is_not_null() & pl.col("start_s").is_not_null()).alias("infra_failure"))
+    return attempts.with_columns(ended.to_series())
 
 
 def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.DataFrame:
@@ -201,12 +217,17 @@ def _told_causes(runs: Frame, rules: Mapping) -> list[pl.Expr]:
             continue
         if column not in there:
             raise StudyError(
-                f"infra_failures.{key} is asked for, but the trace has no {key.replace('_', ' ')}. Give the key to the "
+                f"infra_failures.{key} is set, but the trace has no {key.replace('_', ' ')}. Give the key to the "
                 f"traces that have, under registry.<name>.infra_failures, or leave it out."
             )
         named = pl.col(column).is_in(list(rules[key])) & counts
         causes.append(pl.when(named).then(column))
     return causes
+
+
+def _cause(runs: Frame, rules: Mapping) -> pl.Expr:
+    """What attributes the end of a run to infrastructure: a health event, its state, exit code or reason."""
+    return pl.coalesce("event_code", *_told_causes(runs, rules))
 
 
 def _named_node(runs: Frame) -> pl.Expr:

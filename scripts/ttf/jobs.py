@@ -110,6 +110,13 @@ def whole_gpus() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size") + 999) // 1000
 
 
+def doubling(gpus: pl.Expr) -> pl.Expr:
+    """The most GPUs of the bucket 1, 2, 3 to 4, 5 to 8 ... that a number of GPUs is in; 0 for none and unknown."""
+    # The next power of two, by the bits of the number before.
+    power = pl.lit(2, dtype=pl.Int64).pow(64 - (gpus - 1).bitwise_leading_zeros())
+    return pl.when(gpus > 0).then(power).otherwise(0)
+
+
 def gpu_bucket(gpus: pl.Expr) -> pl.Expr:
     """The place in GPU_BUCKETS of a whole number of GPUs (Int16); null for none and for unknown."""
     later = [(gpus >= low).cast(pl.Int16) for low, _ in list(GPU_BUCKETS.values())[1:]]

@@ -22,7 +22,7 @@ _ACCOUNT = {
     "table": text("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
     "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
-    "rows_quarantined": count("put aside", "Rows that break a rule of the schema and are excluded.", unit="rows"),
+    "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
 }
 
 
@@ -62,9 +62,9 @@ STATISTICS = _quality(
     blank_share=share("Blank", "Of the rows.", blank=REASON),
     distinct=count("Distinct", "Different values.", blank=REASON),
     minimum=count("Smallest", "In the stored unit.", blank=REASON),
-    first_quartile=count("25 %", "Nearest rank.", blank=REASON),
+    first_quartile=count("25%", "Nearest rank.", blank=REASON),
     middle=count("Median", "Nearest rank.", blank=REASON),
-    third_quartile=count("75 %", "Nearest rank.", blank=REASON),
+    third_quartile=count("75%", "Nearest rank.", blank=REASON),
     maximum=count("Largest", "In the stored unit.", blank=REASON),
     mean=number("Mean", "In the stored unit.", blank=REASON),
     commonest=text("Most frequent", "Values with their share of the cells that are not blank.", blank=REASON),
@@ -129,7 +129,7 @@ _CLUSTERS = {
 
 JOBS = parquet(
     "jobs",
-    "A job with its outcome. Requests are of one instance as asked for; size multiplies them.",
+    "A job with its outcome. Requests are of one instance as requested; size multiplies them.",
     "jobs.parquet",
     open=True,
     **_JOB_ID,
@@ -146,7 +146,7 @@ JOBS = parquet(
     outcome=text("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
     status_raw=text("Status", "In the words of the trace.", blank=_NOT_SAID),
     gpu_type=_GPU_TYPE,
-    gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=f"none was asked for, or {_NOT_SAID}", unit="milli-GPU"),
+    gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=f"none was requested, or {_NOT_SAID}", unit="milli-GPU"),
     **_CPU_AND_MEMORY,
     size=count("Size", "Instances or processes.", blank=_NOT_SAID),
     nodes=_NODES,
@@ -284,7 +284,7 @@ _NO_PART = "it plays no part"
 ETTR_REFERENCE = replace(
     table(
         "ettr_reference",
-        "A published statement on effective training time or mean time to failure, computed again.",
+        "A published statement on the effective training time ratio (ETTR) or mean time to failure, computed again.",
         statement=text("Statement", "What was published."),
         source=text("Source", "Where it was published."),
         quantity=text("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),

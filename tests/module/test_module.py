@@ -47,7 +47,7 @@ def test_a_clone_gives_the_same_bytes_under_names_of_its_own(repository, finishe
     folder = user(tmp_path / "use", using(repository))
     ran = snakemake(folder).stderr
     assert "rule ttf_ingest" in ran
-    assert "sample_philly" not in ran, "the module's config was not heard"
+    assert "sample_slurm" not in ran, "the module's config was not heard"
     same_as_a_checkout(folder, finished_study.hashes())
     (unpacked,) = (folder / ".snakemake/ttf").glob("*/workflow/main.smk")
     assert unpacked.parents[1].name == (ROOT / "workflow/files.txt").read_text().split("\n")[0]
@@ -121,10 +121,10 @@ def test_what_is_typed_reaches_a_module_that_is_handed_all_of_it(repository, tmp
 
 def test_a_part_of_the_other_workflows_configuration_is_handed_on(repository, tmp_path):
     folder = user(tmp_path / "use", using(repository, '    config: config["ttf"]'))
-    (folder / "my.yaml").write_text("mine: 3\nttf: {study: [sample_slurm], name: weekly}\n")
+    (folder / "my.yaml").write_text("mine: 3\nttf: {study: [sample], name: weekly}\n")
     planned = snakemake(folder, "--dry-run", "--configfile", "my.yaml").stdout
     assert "results/studies/weekly/report/index.html" in planned
-    assert "sample_philly" not in planned
+    assert "sample_slurm" not in planned
 
 
 def test_a_study_of_a_fetched_workflow_can_be_published_and_has_a_report_of_snakemake(repository, tmp_path):

@@ -1,13 +1,13 @@
-"""The benchmark: its peers come to what the study comes to, and README.md says what was measured."""
+"""The benchmark: its peers come to what the study comes to, and docs/performance.md says what was measured."""
 
 import runpy
 import statistics
 import subprocess
 import sys
 
+import performance
 import polars as pl
 import pytest
-import readme
 from of_formats import FILES, FORMATS, raw_schemas, table_of
 from pai_products import jobs_of
 from study.formats import schema_text
@@ -94,17 +94,17 @@ def test_the_pandas_peer_of_slurm_finds_the_same_jobs(tmp_path, monkeypatch, cap
     assert lines[-1] == str(table_of("sacct", "jobs", {"record": pl.scan_parquet(tmp_path / "record.parquet")}).height)
 
 
-def test_the_readme_says_what_was_measured():
-    measured = readme.read()
-    assert readme.section(measured) in readme.README.read_text(encoding="utf-8"), "python bench/readme.py"
+def test_the_docs_say_what_was_measured():
+    measured = performance.read()
+    assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), "python bench/performance.py"
     if "growth" in measured:
-        assert readme.CHART.read_text(encoding="utf-8") == readme.growth_chart(measured["growth"])
+        assert performance.CHART.read_text(encoding="utf-8") == performance.growth_chart(measured["growth"])
 
 
 def test_a_missed_goal_is_said():
     cost = {"seconds": 9.0, "cpu_seconds": 9.0, "gigabytes": 2.0}
     sides = dict.fromkeys(("jobs", "study", "pandas", "duckdb"), cost)
-    text = readme.goals({"full_size": {"sizes": [{"tasks": 10} | sides]}})
+    text = performance.goals({"full_size": {"sizes": [{"tasks": 10} | sides]}})
     assert "| raw CSV → jobs.parquet at full size, of pandas' time | 0.2 | 1.00 | **no** |" in text
     assert "| the same, of DuckDB's time | 2 | 1.00 | yes |" in text
     assert "| largest process of the whole study, GB | 1.5 | 2.00 | **no** |" in text

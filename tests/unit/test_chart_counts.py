@@ -5,9 +5,6 @@ import re
 import numpy as np
 import polars as pl
 import pytest
-from ttf.analyses.describe_states import STATES
-from ttf.analyses.describe_states.charts import states_chart
-from ttf.analyses.describe_states.compute import states
 from ttf.analyses.describe_workload.charts import roles as roles_chart
 from ttf.analyses.describe_workload.population import roles
 from ttf.analyses.estimate_hazards.charts import MOST_ENDS
@@ -107,17 +104,6 @@ def test_the_counts_of_the_survival_chart_are_those_of_the_lives():
     caption = survival_by({"survival": thin(curves, 20), "survival_summary": summary}, PODS, "batch").caption
     assert f"n = {TURNED.height:,} pods, 300 failures." in caption
     assert integers(caption) <= {TURNED.height, 300, 95}
-
-
-def test_the_caption_of_states_counts_no_states_that_the_table_has_put_together():
-    jobs = pl.DataFrame({"status_raw": [f"S{k:02d}" for k in range(40) for _ in range(50 - k)]}).with_columns(
-        gpu_milli=1000, size=1, start_s=0, runtime_s=60, trace_end_s=99, outcome=pl.lit("success")
-    )
-    lives = pl.DataFrame({"state": [None], "gpu_milli": [0], "duration_s": [0], "event": [None], "basis": ["proxy"]})
-    table = states(jobs, lives.cast({"state": pl.String, "event": pl.String}), of_attempts=False)
-    caption = states_chart({"states": table.cast(STATES.schema)}, PODS).caption
-    assert integers(caption) == {jobs.height}
-    assert "Rarer states are in states.csv." in caption
 
 
 def test_the_caption_of_roles_counts_all_roles():

@@ -27,16 +27,21 @@ from ttf.analyses.compare_traces.compute import (
 )
 from ttf.analyses.compare_traces.labels import LABEL_LENGTH, reasons, trace_labels
 from ttf.analyses.compare_traces.numbers import numbers
-from ttf.analyses.compare_traces.page import comparison_section
+from ttf.brief.model import Brief, Tile
 from ttf.charts.figure import Study
 from ttf.charts.saving import save_charts
-from ttf.charts.theme import PAGE_WIDTH
+from ttf.charts.theme import WIDE
 from ttf.inputs import Inputs
 from ttf.jobs import JOB_COLUMNS, OUTCOMES, conform
 from ttf.lives import lives_of_jobs
 from ttf.numbers.metrics import Metrics
-from ttf.report import source
-from ttf.report.blocks import Charts
+from ttf.report import said, words
+from ttf.report.citation import Citation
+from ttf.report.comparison import WIDTH, Cell, bottom_line, comparison_page, decades, dot
+from ttf.report.comparison import row_of as row_in_page
+from ttf.report.numbers import Numbers
+from ttf.report.page import Entry, Frame, environment
+from ttf.report.trace import Trace
 from ttf.stats.shares import wilson_interval
 from ttf.tables import read_table, write_product
 
@@ -178,7 +183,7 @@ def test_mean_time_to_failure_of_gpu_jobs(by_hand):
     assert (many["mttf_s"], many["ci_high_s"], many["reason"]) == (
         *(None, None),
         "no failures: lower bound only; less than one GPU-day: no rate per GPU-day; "
-        "no life that asked for a GPU has its nodes written",
+        "none that requested a GPU has its nodes written",
     )
     assert many["ci_low_s"] == pytest.approx(100 / -math.log(0.05))
     lost = row_of(table, gpus=">8", confidence=0.95)
@@ -289,29 +294,22 @@ def many(outcome_seconds: dict[str, int], n: int = 40) -> pl.DataFrame:
     return jobs_of([(outcome, 1_000, 1, 0, s, s // 10) for outcome, s in outcome_seconds.items() for _ in range(n)])
 
 
-def test_ranges_are_of_real_traces_with_enough_behind_them():
+def test_numbers_of_each_trace():
     traces = [
         (Subject("a", outcomes=ALL_OUTCOMES), many({"failure": 100, "success": 300})),
-        (Subject("b", outcomes=ALL_OUTCOMES), many({"failure": 200, "success": 300})),
         (Subject("made", synthetic=True, outcomes=ALL_OUTCOMES), many({"failure": 1, "success": 2})),
-        (Subject("few", outcomes=ALL_OUTCOMES), many({"failure": 1, "success": 2}, n=1)),
         (Subject("gpus", "GPU", "lives"), components(100, 50, 10)),
     ]
     metrics = numbers_of(study(*traces))
     value = {key: entry["value"] for key, entry in metrics.items()}
-    assert (value["traces.jobs"], value["traces.components"], value["traces.synthetic"]) == (4, 1, 1)
+    assert (value["traces.jobs"], value["traces.components"], value["traces.synthetic"]) == (2, 1, 1)
     assert value["of.a.gpu_jobs"] == 80
     assert value["of.a.failure_share"] == 0.5
     assert value["of.a.queue_median_s"] == 30
     assert metrics["of.a.failure.jobs_share"]["n"] == 80
     assert value["of.made.failure.runtime_median_s"] == 1
     assert value["of.gpus.mttf_s"] == 20
-    ends = [value[f"range.mttf_s.{end}.{what}"] for end in ("lowest", "highest") for what in ("trace", "value")]
-    assert ends == ["a", 400, "b", 500]
-    assert value["range.failure.runtime_median_s.highest.trace"] == "b"
     assert json.dumps(metrics, allow_nan=False)
-    alone = numbers_of(study(traces[0]))
-    assert not [key for key in alone if key.startswith("range.")]
 
 
 # ---- charts ----
@@ -361,7 +359,7 @@ def test_every_chart_of_every_study_can_be_drawn(case, studies):
         assert "\\u202e" not in text, name
         if case in ("two", "no failure", "hostile unit"):
             svg = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
-            assert float(ET.fromstring(svg).get("width")) <= PAGE_WIDTH, name
+            assert float(ET.fromstring(svg).get("width")) <= WIDE, name
             assert "undefined" not in svg, name
             assert "<script" not in svg, name
         assert drawn.alt.endswith("."), name
@@ -375,33 +373,13 @@ def test_what_there_is_nothing_to_draw_of(studies):
 
     assert empty("two") == set()
     assert empty("components") == set(CHARTS) - {"mttf"}
-    assert empty("only waiting") == set(CHARTS) - {"outcomes"}
-    assert empty("no GPU") == set(CHARTS)
+    assert empty("only waiting") == empty("no GPU") == set(CHARTS)
 
 
 def test_a_made_up_trace_is_named_as_one_in_every_chart(studies):
     for name, build in CHARTS.items():
-        drawn = build(studies["two"], Study())
-        labels = {row["trace"].partition("\n")[0] for rows in drawn.datasets.values() for row in rows}
+        labels = {row["trace"] for rows in build(studies["two"], Study()).datasets.values() for row in rows}
         assert labels == {"a", "b (synthetic)"}, name
-        assert "b is synthetic" in " ".join(drawn.spec()["title"]["subtitle"]), name
-
-
-def test_titles_state_what_the_tables_say(studies):
-    title = {name: build(studies["job and component"], Study()).title for name, build in CHARTS.items()}
-    # 40 each failed after 100 s, succeeded after 300 s, were cancelled after 5 s: failures took 100 of 405 s.
-    assert title["outcomes"] == "33 % of GPU jobs in a ended in failure; they took 25 % of the GPU time in a"
-    assert title["run_times"] == (
-        "In a, half of the failed GPU jobs ended within 1.67 min, half of the successful ones within 5 min"
-    )
-    assert title["queueing"] == "Half of the GPU jobs waited at most 10 s in a"
-    assert title["failure_share"] == "50 % of the ended GPU jobs in a failed"
-    # 405 s x 40 over 40 failures; 1,000 GPUs x 10^8 s over 40.
-    assert title["mttf"] == "The mean time to failure of GPU jobs is 0.113 h in a, of a GPU 694,000 h in titan"
-    assert CHARTS["outcomes"](studies["no failure"], Study()).title == "No GPU job of any trace failed"
-    assert CHARTS["mttf"](studies["no failure"], Study()).title.startswith(
-        "No failure in any trace: a GPU job of a lasts"
-    )
 
 
 def test_at_most_eight_traces_are_drawn(studies):
@@ -420,7 +398,7 @@ def test_outcomes_that_a_format_lacks_are_one_reason():
 def test_a_chart_says_what_a_format_can_not_tell(studies):
     told = frozenset({"success", "failure"})
     tables = study(*((Subject(name, outcomes=told), jobs_of(BY_HAND)) for name in "ab"))
-    assert "a and b: the format has no outcome cancelled." in CHARTS["outcomes"](tables, Study()).caption
+    assert "a and b: the format has no outcome cancelled." in CHARTS["run_times"](tables, Study()).caption
 
 
 # ---- rule and section ----
@@ -451,7 +429,8 @@ def run_the_room(folder: Path, out: Path, about: dict) -> dict[str, bytes]:
     (out / "metrics.json").write_text(json.dumps(metrics, allow_nan=False))
     drawn = {name: build(given, Study()) for name, build in CHARTS.items()}
     specs, svgs = ([str(out / f"figures/{name}.{ending}") for name in CHARTS] for ending in ("vl.json", "svg"))
-    save_charts(drawn.items(), dict.fromkeys(CHARTS, ()), specs, svgs, str(out / "figures/index.json"))
+    charts = ((name, chart, None) for name, chart in drawn.items())
+    save_charts(charts, dict.fromkeys(CHARTS, ()), specs, svgs, [], str(out / "figures/index.json"))
     return {str(file.relative_to(out)): file.read_bytes() for file in sorted(out.rglob("*.*"))}
 
 
@@ -484,48 +463,138 @@ def test_there_is_a_builder_of_every_chart_declared():
 HOSTILE = (
     "</script><img src=x onerror=alert(1)> {{< include /etc/passwd >}} [a](javascript:b) | ``` \n\n::: $x$ @fig-none"
 )
+CITED = Citation("Somebody. Something.", "@misc{a}")
 
 
-def section(folder: Path, about: dict) -> str:
-    jinja = source.environment(ROOT / "report", [ROOT / "scripts/ttf/analyses"])
-    return comparison_section(jinja, about, folder, Charts())
+def number_of(value, unit="share", n=None) -> dict:
+    return {"value": value, "unit": unit, "n": n, "source": "tables/a.csv"}
 
 
-def test_the_section_shows_every_chart_and_table(compared):
-    text = section(compared / "out", ABOUT)
-    for name in ("outcomes", "run-times", "queueing", "failure-share", "mttf"):
-        assert f"::: {{#fig-comparison-{name}}}" in text
-        assert f"::: {{#tbl-comparison-{name}}}" in text
-    assert text.count("made (synthetic)") > 5
-    assert "the format has no outcome cancelled" in text.replace("&#32;", " ")
+def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: str | None = None, **state) -> Trace:
+    """A trace with the numbers and the brief that its own page would be made of; state: of its tiles by name."""
+    share, rate, ettr = "outcomes.failure_share", "sizes.rate.failures_per_1000_node_days", "ettr.estimate.ettr"
+    numbers = {
+        share: number_of(0.318, n=40_226),
+        f"{share}_low_clustered": number_of(0.3),
+        f"{share}_high_clustered": number_of(0.33),
+        rate: number_of(9.28, "failures per 1000 node days"),
+        "sizes.rate.ci_low": number_of(7.64, "failures per 1000 node days"),
+        "sizes.rate.ci_high": number_of(11.2, "failures per 1000 node days"),
+        "sizes.basis": number_of(basis, "label"),
+        ettr: number_of(0.0763),
+        "ettr.assumed.size_of_the_run": number_of(1_024, "GPUs"),
+        "data.jobs": number_of(53_806, "jobs"),
+        "states.sizes.largest": number_of(512, "GPUs"),
+        "lifetimes.shape": number_of(0.463, "1"),
+    }
+    m = Numbers(numbers)
+    tiles = [
+        Tile(kind, kind, state.get(kind, "shown"), said.number(m, key, words.share if "share" in key else None))
+        if state.get(kind) != "withheld"
+        else Tile(kind, kind, "withheld", "Cannot be estimated", means=f"No {kind}: {HOSTILE}.")
+        for kind, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))
+    ]
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / name / "metrics.json").write_text(json.dumps(numbers))
+    brief = Brief("", (), "A", (), ("One.", "Two."), tuple(tiles), period="1 March to 7 June 2025")
+    (folder / name / "brief.json").write_text(brief.text())
+    return Trace(name, entry | ({"title": title} if title else {}) | {"parts": 0}, folder / name, {})
+
+
+def page_of(traces: list[Trace], folder: Path) -> str:
+    jinja = environment(ROOT / "report", [ROOT / "scripts/ttf/analyses"])
+    compared = Trace("comparison", {}, folder, CONTRACTS)
+    frame = Frame(f"Comparison of {len(traces)} traces", False, "1", CITED, [Entry("Comparison", "index.html")])
+    hrefs = {trace.name: f"{trace.name}.html" for trace in traces}
+    return comparison_page(jinja, ROOT / "report", traces, hrefs, compared, frame)
+
+
+def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
+    row = row_in_page(trace_of(tmp_path, "mine", ABOUT["mine"]), "mine.html")
+    assert (row.jobs.value, row.jobs.note) == ("53,806", "40,226 ended")
+    assert (row.failed.value, row.failed.note, row.failed.ends) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
+    assert (row.rate.value, row.rate.note) == ("9.28", "7.64–11.2*"), "not clustered"
+    assert (row.ettr.value, row.ettr.note) == ("7.63%", "1,024 GPUs")
+    assert (row.largest.value, row.shape.value) == ("512", "0.463")
+    assert row.about == "1 March to 7 June 2025"
+
+
+def test_what_is_withheld_is_not_estimated(tmp_path):
+    withheld = trace_of(tmp_path, "mine", ABOUT["mine"], ettr="withheld", node_rate="withheld")
+    row = row_in_page(withheld, "mine.html")
+    assert (row.ettr.value, row.rate.value) == ("", "")
+    assert row.ettr.reason.startswith("No ettr")
+    by_proxy = row_in_page(trace_of(tmp_path, "made", ABOUT["made"], basis="proxy"), "made.html")
+    assert (by_proxy.rate.value, by_proxy.rate.says) == ("", "causes not recorded")
+    assert by_proxy.about.startswith("synthetic, ")
+    of_gpus = row_in_page(trace_of(tmp_path, "titan", ABOUT["titan"], basis="component"), "titan.html")
+    assert of_gpus.jobs == of_gpus.failed == of_gpus.ettr == Cell()
+    assert (of_gpus.rate.value, of_gpus.shape.value) == ("", "0.463")
+
+
+@pytest.mark.parametrize(
+    ("bases", "said_first"),
+    [
+        (["event", "state"], "All of two traces record causes, so infrastructure rates can be compared."),
+        (
+            ["event", "state", "proxy"],
+            "Only two of three traces record causes, so infrastructure rates can be compared for two.",
+        ),
+        (["event", "proxy"], "Only one of two traces records causes, so infrastructure rates cannot be compared."),
+        (["proxy", "proxy"], "None of two traces record causes, so infrastructure rates cannot be compared."),
+    ],
+)
+def test_the_bottom_line_counts_who_records_causes(bases, said_first, tmp_path):
+    traces = [trace_of(tmp_path, f"t{at}", ABOUT["mine"], basis) for at, basis in enumerate(bases)]
+    first, second = bottom_line(traces)
+    assert first == said_first
+    assert len(f"{first} {second}".split()) <= 45
+
+
+def test_dots_stand_where_their_values_are():
+    cell = Cell("1", exact=0.5, ends=(0.25, 1.0))
+    middle = ET.fromstring(dot(cell, 0, 1, "#7b3fb0")).find("circle").get("cx")
+    assert float(middle) == WIDTH / 2
+    ten = ET.fromstring(dot(Cell("10", exact=10.0), 1, 100, "#7b3fb0", log=True)).find("circle").get("cx")
+    assert float(ten) == WIDTH / 2
+    assert dot(Cell(reason="none"), 0, 1, "#7b3fb0") == ""
+    assert decades([Cell("9", exact=9.28, ends=(0.7, 11.2)), Cell()]) == (0.1, 100)
+    assert decades([Cell()]) == (1, 10)
+
+
+def test_the_page_has_a_row_for_each_trace_and_the_rest_in_a_fold(compared, tmp_path):
+    traces = [trace_of(tmp_path, name, entry) for name, entry in ABOUT.items()]
+    text = page_of(traces, compared / "out")
+    assert [f'<a href="{name}.html"><bdi>{name}</bdi></a>' in text for name in ABOUT] == [True] * 3
+    opened, folded = text.split('<details class="details" id="compared">')
+    assert "<h1>Comparison of 3 traces</h1>" in opened
+    assert opened.count("<table") == 1
+    for name in ("run-times", "failure-share", "mttf"):
+        assert f'id="chart-{name}"' in folded
+    for name in ("traces", "outcomes", "run_times", "queueing", "failure_share", "mttf"):
+        assert f'<table data-name="{name}"' in folded
+    assert "made (synthetic)" in folded
+    assert "the format has no outcome cancelled" in folded.replace("&#32;", " ")
+    assert "data-key" not in text, "their keys are those of the pages of the traces"
     assert "None" not in text
 
 
-def test_texts_of_the_registry_stay_texts(compared):
-    about = {name: entry | {"title": HOSTILE} for name, entry in ABOUT.items()}
-    text = section(compared / "out", about)
+def test_texts_of_the_registry_stay_texts(compared, tmp_path):
+    traces = [trace_of(tmp_path, name, entry, title=HOSTILE, ettr="withheld") for name, entry in ABOUT.items()]
+    text = page_of(traces, compared / "out")
     assert "<img" not in text
-    traces = [
-        source.Trace(name, n, entry | {"note": HOSTILE, "source": HOSTILE}, Path(), {})
-        for n, (name, entry) in enumerate(about.items(), 1)
-    ]
-    page = source.environment(ROOT / "report", []).get_template("sections/availability.qmd").render(traces=traces)
-    assert "<img" not in page
-    assert "include" in page
-    assert "{{<" not in page
-    rows = [line for line in page.splitlines() if line.startswith("- **")]
-    assert ["data: synthetic" in line for line in rows] == [False, True, False], "a line a trace"
+    assert "</script><" not in text.replace("</script>\n<script", "")
 
 
-def test_a_study_of_components_alone_has_a_section(tmp_path):
+def test_components_alone_are_compared_by_their_lifetimes(tmp_path):
     about = dict.fromkeys(("one", "two"), ABOUT["titan"])
     for name in about:
         components(10, 4, 1_000).write_parquet(tmp_path / f"{name}.lives")
     run_the_room(tmp_path, tmp_path / "out", about)
-    text = section(tmp_path / "out", about)
-    assert "fig-comparison-mttf" in text
-    assert "jobs that asked for a GPU" not in text
-    assert "sec-comparison-outcomes" not in text
+    text = page_of([trace_of(tmp_path, name, entry, "component") for name, entry in about.items()], tmp_path / "out")
+    assert "No trace has jobs" in text
+    assert 'id="chart-mttf"' in text
+    assert 'id="chart-run-times"' not in text
 
 
 def test_two_traces_through_the_workflow(checkout):

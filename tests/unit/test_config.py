@@ -58,12 +58,12 @@ def yaml_error(path, content):
 # What is shipped ------------------------------------------------------------------------------------------
 
 
-def test_the_defaults_alone_run_the_samples():
-    result = resolved()
+def test_the_defaults_alone_run_the_simulated_slurm_cluster():
+    result, own = resolved(), {"sample_slurm": TRACES["sample_slurm"]}
+    assert result == DEFAULTS[1] | {"name": "sample_slurm", "registry": own}
+    assert TRACES["sample"]["generate"] == {"tasks": 20000, "seed": 2020}
     samples = ("sample", "sample_philly", "sample_slurm")
-    assert result == DEFAULTS[1] | {"name": "study", "registry": {name: TRACES[name] for name in samples}}
     assert all("Synthetic" in TRACES[name]["title"] and "Synthetic" in TRACES[name]["note"] for name in samples)
-    assert result["registry"]["sample"]["generate"] == {"tasks": 20000, "seed": 2020}
 
 
 def test_the_shipped_defaults_are_those_of_the_schema():
@@ -129,7 +129,7 @@ def test_the_readme_has_every_key_and_its_examples_are_right():
     for path, _ in key_paths(SCHEMA):
         assert path[-1] == "<name>" or re.search(rf"`([\w.<>]+\.)?{path[-1]}`", text), path
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 10
     for content in examples:
         assert resolved(yaml.safe_load(content))
 
@@ -238,7 +238,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
     assert "Größe" in text
     assert "&" not in text
     result = resolved()
-    result["registry"]["again"] = result["registry"]["sample"]
+    result["registry"]["again"] = result["registry"]["sample_slurm"]
     assert "&" not in dump(result)
 
 
@@ -246,7 +246,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, "
-    "lemons, infra_failures, sizes, ettr, scatter, publish."
+    "lemons, infra_failures, sizes, ettr, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -572,11 +572,12 @@ FULL = {
     "ettr": {
         "gpus": [1],
         "checkpoint_intervals_s": [1],
-        **dict.fromkeys(["run_gpus", "productive_s", "checkpoint_write_s", "restart_s", "queue_s", "seed"], 1),
+        **dict.fromkeys(["target_gpus", "productive_s", "checkpoint_write_s", "restart_s", "queue_s", "seed"], 1),
         "simulations": 2,
         "run_key": ["user"],
         "run_at_least_s": 0,
     },
+    "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "ettr": 0.9},
     "scatter": {"jobs": 16, "above_mb": 500, "partition_rows": 1000000},
     "publish": {
         "title": "Our cluster",

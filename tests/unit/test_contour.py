@@ -71,13 +71,14 @@ def test_chart_and_table_of_any_rate(tmp_path, synthetic):
         spec = json.dumps(drawn.spec(validate=True))
         assert vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]).startswith("<svg")
         assert len(spec) < 20_000
-        assert "90 % effective time on 100,000 " + ("GPUs" if rate.node_gpus else "nodes") in drawn.title
+        assert {row["level"] for row in drawn.datasets["contours"]} == {"50%", "70%", "80%", "90%", "95%"}
+        assert ("1,024 GPUs" if rate.node_gpus else "1,024 nodes") in drawn.alt
 
 
 def test_nothing_is_drawn_without_the_size_of_a_node():
-    def drawn(contour):
+    def drawn(contour, gpus=1024):
         ETTR_CONTOUR.check(contour)
-        return contour_chart(given_plan(RATE, HABITS[0], 1024, {"ettr_contour": contour}), Study())
+        return contour_chart(given_plan(RATE, HABITS[0], gpus, {"ettr_contour": contour}), Study())
 
     rate = a_rate(None, None, None, None, "why")
     table = ettr_contour(rate, HABITS[0], 1024)
@@ -85,5 +86,5 @@ def test_nothing_is_drawn_without_the_size_of_a_node():
     assert drawn(table).empty == NO_NODES
     never = ettr_contour(RATE, Habits(60, 0, 0, 10**9, 60), 8)
     assert never["reason"].unique().to_list() == [NEVER]
-    assert drawn(never).empty == NEVER
+    assert drawn(never, 8).empty == NEVER
     assert never["failures_per_1000_node_days"].dtype == pl.Float64

@@ -80,7 +80,7 @@ def test_where_all_have_ended_before_others_enter():
     )
     assert curves.select("time_s", "at_risk", "survival").rows() == [(0, 1, 1), (2, 1, 0), (9, 2, 0), (10, 1, 0)]
     assert curves["ci_low"].to_list() == [1, None, None, None]
-    assert "all lives under watch had ended at 2 s, before 2 came under watch" in summary["reason"].item()
+    assert "all under watch had ended at 2 s, before 2 came under watch" in summary["reason"].item()
 
 
 def test_nobody_is_under_watch_at_first():

@@ -594,7 +594,7 @@ def test_progress_is_at_most_a_line_a_second_and_a_tenth():
         now[0] += 0.25
         progress.at(percent * 1_000_000)
     assert len(said) == 10
-    assert said[1] == "t.csv: 20.0 MB of 100.0 MB (20 %), 4.0 MB/s"
+    assert said[1] == "t.csv: 20.0 MB of 100.0 MB (20%), 4.0 MB/s"
     progress.begin(0, None)
     for _ in range(100):
         now[0] += 1

@@ -11,7 +11,7 @@ import vl_convert
 from ttf.analyses.estimate_hazards import ANALYSIS, page
 from ttf.analyses.estimate_hazards.charts import CHARTS
 from ttf.analyses.estimate_hazards.compute import compute
-from ttf.analyses.estimate_hazards.numbers import numbers
+from ttf.analyses.estimate_hazards.numbers import _of_cox, numbers
 from ttf.analyses.fit_mttf.compute import failures_without_end
 from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
 from ttf.charts.figure import Study
@@ -20,7 +20,8 @@ from ttf.inputs import Inputs
 from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
+from ttf.report.said import keys, length, plain
 from ttf.report.source import environment
 from ttf.report.trace import Trace
 from ttf.rooms import contracts, places
@@ -82,11 +83,12 @@ def run(folder, lives, gives="jobs", causes=()):
     mttf = mean_time_to_failure(lives, "failure", strata)
     write_product(summary, CONTRACTS["survival_summary"], str(folder / "tables" / "survival_summary.csv"))
     write_product(mttf, CONTRACTS["mttf"], str(folder / "tables" / "mttf.csv"))
-    trace = Trace("t", 1, {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod"}, folder, CONTRACTS)
+    trace = Trace("t", {"gives": gives, "analyses": ["estimate_hazards"], "unit": "pod"}, folder, CONTRACTS)
     given = {table.name: trace.table(table.name) for table in ANALYSIS.tables}
     drawn = {name: draw(given, Study("pod")) for name, draw in CHARTS.items()}
     paths = ([str(folder / "figures" / f"{chart}.{ending}") for chart in CHARTS] for ending in ("vl.json", "svg"))
-    save_charts(drawn.items(), dict.fromkeys(CHARTS, ()), *paths, str(folder / "figures" / "index.json"))
+    charts = ((name, chart, None) for name, chart in drawn.items())
+    save_charts(charts, dict.fromkeys(CHARTS, ()), *paths, [], str(folder / "figures" / "index.json"))
     metrics = Metrics()
     if gives == "lives":
         of_lives(metrics, lives)
@@ -109,7 +111,6 @@ def section(trace, metrics, name="hazards"):
             trace=trace,
             m=Numbers(metrics),
             strata=[],
-            by_stratum=[],
             chart=lambda name: "" if name in index and index[name]["empty"] else f"[{name}]",
             table=lambda name, caption: f"[{name}]" if name in made else "",
             has_chart=lambda name: name not in index or not index[name]["empty"],
@@ -118,7 +119,7 @@ def section(trace, metrics, name="hazards"):
             most_strata=12,
         )
     )
-    return " ".join(text.split()), made
+    return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), made
 
 
 @pytest.mark.parametrize("gives", ["jobs", "lives"])
@@ -135,15 +136,22 @@ def test_any_lives_give_tables_charts_and_text(case, gives, tmp_path):
     for chart in CHARTS if case == "hostile" else ():
         spec = (tmp_path / "t" / "figures" / f"{chart}.vl.json").read_text()
         assert "<svg" in vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    text, made = section(trace, metrics)
-    assert not re.search(r"\b(nan|None|inf|null)\b", text)
-    assert "0 of 0" not in text and "  " not in text
-    assert not any("<script" in html for html in made.values())
-    for name in re.findall(r"@tbl-t1-(\w+)", text):
-        assert f"[{name}]" in text
+    for name in ("hazards", "incidence"):
+        text, made = section(trace, metrics, name)
+        assert not re.search(r"\b(nan|None|inf|null)\b", text)
+        assert "0 of 0" not in text and "  " not in text
+        assert not any("<script" in html for html in made.values())
+    head, lines = page.head(trace, Numbers(metrics)), page.lines(trace, Numbers(metrics))
+    assert (head is None) == (metrics.get("cox.total.ratios", {"value": 0})["value"] == 0)
+    said_in = [head.claim, *head.text, *(key.label for key in head.keys)] if head else []
+    for text in [*said_in, *(line.found for line in lines)]:
+        assert set(keys(text)) <= set(metrics)
+        assert not re.search(r"\b(nan|None|inf)\b", plain(text))
+    if head:
+        assert length(head.claim) <= 18 and len(head.keys) <= 4 and sum(map(length, head.text)) <= 60
 
 
-def test_what_the_section_tells(tmp_path):
+def test_what_the_sections_tell(tmp_path):
     trace, metrics = run(tmp_path / "t", CASES["ordinary"])
     text, made = section(trace, metrics)
     assert [name for name in made if name != "pairs"] == ["incidence", "logrank", "cox", "delayed"]
@@ -151,29 +159,26 @@ def test_what_the_section_tells(tmp_path):
     assert incidence["event"].unique(maintain_order=True).to_list() == ["failure", "success", "cancelled"]
     assert incidence.group_by("event", "stratum_by", "stratum").len()["len"].max() <= 50
     failures = (CASES["ordinary"]["event"] == "failure").sum()
-    assert f"A Cox regression of 400 lives with {failures} failures on all covariates together" in text
-    assert "9 of 400 pods had started before the first end" in text
+    assert f"of 400 jobs at risk with {failures} failures" in text
     late = trace.table("mttf_delayed_entry").row(0, named=True)
-    plain = trace.table("mttf").row(0, named=True)
+    plain_mttf = trace.table("mttf").row(0, named=True)
     entries = int(CASES["ordinary"]["entry_s"].sum())
-    assert late["exposure_s"] == plain["exposure_s"] - entries and late["events"] == plain["events"]
+    assert late["exposure_s"] == plain_mttf["exposure_s"] - entries and late["events"] == plain_mttf["events"]
     assert metrics["delayed_entry.late"]["value"] == 9
-    assert "By GPU type: 2 strata" in text
+    assert "9 of 400 pods had started before the trace's first end" in section(trace, metrics, "incidence")[0]
     # All pods are on one node.
     ratio = trace.table("cox").filter(covariate="gpu_count")["hazard_ratio"].item()
-    assert f"Each doubling of the GPUs of a job multiplies its hazard of failure by {words.number(ratio)} (95 %" in text
-    assert "Of the GPUs alone" not in text
+    assert f"Each doubling of the GPUs of a pod multiplies its hazard by {words.number(ratio)} (95% CI" in text
     nothing, _ = section(*run(tmp_path / "no", CASES["no failures"]))
-    assert "No hazard ratio can be told (fewer than 10 events&#58; no fit)." in nothing
+    assert "No hazard ratio could be estimated (fewer than 10 events&#58; no fit)." in nothing
 
 
 def test_what_would_be_without_other_ends_supposes_that_they_are_independent(tmp_path):
-    ordinary, alone = (run(tmp_path / name, CASES[name]) for name in ("ordinary", "all fail"))
-    supposed = "other ends come independently of failure, which the data cannot test"
-    hazards_text, survival_text = (section(*ordinary, name)[0] for name in ("hazards", "survival"))
-    assert "had nothing else ended them, it would be" in hazards_text
-    assert hazards_text.count(supposed) == survival_text.count(supposed) == 1
-    assert supposed not in section(*alone, "survival")[0], "nobody ended otherwise"
+    ordinary, alone = (
+        section(*run(tmp_path / name, CASES[name]), "incidence")[0] for name in ("ordinary", "no failures")
+    )
+    assert ordinary.count("if these are independent of failure, which cannot be tested") == 1
+    assert "independent of failure" not in alone, "nothing failed"
 
 
 def test_bounds_come_first_where_many_ends_are_not_written(tmp_path):
@@ -183,23 +188,23 @@ def test_bounds_come_first_where_many_ends_are_not_written(tmp_path):
         duration_s=pl.when(~gone.fill_null(False)).then("duration_s"), duration_max_s=pl.when(gone).then(10**6)
     )
     trace, metrics = run(tmp_path / "t", lost)
-    text, made = section(trace, metrics)
+    text, made = section(trace, metrics, "incidence")
     row = trace.table("incidence_at").row(
         by_predicate=(pl.col("event") == "failure") & (pl.col("time_s") == 86_400), named=True
     )
     assert row["incidence_low"] < row["incidence"] < row["incidence_high"]
-    low, high = (f"{100 * row[name]:.1f} %" for name in ("incidence_low", "incidence_high"))
+    low, high = (f"{100 * row[name]:.1f}%" for name in ("incidence_low", "incidence_high"))
     first = (
         text.replace("\u00a0", " ")
         .replace("\u202f", " ")
         .index(f"By the end of a day between **{low} and {high}** have failed")
     )
-    assert first < text.index("have failed; had nothing else")
-    assert f"{row['without_end']} failures ended at a time nobody" in text.replace("\u00a0", " ")
+    assert first < text.index("have failed; without other ends")
+    assert f"{row['without_end']} failures have no recorded end" in text.replace("\u00a0", " ")
     assert "[incidence-bounds]" in text and "incidence-bounds" in made
     # Few without an end: nothing is said of them but in the table.
     few = lost.with_columns(duration_s=pl.col("duration_s").fill_null(pl.when(pl.col("index") > 0).then(50)))
-    text, made = section(*run(tmp_path / "few", few))
+    text, made = section(*run(tmp_path / "few", few), "incidence")
     assert "between **" not in text and "incidence-bounds" in made
 
 
@@ -215,9 +220,9 @@ def test_causes_compete_as_what_excludes_what(tmp_path):
     assert incidence["event"].unique(maintain_order=True).to_list() == names
     for name in ("cumulative_hazard", "logrank", "cox", "mttf_delayed_entry"):
         assert trace.table(name)["event"].unique(maintain_order=True).to_list() == ["failure", "dbe", "otb"]
-    text, _ = section(trace, metrics)
-    assert "they stand together as an end of their own" in text
-    assert "there is no delayed entry" in text
+    text, _ = section(trace, metrics, "incidence")
+    assert "A failure with several causes counts as an end of its own" in text
+    assert "each counts from where its record begins" in text
 
 
 def test_the_ratio_of_a_job_twice_as_large_is_that_of_its_gpus_and_nodes_together(tmp_path):
@@ -231,26 +236,101 @@ def test_the_ratio_of_a_job_twice_as_large_is_that_of_its_gpus_and_nodes_togethe
     )
     assert ratio == total == pytest.approx(gpus * nodes)
     text, made = section(trace, metrics)
-    assert (
-        f"Each doubling of the GPUs and nodes of a job multiplies its hazard of failure by {words.number(total)}"
-        in text
-    )
-    assert f"it would be 2. (Of the GPUs alone, on as many nodes: {words.number(gpus)}," in text
+    assert f"Each doubling of the GPUs and nodes of a pod multiplies its hazard by {words.number(total)}" in text
     assert "per doubling of GPUs and nodes" in made["cox"]
-    # It is no ratio more that could differ from 1.
+    # It is no coefficient more that could differ from 1; what is shown has it in place of its two.
     assert metrics["cox.ratios"]["value"] == cox.height - 1
-    ratios = json.loads((trace.folder / "figures" / "hazard_ratios.vl.json").read_text())["datasets"]["ratios"]
-    assert len(ratios) == cox.height - 1
+    assert metrics["cox.total.ratios"]["value"] == cox.height - 2
+    (size,) = (row for row in factors(trace) if row["name"] == "Size, per doubling")
+    assert size["ratio"] == pytest.approx(total, rel=1e-5)
 
 
-def test_charts_say_what_the_tables_say(tmp_path):
+def factors(trace):
+    return json.loads((trace.folder / "figures" / "factors_of_failure.vl.json").read_text())["datasets"]["factors"]
+
+
+def test_the_forest_shows_the_ratios_and_what_they_are_against(tmp_path):
     trace, _ = run(tmp_path / "t", CASES["ordinary"])
-    at_day = trace.table("cumulative_incidence").filter(stratum_by="all").filter(pl.col("time_s") <= 86_400)
-    failed = at_day.filter(event="failure")["incidence"][-1]
-    assert trace.figures["cumulative_incidence"]["title"].startswith(
-        f"After 1 day, {100 * failed:.0f} % of pods have failed"
-    )
-    ratios = json.loads((trace.folder / "figures" / "hazard_ratios.vl.json").read_text())["datasets"]["ratios"]
     told = trace.table("cox").drop_nulls("hazard_ratio")
-    assert [row["ratio"] for row in ratios] == pytest.approx(told["hazard_ratio"].to_list(), rel=1e-5)
-    assert [row["changes"] for row in ratios] == (told["proportionality_p"] < 0.05).to_list()
+    rows = factors(trace)
+    assert [row["ratio"] for row in rows if "low" in row] == pytest.approx(told["hazard_ratio"].to_list(), rel=1e-5)
+    (reference,) = told["reference"].drop_nulls().unique()
+    assert [row["name"] for row in rows if row["text"] == "reference"] == [f"GPU type {reference}"]
+
+
+def cox_row(covariate, level, ratio, low, high, p=0.001, events=40, n=500, reference=None):
+    wald = {"hazard_ratio": ratio, "ci_low": low, "ci_high": high, "ci_low_clustered": low, "ci_high_clustered": high}
+    p_values = dict.fromkeys(("p_value", "p_adjusted", "p_clustered", "p_adjusted_clustered"), p)
+    if covariate == "job_size":
+        p_values |= {"p_adjusted": None, "p_adjusted_clustered": None}
+    about = {"event": "failure", "covariate": covariate, "level": level, "reference": reference, "n": n}
+    return about | wald | p_values | {"events": events, "converged": True, "cluster_by": "user", "clusters": 20.0}
+
+
+def cox_of(*rows):
+    whole = {"event": "failure", "covariate": "all", "n": 1000, "events": 200, "converged": True}
+    return CONTRACTS["cox"].frame([*rows, whole | {"cluster_by": "user", "clusters": 20.0}])
+
+
+def claim_of(cox, unit="job", gives="jobs"):
+    metrics = Metrics()
+    _of_cox(metrics, cox)
+    head = page.head(Trace("t", {"gives": gives, "unit": unit}, Path(), CONTRACTS), Numbers(metrics))
+    assert length(head.claim) <= 18
+    return plain(head.claim), head
+
+
+SIZE = cox_row("job_size", "per doubling of GPUs and nodes", 1.23, 1.1, 1.4)
+NO_GPU = cox_row("gpu_count", "0", 0.05, 0.02, 0.16, reference="1")
+
+
+def test_the_claim_is_of_the_strongest_ratio():
+    claim, head = claim_of(cox_of(SIZE))
+    assert claim == "Jobs on more GPUs fail sooner: each doubling multiplies the hazard by 1.23"
+    assert [plain(key.value) for key in head.keys] == ["1.23", "1 of 1"]
+    assert plain(head.keys[0].note) == "95% CI 1.10–1.40, p = 0.0010"
+    claim, head = claim_of(cox_of(NO_GPU, SIZE), "task")
+    assert claim == "Tasks without a GPU have 0.0500 times the hazard of those on one"
+    assert [plain(key.label) for key in head.keys][1] == "Hazard ratio per doubling of GPUs and nodes"
+    level = cox_row("cage", "0", 0.1, 0.09, 0.11, reference="2")
+    assert claim_of(cox_of(level), "GPU")[0] == "GPUs of cage 0 have 0.100 times the hazard of 2"
+
+
+def test_no_claim_where_nothing_is_significant_or_can_be_tested():
+    unclear = cox_row("account", "b", 1.3, 0.7, 2.3, p=0.4, reference="a")
+    claim, head = claim_of(cox_of(unclear))
+    assert claim == "No factor is significantly associated with failure (0 of 1 hazard ratios)"
+    assert [plain(key.value) for key in head.keys] == ["0 of 1"]
+    untold = unclear | dict.fromkeys(("ci_low_clustered", "ci_high_clustered", "p_adjusted_clustered", "p_clustered"))
+    assert claim_of(cox_of(untold))[0] == "Too few clusters to test whether 1 hazard ratio differs from 1"
+    metrics = Metrics()
+    _of_cox(metrics, cox_of().with_columns(reason=pl.lit("fewer than 10 events")))
+    trace = Trace("t", {"gives": "jobs", "unit": "job"}, Path(), CONTRACTS)
+    assert page.head(trace, Numbers(metrics)) is None
+    (line,) = page.lines(trace, Numbers(metrics))
+    assert not line.checked and "fewer than 10 events" in plain(line.found)
+
+
+def test_a_ratio_of_few_failures_leads_only_alone_and_with_a_word_of_care():
+    few = NO_GPU | {"events": 1}
+    assert claim_of(cox_of(few, SIZE))[0].startswith("Jobs on more GPUs")
+    claim, head = claim_of(cox_of(few))
+    assert claim.startswith("Jobs without a GPU") and head.callout.kind == "care"
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_forest_puts_shares_beside_the_ratios(narrow):
+    shares = [
+        {"feature": "gpu_request", "value": str(100 * gpus), "jobs": 50, "ended": 40, "failures": 10}
+        | {"failure_share": 0.25, "ci_low": 0.1, "ci_high": 0.4, "ci_low_clustered": 0.1, "ci_high_clustered": 0.5}
+        for gpus in (0, 1, 8)
+    ]
+    tables = {"cox": cox_of(NO_GPU, SIZE), "failure_share": CONTRACTS["failure_share"].frame(shares)}
+    drawn = CHARTS["factors_of_failure"](tables, Study(narrow=narrow))
+    drawn.spec(validate=True)
+    rows = {row["name"]: row for row in drawn.datasets["factors"]}
+    assert list(rows) == ["Size, per doubling", "No GPU", "1 GPU", "8 GPUs"]
+    assert rows["No GPU"]["ratio"] == 0.05 and rows["No GPU"]["share_high"] == 0.5
+    assert rows["1 GPU"]["text"] == "reference" and "ratio" not in rows["8 GPUs"]
+    many = [cox_row("account", f"a{k}", 1, 0.5, 2, p=1.0, n=100 - k, reference="a") for k in range(30)]
+    assert len(CHARTS["factors_of_failure"]({"cox": cox_of(*many)}, Study()).datasets["factors"]) == 14

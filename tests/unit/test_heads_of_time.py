@@ -8,8 +8,8 @@ from ttf.analyses.find_lemon_nodes import page as lemons
 from ttf.analyses.fit_mttf import page as mttf
 from ttf.analyses.follow_rate import page as rate
 from ttf.analyses.measure_sizes import page as sizes
-from ttf.report.blocks import Numbers
 from ttf.report.head import Head, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import keys, length, plain
 
 DAY = 86_400

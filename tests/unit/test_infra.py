@@ -145,8 +145,8 @@ def test_without_any_rule_every_failure_counts_as_a_proxy():
 @pytest.mark.parametrize(
     ("rules", "says"),
     [
-        ({}, "t: derive_infra_lives: 3 lives, 2 failures of any cause (no cause is recorded)"),
-        ({"states": ["NODE_FAIL"]}, "t: derive_infra_lives: 3 lives, 1 ended by infrastructure"),
+        ({}, "t: derive_infra_lives: 3 at risk, 2 failures of any cause (no cause is recorded)"),
+        ({"states": ["NODE_FAIL"]}, "t: derive_infra_lives: 3 at risk, 1 ended by infrastructure"),
     ],
 )
 def test_the_log_lays_no_failure_of_a_proxy_to_infrastructure(rules, says, tmp_path):
@@ -174,7 +174,7 @@ def test_attempts_without_outcomes_are_censored_and_the_last_has_the_jobs_status
 
 @pytest.mark.parametrize("key", ["exit_codes", "reasons"])
 def test_a_rule_on_what_the_trace_does_not_have_is_an_error(key):
-    with pytest.raises(StudyError, match=rf"^infra_failures\.{key} is asked for, but the trace has no"):
+    with pytest.raises(StudyError, match=rf"^infra_failures\.{key} is set, but the trace has no"):
         infra_lives(jobs(("a", "failure", "x")), None, {key: ["1"]})
     with pytest.raises(StudyError, match="does not say on which nodes"):
         infra_lives(jobs(("a", "failure", "x")), None, {}, events())

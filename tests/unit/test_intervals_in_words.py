@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from ttf.charts.intervals import by_what, shown
 from ttf.numbers.metrics import Metrics, ends
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 
 HOUR = 3600
 ROW = {

@@ -102,12 +102,12 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([(0, "failure", 1000, 1)], "no exposure: every life lasted 0 s; the lives that asked for a GPU lasted 0 s"),
+        ([(0, "failure", 1000, 1)], "no exposure: every life lasted 0 s; those that requested a GPU lasted 0 s"),
         ([(None, "failure", 1000, 1)], "no life with a known duration"),
         ([], "no life with a known duration"),
-        ([(9, "failure", 0, 1)], f"no life asked for a GPU; {UNCLUSTERED}"),
-        ([(9, "failure", None, None)], f"no life asked for a GPU; {UNCLUSTERED}"),
-        ([(86_400, "failure", 1000, None)], f"no life that asked for a GPU has its nodes written; {UNCLUSTERED}"),
+        ([(9, "failure", 0, 1)], f"none requested a GPU; {UNCLUSTERED}"),
+        ([(9, "failure", None, None)], f"none requested a GPU; {UNCLUSTERED}"),
+        ([(86_400, "failure", 1000, None)], f"none that requested a GPU has its nodes written; {UNCLUSTERED}"),
         ([(86_399, "failure", 2000, 1)], f"less than one node-day: no rate per node-day; {UNCLUSTERED}"),
     ],
 )

@@ -4,11 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 import vl_convert
+from given_tables import Given
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import PLACED, found, jobs_of, nodes_of, placed
 from ttf.analyses.reconstruct_occupancy import ANALYSIS, holdings
-from ttf.analyses.reconstruct_occupancy.charts import CHARTS
+from ttf.analyses.reconstruct_occupancy.charts import CHARTS, gpus_in_use
 from ttf.analyses.reconstruct_occupancy.delay_causes import CAUSES
 from ttf.analyses.reconstruct_occupancy.holdings import Spill, spread
 from ttf.analyses.reconstruct_occupancy.numbers import numbers as of_occupancy
@@ -282,7 +283,7 @@ def test_how_well_the_proxy_does_where_the_reasons_are_known():
     said = f"not reliable: recognised for {recognised} of {of} such waits of the synthetic Philly trace"
     assert table.filter(cause="fair_share")["reason"].str.starts_with(said).all()
     section = (BUILT_IN / "reconstruct_occupancy" / "occupancy.qmd").read_text(encoding="utf-8")
-    assert f"it finds {recognised} of {of} fair-share delays" in " ".join(section.split())
+    assert f"{recognised} of {of} were found" in " ".join(section.split())
 
 
 # --- against a simulation second by second
@@ -444,31 +445,55 @@ BUSY = found(placed(HELD), jobs_of([*JOBS, *WAITED]), nodes_of(x=4, y=4))
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_charts_are_small_and_name_a_proxy_a_proxy(name):
-    drawn = CHARTS[name](BUSY, Study("job", synthetic=True))
+def test_charts_are_small_and_say_what_is_inferred(name):
+    drawn = CHARTS[name](Given(BUSY, clock=None), Study("job", synthetic=True))
     spec = drawn.spec(validate=True)
     assert drawn.empty is None
     assert "Synthetic" in str(spec)
     assert len(vl_convert.vegalite_to_svg(spec)) < 40_000
     if name == "delay_causes":
-        title = "By a proxy, 0 % of the waits began with too few GPUs free, 50 % with the free ones scattered"
-        assert drawn.title == title
-        # Of waits for an account's share, which the proxy hardly ever sees, nothing is drawn.
+        assert drawn.title == "Inferred reasons of waiting by job size"
+        # Of waits for an account's share, which are hardly ever recognised, nothing is drawn.
         assert "peak" not in str(spec) and "fair" not in str(spec)
         states = {row["state"]: row["share"] for row in drawn.datasets["shares"] if row["group"] != ">8"}
-        assert set(states) == {"too few GPUs were free", "enough GPUs were free, but scattered", "cause not recognised"}
+        assert set(states) == {
+            "too few GPUs were free",
+            "enough were free, but scattered",
+            "enough were free: other reasons",
+        }
 
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_nothing_to_draw(name):
-    drawn = CHARTS[name](found(placed([]), nodes=nodes_of(x=8)), Study("job"))
+    drawn = CHARTS[name](Given(found(placed([]), nodes=nodes_of(x=8)), clock=None), Study("job"))
     assert drawn.empty
     drawn.spec(validate=True)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize(("days", "clock"), [(1, None), (12, None), (12, "UTC"), (400, "UTC")])
+def test_the_mean_of_each_day_is_that_of_its_steps(days, clock, narrow):
+    day = 86_400
+    # One of two GPUs for the first half of each day, from the second day on.
+    origin = 20_000 * day if clock else 0
+    starts = [origin + k * day for k in range(1, days + 1)]
+    held = placed([(f"j{start}", "x", start, start + day // 2, 1000) for start in starts])
+    drawn = gpus_in_use(Given(found(held, nodes=nodes_of(x=2)), clock=clock), Study("job", narrow=narrow))
+    shares = [row["share"] for row in drawn.datasets["load"]]
+    assert drawn.title == ("GPUs in use over time" if days != 12 else "GPUs in use by day")
+    if days == 12:
+        # The last day is cut to the half that is known.
+        assert shares == pytest.approx([0.25] * 11 + [0.5])
+        first = drawn.datasets["load"][0]["at"]
+        assert first == pytest.approx((origin + 1.5 * day) * 1000 if clock else 0.5)
+    assert max(shares) <= 0.5
+    vl_convert.vegalite_to_svg(drawn.spec(validate=True), allowed_base_urls=[])
 
 
 def test_numbers():
     metrics = Metrics()
     of_occupancy(metrics, BUSY)
+    assert 0 < metrics["occupancy.peak_share"]["value"] <= 1
     assert metrics["occupancy.gpus"]["value"] == 8
     assert "occupancy.causes.fair_share.jobs_share" not in metrics
     assert metrics["occupancy.causes.unrecognised.jobs_share"] == {

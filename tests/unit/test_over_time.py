@@ -27,7 +27,7 @@ from ttf.analyses.measure_sizes.numbers import of_sizes
 from ttf.charts.figure import Study
 from ttf.infra import EVENT
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.rooms import places
 from ttf.stats.projection import reach_of

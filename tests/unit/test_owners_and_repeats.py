@@ -115,7 +115,7 @@ def test_owners_nobody_names_and_failures_nobody_had() -> None:
     jobs = jobs_of([job("ana", "success")])
     assert set(concentration(owner_counts(jobs, runs_of(jobs)))["reason"]) == {"no job failed"}
     (reason,) = failures_by_owner(owner_counts(jobs, runs_of(jobs)), 5, jobs)["reason"]
-    assert reason == f"no failed run has GPU time; {UNCLUSTERED}"
+    assert reason == f"no failed attempt has GPU time; {UNCLUSTERED}"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,8 @@ def test_chart_of_concentration() -> None:
     given = {"failure_concentration": concentration(owner_counts(jobs, runs_of(jobs)))}
     drawn = failure_concentration(given, Study("pod"))
     drawn.spec(validate=True)
-    assert drawn.title.startswith("The user with the most pods (of 2) had 60 % of the pods that ended and 67 %")
+    assert drawn.title == "Failures of the most active users"
+    assert "The most active 1 user: 60% of pods, 67% of failures." in drawn.alt
     assert HOSTILE not in str(drawn.datasets)
 
 

@@ -19,7 +19,7 @@ from ttf.numbers.metrics import Metrics
 from ttf.stages import ETTR_REFERENCE
 from ttf.stats.ettr import Plan, ettr_renewal, expected_scheduled_s, expected_wall_s
 from ttf.stats.ettr_reference import reference_table
-from ttf.stats.plans import Habits, NodeRate, node_rate
+from ttf.stats.plans import Habits, NodeRate, node_rate, target_size
 from ttf.tables import read_table, write_product
 
 
@@ -443,3 +443,18 @@ def test_simulated_runs_measure_as_expected() -> None:
     assert row["runs"] == 400
     assert row["ettr_mean"] == pytest.approx(row["expected_ettr"], abs=0.01)
     assert math.isclose(row["interruptions"] / 400, nodes * rate / DAY * 20 * 3600, rel_tol=0.15)
+
+
+@pytest.mark.parametrize(
+    ("asked", "basis", "nodes", "node_gpus", "size"),
+    [
+        ("auto", "state", 32, 8, 1024),
+        ("auto", "state", 31, 8, 248),
+        ("auto", "proxy", 0, 8, 1),
+        ("auto", "component", 1, None, 1024),
+        (512, "state", 1, 8, 512),
+    ],
+)
+def test_the_size_answered_for_is_one_that_the_trace_can_tell_of(asked, basis, nodes, node_gpus, size):
+    row = {"basis": basis, "largest_run_nodes": nodes, "node_gpus": node_gpus}
+    assert target_size(row, asked) == size

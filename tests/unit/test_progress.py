@@ -6,9 +6,11 @@ import os
 import time
 
 import pytest
+from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
-from study.progress import Progress, failure, findings, line, stage
+from study.progress import Progress, failure, line, said_of, stage
+from ttf.brief.brief import brief_of
 
 
 def record(message=None, level=logging.INFO, **extra):
@@ -169,53 +171,24 @@ def test_a_stage_names_what_it_is_about():
     assert stage("write_config", {}) == "write_config"
 
 
-SOURCE = """---
-title: x
----
-
-# Findings {#sec-findings}
-
-::: {.findings}
-
-**One &lt;trace&gt;** (synthetic sample)
-
-- **22.5 % of 18 tasks failed** (95 % interval 1.9 % to 23.1 %; @sec-t1-outcomes). Failures hold 0.6 %.
-- **The mean is 12.6 days** (see @sec-t1-ettr). Every failure counts.
-
-**Two**
-
-- **None failed**; see @sec-t2. And more.
-- Second.
-- Third (@sec-t2-b).
-
-:::
-
-{{< include _one.qmd >}}
-
-# Other
-
-- not a finding
-"""
+def test_the_end_of_a_study_of_one_trace_is_its_brief_in_some_lines():
+    said = said_of({"one": brief_of(proxy(), {}, ABOUT)}, width=80)
+    assert said[0].startswith("31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time.")
+    assert any(line.startswith("Withheld: MTTF of a 1,024-GPU job; ETTR") for line in said)
+    assert any(line.startswith("Next: Save state before the time limit (≤ 895,000 GPU-h in 99 days") for line in said)
+    assert len(said) <= 8 and all(len(line) <= 80 for line in said)
+    assert not any("{" in line for line in said)
 
 
-def test_findings_are_the_first_sentences_of_the_report():
-    assert findings(SOURCE, width=80) == [
-        "One <trace> (synthetic sample)",
-        "- 22.5 % of 18 tasks failed (95 % interval 1.9 % to 23.1 %).",
-        "- The mean is 12.6 days.",
-        "Two",
-        "- None failed.",
-        "- Second.",
-        "- Third.",
-    ]
-    assert [text for text in findings(SOURCE, most=4) if text.startswith("- ")][2:] == ["- None failed.", "- Second."]
-    assert findings("# A report without them\n") == []
+def test_of_several_traces_each_has_a_line():
+    briefs = {f"trace {place}": brief_of(numbers(), {}, ABOUT) for place in range(8)}
+    said = said_of(briefs, width=80)
+    assert said[1].startswith("trace 1: 31.8% of ended jobs failed") and said[-1] == "and 2 more"
+    assert len(said) == 7
 
 
-def test_the_end_names_the_report(run, tmp_path):
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "report.qmd").write_text(SOURCE)
-    run.page = str(tmp_path / "index.html")
+def test_the_end_names_the_report(run):
+    run.progress = Progress(lambda: run.page, stream=run.stream, briefs=lambda: {"one": brief_of(numbers(), {}, ABOUT)})
     run.progress.succeeded()
-    assert "- None failed.\n" in run.said
-    assert f"\nThe report: {run.page} (0 s)\n" in run.said
+    assert "31.8% of ended jobs failed" in run.said
+    assert run.said.endswith(f"\nThe report: {run.page} (0 s)\n")

@@ -1,5 +1,6 @@
 """The numbers of data quality and the section of the report that uses them."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,9 @@ from ttf.analyses.measure_drift import DRIFT
 from ttf.analyses.measure_drift.numbers import numbers as of_drift
 from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
-from ttf.report.blocks import Numbers
+from ttf.report import quality_lines
+from ttf.report.numbers import Numbers
+from ttf.report.said import keys, plain
 from ttf.report.source import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 
@@ -58,15 +61,14 @@ def section(metrics):
         )
         for name in ("sections/quality.qmd", "drift.qmd")
     )
-    return " ".join(text.split()), shown
+    return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), shown
 
 
 def test_nothing_wrong():
     text, shown = section(numbers())
-    assert "Every row of 1 raw table with 3 columns was checked" in text
-    assert "No row breaks a rule." in text
-    assert "1 of 2 stored columns holds no value at all." in text
-    assert "2 of 2 checks found nothing wrong." in text
+    assert "3 columns of 1 raw table were checked" in text and "No row breaks a rule." in text
+    assert "1 of 2 stored columns is blank." in text
+    assert "passed 2 of 2 checks" in text
     assert shown == ["statistics"]
 
 
@@ -75,14 +77,14 @@ def test_what_is_wrong_is_told_and_escaped():
     assert metrics["quality.rows_suggested"]["value"] == 3
     assert metrics["quality.worst.rows"]["value"] == 9
     text, shown = section(metrics)
-    assert "12 rows break a rule" in text
-    assert "For 1 anomaly with 3 rows another schema would let the rows in" in text
-    assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0 % of the table)" in text
-    assert "**1 check found something, or could not be run**" in text
+    assert "12 rows break a rule and were quarantined." in text
+    assert "Another schema would admit 3 rows with 1 anomaly" in text
+    assert "a &#60;b&#62; is &#124; wrong (9 rows, 9.0% of the table)" in text
+    assert "**1 check failed or could not be run**" in text
     assert shown == ["suggestions", "validation", "statistics"]
     text, _ = section(numbers([anomaly(1, None)]))
-    assert "1 row breaks a rule and was put aside." in text
-    assert "No change of the schema would be right for them" in text
+    assert "1 row breaks a rule and was quarantined." in text
+    assert "No other schema would be right" in text
 
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])
@@ -96,3 +98,14 @@ def test_drift(p):
     assert "Of 1 comparison of shares and medians" in text
     assert "[drift]" in text
     assert shown == ["statistics", "drift"]
+
+
+def test_the_line_of_data_checks():
+    read = {"data.rows_read": 139_764, "data.rows_quarantined": 0}
+    m = Numbers(numbers())
+    m |= {key: {"value": value, "unit": "rows", "n": None, "source": ""} for key, value in read.items()}
+    (line,) = quality_lines.lines(None, m)
+    assert plain(line.found) == "2 of 2 passed; 0 of 139,764 rows quarantined" and line.checked
+    assert set(keys(line.found)) <= set(m)
+    m["data.rows_quarantined"] = {"value": 3, "unit": "rows", "n": None, "source": ""}
+    assert quality_lines.lines(None, m) == []

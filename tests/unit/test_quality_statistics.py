@@ -38,7 +38,7 @@ def test_numbers_and_texts():
         "blank": 0,
         "distinct": 2,
         "longest": 1,
-        "commonest": "b (60.0 %), a (40.0 %)",
+        "commonest": "b (60.0%), a (40.0%)",
         "mean": None,
     }
     assert (number["column"], number["stored_as"], number["blank"], number["blank_share"]) == (
@@ -79,7 +79,7 @@ def test_sums_beyond_64_bits():
 
 def test_equally_common_values_stand_in_the_order_of_their_text():
     names = [*"fedcba"]
-    assert described([(name, 1) for name in names])["commonest"][0].startswith("a (16.6 %), b (16.6 %)")
+    assert described([(name, 1) for name in names])["commonest"][0].startswith("a (16.6%), b (16.6%)")
 
 
 @pytest.mark.parametrize("names", ["fedcba", "aabbccddeeff", "aaabbbccdeeffg", "aaaaab"])

@@ -36,7 +36,7 @@ from ttf.analyses.describe_attempts.retries import tries as tries_of
 from ttf.charts.figure import Study
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.report.source import environment
 from ttf.stats import exact
 from ttf.tables import read_table, write_product
@@ -509,27 +509,23 @@ def test_every_chart_can_be_drawn_and_every_table_written(frames, tmp_path):
 
 def test_the_section_in_words():
     text = told(tables_of(*made(*plenty()), window=(0, 6000)))
-    assert "**The trace gives attempts no outcome. By proxy," in text
-    assert "### Run time of failed attempts (by proxy)" in text
-    assert "of the delays of later attempts lie within 170 to 200 s, where spans of the same width beside it" in text
-    assert "of the delays of first attempts lie" not in text
+    assert "Attempts have no outcome of their own:" in text
+    assert "### Run time of failed attempts (RTF), any failure, cause unknown" in text
+    assert "of the waits of later attempts last 170–200 s, against" in text
+    assert "of the waits of first attempts last" not in text
     assert "In the window from 1970&#45;01&#45;01 00&#58;00 UTC to" in text
     assert "100 of 300 jobs were submitted." in text
     nothing = told(tables_of(*made(WAITING)))
-    assert "No delay of an attempt is known." in nothing
     assert "No attempt failed." in nothing
-    assert "by proxy" not in nothing.lower()
+    assert "cause unknown" not in nothing.lower()
     assert "window" not in nothing
 
 
-def test_titles_name_the_proxy_only_where_there_is_one():
-    by_proxy = CHARTS["runtime_to_failure"](tables_of(*FIVE), Study("job"))
-    assert by_proxy.title.startswith("Run time to failure (by proxy): half of the failed attempts ended within 20 s")
-    assert "By proxy" in by_proxy.caption
+def test_a_cause_that_is_not_known_is_named_only_where_it_is_not():
+    unknown = CHARTS["runtime_to_failure"](tables_of(*FIVE), Study("job"))
+    assert "Any failure, cause unknown" in unknown.caption
     recorded = made({"outcome": "failure", "tries": [(0, 10, "failure", 1)]})
-    assert CHARTS["runtime_to_failure"](tables_of(*recorded), Study("job")).title.startswith(
-        "Run time to failure: half"
-    )
+    assert CHARTS["runtime_to_failure"](tables_of(*recorded), Study("job")).caption == "n = 1 failed attempt."
 
 
 def test_a_number_of_gpus_is_in_the_bucket_whose_ends_hold_it() -> None:

@@ -348,7 +348,7 @@ def test_printed_numbers_need_no_trace():
         ({"missing": "no logs", "quantity": None, "tolerance": None, "why": None}, "no logs"),
         ({"table": None}, "mine has no table t"),
         ({"quantity": {"table": "t", "where": {"k": "ten"}, "column": "v"}}, "no row of the table matches"),
-        ({"quantity": {"table": "t", "column": "v"}}, "4 rows of the table match, and one is asked for"),
+        ({"quantity": {"table": "t", "column": "v"}}, "4 rows of the table match, and one is wanted"),
         ({"quantity": {"table": "t", "where": {"k": "four"}, "column": "v"}}, "too few"),
         ({"quantity": {"table": "t", "where": {"k": "one"}, "column": "w"}}, "the table has no column w"),
         ({"quantity": {"table": "t", "where": {"w": 1}, "column": "v"}}, "the table has no column w"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.taxonomy import taxonomy_of
-from ttf.analyses.classify_failures import ANALYSIS, LOG_TAILS, REASONS
+from ttf.analyses.classify_failures import ANALYSIS, REASONS
 from ttf.analyses.classify_failures.charts import CHARTS
 from ttf.analyses.classify_failures.compute import MOST_LINES, taxonomy_table, unmatched_table
 from ttf.analyses.classify_failures.log_tails import in_tails, read_tails, telling_line
@@ -22,10 +22,7 @@ from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, classify, ever
 from ttf.charts.figure import Study
 from ttf.errors import StudyError
 from ttf.numbers.metrics import Metrics
-from ttf.report.blocks import Numbers
-from ttf.report.source import environment
 from ttf.report.trace import Trace
-from ttf.rooms import BUILT_IN
 from ttf.runs import with_reasons
 from ttf.tables import read_table, write_product
 
@@ -666,7 +663,7 @@ def test_every_failed_attempt_has_one_reason_or_counts_as_unmatched(drawn):
     for name, made in (("taxonomy", table), ("unmatched", lines), ("reasons", told.select(*REASONS.columns))):
         CONTRACTS[name].check(made)
     assert lines["trials"].sum() == told["reason"].null_count()
-    drawing = CHARTS["taxonomy"]({"taxonomy": table}, Study())
+    drawing = CHARTS["failed_attempts_by_reason"]({"taxonomy": table}, Study())
     assert (drawing.empty is None) == bool(drawn)
 
 
@@ -682,7 +679,7 @@ def test_nothing_failed_gives_empty_tables_and_no_chart():
     table = taxonomy_table(told)
     assert table.height == 0
     assert unmatched_table(told).height == 0
-    assert CHARTS["taxonomy"]({"taxonomy": table}, Study()).empty == "no attempt failed"
+    assert CHARTS["failed_attempts_by_reason"]({"taxonomy": table}, Study()).empty == "no attempt failed"
 
 
 def test_many_attempts_in_seconds():
@@ -710,69 +707,6 @@ def test_many_attempts_in_seconds():
 
 
 # The report -----------------------------------------------------------------------------------------------
-
-
-def prose(**columns) -> str:
-    """The section of the report on these failed attempts, on one line."""
-    told = classify(failed(**columns), TAXONOMY)
-    metrics = Metrics()
-    tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told), "log_tails": LOG_TAILS.frame([])}
-    of_taxonomy(metrics, tables)
-    section = environment(ROOT / "report", [BUILT_IN]).get_template("classify_failures/taxonomy.qmd")
-    text = section.render(
-        m=Numbers(metrics),
-        id="t1",
-        unit="job",
-        chart=lambda name: "",
-        table=lambda *about: "",
-        has_table=lambda name: False,
-    )
-    return " ".join(text.replace("\u00a0", " ").split())
-
-
-@pytest.mark.parametrize(
-    ("columns", "said", "not_said"),
-    [
-        ({"state": []}, ["No attempt failed, so there is nothing"], ["told", "RTF"]),
-        (
-            {"state": ["FAILED"]},
-            ["No rule of the taxonomy could tell a reason of the 1 failed attempt."],
-            ["state alone"],
-        ),
-        (
-            {"state": ["TIMEOUT"]},
-            [
-                "The one failed attempt has a reason",
-                "There is one reason, *Time limit* (user program).",
-                "scheduler's state.",
-            ],
-            ["commonest", "largest part"],
-        ),
-        (
-            {"state": ["TIMEOUT", "NODE_FAIL"], "runtime_s": [5, 7], "gpu_milli": [1000, 1000]},
-            [
-                "All 2 failed attempts have",
-                "No single one is the commonest: 2 have 1 attempt each.",
-                "failed by *Node failure*",
-            ],
-            ["100.0 %"],
-        ),
-        (
-            {"failure_reason": ["KeyError", "KeyError", "Killed", None]},
-            [
-                "Of 4 failed attempts, 3 (75.0 %) have",
-                "The commonest is *Semantic error* (user program): 2 attempts, 50.0 %",
-                "2 attempts (50.0 %) failed for a reason that would most likely come again",
-                "What told the reason: the reason in the records for 3 attempts.",
-            ],
-            ["GPU time", "TIMEOUT"],
-        ),
-    ],
-)
-def test_the_prose_fits_what_there_is(columns, said, not_said):
-    text = prose(**columns)
-    assert [words for words in said if words not in text] == []
-    assert [words for words in [*not_said, "nan", "None", "0 of 0"] if words in text] == []
 
 
 # What losses make of them ---------------------------------------------------------------------------------
@@ -805,7 +739,7 @@ def test_what_a_log_or_a_record_says_stays_text(tmp_path, tails):
     tables = {"taxonomy": taxonomy_table(told), "unmatched": unmatched_table(told, of_logs), "log_tails": lines}
     for name, table in tables.items():
         write_product(table, CONTRACTS[name], str(tmp_path / f"tables/{name}.csv"))
-    shown = taxonomy_tables(Trace("mine", 1, {"gives": "jobs"}, tmp_path, CONTRACTS))
+    shown = taxonomy_tables(Trace("mine", {"gives": "jobs"}, tmp_path, CONTRACTS))
     html = {name: table.html(f"t1-{name}") for name, table in shown.items()}
     assert list(html) == ["reasons", "demand", "domains", "unmatched", "tails"]
     assert html["unmatched"].count("odd &lt;/script&gt;&lt;img src=x") == 2

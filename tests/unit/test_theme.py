@@ -1,22 +1,32 @@
-"""The look of the charts: to be read on a white and on a dark page."""
+"""The look of the charts: to be read on a light and on a dark page."""
 
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from ttf.charts.theme import (
     CATEGORY_COLOURS,
-    DARK_PAGE,
+    FAINT,
+    INFRA,
     INK,
-    ON_COLOUR,
-    ON_DARK,
+    LIGHT,
+    ON_DARK_BAR,
+    ON_LIGHT,
+    OPEN,
     ORDER_COLOURS,
     OUTCOME_COLOURS,
-    dark_style,
+    SUNKEN,
+    TOKENS,
+    tokens_style,
 )
+from ttf.rooms import rooms
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+DARK = dict(TOKENS.values())
+SURFACES = {"light": "#ffffff", "dark": TOKENS["surface"][1]}
 
 
 def luminance(colour: str) -> float:
@@ -31,30 +41,54 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("colour", sorted({*OUTCOME_COLOURS.values(), *CATEGORY_COLOURS, *ORDER_COLOURS}))
-def test_what_is_drawn_stands_out_from_a_dark_page(colour):
-    assert contrast(ON_DARK.get(colour, colour), DARK_PAGE) >= 3
+@pytest.mark.parametrize("colour", sorted(set(CATEGORY_COLOURS)))
+def test_marks_stand_out_on_both_pages(colour):
+    assert contrast(colour, SURFACES["light"]) >= 3
+    assert contrast(DARK[colour], SURFACES["dark"]) >= 3
 
 
-def test_words_are_read_on_both_pages():
-    assert contrast(INK, "#FFFFFF") >= 7
-    assert contrast(ON_DARK[INK], DARK_PAGE) >= 7
-    # A text on a bar does not turn white with the page.
-    assert ON_COLOUR not in ON_DARK
-    assert min(contrast(ON_COLOUR, colour) for colour in OUTCOME_COLOURS.values()) >= 4.5
+@pytest.mark.parametrize("name", ["ink", "ink-2", "ink-3", "accent", "warn-ink", "stop-ink"])
+def test_words_are_read_on_both_pages(name):
+    under = {"warn-ink": "warn-bg", "stop-ink": "stop-bg"}.get(name, "sunken")
+    for place in (0, 1):
+        for ground in ("surface", "bg", under):
+            assert contrast(TOKENS[name][place], TOKENS[ground][place]) >= 4.5, ground
 
 
-def test_colours_stay_apart_on_a_dark_page():
-    for colours in (CATEGORY_COLOURS, ORDER_COLOURS, tuple(OUTCOME_COLOURS.values())):
-        assert len({ON_DARK.get(colour, colour) for colour in colours}) == len(colours)
+def test_words_on_bars_are_read():
+    for bar in {*OUTCOME_COLOURS.values(), INFRA} - {OPEN}:
+        assert max(contrast(text, bar) for text in (ON_LIGHT, ON_DARK_BAR)) >= 4.5
+        assert max(contrast(DARK[text], DARK[bar]) for text in (ON_LIGHT, ON_DARK_BAR)) >= 4.5
+    # What is open turns dark with the page, and so the text on it bright.
+    assert min(contrast(INK, OPEN), contrast(DARK[INK], DARK[OPEN])) >= 4.5
 
 
-def test_paper_is_light():
-    style = dark_style()
+def test_a_colour_is_one_token_and_colours_stay_apart():
+    # A drawing knows a token by its light colour.
+    assert len(set(LIGHT.values())) == len(LIGHT)
+    assert len(DARK.values()) == len(set(DARK.values()))
+    outcomes = {OUTCOME_COLOURS[name] for name in ("success", "failure", "cancelled", "unknown", "running")}
+    assert len(outcomes) == 5
+    for place, colours in ((0, ORDER_COLOURS), (1, [DARK[colour] for colour in ORDER_COLOURS])):
+        light = [luminance(colour) for colour in colours]
+        assert light == sorted(light, reverse=place == 0)
+
+
+def test_every_token_takes_the_place_of_its_colour_and_paper_is_light():
+    style = tokens_style()
+    mapped = dict(re.findall(r'svg \[fill="(#\w+)"\]\{fill:var\(--([\w-]+)\)\}', style))
+    assert mapped == {light: name for name, light in LIGHT.items()}
+    assert {INK, FAINT, SUNKEN} <= set(mapped)
     assert style.count("@media") == style.count("@media screen") == 2
+
+
+def test_charts_of_the_open_page_are_charts():
+    for name, declared in rooms().items():
+        if declared.main:
+            assert set(declared.main) <= set(import_module(f"ttf.analyses.{name}.charts").CHARTS), name
 
 
 def test_the_report_is_written_without_altair():
     # It takes as long to import as all else that the rule does.
-    asked = "import sys, ttf.report.source; sys.exit('altair' in sys.modules)"
+    asked = "import sys, ttf.report.source, ttf.charts.inline; sys.exit('altair' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], cwd=SCRIPTS).returncode == 0

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ttf.analyses.measure_losses import WHAT_IF
-from ttf.analyses.measure_losses.charts import what_if as draw
 from ttf.analyses.measure_losses.what_if import (
     NO_CERTAIN_RETRY,
     NO_LARGE,
@@ -18,7 +17,6 @@ from ttf.analyses.measure_losses.what_if import (
     TRIAL,
     what_if,
 )
-from ttf.charts.figure import Study
 from ttf.runs import RUN_COLUMNS, with_runs_before
 
 HOUR = 3600
@@ -159,23 +157,3 @@ def test_what_if_against_plain_python(rows: list, trial_s: int) -> None:
         row = row_of(table, NO_RETRY)
         assert (row["n"], row["affected"], row["given_up"]) == (stopped, in_vain, given_up)
         assert row["saved_gpu_hours"] == saved / 3_600_000
-
-
-@pytest.mark.parametrize(
-    ("rows", "title"),
-    [
-        ([(0, 8, 50, "failure")], "“First 1 min on one GPU” would have saved 0.0972 GPU hours, 88 % of all"),
-        ([(0, 8, 50, "success")], "None of the what-ifs would have saved GPU time"),
-        ([(0, 1, 50, "failure"), (0, 1, 50, "failure")], "“No second run after a failure” would have saved"),
-    ],
-)
-def test_chart_of_what_if(rows: list, title: str) -> None:
-    drawn = draw({"what_if": what_if(made(*rows), [60, 300])}, Study("pod"))
-    drawn.spec(validate=True)
-    assert drawn.title.startswith(title)
-    assert "0 of them" not in drawn.caption
-
-
-def test_a_chart_of_nothing_says_why() -> None:
-    drawn = draw({"what_if": what_if(made((0, 1, 50, "failure")), [60])}, Study("pod"))
-    assert drawn.empty == "no pod has run on several GPUs, or again after a failure"

@@ -47,7 +47,7 @@ def test_a_new_file_is_read_alone(checkout):
         ("merge_parts", "describe_tables", "derive_runtimes", "measure_drift"), 1
     )
     done = checkout.snakemake("--", *TARGETS, **CONFIG)
-    assert "week3.csv: 102 rows, 1 put aside" in done.stderr
+    assert "week3.csv: 102 rows, 1 quarantined" in done.stderr
     assert "week2.csv" not in done.stderr
     after = checkout.hashes()
     old_parts = [name for name in before if name.startswith("mine/parts/")]

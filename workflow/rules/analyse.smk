@@ -41,7 +41,7 @@ for room in STUDY.rooms.values():
 for kind, traces in STUDY.drawn_alike.items():
 
     rule:
-        """Every chart of a trace, as Vega-Lite and as a picture, from the tables alone."""
+        """Every chart of a trace, as Vega-Lite and as a picture, those of the open page also for a phone."""
         name:
             f"draw_charts_{kind}"
         input:
@@ -53,6 +53,7 @@ for kind, traces in STUDY.drawn_alike.items():
                 in_report(f"results/{STUDY.home(traces)}/figures/{chart}.svg", "chart", room.title)
                 for chart, room in STUDY.charts(traces[0]).items()
             ],
+            narrow=[f"results/{STUDY.home(traces)}/figures/{chart}.narrow.svg" for chart in STUDY.main(traces[0])],
         log:
             f"logs/{STUDY.home(traces)}/draw_charts.log",
         benchmark:
@@ -74,6 +75,7 @@ for kind, traces in STUDY.drawn_alike.items():
                 room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
                 for room in STUDY.drawing(wildcards.trace)
             },
+            main=lambda wildcards: STUDY.main(wildcards.trace),
             folders=lambda wildcards: STUDY.folders_of(
                 [room.name for room in STUDY.drawing(wildcards.trace)]
                 + STUDY.makers(STUDY.drawn_from(wildcards.trace))
@@ -90,12 +92,13 @@ for kind, traces in STUDY.drawn_alike.items():
 for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}.items():
 
     rule:
-        """Every number that the report's sentences use, with its unit, n and source table."""
+        """Every number that the report's sentences use, and of a trace its brief: what its first screen says."""
         name:
             name
         input:
             unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
         output:
+            **({"brief": f"results/{STUDY.home(traces)}/brief.json"} if name == "summarise" else {}),
             metrics=f"results/{STUDY.home(traces)}/metrics.json",
         log:
             f"logs/{STUDY.home(traces)}/summarise.log",
@@ -124,6 +127,7 @@ for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.sub
                 if room.has("numbers")
             },
             folders=lambda wildcards: STUDY.folders_of(room.name for room in STUDY.rooms_of(wildcards.trace)),
+            about=lambda wildcards: STUDY.briefed(wildcards.trace),
         script:
             "../../scripts/summarise.py"
 

@@ -69,6 +69,7 @@ rule derive_runtimes:
 rule derive_attempts:
     """The same where a format tells attempts apart, with every try at a job, in sequence, and the machines it was on."""
     input:
+        unpack(lambda wildcards: given(trace_of(wildcards).event_sources)),
         raw="results/{trace}/raw",
     output:
         jobs="results/{trace}/jobs.parquet",
@@ -92,6 +93,7 @@ rule derive_attempts:
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
         node_table=lambda wildcards: trace_of(wildcards).format.get("node_table"),
         parts=lambda wildcards: list(trace_of(wildcards).parts),
+        rules=lambda wildcards: trace_of(wildcards).infra_failures,
     script:
         "../../scripts/derive_attempts.py"
 

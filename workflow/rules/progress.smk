@@ -9,6 +9,7 @@ sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
 from study.module import in_module
 from study.progress import follow
 from study.studies import remember
+from ttf.brief.model import read_brief
 
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
 gc.set_threshold(100_000)
@@ -20,17 +21,22 @@ if not in_module(workflow):
 
 def page_asked_for():
     """The report, if it is among what this run is for."""
-    page = rules.render_report.output.page
-    if all(page not in job.output for job in workflow.dag.jobs):
-        return None
-    return page.storage_object.query if page.is_storage else str(page)
+    page = f"{STORE if STORED else ''}{OWN}/report/index.html"
+    made = {str(path) for job in workflow.dag.jobs for path in job.output}
+    return f"{OWN}/report/index.html" if made & {page, f"{OWN}/report/index.html"} else None
+
+
+def briefs():
+    """The brief of each trace of the study, of those that lie here."""
+    files = {name: Path(f"results/{name}/brief.json") for name in STUDY.names}
+    return {name: read_brief(file) for name, file in files.items() if file.is_file()}
 
 
 # The terminal of a workflow that uses this one is its own.
 PROGRESS = (
     None
     if in_module(workflow)
-    else follow(workflow, page_asked_for, lambda: remember(STUDY.name, workflow.config_settings))
+    else follow(workflow, page_asked_for, lambda: remember(STUDY.name, workflow.config_settings), briefs)
 )
 
 

@@ -25,8 +25,6 @@ rule write_manifest:
         *code_of("write_manifest"),
         study=STUDY.names,
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
-        jobs=lambda _, input: jobs_behind(
-            input.products, workflow.dag.jobs, ROOT, {"write_report_source": read_by_report()}, OWN_NAME
-        ),
+        jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT, read_beside, OWN_NAME),
     script:
         "../../scripts/write_manifest.py"

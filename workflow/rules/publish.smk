@@ -2,21 +2,20 @@
 from study.publication import published_on, sources_of_study
 
 # Tables, charts, numbers; what was run, and how each file came about.
-PUBLISHED = (".csv", ".vl.json", ".svg", "metrics.json", f"{OWN}/config.yaml", f"{OWN}/manifest.json")
+PUBLISHED = (".csv", ".vl.json", ".svg", "metrics.json", "brief.json", f"{OWN}/config.yaml", f"{OWN}/manifest.json")
 RUN_REPORT = "logs/snakemake-report.html"
 ABOUT_TRACES = {name: trace.about for name, trace in STUDY.traces.items()}
 
 
 rule write_site_source:
-    """The report as a Quarto website, a page for each trace and theme: `quarto render` in its folder makes the site."""
+    """The pages of the site as .qmd: the report's, an index of files, the data dictionary, a search over all traces."""
     input:
-        report=f"{OWN}/report/source/report.qmd",
-        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
-        header=f"{OWN}/report/source/header.html",
-        footer=f"{OWN}/report/source/footer.html",
-        bibliography=f"{OWN}/report/source/references.bib",
-        vega=f"{OWN}/report/source/vega.js",
-        charts=f"{OWN}/report/source/charts.js",
+        reports=[f"{OWN}/report/source/{page}.qmd" for page in PAGES],
+        template=rules.write_page_template.output.template,
+        bibliography=rules.write_page_template.output.bibliography,
+        blocks=local(seen_from_here(ROOT / "report" / "blocks.html")),
+        products=lambda _: files_to_publish(*PUBLISHED),
+        indexes=lambda _: files_to_publish("index.json"),
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     output:
         project=directory(f"{OWN}/report/site-source"),
@@ -29,24 +28,21 @@ rule write_site_source:
     resources:
         **asks_for("write_site_source"),
     params:
-        *code_of("write_site_source"),
+        *code_of("write_site_source", *(room.module for room in STUDY.rooms.values()), words=True),
+        folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
+        pages=PAGES,
     script:
         "../../scripts/write_site_source.py"
 
 
 rule publish_site:
-    """The page, the PDF, every table and chart as a file and an index of them; with Snakemake's own report where it was made.
-
-    Where Quarto is on the PATH also a page for each trace and theme, with search, under pages/.
-    """
+    """The pages, the report on paper, every table and chart as a file; with Snakemake's own report where it was made."""
     input:
-        page=f"{OWN}/report/index.html",
-        pdf=rules.render_pdf.output.pdf,
-        pages=rules.write_site_source.output.project,
+        source=rules.write_site_source.output.project,
+        papers=rules.pdf.input,
         products=lambda _: files_to_publish(*PUBLISHED),
-        indexes=lambda _: files_to_publish("index.json"),
         # It holds run times: with it, the site is another one after every run.
         run_report=[RUN_REPORT] if Path(RUN_REPORT).exists() else [],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
@@ -61,8 +57,7 @@ rule publish_site:
     resources:
         **asks_for("publish_site"),
     params:
-        *code_of("publish_site", *(room.module for room in STUDY.rooms.values()), words=True),
-        folders=STUDY.folders,
+        *code_of("publish_site"),
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
     script:
@@ -72,8 +67,8 @@ rule publish_site:
 rule archive_results:
     """One file for a repository of research data: results, workflow, configuration, environment, and what describes them."""
     input:
-        page=f"{OWN}/report/index.html",
-        pdf=rules.render_pdf.output.pdf,
+        pages=[f"{OWN}/report/{page}.html" for page in PAGES],
+        papers=rules.pdf.input,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],

@@ -30,7 +30,7 @@ rule score_claims:
 
 
 rule recompute_ettr:
-    """What the paper on which this rests states about effective training time, and what the formulas here give."""
+    """What the paper on which this rests states about the effective training time ratio (ETTR), and what the formulas here give."""
     output:
         reference=f"{OWN}/ettr_reference.csv",
     log:

@@ -1,4 +1,46 @@
-# The report: one self-contained page made from tables, charts and metrics; it computes nothing.
+# The report: a self-contained page for each trace, made from its brief, tables, charts and numbers; it computes nothing.
+from shutil import which
+
+# Page -> its title, the comparison first. PAPERS: of those of a trace the page on paper -> its trace.
+PAGES = ({"index": "Comparison"} if len(STUDY.names) > 1 else {}) | {
+    page: STUDY.traces[trace].about.get("title", trace) for page, trace in STUDY.pages.items()
+}
+PAPERS = {"report" if page == "index" else page: trace for page, trace in STUDY.pages.items()}
+TRACE_OF = STUDY.pages | PAPERS
+MODULES_OF_PAGES = [module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))]
+TEMPLATES = sorted(
+    seen_from_here(path)
+    for folder in (ROOT / "report", *(room.place for room in STUDY.rooms.values()))
+    for path in folder.rglob("*")
+    if path.suffix in (".qmd", ".typ") or path.name in ("blocks.html", "comparison.html")
+)
+
+
+def of_registry(trace):
+    """What the registry says of a trace, and its analyses."""
+    return STUDY.traces[trace].about | {"analyses": [room.name for room in STUDY.rooms_of(trace)]}
+
+
+def of_page(wildcard):
+    """The inputs of the page of a trace, on the screen or on paper: `wildcard` names which."""
+    return dict(
+        metrics=lambda wildcards: f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json",
+        products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]]),
+        templates=[local(path) for path in TEMPLATES],
+        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+    )
+
+
+def about_page(wildcard):
+    """What its script is told."""
+    return dict(
+        page=lambda wildcards: wildcards[wildcard],
+        pages=PAGES,
+        trace=lambda wildcards: TRACE_OF[wildcards[wildcard]],
+        about=lambda wildcards: of_registry(TRACE_OF[wildcards[wildcard]]),
+        folders=STUDY.folders,
+        publish=lookup("publish", within=config),
+    )
 
 
 rule write_config:
@@ -25,7 +67,7 @@ rule write_config:
 rule bundle_vega:
     """The program that draws the charts in the page, out of the packages of the environment: it never comes from a network."""
     output:
-        vega=f"{OWN}/report/source/vega.js",
+        vega=f"{OWN}/report/source/vega.txt",
     log:
         f"logs/{HOME}/bundle_vega.log",
     benchmark:
@@ -42,114 +84,152 @@ rule bundle_vega:
         "../../scripts/bundle_vega.py"
 
 
-TEMPLATES = sorted(
+OF_THE_TEMPLATE = sorted(
     seen_from_here(path)
-    for folder in (ROOT / "report", *(room.place for room in STUDY.rooms.values()))
-    for path in folder.rglob("*")
-    if path.suffix in (".qmd", ".html", ".bib", ".typ") or path.name == "tables.lua"
+    for path in (
+        ROOT / "report" / "page.html",
+        ROOT / "report" / "references.bib",
+        *(ROOT / "report" / "page").iterdir(),
+    )
 )
 
 
-rule write_report_source:
-    """The report as .qmd: the templates under report/ filled in with every trace's metrics, tables and charts."""
+rule write_page_template:
+    """What all pages have in common: style, scripts and the program of the charts, as a template of both renderers."""
     input:
-        products=lambda _: given_to_report(),
-        ettr_reference=rules.recompute_ettr.output.reference,
+        vega=rules.bundle_vega.output.vega,
+        files=[local(path) for path in OF_THE_TEMPLATE],
+    output:
+        template=f"{OWN}/report/source/page.html",
+        bibliography=f"{OWN}/report/source/references.bib",
+    log:
+        f"logs/{HOME}/write_page_template.log",
+    benchmark:
+        f"benchmarks/{HOME}/write_page_template.tsv"
+    group:
+        "report"
+    conda:
+        "../../environment.yml"
+    resources:
+        **asks_for("write_page_template"),
+    params:
+        *code_of("write_page_template"),
+    script:
+        "../../scripts/write_page_template.py"
+
+
+rule write_page_source:
+    """The page of a trace as .qmd: its brief, its sections and its appendix, from brief, numbers, tables and charts."""
+    input:
+        **of_page("page"),
         scorecard=rules.score_claims.output.scorecard,
         implied=rules.score_claims.output.implied,
-        templates=[local(path) for path in TEMPLATES],
     output:
-        report=f"{OWN}/report/source/report.qmd",
-        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
-        header=f"{OWN}/report/source/header.html",
-        footer=f"{OWN}/report/source/footer.html",
-        bibliography=f"{OWN}/report/source/references.bib",
-        printed=f"{OWN}/report/source/pdf.typ",
-        tables=f"{OWN}/report/source/tables.lua",
-        charts=f"{OWN}/report/source/charts.js",
+        source=f"{OWN}/report/source/{{page}}.qmd",
     log:
-        f"logs/{HOME}/write_report_source.log",
+        f"logs/{HOME}/write_page_source_{{page}}.log",
     benchmark:
-        f"benchmarks/{HOME}/write_report_source.tsv"
+        f"benchmarks/{HOME}/write_page_source_{{page}}.tsv"
+    wildcard_constraints:
+        page=any_of(STUDY.pages),
     group:
         "report"
     conda:
         "../../environment.yml"
     resources:
-        **asks_for("write_report_source"),
+        **asks_for("write_page_source"),
     params:
-        *code_of(
-            "write_report_source",
-            *(module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))),
-            words=True,
-        ),
-        study=STUDY.names,
-        about={
-            name: trace.about | {"analyses": [room.name for room in STUDY.rooms_of(name)]}
-            for name, trace in STUDY.traces.items()
-        },
-        drawn_by={trace: f"draw_charts_{kind}" for kind, traces in STUDY.drawn_alike.items() for trace in traces},
-        folders=STUDY.folders,
+        *code_of("write_page_source", *MODULES_OF_PAGES, words=True),
+        **about_page("page"),
+        home=OWN,
         significance=lookup("correlation/significance", within=config),
     script:
-        "../../scripts/write_report_source.py"
+        "../../scripts/write_page_source.py"
 
 
-rule render_report:
-    """The page: by Quarto where it is on the PATH, else by Pandoc, from the same source."""
+if len(STUDY.names) > 1:
+
+    rule write_comparison_source:
+        """The page that compares the traces, as .qmd: a row for each, of what is defined alike."""
+        input:
+            products=lambda _: [path for trace in STUDY.subjects for path in given_to_page(trace)],
+            templates=[local(path) for path in TEMPLATES],
+            citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        output:
+            source=f"{OWN}/report/source/index.qmd",
+        log:
+            f"logs/{HOME}/write_comparison_source.log",
+        benchmark:
+            f"benchmarks/{HOME}/write_comparison_source.tsv"
+        group:
+            "report"
+        conda:
+            "../../environment.yml"
+        resources:
+            **asks_for("write_comparison_source"),
+        params:
+            *code_of("write_comparison_source", words=True),
+            about={name: of_registry(name) for name in STUDY.names},
+            pages=PAGES,
+            page_of={trace: page for page, trace in STUDY.pages.items()},
+            folders=STUDY.folders,
+            publish=lookup("publish", within=config),
+        script:
+            "../../scripts/write_comparison_source.py"
+
+
+rule render_page:
+    """A page: by Quarto where it is on the PATH, else by Pandoc, from the same source and template."""
     input:
-        report=f"{OWN}/report/source/report.qmd",
-        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
-        header=f"{OWN}/report/source/header.html",
-        footer=f"{OWN}/report/source/footer.html",
-        bibliography=f"{OWN}/report/source/references.bib",
-        vega=f"{OWN}/report/source/vega.js",
-        charts=f"{OWN}/report/source/charts.js",
-        filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
-        style=local(seen_from_here(ROOT / "report" / "pandoc.css")),
+        source=f"{OWN}/report/source/{{page}}.qmd",
+        template=rules.write_page_template.output.template,
+        bibliography=rules.write_page_template.output.bibliography,
     output:
-        page=f"{OWN}/report/index.html",
+        page=f"{OWN}/report/{{page}}.html",
     log:
-        f"logs/{HOME}/render_report.log",
+        f"logs/{HOME}/render_page_{{page}}.log",
     benchmark:
-        f"benchmarks/{HOME}/render_report.tsv"
+        f"benchmarks/{HOME}/render_page_{{page}}.tsv"
+    wildcard_constraints:
+        page=any_of(PAGES),
     group:
         "report"
     conda:
         "../../environment.yml"
     resources:
-        **asks_for("render_report"),
+        **asks_for("render_page"),
     params:
-        *code_of("render_report"),
+        *code_of("render_page"),
+        renderer=which("quarto") or "pandoc",
     script:
-        "../../scripts/render_report.py"
+        "../../scripts/render_page.py"
 
 
-rule render_pdf:
-    """The report as a PDF with the charts as they are published: by Quarto where it is on the PATH, else by Pandoc and Typst."""
+rule render_paper:
+    """The page of a trace on paper, set by Typst: the brief on page 1, then the open part of each section."""
     input:
-        report=f"{OWN}/report/source/report.qmd",
-        traces=of_every_trace(f"{OWN}/report/source/_{{trace}}.qmd"),
-        bibliography=f"{OWN}/report/source/references.bib",
-        printed=f"{OWN}/report/source/pdf.typ",
-        tables=f"{OWN}/report/source/tables.lua",
-        charts=[
-            f"results/{STUDY.place(trace)}/figures/{chart}.svg"
-            for trace in STUDY.subjects
-            for chart in STUDY.charts(trace)
-        ],
-        filter=local(seen_from_here(ROOT / "report" / "pandoc.lua")),
+        **of_page("paper"),
     output:
-        pdf=f"{OWN}/report/report.pdf",
+        pdf=f"{OWN}/report/{{paper}}.pdf",
     log:
-        f"logs/{HOME}/render_pdf.log",
+        f"logs/{HOME}/render_paper_{{paper}}.log",
     benchmark:
-        f"benchmarks/{HOME}/render_pdf.tsv"
+        f"benchmarks/{HOME}/render_paper_{{paper}}.tsv"
+    wildcard_constraints:
+        paper=any_of(PAPERS),
     conda:
         "../../environment.yml"
     resources:
-        **asks_for("render_pdf"),
+        **asks_for("render_paper"),
     params:
-        *code_of("render_pdf"),
+        *code_of("render_paper", *MODULES_OF_PAGES, words=True),
+        **about_page("paper"),
     script:
-        "../../scripts/render_pdf.py"
+        "../../scripts/render_paper.py"
+
+
+rule pdf:
+    """The report on paper: a PDF for each trace."""
+    input:
+        [f"{OWN}/report/{paper}.pdf" for paper in PAPERS],
+    localrule: True

@@ -107,40 +107,45 @@ def jobs_of_traces():
 def jobs_of_study():
     """The products of every job of the study, as above.
 
-    The PDF is made when it, or what has it, is asked for; one that is there is kept as new as the page. The manifest has it.
+    The PDF is made when it, or what has it, is a target; one that is there is kept as new as the page. The manifest has it.
     """
-    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("render_pdf", "publish_site", "archive_results")}
-    of_the_study = (rules.render_report, rules.write_config, rules.score_claims, rules.recompute_ettr)
-    if Path(str(rules.render_pdf.output.pdf)).exists() or with_pdf.intersection(workflow.dag_settings.targets):
-        of_the_study += (rules.render_pdf,)
+    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", "publish_site", "archive_results")}
+    pages = [[f"{OWN}/report/{page}.html"] for page in PAGES]
+    of_the_study = (rules.write_config, rules.score_claims, rules.recompute_ettr)
+    papers = [f"{OWN}/report/{paper}.pdf" for paper in PAPERS]
+    if Path(papers[0]).exists() or with_pdf.intersection(workflow.dag_settings.targets):
+        pages += [[paper] for paper in papers]
     # As plain paths: knowing which rule makes one, Snakemake hashes the whole list anew for every file of it.
-    return [written(rule.output) for rule in of_the_study] + jobs_of_traces()
+    return pages + [written(rule.output) for rule in of_the_study] + jobs_of_traces()
 
 
 def files_to_publish(*endings):
-    """The products with these endings: no table with a row per job or attempt, which are Parquet."""
-    return sorted(
-        path for path in paths_in([*jobs_of_study(), written(rules.write_manifest.output)]) if path.endswith(endings)
-    )
+    """The products with these endings: no table with a row per job, which are Parquet, and no drawing for a phone."""
+    paths = paths_in([*jobs_of_study(), written(rules.write_manifest.output)])
+    return sorted(path for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
 
 
-def read_by_report():
-    """The tables, charts and numbers that the report is made of: of its products, those that can be read as text."""
-    return sorted(path for path in paths_in(jobs_of_traces()) if path.endswith((".csv", ".json")))
+def read_by_page(subject):
+    """The tables, charts and numbers of a trace, or of the comparison: of its products, those that can be read as text."""
+    home, kinds = f"results/{STUDY.place(subject)}/", (".csv", ".json", ".svg")
+    return sorted(path for path in paths_in(jobs_of_traces()) if path.startswith(home) and path.endswith(kinds))
 
 
-def given_to_report():
-    """What stands for all that the report reads: the numbers of a trace come after all of its tables.
+def given_to_page(subject):
+    """What stands for all that the page of a trace, or the comparison, reads: its numbers come after all of its tables.
 
     Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given what it reads.
     """
     if STORED:
-        return read_by_report()
-    return [
-        f"results/{STUDY.place(trace)}/{name}"
-        for trace in STUDY.subjects
-        for name in ("metrics.json", "figures/index.json")
-    ]
+        return read_by_page(subject)
+    return [f"results/{STUDY.place(subject)}/{name}" for name in ("metrics.json", "figures/index.json")]
+
+
+def read_beside(rule, wildcards):
+    """What a job reads besides its inputs: see given_to_page."""
+    if rule == "write_page_source":
+        return read_by_page(STUDY.pages[wildcards["page"]])
+    return paths_in(map(read_by_page, STUDY.subjects)) if rule == "write_comparison_source" else ()
 
 
 wildcard_constraints:

@@ -29,18 +29,99 @@ also go on the command line: `snakemake --config 'survival={{max_steps: 500}}'`.
 or a single value replaces what stood there. What is not listed below stops the run before it starts, with a line for
 each problem that names the file, the key and what is allowed.
 
-## Examples
+## Ten recipes
 
-Your own data beside a published trace, and what moved from week to week. The entry `openb` keeps its other keys:
+Each is a whole file `my.yaml` for `make report CONFIG=my.yaml`; put together what you need of several.
+
+**My Slurm cluster.** The dumps of `sacct` in a folder, and what the page says of them:
 
 ```yaml
+study: [mine]
+registry:
+  mine: {{format: sacct, folder: my_slurm, title: Our cluster, source: our own accounting}}
+```
+
+**Several traces**, a page each and a comparison. The entry `openb` keeps its other keys:
+
+```yaml
+name: ours_and_theirs
 study: [mine, openb]
 registry:
-  mine: {{format: sacct, folder: my_slurm, windows: {{by: week, against: openb}}}}
+  mine: {{format: sacct, folder: my_slurm}}
   openb: {{folder: /data/traces/openb, files: {{pods: pods_2023.csv}}}}
 ```
 
-A larger sample. Under a name of its own, it stands beside the usual one:
+**Other words for infrastructure failures**, and health checks of the nodes:
+
+```yaml
+study: [mine]
+registry:
+  mine: {{format: sacct, folder: my_slurm, health_events: checks/failed.csv}}
+infra_failures:
+  states: [NODE_FAIL, BOOT_FAIL]
+  reasons: [Prolog error]
+  exit_codes: ["0:53"]
+  events: {{severities: [high]}}
+```
+
+**Another target size and other habits**: a month of work on 512 GPUs, a checkpoint every half hour:
+
+```yaml
+study: [mine]
+registry:
+  mine: {{format: sacct, folder: my_slurm}}
+ettr: {{target_gpus: 512, productive_s: 2592000, checkpoint_intervals_s: [1800], checkpoint_write_s: 60}}
+```
+
+**Targets**, which the tiles are then held against:
+
+```yaml
+study: [mine]
+registry:
+  mine: {{format: sacct, folder: my_slurm}}
+targets: {{failure_rate: 0.2, mttf_h: 24, ettr: 0.9}}
+```
+
+**Failure reasons of my own**, from a reason column, exit codes and the ends of logs; `my_reasons.yaml` has the layout
+of `taxonomy.yaml`:
+
+```yaml
+study: [mine]
+registry:
+  mine: {{format: sacct, folder: my_slurm, log_tails: logs/tails.jsonl}}
+taxonomy: my_reasons.yaml
+```
+
+**A table of another system.** Which column is what, how times are written, which words mean what:
+
+```yaml
+study: [mine]
+registry:
+  mine:
+    format: table
+    folder: exports
+    mapping: {{job_id: id, user: owner, submit: queued, start: started, end: ended, status: state, gpus: gpus}}
+    times: {{format: "%Y-%m-%d %H:%M:%S", zone: Europe/Berlin}}
+    outcomes: {{success: [done], failure: [failed], cancelled: [killed], running: [running]}}
+    infra_failures: {{states: [node_lost]}}
+```
+
+**A trace that grows**: a new file every week, compared with all before it:
+
+```yaml
+study: [mine]
+registry:
+  mine: {{format: sacct, folder: my_slurm, windows: {{by: part}}}}
+```
+
+**A large trace on a cluster**, in 16 jobs; add `PROFILE=slurm` to the command. The results are the same:
+
+```yaml
+study: [pai2020]
+scatter: {{jobs: 16, above_mb: 500}}
+```
+
+**A larger sample**, under a name of its own beside the usual one:
 
 ```yaml
 study: [large_sample]

@@ -12,15 +12,15 @@ def jobs_behind(
     products: Iterable[str],
     jobs: Iterable[Any],
     root: Path,
-    read_beside: Mapping[str, Iterable[str]],
+    read_beside: Callable[[str, Mapping[str, str]], Iterable[str]],
     own_name: Callable[[str], str] = str,
 ) -> list[dict]:
     """The jobs that the products come from, directly or through another product, in the order of their first output.
 
     A job is {rule, wildcards, script, parameters, inputs, code, outputs}: `inputs` are data and texts, and what its
-    rule reads besides (`read_beside`), `code` the modules that its script imports. These and `script` are named from
-    `root`, other paths stand as the rules write them. What is gone when the study is done, and the jobs that made only
-    that, is left out: it is how the work was divided.
+    rule reads besides (`read_beside`, of the rule and its wildcards), `code` the modules that its script imports.
+    These and `script` are named from `root`, other paths stand as the rules write them. What is gone when the study
+    is done, and the jobs that made only that, is left out: it is how the work was divided.
     """
     jobs = list(jobs)
     gone = {str(path) for job in jobs for path in job.temp_output}
@@ -30,7 +30,7 @@ def jobs_behind(
         job = jobs_by_output.get(pending.pop())
         if job is not None and job not in found:
             rule = own_name(job.rule.name)
-            given = {str(path) for path in job.input} | set(read_beside.get(rule, ()))
+            given = {str(path) for path in job.input} | set(read_beside(rule, job.wildcards_dict))
             found[job] = _described(job, rule, root, given - gone)
             pending += given
     return sorted(found.values(), key=lambda job: job["outputs"])

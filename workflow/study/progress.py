@@ -1,9 +1,8 @@
-"""What a person at the terminal sees of a run: a line per finished job, the message of a failed one, the findings.
+"""What a person at the terminal sees of a run: a line per finished job, the message of a failed one, the bottom line.
 
 Snakemake's own account of the run stays in .snakemake/log, and comes to the terminal with --verbose.
 """
 
-import html
 import logging
 import os
 import re
@@ -11,20 +10,30 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from ttf.brief.model import WITHHELD, Brief
+from ttf.report.said import plain
+
 _INDENT = 17
 _LONGEST_ERROR = 12  # lines
+MOST_TRACES = 6
 _KILLED = "It ended without a word. Was it killed, for want of memory? Fewer jobs at a time: make report CORES=1"
 _CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
 
 
-def follow(workflow: Any, report: Callable[[], str | None], started: Callable[[], None]) -> "Progress | None":
+def follow(
+    workflow: Any,
+    report: Callable[[], str | None],
+    started: Callable[[], None],
+    briefs: Callable[[], Mapping[str, Brief]],
+) -> "Progress | None":
     """Report the run in place of Snakemake; not in a dry run, nor where its own output is wanted or shut off.
 
-    `report` gives the path of the page, if it is among what was asked for; `started` is called where nothing is to do.
+    `report` gives the path of the page, if it is among what was asked for; `started` is called where nothing is to do;
+    `briefs` gives the brief of each trace.
     """
     settings = workflow.output_settings
     logger = logging.getLogger("snakemake.logging")
@@ -40,7 +49,7 @@ def follow(workflow: Any, report: Callable[[], str | None], started: Callable[[]
     ):
         return None
     # Of a graph to run; what --lint and --list-rules say is theirs to say.
-    progress = Progress(report, lambda: workflow.dag_settings is not None, nothing_to_do=started)
+    progress = Progress(report, lambda: workflow.dag_settings is not None, nothing_to_do=started, briefs=briefs)
     for handler in ours:
         handler.addFilter(progress.leaves_to_snakemake)
     logger.addHandler(progress)
@@ -56,9 +65,11 @@ class Progress(logging.Handler):
         runs: Callable[[], bool] = lambda: True,
         stream: TextIO = sys.stderr,
         nothing_to_do: Callable[[], None] = lambda: None,
+        briefs: Callable[[], Mapping[str, Brief]] = dict,
     ):
         super().__init__()
         self._report, self._runs, self._stream, self._nothing_to_do = report, runs, stream, nothing_to_do
+        self._briefs = briefs
         self._jobs: dict[int, dict[str, Any]] = {}
         self._done, self._total, self._failed, self._start = 0, 0, False, time.monotonic()
 
@@ -142,9 +153,8 @@ class Progress(logging.Handler):
         if page is None:
             self._say(f"Done in {time.monotonic() - self._start:.0f} s.")
             return
-        source = Path(page).parent / "source" / "report.qmd"
-        found = findings(source.read_text(encoding="utf-8")) if source.is_file() else []
-        self._say("\n" + "\n".join(found) + f"\n\nThe report: {page} ({time.monotonic() - self._start:.0f} s)")
+        found = "\n".join(said_of(self._briefs()))
+        self._say(f"\n{found}\nThe report: {page} ({time.monotonic() - self._start:.0f} s)")
 
     def stopped(self) -> None:
         """The end of a run that failed or was stopped."""
@@ -218,29 +228,26 @@ def _says_only_that_a_job_failed(text: str) -> bool:
     return "Exiting because a job execution failed" in text or "At least one job did not complete" in text
 
 
-def findings(source: str, most: int = 6, width: int | None = None) -> list[str]:
-    """The first sentence of each finding in the report's source (Markdown), as lines of plain text, by trace."""
+def said_of(briefs: Mapping[str, Brief], width: int | None = None) -> list[str]:
+    """The end of a run in some lines: of one trace its bottom line, what is withheld and what to do; of several a line
+
+    each.
+    """
     width = max(width or shutil.get_terminal_size((80, 24)).columns, 60)
-    section = re.search(r"^#+ .*\{#sec-findings\}\n(.*?)(?=^# |^\{\{<|\Z)", source, re.MULTILINE | re.DOTALL)
-    blocks = re.split(r"\n\s*\n|\n(?=- )", section[1]) if section else []
-    traces: dict[str, list[str]] = {}
-    heading = ""
-    for block in (block.strip() for block in blocks):
-        if block.startswith("- "):
-            traces.setdefault(heading, []).append(_plain(block[2:]))
-        elif block.startswith("**"):
-            heading = _plain(block)
-    each = max(2, most // max(len(traces), 1))
-    lines = []
-    for heading, found in traces.items():
-        lines += [heading] if heading else []
-        for sentence in found[:each]:
-            lines.append(textwrap.fill(sentence, width, initial_indent="- ", subsequent_indent="  "))
+
+    def filled(text: str, most: int) -> list[str]:
+        return textwrap.wrap(plain(text), width, max_lines=most, placeholder=" …", subsequent_indent="  ")
+
+    if len(briefs) != 1:
+        lines = [filled(f"{name}: {brief.bottom_line[0]}", 1) for name, brief in list(briefs.items())[:MOST_TRACES]]
+        more = len(briefs) - len(lines)
+        return [*(line for found in lines for line in found), *([f"and {more} more"] if more else [])]
+    (brief,) = briefs.values()
+    withheld = [tile for tile in brief.tiles if tile.state == WITHHELD]
+    lines = filled(" ".join(brief.bottom_line), 4)
+    if withheld:
+        lines += filled(f"Withheld: {'; '.join(tile.title for tile in withheld)}. {withheld[0].means}", 2)
+    if brief.actions:
+        first = brief.actions[0]
+        lines += filled(f"Next: {first.title} ({first.effect} {first.effect_note}).", 2)
     return lines
-
-
-def _plain(text: str) -> str:
-    """The first sentence of a piece of Markdown without its marks."""
-    text = re.sub(r"\s*\((?:see )?@[\w-]+\)|[;,]?(?: see)? @[\w-]+|\*\*", "", text)
-    text = " ".join(html.unescape(text).split())
-    return re.split(r"(?<=[.!?]) (?=[A-Z])", text)[0]

@@ -128,6 +128,13 @@ class Study:
         """What has tables and charts: the traces, and the study as a whole where it has several."""
         return [*self.names, *([OF_STUDY] if len(self.names) > 1 else [])]
 
+    @cached_property
+    def pages(self) -> dict[str, str]:
+        """Page -> its trace: of the only trace index, else a page of its own for each beside the comparison."""
+        if len(self.names) == 1:
+            return {"index": self.names[0]}
+        return {f"trace-{name}" if name == "index" else name: name for name in self.names}
+
     @property
     def name(self) -> str:
         return self.config["name"]
@@ -192,6 +199,10 @@ class Study:
         """Chart -> its analysis, of all that a trace has, in the order of the page."""
         return {chart: room for room in self.rooms_of(trace) for chart in room.charts(trace)}
 
+    def main(self, trace: str) -> list[str]:
+        """Of the charts of a trace those that stand open on the page."""
+        return [chart for chart, room in self.charts(trace).items() if chart in room.declared.main]
+
     def drawing(self, trace: str) -> list[Room]:
         """The analyses of a trace that draw anything."""
         return [room for room in self.rooms_of(trace) if room.charts(trace)]
@@ -225,6 +236,14 @@ class Study:
         stages = ["row_account", "anomalies", "statistics", "validation"]
         stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
         return found | {name: self.file(trace, name) for name in stages}
+
+    def briefed(self, trace: str) -> dict[str, Any] | None:
+        """What the brief of a trace says of it; nothing of the study as a whole."""
+        if trace == OF_STUDY:
+            return None
+        about = self.traces[trace]
+        asked = {"clock": about.clock, "failure_words": about.outcomes.get("failure", [])}
+        return about.about | asked | {"targets": self.config["targets"]}
 
     def claimed(self) -> dict[str, dict[str, str]]:
         """Trace -> table that a finding is asked of -> its path, of those that the study has."""

@@ -134,6 +134,11 @@ class Trace:
         return [f"results/{self.name}/shares/{share}" for share in range(self.shares)] if self.shares > 1 else []
 
     @property
+    def event_sources(self) -> dict[str, str]:
+        """The health events, where there are any."""
+        return {"events": file} if (file := self.file("events")) else {}
+
+    @property
     def infra_sources(self) -> dict[str, str]:
         """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
         names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)

@@ -56,7 +56,8 @@ class Action:
 class Brief:
     """bottom_line: two sentences, the first is the bold one. withheld: key of a number -> why it is not given.
 
-    not_worth: what was tested and is not worth doing; actions_claim: the heading over the actions.
+    not_worth: what was tested and is not worth doing; actions_claim: the heading over the actions. period: of the data,
+    "1 March to 7 June 2025", or "".
     """
 
     subtitle: str
@@ -69,6 +70,7 @@ class Brief:
     actions: tuple[Action, ...] = ()
     not_worth: tuple[str, ...] = ()
     withheld: dict[str, str] = field(default_factory=dict)
+    period: str = ""
 
     def tile(self, name: str) -> Tile:
         return next(tile for tile in self.tiles if tile.name == name)

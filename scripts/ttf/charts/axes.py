@@ -12,7 +12,7 @@ TIME_LABEL = (
     "datum.value < 60 ? datum.value + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
     "datum.value < 86400 ? datum.value / 3600 + ' h' : format(datum.value / 86400, ',') + ' d'"
 )
-PERCENT_LABEL = "format(100 * datum.value, ',.0f') + ' %'"
+PERCENT_LABEL = "format(100 * datum.value, ',.0f') + '%'"
 
 
 def on_log_time(seconds: float) -> float:

@@ -24,7 +24,7 @@ def coloured(field: str, colours: Mapping[str, str], ordered: bool = False, **le
     return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(**legend) if legend else None, **order)
 
 
-def side_notes(base: alt.Chart, at: float, size: float = 10, **style: object) -> alt.Chart:
+def side_notes(base: alt.Chart, at: float, size: float = 12, **style: object) -> alt.Chart:
     """The field note of each row, `at` pixels from the left: beside the plot."""
     return base.mark_text(align="left", fontSize=size, color=FAINT, **style).encode(x=alt.value(at), text="note:N")
 

@@ -7,7 +7,6 @@ import altair as alt
 import polars as pl
 from altair.utils.schemapi import disable_debug_mode
 
-from ttf.charts.picking import Picks, with_picking
 from ttf.charts.text import plural, wrapped
 from ttf.charts.theme import FAINT, NARROW, WIDE, time_to_failure
 
@@ -43,19 +42,18 @@ class Study:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, its title (the finding), caption (n and method) and text for who cannot see it.
+    """A chart, its title (what is plotted), subtitle (method and interval), caption (n) and text for who cannot see it.
 
-    datasets: the rows behind the chart, by the names it knows them by. empty: why there is nothing to draw, or
-    None. picks: where its GPU types are, if it tells them apart.
+    datasets: the rows behind the chart, by the names it knows them by. empty: why there is nothing to draw, or None.
     """
 
     chart: alt.TopLevelMixin
     datasets: dict[str, list[dict]]
     title: str
+    subtitle: str
     caption: str
     alt: str
     empty: str | None = None
-    picks: Picks | None = None
 
     def spec(self, validate: bool = False) -> dict:
         """The whole Vega-Lite specification, with its data.
@@ -63,8 +61,7 @@ class Figure:
         The data come in here, not in the chart, because Altair copies and checks a chart's data value by value.
         Checking the chart itself takes a third of the time that drawing it does, so only the tests ask for it.
         """
-        spec = self.chart.to_dict(validate=validate) | {"datasets": self.datasets}
-        return with_picking(spec, self.picks) if self.picks else spec
+        return self.chart.to_dict(validate=validate) | {"datasets": self.datasets}
 
 
 def figure(
@@ -76,16 +73,14 @@ def figure(
     subtitle: str,
     caption: str,
     alt_text: str,
-    picks: Picks | None = None,
 ) -> Figure:
     """The chart under its title. Trace text in the words has to be a label (`ttf.charts.text.labels`)."""
     lines = wrapped(subtitle, SUBTITLE_CHARACTERS)
     if study.synthetic:
         lines.append("Synthetic sample: no finding about a real cluster.")
-        caption += " The trace is a synthetic sample."
     heading = alt.TitleParams(text=wrapped(title, TITLE_CHARACTERS), subtitle=lines)
     drawn = {name: [_drawn(row) for row in rows] for name, rows in datasets.items()}
-    return Figure(chart.properties(title=heading, description=alt_text), drawn, title, caption, alt_text, picks=picks)
+    return Figure(chart.properties(title=heading, description=alt_text), drawn, title, subtitle, caption, alt_text)
 
 
 def nothing_to_draw(what: str, reason: str) -> Figure:
@@ -93,12 +88,12 @@ def nothing_to_draw(what: str, reason: str) -> Figure:
     title, sentence = f"{what}: nothing to draw", f"Nothing to draw: {reason}."
     chart = (
         chart_of("reason")
-        .mark_text(fontSize=13, color=FAINT, lineBreak="\n", baseline="middle")
+        .mark_text(fontSize=12, color=FAINT, lineBreak="\n", baseline="middle")
         .encode(text="text:N")
         .properties(width=680, height=70, title=alt.TitleParams(title), description=sentence)
     )
     datasets = {"reason": [{"text": "\n".join(wrapped(sentence, 90))}]}
-    return Figure(chart, datasets, title, sentence, f"{what}. {sentence}", reason)
+    return Figure(chart, datasets, title, "", sentence, f"{what}. {sentence}", reason)
 
 
 def one_for_all(table: pl.DataFrame, stratum_by: str) -> bool:

@@ -1,4 +1,4 @@
-"""Charts to files: as Vega-Lite JSON for the page, as SVG for print and for other pages."""
+"""Charts to files: as Vega-Lite JSON, and as SVG under their title; main charts also for a phone, without it."""
 
 import json
 import os
@@ -8,21 +8,60 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+
+from ttf.charts.theme import FAINT, FONT, INK
 
 if TYPE_CHECKING:
     from ttf.charts.figure import Figure
 
 _TAG = re.compile(r'<\w+(?: [\w:-]+="[^"]*")+')
 _ID = re.compile(r'(?<= )((?:id="|(?:clip-path|fill|stroke)="url\(#))(clip|gradient_)(\d+)')
+_SIZE = re.compile(r'<svg [^>]*?\bwidth="([\d.]+)" height="([\d.]+)"')
+# px: the margin of a heading, and of its title and its subtitle the size, the line, and a character's share of it.
+_MARGIN, _TITLE, _SUBTITLE = 5, (14, 18, 0.58), (12, 16, 0.52)
 
 
 def picture_of(spec: str) -> str:
-    """The Vega-Lite specification (JSON) as SVG. No chart may load anything, so no address is allowed."""
+    """The Vega-Lite specification (JSON) as SVG, under its title."""
+    spec = json.loads(spec)
+    heading = spec.get("title", {})
+    return headed(drawing_of(spec), heading.get("text", []), heading.get("subtitle", []))
+
+
+def drawing_of(spec: Mapping) -> str:
+    """The chart alone, without title and ground, as SVG. No chart may load anything, so no address is allowed."""
     import vl_convert
 
-    return renumbered(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])) + "\n"
+    alone = {name: value for name, value in spec.items() if name != "title"}
+    config = spec.get("config", {}) | {"background": None}
+    return renumbered(vl_convert.vegalite_to_svg(json.dumps(alone | {"config": config}), allowed_base_urls=[])) + "\n"
+
+
+def headed(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
+    """The drawing on white, below the lines of its title and its subtitle; `ttf.charts.inline.bare` gives it back."""
+    width, height = map(float, _SIZE.match(drawing).groups())
+    texts, y = [], _MARGIN
+    for lines, (size, line, share), style in (
+        (title, _TITLE, f'font-weight="bold" fill="{INK}"'),
+        (subtitle, _SUBTITLE, f'fill="{FAINT}"'),
+    ):
+        for text in [lines] if isinstance(lines, str) else lines:
+            y += line
+            width = max(width, 2 * _MARGIN + round(len(text) * size * share))
+            texts.append(
+                f'<text x="{_MARGIN}" y="{y - 4}" font-family="{FONT}" font-size="{size}px" {style}>'
+                f"{escape(text, quote=False)}</text>"
+            )
+    above = y + _MARGIN if texts else 0
+    box = f'width="{width:g}" height="{height + above:g}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} viewBox="0 0 {width:g} {height + above:g}">'
+        f'<rect {box} fill="white"/>{"".join(texts)}'
+        f"{drawing.strip().replace('<svg ', f'<svg y={chr(34)}{above:g}{chr(34)} ', 1)}</svg>\n"
+    )
 
 
 def renumbered(svg: str) -> str:
@@ -58,34 +97,41 @@ def _painter() -> Iterator[TextIO]:
 
 
 def paint(orders: Iterable[str]) -> None:
-    """Draw the picture of each specification; a line of `orders` is the two files, in JSON."""
-    for spec, svg in map(json.loads, orders):
-        Path(svg).write_text(picture_of(Path(spec).read_text(encoding="utf-8").removesuffix("\n")), encoding="utf-8")
+    """Draw pictures: a line of `orders` is a specification, the file of its picture and whether it has its title."""
+    for spec, svg, titled in map(json.loads, orders):
+        Path(svg).write_text(picture_of(spec) if titled else drawing_of(json.loads(spec)), encoding="utf-8")
 
 
 def save_charts(
-    drawn: Iterable[tuple[str, "Figure"]],
+    drawn: Iterable[tuple[str, "Figure", "Figure | None"]],
     tables: Mapping[str, Sequence[str]],
     specs: Iterable[str],
     svgs: Iterable[str],
+    narrow: Iterable[str],
     index: str,
 ) -> int:
-    """Write each chart, and `index`: name -> title, caption, alt, why it is empty (or null), files of its tables.
+    """Write each chart, and `index`: name -> its words, why it is empty (or null), files of its tables, whether narrow.
 
-    drawn: the charts by name, in the order of `specs` and `svgs`. tables: chart -> the files, under the folder of its
-    trace, that its numbers stand in. Returns how many have something to draw. Raises RuntimeError for a picture that
-    cannot be drawn.
+    drawn: the charts by name, in the order of `specs` and `svgs`, and of main charts, in the order of `narrow`, the one
+    for a phone. tables: chart -> the files, under the folder of its trace, that its numbers stand in. Returns how many
+    have something to draw. Raises RuntimeError for a picture that cannot be drawn.
     """
-    about = {}
+    about, narrow = {}, iter(narrow)
     with _painter() as orders:
-        for (name, figure), file, svg in zip(drawn, specs, svgs, strict=True):
-            spec = json.dumps(figure.spec(), sort_keys=True, separators=(",", ":"))
+        for (name, figure, small), file, svg in zip(drawn, specs, svgs, strict=True):
+            spec = _json(figure.spec())
             Path(file).write_text(spec + "\n", encoding="utf-8")
-            print(json.dumps([str(file), str(svg)]), file=orders, flush=True)
-            words = {"title": figure.title, "caption": figure.caption, "alt": figure.alt, "empty": figure.empty}
-            about[name] = words | {"tables": list(tables[name])}
+            print(json.dumps([spec, str(svg), True]), file=orders, flush=True)
+            if small:
+                print(json.dumps([_json(small.spec()), str(next(narrow)), False]), file=orders, flush=True)
+            words = {part: getattr(figure, part) for part in ("title", "subtitle", "caption", "alt", "empty")}
+            about[name] = words | {"tables": list(tables[name]), "narrow": small is not None}
     Path(index).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return sum(entry["empty"] is None for entry in about.values())
+
+
+def _json(spec: Mapping) -> str:
+    return json.dumps(spec, sort_keys=True, separators=(",", ":"))
 
 
 if __name__ == "__main__":

@@ -24,14 +24,14 @@ def bands(curves: pl.DataFrame, units: str) -> tuple[dict[str, str], str]:
     by = curves.drop_nulls("ci_low_clustered")["cluster_by"].unique().sort().to_list()
     if not by:
         why = "nothing tells whether they do" if curves["cluster_by"].count() else "the trace names nothing in common"
-        return INDEPENDENT, f"Bands: 95 % if {units} end independently; {why}."
+        return INDEPENDENT, f"Bands: 95% if {units} end independently; {why}."
     lacks = (
         curves.filter(pl.col("ci_low").is_not_null())
         .group_by("event", "stratum")
         .agg(pl.col(*CLUSTERED.values()).count())
     )
     without = " A curve with too few clusters has none." if (lacks["ci_low_clustered"] == 0).any() else ""
-    return CLUSTERED, f"Bands: 95 %, clustered by {' or '.join(by)}.{without}"
+    return CLUSTERED, f"Bands: 95%, clustered by {' or '.join(by)}.{without}"
 
 
 def step_rows(
@@ -70,9 +70,9 @@ def step_curves(
             tooltip=[
                 *tips(s=curve),
                 *tips(form=",", t="time (s)"),
-                *tips(form=".1%", v=estimate, l="95 % from", h="95 % to"),
+                *tips(form=".1%", v=estimate, l="95% from", h="95% to"),
                 *tips(form=",", r=f"{units} at risk"),
             ],
         )
     )
-    return (bands + lines + spots).properties(width=680, height=320)
+    return (bands + lines + spots).properties(width=640, height=320)

@@ -78,9 +78,9 @@ def hours(seconds: float) -> str:
 
 
 def gpu_hours(hours: float, digits: int = 3) -> str:
-    """1 GPU hour, 12.3 GPU hours."""
+    """1 GPU-hour, 12.3 GPU-hours."""
     number = significant(hours, digits)
-    return f"{number} GPU hour{'' if number == '1' else 's'}"
+    return f"{number} GPU-hour{'' if number == '1' else 's'}"
 
 
 def count(number: int, noun: str) -> str:

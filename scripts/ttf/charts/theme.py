@@ -93,10 +93,14 @@ def time_to_failure() -> dict:
             "font": FONT,
             # The figure's alternative text speaks for the chart: a label on each of a thousand points would not.
             "mark": {"aria": False, "tooltip": None},
+            # Or what says no colour is black.
+            "rule": {"color": INK},
+            "text": {"color": INK, "fontSize": 12},
+            "tick": {"color": INK},
             "axis": axis,
             "legend": {
-                "labelFontSize": 11,
-                "titleFontSize": 11,
+                "labelFontSize": 12,
+                "titleFontSize": 12,
                 "titleFontWeight": "normal",
                 "labelLimit": 220,
                 "labelColor": INK,
@@ -125,11 +129,6 @@ def time_to_failure() -> dict:
             "view": {"stroke": None},
         }
     }
-
-
-def page_config() -> dict:
-    """The look for charts that stand in the page, on whose background they are drawn."""
-    return time_to_failure()["config"] | {"background": None}
 
 
 def tokens_style() -> str:

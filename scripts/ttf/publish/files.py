@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +28,6 @@ MEDIA_TYPES = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-_FILE = re.compile(r'<a class="file" href="(\.\./)+')
 _HEAD = b"\x89PNG\r\n\x1a\n"
 _ONCE = {
     "config.yaml": "The configuration that the study was run with",
@@ -37,6 +35,7 @@ _ONCE = {
     "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
     "metrics.json": "Every number of the text of the report: value, unit, n, source",
     "report.pdf": "The report on paper",
+    "brief.json": "What the first screen says, what it cannot say and what to do",
 }
 
 
@@ -59,12 +58,9 @@ class Published:
         return hashlib.sha256(self.content).hexdigest()
 
 
-def with_files_at(html: str, folder: str) -> str:
-    """The HTML of the page with its links to files (see ttf.report.blocks.href) as if all lay in this folder.
-
-    A "<" of a trace is escaped, so that no text of one is taken for a link.
-    """
-    return _FILE.sub(f'<a class="file" href="{folder}', html)
+def place_of(path: Path, own: Path) -> str:
+    """Where a product lies in what is published: below the folder of its trace, or of the study `own`."""
+    return path.relative_to(own if path.is_relative_to(own) else own.parents[1]).as_posix()
 
 
 def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:

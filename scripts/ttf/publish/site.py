@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ttf.publish.about import Publication
-from ttf.publish.files import Published, with_files_at
+from ttf.publish.files import Published
 
 RUN_REPORT = "snakemake-report.html"
 # Where the workflow's description links to (workflow/report/workflow.rst); the page lies beside it on the site.
@@ -15,62 +15,14 @@ PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
 
 _SAID = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
-td, p { overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
-th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.6rem 0.35rem 0; border-bottom: 1px solid #8886; }
-td:first-child { width: 40%; }
-.size { white-space: nowrap; opacity: 0.75; }
-.synthetic { border-left: 0.3rem solid #d55e00; padding: 0.3rem 0.8rem; }
-.what { opacity: 0.75; font-size: 0.85rem; }
-"""
-
-
-def with_links(page: str, about: Publication, run_report: bool, pages: bool = False) -> str:
-    """The page of the study with a description for search engines, and links to the other files of the site."""
-    head = f'\n  <meta name="description" content="{escape(about.description)}">'
-    links = '<a href="files.html">All tables and charts of this page as files</a>'
-    links += ' · <a href="tables.html">What their columns are</a>'
-    links += ' · <a href="report.pdf">The report as a PDF</a>'
-    if run_report:
-        links += f' · <a href="{RUN_REPORT}">How it was run: rules, their code and their run times</a>'
-    # On the site the page is in the folder that has those of the traces.
-    page = with_files_at(page, "")
-    if pages:
-        links += ' · <a href="pages/index.html">A page for each trace and theme, with search</a>'
-    before, title, after = page.partition("</title>")
-    start, body_end, rest = after.rpartition("</body>")
-    return f'{before}{title}{head}{start}<nav class="published"><p>{links}</p></nav>\n{body_end}{rest}'
-
 
 def index_of(files: Iterable[Published], about: Publication) -> str:
-    """files.html: every file with its size and what it is, the formats of one chart in one row."""
+    """The body of the page of files: each with its size and what it is, the formats of one chart in one row."""
     by_folder: dict[str, list[Published]] = {}
     for file in files:
         by_folder.setdefault(file.path.partition("/")[0] if "/" in file.path else "", []).append(file)
     sections = [_section(folder, found, about) for folder, found in sorted(by_folder.items())]
-    return page_of("Files", about, f"<p>{escape(about.description)}</p>\n{''.join(sections)}")
-
-
-def page_of(subject: str, about: Publication, body: str) -> str:
-    """A page of the site beside the report."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{subject}: {escape(about.title)}</title>
-<meta name="description" content="{subject}. {escape(about.description)}">
-<style>{_STYLE}</style>
-</head>
-<body>
-<p><a href="index.html">The report</a></p>
-<h1>{escape(about.title)}</h1>
-{body}</body>
-</html>
-"""
+    return f"<p>{escape(about.description)}</p>\n{''.join(sections)}"
 
 
 def readme_of(about: Publication, own: str = "") -> str:

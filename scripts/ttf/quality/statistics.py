@@ -151,11 +151,11 @@ def _longest(texts: pl.LazyFrame) -> int:
 
 
 def _listed(values: list[tuple[str, int]], known: int) -> str:
-    """Values with their shares of the rows that have one: `T4 (62.5 %), P100 (37.5 %)`. A trace's text is untrusted."""
+    """Values with their shares of the rows that have one: `T4 (62.5%), P100 (37.5%)`. A trace's text is untrusted."""
     return ", ".join(f"{shorten(printable(value), LONGEST_VALUE)} ({_percent(rows, known)})" for value, rows in values)
 
 
 def _percent(rows: int, known: int) -> str:
-    """A share with one decimal, rounded down from integers, so that 99.97 % never reads 100 %."""
+    """A share with one decimal, rounded down from integers, so that 99.97% never reads 100%."""
     permille = 1000 * rows // known
-    return f"{permille // 10}.{permille % 10} %" if permille else "under 0.1 %"
+    return f"{permille // 10}.{permille % 10}%" if permille else "under 0.1%"

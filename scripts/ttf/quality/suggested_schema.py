@@ -26,7 +26,7 @@ def suggested_schema(text: str, trace: str, suggestions: Sequence[Suggestion], f
     text = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith(COMMENT))
     changes = [suggestion for suggestion in suggestions if suggestion.is_change]
     if not changes:
-        note = f"The schema in force for the trace {trace}, unchanged: no row that was put aside suggests a change."
+        note = f"The schema in force for the trace {trace}, unchanged: no quarantined row suggests a change."
         return f"{COMMENT}{note}\n{text}"
     head = _head(trace, changes, from_entry)
     expected = _changed(yaml.safe_load(text), changes)
@@ -55,7 +55,7 @@ def _comment_line(text: str) -> str:
 def _head(trace: str, changes: Sequence[Suggestion], from_entry: bool) -> str:
     count = plural(len(changes), "change")
     lines = [
-        f"{count} suggested by the rows of the trace {trace} that were put aside; none is in force.",
+        f"{count} suggested by the quarantined rows of the trace {trace}; none is in force.",
         f"Look at each place marked `{MARK}`, and at its rows in quarantine.parquet.",
     ]
     if from_entry:

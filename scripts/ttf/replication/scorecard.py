@@ -44,7 +44,7 @@ def quantity(table: pl.DataFrame, asked: Mapping) -> tuple[float, int | None]:
         raise NotComputable(f"the table has no column {asked['column']}")
     aggregate = asked.get("aggregate")
     if aggregate is None and rows.height > 1:
-        raise NotComputable(f"{rows.height} rows of the table match, and one is asked for")
+        raise NotComputable(f"{rows.height} rows of the table match, and one is wanted")
     if rows.height == 0 and aggregate not in ("sum", "count"):
         raise NotComputable("no row of the table matches")
     values = rows[asked["column"]].cast(pl.Float64, strict=False).drop_nulls()

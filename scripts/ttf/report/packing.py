@@ -1,10 +1,16 @@
-"""The charts of the page in little room: columns for rows, and what several charts say alike once.
+"""The charts of the page, and the program that draws them anew, in little room.
 
-The files under figures/ stay as they are. The page unpacks by `unpacked` of footer.html, which has to agree with
-`unpacked` here: the tests hold one against the other.
+Charts: columns for rows, and what several charts say alike once. The files under figures/ stay as they are. The page
+unpacks as `unpacked` does here. The program: base64 of deflated text, for an element with data-encoding
+"deflate-base64", which the page inflates when it is first asked for:
+    const bytes = Uint8Array.from(atob(element.textContent.trim()), (sign) => sign.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const text = await new Response(stream).text();
 """
 
+import base64
 import json
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 
@@ -14,21 +20,18 @@ SHARED, ROWS, RUNS, AMONG = "$shared", "$rows", "$runs", "$among"
 SHORTEST_SHARED = 24
 # What is left of a number: more than can be seen, and enough for a tooltip.
 DIGITS = 5
-# The page has these once for all charts.
-OF_THE_PAGE = ("$schema", "config")
+# The program knows the first; the second stands above the drawing.
+OF_THE_PAGE = ("$schema", "title")
 
 
-def packed(charts: Mapping[str, dict], more: Mapping[str, Mapping[str, dict]]) -> dict:
-    """`shared` and `charts`, and each of `more` by its name; specs by the identifiers of their places in the page."""
-    groups = {"charts": charts} | dict(more)
-    light = {name: {place: _light(spec) for place, spec in specs.items()} for name, specs in groups.items()}
+def packed(charts: Mapping[str, dict]) -> dict:
+    """`shared` and `charts`: the Vega-Lite specifications by name, without title and ground."""
+    light = {name: _light(spec) for name, spec in charts.items()}
     times: Counter[str] = Counter()
-    for specs in light.values():
-        for spec in specs.values():
-            _count(spec, times)
+    for spec in light.values():
+        _count(spec, times)
     sharing = _Sharing(times)
-    small = {name: {place: sharing.inside(spec) for place, spec in specs.items()} for name, specs in light.items()}
-    return {"shared": sharing.parts} | small
+    return {"charts": {name: sharing.inside(spec) for name, spec in light.items()}, "shared": sharing.parts}
 
 
 def unpacked(node: object, shared: list) -> object:
@@ -54,11 +57,15 @@ def unpacked(node: object, shared: list) -> object:
     return {name: unpacked(value, shared) for name, value in node.items()}
 
 
-def as_script(name: str, value: object) -> str:
-    """JavaScript that gives a value a name."""
+def as_json(value: object) -> str:
+    """JSON for a script element of the page."""
     # A "<" can stand only inside a string of the JSON: escaped, nothing in it can end the script or mean a shortcode.
-    text = _json(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return f"var {name} = {text};\n"
+    return _json(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def deflated(text: str) -> str:
+    """A text as base64 of what deflate makes of it: less than half as long."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode("ascii")
 
 
 # json.dumps would make one for each of some hundred thousand values.
@@ -67,6 +74,8 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=Tr
 
 def _light(spec: dict) -> dict:
     light = {name: value for name, value in spec.items() if name not in OF_THE_PAGE}
+    if "config" in light:
+        light["config"] = light["config"] | {"background": None}
     if "datasets" in light:
         light["datasets"] = {name: _columns(rows) for name, rows in light["datasets"].items()}
     return light

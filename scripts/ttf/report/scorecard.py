@@ -1,17 +1,16 @@
-"""The report's sections on published findings: the scorecard, the numbers of points it implies, the paper's ETTR."""
+"""The published findings about a trace on its page: the scorecard, and the numbers of points it implies."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
 import polars as pl
 
 from ttf.replication import scorecard as cards
 from ttf.report import words
-from ttf.report.blocks import table_block
-from ttf.report.tables import Shown, html_table
-from ttf.stages import ETTR_REFERENCE, IMPLIED_N, SCORECARD
+from ttf.report.tables import Shown
+from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.tables import read_table
 
 LONGEST_NOTE = 220
@@ -25,54 +24,51 @@ _SAID = {
 }
 # What stands without a unit: a share is one of 1.
 _NO_UNIT = (None, "share", "r", "p")
-_FILES = {"implied": "implied_n.csv"}
-# How a quantity of the paper on effective training time is worded.
-_OF_ETTR = {
-    "ettr": lambda share: f"{words.number(100 * share, 2)}{words.NO_BREAK}%",
-    "mttf_h": lambda hours: words.duration(3600 * hours),
-    "error_percent": lambda percent: f"{words.number(percent, 2)}{words.NO_BREAK}%",
-}
 
 
-def scorecard_section(jinja: jinja2.Environment, scorecard: Path, implied: Path) -> str:
-    """The .qmd of the section, from scorecard.csv and implied_n.csv."""
-    scored = read_table(scorecard, SCORECARD)
-    pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_found").is_not_null())
-    html, rows = _tables(scored, pairs)
+@dataclass(frozen=True)
+class Scored:
+    """The published findings of one trace: the tables by name, and what the text of sections/scorecard.qmd asks for."""
+
+    tables: dict[str, Shown]
+    context: dict
+
+
+def scored_of(trace: str, scorecard: Path, implied: Path) -> Scored | None:
+    """From scorecard.csv and implied_n.csv; None where no finding is about the trace."""
+    scored = read_table(scorecard, SCORECARD).filter(trace=trace)
+    if not scored.height:
+        return None
+    pairs = read_table(implied, IMPLIED_N).filter(pl.col("n_found").is_not_null(), trace=trace)
+    tables, rows = _tables(scored, pairs)
     counts = Counter(scored["verdict"])
 
     def cut(name: str) -> str:
         """What a caption says of rows that are not shown."""
         return f" The first {MOST_ROWS} of {words.count(rows[name])}." if rows[name] > MOST_ROWS else ""
 
-    def table(name: str, caption: str) -> str:
-        file = _FILES.get(name, scorecard.name)
-        return table_block(f"tbl-scorecard-{name}", html[name], caption, file) if name in html else ""
-
-    return jinja.get_template("sections/scorecard.qmd").render(
-        claims=scored.height,
-        compared=[
+    context = {
+        "claims": scored.height,
+        "compared": [
             f"{words.count(counts[verdict])} {one if counts[verdict] == 1 else many}"
             for verdict, (one, many) in _SAID.items()
             if counts[verdict]
         ],
-        computed=scored["computed"].count(),
-        absent=Counter(scored.filter(pl.col("verdict") == cards.NOT_RUN)["trace"]),
-        cut=cut,
-        table=table,
-        has_table=lambda name: name in html,
-    )
+        "computed": scored["computed"].count(),
+        "cut": cut,
+    }
+    return Scored(tables, context)
 
 
-def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], dict[str, int]]:
-    """The HTML tables of the section by name, and how many rows those of findings would have."""
+def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, Shown], dict[str, int]]:
+    """The tables by name, and how many rows those of findings would have."""
     tables, rows = {}, {}
 
     def add(name: str, frame: pl.DataFrame, columns: Mapping) -> None:
         rows[name] = frame.height
         if frame.height:
             shown = frame.head(MOST_ROWS)
-            tables[name] = html_table(shown, columns, f"table-{name}", "source", LONGEST_NOTE, SCORECARD)
+            tables[f"scorecard-{name}"] = Shown(shown, columns, SCORECARD, "source", LONGEST_NOTE)
 
     by_source = scored.group_by("source", maintain_order=True).agg(
         pl.len().alias("findings"), *((pl.col("verdict") == verdict).sum().alias(verdict) for verdict in cards.VERDICTS)
@@ -80,7 +76,7 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
     in_order = (cards.DIFFERS, cards.SUSPECT, cards.REPRODUCED, cards.NOT_COMPUTABLE, cards.NOT_RUN)
     columns = {"source": ("Source", None), "findings": ("Findings", words.count)}
     columns |= {verdict: (verdict.removesuffix(" in the source").capitalize(), words.count) for verdict in in_order}
-    tables["sources"] = html_table(by_source, columns, "table-sources", longest=LONGEST_NOTE)
+    tables["scorecard-sources"] = Shown(by_source, columns, SCORECARD, longest=LONGEST_NOTE)
     computed = scored.filter(pl.col("computed").is_not_null())
     computed = computed.with_columns(_numbers(computed[name], computed["unit"]) for name in ("published", "computed"))
     agrees = pl.col("verdict") == cards.REPRODUCED
@@ -101,7 +97,7 @@ def _tables(scored: pl.DataFrame, pairs: pl.DataFrame) -> tuple[dict[str, str], 
         pairs = pairs.with_columns(range=pl.format("{} to {}", "n_low", largest))
         columns = {"statement": "Correlation", "printed_r": ("r", str), "printed_p": ("p", str)}
         columns |= {"range": ("n that fits", str), "n_found": "n found", "verdict": None, "note": None}
-        tables["implied"] = html_table(pairs, columns, "table-implied", "source", LONGEST_NOTE, IMPLIED_N)
+        tables["scorecard-implied"] = Shown(pairs, columns, IMPLIED_N, "source", LONGEST_NOTE)
     return tables, rows
 
 
@@ -120,24 +116,3 @@ def _texts(values: pl.Series, kinds: pl.Series, worded: Callable[[float, str | N
     """Numbers in words, each by its kind."""
     pairs = zip(values, kinds, strict=True)
     return pl.Series(values.name, [None if value is None else worded(value, kind) for value, kind in pairs], pl.String)
-
-
-def reference_section(jinja: jinja2.Environment, reference: Path) -> str:
-    """The .qmd of what the paper states about effective training time, from ettr_reference.csv."""
-    table = read_table(reference, ETTR_REFERENCE)
-    values = {"published": ("Published", str), "computed": ("Formula", str), "exact": ("Exact", str)}
-    shown = table.with_columns(
-        *(_texts(table[name], table["quantity"], lambda value, kind: _OF_ETTR[kind](value)) for name in values),
-        reproduced=pl.when("reproduced").then(pl.lit("reproduced")).otherwise(pl.lit("not reproduced")),
-    )
-    columns = {"statement": None} | values | {"reproduced": None, "note": None}
-    html = Shown(shown, columns, ETTR_REFERENCE, "source", 160).html("table-ettr-reference")
-    caption = (
-        "What the paper states about effective training time and mean time to failure, and what its formulas give: "
-        "reproduced where that rounds to the digits published; errors of the approximation to half a per cent."
-    )
-    return jinja.get_template("sections/ettr_reference.qmd").render(
-        statements=table.height,
-        reproduced=int(table["reproduced"].sum()),
-        table=table_block("tbl-ettr-reference", html, caption, reference.name),
-    )

@@ -1,7 +1,7 @@
 """Tables of the report, as Great Tables: cells are text that words.py has made, headings name the units."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -14,12 +14,6 @@ from ttf.report import words
 from ttf.report.words import NO_BREAK
 
 BLANK = "–"
-# What heads a row and is no longer is not broken.
-SHORT_TEXT = 18
-# A text from here on asks for a column that is wide enough to read it in.
-LONG_TEXT = 40
-# A number with so much beside it (an interval, a p-value) may be broken, though not within the interval.
-LONG_NUMBER = 15
 _INTERVAL = re.compile(r"\[[^]]*\]|\([^)]*\)|[p±] [=<>]?")
 _TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
 _TAG = re.compile(r"<(table|thead|tbody|tr|th|td)\b([^>]*)>([^<]*)")
@@ -68,8 +62,8 @@ class Shown(NamedTuple):
     group: str | None = None
     longest: int = words.LONGEST_LABEL
 
-    def html(self, identifier: str) -> str:
-        return html_table(self.frame, self.columns, identifier, self.group, self.longest, self.contract)
+    def html(self, name: str) -> str:
+        return html_table(self.frame, self.columns, name, self.group, self.longest, self.contract)
 
 
 def span(column: str) -> pl.Expr:
@@ -90,7 +84,7 @@ def texts(frame: pl.DataFrame, columns: Sequence[str], worded: Callable[..., str
 def html_table(
     frame: pl.DataFrame,
     columns: Mapping[str, Column] | Sequence[str],
-    identifier: str,
+    name: str,
     group: str | None = None,
     longest: int = words.LONGEST_LABEL,
     contract: Table | None = None,
@@ -100,35 +94,52 @@ def html_table(
     What is not said of a column follows from the contract: its heading, its wording by kind and unit, or both, as for
     all columns of a plain sequence of names.
 
-    A column without a function holds text from a trace or from us: it is shortened and shown literally, at the left;
-    numbers stand at the right; a null is a dash. What all cells of a column measure in stands in its heading. The first
-    column heads the rows; `group` names a column whose values head groups of rows. A text is cut after `longest`
-    characters.
+    A column without a function holds text from a trace or from us: shortened and shown literally, at the left;
+    numbers stand at the right, each with its exact value (data-v); a null is a dash. What all cells of a column
+    measure in stands in its heading. The first column heads the rows; `group` names a column whose values head groups
+    of rows. A text is cut after `longest` characters.
     """
     if not isinstance(columns, Mapping):
         columns = dict.fromkeys(columns)
-    columns = {name: _completed(name, column, contract) for name, column in columns.items()}
+    columns = {column: _completed(column, given, contract) for column, given in columns.items()}
     headings, cells = {}, {}
-    for name, column in columns.items():
-        headings[name], cells[name] = _column(frame, name, column, longest)
+    for column, given in columns.items():
+        headings[column], cells[column] = _column(frame, column, given, longest)
     if group is not None:
         cells[group] = [_text(value, longest) for value in frame[group]]
     first, *others = columns
-    texts = [name for name in others if columns[name][1] is None]
-    numbers = [name for name in others if name not in texts]
     table = (
         GT(
             pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)),
-            id=identifier,
+            id=name,
             rowname_col=first,
             groupname_col=group,
         )
         .tab_stubhead(headings[first])
-        .cols_label({name: headings[name] for name in others})
-        .cols_align("left", columns=texts)
-        .cols_align("right", columns=numbers)
+        .cols_label({column: headings[column] for column in others})
+        .cols_align("left", columns=[column for column in others if columns[column][1] is None])
+        .cols_align("right", columns=[column for column in others if columns[column][1] is not None])
     )
-    return f'<div id="{identifier}" class="great-table">{_lean(table.as_raw_html(inline_css=False))}</div>'
+    rows = _in_order(frame, group)
+    exact = iter([_exact(rows[column][row]) for row in range(rows.height) for column in others])
+    lean = _lean(table.as_raw_html(inline_css=False), iter(columns), exact)
+    named = words.attribute(name)
+    lean = lean.replace("<table", f'<table data-name="{named}"', 1)
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="Table {named}">{lean}</div>'
+
+
+def _in_order(frame: pl.DataFrame, group: str | None) -> pl.DataFrame:
+    """The rows as Great Tables shows them: groups one after the other, as they first appear."""
+    if group is None:
+        return frame
+    place = {value: place for place, value in enumerate(frame[group].unique(maintain_order=True))}
+    order = pl.Series([place[value] for value in frame[group]], dtype=pl.Int64).arg_sort()
+    return frame[order]
+
+
+def _exact(value: object) -> str | None:
+    """A number as its shortest text; None for what is no number."""
+    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _completed(name: str, column: Column, contract: Table | None) -> tuple[str, Words | None] | Interval | Mean:
@@ -191,29 +202,29 @@ def _number(text: str | None) -> str:
     return _INTERVAL.sub(lambda match: match[0].replace(" ", NO_BREAK), " ".join(text.splitlines()))
 
 
-def _lean(html: str) -> str:
-    """The <table> alone, without the classes and ids that each cell repeats: report/tables.html has its style.
+def _lean(html: str, names: Iterator[str], exact: Iterator[str | None]) -> str:
+    """The <table> alone, without the classes and ids that each cell repeats: report/page/page.css has its style.
 
-    A group of rows is a <tbody>, which its heading heads. Texts (class l) stand at the left, long ones (class t) are
-    not squeezed, short ones that head a row (class s) not broken; all else is a number, which is not broken unless much
-    stands beside it (class w). Great Tables escapes cells and headings, so that every tag here is its own.
+    A group of rows is a <tbody>, which its heading heads. Texts (class l) stand at the left; all else is a number. A
+    heading has the name of its column, a cell its exact value. Great Tables escapes cells and headings, so that every
+    tag here is its own.
     """
-    table = _TAG.sub(_lean_tag, _TABLE.search(html)[0])
+    table = _TAG.sub(lambda at: _lean_tag(at, names, exact), _TABLE.search(html)[0])
     lines = "\n".join(line.strip() for line in _WITHIN_ROW.sub("", table).splitlines() if line.strip())
     return lines.replace("<tbody>\n</tbody>\n", "", 1)
 
 
-def _lean_tag(match: re.Match) -> str:
-    name, attributes, text = match.groups()
-    if name == "th" and "gt_group_heading" in attributes:
+def _lean_tag(match: re.Match, names: Iterator[str], exact: Iterator[str | None]) -> str:
+    tag, attributes, text = match.groups()
+    if tag == "th" and "gt_group_heading" in attributes:
         return f'<th colspan="{_COLSPAN.search(attributes)[1]}" scope="rowgroup">{text}'
-    if name == "tr" and "gt_group_heading_row" in attributes:
+    if tag == "tr" and "gt_group_heading_row" in attributes:
         return f"</tbody>\n<tbody>\n<tr>{text}"
-    kept = "" if name != "th" else ' scope="row"' if "gt_stub" in attributes else ' scope="col"'
-    if name in ("th", "td") and "gt_left" in attributes:
-        long = "gt_row" in attributes and len(text) > LONG_TEXT
-        short = "gt_stub" in attributes and len(text) <= SHORT_TEXT
-        kept += ' class="l t"' if long else ' class="l s"' if short else ' class="l"'
-    elif name == "td" and len(text) > LONG_NUMBER:
-        kept = ' class="w"'
-    return f"<{name}{kept}>{text}"
+    kept = ""
+    if tag == "th":
+        kept = ' scope="row"' if "gt_stub" in attributes else f' scope="col" data-name="{words.attribute(next(names))}"'
+    elif tag == "td" and (value := next(exact)) is not None:
+        kept = f' data-v="{value}"'
+    if tag in ("th", "td") and "gt_left" in attributes:
+        kept += ' class="l"'
+    return f"<{tag}{kept}>{text}"

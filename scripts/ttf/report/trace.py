@@ -7,9 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from ttf.brief.model import Brief, read_brief
 from ttf.charts.text import capital, in_words
 from ttf.contract import Table
-from ttf.report.blocks import Numbers
+from ttf.report.numbers import Numbers
 from ttf.tables import read_table
 
 # Rows of a table by stratum: so many of each kind.
@@ -18,18 +19,12 @@ MOST_STRATA = 12
 
 @dataclass(frozen=True)
 class Trace:
-    """One trace of the study: its place in it, what the registry says of it, and where its products lie."""
+    """One trace of the study: what the registry says of it, and where its products lie."""
 
     name: str
-    number: int
     about: dict
     folder: Path
     contracts: Mapping[str, Table]
-
-    @property
-    def id(self) -> str:
-        """The start of every anchor of this trace: a number, since two names may differ in punctuation alone."""
-        return f"t{self.number}"
 
     @property
     def title(self) -> str:
@@ -50,9 +45,17 @@ class Trace:
         return Numbers(json.loads((self.folder / "metrics.json").read_text(encoding="utf-8")))
 
     @property
+    def brief(self) -> Brief:
+        return read_brief(self.folder / "brief.json")
+
+    @property
     def figures(self) -> dict[str, dict]:
         """Chart -> its entry in index.json."""
         return json.loads((self.folder / "figures" / "index.json").read_text(encoding="utf-8"))
+
+    def spec(self, chart: str) -> dict:
+        """A chart as Vega-Lite."""
+        return json.loads((self.folder / "figures" / f"{chart}.vl.json").read_text(encoding="utf-8"))
 
     def table(self, name: str) -> pl.DataFrame:
         contract = self.contracts[name]

@@ -104,7 +104,7 @@ def _errors() -> list[dict]:
         rows.append(_row("error_percent", source, statement, of_run, (published, 0.5), computed=error))
     worst = {"computed": min(row["computed"] for row in rows if row["gpus"] == 8_000)}
     worst["note"] = "the largest error found here"
-    within = "the approximation is within 5 % of a simulation, also for long runs of 8,000 GPUs"
+    within = "the approximation is within 5% of a simulation, also for long runs of 8,000 GPUs"
     return [_row("error_percent", "version 1", within, _inputs(8_000, RSC_1), (0.0, 5.0), **worst), *rows]
 
 

@@ -139,20 +139,20 @@ def _mean(sums: dict, event: str, confidence: float) -> tuple[dict, list[str]]:
 
 def _rates(sums: dict) -> tuple[dict, list[str]]:
     of_gpus = sums["gpu_lives"] > 0
-    reasons = [] if of_gpus or not sums["n"] else ["no life asked for a GPU"]
+    reasons = [] if of_gpus or not sums["n"] else ["none requested a GPU"]
     rates = {}
     if of_gpus:
         # Integers of any size are divided with one rounding.
         rates["gpu_days"] = sums["gpu_milli_s"] / (MILLI * SECONDS_A_DAY)
         if sums["gpu_milli_s"] == 0:
-            reasons.append("the lives that asked for a GPU lasted 0 s")
+            reasons.append("those that requested a GPU lasted 0 s")
         elif sums["gpu_milli_s"] < MILLI * SECONDS_A_DAY:
             reasons.append(NO_GPU_DAY)
         else:
             per_day = sums["gpu_events"] * 1000 * MILLI * SECONDS_A_DAY
             rates["failures_per_1000_gpu_days"] = per_day / sums["gpu_milli_s"]
         if sums["node_lives"] == 0:
-            reasons.append("no life that asked for a GPU has its nodes written")
+            reasons.append("none that requested a GPU has its nodes written")
     if sums["node_s"] > 0 or (of_gpus and sums["node_lives"]):
         rates["node_days"] = sums["node_s"] / SECONDS_A_DAY
     if sums["node_s"] >= SECONDS_A_DAY:
@@ -160,5 +160,5 @@ def _rates(sums: dict) -> tuple[dict, list[str]]:
     elif sums["node_s"] > 0:
         reasons.append(NO_NODE_DAY)
     elif sums["node_lives"] and sums["gpu_milli_s"] > 0:
-        reasons.append("the lives that asked for a GPU and have their nodes written lasted 0 s")
+        reasons.append("those that requested a GPU and have their nodes written lasted 0 s")
     return rates, reasons

@@ -11,6 +11,8 @@ from ttf.stats.projection import FEWEST_MEASURED
 
 # The interval of a node's failure rate that the rows `low` and `high` are at.
 CONFIDENCE = 0.9
+# The size, in GPUs, that the report answers for where a run of LARGE_TRACE was seen.
+LARGE_RUN, LARGE_TRACE = 1024, 256
 RATE_UNIT = "failures per 1000 node-days"
 BEST_INTERVAL = "best checkpoint interval"
 # The rows of ettr.csv for a run: at the projected failure rate and at that of the runs of its size, each with its ends.
@@ -133,6 +135,22 @@ def interval_of_rate(row: Mapping[str, float | None]) -> tuple[float | None, flo
 def rate_row(table: pl.DataFrame) -> dict:
     """The row of node_failure_rate.csv that is at CONFIDENCE."""
     return table.row(by_predicate=pl.col("confidence") == CONFIDENCE, named=True)
+
+
+def target_size(row: Mapping, asked: int | str) -> int:
+    """The size of the run that the report answers for: as asked; `auto`: LARGE_RUN, else the largest run of the trace.
+
+    row: of `rate_row`. Components form no runs: theirs is LARGE_RUN.
+    """
+    largest = row["largest_run_nodes"] * (row["node_gpus"] or 1)
+    if asked != "auto":
+        return asked
+    return LARGE_RUN if row["basis"] == "component" or largest >= LARGE_TRACE else max(largest, 1)
+
+
+def size_of_the_run(assumed: pl.DataFrame) -> int:
+    """The size that `target_size` gave, out of ettr_assumptions.csv."""
+    return int(assumed.filter(assumption="size of the run")["amount"].item())
 
 
 def habits_of(assumed: pl.DataFrame) -> Habits:

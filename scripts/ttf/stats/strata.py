@@ -78,7 +78,7 @@ def by_stratum(lives: Frame, stratum_by: str, /, *beside: str, **sums: pl.Expr) 
         lives = lives.drop_nulls(stratum_by)
         by = [pl.col(stratum_by).alias("stratum"), *beside]
     else:
-        raise ValueError(f"the lives have no column {stratum_by!r} to form strata by")
+        raise ValueError(f"there is no column {stratum_by!r} to form strata by")
     # Where durations distinguish groups, each has one.
     shortest = {} if "duration_s" in beside else {"shortest_s": pl.col("duration_s").min()}
     # Whole numbers: what order they are added in, a block at a time, does not matter.

@@ -254,7 +254,7 @@ def _summary(
     reasons = []
     dead = np.flatnonzero(survival == 0)
     if dead.size and (late := int((times.late >= time[dead[0]]).sum())):
-        reasons.append(f"all lives under watch had ended at {time[dead[0]]} s, before {late} came under watch")
+        reasons.append(f"all under watch had ended at {time[dead[0]]} s, before {late} came under watch")
     known = of is not None and not np.isnan(of.student())
     reasons += [] if known else [why_not]
     medians = {}

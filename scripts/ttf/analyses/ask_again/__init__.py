@@ -1,4 +1,4 @@
-"""What does study 1 come to by its own recipe, and what with the questions asked well?"""
+"""What do the published analyses of study 1 give here, and what the same questions at job level, censored?"""
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
@@ -16,22 +16,22 @@ def _clustered(prefix: str) -> dict[str, Column]:
 
 STUDY1 = table(
     "study1",
-    "A question of study 1: its answer by its own recipe, and by a better one.",
+    "A question of study 1: its answer as published, and at job level, censored.",
     question=text("Question", "correlation, cut_off (of shorter runs) or mean_run_time."),
     outcome=text("Outcome", "success or failure."),
     feature=text("Of", "Feature of the jobs."),
     value=text("Value", "Its value.", blank="the question is of all values"),
     cutoff_s=whole_seconds("Cut-off", "Run times below it count in the study.", blank="there is no cut-off"),
     study_set=text("Jobs of the study", "Outcomes that it takes for this one."),
-    study_measure=text("As the study asked", "What it estimates."),
-    study_estimate=number("As the study asked", "A correlation, or a mean in s.", blank=REASON),
+    study_measure=text("As published", "What it estimates."),
+    study_estimate=number("As published", "A correlation, or a mean in s.", blank=REASON),
     study_ci_low=number("from", "Lower end of the 95 % interval.", blank=_NO_INTERVAL),
     study_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
     study_n=count("n", "Means, or jobs.", blank=REASON),
     study_p=number("p", "Two-sided, not adjusted.", blank=_NO_TEST),
-    asked_set=text("Jobs asked well", "Outcome of the jobs."),
-    asked_measure=text("Asked well", "What is estimated."),
-    asked_estimate=number("Asked well", "A correlation, or a time in s.", blank=REASON),
+    asked_set=text("Jobs at job level", "Outcome of the jobs."),
+    asked_measure=text("Job-level, censored", "What is estimated."),
+    asked_estimate=number("Job-level, censored", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95 % interval.", blank=_NO_INTERVAL),
     asked_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
     **_clustered("asked"),
@@ -67,7 +67,7 @@ STUDY1 = table(
 )
 
 ANALYSIS = Analysis(
-    question="What does study 1 come to by its own recipe, and what with the questions asked well?",
+    question="What do the published analyses give here, and the same questions at job level, censored?",
     theme="replication",
     rank=10,
     needs=["jobs", "correlations", "runtime_by_group", "mttf"],

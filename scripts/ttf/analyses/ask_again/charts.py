@@ -1,27 +1,26 @@
-"""Study 1: the correlations as it asked for them, and beside each the same asked of jobs."""
+"""Study 1: its correlations as published, and beside each that over jobs."""
 
 import altair as alt
 import polars as pl
 
-from ttf.analyses.ask_again.compute import NOT_TOLD, SIGNIFICANT_BEFORE, SIGNIFICANT_TWICE
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import DASHED, by_what, shown
 from ttf.charts.text import FEATURE_NAMES, capital
-from ttf.charts.theme import ACCENT, FAINT
+from ttf.charts.theme import ACCENT, FAINT, THIRD
 from ttf.inputs import Inputs
 
-_STUDY = "as the study asked: r of group means"
+_STUDY = "as published: r of group means"
 
 
 def asked_twice(given: Inputs, study: Study) -> Figure:
     """Both correlations of each feature with run time, of successes and of failures."""
-    what = "The correlations of study 1, asked twice"
+    what = "Correlation with run time, as published and at job level"
     is_known = pl.col("study_estimate").is_not_null() | pl.col("asked_estimate").is_not_null()
     known = shown(given["study1"].filter(is_known, question="correlation"), prefix="asked_")
     if not known.height:
         return nothing_to_draw(what, f"no correlation of {study.units} can be computed")
-    asked = f"asked well: rank correlation over {study.units}"
+    asked = f"job level: rank correlation over {study.units}"
     rows: dict[str, list[dict]] = {}
     for row in known.iter_rows(named=True):
         for kind, name in ((_STUDY, "study"), (asked, "asked")):
@@ -35,52 +34,20 @@ def asked_twice(given: Inputs, study: Study) -> Figure:
                 rows.setdefault(row["outcome"], []).append(drawn)
     features = [FEATURE_NAMES[name] for name in known["feature"].unique(maintain_order=True)]
     panels = [_panel(outcome, features, asked, study) for outcome in rows]
-    compared = known.filter(pl.col("verdict") != "not computable")
-    title = f"{what}: none can be compared"
-    if compared.height:
-        title = _title(compared)
     return figure(
         alt.hconcat(*panels, spacing=16),
         rows,
         study,
-        title=title,
-        subtitle="Correlation of run time with each request, with its 95 % interval. Upright line: none.",
-        caption=(
-            "As the study asked: one point per distinct request, the unweighted mean run time of everything with it, "
-            "and failed is all that did not succeed. Asked well: every "
-            f"{study.unit} one point, failures alone, by ranks. "
-            f"{by_what(known.rename({'asked_cluster_by': 'cluster_by'}), study.units)} "
-            f"Significant: p below {given.settings.significance:g}, adjusted (Holm) where asked well."
-        ),
-        alt_text=f"Pairs of points with intervals by request and outcome. {title}.",
+        title=what,
+        subtitle=f"r of group means; rank correlation over {study.units}; 95% CI",
+        caption=f"{by_what(known.rename({'asked_cluster_by': 'cluster_by'}), study.units)} n in study1.csv.",
+        alt_text="Pairs of points with intervals, by request and outcome.",
     )
-
-
-def _title(compared: pl.DataFrame) -> str:
-    """How many correlations are significant by the recipe, how many of those still, how many only when asked well."""
-    counts = dict(compared["verdict_clustered"].value_counts().iter_rows())
-    n, was = compared.height, compared["verdict"].is_in(SIGNIFICANT_BEFORE).sum()
-    still = sum(counts.get(name, 0) for name in SIGNIFICANT_TWICE)
-    flips, found, untold = (counts.get(name, 0) for name in ("flips", "found", NOT_TOLD))
-    title = f"Of {n} correlations none is significant by study 1's recipe"
-    if was:
-        title = f"Of {n} correlations {was} {_are(was)} significant by study 1's recipe, {still} still when asked well"
-    if untold == n:
-        return title.partition(",")[0] + "; asked well, it cannot be told"
-    if flips:
-        title += f", {flips} with the other sign"
-    if found:
-        title += f"; {found} {_are(found)} so only when asked well"
-    return title + (f"; of {untold} it cannot be told" if untold else "")
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.LayerChart:
     y = alt.Y("feature:N", title=None, scale=alt.Scale(domain=features))
-    colours = {_STUDY: "#E69F00", asked: ACCENT}
+    colours = {_STUDY: THIRD, asked: ACCENT}
     colour = coloured("kind", colours, title=None, orient="bottom", columns=1, labelLimit=420)
     offset = alt.YOffset("kind:N", scale=alt.Scale(domain=[_STUDY, asked]))
     base = chart_of(outcome).encode(
@@ -93,7 +60,7 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
             *tips(form=",", n="points"),
         ],
     )
-    title = f"{capital(outcome)}: correlation with run time"
+    title = f"{capital(outcome)}: correlation"
     x = alt.X("low:Q", scale=alt.Scale(domain=[-1, 1]), title=title, axis=alt.Axis(values=[-1, -0.5, 0, 0.5, 1]))
     nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q", strokeDash=DASHED)

@@ -1,4 +1,4 @@
-"""Study 1 ("Analyzing ML Training Tasks") question by question: as it asked, and beside it the same asked well.
+"""Study 1 ("Analyzing ML Training Tasks") by question: as published, and beside it at job level, censored.
 
 The study correlates means: one point per distinct request, its height the mean run time of all jobs with it, Pearson's
 r; what did not succeed, running and waiting jobs included, it calls failed; some figures leave out long runs. Asked
@@ -130,17 +130,17 @@ def _compared(
 ) -> tuple[str, str, str | None]:
     """(verdict, clause, reason) of the study's r against the rank correlation over jobs; p: its column to go by."""
     if study is None:
-        why = f"no correlation with a cut-off of {cutoff:,} s was asked for (correlation.cutoffs_s)"
+        why = f"no correlation with a cut-off of {cutoff:,} s was requested (correlation.cutoffs_s)"
         return "not computable", f"not computable: {why}", why
     if study["estimate"] is None:
-        return "not computable", f"not computable as the study asked: {study['reason']}", study["reason"]
+        return "not computable", f"not computable as published: {study['reason']}", study["reason"]
     if asked is None or asked["estimate"] is None:
         why = asked["reason"] if asked else "there is no correlation over jobs"
         return "not computable", f"not computable over {units}: {why}", why
     r, rho = study["estimate"], asked["estimate"]
     numbers = f"(r = {coefficient(r)} over {study['n']:,} means, ρ = {coefficient(rho)} over {asked['n']:,} {units})"
     if asked[p] is None:
-        return NOT_TOLD, f"over {units} it cannot be told from what their clusters share {numbers}", None
+        return NOT_TOLD, f"over {units} it cannot be tested, for want of clusters {numbers}", None
     was, now = study["p_value"] < significance, asked[p] < significance
     if was and not now:
         return "lost", f"no longer significant {numbers}", None
@@ -261,13 +261,13 @@ def _rate_clause(rate: dict, feature: str, units: str, significance: float) -> s
     where = f"a {FEATURE_NAMES[feature]} above {significant(float(rate['split_value']), 4)} {unit}"
     if rate.get("rate_ratio") is None:
         low = significant(rate["rate_ci_low"])
-        return f"with {where} {units} fail at least {low} times as often per hour of run time, as far as can be told"
+        return f"with {where} {units} fail at least {low} times as often per hour of run time (lower limit)"
     ratio = f"{significant(rate['rate_ratio'])} times as often per hour of run time"
     p = rate["rate_p_adjusted_clustered"]
     if p is None:
-        return f"with {where} {units} fail {ratio}, and whether their clusters make it cannot be told"
+        return f"with {where} {units} fail {ratio}, which cannot be tested, for want of clusters"
     low, high = (significant(rate[f"rate_ci_{end}_clustered"]) for end in ("low", "high"))
-    return f"with {where} {units} fail {ratio} ({low} to {high}){', which may be chance' if p >= significance else ''}"
+    return f"with {where} {units} fail {ratio} ({low} to {high}){', not significant' if p >= significance else ''}"
 
 
 # Means by GPU type -------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def _median(times: Counted, mean: dict, units: str, clustered: dict | None) -> d
 def _time_to_failure(mttf: pl.DataFrame, mean: dict, units: str) -> dict:
     row = {"asked_measure": "mean time to failure, censored (s)"}
     found = mttf.filter(event="failure", stratum_by="gpu_type", stratum=mean["value"], confidence=CONFIDENCE)
-    life = next(found.iter_rows(named=True), {"mttf_s": None, "reason": "no life has this type"})
+    life = next(found.iter_rows(named=True), {"mttf_s": None, "reason": "no job at risk has this type"})
     if found.height:
         row |= {"asked_estimate": life["mttf_s"], "asked_n": life["events"]}
         row |= {"asked_ci_low": life["ci_low_s"], "asked_ci_high": life["ci_high_s"]}

@@ -1,4 +1,4 @@
-"""The table of the section on study 1."""
+"""The table of published analyses, repeated."""
 
 import polars as pl
 
@@ -36,9 +36,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
     columns = {
         "feature": ("Of", None),
         "outcome": ("Outcome", None),
-        "study": ("As the study asked", None),
+        "study": ("As published", None),
         "study_n": ("n", words.count),
-        "asked": ("Asked well", None),
+        "asked": ("Job-level, censored", None),
         "asked_n": ("n", words.count),
         "change": ("What changes", None),
     }

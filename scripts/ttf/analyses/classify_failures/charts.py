@@ -1,105 +1,91 @@
-"""What failures are for: the share of each reason in the failed attempts, in their time, and in their GPU time."""
+"""Why attempts failed: the share of each reason in the failed attempts, and in their GPU time."""
 
 import altair as alt
 import polars as pl
 
-from ttf.analyses.classify_failures.compute import NO_RULE
-from ttf.charts.axes import percent_axis
-from ttf.charts.encodings import coloured, labelled_bars, picked, tips
+from ttf.analyses.classify_failures.compute import NO_RULE, kind_of
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.text import capital, count, labels, listed, percent
+from ttf.charts.theme import CANCELLED, FAILURE, INFRA, INK, THIRD
+from ttf.inputs import Inputs
 
-MOST_REASONS = 14
-SEVERAL, NEITHER = "more than one domain", "unmatched, or others"
-# Okabe & Ito 2008, one per domain.
-_COLOURS = {
-    "user program": "#E69F00",
-    "system software": "#0072B2",
-    "hardware": "#D55E00",
-    SEVERAL: "#CC79A7",
-    NEITHER: "#999999",
-}
-_MEASURES = {
-    "trials_share": "share of trials",
-    "rtf_total_share": "share of run time",
-    "rtf_x_demand_share": "share of run time × GPUs",
-}
+MOST_BARS = 8
+NO_REASON = "No reason recorded"
+_COLOURS = {"limit": THIRD, "infra": INFRA, "none": CANCELLED, "other": FAILURE}
+_MEASURES = {"trials_share": "failed attempts", "rtf_x_demand_share": "their GPU time"}
+# Of a row of bars, of the names beside them and of the words at their ends, in px.
+_STEP, _NAMES, _NAMES_NARROW, _LABEL = 27, 170, 136, 40
 
 
-def taxonomy(given, study: Study) -> Figure:
-    """The rows of taxonomy.csv by reason: three panels, coloured by domain."""
-    table = given["taxonomy"]
-    every = table.filter(pl.col("by") == "reason")
+def failed_attempts_by_reason(given: Inputs, study: Study) -> Figure:
+    """Bars of reasons in one or two panels, those with the most GPU time first."""
+    what = "Failed attempts by reason"
+    every = given["taxonomy"].filter(pl.col("by") == "reason")
     if not every.height:
-        return nothing_to_draw("Reasons of failures", "no attempt failed")
-    reasons = every.filter(pl.col("reason") != NO_RULE)
-    largest = pl.max_horizontal(*_MEASURES).fill_null(0)
-    kept = reasons.sort(largest, pl.col("trials"), descending=True, maintain_order=True).head(MOST_REASONS)
-    drawn = [*reasons.join(kept, on="reason", how="semi", maintain_order="left").iter_rows(named=True)]
-    rest = reasons.join(kept, on="reason", how="anti", maintain_order="left")
-    if rest.height:
-        # The shares of several reasons together, none where none of them has one.
-        sums = {name: rest[name].sum() if rest[name].count() else None for name in (*_MEASURES, "trials")}
-        drawn.append({"reason": count(rest.height, "other reason"), "domain": None} | sums)
-    drawn += every.filter(pl.col("reason") == NO_RULE).iter_rows(named=True)
-    shown = labels([row["reason"] for row in drawn])
-    measures = [name for name in _MEASURES if every[name].count()]
+        return nothing_to_draw(what, "no attempt failed")
+    measures = {name: words for name, words in _MEASURES.items() if every[name].count()}
+    reasons = _of_most_time(every)
+    named = labels([row["reason"] for row in reasons])
     rows = [
-        {"reason": shown[row["reason"]], "domains": row["domain"] or "not known", "domain": _colour(row["domain"])}
-        | {"measure": _MEASURES[name], "label": percent(row[name])}
-        | picked(row, "trials", share=name)
-        for row in drawn
-        for name in measures
-        if row[name] is not None
+        {"reason": named[row["reason"]], "kind": row["kind"], "trials": row["trials"]}
+        | {name: row[name] or 0 for name in measures}
+        | {f"{name}_label": percent(row[name] or 0) for name in measures}
+        for row in reasons
     ]
-    domains = {name: _COLOURS[name] for name in _COLOURS if name in {row["domain"] for row in rows}}
-    # Room for the label beside the longest bar.
-    scale = alt.Scale(domain=[0, 1.3 * max(row["share"] for row in rows)])
-    base = chart_of("reasons").encode(
-        x=alt.X("share:Q", scale=scale, axis=percent_axis(tickCount=3)),
-        y=alt.Y("reason:N", title=None, sort=list(shown.values()), axis=alt.Axis(labelLimit=160)),
-        tooltip=[*tips("reason", domains="domain", label="share"), *tips(form=",", trials="failed attempts")],
-    )
-    colour = coloured("domain", domains, title="domain", orient="bottom")
-    bars = labelled_bars(base, 13, colour, 10, dx=3).properties(width=540 // len(measures) - 26, height=alt.Step(19))
-    header = alt.Header(labelFontWeight="bold", labelFontSize=11, labelLimit=190)
-    panels = alt.Column("measure:N", sort=[_MEASURES[name] for name in measures], title=None, header=header)
-    trials, timed = int(every["trials"].sum()), int(every["n"].sum())
-    caption = f"n = {count(trials, 'failed attempt')}, {timed:,} with a known run time. A trial is a failed attempt."
-    if "rtf_x_demand_share" in measures:
-        caption += " Run time × GPUs counts the attempts whose GPUs are known."
-    title = _title(table, trials)
-    spoken = [f"{shown[row['reason']]} {percent(row['trials_share'])}" for row in drawn[:5]]
+    order = [row["reason"] for row in rows]
+    names = _NAMES_NARROW if study.narrow else _NAMES
+    width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)
+    most = max(row[name] for row in rows for name in measures) or 1
+    panels = []
+    for place, (name, words) in enumerate(measures.items()):
+        axis = None
+        if place == 0:
+            style = {"labelFontWeight": "bold", "labelColor": INK, "domain": False, "ticks": False, "labelPadding": 8}
+            axis = alt.Axis(**style, minExtent=names, maxExtent=names, labelLimit=names - 10)
+        base = chart_of("reasons").encode(
+            x=alt.X(f"{name}:Q", scale=alt.Scale(domain=[0, most], nice=False), axis=None),
+            y=alt.Y("reason:N", sort=order, title=None, axis=axis),
+        )
+        colour = alt.Color("kind:N", scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())), legend=None)
+        bars = base.mark_bar(height=17, cornerRadius=1).encode(color=colour)
+        shares = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text=f"{name}_label:N")
+        heading = alt.TitleParams(words, fontSize=12, fontWeight="normal", anchor="start", frame="group", offset=6)
+        panels.append((bars + shares).properties(width=width, height=_STEP * len(rows), title=heading))
+    trials = int(every["trials"].sum())
+    of_time = " and of their GPU time" if len(measures) > 1 else ""
+    infra = "; violet: infrastructure" if any(row["kind"] == "infra" for row in rows) else ""
+    spoken = [f"{row['reason']} {' and '.join(row[f'{name}_label'] for name in measures)}" for row in rows]
     return figure(
-        bars.facet(column=panels, spacing=28),
+        alt.hconcat(*panels, spacing=16 + _LABEL, bounds="flush"),
         {"reasons": rows},
         study,
-        title=title,
-        subtitle="Reasons by the rules of the taxonomy; the first that matches an attempt counts.",
-        caption=caption,
-        alt_text=f"Bars of the shares of reasons in the failed attempts: {listed(spoken)}. {title}.",
+        title=what,
+        subtitle=f"Share of failed attempts{of_time}{infra}",
+        caption=f"n = {count(trials, 'failed attempt')}",
+        alt_text=f"Bars of the share of failed attempts{of_time}: {listed(spoken)}.",
     )
 
 
-def _colour(domain: str | None) -> str:
-    if domain is None:
-        return NEITHER
-    return domain if domain in _COLOURS else SEVERAL
+def _of_most_time(every: pl.DataFrame) -> list[dict]:
+    """The reasons with the most GPU time, or without any the commonest; the others together, in at most MOST_BARS."""
+    kinds = [kind_of(*row) for row in every.select("reason", "domain").iter_rows()]
+    every = every.select(
+        pl.when(reason=NO_RULE).then(pl.lit(NO_REASON)).otherwise("reason").alias("reason"),
+        *("trials", *_MEASURES),
+        kind=pl.Series(kinds, dtype=pl.String),
+    )
+    ranked = every.sort(
+        pl.col("rtf_x_demand_share").fill_null(0), "trials", "reason", descending=[True, True, False]
+    ).to_dicts()
+    if len(ranked) <= MOST_BARS:
+        return [row | {"reason": capital(row["reason"])} for row in ranked]
+    none = [row for row in ranked if row["kind"] == "none"]
+    known = [row for row in ranked if row["kind"] != "none"]
+    kept, rest = known[: MOST_BARS - 1 - len(none)], known[MOST_BARS - 1 - len(none) :]
+    together = {name: sum(row[name] or 0 for row in rest) for name in ("trials", *_MEASURES)}
+    shown = sorted([*kept, *none], key=ranked.index)
+    other = {"reason": count(len(rest), "other reason"), "kind": "other"} | together
+    return [row | {"reason": capital(row["reason"])} for row in [*shown, other]]
 
 
-def _title(table: pl.DataFrame, trials: int) -> str:
-    reasons = table.filter((pl.col("by") == "reason") & (pl.col("reason") != NO_RULE))
-    if not reasons.height:
-        return f"No rule matches any of {count(trials, 'failed attempt')}"
-    first = reasons.row(0, named=True)
-    equal = int((reasons["trials"] == first["trials"]).sum())
-    if equal > 1:
-        share = percent(first["trials_share"])
-        return f"No single reason is the commonest: {equal} have {share} of failed attempts each"
-    title = f"{capital(first['reason'])} is the commonest reason: {percent(first['trials_share'])} of failed attempts"
-    if first["rtf_x_demand_share"] is not None:
-        title += f", {percent(first['rtf_x_demand_share'])} of their GPU time"
-    return title
-
-
-CHARTS = {"taxonomy": taxonomy}
+CHARTS = {"failed_attempts_by_reason": failed_attempts_by_reason}

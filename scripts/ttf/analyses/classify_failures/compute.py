@@ -5,10 +5,15 @@ import polars as pl
 from ttf.analyses.classify_failures import REASONS, TAXONOMY, UNMATCHED
 from ttf.analyses.classify_failures.log_tails import LONGEST_LINE, in_tails, normalised, read_tails
 from ttf.analyses.classify_failures.rules import ATTEMPT_COLUMNS, KEY, classify, every_attempt, most_characters
+from ttf.infra import EVENT
 from ttf.inputs import Inputs
 
 # In place of a reason.
 NO_RULE = "unmatched"
+# As config/taxonomy.yaml names it.
+TIME_LIMIT = "Time limit"
+# Of attempts that no rule attributes to infrastructure, but a health check on one of their nodes does.
+HEALTH_EVENT, OF_INFRASTRUCTURE = "Failed health check", "system software or hardware"
 MOST_LINES = 100
 
 
@@ -18,12 +23,35 @@ def compute(given: Inputs) -> dict:
     tails = read_tails(given.path("tails"), most_characters(taxonomy)) if "tails" in given else []
     of_logs, lines = in_tails(tails, every, taxonomy)
     classified = classify(every.filter("failed"), taxonomy, of_logs)
+    if "lives_infra" in given:
+        classified = with_health_events(classified, given.scan("lives_infra", ["unit_id", "life_id", "event", "basis"]))
     return {
         "reasons": classified.select(*REASONS.columns),
         "taxonomy": taxonomy_table(classified),
         "unmatched": unmatched_table(classified, of_logs),
         "log_tails": lines,
     }
+
+
+def with_health_events(classified: pl.DataFrame, lives: pl.LazyFrame) -> pl.DataFrame:
+    """The failed attempts; those that a health event attributes to infrastructure and no rule does have HEALTH_EVENT.
+
+    lives: of `ttf.infra.infra_lives`; so what is attributed to infrastructure is one set, whoever counts it.
+    """
+    told = lives.filter(pl.col("event") == EVENT, pl.col("basis") == "event")
+    told = told.select(job_id="unit_id", attempt="life_id", told=True).collect()
+    rows = classified.join(told, on=["job_id", "attempt"], how="left", maintain_order="left")
+    kinds = [kind_of(*row) for row in classified.select(pl.col("reason").fill_null(NO_RULE), "domain").iter_rows()]
+    by_event = pl.col("told").fill_null(False) & (pl.Series(kinds, dtype=pl.String) != "infra")
+    of_event = {
+        "reason": pl.lit(HEALTH_EVENT),
+        "domain": pl.lit(OF_INFRASTRUCTURE),
+        "category": pl.lit(None, pl.String),
+        "deterministic": pl.lit(False),
+        "evidence": pl.lit("event"),
+    }
+    changed = {name: pl.when(by_event).then(value).otherwise(name) for name, value in of_event.items()}
+    return rows.with_columns(**changed).drop("told")
 
 
 def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
@@ -83,6 +111,13 @@ def taxonomy_table(classified: pl.DataFrame) -> pl.DataFrame:
         note=pl.when(note != "").then(note),
     )
     return table.select(*TAXONOMY.columns).cast(TAXONOMY.schema)
+
+
+def kind_of(reason: str, domain: str | None) -> str:
+    """What a row by reason is: limit, infra (its cause lies in system software or hardware alone), none or other."""
+    if reason == NO_RULE or domain is None:
+        return "none"
+    return "limit" if reason == TIME_LIMIT else "other" if "user program" in domain else "infra"
 
 
 def _users() -> pl.Expr:

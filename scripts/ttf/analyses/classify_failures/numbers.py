@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ttf.analyses.classify_failures.compute import kind_of
 from ttf.numbers.metrics import Metrics
 
 _DOMAINS = {"user program": "user", "system software": "system", "hardware": "hardware"}
@@ -29,8 +30,10 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     if trials:
         metrics.put("taxonomy.matched_share", matched / trials, "share", source, trials)
         _put(metrics, "taxonomy.all", every)
+        metrics.put("taxonomy.unmatched_share", (trials - matched) / trials, "share", source, trials)
+        _of_kinds(metrics, table.filter(by="reason"), trials)
     evidence = dict(table.filter(pl.col("by") == "evidence").select("evidence", "trials").iter_rows())
-    for name in ("text", "reason", "exit_code", "state"):
+    for name in ("event", "text", "reason", "exit_code", "state"):
         metrics.put(f"taxonomy.by_{name}", evidence.get(name, 0), "failed attempts", source, trials)
     domains = table.filter(by="domain")
     named = domains.filter(pl.col("domain").is_in(list(_DOMAINS))).with_columns(pl.col("domain").replace(_DOMAINS))
@@ -49,12 +52,27 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
             _put(metrics, key, first)
     line = {"unmatched_line": ("line", "label")}
     metrics.put_rows("taxonomy", given["unmatched"].head(1), line, "tables/unmatched.csv", "trials")
+    of_line = {"unmatched_line_trials": ("trials", "failed attempts")}
+    metrics.put_rows("taxonomy", given["unmatched"].head(1), of_line, "tables/unmatched.csv", None)
     tails = given["log_tails"]
     lines = dict(tails.select("code", "rows").iter_rows())
     metrics.put("taxonomy.lines", lines.get("lines"), "lines", "tables/log_tails.csv")
     wrong = tails.filter(pl.col("severity") == "error")
     if "lines" in lines:
         metrics.put("taxonomy.wrong_lines", int(wrong["rows"].sum()), "lines", "tables/log_tails.csv", lines["lines"])
+
+
+def _of_kinds(metrics: Metrics, reasons: pl.DataFrame, trials: int) -> None:
+    """Attempts by what ended them: limit, infra, other, none; their share of all that failed, and of their GPU time."""
+    kinds = [kind_of(*row) for row in reasons.select("reason", "domain").iter_rows()]
+    for (kind,), mine in reasons.with_columns(kind=pl.Series(kinds, dtype=pl.String)).group_by(
+        "kind", maintain_order=True
+    ):
+        key, source, count = f"taxonomy.kind.{kind}", "tables/taxonomy.csv", int(mine["trials"].sum())
+        metrics.put(f"{key}.trials", count, "failed attempts", source, trials)
+        metrics.put(f"{key}.trials_share", count / trials, "share", source, trials)
+        if reasons["rtf_x_demand_share"].count():
+            metrics.put(f"{key}.gpu_share", mine["rtf_x_demand_share"].sum(), "share", source, trials)
 
 
 def _put(metrics: Metrics, key: str, rows: pl.DataFrame) -> None:

@@ -1,14 +1,112 @@
-"""The tables of the reasons of failures."""
+"""What the section on causes says in the open, and the tables of the reasons of failures."""
 
 import polars as pl
 
 from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
+from ttf.analyses.classify_failures.compute import TIME_LIMIT
+from ttf.charts.text import listed
+from ttf.report import words
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number, of_trace
 from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 
 MOST_LINES = 15
+# From here on the part without a reason is something to know.
+MANY_UNKNOWN = 0.25
+_EVIDENCE = {
+    "event": "a failed health check",
+    "text": "the log",
+    "reason": "the recorded reason",
+    "exit_code": "the exit code",
+    "state": "the state alone",
+}
+_MOST = ("taxonomy.most.rtf_x_demand", "taxonomy.most.trials")
 _COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
 _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line:
+    if not m["taxonomy.trials"]:
+        return Line("Causes of failures", "no attempt failed", "taxonomy")
+    return Head(
+        claim=_claim(m),
+        charts=("failed_attempts_by_reason",),
+        keys=tuple(_keys(m)),
+        text=tuple(_text(m)),
+        callout=_callout(m),
+        details="run time to failure, GPUs and domain by reason, commonest unmatched lines",
+    )
+
+
+def _claim(m: Numbers) -> str:
+    if not m["taxonomy.matched"]:
+        trials = number(m, "taxonomy.trials", words.count)
+        one = m["taxonomy.trials"] == 1
+        return (
+            "The only failed attempt has no recorded reason"
+            if one
+            else (f"None of {trials} failed attempts has a recorded reason")
+        )
+    key = next((key for key in _MOST if m.value(f"{key}.reasons", 0) == 1), None)
+    if key is None:
+        return f"{number(m, 'taxonomy.matched_share', words.share)} of failed attempts have a recorded reason"
+    reason = m[f"{key}.reason"]
+    name = "Time limits" if reason == TIME_LIMIT else of_trace(reason[:1].upper() + reason[1:], 36)
+    if m[f"{key}.trials"] == m["taxonomy.trials"]:
+        every = m["taxonomy.trials"]
+        all_of = f"all {number(m, 'taxonomy.trials', words.count)} failed attempts"
+        return f"{name} ended {'the only failed attempt' if every == 1 else all_of}"
+    claim = f"{name} ended {number(m, f'{key}.trials_share', words.share)} of failed attempts"
+    if not m.has(f"{key}.rtf_x_demand_share"):
+        return claim
+    part, time = m[f"{key}.trials_share"], m[f"{key}.rtf_x_demand_share"]
+    but = "but" if max(part, time) >= 2 * min(part, time) else "and"
+    return f"{claim} {but} {number(m, f'{key}.rtf_x_demand_share', words.share)} of their GPU time"
+
+
+def _keys(m: Numbers) -> list[Key]:
+    trials, kinds = number(m, "taxonomy.trials", words.count), {"limit": "Time limits", "infra": "Infrastructure"}
+    of = f"{number(m, 'taxonomy.matched', words.count)} of {trials} failed attempts"
+    keys = [Key("Reason recorded", number(m, "taxonomy.matched_share", words.share), of)]
+    for kind, label in kinds.items():
+        key = f"taxonomy.kind.{kind}"
+        if m.value(f"{key}.trials", 0):
+            note = number(m, f"{key}.trials", _attempts)
+            if m.has(f"{key}.gpu_share"):
+                note += f", {number(m, f'{key}.gpu_share', words.share)} of failed GPU time"
+            keys.append(Key(label, number(m, f"{key}.trials_share", words.share), note))
+    if m.value("taxonomy.deterministic.trials", 0):
+        note = number(m, "taxonomy.deterministic.trials", _attempts)
+        keys.append(Key("Would recur on a retry", number(m, "taxonomy.deterministic.trials_share", words.share), note))
+    return keys
+
+
+def _attempts(value: float) -> str:
+    return words.plural(value, "attempt")
+
+
+def _text(m: Numbers) -> list[str]:
+    told = {by: words_of for by, words_of in _EVIDENCE.items() if m.value(f"taxonomy.by_{by}", 0)}
+    if not told:
+        return []
+    parts = [f"{words_of} ({number(m, f'taxonomy.by_{by}', words.count)})" for by, words_of in told.items()]
+    text = f"Attempts have their reason from {listed(parts)}."
+    return [f"{text} A state says how an attempt ended, not why." if "state" in told else text]
+
+
+def _callout(m: Numbers) -> Callout | None:
+    if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
+        return None
+    share = number(m, "taxonomy.unmatched_share", words.share)
+    text = []
+    if m.has("taxonomy.kind.none.gpu_share"):
+        text.append(f"They hold {number(m, 'taxonomy.kind.none.gpu_share', words.share)} of failed GPU time.")
+    if m.has("taxonomy.unmatched_line"):
+        line, count = of_trace(m["taxonomy.unmatched_line"]), number(m, "taxonomy.unmatched_line_trials", words.count)
+        text.append(f"A taxonomy rule for “{line}” ({count}) would reduce this.")
+    return Callout("care", f"{share} of failed attempts have no recorded reason.", " ".join(text))
 
 
 def tables(trace: Trace) -> dict[str, Shown]:

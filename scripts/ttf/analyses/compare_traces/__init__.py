@@ -1,4 +1,4 @@
-"""How do the traces compare, on jobs that asked for a GPU?"""
+"""How do the traces compare, on jobs that requested a GPU?"""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def _compared(name, about, /, **columns):
 
 def _distribution(prefix, what):
     """n, mean and quantiles of a time."""
-    headings = {"p05": "5 %", "p25": "25 %", "median": "Median", "p75": "75 %", "p90": "90 %", "p95": "95 %"}
+    headings = {"p05": "5%", "p25": "25%", "median": "Median", "p75": "75%", "p90": "90%", "p95": "95%"}
     return {
         "n": count("n", f"Those of the jobs whose {what} is known.", blank=REASON),
         f"{prefix}_mean_s": seconds("Mean", f"Mean {what} of the jobs.", blank=REASON),
@@ -47,7 +47,7 @@ OUTCOMES = _compared(
     **_JOBS,
     jobs_share=share("Share of GPU jobs", "Of the GPU jobs of the trace.", blank=REASON),
     n=count("n", "Those of the jobs whose GPU time is known.", blank=REASON),
-    gpu_hours=number("GPU time", "GPUs asked for times the time seen to run.", blank=REASON, unit="GPU-hours"),
+    gpu_hours=number("GPU time", "GPUs requested times the time seen to run.", blank=REASON, unit="GPU-hours"),
     gpu_hours_share=share("Share of their GPU time", "Of that of the GPU jobs of the trace.", blank=REASON),
     reason=reason(),
 )
@@ -76,7 +76,7 @@ FAILURE_SHARE = _compared(
     ended=count("Ended", "Those that ended in success or failure.", blank=REASON),
     failures=count("Failures", "Those that failed.", blank=REASON),
     failure_share=share("Failure share", "Failures over ended.", blank=REASON),
-    ci_low=share("Interval from", "Lower end of its 95 % interval (Wilson).", blank=REASON),
+    ci_low=share("Interval from", "Lower end of its 95% interval (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
     **clustered(share),
     reason=reason(),
@@ -87,7 +87,7 @@ MTTF = _compared(
     **_TRACE,
     **_GIVES,
     **_GPUS,
-    n=count("Lives", "Lives of known duration.", blank=REASON),
+    n=count("At risk", "Jobs or components of known duration.", blank=REASON),
     events=count("Failures", "Those that ended by a failure.", blank=REASON),
     without_end=count("without an end", "Failures of unknown duration, in no estimate.", blank=REASON),
     exposure_s=whole_seconds("Time at risk", "Sum of the durations.", blank=REASON),
@@ -111,13 +111,13 @@ TRACES = _compared(
     **_GIVES,
     synthetic=_TRACE["synthetic"],
     jobs=count("Jobs", "Jobs of the trace.", blank=_OF_COMPONENTS),
-    gpu_jobs=count("asked for a GPU", "Jobs that asked for a GPU.", blank=_OF_COMPONENTS),
-    blank_request=count("request blank", "Jobs of which the trace does not say.", blank=_OF_COMPONENTS),
+    gpu_jobs=count("Requested a GPU", "Jobs that requested a GPU.", blank=_OF_COMPONENTS),
+    blank_request=count("Request blank", "Jobs of which the trace does not say.", blank=_OF_COMPONENTS),
     timeouts=count("At time limit", "Failures of GPU jobs that a time limit ended.", blank=_OF_COMPONENTS),
 )
 
 ANALYSIS = Analysis(
-    question="How do the traces compare, on jobs that asked for a GPU?",
+    question="How do the traces compare, on jobs that requested a GPU?",
     theme="comparison",
     rank=10,
     needs=["lives"],
@@ -127,9 +127,7 @@ ANALYSIS = Analysis(
     settings={"about": lambda study: {name: trace.compared for name, trace in study.traces.items()}},
     tables=(TRACES, OUTCOMES, RUN_TIMES, QUEUEING, FAILURE_SHARE, MTTF),
     charts={
-        "outcomes": "compared_outcomes",
         "run_times": "compared_run_times",
-        "queueing": "compared_queueing",
         "failure_share": "compared_failure_share",
         "mttf": "compared_mttf",
     },

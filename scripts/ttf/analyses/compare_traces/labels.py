@@ -1,6 +1,6 @@
 """What the charts and the page of the comparison call a trace, and what they say that it lacks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
@@ -39,12 +39,6 @@ def trace_labels(traces: Iterable[tuple[str, bool]]) -> dict[str, str]:
         taken.add(label)
         unique[name] = f"{label} (synthetic)" if synthetic else label
     return unique
-
-
-def worth_comparing(rows: Sequence[dict]) -> list[dict]:
-    """The rows of real traces where there are two or more of them; else all: a made-up trace shows nothing."""
-    real = [row for row in rows if not row["synthetic"]]
-    return real if len(real) > 1 else list(rows)
 
 
 def reasons(table: pl.DataFrame) -> list[tuple[str, str]]:

@@ -6,15 +6,11 @@ import polars as pl
 
 from ttf.analyses.compare_traces.labels import ENDS
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES, Metrics, ends
+from ttf.numbers.metrics import Metrics, ends
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
-    """of.<trace>.<number> for each trace; range.<number>.<lowest|highest>.<trace|value> over real traces.
-
-    Over those with enough behind them (FEWEST_ENDED jobs, FEWEST_FAILURES failures), where there are two or more.
-    Components are in no range.
-    """
+    """of.<trace>.<number> for each trace."""
     traces = given["compared_traces"]
     kinds = Counter(traces["gives"])
     metrics.put("traces.jobs", kinds["jobs"], "traces", "")
@@ -31,7 +27,6 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     units |= {"failure_share_low": ("ci_low", "share"), "failure_share_high": ("ci_high", "share")}
     metrics.put_rows("of.{trace}", shares, units, "failure_share.csv", "ended")
     metrics.put_rows("of.{trace}.failure_share", shares, ends("share"), "failure_share.csv", "ended")
-    _put_range(metrics, "failure_share", shares, "failure_share", "ended", FEWEST_ENDED, "share", "failure_share.csv")
     for outcome in ENDS:
         rows = given["compared_run_times"].filter(outcome=outcome)
         _put_times(metrics, f"{outcome}.", rows, "runtime", "run_times.csv")
@@ -45,24 +40,9 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     units |= {name: name.replace("_", " ") for name in rates}
     metrics.put_rows("of.{trace}", rows, units, "mttf.csv")
     metrics.put_rows("of.{trace}.mttf", rows, ends("s", "_s"), "mttf.csv")
-    _put_range(metrics, "mttf_s", rows.filter(gives="jobs"), "mttf_s", "events", FEWEST_FAILURES, "s", "mttf.csv")
 
 
 def _put_times(metrics: Metrics, what: str, rows: pl.DataFrame, time: str, source: str) -> None:
     times = dict.fromkeys((f"{time}_mean_s", f"{time}_median_s", f"{time}_p90_s"), "s")
     key = f"of.{{trace}}.{what}".removesuffix(".")
     metrics.put_rows(key, rows, times, source)
-    _put_range(metrics, f"{what}{time}_median_s", rows, f"{time}_median_s", "n", FEWEST_ENDED, "s", source)
-
-
-def _put_range(
-    metrics: Metrics, name: str, rows: pl.DataFrame, column: str, n: str, fewest: int, unit: str, source: str
-) -> None:
-    known = rows.filter(pl.col(column).is_not_null(), pl.col(n) >= fewest, ~pl.col("synthetic"))
-    if known.height < 2:
-        return
-    metrics.put(f"range.{name}.traces", known.height, "traces", source)
-    # The first of equal ones.
-    for end, descending in (("lowest", False), ("highest", True)):
-        row = known.sort(column, descending=descending, maintain_order=True).head(1)
-        metrics.put_rows(f"range.{name}.{end}", row, {"trace": "label", "value": (column, unit)}, source, n)

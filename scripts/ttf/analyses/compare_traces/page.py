@@ -1,10 +1,7 @@
-"""The report's section on several traces side by side, from the tables, charts and numbers of rule compare_traces."""
+"""The fold of the page that compares traces: the tables of rule compare_traces, and what its template needs."""
 
-import json
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-import jinja2
 import polars as pl
 
 from ttf.analyses.compare_traces import ANALYSIS, FAILURE_SHARE, MTTF, QUEUEING, RUN_TIMES, TRACES
@@ -12,60 +9,21 @@ from ttf.analyses.compare_traces import OUTCOMES as COMPARED_OUTCOMES
 from ttf.analyses.compare_traces.labels import COMPONENTS, ENDS, GPUS, OF_THE_WHOLE, reasons, trace_labels
 from ttf.contract import Table
 from ttf.jobs import OUTCOMES
-from ttf.numbers.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.report import words
-from ttf.report.blocks import Charts, Numbers, table_block
 from ttf.report.tables import CLUSTERED, MEAN_OF_N, Interval, Mean, Shown
-from ttf.tables import read_table
+from ttf.report.trace import Trace
 
 _MEASURES = {"jobs_share": "Share of GPU jobs", "gpu_hours_share": "Share of their GPU time"}
 
 
-def comparison_section(jinja: jinja2.Environment, about: Mapping[str, Mapping], folder: Path, charts: Charts) -> str:
-    """The .qmd of the section, from what rule compare_traces left in `folder`; its charts go to `charts`.
-
-    about: of each trace of the study, in order, what the registry and the format say: unit, gives, synthetic, and
-    title where there is one.
-    """
-    figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
-    metrics = Numbers(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
-    contracts = {table.path.removesuffix(".csv"): table for table in ANALYSIS.tables if table is not TRACES}
-    tables = {name: read_table(folder / contract.path, contract) for name, contract in contracts.items()}
-    labels = trace_labels((trace, entry["synthetic"]) for trace, entry in about.items())
-    html = tables_of(tables, about, labels, metrics)
-
-    def chart_of(name: str) -> str:
-        return charts.place(f"comparison-{name.replace('_', '-')}", folder, name, figures, "draw_charts_comparison")
-
-    def table_of(name: str, caption: str) -> str:
-        if name not in html:
-            return ""
-        file = f"comparison/{name}.csv" if name in tables else "comparison/metrics.json"
-        return table_block(f"tbl-comparison-{name.replace('_', '-')}", html[name], caption, file)
-
-    return jinja.get_template("compare_traces/comparison.qmd").render(
-        m=metrics,
-        chart=chart_of,
-        table=table_of,
-        has_chart=lambda name: not figures[name]["empty"],
-        has_table=lambda name: name in html,
-        at_limit=_at_limit(about, labels, metrics),
-        blanks={name: _blanks(table, labels) for name, table in tables.items()},
-        label_of=lambda trace: words.label(labels[trace]),
-        synthetic=[labels[trace] for trace, entry in about.items() if entry["synthetic"]],
-        jobs_called=_called(about, "jobs"),
-        components_called=_called(about, "lives"),
-        fewest={"ended": FEWEST_ENDED, "failures": FEWEST_FAILURES},
-    )
-
-
-def tables_of(
-    tables: Mapping[str, pl.DataFrame], about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers
-) -> dict[str, str]:
-    """The HTML tables of the section by name; a table in which nothing stands is left out."""
+def tables(compared: Trace, traces: Sequence[Trace]) -> dict[str, Shown]:
+    """The tables by name; one in which nothing stands is left out. compared: the products of the room."""
+    labels = _labels(traces)
     named = {
-        name: table.with_columns(trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String))
-        for name, table in tables.items()
+        name: compared.table(f"compared_{name}").with_columns(
+            trace=pl.col("trace").replace_strict(labels, return_dtype=pl.String)
+        )
+        for name in ("outcomes", "run_times", "queueing", "failure_share", "mttf")
     }
     outcomes = _outcomes_side_by_side(named["outcomes"])
     of_outcomes = {"trace": ("Trace", None), "n": ("n", words.count)}
@@ -78,27 +36,43 @@ def tables_of(
     of_mttf["mttf_s"] = Interval(low="ci_low_clustered_s", high="ci_high_clustered_s")
     of_mttf["failures_per_1000_gpu_days"] = None
     shown = {
-        "traces": _traces(about, labels, metrics),
+        "traces": _traces(traces, labels, compared),
         "outcomes": Shown(outcomes, of_outcomes, COMPARED_OUTCOMES, "measure"),
         "run_times": Shown(run_times, _times(RUN_TIMES), RUN_TIMES, "outcome"),
         "queueing": Shown(_by_gpus(queueing), _times(QUEUEING), QUEUEING, "jobs_of"),
         "failure_share": Shown(shares, of_shares, FAILURE_SHARE, "jobs_of"),
         "mttf": Shown(_by_gpus(mttf.filter(confidence=0.95)), of_mttf, MTTF, "jobs_of"),
     }
-    ids = {name: f"comparison-table-{name.replace('_', '-')}" for name in shown}
-    return {name: table.html(ids[name]) for name, table in shown.items() if table.frame.height}
+    return {name: table for name, table in shown.items() if table.frame.height}
 
 
-def _traces(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> Shown:
-    """What is compared of each trace: its unit, and for jobs how many there are and how many asked for a GPU."""
+def context(compared: Trace, traces: Sequence[Trace]) -> dict:
+    """What the template says beside its tables and charts."""
+    labels = _labels(traces)
+    components = [trace.about["unit"] for trace in traces if not trace.has_jobs]
+    left_blank = {table.name.removeprefix("compared_"): compared.table(table.name) for table in ANALYSIS.tables[1:]}
+    return {
+        "at_limit": _at_limit(traces, labels, compared),
+        "blanks": {name: _blanks(table, labels) for name, table in left_blank.items()},
+        "components_called": words.markdown(", ".join(dict.fromkeys(components))),
+    }
+
+
+def _labels(traces: Sequence[Trace]) -> dict[str, str]:
+    return trace_labels((trace.name, trace.about["synthetic"]) for trace in traces)
+
+
+def _traces(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> Shown:
+    """What is compared of each trace: its unit, and for jobs how many there are and how many requested a GPU."""
     counts = ("jobs", "gpu_jobs", "blank_request", "mttf_lives")
+    m = compared.metrics
     rows = [
-        {"trace": labels[trace], "title": entry.get("title"), "unit": entry["unit"]}
-        | {name: metrics.value(f"of.{trace}.{name}", None) for name in counts}
-        for trace, entry in about.items()
+        {"trace": labels[trace.name], "title": trace.about.get("title"), "unit": trace.about["unit"]}
+        | {name: m.value(f"of.{trace.name}.{name}", None) for name in counts}
+        for trace in traces
     ]
     schema = dict.fromkeys(("trace", "title", "unit"), pl.String) | dict.fromkeys(counts, pl.Int64)
-    columns = dict.fromkeys(schema) | {"title": ("Title", None), "mttf_lives": ("Lives compared", words.count)}
+    columns = dict.fromkeys(schema) | {"title": ("Title", None), "mttf_lives": ("At risk", words.count)}
     return Shown(pl.DataFrame(rows, schema=schema), columns, TRACES)
 
 
@@ -142,17 +116,13 @@ def _blanks(table: pl.DataFrame, labels: Mapping[str, str]) -> str:
     return words.markdown("; ".join(f"{', '.join(names)}: {reason}" for reason, names in traces.items()))
 
 
-def _at_limit(about: Mapping[str, Mapping], labels: Mapping[str, str], metrics: Numbers) -> str:
+def _at_limit(traces: Sequence[Trace], labels: Mapping[str, str], compared: Trace) -> str:
     """In which traces how many failures of GPU jobs came at a time limit, as literal Markdown; empty where none did."""
-    counted = {trace: metrics.value(f"of.{trace}.timeouts", 0) for trace in about}
+    m = compared.metrics
+    counted = {trace.name: m.value(f"of.{trace.name}.timeouts", 0) for trace in traces}
     said = (
-        f"{labels[trace]}: {words.count(number)} of {words.count(metrics[f'of.{trace}.failures'])}"
-        for trace, number in counted.items()
+        f"{labels[name]}: {words.count(number)} of {words.count(m[f'of.{name}.failures'])}"
+        for name, number in counted.items()
         if number
     )
     return words.markdown("; ".join(said))
-
-
-def _called(about: Mapping[str, Mapping], gives: str) -> str:
-    """What the units of the traces are called: `pod, task`."""
-    return words.markdown(", ".join(dict.fromkeys(e["unit"] for e in about.values() if e["gives"] == gives)))

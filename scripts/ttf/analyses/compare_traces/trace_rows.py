@@ -13,7 +13,7 @@ from ttf.charts.text import capital, count, listed
 from ttf.charts.theme import FAINT
 
 MOST_TRACES = 8
-LABEL_WIDTH = 250
+LABEL_WIDTH = 230
 PANEL_WIDTH = 330
 # base chart of a panel's rows, whether it is the last panel -> its marks
 Layers = Callable[[alt.Chart, bool], alt.LayerChart]
@@ -43,12 +43,7 @@ class Traces:
     def figure(
         self, chart: alt.TopLevelMixin, datasets: Mapping, title: str, subtitle: str, caption: str, alt_text: str
     ) -> Figure:
-        """`figure` with what every comparison says: which traces are made up, which are not drawn and why."""
-        made_up = [self.names[trace].removesuffix(" (synthetic)") for trace in self.shown if self.synthetic[trace]]
-        if made_up:
-            are = "is" if len(made_up) == 1 else "are"
-            subtitle += f" {listed(made_up)} {are} synthetic: no finding about a real cluster."
-        alt_text += f". {title}."
+        """`figure` with what every comparison says: which traces are not drawn and why."""
         caption += self._not_drawn()
         return figure(chart, datasets, self._study, title=title, subtitle=subtitle, caption=caption, alt_text=alt_text)
 
@@ -69,17 +64,6 @@ class Traces:
         return text
 
 
-def span(drawn: Traces, rows: Sequence[dict], column: str, worded: Callable[[float], str], of: str = "") -> str:
-    """`3 % of jobs in a`, or `3 % of jobs in a to 9 % in b`: from the lowest to the highest, with their traces."""
-    low, high = min(rows, key=lambda row: row[column]), max(rows, key=lambda row: row[column])
-    first = f"{worded(low[column])}{of} in {drawn.names[low['trace']]}"
-    if len(rows) == 1:
-        return first
-    if worded(low[column]) == worded(high[column]):
-        return f"{worded(low[column])}{of} in each trace"
-    return f"{first} to {worded(high[column])} in {drawn.names[high['trace']]}"
-
-
 def quantiles(row: dict, prefix: str, name: str, panel: str) -> dict:
     """A row of a distribution; without a known time only its note."""
     one = {"panel": panel, "trace": name, "note": f"n = {row['n']:,}" if row["n"] else "no time known"}
@@ -97,7 +81,7 @@ def ranges(
     ends = [row[name] for row in rows for name in ("q05", "q95") if name in row]
     scale = log_scale(time_domain(ends, 1.2))
     tooltip = [*tips("trace", panel="jobs"), *tips("n", form=",")]
-    tooltip += tips(form=",", **{f"q{q}_s": f"{what}, {int(q)} % at most (s)" for q in ("05", "25", "50", "75", "95")})
+    tooltip += tips(form=",", **{f"q{q}_s": f"{what}, {int(q)}% at most (s)" for q in ("05", "25", "50", "75", "95")})
 
     def layers(base: alt.Chart, last: bool) -> alt.LayerChart:
         axis = time_axis(f"{capital(what)} (logarithmic)" if last else None, labels=last, ticks=last)
@@ -116,9 +100,8 @@ def ranges(
     return panels_of(rows, panels, drawn.labels(), layers)
 
 
-def trace_axis(lines: bool = False) -> alt.Axis:
-    options = {"labelExpr": "split(datum.label, '\\n')", "labelLineHeight": 13, "labelOffset": -6} if lines else {}
-    return alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False, **options)
+def trace_axis() -> alt.Axis:
+    return alt.Axis(labelLimit=LABEL_WIDTH, labelOverlap=False, ticks=False)
 
 
 def one_colour(colour: str) -> alt.SchemaBase:
@@ -128,7 +111,7 @@ def one_colour(colour: str) -> alt.SchemaBase:
 
 def notes(base: alt.Chart) -> alt.Chart:
     """What stands behind each row, at the right of the panel."""
-    return side_notes(base, PANEL_WIDTH + 8, 10.5)
+    return side_notes(base, PANEL_WIDTH + 8)
 
 
 def panels_of(

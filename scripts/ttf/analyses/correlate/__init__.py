@@ -1,4 +1,4 @@
-"""What goes with run time and failure?"""
+"""Which features are associated with run time and failure?"""
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
@@ -56,21 +56,19 @@ CORRELATIONS = table(
 )
 
 ANALYSIS = Analysis(
-    question="What goes with run time and failure?",
+    question="Which features are associated with run time and failure?",
     theme="factors",
     rank=20,
     needs=["jobs"],
     settings={"cutoffs_s": "correlation/cutoffs_s", "significance": "correlation/significance"},
     tables=[FAILURE_SHARE, RUNTIME_BY_GROUP, CORRELATIONS],
     charts={
+        "factors_of_run_time": ["runtime_by_group", "correlations"],
         "runtime_by_gpu_type": "runtime_by_group",
-        **{
-            f"runtime_by_{name}{axis}": ["runtime_by_group", "correlations"]
-            for name in ("gpu_request", "cpu_request", "memory_request", "size", "measured_use")
-            for axis in ("", "_log")
-        },
+        "runtime_by_measured_use": ["runtime_by_group", "correlations"],
         "failure_share": ["failure_share", "outcomes"],
     },
+    main=["factors_of_run_time"],
     sections=["correlations"],
     memory_mb=200,
     mb_per_gb={"pai2020": 60, "philly": 60, "sacct": 400},

@@ -1,6 +1,4 @@
-"""The charts of what goes with run time and failure."""
-
-from functools import partial
+"""The charts of factors associated with run time and failure."""
 
 import altair as alt
 import polars as pl
@@ -9,29 +7,24 @@ from ttf.analyses.correlate.run_time_charts import (
     COLOURS,
     FEW,
     SETS,
+    factors_of_run_time,
     few_in_a_mean,
     runtime_by_measured_use,
-    runtime_by_request,
 )
 from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.picking import Picks
 from ttf.charts.text import (
     FEATURE_NAMES,
-    FEATURE_UNITS,
     count,
-    duration,
     feature_title,
     labels,
     listed,
-    percent,
     significant,
 )
 from ttf.charts.theme import FAINT, OUTCOME_COLOURS
 from ttf.inputs import Inputs
-from ttf.numbers.metrics import FEWEST_ENDED
 
 MOST_TYPES = 20
 
@@ -85,48 +78,17 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
         .encode(x=alt.value(508), text="note:N", color=alt.value(FAINT))
     )
     chart = alt.layer(spans, *marks, notes).properties(width=500, height=alt.Step(20 if len(names) > 1 else 34))
-    caption = (
-        f"Mean and median run time of the {study.units} of each GPU type that succeeded or failed at a known time; "
-        f"n = {count(drawn['jobs'].sum(), study.unit)}, beside each row its own."
-    )
+    caption = f"n = {count(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
     if left_out := jobs.height - len(names):
-        caption += f" The {MOST_TYPES} commonest types; {count(left_out, 'rarer type')} left out."
-    if drawn["runtime_median_s"].min() < 1 or drawn["runtime_mean_s"].min() < 1:
-        caption += " Times below 1 s stand at 1 s."
-    caption += few_in_a_mean(rows, study)
-    title = _types_title(drawn, names, study)
+        caption += f"; {count(left_out, 'rarer type')} left out"
     return figure(
         chart,
         {"types": rows},
         study,
-        title=title,
-        subtitle=f"Mean (circle) and median (diamond) run time of {study.units} by GPU type and outcome.",
+        title=what,
+        subtitle=f"Mean (circle) and median (diamond) of {study.units} by outcome",
         caption=caption,
-        alt_text=f"Points on a logarithmic time axis, two rows for each of {count(len(names), 'GPU type')}. {title}.",
-        picks=Picks(("types",), "type", {name: name for name in names.values()}),
-    )
-
-
-def _types_title(drawn: pl.DataFrame, names: dict[str, str], study: Study) -> str:
-    """Where failed jobs ran shorter; means of few jobs do not count, unless there are no others."""
-    enough = drawn.filter(pl.col("jobs") >= FEWEST_ENDED)
-    of_each = f" with {FEWEST_ENDED} or more of each" if 0 < enough.height < drawn.height else ""
-    drawn = enough if enough.height else drawn
-    means = {(row["value"], row["outcome_set"]): row["runtime_mean_s"] for row in drawn.iter_rows(named=True)}
-    both = [name for name in names if all((name, outcome) in means for outcome in SETS)]
-    if not both:
-        (shortest, outcome), low = min(means.items(), key=lambda item: item[1])
-        (longest, _), high = max(means.items(), key=lambda item: item[1])
-        done = "succeeded" if outcome == "success" else "failed"
-        title = f"{study.units.capitalize()} that {done} ran {duration(low)} on average on {names[shortest]}"
-        return title + (f", {duration(high)} on {names[longest]}" if longest != shortest else "")
-    if len(both) == 1:
-        failed, succeeded = (duration(means[both[0], outcome]) for outcome in ("failure", "success"))
-        return f"On {names[both[0]]}, failed {study.units} ran {failed} on average, successful ones {succeeded}"
-    shorter = sum(means[name, "failure"] < means[name, "success"] for name in both)
-    quantity = "all" if shorter == len(both) else f"{shorter} of" if shorter else "none of the"
-    return (
-        f"Failed {study.units} ran shorter on average than successful ones on {quantity} {len(both)} GPU types{of_each}"
+        alt_text=f"Points on a logarithmic time axis, two rows for each of {count(len(names), 'GPU type')}.",
     )
 
 
@@ -143,10 +105,9 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     failures, successes = by_outcome.get("failure", 0), by_outcome.get("success", 0)
     if not failures + successes:
         return nothing_to_draw(what, f"no {study.unit} ended in success or failure")
-    features, single, cut = [], [], []
+    features, cut = [], []
     for (feature,), part in ended.group_by("feature", maintain_order=True):
         if part.height < 2:
-            single.append(str(feature))
             continue
         if part.height > MOST_VALUES:
             cut.append(str(feature))
@@ -157,29 +118,20 @@ def failure_share(given: Inputs, study: Study) -> Figure:
     chart = alt.concat(*(panel.chart(study) for panel in features), columns=COLUMNS, spacing={"row": 18, "column": 12})
     chart = chart.resolve_scale(x="shared", y="independent")
     drawn = pl.concat(panel.kept for panel in features)
-    caption = (
-        f"Failures among the {study.units} that ended in success or failure; n = "
-        f"{count(failures + successes, study.unit)}, {count(failures, 'failure')}. {by_what(drawn)} They are not "
-        "adjusted for the number of values. Values in their order."
-    )
+    caption = f"n = {count(failures + successes, study.unit)}, {count(failures, 'failure')}. {by_what(drawn)}"
     if limited := outcomes.filter(outcome="failure")["at_time_limit"].sum():
         caption += f" {limited:,} of the failures ended at their time limit."
     if cut:
         names = listed([FEATURE_NAMES[name] for name in cut])
-        caption += f" Of {names} only the {MOST_VALUES} values with the most {study.units}."
-    if single:
-        caption += f" Left out, with one value only: {listed([FEATURE_NAMES[name] for name in single])}."
-    title = _title(features, overall, study)
-    types = [row["value"] for panel in features if panel.feature == "gpu_type" for row in panel.rows]
+        caption += f" Of {names} the {MOST_VALUES} commonest values."
     return figure(
         chart,
         {panel.feature: panel.rows for panel in features} | {"all": [{"share": overall}]},
         study,
-        title=title,
-        subtitle=f"Share of ended {study.units} that failed, with its 95 % interval; upright line: all of them.",
+        title=what,
+        subtitle=f"Of ended {study.units}, with 95% CI not adjusted for the number of values; dashed line: all",
         caption=caption,
-        alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[p.feature] for p in features])}. {title}.",
-        picks=Picks(("gpu_type",), "value", {name: name for name in types}) if types else None,
+        alt_text=f"The failure share of each value of {listed([FEATURE_NAMES[p.feature] for p in features])}.",
     )
 
 
@@ -226,41 +178,9 @@ class _Panel:
         return (line + intervals + dots).properties(width=160, height=13 * len(self.rows) + 6, title=heading)
 
 
-def _title(features: list[_Panel], overall: float, study: Study) -> str:
-    if overall == 0:
-        return f"None of the {study.units} that ended failed"
-    if overall == 1:
-        return f"All {study.units} that ended failed"
-    title = f"Of the {study.units} that ended, {percent(overall)} failed"
-    apart = []
-    for panel in features:
-        known = [row for row in panel.rows if not row["independent"]]
-        if len(known) < 2:
-            continue
-        lowest = min(known, key=lambda row: row["high"])
-        highest = max(known, key=lambda row: row["low"])
-        apart.append((highest["low"] - lowest["high"], panel.feature, lowest, highest))
-    if not apart:
-        return f"{title}; whether values of a feature differ cannot be told"
-    # By the gap between two intervals, not between two shares: those of rare values are far apart by chance.
-    gap, feature, lowest, highest = max(apart, key=lambda item: item[0])
-    if gap <= 0:
-        return f"{title}; no two values of a feature differ beyond their intervals"
-    unit = f" ({FEATURE_UNITS[feature]})" if feature in FEATURE_UNITS else ""
-    return (
-        f"{title}; {FEATURE_NAMES[feature]} sets them apart most: {percent(lowest['share'])} at {lowest['value']}, "
-        f"{percent(highest['share'])} at {highest['value']}{unit}"
-    )
-
-
-_AXES = {"": False, "_log": True}
 CHARTS = {
+    "factors_of_run_time": factors_of_run_time,
     "runtime_by_gpu_type": runtime_by_gpu_type,
-    **{
-        f"runtime_by_{feature}{axis}": partial(runtime_by_request, feature=feature, log=log)
-        for feature in ("gpu_request", "cpu_request", "memory_request", "size")
-        for axis, log in _AXES.items()
-    },
-    **{f"runtime_by_measured_use{axis}": partial(runtime_by_measured_use, log=log) for axis, log in _AXES.items()},
+    "runtime_by_measured_use": runtime_by_measured_use,
     "failure_share": failure_share,
 }

@@ -1,11 +1,14 @@
-"""The table of correlations, and what the section says of features."""
+"""Run time by request: what stands open where no hazard ratio could be computed, and the table of correlations."""
 
 import polars as pl
 
 from ttf.analyses.correlate import CORRELATIONS
-from ttf.charts.text import FEATURE_NAMES
+from ttf.charts.text import FEATURE_NAMES, capital, plural
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.head import Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.run_time import NAMES, clearest, drawn, keys_of
+from ttf.report.said import number
 from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
 
@@ -45,56 +48,71 @@ def context(trace: Trace, metrics: Numbers) -> dict:
     def value_of(feature: str, value: str) -> str:
         return words.label(words.grouped(value) + FEATURE_UNITS.get(feature, ""))
 
-    cutoffs = trace.table("correlations")["cutoff_s"].drop_nulls().unique().sort()
     return {
-        "cutoffs": ", ".join(words.count(cutoff) + " s" for cutoff in cutoffs) or "none",
         "features": [
-            (name, feature)
+            (name, capital(feature))
             for name, feature in FEATURE_WORDS.items()
             if metrics.has(f"failure_share.{name}.highest.value")
         ],
         "value_of": value_of,
         "headline": _headline(metrics),
-        "verdicts": {outcome: _verdicts(metrics, outcome, trace.about["unit"]) for outcome in ("success", "failure")},
     }
+
+
+def head(trace: Trace, m: Numbers) -> Head | None:
+    """The clearest correlation of a request with run time: leads where no hazard ratio could be computed."""
+    if not drawn(m):
+        return None
+    key = clearest(m)
+    if key is None:
+        tested = any(m.has(f"{job}.reject_clustered") for job in keys_of(m, "job"))
+        nothing = "No request is significantly associated with run time"
+        untold = "Too few clusters to test whether requests are associated with run time"
+        return Head(nothing if tested else untold, ("factors_of_run_time",), _keys(m))
+    _, outcome, feature, _ = key.split(".")
+    rho = m[f"{key}.estimate"]
+    of = {"success": "that succeeded", "failure": "that failed"}[outcome]
+    moves = "rises" if rho > 0 else "falls"
+    claim = f"Run time {moves} with {NAMES[feature]} among {plural(trace.about['unit'])} {of} (ρ = {_rho(m, key)})"
+    return Head(claim, ("factors_of_run_time",), _keys(m), details="correlations with run time")
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    """Group means that do not correlate, as in the published study."""
+    means = keys_of(m, "group_mean")
+    if not means:
+        why = f"fewer than three values of a request among {plural(trace.about['unit'])} that ended"
+        return [Line("Request against mean run time", why, "tables/correlations.csv", checked=False)]
+    if any(m.value(f"{key}.reject", False) for key in means):
+        return []
+    most = max(means, key=lambda key: abs(m[f"{key}.estimate"]))
+    said = f"no significant correlation of group means (r = {_rho(m, most)}, n = {m.n(f'{most}.estimate'):,}"
+    if m.has(f"{most}.p_adjusted"):
+        said += f", adjusted p {number(m, f'{most}.p_adjusted', words.p_value)}"
+    return [Line("Request against mean run time", f"{said})", "tables/correlations.csv")]
+
+
+def _keys(m: Numbers) -> tuple[Key, ...]:
+    """Over jobs, the strongest four."""
+    found = sorted(keys_of(m, "job"), key=lambda key: -abs(m[f"{key}.estimate"]))[:4]
+    return tuple(
+        Key(
+            f"{capital(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
+            f"ρ = {_rho(m, key)}",
+            (f"{m.interval(f'{key}.ci_{{}}')}, " if m.has(f"{key}.ci_low") else "") + f"n = {m.n(f'{key}.estimate'):,}",
+        )
+        for key in found
+    )
+
+
+def _rho(m: Numbers, key: str) -> str:
+    return number(m, f"{key}.estimate", words.coefficient)
 
 
 def _headline(metrics: Numbers) -> tuple[str, str] | None:
     """(feature in words, key of its correlation over jobs) of which the section says what independence would make."""
     keys = {name: f"correlations.success.{feature}.job" for feature, name in FEATURE_WORDS.items()}
     return next(((name, key) for name, key in keys.items() if metrics.has(f"{key}.ci_low")), None)
-
-
-def _verdicts(metrics: Numbers, outcome: str, unit: str) -> list[str]:
-    """What the correlations say: a sentence for each feature that goes with the mean run time, one for all others."""
-    significant, others = [], []
-    for feature, name in FEATURE_WORDS.items():
-        means, jobs = (f"correlations.{outcome}.{feature}.{kind}" for kind in ("group_mean", "job"))
-        if not metrics.has(f"{means}.estimate"):
-            continue
-        r = metrics[f"{means}.estimate"]
-        figures = f"r = {words.coefficient(r)}, n = {words.count(metrics.n(f'{means}.estimate'))} values"
-        if metrics.has(f"{means}.p_adjusted"):
-            figures += f", adjusted p {words.p_value(metrics[f'{means}.p_adjusted'])}"
-        if not metrics.value(f"{means}.reject", False):
-            others.append(f"{name} ({figures})")
-            continue
-        sentence = f"The mean run time {'rises' if r > 0 else 'falls'} with the {name} ({figures})"
-        if metrics.has(f"{jobs}.estimate"):
-            rho = metrics[f"{jobs}.estimate"]
-            sentence += (
-                f"; {unit} by {unit} there is {words.strength(rho)} rank correlation "
-                f"(ρ = {words.coefficient(rho)}, n = {words.count(metrics.n(f'{jobs}.estimate'))})"
-            )
-            by = metrics.value(f"{jobs}.cluster_by", "cluster")
-            if not metrics.has(f"{jobs}.reject_clustered"):
-                sentence += f", of which cannot be told whether {unit}s of one {by} make it"
-            elif not metrics[f"{jobs}.reject_clustered"]:
-                sentence += f", no more than {by}s that differ would make"
-        significant.append(f"{sentence}.")
-    if others:
-        significant.append(f"No correlation that could be told from chance: {'; '.join(others)}.")
-    return [words.markdown(sentence) for sentence in significant]
 
 
 def _side_by_side(table: pl.DataFrame) -> pl.DataFrame:

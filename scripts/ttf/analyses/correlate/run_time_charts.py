@@ -1,30 +1,23 @@
-"""Mean run time against what jobs asked for and what they used: a point per group, a panel per outcome set."""
+"""Mean run time against what jobs requested and what they used: a panel per feature, a point per distinct value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import altair as alt
 import polars as pl
 
-from ttf.charts.axes import log_domain, log_scale, log_ticks, on_log_time, time_axis, time_domain
+from ttf.charts.axes import log_axis, log_domain, log_scale, on_log_time, time_axis, time_domain
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import FEATURE_NAMES, capital, coefficient, count, feature_title, listed
+from ttf.charts.text import FEATURE_NAMES, capital, coefficient, count, listed
 from ttf.charts.theme import INK, OUTCOME_COLOURS
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.stats.features import correlation_row
 
+REQUESTS = ("gpu_request", "cpu_request", "memory_request", "size")
 MEASURED = ("gpu_utilisation", "cpu_usage", "memory_usage")
-MOST_CUTOFFS = 3
-
-# Of all panels in a row with the gaps between them.
-_WIDTH = 608
-_HEIGHT = 150
-_GAP = 8
-_FEW_TICKS_S = (1, 60, 3_600, 86_400, 8_640_000, 864_000_000)
-# Above the highest point, for the correlation in the corner of each panel.
-_HEADROOM = 12
 
 # `not_success` is left to the table: it is for comparison with a published study, and mixes what runs with what failed.
 SETS = ("success", "failure")
@@ -36,15 +29,26 @@ MOST_POINTS = 1_000  # in a chart
 MOST_GROUPS = 300  # of a feature
 BINS = 100
 
-KEYS = ("outcome_set", "feature", "cutoff_s")
+# On the axis: what the axis is called, and how many of the table's units make one of it.
+_AXES = {
+    "gpu_request": ("GPUs", 100),
+    "cpu_request": ("CPU cores", 100),
+    "memory_request": ("GiB", 1),
+    "size": ("instances", 1),
+    "gpu_utilisation": ("GPUs in use", 100),
+    "cpu_usage": ("CPU cores in use", 100),
+    "memory_usage": ("GiB in use", 1),
+}
+_FEW_TICKS_S = (1, 60, 3_600, 86_400, 8_640_000, 864_000_000)
+KEYS = ("outcome_set", "feature")
 
 
 @dataclass(frozen=True)
 class Points:
     """Points to draw, and what the caption has to say about them.
 
-    rows: outcome_set, feature, cutoff_s, value (float), jobs, mean_s, median_s; of a bin also its values from, to.
-    zeros: groups excluded from a logarithmic axis. merged: the features whose groups were merged into bins.
+    rows: outcome_set, feature, value (float), jobs, mean_s, median_s. zeros: groups that a logarithmic axis has no
+    place for. merged: the features whose groups were merged into bins.
     """
 
     rows: list[dict]
@@ -56,17 +60,17 @@ def few_in_a_mean(rows: Sequence[dict], study: Study) -> str:
     """What the caption says of means that are drawn hollow, where there are any."""
     if all(row["jobs"] >= FEWEST_ENDED for row in rows):
         return ""
-    return f" Hollow: fewer than {FEWEST_ENDED} {study.units}, whose mean a few long runs can move far."
+    return f"; hollow: fewer than {FEWEST_ENDED} {study.units}"
 
 
-def points(groups: pl.DataFrame, log: bool) -> Points:
+def points(groups: pl.DataFrame) -> Points:
     """The groups of runtime_by_group.csv (numeric features only) as points.
 
-    A feature with more groups in a panel than fit has the groups of each of its panels merged into 100 bins of
-    equal width on the axis, at job-weighted means; a bin has no median.
+    A feature with more groups in a panel than fit has its groups merged into 100 bins of equal width on the
+    logarithmic axis, at job-weighted means; a bin has no median.
     """
     numbers = groups.with_columns(value=pl.col("value").cast(pl.Float64))
-    positive = numbers.filter(pl.col("value") > 0) if log else numbers
+    positive = numbers.filter(pl.col("value") > 0)
     panels = max(1, positive.select(KEYS).n_unique())
     most = min(MOST_GROUPS, MOST_POINTS // panels)
     rows: list[dict] = []
@@ -74,15 +78,14 @@ def points(groups: pl.DataFrame, log: bool) -> Points:
     for (feature,), part in positive.group_by("feature", maintain_order=True):
         if part.group_by(KEYS).len()["len"].max() > most:
             merged.append(str(feature))
-            part = _binned(part, log)
+            part = _binned(part)
         rows += part.rename({"runtime_mean_s": "mean_s", "runtime_median_s": "median_s"}).to_dicts()
     return Points(rows, numbers.height - positive.height, merged)
 
 
-def _binned(part: pl.DataFrame, log: bool) -> pl.DataFrame:
-    """The groups with those of a bin as one, of the values `from` to `to`."""
+def _binned(part: pl.DataFrame) -> pl.DataFrame:
     value, jobs = pl.col("value"), pl.col("jobs")
-    place = value.log() if log else value
+    place = value.log()
     number = ((place - place.min()) / (place.max() - place.min()) * BINS).floor().clip(upper_bound=BINS - 1)
 
     def weighted(name: str) -> pl.Expr:
@@ -94,311 +97,138 @@ def _binned(part: pl.DataFrame, log: bool) -> pl.DataFrame:
         jobs.sum(),
         weighted("runtime_mean_s"),
         pl.when(pl.len() == 1).then(pl.col("runtime_median_s").first()),
-        value.min().alias("from"),
-        to=value.max(),
     )
     return bins.drop("bin")
 
 
-def runtime_by_request(given: Inputs, study: Study, *, feature: str, log: bool) -> Figure:
-    """Mean run time against the value of one request; a row of panels per outcome, a column per cut-off."""
-    groups, correlations, name = given["runtime_by_group"], given["correlations"], FEATURE_NAMES[feature]
-    what = f"Run time by {name}" + (" (logarithmic)" if log else "")
-    known = groups.filter(pl.col("outcome_set").is_in(SETS), feature=feature)
-    if not known.height:
-        return nothing_to_draw(what, f"no {study.unit} that succeeded or failed has a {name} and a run time")
-    cutoffs = sorted(known["cutoff_s"].drop_nulls().unique(), reverse=True)
-    shown = [None, *cutoffs[:MOST_CUTOFFS]]
-    ready = points(known.filter(pl.col("cutoff_s").is_in(shown, nulls_equal=True)), log)
-    if len({row["value"] for row in ready.rows}) < 2:
-        fewer = f"fewer than two values of {name}{' above 0' if log else ''}"
-        return nothing_to_draw(what, f"{fewer} occur among {study.units} that ended")
-    columns = {cutoff: "no cut-off" if cutoff is None else f"run time < {cutoff:,} s" for cutoff in shown}
-    present = _present(ready)
-    rows = [_drawn(row) | {"column": columns[row["cutoff_s"]]} for row in ready.rows]
-    notes = [
-        {"outcome": outcome, "column": label, "note": note(correlations, feature, outcome, cutoff)}
-        for outcome in present
-        for cutoff, label in columns.items()
-    ]
-    x = _x(feature, ready.rows, log)
-    panel = _panel("groups", x, _y(ready.rows), _size(ready.rows, study), _tooltip(feature, ready))
-    chart = panel.properties(width=_width(len(columns), _GAP), height=_HEIGHT).facet(
-        row=alt.Row("outcome:N", sort=present, title=None, header=alt.Header(labelOrient="right")),
-        column=alt.Column("column:N", sort=list(columns.values()), title=None),
-        spacing=_GAP,
-    )
-    title = trend_of_request(correlations, feature, study)
-    caption = f"One point per distinct {name}: the mean run time of its {study.units}. {_numbers(ready, study)}"
-    caption += _remarks(ready, study, log)
-    if cutoffs:
-        caption += " A cut-off selects on the outcome: it leaves out the long runs."
-    if len(cutoffs) > MOST_CUTOFFS:
-        caption += f" {count(len(cutoffs) - MOST_CUTOFFS, 'smaller cut-off')} left to the table."
-    return figure(
-        chart,
-        {"groups": [*rows, *notes]},
-        study,
-        title=title,
-        subtitle=_subtitle(name, study),
-        caption=caption,
-        alt_text=f"Scatter plots of mean run time against {name}, for {listed(present)}, without and with cut-offs of "
-        f"the run time. {title}.",
-    )
-
-
-def runtime_by_measured_use(given: Inputs, study: Study, *, log: bool) -> Figure:
-    """Mean run time against measured use, without a cut-off; a column of panels per feature, a row per outcome."""
+def run_time_by(given: Inputs, study: Study, *, features: Sequence[str], what: str, lacking: str) -> Figure:
+    """A panel for each feature of which group means correlate in any way, with both correlations of each outcome."""
     groups, correlations = given["runtime_by_group"], given["correlations"]
-    what = "Run time by measured use" + (" (logarithmic)" if log else "")
-    known = groups.filter(
-        pl.col("feature").is_in(MEASURED) & pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(SETS)
+    ready = points(
+        groups.filter(
+            pl.col("cutoff_s").is_null() & pl.col("outcome_set").is_in(SETS) & pl.col("feature").is_in(features)
+        )
     )
-    if not known.height:
-        return nothing_to_draw(what, f"no {study.unit} that succeeded or failed has a measured use and a run time")
-    ready = points(known, log)
-    by_feature = {name: [row for row in ready.rows if row["feature"] == name] for name in MEASURED}
-    features = [name for name, rows in by_feature.items() if len({row["value"] for row in rows}) > 1]
-    if not features:
-        of_two = f"no measured use has two values{' above 0' if log else ''}"
-        return nothing_to_draw(what, f"{of_two} among {study.units} that ended")
-    ready = Points([row for name in features for row in by_feature[name]], ready.zeros, ready.merged)
-    present = _present(ready)
-    datasets, panels = {}, []
-    for feature in features:
-        for outcome in present:
-            mine = [row for row in by_feature[feature] if row["outcome_set"] == outcome]
-            text = {"outcome": outcome, "note": note(correlations, feature, outcome, None)}
-            datasets[f"{outcome}_{feature}"] = [*map(_drawn, mine), text]
-            heading = alt.TitleParams(capital(outcome), fontSize=12, offset=4, anchor="middle", frame="group")
-            panel = _panel(
-                f"{outcome}_{feature}",
-                _x(feature, by_feature[feature], log),
-                # The panels of a row have one run time axis, at the left.
-                _y(ready.rows, labelled=outcome == present[0]),
-                _size(ready.rows, study),
-                _tooltip(feature, ready),
-            )
-            panel = panel.properties(width=_width(len(present), 20), height=_HEIGHT)
-            panels.append(panel.properties(title=heading) if feature == features[0] else panel)
-    # Legends alike are drawn once.
-    chart = alt.concat(*panels, columns=len(present), spacing={"row": 2 * _GAP, "column": 20}).resolve_scale(
-        x="independent", y="independent", size="shared", color="shared"
-    )
-    title = trend_of_use(correlations, features, study)
-    names = listed([FEATURE_NAMES[name] for name in features])
-    caption = (
-        f"One point per whole unit of measured use: the mean run time of its {study.units}, without a cut-off. "
-        f"{_numbers(ready, study)}"
-    )
+    by_feature = {
+        name: [_drawn(row) for row in ready.rows if row["feature"] == name]
+        for name in features
+        if any(_r(correlations, outcome, name, "group_mean", "pearson") is not None for outcome in SETS)
+    }
+    by_feature = {name: rows for name, rows in by_feature.items() if rows}
+    if not by_feature:
+        return nothing_to_draw(what, lacking)
+    rows = [row for rows in by_feature.values() for row in rows]
+    notes = {name: _notes(correlations, name) for name in by_feature}
+    # Requests that are multiples of each other have one panel.
+    shown = [name for place, name in enumerate(notes) if notes[name] not in list(notes.values())[:place]]
+    datasets = {name: by_feature[name] for name in shown} | {f"{name}_notes": notes[name] for name in shown}
+    panels = [_panel(name, by_feature[name], rows, len(shown), study) for name in shown]
+    chart = alt.concat(*panels, columns=1 if study.narrow else 2, spacing={"row": 24, "column": 28})
+    jobs = max(sum(row["jobs"] for row in mine) for mine in by_feature.values())
+    caption = f"n = {count(jobs, study.unit)}{few_in_a_mean(rows, study)}"
+    if ready.zeros:
+        caption += f"; {count(ready.zeros, 'group')} at 0 not drawn"
+    if ready.merged:
+        caption += f"; neighbouring values of {listed([FEATURE_NAMES[name] for name in ready.merged])} merged"
+    if same := [FEATURE_NAMES[name] for name in notes if name not in shown]:
+        caption += f"; {listed(same)}: the same correlations"
+    names = listed([FEATURE_NAMES[name] for name in shown])
     return figure(
-        chart,
+        chart.resolve_scale(x="independent", y="independent", size="shared", color="shared"),
         datasets,
         study,
-        title=title,
-        subtitle=_subtitle(names, study),
-        caption=caption + _remarks(ready, study, log),
-        alt_text=f"Scatter plots of mean run time against {names}, for {listed(present)}. {title}.",
+        title=what,
+        subtitle=f"r of group means, as published; ρ over {study.units}; adjusted p, of ρ clustered",
+        caption=caption,
+        alt_text=f"Scatter plots of mean run time against {names}, with correlations for success and failure.",
     )
-
-
-def _present(ready: Points) -> list[str]:
-    return [name for name in SETS if any(row["outcome_set"] == name for row in ready.rows)]
-
-
-def _width(panels: int, gap: int) -> int:
-    return (_WIDTH - gap * (panels - 1)) // panels
 
 
 def _drawn(row: dict) -> dict:
-    # Of a bin with several values.
-    ends = picked(row, "from", "to") if row.get("from") != row.get("to") else {}
-    drawn = picked(row, "value", "jobs", "mean_s", "median_s", outcome="outcome_set")
-    return drawn | {"y": on_log_time(row["mean_s"])} | ends
+    _, per = _AXES[row["feature"]]
+    y = on_log_time(row["mean_s"])
+    return picked(row, "jobs", "mean_s", "median_s", outcome="outcome_set") | {"value": row["value"] / per, "y": y}
 
 
-def _y(rows: Sequence[dict], labelled: bool = True) -> alt.Y:
-    axis = time_axis("Mean run time" if labelled else None, _FEW_TICKS_S, labels=labelled, ticks=labelled)
-    domain = time_domain([on_log_time(row["mean_s"]) for row in rows], _HEADROOM)
-    return alt.Y("y:Q", scale=log_scale(domain), axis=axis)
+def _r(correlations: pl.DataFrame, outcome: str, feature: str, unit: str, method: str) -> dict | None:
+    """The row of correlations.csv of these without a cut-off; None where nothing was estimated."""
+    found = correlation_row(correlations, outcome, feature, None, unit, method)
+    return found if found and found["estimate"] is not None else None
 
 
-def _size(rows: Sequence[dict], study: Study) -> alt.Size:
-    most = max(row["jobs"] for row in rows)
-    # One significant digit, rounded down, so that no size in the legend is beyond the largest point.
-    digit = 10 ** (len(str(most)) - 1)
-    top = most // digit * digit
-    legend = alt.Legend(
-        title=f"{study.units} in a group",
-        orient="bottom",
-        direction="horizontal",
-        values=sorted({1, max(1, top // 4), top}),
-        symbolStrokeWidth=1,
-        format=",.0f",
-    )
-    scale = alt.Scale(type="sqrt", domain=[1, max(2, most)], range=[14, 260], zero=False)
-    return alt.Size("jobs:Q", scale=scale, legend=legend)
-
-
-def _x(feature: str, rows: Sequence[dict], log: bool) -> alt.X:
-    values = [row["value"] for row in rows]
-    # On two lines, because a panel is narrow.
-    title = feature_title(feature).replace(" (", "\n(").split("\n")
-    shown = {"title": title, "format": ",.6~g", "labelOverlap": True}
-    if log:
-        domain = log_domain(values)
-        return alt.X("value:Q", scale=log_scale(domain), axis=alt.Axis(values=log_ticks(domain), **shown))
-    margin = 0.03 * max(values)
-    # A label near the end of an axis stays off the next panel.
-    axis = alt.Axis(tickCount=3, labelFlush=15, **shown)
-    return alt.X("value:Q", scale=alt.Scale(domain=[-margin, max(values) + margin], nice=False), axis=axis)
-
-
-def _tooltip(feature: str, ready: Points) -> list[alt.Tooltip]:
-    of_bin = {"from": "values from", "to": "values to"} if feature in ready.merged else {}
+def _notes(correlations: pl.DataFrame, feature: str) -> list[dict]:
+    """A line for each outcome: what it is, the correlation of group means, that over jobs."""
     return [
-        *tips("outcome"),
-        *tips(form=",.6~g", value=feature_title(feature), **of_bin),
-        *tips(form=",", jobs="n"),
-        *tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)"),
+        {
+            "outcome": outcome,
+            "means": _worded("r", _r(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
+            "over_jobs": _worded("ρ", _r(correlations, outcome, feature, "job", "spearman"), "p_adjusted_clustered"),
+        }
+        for outcome in SETS
     ]
 
 
-def _panel(dataset: str, x: alt.X, y: alt.Y, size: alt.Size, tooltip: list[alt.Tooltip]) -> alt.LayerChart:
-    base = chart_of(dataset)
-    outcome = {"scale": COLOURS, "legend": None}
-    dots = (
-        base.transform_filter("isValid(datum.value)")
-        .mark_circle(opacity=0.65)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("outcome:N", **outcome),
-            stroke=alt.condition(FEW, alt.Stroke("outcome:N", **outcome), alt.value("white")),
-            strokeWidth=alt.condition(FEW, alt.value(1), alt.value(0.4)),
-            fillOpacity=alt.condition(FEW, alt.value(0), alt.value(1)),
-            size=size,
-            tooltip=tooltip,
-        )
-    )
-    corner = (
-        base.transform_filter("isValid(datum.note)")
-        .mark_text(align="left", baseline="top", fontSize=10.5, color=INK)
-        .encode(x=alt.value(5), y=alt.value(5), text="note:N")
-    )
-    return dots + corner
-
-
-def _subtitle(names: str, study: Study) -> str:
-    return (
-        f"Mean run time of {study.units} by {names}; larger points stand for more {study.units}, hollow ones for "
-        f"fewer than {FEWEST_ENDED}. In the corners: Pearson's correlation of the group means, n groups."
-    )
-
-
-def _numbers(ready: Points, study: Study) -> str:
-    """How many jobs are drawn without a cut-off."""
-    parts = []
-    for outcome in _present(ready):
-        jobs: dict[str, int] = {}
-        for row in ready.rows:
-            if row["outcome_set"] == outcome and row["cutoff_s"] is None:
-                jobs[row["feature"]] = jobs.get(row["feature"], 0) + row["jobs"]
-        least, most = min(jobs.values(), default=0), max(jobs.values(), default=0)
-        parts.append(f"{outcome} {most:,}" if least == most else f"{outcome} {least:,} to {most:,} by feature")
-    return f"n ({study.units} drawn, no cut-off): {', '.join(parts)}."
-
-
-def _remarks(ready: Points, study: Study, log: bool) -> str:
-    text = few_in_a_mean(ready.rows, study)
-    if ready.merged:
-        names = listed([FEATURE_NAMES[name] for name in ready.merged])
-        text += (
-            f" Too many values of {names} to draw: neighbouring groups are merged into 100 bins of equal width"
-            f"{' on the logarithmic axis' if log else ''}, their means weighted by n."
-        )
-    if log and ready.zeros:
-        text += f" A logarithmic axis has no 0: {count(ready.zeros, 'group')} at 0, over all panels, not drawn."
-    text += (
-        " The correlations are of all groups, each of the same weight, and of values and means themselves, not their "
-        "logarithms: the same on both axes."
-    )
-    if any(row["mean_s"] < 1 for row in ready.rows):
-        text += " Means below 1 s stand at 1 s."
-    return text + (
-        " A trend is called clear where its p-value, adjusted over the features (Holm), is below the study's "
-        "significance level."
-    )
-
-
-# A title is silent about fewer: three points on a line are easily had by chance, whatever their p-value.
-FEWEST_GROUPS = 5
-_WORDS = {"success": "successful", "failure": "failed"}
-
-
-def correlation(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> dict | None:
-    """The row of correlations.csv that belongs to a panel, whatever its axes: Pearson's r of the group means."""
-    return correlation_row(correlations, outcome, feature, cutoff, "group_mean", "pearson")
-
-
-def quoted(found: dict) -> str:
-    return f"r = {coefficient(found['estimate'])}"
-
-
-def note(correlations: pl.DataFrame, feature: str, outcome: str, cutoff: int | None) -> str:
-    found = correlation(correlations, feature, outcome, cutoff)
+def _worded(name: str, found: dict | None, p: str) -> str:
     if found is None:
         return ""
-    n = f"n = {found['n']:,}"
-    return n if found["estimate"] is None else f"{quoted(found)}, {n}"
+    text = f"{name} {coefficient(found['estimate'])}, n {found['n']:,}"
+    if found[p] is None:
+        return f"{text}, no p"
+    return f"{text}, p {'<0.001' if found[p] < 0.001 else f'{found[p]:.2g}'}"
 
 
-def trend_of_request(correlations: pl.DataFrame, feature: str, study: Study) -> str:
-    """The title of a chart of one request: its correlations without a cut-off."""
-    name = FEATURE_NAMES[feature]
-    parts = []
-    for outcome, word in _WORDS.items():
-        found = correlation(correlations, feature, outcome, None)
-        if _speaks(found):
-            parts.append((_verb(found), word, f"({quoted(found)}, n = {found['n']:,})"))
-    if not parts:
-        return f"Mean run time by {name}: no trend can be told"
-    (verb, word, number), *others = parts
-    title = f"Mean run time {verb} with {name} among {word} {study.units} {number}"
-    for other, word, number in others:
-        title += f" and {word} ones {number}" if other == verb else f"; among {word} ones it {other} {number}"
-    return title
+def _panel(feature: str, rows: list[dict], every: list[dict], panels: int, study: Study) -> alt.LayerChart:
+    width, height = (264, 110) if study.narrow else (280, 110) if panels > 1 else (600, 200)
+    unit, _ = _AXES[feature]
+    base = chart_of(feature)
+    domain = log_domain([row["value"] for row in rows])
+    axis = time_axis("Mean run time", _FEW_TICKS_S, grid=True)
+    outcome = {"scale": COLOURS, "legend": None}
+    dots = base.mark_circle(opacity=0.7).encode(
+        x=alt.X(
+            "value:Q", scale=log_scale(domain), axis=log_axis(domain, capital(unit), grid=False, labelOverlap=True)
+        ),
+        y=alt.Y("y:Q", scale=log_scale(time_domain([row["y"] for row in every], 2)), axis=axis),
+        color=alt.Color("outcome:N", **outcome),
+        stroke=alt.Stroke("outcome:N", **outcome),
+        strokeWidth=alt.value(1),
+        fillOpacity=alt.condition(FEW, alt.value(0), alt.value(1)),
+        size=alt.Size("jobs:Q", scale=alt.Scale(type="sqrt", range=[14, 160], zero=False), legend=None),
+        tooltip=[
+            *tips("outcome"),
+            *tips(form=",.6~g", value=unit),
+            *tips(form=",", jobs="n"),
+            *tips(form=",.1f", mean_s="mean run time (s)", median_s="median run time (s)"),
+        ],
+    )
+    title = alt.TitleParams(capital(FEATURE_NAMES[feature]), fontSize=12, offset=4, anchor="start", frame="group")
+    return alt.layer(dots, *_texts(feature)).properties(width=width, height=height, title=title)
 
 
-def trend_of_use(correlations: pl.DataFrame, features: Sequence[str], study: Study) -> str:
-    """The title of the chart of measured use: which trends are clear without a cut-off."""
-    clear: dict[str, list[str]] = {}
-    known = False
-    for outcome, word in _WORDS.items():
-        by_verb: dict[str, list[str]] = {}
-        for feature in features:
-            found = correlation(correlations, feature, outcome, None)
-            if not _speaks(found):
-                continue
-            known = True
-            if found["reject"]:
-                by_verb.setdefault(_verb(found), []).append(FEATURE_NAMES[feature])
-        if by_verb:
-            clear[word] = [f"{verb} with {listed(names)}" for verb, names in by_verb.items()]
-    if not known:
-        return "Mean run time by measured use: no trend can be told"
-    if not clear:
-        return f"Mean run time shows no clear trend with the measured use of {study.units}"
-    (word, verbs), *others = clear.items()
-    title = f"Among {word} {study.units} mean run time {listed(verbs)}"
-    return title + "".join(f"; among {word} ones it {listed(verbs)}" for word, verbs in others)
+def _texts(feature: str) -> list[alt.Chart]:
+    """Above the plot, a line for each outcome: what it is, and its two correlations."""
+    notes = chart_of(f"{feature}_notes")
+    y = alt.Y("outcome:N", scale=alt.Scale(domain=list(SETS), range=[-36, -6]), axis=None)
+    words = notes.mark_text(align="left", fontSize=11, color=INK).encode(y=y)
+    outcome = notes.mark_text(align="left", fontSize=11, fontWeight="bold").encode(
+        x=alt.value(-46), y=y, text="outcome:N", color=alt.Color("outcome:N", scale=COLOURS, legend=None)
+    )
+    return [
+        outcome,
+        words.encode(x=alt.value(4), text="means:N"),
+        words.encode(x=alt.value(142), text="over_jobs:N"),
+    ]
 
 
-def _speaks(found: dict | None) -> bool:
-    return found is not None and found["estimate"] is not None and found["n"] >= FEWEST_GROUPS
-
-
-def _verb(found: dict) -> str:
-    if not found["reject"]:
-        return "shows no clear trend"
-    return "rises" if found["estimate"] > 0 else "falls"
+factors_of_run_time = partial(
+    run_time_by,
+    features=REQUESTS,
+    what="Mean run time by request",
+    lacking="fewer than three values of a request occur among what succeeded or failed",
+)
+runtime_by_measured_use = partial(
+    run_time_by,
+    features=MEASURED,
+    what="Mean run time by measured use",
+    lacking="no measured use has three values among what succeeded or failed",
+)

@@ -54,7 +54,7 @@ def _failures(metrics: Metrics, rtf: pl.DataFrame, failed: pl.DataFrame) -> None
     metrics.put_row("rtf", whole, {"basis": "label", "trials": "attempts"}, source)
     metrics.put_row("rtf", whole, dict.fromkeys(("mean_s", "p50_s", "p90_s", "p95_s"), "s"), source, whole["n"])
     if whole["gpu_hours"]:
-        metrics.put("rtf.gpu_hours", whole["gpu_hours"], "GPU hours", source, whole["n"])
+        metrics.put("rtf.gpu_hours", whole["gpu_hours"], "GPU-hours", source, whole["n"])
     # Of the sizes whose share of GPU time is known: the one with the most.
     sizes = rtf.slice(1).filter(pl.col("gpu_hours_share") > 0)
     if sizes.height >= 2:

@@ -1,9 +1,11 @@
-"""The tables of jobs by state and by size."""
+"""The tables of jobs by state and by size, and the line on causes that are not recorded."""
 
 import polars as pl
 
 from ttf.analyses.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.charts.text import gpus_label
+from ttf.report.head import Line
+from ttf.report.numbers import Numbers
 from ttf.report.tables import Mean, Shown
 from ttf.report.trace import Trace
 
@@ -19,12 +21,19 @@ _SUMMARY = dict.fromkeys(
 ) | {"runtime_mean_s": Mean(of="runtime_n"), "queue_mean_s": Mean(of="queue_n")}
 
 
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if m.has("taxonomy.trials"):
+        return []
+    found = f"no state, exit code or reason in this trace tells why a {trace.about['unit']} failed"
+    return [Line("Causes of failures", found, "states", checked=False)]
+
+
 def tables(trace: Trace) -> dict[str, Shown]:
     """States, sizes and the summary."""
-    by_proxy = pl.lit("every failure (a proxy: no cause is recorded)")
-    infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("laid to infrastructure"))
+    by_proxy = pl.lit("any failure, cause unknown")
+    infra = pl.when(infra_basis="proxy").then(by_proxy).otherwise(pl.lit("attributed to infrastructure"))
     states = trace.table("states").with_columns(
-        state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("not told")),
+        state=pl.when(kind="infra").then(infra).otherwise(pl.col("state").fill_null("none given")),
         unit=pl.col("unit").replace_strict(_KINDS),
     )
     mix = trace.table("size_mix")

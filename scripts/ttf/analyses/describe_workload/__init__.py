@@ -1,4 +1,4 @@
-"""What was asked for, when, by whom and what for, and how long did it wait and run?"""
+"""What was requested, when, by whom and what for, and how long did it wait and run?"""
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, percentiles, top_owners, wilson
@@ -26,23 +26,23 @@ PERCENTILES = table(
 )
 GPU_REQUESTS = table(
     "gpu_requests",
-    "Jobs that ask for one range of GPU shares per instance, of all jobs or of those of one GPU type.",
+    "Jobs that request one range of GPU shares per instance, of all jobs or of those of one GPU type.",
     **_GROUP,
-    gpu_request=text("GPU per instance", "What each instance asks for, in percent of a GPU."),
+    gpu_request=text("GPU per instance", "What each instance requests, in percent of a GPU."),
     jobs=_JOBS["jobs"],
-    n=count("n", "Jobs of the group that ask for a GPU.", unit="jobs"),
+    n=count("n", "Jobs of the group that request a GPU.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
 )
 REQUEST_USE = table(
     "request_use",
-    "A resource: how many jobs ask for more than they use, and how many use more.",
+    "A resource: how many jobs request more than they use, and how many use more.",
     resource=text("Resource", "cpu, gpu or memory, each per instance."),
     n=count("n", "Jobs with a request and a measured use.", unit="jobs"),
-    asked_more=count("Asked for more", "Jobs that use less than they ask for.", blank=REASON, unit="jobs"),
+    asked_more=count("Requested more", "Jobs that use less than they request.", blank=REASON, unit="jobs"),
     asked_more_share=share("Share", "Those over n.", blank=REASON),
-    used_more=count("Used more", "Jobs that use more than they ask for.", blank=REASON, unit="jobs"),
+    used_more=count("Used more", "Jobs that use more than they request.", blank=REASON, unit="jobs"),
     used_more_share=share("Share", "Those over n.", blank=REASON),
-    used_median_share=number("Used, median", "Median of use over request.", "nobody asked for it", unit="share"),
+    used_median_share=number("Used, median", "Median of use over request.", "nobody requested it", unit="share"),
     reason=reason(),
 )
 RECURRENCE = table(
@@ -92,8 +92,8 @@ ACTIVITY = table(
     jobs=count("Jobs", "Their jobs.", unit="jobs"),
     n=count("n", "Jobs with a known user.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
-    gpu_hours=number("GPU hours", "GPU time of their jobs.", unit="GPU hours"),
-    gpu_hours_share=share("Share of GPU hours", "Of that of all users.", blank=REASON),
+    gpu_hours=number("GPU-hours", "GPU time of their jobs.", unit="GPU-hours"),
+    gpu_hours_share=share("Share of GPU-hours", "Of that of all users.", blank=REASON),
     reason=reason(),
 )
 GANGS = table(
@@ -112,11 +112,11 @@ GANGS = table(
 )
 REQUEST_PERCENTILES = table(
     "request_percentiles",
-    "What is asked for of a resource; a percentile is the smallest value that so many per cent do not exceed.",
+    "What is requested of a resource; a percentile is the smallest value that so many per cent do not exceed.",
     resource=text("Resource", "cpu, gpu or memory per instance; gpus: whole GPUs of a job."),
     unit=text("Unit", "Of the values."),
     weighted_by=text("Counted", "jobs or instances."),
-    n=count("n", "Jobs, or instances, that ask for some."),
+    n=count("n", "Jobs, or instances, that request some."),
     **percentiles(number, "", {p: f"{p}th percentile, in `unit`." for p in (50, 75, 90, 95, 99)}, REASON),
     largest=number("Largest", "The largest request, in `unit`.", blank=REASON),
     reason=reason(),
@@ -164,17 +164,14 @@ MACHINE_LOAD = table(
     **percentiles(
         number,
         "",
-        {
-            p: f"Value that {'half' if p == 50 else f'{p} %'} of the seconds do not exceed."
-            for p in (25, 50, 75, 90, 95)
-        },
+        {p: f"Value that {'half' if p == 50 else f'{p}%'} of the seconds do not exceed." for p in (25, 50, 75, 90, 95)},
         REASON,
     ),
     reason=reason(),
 )
 
 ANALYSIS = Analysis(
-    question="What was asked for, when, by whom and what for, and how long did it wait and run?",
+    question="What was requested, when, by whom and what for, and how long did it wait and run?",
     theme="queue",
     rank=30,
     needs=["jobs", "nodes"],
@@ -199,16 +196,12 @@ ANALYSIS = Analysis(
         MACHINE_LOAD,
     ),
     charts={
-        "runtime_by_gpus": "percentiles",
         "queue_by_gpus": "percentiles",
-        "queue_by_gpu_type": "percentiles",
-        "queue_by_gpu_request": "percentiles",
         "queue_by_account": "percentiles",
         "request_use": "request_use",
-        "submissions": "submissions",
         "roles": "roles",
-        "machine_load": "machine_load",
     },
+    main=["queue_by_gpus"],
     sections=["workload"],
     memory_mb=390,
     mb_per_gb={"pai2020": 20, "philly": 20, "sacct": 720},

@@ -12,6 +12,11 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     source = "tables/percentiles.csv"
     times = tables["percentiles"].filter(pl.col("outcome_set") == "all", pl.col("n") >= FEWEST_ENDED)
     units = {"gpus": ("group", "label"), "median_s": ("p50_s", "s"), "p90_s": "s"}
+    for row in (
+        tables["percentiles"].filter(outcome_set="all", quantity="queue_s", group_by="all").iter_rows(named=True)
+    ):
+        of_all = {"median_s": ("p50_s", "s"), "p90_s": "s"}
+        metrics.put_row("workload.queue.all", row, of_all, source, row["n"])
     for quantity, name in (("runtime_s", "runtime"), ("queue_s", "queue")):
         for end, row in ends_of(times.filter(quantity=quantity, group_by="gpus"), "smallest", "largest"):
             metrics.put_row(f"workload.{name}.{end}", row, units, source, row["n"])

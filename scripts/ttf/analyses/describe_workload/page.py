@@ -1,17 +1,121 @@
+"""Waits and GPUs in use, in the report: the finding of the section, and the table of waits and run times."""
+
 import polars as pl
 
 from ttf.analyses.describe_workload import PERCENTILES
+from ttf.charts.text import capital
+from ttf.jobs import gpus_of
+from ttf.report import words
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
 from ttf.report.tables import Mean, Shown, span
 from ttf.report.trace import Trace
 
 SHOWN = ("p25_s", "p50_s", "p75_s", "p90_s", "p95_s")
+# More GPU time than this above what servers hold: placements and machines are not of the same cluster.
+MOST_ABOVE = 0.05
+_USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
+
+
+def head(trace: Trace, m: Numbers) -> Head | None:
+    """GPUs in use and how long jobs waited; None where neither is known."""
+    unit, has_use, has_wait = trace.about["unit"], m.has(_USE), m.has(f"{_WAIT}.median_s")
+    if not has_use and not has_wait:
+        return None
+    keys = []
+    if has_use:
+        over = f"mean over {number(m, 'occupancy.all.time_s', words.duration)}"
+        peak = f"; peak {number(m, 'occupancy.peak_share', words.share)}" if m.has("occupancy.peak_share") else ""
+        keys.append(Key("GPUs in use", number(m, _USE, words.share), over + peak))
+    if has_wait:
+        n = words.plural(m.n(f"{_WAIT}.median_s"), unit)
+        keys.append(_waited("Median wait", m, f"{_WAIT}.median_s", f"{_WAIT}.p90_s", n))
+    largest = "workload.queue.largest"
+    if has_wait and m.has(f"{largest}.median_s"):
+        n = words.plural(m.n(f"{largest}.median_s"), unit)
+        gpus = gpus_of(m[f"{largest}.gpus"])
+        keys.append(_waited(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
+    if m.has("queueing.later.p50_s"):
+        n = words.plural(m.n("queueing.later.p50_s"), "attempt")
+        keys.append(_waited("Median wait, later attempts", m, "queueing.later.p50_s", "queueing.later.p90_s", n))
+    elif m.has("use.gpu.all.mean_share"):
+        keys.append(Key("GPU activity", number(m, "use.gpu.all.mean_share", words.share), "mean while held"))
+    drawn = [
+        name for name in ("gpus_in_use", "queue_by_gpus") if not trace.figures.get(name, {"empty": "none"})["empty"]
+    ]
+    return Head(
+        _claim(m, unit, has_use, has_wait),
+        charts=tuple(drawn[:1]),
+        keys=tuple(keys[:4]),
+        text=_why(m, unit),
+        callout=_callout(m),
+        details="waits by size and account, servers by load, retries, requests",
+    )
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    """What the trace does not tell of queue and utilisation."""
+    absent = {
+        "Waits in the queue": None if m.has(f"{_WAIT}.median_s") else "no submission with a later start is recorded",
+        "GPUs in use": None if m.has(_USE) else m.value("occupancy.reason", "no placements on nodes are recorded"),
+        "Reasons for waiting": m.value("occupancy.causes.reason", None),
+        "GPU activity": None
+        if m.has("use.gpu.all.mean_share") or m.has("workload.machines.gpu.mean")
+        else "no readings of it",
+    }
+    return [Line(what, f"{capital(why)}.", checked=False) for what, why in absent.items() if why]
+
+
+def _claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
+    used = f"{number(m, _USE, words.share)} of GPUs were in use" if has_use else ""
+    if not has_wait:
+        return f"{used} on average"
+    median, ninth = (number(m, f"{_WAIT}.{name}", words.duration) for name in ("median_s", "p90_s"))
+    if m[f"{_WAIT}.p90_s"] == 0:
+        waited = f"nine in ten {unit}s started at once"
+    elif m[f"{_WAIT}.median_s"] == 0:
+        waited = f"half of {unit}s started at once, nine in ten within {ninth}"
+    else:
+        waited = f"the median {unit} waited {median}"
+        waited += "" if has_use else f", one in ten longer than {ninth}"
+    return f"{used}; {waited}" if has_use else capital(waited)
+
+
+def _waited(label: str, m: Numbers, median: str, ninth: str, n: str) -> Key:
+    return Key(label, number(m, median, words.duration), f"90th percentile {number(m, ninth, words.duration)}; n = {n}")
+
+
+def _why(m: Numbers, unit: str) -> tuple[str, ...]:
+    """Whether capacity was what was waited for, as far as it can be inferred."""
+    free, full = "occupancy.causes.unrecognised.jobs_share", "occupancy.causes.full.jobs_share"
+    if not m.has(free):
+        return ()
+    inferred = "Reasons for waiting are inferred from free GPUs at submission; the scheduler's own are not recorded."
+    if m[free] > 0.5:
+        said = (
+            f"For {number(m, free, words.share)} of {words.plural(m.n(free), unit)} that waited over a minute, enough "
+            "GPUs were free when the wait began: priorities or limits are likelier reasons than capacity."
+        )
+    else:
+        said = f"For {number(m, full, words.share)} of waits over a minute, too few GPUs were free when the wait began."
+    return (said, inferred)
+
+
+def _callout(m: Numbers) -> Callout | None:
+    if m.value("occupancy.above_capacity_share", 0) > MOST_ABOVE:
+        above = number(m, "occupancy.above_capacity_share", words.share)
+        return Callout("care", "Placements exceed the machines.", f"{above} of GPU time is above capacity and cut off.")
+    if m.has(_USE) and m.value("occupancy.servers_by_use", 0) == m.value("occupancy.servers", None):
+        return Callout("info", "Capacity inferred.", "A server's GPUs are taken as the most ever in use on it.")
+    return None
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
     table = trace.table("percentiles").filter(
         (pl.col("outcome_set") == "all") & pl.col("group_by").is_in(["all", "gpu_type", "gpus"])
     )
-    names = {"runtime_s": "run time", "queue_s": "queueing delay", "wall_s": "first start to last end"}
+    names = {"runtime_s": "run time", "queue_s": "wait", "wall_s": "first start to last end"}
     kinds = {"all": "", "gpu_type": "GPU type ", "gpus": "GPUs: "}
     table = table.with_columns(
         quantity=pl.col("quantity").replace_strict(names),

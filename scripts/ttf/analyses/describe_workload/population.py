@@ -149,7 +149,7 @@ def request_percentiles(jobs: Rows) -> pl.DataFrame:
 def _of(values: pl.Series, weights: pl.Series, per: int) -> dict:
     n = int(weights.sum())
     if not n:
-        return {"n": 0, "reason": "nobody asked for it, or the trace does not say"}
+        return {"n": 0, "reason": "nobody requested it, or the trace does not say"}
     found = weighted_percentiles(values.to_numpy(), weights.to_numpy(), PERCENTS)
     named = {f"p{percent}": value / per for percent, value in zip(PERCENTS, found, strict=True)}
     return {"n": n, **named, "largest": values[-1] / per}

@@ -1,4 +1,4 @@
-"""Which end comes when, do strata fail alike, and what multiplies the hazard?"""
+"""Which factors are associated with failure, and which end comes when?"""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ CUMULATIVE_HAZARD = table(
     **STRATUM,
     **AT_AGE,
     censored=CENSORED,
-    cumulative_hazard=number("Cumulative hazard", "Events that a life can expect up to that age.", REASON),
+    cumulative_hazard=number("Cumulative hazard", "Events that a unit at risk can expect up to that age.", REASON),
     variance=number("Variance", "Aalen's, of the cumulative hazard.", REASON),
     **ends(number, "its log interval", REASON),
     **clustered(number),
@@ -29,14 +29,14 @@ CUMULATIVE_HAZARD = table(
 )
 CUMULATIVE_INCIDENCE = table(
     "cumulative_incidence",
-    "A step of a curve of the lives that one end has come to by an age (Aalen-Johansen); of long curves some steps.",
+    "A step of a curve of the units that came to one end by an age (Aalen-Johansen); of long curves some steps.",
     **_COMPETING,
     **AT_AGE,
-    events_so_far=count("Events so far", "Lives that the end has come to up to that age.", unit="lives"),
-    without_time=count("Without time", "Lives of unknown duration that ended so, in no other column.", unit="lives"),
-    other_events=count("Other events", "Lives that another end came to at that age.", unit="lives"),
+    events_so_far=count("Events so far", "Units at risk that the end has come to up to that age.", unit="lives"),
+    without_time=count("Without time", "Units of unknown duration that ended so, in no other column.", unit="lives"),
+    other_events=count("Other events", "Units at risk that another end came to at that age.", unit="lives"),
     censored=CENSORED,
-    incidence=share("Incidence", "Of all lives, those that have ended so.", REASON),
+    incidence=share("Incidence", "Of all units at risk, those that have ended so.", REASON),
     se=number("Standard error", "Of the incidence.", REASON),
     **ends(share, "its log-log interval", REASON),
     **clustered(share),
@@ -44,15 +44,15 @@ CUMULATIVE_INCIDENCE = table(
 )
 INCIDENCE_AT = table(
     "incidence_at",
-    "An end and an age, over all lives: which share has ended so by then.",
+    "An end and an age, over all units at risk: which share has ended so by then.",
     **_COMPETING,
     time_s=whole_seconds("By", "Age."),
     n=COUNTED["n"],
-    without_end=count("without end", "Lives that ended so at a time that was not written.", unit="lives"),
-    incidence=share("Without them", "Of the n lives, those that have ended so.", REASON),
+    without_end=count("without end", "Units that ended so at a time that was not written.", unit="lives"),
+    incidence=share("Without them", "Of the n units at risk, those that have ended so.", REASON),
     **ends(share, "its interval", REASON),
     **clustered(share),
-    incidence_low=share("At least", "The least that the incidence can be with the lives without an end.", REASON),
+    incidence_low=share("At least", "The least that the incidence can be with the units without an end.", REASON),
     incidence_high=share("at most", "The most that it can be with them.", REASON),
     reason=reason(),
 )
@@ -79,10 +79,10 @@ COX = table(
     "cox",
     "A coefficient of the Cox regression on all covariates; `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
-    covariate=text("Covariate", "Column of lives, all or job_size."),
+    covariate=text("Covariate", "Column of lives.parquet, all or job_size."),
     level=text("Level", "Value, or per doubling.", "the row is of the whole model or of a covariate without levels"),
     reference=text("against", "Value that the level is compared with.", "the row is of no level"),
-    n=count("n", "Lives at the level; of an amount or the whole model all.", unit="lives"),
+    n=count("n", "Units at risk at the level; of an amount or the whole model all.", unit="lives"),
     events=count("Failures", "Those of n that the event ended.", unit="lives"),
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),
     se=number("Standard error", "Of the coefficient.", _NO_RATIO),
@@ -101,7 +101,7 @@ COX = table(
 )
 SURVIVAL_SUMMARY_DELAYED_ENTRY = table(
     "survival_summary_delayed_entry",
-    "A stratum, and how long its lives last, each at risk only from the age at which it came under watch.",
+    "A stratum, and how long its units last, each at risk only from the age at which it came under watch.",
     **SUMMARY_DELAYED_ENTRY,
 )
 MTTF_DELAYED_ENTRY = table(
@@ -109,7 +109,7 @@ MTTF_DELAYED_ENTRY = table(
 )
 
 ANALYSIS = Analysis(
-    question="Which end comes when, do strata fail alike, and what multiplies the hazard?",
+    question="Which factors are associated with failure, and which end comes when?",
     theme="factors",
     rank=10,
     needs=["lives"],
@@ -123,8 +123,13 @@ ANALYSIS = Analysis(
         *(CUMULATIVE_HAZARD, CUMULATIVE_INCIDENCE, INCIDENCE_AT, LOGRANK, COX),
         *(SURVIVAL_SUMMARY_DELAYED_ENTRY, MTTF_DELAYED_ENTRY),
     ),
-    charts={"cumulative_incidence": ["cumulative_incidence", "incidence_at"], "hazard_ratios": "cox"},
-    sections=["hazards"],
+    charts=lambda trace: {
+        "cumulative_incidence": "cumulative_incidence",
+        # The share of failures by request is that of jobs.
+        "factors_of_failure": ["cox", "failure_share"] if trace.has_jobs else "cox",
+    },
+    main=["factors_of_failure"],
+    sections=["hazards", "time_to_failure/incidence"],
     memory_mb=480,
     mb_per_gb={"pai2020": 60, "philly": 200, "sacct": 1800},
 )

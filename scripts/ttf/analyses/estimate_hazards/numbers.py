@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import polars as pl
 
 from ttf.analyses.estimate_hazards import DOUBLING, JOB_SIZE
+from ttf.analyses.estimate_hazards.total import SIGNIFICANCE, strongest, total_ratios
 from ttf.numbers.metrics import CLUSTERS, Metrics, ends
 
-SIGNIFICANCE = 0.05
 MOMENTS = {3_600: "1h", 86_400: "1d", 31_536_000: "1y"}
 
 
@@ -87,6 +87,14 @@ def _of_cox(metrics: Metrics, cox: pl.DataFrame) -> None:
     for row in (together if together.height else doubling).iter_rows(named=True):
         metrics.put_row("cox.job", row, ratio, source, row["n"])
         metrics.put("cox.job.of", "GPUs and nodes" if together.height else "GPUs", "label", source, row["n"])
+    # What the section shows: of amounts that grow together one ratio.
+    shown = total_ratios(cox)
+    metrics.put("cox.total.ratios", shown.height, "ratios", source, whole["n"])
+    metrics.put("cox.total.clear", int(shown["clear"].sum()), "ratios", source, shown.height)
+    metrics.put("cox.total.untold", shown["p"].null_count(), "ratios", source, shown.height)
+    if most := strongest(cox):
+        names = dict.fromkeys(("covariate", "level", "reference"), "label")
+        metrics.put_row("cox.strongest", most, names | ratio | {"p": "p", "events": "failures"}, source, most["n"])
 
 
 def _of_delayed_entry(metrics: Metrics, summary: pl.DataFrame, mttf: pl.DataFrame) -> None:

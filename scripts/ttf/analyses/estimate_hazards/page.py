@@ -1,10 +1,16 @@
-"""The tables of the report on competing ends, comparisons between strata, hazard ratios and delayed entry."""
+"""Factors of failure: what stands open, and the tables of hazard ratios, strata, competing risks and delayed entry."""
 
 import polars as pl
 
-from ttf.analyses.estimate_hazards import COX, INCIDENCE_AT, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
+from ttf.analyses.estimate_hazards import COX, DOUBLING, INCIDENCE_AT, JOB_SIZE, LOGRANK, SURVIVAL_SUMMARY_DELAYED_ENTRY
+from ttf.analyses.estimate_hazards.total import SIGNIFICANCE
+from ttf.charts.text import capital, in_words, plural
+from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
-from ttf.report.blocks import Numbers
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.run_time import NAMES, clearest, drawn
+from ttf.report.said import number, of_trace
 from ttf.report.tables import CLUSTERED, Column, Shown
 from ttf.report.trace import Trace, largest_strata, strata_in_words
 
@@ -15,6 +21,8 @@ OF_JOBS = {3_600: ("h", "After 1 h"), DAY_S: ("d", "1 day"), 7 * DAY_S: ("w", "7
 OF_COMPONENTS = {30 * DAY_S: ("m", "After 30 days"), 365 * DAY_S: ("y", "1 year"), 5 * 365 * DAY_S: ("5y", "5 years")}
 BOUNDED_AT_S = (3_600, DAY_S, 7 * DAY_S, 30 * DAY_S)
 LONGEST_REMARK = 160
+# Of a level in the claim.
+LONGEST_NAME = 24
 FAILURE = pl.col("event") == "failure"
 
 
@@ -37,8 +45,122 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def context(trace: Trace, metrics: Numbers) -> dict:
-    named = [key.split(".")[1] for key in metrics if key.startswith("logrank.") and key.endswith(".strata")]
-    return {"logrank": named}
+    return {"logrank": _stratifications(metrics)}
+
+
+def _stratifications(m: Numbers) -> list[str]:
+    return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
+
+
+def head(trace: Trace, m: Numbers) -> Head | None:
+    """The strongest hazard ratio; of run time the clearest correlation. None where no ratio could be computed."""
+    if not m.value("cox.total.ratios", 0):
+        return None
+    unit = trace.about["unit"]
+    keys = [_key(m, "cox.strongest", _compared(m))] if m.has("cox.strongest.hazard_ratio") else []
+    if m.has("cox.job.hazard_ratio") and not _is_size(m):
+        keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {m['cox.job.of']}"))
+    keys += [_tested(m), *_run_time(m, unit)]
+    text = ["Ratios are adjusted for the other factors. They show association, not cause."]
+    if m.value("cox.changing", 0):
+        changing, of = number(m, "cox.changing", words.count), number(m, "cox.covariates", words.count)
+        text.append(f"For {changing} of {of} factors the ratio changes with age: it is an average.")
+    charts = ("factors_of_failure", "factors_of_run_time") if drawn(m) else ("factors_of_failure",)
+    details = "all hazard ratios, log-rank tests" + (", correlations with run time" if drawn(m) else "")
+    return Head(_claim(m, unit), charts, tuple(keys), tuple(text), _few(m, unit), details)
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    """Strata that do not differ, but those of the claim, which adjusts for the others; a trace without a ratio."""
+    if not m.value("cox.total.ratios", 0):
+        why = f": {of_trace(m['cox.reason'])}" if m.has("cox.reason") else ""
+        return [Line("Hazard ratios", f"not estimated{why}", "tables/cox.csv", checked=False)]
+    of_claim = "gpu_count" if m.has("cox.strongest.level") and _is_size(m) else m.value("cox.strongest.covariate", "")
+    found = []
+    for name in _stratifications(m):
+        key = f"logrank.{name}"
+        if name != of_claim and m.value(f"{key}.p_adjusted_clustered", 0) >= SIGNIFICANCE:
+            p = number(m, f"{key}.p_adjusted_clustered", words.p_value)
+            strata = number(m, f"{key}.strata", words.count)
+            said = f"no significant difference (log-rank, {strata} strata, adjusted p {p})"
+            found.append(Line(f"Time to failure by {in_words(name).replace('cpu', 'CPU')}", said, "tables/logrank.csv"))
+    return found
+
+
+def _is_size(m: Numbers) -> bool:
+    return m.value("cox.strongest.level", "").startswith(DOUBLING)
+
+
+def _is_none(m: Numbers) -> bool:
+    return (m["cox.strongest.covariate"], m["cox.strongest.level"]) in (("gpu_count", "0"), ("nodes", "0"))
+
+
+def _claim(m: Numbers, unit: str) -> str:
+    units = plural(unit)
+    ratios = number(m, "cox.total.ratios", words.count)
+    if m["cox.total.untold"] == m["cox.total.ratios"]:
+        of = number(m, "cox.total.ratios", lambda n: words.plural(n, "hazard ratio"))
+        return f"Too few clusters to test whether {of} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
+    if not m.has("cox.strongest.hazard_ratio"):
+        clear = number(m, "cox.total.clear", words.count)
+        return f"No factor is significantly associated with failure ({clear} of {ratios} hazard ratios)"
+    ratio = number(m, "cox.strongest.hazard_ratio")
+    if _is_size(m):
+        of = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
+        sooner = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
+        return f"{capital(units)} on more {of} fail {sooner}: each doubling multiplies the hazard by {ratio}"
+    if _is_none(m):
+        what = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
+        return f"{capital(units)} without a {what} have {ratio} times the hazard of those on one"
+    level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    return f"{capital(units)} of {_factor(m)} {level} have {ratio} times the hazard of {against}"
+
+
+def _factor(m: Numbers) -> str:
+    return in_words(m["cox.strongest.covariate"]).replace("cpu", "CPU")
+
+
+def _compared(m: Numbers) -> str:
+    """What the strongest ratio is of."""
+    if _is_size(m):
+        of = m["cox.job.of"] if m["cox.strongest.covariate"] == JOB_SIZE else _factor(m).replace("number of ", "")
+        return f"Hazard ratio per doubling of {of}"
+    if _is_none(m):
+        return "Hazard ratio, none against one"
+    level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
+    return f"Hazard ratio, {level} against {against}"
+
+
+def _key(m: Numbers, key: str, label: str) -> Key:
+    note = m.interval(f"{key}.ci_{{}}")
+    if m.has(f"{key}.p"):
+        note += f", p {number(m, f'{key}.p', words.p_value)}"
+    return Key(label, number(m, f"{key}.hazard_ratio"), note)
+
+
+def _tested(m: Numbers) -> Key:
+    clear, ratios = (number(m, f"cox.total.{name}", words.count) for name in ("clear", "ratios"))
+    by = f", clustered by {of_trace(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
+    return Key("Significant hazard ratios", f"{clear} of {ratios}", f"adjusted p < {SIGNIFICANCE:g}{by}")
+
+
+def _run_time(m: Numbers, unit: str) -> list[Key]:
+    """The clearest correlation over jobs of a request with run time."""
+    if (key := clearest(m)) is None:
+        return []
+    _, outcome, feature, _ = key.split(".")
+    of = {"success": "succeeded", "failure": "failed"}[outcome]
+    note = f"{m.n(f'{key}.estimate'):,} {plural(unit)} that {of}, {m.interval(f'{key}.ci_{{}}')}"
+    return [Key(f"Run time against {NAMES[feature]}", f"ρ = {number(m, f'{key}.estimate', words.coefficient)}", note)]
+
+
+def _few(m: Numbers, unit: str) -> Callout | None:
+    if m.value("cox.strongest.events", FEWEST_FAILURES) >= FEWEST_FAILURES:
+        return None
+    failed = number(m, "cox.strongest.events", lambda n: words.plural(n, "failure"))
+    return Callout(
+        "care", "Few failures.", f"The ratio rests on {failed} among {m.n('cox.strongest.events'):,} {plural(unit)}."
+    )
 
 
 def _incidence(trace: Trace) -> Shown:
@@ -80,7 +202,7 @@ def _logrank(trace: Trace) -> Shown:
 def _pairs(trace: Trace) -> Shown:
     """The pairs whose difference is statistically significant, those farthest apart first."""
     pairs = trace.table("logrank").filter(FAILURE & (pl.col("kind") == "pairwise"))
-    pairs = pairs.filter(pl.col("p_adjusted_clustered") < 0.05)
+    pairs = pairs.filter(pl.col("p_adjusted_clustered") < SIGNIFICANCE)
     # Of pairs with p too small for a number the statistic still gives the order.
     pairs = pairs.sort("statistic", descending=True, maintain_order=True)
     frame = pairs.group_by("stratum_by", maintain_order=True).head(MOST_PAIRS).sort("stratum_by", maintain_order=True)

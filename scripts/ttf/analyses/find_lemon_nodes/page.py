@@ -4,8 +4,8 @@ import polars as pl
 
 from ttf.analyses.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number, of_trace
 from ttf.report.tables import Interval, Shown, yes_or_no
 from ttf.report.trace import Trace

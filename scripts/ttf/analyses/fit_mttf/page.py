@@ -3,8 +3,8 @@ import polars as pl
 from ttf.analyses.fit_mttf import MTTF
 from ttf.charts.text import capital, duration, listed, plural
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import MOST_STRATA, Trace, largest_strata, strata_in_words

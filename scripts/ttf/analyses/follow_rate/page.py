@@ -3,8 +3,8 @@
 from ttf.analyses.find_lemon_nodes.page import nodes_in_words, of_nodes
 from ttf.charts.text import capital
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.trace import Trace
 

@@ -8,15 +8,14 @@ import polars as pl
 
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import capital, count, duration, labels, percent, significant
-from ttf.charts.theme import FAINT
+from ttf.charts.text import count, duration, labels, percent, significant
+from ttf.charts.theme import FAILURE, FAINT, INK, SUCCESS, SUNKEN
 from ttf.inputs import Inputs
 
 MOST_MEASURES = 18
 MOST_WINDOWS = 40
 SIGNIFICANCE = 0.05
-# Two ends that colour-blind readers can tell apart, pale in the middle.
-FELL, NOTHING, ROSE = "#0072B2", "#F7F7F7", "#D55E00"
+FELL, NOTHING, ROSE = SUCCESS, SUNKEN, FAILURE
 _WIDTH = 520
 
 _NUMBERS = {
@@ -74,36 +73,31 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
     columns = [shown[window] for window in windows]
     one = len({(row["window"], row["against"]) for row in drawn}) == 1
     chart = _bars(rows, order, study) if one else _cells(rows, order, columns, study)
-    title = _title(rows, study)
     moved = sum(row["moved"] for row in rows)
-    caption = (
-        f"Effect sizes: Cohen's h for a share, Cliff's delta for a median (0.2 small, 0.5 medium, 0.8 large for h; "
-        f"delta is 1 where every value rose). {moved} of {count(len(rows), 'comparison')} drawn differ beyond chance "
-        f"(Holm-adjusted p below {SIGNIFICANCE} over the whole table, {_clustered(drift)})."
-    )
+    caption = f"n = {count(len(rows), 'comparison')}, {moved} significant (adjusted p < {SIGNIFICANCE}, {_by(drift)})."
     if others:
         caption += " The comparison with the other trace is in drift.csv."
     if left_out:
         caption += f" The {MOST_MEASURES} measures that moved most."
     if len(every) > len(windows):
-        caption += f" The last {MOST_WINDOWS} windows; earlier ones left out."
+        caption += f" The last {MOST_WINDOWS} windows."
+    against = f"{rows[0]['window']} against {rows[0]['against']}; strong"
+    if not one:
+        against = f"Each {'part' if windows[0].startswith('part ') else 'window'} against the one before; dots"
     return figure(
         chart,
         {"drift": rows},
         study,
-        title=title,
-        subtitle=f"{rows[0]['window']} against {rows[0]['against']}; strong: beyond chance."
-        if one
-        else f"Each {'part' if windows[0].startswith('part ') else 'window of the submission time'} against the one "
-        "before; dots: beyond chance.",
+        title="Change of shares and medians over time" if timed.height else "Shares and medians against another trace",
+        subtitle=f"{against}: significant; Cohen's h of shares, Cliff's delta of medians",
         caption=caption,
-        alt_text=f"Effect sizes of {count(len(order), 'measure')}. {title}.",
+        alt_text=f"Effect sizes of {count(len(order), 'measure')}.",
     )
 
 
-def _clustered(drift: pl.DataFrame) -> str:
+def _by(drift: pl.DataFrame) -> str:
     by = drift["cluster_by"].drop_nulls().first()
-    return "which cannot be told here, as nothing says what fails alike" if by is None else f"clustered by {by}"
+    return "not tested, as no clusters are known" if by is None else f"clustered by {by}"
 
 
 def _place(window: str) -> tuple[int, str]:
@@ -133,7 +127,7 @@ def _worded(row: dict, value: float | None) -> str:
         return duration(value)
     if row["column"] == "mem_mib":
         return f"{significant(value / 1024)} GiB"
-    return f"{significant(value / 10)} %" if row["column"].endswith("_milli") else significant(value)
+    return f"{significant(value / 10)}%" if row["column"].endswith("_milli") else significant(value)
 
 
 def _scale(rows: list[dict]) -> alt.Scale:
@@ -156,10 +150,10 @@ def _cells(rows: list[dict], order: list[str], windows: list[str], study: Study)
         y=alt.Y("measure:N", sort=order, title=None, axis=alt.Axis(labelLimit=190)),
     )
     legend = alt.Legend(title="effect (fell, rose)", orient="bottom", format=".1f")
-    cells = base.mark_rect(stroke="white", strokeWidth=1).encode(
+    cells = base.mark_rect(stroke=SUNKEN, strokeWidth=1).encode(
         color=alt.Color("effect:Q", scale=_scale(rows), legend=legend), tooltip=_tooltip(study)
     )
-    dots = base.transform_filter("datum.moved").mark_circle(size=14, color="#222222", opacity=1)
+    dots = base.transform_filter("datum.moved").mark_circle(size=14, color=INK, opacity=1)
     return (cells + dots).properties(width=_WIDTH, height=alt.Step(18))
 
 
@@ -174,19 +168,6 @@ def _bars(rows: list[dict], order: list[str], study: Study) -> alt.LayerChart:
     )
     zero = chart_of("drift").mark_rule(color=FAINT).encode(x=alt.datum(0))
     return (bars + zero).properties(width=_WIDTH, height=alt.Step(18))
-
-
-def _title(rows: list[dict], study: Study) -> str:
-    moved = [row for row in rows if row["moved"]]
-    if not any(row["p"] != "no test" for row in rows):
-        return f"Whether a share or median of the {study.units} moved beyond chance cannot be told"
-    if not moved:
-        return f"No share or median of the {study.units} moved beyond chance"
-    most = max(moved, key=lambda row: abs(row["effect"]))
-    return (
-        f"{capital(most['measure'])} moved most: from {most['before']} to {most['after']} "
-        f"({most['window']} against {most['against']})"
-    )
 
 
 CHARTS = {"drift": drift_chart}

@@ -1,19 +1,16 @@
 """By which of their epochs jobs came to their lowest loss, and near it, as distributions over jobs."""
 
 import altair as alt
-import polars as pl
 
 from ttf.analyses.measure_epochs.compute import OUTCOMES
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
 from ttf.charts.intervals import DASHED, by_what, shown
-from ttf.charts.text import count, percent
+from ttf.charts.text import count
 from ttf.charts.theme import OUTCOME_COLOURS
 
-PANELS = {"lowest": "lowest loss", "within_0.1_percent": "within 0.1 % of the lowest"}
-# A share is named in a title only if at least so many jobs stand behind it.
-FEWEST = 30
+PANELS = {"lowest": "lowest loss", "within_0.1_percent": "within 0.1% of the lowest"}
 
 
 def epochs(given, study: Study) -> Figure:
@@ -45,25 +42,15 @@ def epochs(given, study: Study) -> Figure:
         for row in table.iter_rows(named=True)
     ]
     panels = alt.Facet("panel:N", title=None, sort=list(PANELS.values()))
-    summary = summary.filter(pl.col("outcome").is_in(present))
-    large = summary.filter(pl.col("n") >= FEWEST)
-    first = (large if large.height else summary).row(0, named=True)
-    whose = {"success": "that succeeded", "cancelled": "that were cancelled", "failure": "that failed"}
-    title = (
-        f"{percent(first['needing_all_share'])} of {study.units} {whose[first['outcome']]} had their lowest loss in "
-        "their last epoch"
-    )
-    numbers = ", ".join(f"{row['n']:,} {row['outcome']}" for row in summary.iter_rows(named=True))
+    numbers = ", ".join(f"{row['n']:,} {row['outcome']}" for row in summary.iter_rows(named=True) if row["n"])
     return figure(
         panel.properties(width=300, height=240).facet(facet=panels, columns=2),
         {"shares": rows},
         study,
-        title=title,
-        subtitle=f"Share of {study.units} that had come to it by so much of the epochs they ran; bars: 95 % intervals.",
-        caption=f"{study.units.capitalize()} of the loss log with a loss that is a number: {numbers}. "
-        f"{by_what(table, study.units)} The first epoch "
-        "that comes to it counts. Whether a loss would have fallen further is not known of any.",
-        alt_text=f"Two panels with {count(len(present), 'rising line')} each. {title}.",
+        title=f"{study.units.capitalize()} at their lowest loss, by share of their epochs",
+        subtitle="Share that had come to it; bars: 95% CI",
+        caption=f"n = {numbers}. {by_what(table, study.units)}",
+        alt_text=f"Two panels with {count(len(present), 'rising line')} each.",
     )
 
 

@@ -6,18 +6,18 @@ from ttf.contract import REASON, count, reason, share, table
 
 ETTR_MEASURED = table(
     "ettr_measured",
-    "A range of GPUs and the job runs of that size: the part of their time that was effective training.",
+    "A range of GPUs and the job runs of that size: their effective training time ratio (ETTR).",
     gpus_low=count("GPUs from", "Fewest GPUs of the range."),
     gpus_high=count("GPUs to", "Most GPUs of the range."),
     runs=count("Runs", "Job runs: attempts that work on the same thing.", unit="runs"),
     attempts=count("Attempts", "Attempts of these runs.", unit="attempts"),
     interruptions=count("Interruptions", "Attempts that another one follows, or that infrastructure ended."),
-    ettr_mean=share("Measured", "Mean over the runs of the work over the time run and waited."),
-    ci_low=share("Interval from", "Lower end of Student's 95 % interval of the mean.", blank=REASON),
+    ettr_mean=share("ETTR, measured", "Mean over the runs of the productive time over the time run and waited."),
+    ci_low=share("Interval from", "Lower end of Student's 95% interval of the mean.", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
     **clustered(share),
-    ettr_if_all_interrupted_mean=share("All interrupted", "The mean, if every attempt had been interrupted."),
-    expected_ettr=share("Expected", "Mean of the exact model over the same runs.", blank=REASON),
+    ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "The mean, if every attempt had been interrupted."),
+    expected_ettr=share("ETTR, expected", "Mean of the exact model over the same runs.", blank=REASON),
     reason=reason(),
 )
 
@@ -32,6 +32,7 @@ ANALYSIS = Analysis(
     settings={"ettr": lambda trace: {key: trace.settings["ettr"][key] for key in READ}},
     tables=(ETTR_MEASURED,),
     charts={"ettr_measured": "ettr_measured"},
+    main=["ettr_measured"],
     memory_mb=200,
     mb_per_gb={"sacct": 5490},
 )

@@ -19,4 +19,4 @@ def tables(trace: Trace) -> dict[str, Shown]:
 
 
 def _gpus(low: int, high: int) -> str:
-    return words.count(high) if low == high else f"{words.count(low)} to {words.count(high)}"
+    return words.count(high) if low == high else f"{words.count(low)}–{words.count(high)}"

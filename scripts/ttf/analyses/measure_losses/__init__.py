@@ -4,39 +4,49 @@ from ttf.analysis import Analysis
 from ttf.columns import clustered, ends, top_owners, wilson
 from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
 
-_HOURS = "GPU hours"
+_HOURS = "GPU-hours"
 _LOSSES = {
-    "runs": count("Runs", "Runs that started.", unit="runs"),
-    "gpu_hours": number("GPU hours", "GPU time of the runs.", unit=_HOURS),
-    "gpu_hours_share": share("Share of GPU hours", "Of the GPU time of all runs.", blank=REASON),
-    "failed_runs": count("Failed", "Runs that failed.", unit="runs"),
-    "failed_without_time": count("without a time", "Those without a known run time.", unit="runs"),
-    "failed_gpu_hours": number("their GPU hours", "Whole GPU time of failed runs.", unit=_HOURS),
-    "failed_gpu_hours_share": share("Share", "Of the GPU time: of all runs, or by month of its runs.", blank=REASON),
-    "infra_basis": text("Basis", "How infra failures are known; proxy: every failure counts as one."),
-    "infra_failures": count("Infra failures", "Runs that ended in an infra failure.", unit="runs"),
-    "infra_without_time": count("without a time", "Those without a known run time.", unit="runs"),
-    "infra_gpu_hours": number("GPU hours of infra failures", "Whole GPU time of these runs.", unit=_HOURS),
-    "infra_gpu_hours_share": share("Share", "Of the GPU time: of all runs, or by month of its runs.", blank=REASON),
-    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Taken for granted: half of it is lost."),
-    "first_order_gpu_hours": number("GPU hours lost", "Since the last checkpoint, at infra failures.", unit=_HOURS),
-    "preemptions": count("Preempted", "Runs that the scheduler preempted.", blank=REASON, unit="runs"),
+    "runs": count("Attempts", "Attempts that started.", unit="attempts"),
+    "gpu_hours": number("GPU-hours", "GPU time of the attempts.", unit=_HOURS),
+    "gpu_hours_share": share("Share of GPU-hours", "Of the GPU time of all attempts.", blank=REASON),
+    "failed_runs": count("Failed", "Attempts that failed.", unit="attempts"),
+    "failed_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
+    "failed_gpu_hours": number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
+    "failed_gpu_hours_share": share(
+        "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
+    ),
+    "infra_basis": text("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
+    "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="attempts"),
+    "infra_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
+    "infra_gpu_hours": number("GPU-hours of infrastructure failures", "Whole GPU time of these attempts.", unit=_HOURS),
+    "infra_gpu_hours_share": share(
+        "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
+    ),
+    "checkpoint_interval_s": whole_seconds("Checkpoint interval", "Assumed: half of it is lost."),
+    "first_order_gpu_hours": number(
+        "GPU-hours lost", "Since the last checkpoint, at infrastructure failures.", unit=_HOURS
+    ),
+    "preemptions": count("Preempted", "Attempts that the scheduler preempted.", blank=REASON, unit="attempts"),
     "second_order_gpu_hours": number("lost, at most", "At all preemptions: an upper bound.", blank=REASON, unit=_HOURS),
-    "linked_preemptions": count("Linked", "Preempted for a run after an infra failure.", blank=REASON, unit="runs"),
+    "linked_preemptions": count(
+        "Linked", "Preempted for an attempt after an infrastructure failure.", blank=REASON, unit="attempts"
+    ),
     "linked_gpu_hours": number("of it linked", "Lost at linked preemptions.", blank=REASON, unit=_HOURS),
-    "first_and_linked_gpu_hours": number("Both", "Lost at infra failures and linked ones.", blank=REASON, unit=_HOURS),
+    "first_and_linked_gpu_hours": number(
+        "Both", "Lost at infrastructure failures and linked preemptions.", blank=REASON, unit=_HOURS
+    ),
     "reason": reason(),
 }
 LOST_WORK = table(
     "lost_work",
-    "What failures cost in runs of one size.",
-    gpus_low=count("GPUs from", "Fewest GPUs of the run; a share of one counts as 1.", unit="GPUs"),
-    gpus_high=count("GPUs to", "Most GPUs of the run.", unit="GPUs"),
+    "What failures cost in attempts of one size.",
+    gpus_low=count("GPUs from", "Fewest GPUs of the attempt; a share of one counts as 1.", unit="GPUs"),
+    gpus_high=count("GPUs to", "Most GPUs of the attempt.", unit="GPUs"),
     **_LOSSES,
 )
 LOST_WORK_BY_MONTH = table(
     "lost_work_by_month",
-    "What failures cost in runs that ended, or were last seen, in one month.",
+    "What failures cost in attempts that ended, or were last seen, in one month.",
     window=text("Month", "Of the calendar (UTC), or 28 days from the trace's beginning.", blank=REASON),
     start_s=whole_seconds("From", "Start of the month.", blank=REASON),
     end_s=whole_seconds("To", "Start of the next one.", blank=REASON),
@@ -45,7 +55,7 @@ LOST_WORK_BY_MONTH = table(
 )
 FAILURES_BY_OWNER = table(
     "failures_by_owner",
-    "A user or an account: those with the most GPU time in failed runs.",
+    "A user or an account: those with the most GPU time in failed attempts.",
     owner_by=text("By", "user or account."),
     owner=text("Owner", "As the trace names it."),
     ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
@@ -53,8 +63,8 @@ FAILURES_BY_OWNER = table(
     failure_share=share("Share", "Failures over the jobs that ended.", blank=REASON),
     **wilson(blank=REASON),
     **clustered(share),
-    failed_runs=count("Failed runs", "Also of jobs that then succeeded.", unit="runs"),
-    failed_gpu_hours=number("GPU hours of failed runs", "Their whole GPU time.", unit=_HOURS),
+    failed_runs=count("Failed attempts", "Also of jobs that then succeeded.", unit="attempts"),
+    failed_gpu_hours=number("GPU-hours of failed attempts", "Their whole GPU time.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
     reason=reason(),
 )
@@ -66,21 +76,21 @@ FAILURE_CONCENTRATION = table(
     ended_share=share("Share of ended", "Of those of all owners."),
     failures=count("Failures", "Their jobs that failed.", unit="jobs"),
     failures_share=share("Share of failures", "Of those of all owners.", blank=REASON),
-    failed_gpu_hours=number("GPU hours of failed runs", "Whole GPU time of their failed runs.", unit=_HOURS),
+    failed_gpu_hours=number("GPU-hours of failed attempts", "Whole GPU time of their failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Share of them", "Of that of all owners.", blank=REASON),
     reason=reason(),
 )
 REPEATS = table(
     "repeats",
     "A measure of how failures repeat within groups of jobs.",
-    group_by=text("Group", "user, recurrence_group, or job: runs of one job."),
+    group_by=text("Group", "user, recurrence_group, or job: attempts of one job."),
     measure=text("What", "What is estimated."),
     n=count("n", "Jobs, or for times groups."),
     groups=count("Groups", "Groups that they are of."),
     events=count("Events", "Those of them that count.", blank=REASON),
     unit=text("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
-    **ends(number, "the 95 % interval, in `unit`; the groups are its clusters", REASON),
+    **ends(number, "the 95% CI, in `unit`; the groups are its clusters", REASON),
     reason=reason("Why cells of the row are blank, or that the estimate has no interval."),
 )
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"
@@ -88,15 +98,17 @@ WHAT_IF = table(
     "what_if",
     "A piece of advice: GPU time that it would have saved, and what it would have cost.",
     scenario=text("What if", "trial_on_one_gpu, no_retry or no_retry_of_deterministic."),
-    trial_s=whole_seconds("Trial", "Length of the trial on one GPU.", _NO_TRIAL),
+    trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
     n=count("Jobs", "Jobs that the advice is for.", blank=REASON, unit="jobs"),
     affected=count("Affected", "Those that it would have caught.", blank=REASON, unit="jobs"),
-    saved_gpu_hours=number("GPU hours saved", "An upper bound.", blank=REASON, unit=_HOURS),
-    cost_gpu_hours=number("Cost of the trials", "Of jobs that it would not catch.", blank=REASON, unit=_HOURS),
+    saved_gpu_hours=number("GPU-hours saved", "An upper bound.", blank=REASON, unit=_HOURS),
+    cost_gpu_hours=number("Cost of the trial runs", "Of jobs that it would not catch.", blank=REASON, unit=_HOURS),
     net_gpu_hours=number("Net", "Saved less cost.", blank=REASON, unit=_HOURS),
-    net_share=number("Net share", "Net over the GPU time of all runs.", blank=REASON, unit="share"),
-    given_up=count("Later successes", "Jobs that succeeded on a later run, and would not have.", _TRIAL, unit="jobs"),
-    given_up_gpu_hours=number("their GPU hours", "Of their later runs.", _TRIAL, unit=_HOURS),
+    net_share=number("Net share", "Net over the GPU time of all attempts.", blank=REASON, unit="share"),
+    given_up=count(
+        "Later successes", "Jobs that succeeded on a later attempt, and would not have.", _TRIAL, unit="jobs"
+    ),
+    given_up_gpu_hours=number("their GPU-hours", "Of their later attempts.", _TRIAL, unit=_HOURS),
     reason=reason(),
 )
 
@@ -108,7 +120,8 @@ ANALYSIS = Analysis(
     uses=["attempts", "reasons"],
     settings={"lost_work": "lost_work"},
     tables=(LOST_WORK, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION, REPEATS, WHAT_IF),
-    charts={"lost_work": "lost_work", "failure_concentration": "failure_concentration", "what_if": "what_if"},
+    charts={"gpu_hours_by_size": "lost_work", "failure_concentration": "failure_concentration"},
+    main=("gpu_hours_by_size",),
     sections=["lost_work"],
     memory_mb=420,
     mb_per_gb={"pai2020": 10, "sacct": 3450},

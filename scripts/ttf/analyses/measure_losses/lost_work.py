@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 from ttf.analyses.measure_losses import LOST_WORK, LOST_WORK_BY_MONTH
+from ttf.jobs import doubling
 from ttf.runs import GPU_HOUR, gpu_time
 from ttf.stats.shares import part_of
 
@@ -22,10 +23,10 @@ YEAR_2000_S = 946_684_800
 
 _COUNTS = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
 
-NO_PREEMPTION = "no run is recorded as preempted"
-NO_NODES = "no job ran again on known nodes after an infra failure: no preemption can be linked to one"
+NO_PREEMPTION = "no attempt is recorded as preempted"
+NO_NODES = "no job ran again on known nodes after an infrastructure failure: no preemption can be linked to one"
 NO_TIME = "no GPU time was seen"
-NO_END = "runs without a written end: no GPU time, no month"
+NO_END = "attempts without a recorded end: no GPU time, no month"
 
 
 def loss_sums(
@@ -40,10 +41,7 @@ def loss_sums(
     """
     if checkpoint_interval_s < 0 or link_window_s < 0:
         raise ValueError("a checkpoint interval and a window of time cannot be negative")
-    gpus = (pl.col("gpu_milli") + 999) // 1000
-    # The next power of two, by the bits of the number before.
-    power = pl.lit(2, dtype=pl.Int64).pow(64 - (gpus - 1).bitwise_leading_zeros())
-    keys = {"gpus_high": pl.when(gpus > 0).then(power).otherwise(0), "start_s": _month(begin_s)}
+    keys = {"gpus_high": doubling((pl.col("gpu_milli") + 999) // 1000), "start_s": _month(begin_s)}
 
     def summed(linked: pl.Series) -> pl.DataFrame:
         parts = _parts(checkpoint_interval_s, pl.col("run").is_in(linked.implode()))

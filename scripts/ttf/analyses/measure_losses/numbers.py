@@ -8,11 +8,13 @@ from ttf.analyses.measure_losses.owners import OWNERS
 from ttf.analyses.measure_losses.what_if import TRIAL
 from ttf.numbers.metrics import Metrics
 
+# The GPUs of a common node.
+SMALL_GPUS = 8
 _HOURS = tuple(f"{of}gpu_hours" for of in ("", "failed_", "infra_", "first_order_", "second_order_", "linked_"))
 _UNITS = {
-    **dict.fromkeys(("runs", "failed_runs", "failed_without_time", "preemptions", "linked_preemptions"), "runs"),
+    **dict.fromkeys(("runs", "failed_runs", "failed_without_time", "preemptions", "linked_preemptions"), "attempts"),
     **dict.fromkeys(("infra_failures", "infra_without_time"), "failures"),
-    **dict.fromkeys(_HOURS, "GPU hours"),
+    **dict.fromkeys(_HOURS, "GPU-hours"),
 }
 
 
@@ -37,9 +39,13 @@ def _of_sizes(metrics: Metrics, sizes: pl.DataFrame) -> None:
         share = sizes["linked_gpu_hours"].sum() / both
         metrics.put("lost_work.linked_share", share, "share", source, metrics["lost_work.infra_failures"]["value"])
     if total := metrics["lost_work.gpu_hours"]["value"]:
-        for name in ("failed", "infra"):
+        for name in ("failed", "infra", "first_order"):
             hours = metrics[f"lost_work.{name}_gpu_hours"]["value"]
             metrics.put(f"lost_work.{name}_gpu_hours_share", hours / total, "share", source, runs)
+    if failed := metrics["lost_work.failed_gpu_hours"]["value"]:
+        large = sizes.filter(pl.col("gpus_high") > SMALL_GPUS)
+        share, count = large["failed_gpu_hours"].sum() / failed, int(large["failed_runs"].sum())
+        metrics.put("lost_work.failed_above_8_gpus_share", share, "share", source, count)
     metrics.put("lost_work.infra_basis", sizes["infra_basis"][0], "label", source, runs)
     metrics.put("lost_work.checkpoint_interval_s", sizes["checkpoint_interval_s"][0], "s", source)
     if lost := metrics["lost_work.first_order_gpu_hours"]["value"]:
@@ -89,4 +95,4 @@ def _of_what_if(metrics: Metrics, what_if: pl.DataFrame) -> None:
         key = f"what_if.{row['scenario']}"
         hours = ("saved_gpu_hours", "cost_gpu_hours", "net_gpu_hours", "given_up_gpu_hours")
         units = {"trial_s": "s"} | dict.fromkeys(("n", "affected", "given_up"), "jobs")
-        metrics.put_row(key, row, units | dict.fromkeys(hours, "GPU hours") | {"net_share": "share"}, source, row["n"])
+        metrics.put_row(key, row, units | dict.fromkeys(hours, "GPU-hours") | {"net_share": "share"}, source, row["n"])

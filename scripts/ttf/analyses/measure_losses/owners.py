@@ -11,7 +11,7 @@ from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.shares import ENDED, failure_shares, part_of
 
 OWNERS = ("user", "account")
-NO_FAILED_TIME = "no failed run has GPU time"
+NO_FAILED_TIME = "no failed attempt has GPU time"
 # Most active first: these shares of the owners, in per cent, at least one of them.
 TOP_PERCENT = (1, 2, 5, *range(10, 101, 10))
 

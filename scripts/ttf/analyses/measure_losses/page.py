@@ -1,4 +1,4 @@
-"""The tables of the section on lost work."""
+"""What the section on lost GPU time says in the open, and its tables."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,12 @@ from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.charts.text import gpus_label
 from ttf.report import words
+from ttf.report.head import Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
 from ttf.report.tables import CLUSTERED, Interval, Shown, in_words, texts
 from ttf.report.trace import Trace
+from ttf.runs import PROXY
 
 MOST_MONTHS = 24
 MOST_OWNERS = 10
@@ -30,7 +34,68 @@ _MEASURES = {
     "failure_after_success": "Jobs that failed, after a success",
     "first_failure_s": "Median time to the first failure",
 }
-_GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": "Jobs of several runs"}
+_GROUPS = {"user": "By user", "recurrence_group": "By recurrence group", "job": "Jobs of several attempts"}
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line:
+    unit = trace.about["unit"]
+    if not m.value("lost_work.runs", 0):
+        return Line("Lost GPU time", f"no {unit} has run", "lost_work", checked=False)
+    if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
+        return Line("Lost GPU time", f"no attempt failed, of {number(m, 'lost_work.runs', words.count)}", "lost_work")
+    if not m.value("lost_work.failed_gpu_hours", 0):
+        found = "no failed attempt has a GPU and a known run time"
+        return Line("Lost GPU time", found, "lost_work", checked=False)
+    text = [
+        "Not all time of a failed attempt is lost: work saved in a checkpoint remains. Checkpoints are not recorded."
+    ]
+    if m["lost_work.failed_without_time"]:
+        count = number(m, "lost_work.failed_without_time", words.count)
+        text.append(f"Failed attempts without a recorded run time ({count}) add none.")
+    return Head(
+        claim=_claim(m),
+        charts=("gpu_hours_by_size",),
+        keys=tuple(_keys(m)),
+        text=tuple(text),
+        details="by size, by month, by user and account, repeated failures, what-ifs",
+    )
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
+        return []
+    return [Line("Preemption", "no attempt is recorded as preempted", "lost_work", checked=False)]
+
+
+def _claim(m: Numbers) -> str:
+    used = f"Failed attempts used {number(m, 'lost_work.failed_gpu_hours')} GPU-hours"
+    if m["lost_work.failed_above_8_gpus_share"] >= 0.5:
+        return f"{used}; {number(m, 'lost_work.failed_above_8_gpus_share', words.share)} of them on more than 8 GPUs"
+    return f"{used}, {number(m, 'lost_work.failed_gpu_hours_share', words.share)} of all GPU time"
+
+
+def _keys(m: Numbers) -> list[Key]:
+    def hours(name: str) -> str:
+        return f"{number(m, f'lost_work.{name}_gpu_hours')} GPU-h"
+
+    def of_all(name: str) -> str:
+        return f"{number(m, f'lost_work.{name}_gpu_hours_share', words.share)} of all"
+
+    def attempts(name: str) -> str:
+        return f"{number(m, f'lost_work.{name}', words.count)} attempt{'' if m[f'lost_work.{name}'] == 1 else 's'}"
+
+    keys = [Key("Failed attempts", hours("failed"), f"{of_all('failed')}, {attempts('failed_runs')}")]
+    known, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
+    if known and infra:
+        keys.append(Key("Ended by infrastructure", hours("infra"), f"{of_all('infra')}, {attempts('infra_failures')}"))
+    if infra and m["lost_work.checkpoint_interval_s"]:
+        interval = m["lost_work.checkpoint_interval_s"]
+        every = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
+        label = f"… lost {every}" if known else f"Lost {every}, any failure"
+        keys.append(Key(label, hours("first_order"), f"{of_all('first_order')}, assumed"))
+    if m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
+        keys.append(Key("Preempted", hours("second_order"), f"upper bound, {attempts('preemptions')}"))
+    return keys
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
@@ -43,7 +108,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         columns = {"gpus": ("GPUs", str)} | dict.fromkeys(_present(named, LOSSES))
         shown["lost-work"] = Shown(named, columns, LOST_WORK)
         names = texts(by_month, ("window", "complete"), lambda name, whole: name if whole else f"{name} (in part)")
-        named = by_month.with_columns(window=names.fill_null("no end written"))
+        named = by_month.with_columns(window=names.fill_null("no recorded end"))
         shown["lost-work-by-month"] = Shown(named, ("window", *_present(named, LOSSES)), LOST_WORK_BY_MONTH)
     if owners["failures"].sum():
         columns = {
@@ -69,8 +134,8 @@ def _present(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 
 def _scenario(scenario: str, trial_s: int | None) -> str:
     if scenario == TRIAL:
-        return f"The first {words.duration(trial_s)} on one GPU"
-    return {NO_RETRY: "No run after a failure", NO_CERTAIN_RETRY: "No run after a deterministic failure"}[scenario]
+        return f"First {words.duration(trial_s)} on one GPU"
+    return {NO_RETRY: "No retry after a failure", NO_CERTAIN_RETRY: "No retry after a deterministic failure"}[scenario]
 
 
 def _in_words(repeats: pl.DataFrame) -> pl.DataFrame:

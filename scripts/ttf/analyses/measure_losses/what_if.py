@@ -17,7 +17,7 @@ ONE_GPU_MILLI = 1000
 
 NO_TIME = "no GPU time was seen"
 NO_LARGE = "no job of several GPUs has run"
-NO_RETRIES = "the trace tells of no second run of a job"
+NO_RETRIES = "no job of the trace has a second attempt"
 NO_REASONS = "the trace gives no reasons of failures"
 
 

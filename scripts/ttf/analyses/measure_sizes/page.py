@@ -5,8 +5,8 @@ import polars as pl
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
 from ttf.charts.text import capital, plural
 from ttf.report import words
-from ttf.report.blocks import Numbers
 from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import Interval, Shown
 from ttf.report.trace import Trace

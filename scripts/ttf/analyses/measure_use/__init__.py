@@ -7,7 +7,7 @@ from ttf.contract import REASON, count, reason, share, table, text, truth
 USE = {
     "n": count("Readings", "Readings, one per minute."),
     "mean_share": share("Mean", "Mean of the readings.", blank=REASON),
-    "zero_share": share("At nought", "Readings of exactly 0, of all.", blank=REASON),
+    "zero_share": share("At 0%", "Readings of exactly 0, of all.", blank=REASON),
     **percentiles(share, "_share", {25: "25th percentile, linear between ranks."}, REASON),
     **percentiles(share, "_share", {p: f"{p}th percentile." for p in (50, 75, 90, 95)}, REASON),
 }
@@ -47,7 +47,7 @@ ANALYSIS = Analysis(
     applies=lambda trace: TELEMETRY & set(trace.raw_files),
     settings={"tables": lambda trace: sorted({"job_log", *TELEMETRY} & set(trace.raw_files))},
     tables=(GPU_USE, HOST_USE),
-    charts={"gpu_use": "gpu_use", "gpu_use_by_servers": "gpu_use", "host_use": "host_use"},
+    charts={"gpu_use": "gpu_use"},
     sections=["utilisation"],
     memory_mb=230,
     mb_per_gb={"philly": 1580},

@@ -29,15 +29,21 @@ _BEST = {"optimal_interval_s": seconds("Best interval", "Best for long runs, at 
 
 ETTR = table(
     "ettr",
-    "A size of run, a checkpoint interval and a bound of the failure rate: the expected effective training time ratio.",
+    "A size of run, a checkpoint interval and a failure rate: the expected effective training time ratio (ETTR).",
     **_PLAN,
     mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
-    ettr_v1=share("Version 1", "Ratio by the approximation of the paper's first version: free writes.", blank=REASON),
-    ettr_v2=share("Version 2", "Ratio by that of its second version: a long run without queueing.", blank=REASON),
-    ettr_combined=share("Combined", "Ratio by both approximations in one.", blank=REASON),
-    ettr_renewal=share("Exact", "Ratio of the work to the exact mean wall clock of the renewal model.", blank=REASON),
-    ettr_simulated=share("Simulated", "Ratio of the work to the mean wall clock of simulated runs.", blank=REASON),
-    ettr_simulated_se=share("Standard error", "Of the simulated ratio.", blank=REASON),
+    ettr_v1=share(
+        "ETTR, version 1", "ETTR by the approximation of the paper's first version: free writes.", blank=REASON
+    ),
+    ettr_v2=share("ETTR, version 2", "ETTR by that of its second version: a long run without queueing.", blank=REASON),
+    ettr_combined=share("ETTR, combined", "ETTR by both approximations in one.", blank=REASON),
+    ettr_renewal=share(
+        "ETTR, exact", "Ratio of the work to the exact mean wall clock of the renewal model.", blank=REASON
+    ),
+    ettr_simulated=share(
+        "ETTR, simulated", "Ratio of the work to the mean wall clock of simulated runs.", blank=REASON
+    ),
+    ettr_simulated_se=share("Standard error", "Of the simulated ETTR.", blank=REASON),
     **_BEST,
     **_BOUND,
     approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
@@ -48,18 +54,18 @@ ETTR_OUTLOOK = table(
     "What to expect of each run of the table ettr, in the same order.",
     **_PLAN,
     **_BOUND,
-    ettr_long_run=share("Long run", "What the exact ratio comes to as the work grows.", blank=REASON),
+    ettr_long_run=share("ETTR, long run", "What the exact ETTR comes to as the work grows.", blank=REASON),
     expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
     expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
-    scheduled_share=share("Share of scheduled time", "Work over the time that the nodes are held.", blank=REASON),
+    scheduled_share=share("ETTR of scheduled time", "Work over the time that the nodes are held.", blank=REASON),
     simulated_runs=count("Simulated runs", "Number of runs simulated.", blank=REASON, unit="runs"),
-    simulated_interruptions_p05=number("Interruptions, 5 %", "5th percentile of simulated runs.", blank=REASON),
-    simulated_interruptions_p95=number("Interruptions, 95 %", "95th percentile of simulated runs.", blank=REASON),
-    simulated_wall_p05_s=seconds("Wall clock, 5 %", "5th percentile of simulated runs.", blank=REASON),
-    simulated_wall_p95_s=seconds("Wall clock, 95 %", "95th percentile of simulated runs.", blank=REASON),
+    simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile of simulated runs.", blank=REASON),
+    simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile of simulated runs.", blank=REASON),
+    simulated_wall_p05_s=seconds("Wall clock, 5%", "5th percentile of simulated runs.", blank=REASON),
+    simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile of simulated runs.", blank=REASON),
     daly_young_interval_s=seconds("Daly-Young interval", "First approximation of the best interval.", blank=REASON),
     **_BEST,
-    ettr_at_optimum=share("At the best interval", "Exact ratio with a checkpoint at that interval.", blank=REASON),
+    ettr_at_optimum=share("ETTR at the best interval", "Exact ETTR with a checkpoint at that interval.", blank=REASON),
     reason=reason(),
 )
 MITIGATIONS = table(
@@ -69,8 +75,8 @@ MITIGATIONS = table(
     mitigation=text("Change", "The one thing that is changed.", blank=REASON),
     **_NODE_RATE,
     **{name: replace(column, blank=REASON) for name, column in (_INTERVAL | _OTHER_HABITS).items()},
-    ettr_before=share("Before", "Exact ratio without the change.", blank=REASON),
-    ettr_after=share("After", "Exact ratio with it.", blank=REASON),
+    ettr_before=share("ETTR before", "Exact ETTR without the change.", blank=REASON),
+    ettr_after=share("ETTR after", "Exact ETTR with it.", blank=REASON),
     node_hours_saved_per_productive_week=number(
         "node-hours saved a week of work", "Node-hours less for each week of work.", blank=REASON, unit="node-hours"
     ),
@@ -95,20 +101,20 @@ ETTR_ASSUMPTIONS = table(
 )
 ETTR_CONTOUR = table(
     "ettr_contour",
-    "A size of run, a ratio and a checkpoint interval: the highest failure rate of a node at which the ratio is kept.",
+    "A size of run, an ETTR and a checkpoint interval: the highest failure rate of a node at which the ETTR is kept.",
     **_SIZE,
-    ettr=share("Ratio", "Effective training time ratio to keep."),
+    ettr=share("ETTR", "Effective training time ratio (ETTR) to keep."),
     **_INTERVAL,
     **_OTHER_HABITS,
-    failures_per_1000_node_days=number("per 1000 node-days", "Highest failure rate of a node.", blank=REASON),
+    failures_per_1000_node_days=number("per 1,000 node-days", "Highest failure rate of a node.", blank=REASON),
     reason=reason(),
 )
 
-# Of the settings of effective training time those that are of runs already done.
+# Of the settings of ETTR those that are of runs already done.
 OF_DONE_RUNS = ("run_key", "run_at_least_s")
 
 ANALYSIS = Analysis(
-    question="What is to be expected of a job run at every size: its effective training time, its interruptions?",
+    question="What is to be expected of a job run at every size: its effective training time ratio, its interruptions?",
     theme="large_runs",
     rank=10,
     needs=["lives_infra", "node_failure_rate", "mttf_by_gpus"],
@@ -117,10 +123,10 @@ ANALYSIS = Analysis(
     },
     tables=(ETTR, ETTR_OUTLOOK, MITIGATIONS, ETTR_ASSUMPTIONS, ETTR_CONTOUR),
     charts={
-        "ettr_by_gpus": ["ettr", "node_failure_rate"],
+        "ettr_by_gpus": ["ettr", "ettr_outlook", "ettr_assumptions", "node_failure_rate", "mttf_by_gpus"],
         "ettr_contour": ["ettr_contour", "node_failure_rate", "mttf_by_gpus", "ettr_assumptions"],
-        "ettr_planner": ["node_failure_rate", "mttf_by_gpus", "ettr_assumptions"],
     },
+    main=["ettr_by_gpus"],
     sections=["ettr"],
     memory_mb=220,
     mb_per_gb={"pai2020": 20},

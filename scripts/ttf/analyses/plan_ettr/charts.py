@@ -1,225 +1,223 @@
-"""Effective training time of planned runs: by size, exact, approximated and simulated; and the rate they can bear."""
+"""Effective training time ratio of planned runs by size, and the failure rate that a run can bear."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import polars as pl
 
-from ttf.analyses.plan_ettr.planner import BASES, planner
 from ttf.charts.axes import log_axis, log_domain, log_scale, percent_axis, time_axis
-from ttf.charts.encodings import coloured, picked, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.encodings import coloured, picked
+from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.text import count, duration, percent, significant
-from ttf.charts.theme import ACCENT, FAINT, INK, ORDER_COLOURS
+from ttf.charts.theme import FAILURE, FAINT, INK, ORDER_COLOURS, SUCCESS, SUNKEN
 from ttf.inputs import Inputs
-from ttf.stats.ettr import APPROXIMATION_LIMIT
-from ttf.stats.plans import ESTIMATE, habits_of, interval_of_rate, node_rate, rate_row
+from ttf.stats.plans import ESTIMATE, MEASURED, Habits, habits_of, node_rate, rate_row
 
-EXACT, INSIDE, BEYOND = "exact mean", "approximation", "approximation beyond its limit"
-SIMULATED = "simulated"
-COLOURS = {EXACT: ACCENT, INSIDE: "#D55E00", BEYOND: "#D55E00", SIMULATED: "#222222"}
-DASHES = {EXACT: [1, 0], INSIDE: [6, 3], BEYOND: [1.5, 3], SIMULATED: [1, 0]}
-WIDTH, HEIGHT = 640, 300
+WHAT = "Effective training time ratio (ETTR) by job size"
+SCHEDULED, WALL = "scheduled time only", "wall-clock time, with the queue"
+COLOURS = {SCHEDULED: SUCCESS, WALL: FAILURE}
+# A rate of the size's own that differs by more than chance: in the words of the report, p < 0.05.
+SIGNIFICANT = 0.05
+# A ratio under which no text has room.
+LOW = 0.1
 _TICKS_S = (60, 300, 900, 3600, 14_400, 57_600)
-_PANEL_WIDTH, _PANEL_HEIGHT = 285, 270
-
-
-def rate_words(rate: Mapping) -> str:
-    """The failure rate of a node in words, with its interval, number of failures and basis."""
-    low, high = (significant(1000 * end) for end in interval_of_rate(rate))
-    by = f" clustered by {rate['cluster_by']}" if rate.get("ci_low_clustered") is not None else " if independent"
-    return (
-        f"{significant(rate['failures_per_1000_node_days'])} failures per 1000 node-days "
-        f"(90 % interval {low} to {high}{by}, "
-        f"{count(rate['failures'], 'failure')}; {BASES[rate['basis']]})"
-    )
+_WIDTH, _HEIGHT = 560, 270
 
 
 def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
-    """The ratio against the size at the first checkpoint interval of ettr.csv, with the band of the failure rate."""
-    ettr, run_gpus = given["ettr"], given.settings.ettr["run_gpus"]
-    known = ettr.filter(pl.col("ettr_renewal").is_not_null() & pl.col("rate").is_in(ESTIMATE))
-    known = known.filter(pl.col("checkpoint_interval_s") == ettr["checkpoint_interval_s"].first())
-    known = known.with_columns(size=pl.coalesce("gpus", "nodes"))
-    estimate = known.filter(pl.col("rate") == ESTIMATE[0])
-    if estimate.height < 2:
-        why = ettr["reason"].drop_nulls().first() or "one size only"
-        return nothing_to_draw("Effective training time by size", why)
-    rate = rate_row(given["node_failure_rate"])
+    """The ratio against the size at the first checkpoint interval: of scheduled time, and with the waits.
+
+    A line where the failure rate of a node may be projected, with a band at the ends of its interval; else points of
+    the sizes that have a rate of their own.
+    """
+    ettr, assumed, rates = given["ettr"], given["ettr_assumptions"], given["node_failure_rate"]
+    habit, rate = habits_of(assumed), rate_row(rates)
+    target = assumed.filter(assumption="size of the run")["amount"].item()
+    known = ettr.with_columns(given["ettr_outlook"]["scheduled_share"], size=pl.coalesce("gpus", "nodes"))
+    known = known.filter(pl.col("ettr_renewal").is_not_null(), checkpoint_interval_s=habit.interval_s)
+    # A run on a part of a node takes the node.
+    known = known.filter(pl.col("size") >= (rate["node_gpus"] or 1))
+    projected = known.filter(rate=ESTIMATE[0]).height > 1
+    names = ESTIMATE if projected else MEASURED
+    rows = _with_ends(known, names)
+    if len({row["size"] for row in rows}) < 2:
+        return nothing_to_draw(WHAT, ettr.filter(pl.col("ettr_renewal").is_null())["reason"].first() or "one size only")
     unit = "node" if known["gpus"].null_count() else "GPU"
-    # The run that is asked about, or the largest that there is a projection for.
-    run_gpus = run_gpus if run_gpus in estimate["size"] else estimate["size"].max()
-    rows = _lines(estimate)
-    points = []
-    for row in estimate.filter(pl.col("ettr_simulated").is_not_null()).iter_rows(named=True):
-        mean, error = row["ettr_simulated"], row["ettr_simulated_se"]
-        ends = {} if error is None else {"low": max(mean - 4 * error, 0), "high": min(mean + 4 * error, 1)}
-        points.append({"size": row["size"], "ratio": mean, "series": SIMULATED} | ends)
-    bounds = {row["rate"]: row for row in known.filter(size=run_gpus).iter_rows(named=True)}
-    mine = bounds[ESTIMATE[0]]
-    band = (
-        known.filter(pl.col("rate") != ESTIMATE[0])
-        .pivot("rate", index="size", values="ettr_renewal", aggregate_function="first")
-        # The higher the failure rate, the lower the ratio.
-        .select("size", low="high", high="low")
-        .drop_nulls()
-    )
-    title = f"A run of {count(run_gpus, unit)} would make no headway at this failure rate"
-    if mine["ettr_renewal"] >= 0.0005:
-        title = f"In a run of {count(run_gpus, unit)}, {percent(mine['ettr_renewal'])} of the time is productive"
-    plan = (
-        f"A checkpoint after {duration(mine['checkpoint_interval_s'])} of work takes "
-        f"{duration(mine['checkpoint_write_s'])}; start-up {duration(mine['restart_s'])}; queue "
-        f"{duration(mine['queue_s'])}; {duration(mine['productive_s'])} of work."
-    )
-    subtitle = f"{plan} Band: at the ends of the interval of the failure rate."
-    invalid = estimate.filter(~pl.col("approximation_valid"))["size"].to_list()
-    caption = f"The failure rate of a node is {rate_words(rate)}. {plan} "
-    caption += "Exact: the mean of the renewal model; points: simulated runs, with four standard errors either way. "
-    caption += (
-        f"From {count(invalid[0], unit)} on, failures take more than {APPROXIMATION_LIMIT:.0%} of the scheduled time, "
-        "and the approximation fails."
-        if invalid
-        else "The approximation holds at every size shown."
-    ).replace("30%", "30 %")
+    largest = rate["largest_run_nodes"] * (rate["node_gpus"] or 1)
+    at_target = [row for row in rows if row["size"] == target]
+    texts = [_label(row, target, unit, study, max(known["size"])) for row in at_target]
+    own = _own_rate(given, known, target) if projected else None
+    if own is not None:
+        words = f"{percent(own)} at its measured rate"
+        texts.append({"size": target, "ratio": own, "text": words, "series": WALL, "dy": -14, "align": "right"})
+    texts += _names(rows, study) if projected else []
+    shade = [{"low": largest, "high": max(known["size"])}] if largest < max(known["size"]) else []
+    datasets = {"lines": rows, "target": at_target, "texts": texts, "shade": shade}
+    datasets["note"] = _note(rows, largest) if shade else []
+    datasets["own"] = [] if own is None else [{"size": target, "ratio": own, "series": WALL}]
     return figure(
-        _by_size(rows, points, band.to_dicts(), unit),
-        {"lines": rows, "points": points, "band": band.to_dicts()},
+        fitted(_by_size(datasets, unit, projected), study, 240 if study.narrow else 290),
+        datasets,
         study,
-        title=title,
-        subtitle=subtitle,
-        caption=caption,
-        alt_text=f"Lines of the effective training time ratio falling with the number of {unit}s on a logarithmic "
-        f"axis. {title}.",
+        title=WHAT if unit == "GPU" else WHAT.replace("job", "run"),
+        subtitle=_habits(habit, "90% band from the failure rate" if projected else "rates measured by size, 90% CI"),
+        caption=f"n = {count(rate['failures'], 'failure')}; exact renewal model, checked by simulation",
+        alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
+        "and of wall-clock time with the queue.",
     )
 
 
-def _lines(estimate: pl.DataFrame) -> list[dict]:
-    rows = [picked(row, "size", ratio="ettr_renewal") | {"series": EXACT} for row in estimate.iter_rows(named=True)]
-    last = None
-    for row in estimate.filter(pl.col("ettr_combined").is_not_null()).iter_rows(named=True):
-        one = picked(row, "size", ratio="ettr_combined")
-        if not row["approximation_valid"] and last is not None and last["series"] == INSIDE:
-            # So that the dotted part begins where the dashed one ends.
-            rows.append(last | {"series": BEYOND})
-        last = one | {"series": INSIDE if row["approximation_valid"] else BEYOND}
-        rows.append(last)
+def _habits(habit: Habits, band: str) -> str:
+    work, every, write = (duration(time) for time in (habit.productive_s, habit.interval_s, habit.write_s))
+    return f"{work} of work, a {write} checkpoint every {every}, {duration(habit.restart_s)} restart; {band}"
+
+
+def _with_ends(known: pl.DataFrame, names: Sequence[str]) -> list[dict]:
+    """A row for each size and line: the ratio at the rate, and at the ends of its interval as low and high."""
+    rows = []
+    for (size,), mine in known.group_by("size", maintain_order=True):
+        at = {row["rate"]: row for row in mine.iter_rows(named=True)}
+        for series, column in ((SCHEDULED, "scheduled_share"), (WALL, "ettr_renewal")):
+            # The higher the failure rate, the lower the ratio.
+            ratio, high, low = (at.get(name, {}).get(column) for name in names)
+            if ratio is not None:
+                ends = {} if low is None or high is None else {"low": low, "high": high}
+                rows.append({"size": size, "ratio": ratio, "series": series} | ends)
     return rows
 
 
-def _by_size(rows: list[dict], points: list[dict], band: list[dict], unit: str) -> alt.LayerChart:
+def _own_rate(given: Inputs, known: pl.DataFrame, target: float) -> float | None:
+    """The ratio at the rate of the runs of the target's size, where that differs significantly from the others'."""
+    mine = known.filter(size=target, rate=MEASURED[0])
+    bucket = given["mttf_by_gpus"].filter((pl.col("gpus_low") <= target) & (target <= pl.col("gpus_high")))
+    differs = (bucket["p_clustered"].fill_null(1) < SIGNIFICANT).any() if "p_clustered" in bucket.columns else False
+    return mine["ettr_renewal"].item() if differs and mine.height else None
+
+
+def _label(row: Mapping, target: float, unit: str, study: Study, last: int) -> dict:
+    above = row["series"] == SCHEDULED
+    words = percent(row["ratio"]) + (f" at {count(int(target), unit)}" if above and not study.narrow else "")
+    align, dy = "right" if target * 2 >= last else "center", -12 if above else 14
+    if not above and row["ratio"] < LOW:
+        align, dy = "beside", 0
+    return picked(row, "size", "ratio", "series") | {"text": words, "dy": dy, "align": align}
+
+
+def _names(rows: list[dict], study: Study) -> list[dict]:
+    """The name of each line: over its left end, or under it where the other line is near."""
     sizes = sorted({row["size"] for row in rows})
-    ticks = [size for size in sizes if size == 1 or size & (size - 1) == 0] or sizes
-    axis = alt.Axis(values=ticks, format=",", title=f"{unit}s of the run (logarithmic)", labelOverlap=True)
-    scale = alt.Scale(type="log", base=2, domain=log_domain(sizes, 1.15, 1.15), nice=False)
+    upper, lower = ({row["size"]: row for row in rows if row["series"] == series} for series in COLOURS)
+    # So far reaches a text from the left end.
+    beside = [size for size in sizes if size <= sizes[0] * (sizes[-1] / sizes[0]) ** (0.5 if study.narrow else 0.4)]
+    text = {"size": sizes[0], "align": "left"}
+    named = [text | {"ratio": upper[sizes[0]]["ratio"], "text": SCHEDULED, "series": SCHEDULED, "dy": -11}]
+    apart = min(upper[size]["ratio"] for size in beside) - lower[sizes[0]]["ratio"] > 0.15
+    under = min(lower[size].get("low", lower[size]["ratio"]) for size in beside)
+    place = lower[sizes[0]]["ratio"] if apart else max(under, LOW)
+    wall = "with the queue" if study.narrow else WALL
+    return [*named, text | {"ratio": place, "text": wall, "series": WALL, "dy": -12 if apart else 14}]
+
+
+def _note(rows: list[dict], largest: int) -> list[dict]:
+    """What the shaded sizes are, where the lines leave most room."""
+    beyond = [row for row in rows if row["size"] >= largest]
+    top, bottom = ([row["ratio"] for row in beyond if row["series"] == series] or [0] for series in COLOURS)
+    gaps = ((0, min(bottom)), (max(bottom), min(top)), (max(top), 1))
+    room, middle = max((high - low, (low + high) / 2) for low, high in gaps)
+    note = "no job this large:\nprojection only"
+    return [{"size": max(row["size"] for row in rows), "ratio": middle, "text": note}] if room > 0.15 else []
+
+
+def _by_size(datasets: Mapping[str, list], unit: str, projected: bool) -> alt.LayerChart:
+    sizes = sorted({row["size"] for row in datasets["lines"]})
+    ticks = [size for size in sizes if size & (size - 1) == 0] or sizes
+    axis = alt.Axis(values=ticks, format=",", title=f"{unit}s of the run", labelOverlap=True, grid=False)
+    scale = alt.Scale(type="log", base=2, domain=[sizes[0], max(sizes[-1], 2 * sizes[0])], nice=False)
     x = alt.X("size:Q", scale=scale, axis=axis)
-    y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Effective training time"))
-    legend = alt.Legend(title=None, orient="bottom", columns=4, symbolType="stroke")
-    colour = alt.Color("series:N", scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())), legend=legend)
-    dash = alt.StrokeDash(
-        "series:N", scale=alt.Scale(domain=list(COLOURS), range=[DASHES[name] for name in COLOURS]), legend=legend
-    )
-    tooltip = [
-        *tips(series="which"),
-        *tips(form=",", size=f"{unit}s"),
-        *tips(form=".1%", ratio="effective training time"),
-    ]
-    lines = chart_of("lines").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=tooltip)
-    layers = [lines]
-    if band:
-        shade = chart_of("band").mark_area(color=ACCENT, opacity=0.15)
-        layers.insert(0, shade.encode(x=x, y=alt.Y("low:Q"), y2="high:Q"))
-    if points:
-        base = chart_of("points").encode(x=x, color=colour, tooltip=tooltip)
-        errors = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1).encode(y="low:Q", y2="high:Q")
-        layers += [errors, base.mark_point(filled=True, size=35, opacity=1).encode(y=y)]
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    y = alt.Y("ratio:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1]))
+    # Lines have their names at them, points a legend.
+    colour = coloured("series", COLOURS, **({} if projected else {"title": None, "orient": "top"}))
+    of_low = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]))
+    layers = []
+    if datasets["shade"]:
+        shade = chart_of("shade").mark_rect(color=SUNKEN)
+        layers.append(shade.encode(x=alt.X("low:Q", scale=scale), x2="high:Q"))
+    lines = chart_of("lines").encode(x=x, color=colour)
+    if projected:
+        band = lines.mark_area(opacity=0.18).transform_filter("isValid(datum.low)")
+        layers += [band.encode(y=of_low, y2="high:Q"), lines.mark_line(strokeWidth=2).encode(y=y)]
+    else:
+        rules = lines.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.low)")
+        points = lines.mark_point(filled=True, size=60, opacity=1).encode(y=y)
+        layers += [rules.encode(y=of_low, y2="high:Q"), points]
+    if datasets["target"] and projected:
+        points = chart_of("target").mark_point(filled=True, size=70, opacity=1)
+        layers.append(points.encode(x=x, y=y, color=colour))
+    if datasets["own"]:
+        points = chart_of("own").mark_point(filled=False, size=70, strokeWidth=2)
+        layers.append(points.encode(x=x, y=y, color=colour))
+    if datasets["note"]:
+        note = chart_of("note").mark_text(align="right", dx=-4, color=FAINT, fontSize=12, lineBreak="\n")
+        layers.append(note.encode(x=x, y=y, text="text:N"))
+    for dy, align in sorted({(text["dy"], text["align"]) for text in datasets["texts"]}):
+        of_place = f"datum.dy == {dy} && datum.align == '{align}'"
+        # Beside: at the left of the point.
+        side, dx = ("right", -10) if align == "beside" else (align, {"left": 6, "right": 8}.get(align, 0))
+        text = chart_of("texts").mark_text(align=side, dx=dx, dy=dy, fontSize=12, fontWeight="bold", color=INK)
+        layers.append(text.transform_filter(of_place).encode(x=x, y=y, text="text:N"))
+    return alt.layer(*layers)
 
 
 def contour_chart(given: Inputs, study: Study) -> Figure:
-    """ettr_contour.csv as a line for each ratio, a panel for each size.
+    """Of ettr_contour.csv the size of the run: a line for each ratio.
 
     Dashed: the rate of the trace, where it may be projected to that size.
     """
-    contour, habit = given["ettr_contour"], habits_of(given["ettr_assumptions"])
-    rate = node_rate(given["node_failure_rate"], given["mttf_by_gpus"])
-    known = contour.filter(pl.col("failures_per_1000_node_days").is_not_null())
+    contour, assumed = given["ettr_contour"], given["ettr_assumptions"]
+    rate, habit = node_rate(given["node_failure_rate"], given["mttf_by_gpus"]), habits_of(assumed)
+    size = int(assumed.filter(assumption="size of the run")["amount"].item())
+    mine = contour.filter(pl.coalesce("gpus", "nodes") == size)
+    known = mine.filter(pl.col("failures_per_1000_node_days").is_not_null())
+    what = "Highest failure rate of a node that a run can bear"
     if not known.height:
-        return nothing_to_draw("Failure rate that a run can bear", contour["reason"][0])
-    unit = "GPUs" if known["gpus"].count() else "nodes"
-    known = known.with_columns(size=pl.coalesce("gpus", "nodes"))
+        return nothing_to_draw(what, mine["reason"][0])
+    unit = "GPU" if known["gpus"].count() else "node"
     levels = known["ettr"].unique().sort().to_list()
     names = [percent(level) for level in levels]
     rows = [
-        {"level": names[levels.index(row["ettr"])], "every": duration(row["checkpoint_interval_s"])}
-        | picked(row, "size", interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
+        {"level": names[levels.index(row["ettr"])]}
+        | picked(row, interval="checkpoint_interval_s", rate="failures_per_1000_node_days")
         for row in known.iter_rows(named=True)
     ]
-    reached = {row["size"] for row in known.iter_rows(named=True) if rate.estimate and not rate.why_not(row["nodes"])}
-    own = 1000 * rate.estimate if reached else None
-    every_rate = [row["rate"] for row in rows] + ([own] if own else [])
-    y_domain, x_domain = log_domain(every_rate, 1.5, 1.5), [50, 75_000]
-    times = time_axis("Work between checkpoints (logarithmic)", _TICKS_S)
-    x = alt.X("interval:Q", scale=log_scale(x_domain), axis=times)
+    own = 1000 * rate.estimate if rate.estimate and not rate.why_not(known["nodes"][0]) else None
+    y_domain = log_domain([row["rate"] for row in rows] + ([own] if own else []), 1.5, 1.5)
+    x = alt.X(
+        "interval:Q",
+        scale=log_scale([50, 75_000]),
+        axis=time_axis("Work between two checkpoints", _TICKS_S, grid=False),
+    )
     y_scale = log_scale(y_domain)
+    y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, "Failures per 1,000 node-days"))
     colours = dict(zip(names, ORDER_COLOURS, strict=False))
-    colour = coloured("level", colours, ordered=True, title="Effective training time", orient="bottom")
-    panels = []
-    for place, size in enumerate(known["size"].unique().sort()):
-        title = "Failures per 1000 node-days (logarithmic)" if place == 0 else None
-        y = alt.Y("rate:Q", scale=y_scale, axis=log_axis(y_domain, title))
-        lines = (
-            chart_of("contours")
-            .transform_filter(f"datum.size == {int(size)}")
-            .mark_line(strokeWidth=2)
-            .encode(
-                x=x,
-                y=y,
-                color=colour,
-                tooltip=[
-                    *tips(level="effective training time", every="a checkpoint every"),
-                    *tips(form=",.3~g", rate="failures per 1000 node-days, at most"),
-                ],
-            )
-        )
-        layers = [lines]
-        if size in reached:
-            base = chart_of("own").encode(y=alt.Y("rate:Q", scale=y_scale))
-            layers.append(base.mark_rule(color=FAINT, strokeDash=[5, 4]))
-            layers.append(base.mark_point(filled=True, color=INK, size=60, opacity=1).encode(x=x))
-        panels.append(alt.layer(*layers).properties(width=_PANEL_WIDTH, height=_PANEL_HEIGHT, title=f"{size:,} {unit}"))
-    title = _contour_title(known, unit)
-    habits = (
-        f"A write of {duration(habit.write_s)}, a start-up of {duration(habit.restart_s)}, a wait of "
-        f"{duration(habit.queue_s)} at each start, {duration(habit.productive_s)} of work."
-    )
-    dashed = (
-        f"Dashed: the failure rate of a node in this trace ({significant(own)} per 1000 node-days); dot: at the "
-        "configured interval."
-        if own
-        else "This trace gives no rate for runs as large."
-    )
-    datasets = {"contours": rows} | ({"own": [{"rate": own, "interval": float(habit.interval_s)}]} if own else {})
+    colour = coloured("level", colours, ordered=True, title="ETTR", orient="right")
+    layers = [chart_of("contours").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)]
+    datasets = {"contours": rows}
+    said = ""
+    if own:
+        datasets["own"] = [{"rate": own, "interval": habit.interval_s}]
+        base = chart_of("own").encode(y=alt.Y("rate:Q", scale=y_scale))
+        layers.append(base.mark_rule(color=FAINT, strokeDash=[5, 4]))
+        layers.append(base.mark_point(filled=True, color=INK, size=60, opacity=1).encode(x=x))
+        said = f" Dashed: the rate of this trace, {significant(own)}; dot: the planned checkpoint interval."
     return figure(
-        alt.hconcat(*panels, spacing=24),
+        alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT),
         datasets,
         study,
-        title=title,
-        subtitle=f"Lines: the highest failure rate that leaves so much of the time for work. {dashed}",
-        caption=f"Model alone, by its exact mean. {habits} {dashed} A line ends where writing takes too much time.",
-        alt_text=f"Contour lines over two logarithmic axes in {len(panels)} panels. {title}.",
+        title=what,
+        subtitle=f"By ETTR to keep and checkpoint interval, {count(size, unit)}; exact renewal model",
+        caption=f"Model alone, not data of the trace.{said}",
+        alt_text=f"Contour lines over two logarithmic axes: {what.lower()}, of {count(size, unit)}.",
     )
 
 
-def _contour_title(known: pl.DataFrame, unit: str) -> str:
-    """What the largest size may fail at for the middle of the ratios, at the interval that bears most."""
-    largest = known.filter(pl.col("size") == pl.col("size").max())
-    wanted = 0.9 if (largest["ettr"] == 0.9).any() else largest["ettr"].max()
-    best = largest.filter(ettr=wanted).sort("failures_per_1000_node_days", "checkpoint_interval_s").row(-1, named=True)
-    return (
-        f"{percent(wanted)} effective time on {best['size']:,} {unit} needs a node to fail at most "
-        f"{significant(best['failures_per_1000_node_days'])} times in 1000 days"
-    )
-
-
-CHARTS = {"ettr_by_gpus": ettr_by_gpus, "ettr_contour": contour_chart, "ettr_planner": planner}
+CHARTS = {"ettr_by_gpus": ettr_by_gpus, "ettr_contour": contour_chart}

@@ -35,6 +35,7 @@ from ttf.stats.plans import (
     interval_of_rate,
     node_rate,
     rate_row,
+    target_size,
 )
 from ttf.stats.projection import FEWEST_MEASURED
 
@@ -58,17 +59,18 @@ NO_NODES = "the GPUs of a node are not known"
 
 def compute(given: Inputs) -> dict:
     asked, rates = given.settings.ettr, given["node_failure_rate"]
+    target = target_size(rate_row(rates), asked["target_gpus"])
     rate = node_rate(rates, given["mttf_by_gpus"])
     queue = queue_of(given.scan("lives_infra", LIVES), asked.get("queue_s"))
     habits = habits_asked(asked, queue["value"])
-    sizes = sorted({*asked["gpus"], asked["run_gpus"]})
+    sizes = sorted({*asked["gpus"], target})
     ettr, outlook = plan_tables(rate, habits, sizes, asked["simulations"], asked["seed"])
     return {
         "ettr": ettr,
         "ettr_outlook": outlook,
         "mitigations": mitigation_table(rate, habits[0], sizes),
-        "ettr_assumptions": assumptions(rates, habits[0], queue, asked["run_gpus"]),
-        "ettr_contour": ettr_contour(rate, habits[0], asked["run_gpus"]),
+        "ettr_assumptions": assumptions(rates, habits[0], queue, target),
+        "ettr_contour": ettr_contour(rate, habits[0], target),
     }
 
 
@@ -102,7 +104,7 @@ def queue_of(runs: Frame, configured: float | None) -> dict:
     return {"value": 0.0, "source": "the trace knows no waits: none assumed"}
 
 
-def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: int) -> pl.DataFrame:
+def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, target_gpus: int) -> pl.DataFrame:
     """What a plan rests on, a row each, with where it is from: the trace or the configuration.
 
     The source of the failure rate is its basis. rates: node_failure_rate.csv; queue: of `queue_of`.
@@ -116,7 +118,7 @@ def assumptions(rates: pl.DataFrame, habit: Habits, queue: Mapping, run_gpus: in
         ("failure rate, low", low, RATE_UNIT, rate["failures"], basis),
         ("failure rate, high", high, RATE_UNIT, rate["failures"], basis),
         ("GPUs of a node", rate["node_gpus"], "GPUs", None, node_gpus_from),
-        ("size of the run", run_gpus, "nodes" if rate["node_gpus"] is None else "GPUs", None, configured),
+        ("size of the run", target_gpus, "nodes" if rate["node_gpus"] is None else "GPUs", None, configured),
         ("work of the run", habit.productive_s, "s", None, configured),
         ("checkpoint interval", habit.interval_s, "s", None, configured),
         ("checkpoint write", habit.write_s, "s", None, configured),
@@ -285,18 +287,18 @@ def _simulated(plan: Plan, simulations: int, seed: int) -> list[dict]:
     return rows
 
 
-def ettr_contour(rate: NodeRate, habit: Habits, run_gpus: int) -> pl.DataFrame:
+def ettr_contour(rate: NodeRate, habit: Habits, target_gpus: int) -> pl.DataFrame:
     """The highest failure rate of a node that leaves a run the ratio `ettr`: ETTR_CONTOUR.
 
     After figure 10 of Kokolis et al. (HPCA 2025), by the model alone: of the trace come the size of a node and the
-    wait. A row for `run_gpus` and LARGE_GPUS (nodes where the machines hold no GPUs), for each of LEVELS and
+    wait. A row for `target_gpus` and LARGE_GPUS (nodes where the machines hold no GPUs), for each of LEVELS and
     INTERVALS_S, in this order; the interval of `habit` plays no part. By the exact renewal form, which falls with the
     rate; found by bisection to 12 digits. Blank, with a reason, where the writes, start-up and wait alone leave less.
     """
     levels, intervals = (grid.ravel() for grid in np.meshgrid(LEVELS, INTERVALS_S, indexing="ij"))
     bearable = _bearable(levels, intervals.astype(float), habit)
     rows = []
-    for gpus, nodes in rate.sizes(sorted({run_gpus, LARGE_GPUS})):
+    for gpus, nodes in rate.sizes(sorted({target_gpus, LARGE_GPUS})):
         for level, interval, per_s in zip(levels.tolist(), intervals.tolist(), bearable.tolist(), strict=True):
             row = {"gpus": gpus, "nodes": nodes, "ettr": level} | habit_columns(replace(habit, interval_s=interval))
             if nodes is None or per_s != per_s:

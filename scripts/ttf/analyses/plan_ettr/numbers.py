@@ -1,4 +1,4 @@
-"""The numbers of effective training time: what the run that the configuration asks about has to expect."""
+"""The numbers of the effective training time ratio (ETTR): what the run of the target size has to expect."""
 
 import polars as pl
 
@@ -27,7 +27,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     at_first = pl.col("checkpoint_interval_s") == asked["checkpoint interval"]["amount"]
     of_run = (pl.coalesce("gpus", "nodes") == size) & at_first
     mine = {row["rate"]: row for row in ettr.filter(of_run).iter_rows(named=True)}
-    by = next((rate for rate in (ESTIMATE[0], MEASURED[0]) if mine.get(rate, {}).get("ettr_renewal")), None)
+    known = (rate for rate in (ESTIMATE[0], MEASURED[0]) if mine.get(rate, {}).get("ettr_renewal") is not None)
+    by = next(known, None)
     metrics.put("ettr.by", by, "label", "tables/ettr.csv")
     if mine[ESTIMATE[0]]["ettr_renewal"] is None:
         metrics.put("ettr.withheld", mine[ESTIMATE[0]]["reason"], "label", "tables/ettr.csv")
@@ -58,6 +59,9 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put_row(f"ettr.{rate}", row, expected, source, n, prefix="expected_")
         metrics.put(f"ettr.{rate}.scheduled_share", row["scheduled_share"], "share", source, n)
         if rate == by:
+            # A wait at the submission and one after each failure.
+            queued = row["queue_s"] * (1 + (row["expected_interruptions"] or 0))
+            metrics.put(f"ettr.{rate}.queued_s", queued, "s", source, asked["queue"]["n"])
             metrics.put("ettr.at_optimum", row["ettr_at_optimum"], "share", source, n)
             metrics.put("ettr.daly_young_s", row["daly_young_interval_s"], "s", source, n)
             simulated = dict.fromkeys(("interruptions_p05", "interruptions_p95"), "interruptions")

@@ -1,43 +1,246 @@
-"""The tables of planned effective training time in the report."""
+"""What a planned run can expect, in the report: the finding, the planner's start, and the tables."""
 
 import polars as pl
 
 from ttf.analyses.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
+from ttf.charts.text import capital
 from ttf.report import words
-from ttf.report.tables import Shown, texts, yes_or_no
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
+from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
-from ttf.stats.plans import RATE_UNIT
+from ttf.stats.plans import RATE_UNIT, rate_row
 
-# Sizes of the table of mitigations: that of the run asked for, and so many larger ones.
+# Sizes of the table of mitigations: that of the run planned, and so many larger ones.
 LARGER_SIZES = 2
 LONGEST_REASON = 160
-_RATIOS = ("ettr_v1", "ettr_v2", "ettr_combined", "ettr_renewal")
+# Later nobody waits for the end of a run.
+CENTURY_S = 100 * 31_557_600
+DAY_S = 86_400
+# Below, a run makes next to no headway.
+NO_HEADWAY = 0.001
 _BASES = {
     "state": "the trace: states that name infrastructure",
     "event": "the trace: states and health events",
-    "proxy": "the trace, a proxy: every failure counts",
+    "proxy": "the trace: any failure, cause unknown",
     "component": "the trace: failures of the machines",
 }
 _WORDED = {
     "s": words.duration,
-    RATE_UNIT: lambda rate: f"{words.number(rate)} per 1000 node-days",
+    RATE_UNIT: lambda rate: f"{words.number(rate)} per 1,000 node-days",
     "GPUs": lambda count: words.plural(count, "GPU"),
     "nodes": lambda count: words.plural(count, "node"),
 }
+_ANSWERS = ("ettr", "scheduled", "wall", "interruptions", "mttf", "best")
+
+
+def head(trace: Trace, m: Numbers) -> Head:
+    """The run of the target size: what it can expect, or why that cannot be estimated."""
+    by = m.value("ettr.by", None)
+    return _planned(trace, m, f"ettr.{by}") if by and m.has(f"ettr.{by}.ettr") else _withheld(m)
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if m.value("ettr.measured.runs", 0):
+        return []
+    if not trace.has_jobs:
+        return [Line("Queue and utilisation", "Lifetimes of components hold no jobs.", checked=False)]
+    why = "No run lasted long enough." if m.has("ettr.measured.runs") else "No attempts of runs are recorded."
+    return [Line("Measured ETTR of long runs", why, checked=False)]
+
+
+def _planned(trace: Trace, m: Numbers, by: str) -> Head:
+    run, ratio = _run(m), f"{by}.ettr"
+    low, high = _ends(by)
+    n = words.plural(m.n(ratio), "failure")
+    notes = {
+        name: f"90% CI {_span(m, f'{ends[0]}.{name}', f'{ends[1]}.{name}', worded)}"
+        for name, worded, ends in (
+            ("ettr", words.share, (high, low)),
+            ("scheduled_share", words.share, (high, low)),
+            ("interruptions", words.number, (low, high)),
+        )
+        if m.has(f"{low}.{name}") and m.has(f"{high}.{name}")
+    }
+    keys = [Key("ETTR (wall-clock)", number(m, ratio, words.share), _noted(notes.get("ettr"), f"n = {n}"))]
+    if m.has(f"{by}.scheduled_share"):
+        share = number(m, f"{by}.scheduled_share", words.share)
+        keys.append(Key("ETTR of scheduled time", share, _noted(notes.get("scheduled_share"))))
+    if m.has(f"{by}.interruptions"):
+        every = f"one every {number(m, 'ettr.mttf_s', words.duration)}" if m.has("ettr.mttf_s") else None
+        times = number(m, f"{by}.interruptions")
+        keys.append(Key("Interruptions", times, _noted(notes.get("interruptions"), every)))
+    if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_HEADWAY:
+        best = f"ETTR {number(m, 'ettr.at_optimum', words.share)} with it"
+        keys.append(Key("Best checkpoint interval", number(m, "ettr.optimal_interval_s", words.duration), best))
+    return Head(
+        _claim(m, by, run),
+        charts=_charts(trace),
+        keys=tuple(keys),
+        text=("ETTR: the share of wall-clock time, from submission to the end, that is productive.", *_measured(m)),
+        callout=_callout(m, by, run),
+        details="assumptions with their sources, all sizes, mitigations, measured runs",
+    )
+
+
+def _claim(m: Numbers, by: str, run: str) -> str:
+    wall, ratio = m.value(f"{by}.wall_s", CENTURY_S), m[f"{by}.ettr"]
+    if wall >= CENTURY_S or ratio < NO_HEADWAY:
+        return f"A {run} run would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
+    if 2 * m.value(f"{by}.queued_s", 0) > wall:
+        in_days = words.in_unit("days") if wall >= DAY_S else words.in_unit("h")
+        queued, days = (number(m, f"{by}.{what}", in_days) for what in ("queued_s", "wall_s"))
+        return f"A {run} run loses most of its time in the queue: {queued} of an expected {days}"
+    times = number(m, f"{by}.interruptions") if m.has(f"{by}.interruptions") else "some"
+    return (
+        f"A {run} run keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
+    )
+
+
+def _callout(m: Numbers, by: str, run: str) -> Callout | None:
+    """What weighs most: runs of this size failed differently; no projection; beyond the largest run; machines alone."""
+    if m.value("sizes.check.p_value", 1) < 0.05:
+        seen, expected = (number(m, f"sizes.check.{name}", words.number) for name in ("observed", "expected"))
+        text = f"{seen} failures of {run} runs, {expected} expected from the other sizes"
+        if not by.endswith("measured_rate") and m.has("ettr.measured_rate.ettr"):
+            text += f"; at their own rate ETTR is {number(m, 'ettr.measured_rate.ettr', words.share)}"
+        return Callout("care", "Measured differs.", f"{text}.")
+    if m.has("ettr.withheld"):
+        return Callout("care", "Measured, not projected.", f"{capital(m['ettr.withheld'])}.")
+    if m.value("sizes.largest_run.gpus_high", m["ettr.assumed.size_of_the_run"]) < m["ettr.assumed.size_of_the_run"]:
+        largest = number(m, "sizes.largest_run.gpus_high", words.count)
+        return Callout("info", "Projection.", f"No run was larger than {largest} GPUs.")
+    if m.value("ettr.basis", None) == "component":
+        return Callout("care", "Hardware only.", "Failures of software and users come on top.")
+    return None
+
+
+def _withheld(m: Numbers) -> Head:
+    """Why a run of the target size cannot be planned, and what data it takes; the runs that were measured beside."""
+    reasons = {
+        "proxy": "infrastructure failures are not recorded",
+        "agrees": "no run was a quarter as large",
+        "rejected": f"failures do not grow with the {_unit(m)}s",
+    }
+    kind = "proxy" if m.value("ettr.basis", None) == "proxy" else m.value("sizes.law.verdict", None)
+    why = reasons.get(kind, "too few sizes to test the 1/N law")
+    keys = []
+    if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
+        runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
+        keys.append(Key("Measured ETTR", number(m, "ettr.measured.mean", words.share), f"mean of {runs}, any size"))
+    needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
+    return Head(
+        f"The ETTR of a {_run(m)} run cannot be estimated: {why}",
+        charts=("ettr_measured",) if keys else (),
+        keys=tuple(keys),
+        text=("ETTR (effective training time ratio): the productive share of wall-clock time.",),
+        callout=Callout("stop", "Cannot be estimated from this trace.", needed),
+        details="assumptions with their sources, the failure rate that a run can bear",
+    )
+
+
+def _measured(m: Numbers) -> tuple[str, ...]:
+    if not m.value("ettr.measured.runs", 0):
+        return ()
+    runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
+    text = f"{runs} of this trace kept {number(m, 'ettr.measured.mean', words.share)} on average"
+    if m.has("ettr.measured.expected"):
+        text += f", where the model expects {number(m, 'ettr.measured.expected', words.share)}"
+    return (f"{text}.",)
+
+
+def _charts(trace: Trace) -> tuple[str, ...]:
+    return ("ettr_by_gpus",) if not trace.figures.get("ettr_by_gpus", {"empty": True})["empty"] else ()
+
+
+def _unit(m: Numbers) -> str:
+    return m.value("ettr.unit", "GPUs").removesuffix("s")
+
+
+def _run(m: Numbers) -> str:
+    """1,024-GPU."""
+    return f"{number(m, 'ettr.assumed.size_of_the_run', words.count)}-{_unit(m)}"
+
+
+def _ends(by: str) -> tuple[str, str]:
+    """The keys of the same at the lower and at the upper end of the failure rate."""
+    return (f"{by}_low", f"{by}_high") if by.endswith("measured_rate") else ("ettr.low", "ettr.high")
+
+
+def _span(m: Numbers, low: str, high: str, worded) -> str:
+    texts = (worded(m[low]), worded(m[high]))
+    joint = " to " if "−" in "".join(texts) else "–"
+    ends = words.span(*texts).split(joint)
+    return joint.join(number(m, key, text=end) for key, end in zip((low, high), ends, strict=True))
+
+
+def _noted(*parts: str | None) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def planner(trace: Trace, m: Numbers) -> dict:
+    """What the planner starts at.
+
+    unit: GPUs or nodes; node_gpus: GPUs of a node (1 where sizes are nodes); largest: the largest run, in `unit`;
+    withheld: why the trace gives no failure rate to plan with, or None: then `rate` is None and all answers "–".
+    fields: size (gpus), failures per 1,000 node-days (rate), minutes (interval, write, restart) and days (queue for
+    each start, work). said: the answers at these values, as texts of `ttf.report.said`.
+    """
+    row, by = rate_row(trace.table("node_failure_rate")), f"ettr.{m.value('ettr.by', None)}"
+    planned = m.has(f"{by}.ettr")
+    node_gpus = int(row["node_gpus"] or 1)
+    largest = int(row["largest_run_nodes"] or 0) * node_gpus
+    rate = m.value("ettr.assumed.failure_rate", None)
+    if by.endswith("measured_rate") and planned:
+        rate = 1000 * DAY_S / (m["ettr.nodes"] * m["ettr.mttf_s"])
+    assumed = {name: m[f"ettr.assumed.{key}"] for name, key in _FIELDS.items()}
+    fields = {"gpus": int(m["ettr.assumed.size_of_the_run"]), "rate": _short(rate) if planned else None}
+    fields |= {name: _short(seconds / (60 if name in _MINUTES else DAY_S)) for name, seconds in assumed.items()}
+    keys = (f"{by}.ettr", f"{by}.scheduled_share", f"{by}.wall_s", f"{by}.interruptions", "ettr.mttf_s")
+    worded = (words.share, words.share, words.duration, words.number, words.duration, words.duration)
+    answers = zip(_ANSWERS, (*keys, "ettr.optimal_interval_s"), worded, strict=True)
+    return {
+        "unit": m.value("ettr.unit", "GPUs"),
+        "node_gpus": node_gpus,
+        "largest": min(largest, int(m.value("sizes.largest_run.gpus_high", largest))),
+        "withheld": None if planned else f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}.",
+        "fields": fields,
+        "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
+    }
+
+
+_FIELDS = {
+    "interval": "checkpoint_interval",
+    "write": "checkpoint_write",
+    "restart": "start_up",
+    "queue": "queue",
+    "work": "work_of_the_run",
+}
+_MINUTES = ("interval", "write", "restart")
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
     assumed, ettr = trace.table("ettr_assumptions"), trace.table("ettr")
     values = dict(assumed.select("assumption", "amount").iter_rows())
     size, size_of = values["size of the run"], pl.coalesce("gpus", "nodes")
+    if not ettr.filter(size_of == size)["ettr_renewal"].count():
+        # Withheld: the planner starts without it.
+        assumed = assumed.filter(~pl.col("assumption").str.starts_with("failure rate"))
     found = {"ettr-assumptions": _assumptions(assumed)}
-    known = ettr.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
+    known = ettr.with_columns(trace.table("ettr_outlook")["scheduled_share"])
+    known = known.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
     rows = known.filter(checkpoint_interval_s=values["checkpoint interval"])
-    if rows.height:
-        columns = dict.fromkeys(("gpus" if ettr["gpus"].count() else "nodes", "mttf_s", *_RATIOS))
-        columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None, "approximation_valid": None}
+    if rows.height > 1:
         with_error = texts(rows, ("ettr_simulated", "ettr_simulated_se"), _with_error)
-        rows = rows.with_columns(yes_or_no("approximation_valid"), ettr_simulated=with_error)
+        rows = rows.with_columns(ettr_simulated=with_error)
+        columns = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
+        columns |= {"scheduled_share": ("Of scheduled time", words.share), "ettr_renewal": ("ETTR", words.share)}
+        columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None}
         found["ettr"] = Shown(rows, columns, ETTR)
     gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_of >= size))
     if gains.height:

@@ -17,6 +17,10 @@ def numbers(metrics: Metrics, tables: Mapping[str, pl.DataFrame]) -> None:
     units = {"servers": "servers", "servers_by_use": "servers", "gpus": "GPUs", "reason": "label"}
     units |= dict.fromkeys(("placements", "left_out", "spread"), "placements") | {"above_capacity_share": "share"}
     metrics.put_rows("occupancy", tables["occupancy_basis"], units, "tables/occupancy_basis.csv", "placements")
+    over_time = tables["load_over_time"]
+    if over_time.height:
+        peak = over_time.select((pl.col("gpus_in_use_max") / pl.col("gpus")).max()).item()
+        metrics.put("occupancy.peak_share", peak, "share", "tables/load_over_time.csv", over_time.height)
     known = tables["occupancy"].filter(pl.col("time_s") > 0)
     loads = known.filter(pl.col("load") != "all", pl.col("time_share") >= LEAST_TIME_SHARE)
     chosen = {"all": known.filter(load="all"), "two_thirds": known.filter(load=TWO_THIRDS), "highest": loads.tail(1)}

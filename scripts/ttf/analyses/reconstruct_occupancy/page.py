@@ -7,7 +7,7 @@ from ttf.report import words
 from ttf.report.tables import Shown, span
 from ttf.report.trace import Trace
 
-# The proxy of a cause, as the heading of a column.
+# An inferred reason, as the heading of a column.
 CAUSES = {
     "fair_share": "beyond the account's observed peak (not reliable)",
     "full": "too few GPUs free",
@@ -17,7 +17,7 @@ CAUSES = {
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    """Servers and free GPUs by load; the proxy of why jobs waited, by their GPUs; servers to oneself."""
+    """Servers and free GPUs by load; inferred reasons of waiting; servers to oneself."""
     shown = {}
     known = trace.table("occupancy").filter(pl.col("time_s") > 0)
     if known.height:
@@ -28,7 +28,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
             **{level: (f"on servers with ≥ {level} free", words.share) for level in ("2", "4", "8")},
             "largest_free_gpus": None,
         }
-        known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(span("load"))
+        known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(
+            span("load").str.replace(" %", "%", literal=True)
+        )
         shown["occupancy"] = Shown(known, columns, OCCUPANCY)
     causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
     if causes.height:

@@ -4,94 +4,152 @@ import altair as alt
 import polars as pl
 
 from ttf.charts.axes import log_time, on_log_time, percent_axis
-from ttf.charts.encodings import coloured, labelled_bars, picked, tips
-from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
-from ttf.charts.text import capital, count, duration, gpu_hours, listed, percent
-from ttf.charts.theme import OUTCOME_COLOURS
+from ttf.charts.encodings import coloured, picked, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.charts.intervals import DASHED, shown
+from ttf.charts.text import capital, count, gpus_label, listed, percent, significant
+from ttf.charts.theme import (
+    CANCELLED,
+    FAILURE,
+    FAINT,
+    INK,
+    ON_DARK_BAR,
+    ON_LIGHT,
+    OPEN,
+    OPEN_LINE,
+    OUTCOME_COLOURS,
+    SUCCESS,
+    THIRD,
+)
 from ttf.inputs import Inputs
+from ttf.numbers.metrics import FEWEST_ENDED
 
-_DID = {
-    "success": "succeeded",
-    "cancelled": "were cancelled",
-    "unknown": "ended with no result recorded",
-    "running": "are running",
-    "waiting": "are waiting",
+# Of an axis of names: neither line nor ticks.
+BARE = {"domain": False, "ticks": False, "labelPadding": 8}
+_OPEN = "running or waiting"
+_NAMES = {"unknown": "no result recorded", "running": _OPEN, "waiting": _OPEN}
+_FILLS = {
+    "success": (SUCCESS, ON_LIGHT),
+    "failure": (FAILURE, ON_DARK_BAR),
+    "cancelled": (CANCELLED, ON_LIGHT),
+    "no result recorded": (THIRD, ON_LIGHT),
+    _OPEN: (OPEN, INK),
 }
 
 
-def outcome_shares(given: Inputs, study: Study) -> Figure:
-    """Share of jobs and share of GPU time by outcome."""
-    outcomes = given["outcomes"]
-    total = outcomes["jobs"].sum()
+# Of a line: what is open needs one that can be seen.
+_CURVES = OUTCOME_COLOURS | {"running": OPEN_LINE, "cancelled": INK}
+
+
+def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
+    """A bar of the jobs and one of their GPU time, each divided by outcome."""
+    what = f"{capital(study.units)} and GPU time by outcome"
+    outcomes = given["outcomes"].with_columns(pl.col("outcome").replace(_NAMES))
+    outcomes = outcomes.group_by("outcome", maintain_order=True).agg(pl.col("jobs", "gpu_hours").sum())
+    total, hours = outcomes["jobs"].sum(), outcomes["gpu_hours"].sum()
     if not total:
-        return nothing_to_draw("Shares by outcome", f"the trace has no {study.unit}")
-    has_time = outcomes["gpu_hours_share"].count() > 0
-    measures = {f"share of {study.units}": "jobs_share"}
-    measures |= {"share of GPU time": "gpu_hours_share"} if has_time else {}
-    rows = [
-        {"measure": measure, "label": percent(row[column])} | picked(row, "outcome", "jobs", "gpu_hours", share=column)
-        for row in outcomes.iter_rows(named=True)
-        for measure, column in measures.items()
-        if row[column] is not None
-    ]
-    base = chart_of("shares").encode(
-        # Room for the label beside a bar of 100 %.
-        x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1.12]), axis=percent_axis(values=[0, 0.25, 0.5, 0.75, 1])),
-        y=alt.Y("outcome:N", title=None, sort=list(OUTCOME_COLOURS)),
-        tooltip=[
-            *tips("outcome", label="share"),
-            *tips(form=",", jobs=study.units),
-            *tips(form=",.1f", gpu_hours="GPU hours"),
-        ],
+        return nothing_to_draw(what, f"the trace has no {study.unit}")
+    bars = {capital(study.units): "jobs"} | ({"GPU time": "gpu_hours"} if hours else {})
+    present = [name for name in _FILLS if name in set(outcomes.filter(pl.col("jobs") > 0)["outcome"])]
+    # A share that its part of the bar has room for.
+    room = 0.13 if study.narrow else 0.06
+    rows, spoken = [], []
+    for bar, column in bars.items():
+        at, whole, parts = 0.0, outcomes[column].sum(), dict(outcomes.select("outcome", column).iter_rows())
+        for name in present:
+            share = parts[name] / whole
+            label = percent(share) if share >= room else ""
+            rows.append({"bar": bar, "outcome": name, "from": at, "to": at + share, "label": label})
+            at += share
+        shares = {name: parts[name] / whole for name in present if parts[name]}
+        spoken.append(f"{bar}: {listed([f'{name} {percent(share)}' for name, share in shares.items()])}.")
+    base = chart_of("parts").encode(
+        x=alt.X("from:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=None),
+        x2="to:Q",
+        y=alt.Y("bar:N", sort=list(bars), title=None, axis=alt.Axis(**BARE, labelFontWeight="bold", labelColor=INK)),
     )
-    width = 285 if has_time else 560
-    bars = labelled_bars(base, 22, coloured("outcome", OUTCOME_COLOURS), 11)
-    panels = alt.Column("measure:N", sort=list(measures), title=None, header=alt.Header(labelFontWeight="bold"))
-    by_outcome = {row["outcome"]: row for row in outcomes.iter_rows(named=True)}
-    caption = f"n = {count(total, study.unit)}"
-    if has_time:
-        caption += (
-            f", {gpu_hours(outcomes['gpu_hours'].sum(), 4)}. GPU time is GPUs asked for times the time a "
-            f"{study.unit} was seen to run (a running {study.unit}: so far)."
-        )
-        if "unknown" in by_outcome:
-            caption += " Unknown: ended, result not recorded."
-        started = outcomes.filter(pl.col("outcome") != "waiting")
-        if unseen := started["jobs"].sum() - started["n"].sum():
-            verb = "adds" if unseen == 1 else "add"
-            caption += f" {count(unseen, study.unit)} without a known run time {verb} no GPU time."
-    else:
-        caption += ". No GPU time was seen."
-
-    def spoken(column: str) -> str:
-        return listed([f"{name} {percent(row[column])}" for name, row in by_outcome.items()])
-
-    alt_text = f"Bars of the share of {study.units} by outcome: {spoken('jobs_share')}."
-    if has_time:
-        alt_text += f" Of GPU time: {spoken('gpu_hours_share')}."
+    legend = {"title": None, "orient": "bottom", "symbolType": "square", "symbolStrokeWidth": 1, "labelFontSize": 12}
+    legend |= {"columns": 2} if study.narrow else {}
+    strokes = {name: OPEN_LINE if name == _OPEN else _FILLS[name][0] for name in present}
+    blocks = base.mark_bar(height=34, strokeWidth=1, x2Offset=-1.5, cornerRadius=1).encode(
+        fill=alt.Fill(
+            "outcome:N",
+            scale=alt.Scale(domain=present, range=[_FILLS[name][0] for name in present]),
+            legend=alt.Legend(**legend),
+        ),
+        stroke=alt.Stroke("outcome:N", scale=alt.Scale(domain=present, range=list(strokes.values()))),
+    )
+    words = base.mark_text(align="left", dx=8, fontSize=12, fontWeight="bold").encode(
+        text="label:N",
+        color=alt.Color(
+            "outcome:N", scale=alt.Scale(domain=present, range=[_FILLS[name][1] for name in present]), legend=None
+        ),
+    )
+    of_time = f" and of {significant(hours)} GPU-hours" if hours else ""
     return figure(
-        bars.properties(width=width, height=30 * outcomes.height).facet(column=panels, spacing=24),
-        {"shares": rows},
+        fitted(alt.layer(blocks, words).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
+        {"parts": rows},
         study,
-        title=_shares_title(by_outcome, study),
-        subtitle=f"Every {study.unit} of the trace by its outcome" + (", and its GPU time." if has_time else "."),
-        caption=caption,
-        alt_text=alt_text,
+        title=what if hours else f"{capital(study.units)} by outcome",
+        subtitle=f"Share of {count(total, study.unit)}{of_time}",
+        caption=f"n = {count(total, study.unit)}",
+        alt_text=f"Bars divided by outcome. {' '.join(spoken)}",
     )
 
 
-def _shares_title(by_outcome: dict, study: Study) -> str:
-    failure = by_outcome.get("failure", {"jobs": 0, "jobs_share": 0.0, "gpu_hours_share": None})
-    if not failure["jobs"]:
-        most = max(by_outcome.values(), key=lambda row: row["jobs"])
-        return f"No {study.unit} failed; {percent(most['jobs_share'])} {_DID[most['outcome']]}"
-    if failure["jobs_share"] == 1:
-        return f"Every {study.unit} ended in failure"
-    title = f"{percent(failure['jobs_share'])} of {study.units} ended in failure"
-    if failure["gpu_hours_share"] is not None and failure["n"]:
-        they = "they" if failure["n"] == failure["jobs"] else "those with a known run time"
-        title += f"; {they} took {percent(failure['gpu_hours_share'])} of the GPU time"
-    return capital(title)
+def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
+    """The share of the ended jobs that failed, with its interval, by GPUs requested; a line: of all jobs."""
+    what = "Failure rate by GPUs requested"
+    sizes = shown(given["outcomes_by_gpus"].filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0)))
+    if sizes.height < 2:
+        return nothing_to_draw(what, f"fewer than two sizes have {FEWEST_ENDED} ended {study.units}")
+    ended = dict(given["outcomes"].select("outcome", "jobs").iter_rows())
+    share = ended["failure"] / (ended["success"] + ended["failure"])
+    rows = [
+        {"gpus": gpus_label(row["gpus_low"], row["gpus_high"]), "label": percent(row["failure_share"]), "all": share}
+        | picked(row, "failure_share", "low", "high", "independent", "ended")
+        for row in sizes.iter_rows(named=True)
+    ]
+    # Of many sizes on a phone every second one is named.
+    labels = alt.Axis(title="GPUs requested", labelAngle=0, labelOverlap="greedy", labelSeparation=6, ticks=False)
+    x = alt.X("gpus:N", sort=[row["gpus"] for row in rows], axis=labels, scale=alt.Scale(padding=0.6))
+    top = min(1, 1.12 * max(share, sizes["high"].max()))
+    y = alt.Y("low:Q", scale=alt.Scale(domain=[0, top]), axis=percent_axis(tickCount=4))
+    base = chart_of("sizes").encode(x=x)
+    rules = base.mark_rule(color=FAILURE, strokeWidth=2).encode(y=y, y2="high:Q", strokeDash=DASHED)
+    points = base.mark_point(color=FAILURE, filled=True, size=60, opacity=1).encode(y="failure_share:Q")
+    every = chart_of("all").mark_rule(color=FAINT, strokeDash=[4, 3]).encode(y="share:Q")
+    # Beside the plot, where no point is.
+    named = chart_of("all").mark_text(align="left", dx=6, fontSize=12, color=INK, lineBreak="\n", baseline="middle")
+    layers = [every, named.encode(x=alt.value("width"), y="share:Q", text="label:N"), rules, points]
+    if not study.narrow:
+        # Off the line of all jobs.
+        aside = alt.ExprRef("datum.failure_share < datum.all ? 8 : -8")
+        words = base.mark_text(align="left", dx=7, dy=aside, fontSize=12, color=INK).encode(
+            y="failure_share:Q", text="label:N"
+        )
+        layers.append(words)
+    n = count(sizes["ended"].sum(), f"ended {study.unit}")
+    return figure(
+        fitted(alt.layer(*layers), study, 230 if study.narrow else 250),
+        {"sizes": rows, "all": [{"share": share, "label": f"all\n{percent(share)}"}]},
+        study,
+        title=what,
+        subtitle=f"Share of ended {study.units} that failed, {ci_of(sizes, study.units)}",
+        caption=f"n = {n}; sizes with at least {FEWEST_ENDED}",
+        alt_text="Points with intervals by GPUs. "
+        + listed([f"{row['gpus']}: {row['label']}" for row in rows])
+        + f"; all {study.units} {percent(share)}.",
+    )
+
+
+def ci_of(sizes: pl.DataFrame, units: str) -> str:
+    """What the intervals are, in a few words."""
+    named = sizes.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
+    if not named:
+        return f"95% CI if {units} fail independently"
+    dashed = "; dashed: if independent" if sizes["independent"].any() else ""
+    return f"95% CI clustered by {' or '.join(named)}{dashed}"
 
 
 def runtime_distribution(given: Inputs, study: Study) -> Figure:
@@ -105,7 +163,7 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
     drawn = quantiles.filter((pl.col("share") == 0) | (step != step.shift(-1)).fill_null(True))
     drawn = drawn.with_columns(pl.col("runtime_s").cast(pl.Float64))
     rows = [row | {"x": on_log_time(row["runtime_s"])} for row in drawn.iter_rows(named=True)]
-    present = {name: colour for name, colour in OUTCOME_COLOURS.items() if name in set(quantiles["outcome"])}
+    present = {name: colour for name, colour in _CURVES.items() if name in set(quantiles["outcome"])}
     axis = percent_axis(f"Share of {study.units} of the outcome")
     lines = (
         chart_of("quantiles")
@@ -113,7 +171,7 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
         .encode(
             x=log_time([row["x"] for row in rows], "Run time (logarithmic)"),
             y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis),
-            color=coloured("outcome", present, title="outcome", symbolType="stroke"),
+            color=coloured("outcome", present, title=None, orient="bottom", symbolType="stroke"),
         )
     )
     points = lines.mark_point(opacity=0, size=50).encode(
@@ -127,35 +185,22 @@ def runtime_distribution(given: Inputs, study: Study) -> Figure:
     known = dict(quantiles.select("outcome", "n").unique(maintain_order=True).iter_rows())
     totals = dict(outcomes.select("outcome", "jobs").iter_rows())
     of = {name: "" if known[name] == totals.get(name, known[name]) else f" of {totals[name]:,}" for name in present}
-    parts = [f"{name} {known[name]:,}{of[name]}" for name in present]
-    caption = (
-        f"{study.units.capitalize()} with a known run time: {listed(parts)}. Empirical distribution at 201 quantiles "
-        "(nearest rank) of each outcome. Run times of 0 s stand at 1 s."
-    )
+    caption = f"n = {listed([f'{known[name]:,}{of[name]} {name}' for name in present])}. Run times of 0 s stand at 1 s."
     if "running" in present:
-        caption += f" A running {study.unit} counts with the time observed so far."
-    if "unknown" in present:
-        caption += " Unknown: ended, result not recorded."
-    title = _medians_title(dict(outcomes.select("outcome", "runtime_median_s").iter_rows()), study)
+        caption += f" A running {study.unit} counts with the time so far."
     return figure(
-        (lines + points).properties(width=590, height=300),
+        fitted(lines + points, study, 300),
         {"quantiles": rows},
         study,
-        title=title,
-        subtitle=f"Share of {study.units} of each outcome that ran at most so long.",
+        title="Run time by outcome",
+        subtitle=f"Share of {study.units} of each outcome that ran at most so long",
         caption=caption,
-        alt_text=f"Cumulative curves of run time by outcome on a logarithmic time axis. {title}.",
+        alt_text=f"Cumulative curves of run time on a logarithmic axis, {listed(list(present))}.",
     )
 
 
-def _medians_title(medians: dict[str, float | None], study: Study) -> str:
-    done = {"failure": "failed", "success": "successful"}
-    known = {word: medians[name] for name, word in done.items() if medians.get(name) is not None}
-    if not known:
-        return f"No {study.unit} that succeeded or failed has a known run time"
-    first, *others = [f"{word} {study.units} ended within {duration(median)}" for word, median in known.items()]
-    more = [other.replace(f" {study.units} ended", " ones") for other in others]
-    return f"Half of the {first}" + "".join(f", half of the {other}" for other in more)
-
-
-CHARTS = {"outcome_shares": outcome_shares, "runtime_distribution": runtime_distribution}
+CHARTS = {
+    "jobs_and_gpu_time": jobs_and_gpu_time,
+    "failure_rate_by_gpus": failure_rate_by_gpus,
+    "runtime_distribution": runtime_distribution,
+}

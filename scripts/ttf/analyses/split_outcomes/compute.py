@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from ttf.analyses.split_outcomes import OUTCOMES as OUTCOME_TABLE
-from ttf.analyses.split_outcomes import RUNTIME_QUANTILES
+from ttf.analyses.split_outcomes import OUTCOMES_BY_GPUS, RUNTIME_QUANTILES
+from ttf.clusters import READ_OF_JOBS, with_clusters
 from ttf.inputs import Inputs
-from ttf.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, gpu_seconds_milli, observed_s
+from ttf.jobs import OUTCOMES, TIME_LIMITS, at_time_limit, doubling, gpu_seconds_milli, observed_s, whole_gpus
+from ttf.stats.clustered import beside, clustered_shares
 from ttf.stats.counts import Counted, Rows, code, counts
-from ttf.stats.shares import part_of
+from ttf.stats.shares import ENDED, failure_shares, part_of
 
 # Which outcomes go into which file.
 SPLIT = {
@@ -18,6 +20,7 @@ SPLIT = {
     "unresolved": ("unknown", "running", "waiting"),
     "cancelled": ("cancelled",),
 }
+_SIZED = ("outcome", "gpu_milli", "size")
 NO_LIMITS = "no status of the format says that a time limit ended the job"
 
 
@@ -28,6 +31,7 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
         "outcomes": outcome_table(jobs, times_of, words),
         # Published shares are mostly of the jobs that asked for a GPU.
         "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words),
+        "outcomes_by_gpus": outcomes_by_gpus(with_clusters(given.scan("jobs", [*READ_OF_JOBS, *_SIZED]))),
         "runtime_quantiles": runtime_quantiles(times_of),
     }
 
@@ -70,6 +74,23 @@ def outcome_table(jobs: Rows, times_of: Mapping[str, Counted] | None = None, wor
             row["runtime_p90_s"] = times.percentile(90)
         rows.append(row)
     return OUTCOME_TABLE.frame(rows)
+
+
+def outcomes_by_gpus(jobs: Rows) -> pl.DataFrame:
+    """Jobs, and failures among those that ended, by GPUs requested (OUTCOMES_BY_GPUS), ascending: sizes that occur.
+
+    jobs: outcome, gpu_milli, size and CLUSTER_COLUMNS; without these no interval is clustered.
+    """
+    high = pl.col("gpus_high")
+    sized = jobs.lazy().with_columns(gpus_high=doubling(whole_gpus().fill_null(0)))
+    counted = sized.group_by("gpus_high").agg(jobs=pl.len().cast(pl.Int64), **ENDED).collect(engine="streaming")
+    found = counted.sort("gpus_high").with_columns(
+        **failure_shares(counted.sort("gpus_high")),
+        gpus_low=pl.when(high > 1).then(high // 2 + 1).otherwise(high),
+        reason=pl.when(ended=0).then(pl.lit("no job of this size ended")),
+    )
+    alike = clustered_shares(sized, ["gpus_high"], ENDED["failures"], ENDED["ended"])
+    return OUTCOMES_BY_GPUS.typed(beside(found, alike, ["gpus_high"]))
 
 
 def observed_times(jobs: Rows) -> dict[str, Counted]:

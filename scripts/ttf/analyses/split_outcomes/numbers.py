@@ -4,26 +4,30 @@ import polars as pl
 
 from ttf.clusters import READ_OF_JOBS, with_clusters
 from ttf.inputs import Inputs
-from ttf.jobs import OUTCOMES
-from ttf.numbers.metrics import Metrics
+from ttf.jobs import OUTCOMES, whole_gpus
+from ttf.numbers.metrics import FEWEST_ENDED, Metrics
 from ttf.stats.clustered import clustered_median, clustered_shares
 from ttf.stats.counts import Counted, Rows, counts
 from ttf.stats.median import median_interval
 from ttf.stats.shares import ENDED, with_wilson
 
+# The GPUs of a common node.
+SMALL_GPUS = 8
+
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
-    jobs = with_clusters(given.scan("jobs", [*READ_OF_JOBS, "outcome", "runtime_s"]))
+    jobs = with_clusters(given.scan("jobs", [*READ_OF_JOBS, "outcome", "runtime_s", "gpu_milli", "size"]))
     of_outcomes(metrics, given["outcomes"])
     found = clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"])
     put_clustered(metrics, "outcomes", "failure_share_{}_clustered", found, "share")
+    of_sizes(metrics, given["outcomes_by_gpus"], jobs)
     of_median_run_times(metrics, jobs)
 
 
 def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     """Jobs, shares and run times by outcome; the share of failures among the jobs that ended, with its interval.
 
-    failure_share_without_timeout: (failures - timeouts) / (ended - timeouts).
+    failure_share_without_timeout: (failures - timeouts) / ended.
     """
     source = "tables/outcomes.csv"
     jobs = dict.fromkeys(OUTCOMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
@@ -31,12 +35,14 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     key, outcomes = "outcomes.{outcome}", outcomes.with_columns(every=pl.col("jobs").sum())
     metrics.put_rows(key, outcomes, {"jobs": "jobs"}, source, None)
     metrics.put_rows(key, outcomes, {"jobs_share": "share"}, source, "every")
-    units = {"gpu_hours": "GPU hours", "gpu_hours_share": "share"}
+    units = {"gpu_hours": "GPU-hours", "gpu_hours_share": "share"}
     units |= dict.fromkeys(("runtime_mean_s", "runtime_median_s", "runtime_p90_s"), "s")
     metrics.put_rows(key, outcomes, units, source)
     metrics.put_rows(key, outcomes, {"with_runtime": ("n", "jobs")}, source, "jobs")
     ended = jobs["success"] + jobs["failure"]
+    metrics.put("outcomes.jobs", sum(jobs.values()), "jobs", source)
     metrics.put("outcomes.ended", ended, "jobs", source)
+    metrics.put("outcomes.open", jobs["running"] + jobs["waiting"], "jobs", source)
     if every := sum(jobs.values()):
         metrics.put("outcomes.ended_share", ended / every, "share", source, every)
     if share := with_wilson("failure_share", jobs["failure"], ended):
@@ -50,10 +56,30 @@ def of_outcomes(metrics: Metrics, outcomes: pl.DataFrame) -> None:
     metrics.put("outcomes.timeouts", at_limit, "jobs", source, jobs["failure"])
     if at_limit:
         metrics.put("outcomes.timeout_share", at_limit / jobs["failure"], "share", source, jobs["failure"])
-        # Time limits leave the failures and the jobs that ended alike.
-        rest = ended - at_limit
-        without = (jobs["failure"] - at_limit) / rest if rest else None
-        metrics.put("outcomes.failure_share_without_timeout", without, "share", source, rest)
+        rest = jobs["failure"] - at_limit
+        metrics.put("outcomes.failures_without_timeout", rest, "jobs", source, ended)
+        metrics.put("outcomes.failure_share_without_timeout", rest / ended, "share", source, ended)
+
+
+def of_sizes(metrics: Metrics, sizes: pl.DataFrame, jobs: Rows) -> None:
+    """How many sizes have enough ended jobs; the share of failures on at most SMALL_GPUS GPUs and on more."""
+    spoken_of = sizes.filter((pl.col("ended") >= FEWEST_ENDED) & (pl.col("gpus_high") > 0))
+    metrics.put("outcomes.sizes", spoken_of.height, "sizes", "tables/outcomes_by_gpus.csv")
+    gpus = whole_gpus()
+    both = {
+        "up_to_8_gpus": (sizes.filter(pl.col("gpus_high").is_between(1, SMALL_GPUS)), gpus.is_between(1, SMALL_GPUS)),
+        "above_8_gpus": (sizes.filter(pl.col("gpus_high") > SMALL_GPUS), gpus > SMALL_GPUS),
+    }
+    if not all(mine["ended"].sum() for mine, _ in both.values()):
+        return
+    for name, (mine, members) in both.items():
+        key, source, ended = f"outcomes.{name}", "tables/outcomes_by_gpus.csv", int(mine["ended"].sum())
+        share = with_wilson("failure_share", int(mine["failures"].sum()), ended)
+        ends = {f"failure_share_{end}": (f"ci_{end}", "share") for end in ("low", "high")}
+        metrics.put(f"{key}.ended", ended, "jobs", source)
+        metrics.put_row(key, share, {"failure_share": "share"} | ends, source, ended)
+        found = clustered_shares(jobs.filter(members), [], ENDED["failures"], ENDED["ended"])
+        put_clustered(metrics, key, "failure_share_{}_clustered", found, "share")
 
 
 def of_median_run_times(metrics: Metrics, jobs: Rows) -> None:

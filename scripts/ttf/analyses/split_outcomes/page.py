@@ -1,18 +1,152 @@
-"""The table of outcomes."""
+"""What the section on outcomes says in the open, and its tables."""
 
-from ttf.analyses.split_outcomes import OUTCOMES
-from ttf.report.tables import Mean, Shown
+from ttf.analyses.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
+from ttf.charts.text import capital, gpus_label, listed, plural
+from ttf.numbers.metrics import FEWEST_ENDED
+from ttf.report import words
+from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
+from ttf.report.tables import CLUSTERED, Mean, Shown, texts
 from ttf.report.trace import Trace
+
+_SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line:
+    unit, units = trace.about["unit"], plural(trace.about["unit"])
+    if not m.value("outcomes.jobs", 0):
+        return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
+    charts, sized = ["jobs_and_gpu_time"], _is_sized(m)
+    if m["outcomes.sizes"] > 1:
+        charts.append("failure_rate_by_gpus")
+    excluded = {"running": "outcomes.running.jobs", "waiting": "outcomes.waiting.jobs"}
+    excluded |= {"cancelled": "outcomes.cancelled.jobs"}
+    names = [name for name, key in excluded.items() if m.value(key, 0)]
+    text = []
+    if sized:
+        small, large = (number(m, f"{key}.failure_share", words.share) for key in (_SMALL, _LARGE))
+        text.append(f"On up to 8 GPUs {small} of ended {units} failed, on more {large}.")
+    if names:
+        text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
+    return Head(
+        claim=_claim(m, unit, units),
+        charts=tuple(charts),
+        keys=tuple(_keys(m, unit, units, sized)[:4]),
+        text=tuple(text),
+        callout=_callout(m, units),
+        details="states as recorded, sizes, run times",
+    )
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    unit = trace.about["unit"]
+    if not m.has("outcomes.timeouts"):
+        found = f"no state in this trace says that a time limit ended a {unit}"
+        return [Line("Time limits", found, "outcomes", checked=False)]
+    return [] if m["outcomes.timeouts"] else [Line("Time limits", f"no {unit} ended at its time limit", "outcomes")]
 
 
 def tables(trace: Trace) -> dict[str, Shown]:
-    outcomes = trace.table("outcomes")
+    outcomes, sizes = trace.table("outcomes"), trace.table("outcomes_by_gpus")
+    units = capital(plural(trace.about["unit"]))
     columns = {
         **dict.fromkeys(("outcome", "jobs", "jobs_share", "gpu_hours", "gpu_hours_share", "n")),
-        "jobs": f"{trace.about['unit'].capitalize()}s",
+        "jobs": units,
         "runtime_mean_s": Mean(of="n"),
         **dict.fromkeys(("runtime_median_s", "runtime_p90_s")),
     }
     if outcomes["at_time_limit"].sum():
         columns["at_time_limit"] = None
-    return {"outcomes": Shown(outcomes, columns, OUTCOMES)}
+    by_gpus = {"gpus": ("GPUs", str), "jobs": units, "ended": None, "failures": None, "failure_share": CLUSTERED}
+    named = sizes.with_columns(gpus=texts(sizes, ("gpus_low", "gpus_high"), gpus_label))
+    return {
+        "outcomes": Shown(outcomes, columns, OUTCOMES),
+        "outcomes-by-gpus": Shown(named, by_gpus, OUTCOMES_BY_GPUS),
+    }
+
+
+def _is_sized(m: Numbers) -> bool:
+    return all(m.value(f"{key}.ended", 0) >= FEWEST_ENDED for key in (_SMALL, _LARGE))
+
+
+def _differ(m: Numbers) -> bool:
+    """Whether the clustered intervals of small and large jobs have nothing in common."""
+    ends = [f"{key}.failure_share_{end}_clustered" for key in (_SMALL, _LARGE) for end in ("low", "high")]
+    if not all(map(m.has, ends)):
+        return False
+    small_low, small_high, large_low, large_high = (m[end] for end in ends)
+    return large_low > small_high or small_low > large_high
+
+
+def _claim(m: Numbers, unit: str, units: str) -> str:
+    ended, failed = m["outcomes.ended"], m["outcomes.failure.jobs"]
+    if not ended:
+        every = number(m, "outcomes.jobs", words.count)
+        return (
+            f"None of {every} {units} has ended in success or failure"
+            if m["outcomes.jobs"] > 1
+            else (f"The only {unit} has not ended in success or failure")
+        )
+    if ended == 1:
+        return f"The only ended {unit} {'failed' if failed else 'succeeded'}"
+    if failed in (0, ended):
+        return f"{'All' if failed else 'None of'} {number(m, 'outcomes.ended', words.count)} ended {units} failed"
+    share = number(m, "outcomes.failure_share", words.share)
+    if m.value("outcomes.unknown.jobs_share", 0) >= 0.5:
+        unknown = number(m, "outcomes.unknown.jobs_share", words.share)
+        return f"{share} of {units} with a recorded result failed; {unknown} of {units} have none"
+    if m["outcomes.ended_share"] < 0.5:
+        part = number(m, "outcomes.ended_share", words.share)
+        return f"{share} of ended {units} failed, but only {part} of {units} have ended"
+    if _is_sized(m) and _differ(m):
+        return (
+            f"{share} of ended {units} failed, {number(m, f'{_LARGE}.failure_share', words.share)} on more than 8 GPUs"
+        )
+    if m.has("outcomes.failure.gpu_hours_share") and m["outcomes.failure.with_runtime"] == failed:
+        time = number(m, "outcomes.failure.gpu_hours_share", words.share)
+        return f"{share} of ended {units} failed; they used {time} of GPU time"
+    return f"{share} of ended {units} failed"
+
+
+def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
+    def counted(key: str) -> str:
+        return f"{number(m, key, words.count)} {unit if m[key] == 1 else units}"
+
+    keys = []
+    if ended := m["outcomes.ended"]:
+        of = f"{number(m, 'outcomes.failure_share', words.share)} of {number(m, 'outcomes.ended', words.count)} ended"
+        keys.append(Key("Failed", counted("outcomes.failure.jobs"), f"{of}, {m.interval('outcomes.failure_share_{}')}"))
+        if m.has("outcomes.failure_share_without_timeout"):
+            share = number(m, "outcomes.failure_share_without_timeout", words.share)
+            rest = number(m, "outcomes.failures_without_timeout", words.count)
+            note = f"{rest} of {words.count(ended)} ended {units}"
+            keys.append(Key("Failed, time limits not counted", share, note))
+    if sized:
+        share, interval = number(m, f"{_LARGE}.failure_share", words.share), m.interval(f"{_LARGE}.failure_share_{{}}")
+        note = f"{interval}, n = {number(m, f'{_LARGE}.ended', words.count)}"
+        keys.append(Key("Failed on more than 8 GPUs", share, note))
+    for label, key, note in (
+        ("No result recorded", "outcomes.unknown.jobs", ""),
+        ("Cancelled", "outcomes.cancelled.jobs", "a competing event, not a failure"),
+        ("Running or waiting", "outcomes.open", "not ended"),
+    ):
+        if m.value(key, 0):
+            of = f"{number(m, f'{key}_share', words.share)} of all {units}" if m.has(f"{key}_share") else ""
+            keys.append(Key(label, counted(key), note or of))
+    return keys
+
+
+def _callout(m: Numbers, units: str) -> Callout | None:
+    many = m["outcomes.ended_share"] >= 0.5 and m.value("outcomes.unknown.jobs_share", 0) < 0.1
+    if not m["outcomes.ended"] or many:
+        return None
+    lead = f"Only {number(m, 'outcomes.ended_share', words.share)} of {units} have a recorded result."
+    if not m.has("outcomes.failure_share_at_least"):
+        return Callout(
+            "care", lead, f"{capital(units)} that are still open may fail; those that end soon are counted first."
+        )
+    low, high = (number(m, f"outcomes.failure_share_at_{end}", words.share) for end in ("least", "most"))
+    return Callout(
+        "care", lead, f"With the {units} that ended unrecorded, the failure rate lies between {low} and {high}."
+    )

@@ -50,10 +50,10 @@ def jobs(source: Source) -> pl.DataFrame:
 
     Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
     derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
-    start; suspended_s; gpu_allocated_milli: of the last run; infra_failures: runs that hardware or system software
-    ended; negative_queue: it started before it was submitted (the queueing delay is blank then); dst_ambiguous: one of
-    its times is in an hour that the clocks of the zone that the registry names (times: {zone}) showed twice, and may be
-    an hour later (a dump in epoch seconds has none such, and needs no zone).
+    start; suspended_s; gpu_allocated_milli: of the last run; infra_failures: runs whose state names
+    infrastructure; negative_queue: it started before it was submitted (the queueing delay is blank then);
+    dst_ambiguous: one of its times is in an hour that the clocks of the zone that the registry names (times: {zone})
+    showed twice, and may be an hour later (a dump in epoch seconds has none such, and needs no zone).
     """
     records = source.records.lazy()
     last_seen = source.records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
@@ -143,7 +143,8 @@ def attempts(source: Source) -> pl.DataFrame:
     """One row per run of a job, in the order of jobs and then of time, with the columns of ATTEMPTS and extras.
 
     attempt counts from 0. runtime_s is without suspended time. outcome: what ended this run; a run that was requeued
-    or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL. gpu_milli is what
+    or preempted is `cancelled`, as the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
+    `ttf.infra.with_infra_failures` says it by the rules and health events of the trace. gpu_milli is what
     the run got (or asked for, where the dump does not say). A run that changed size is one run with the nodes and GPUs
     it had at its end. node_list is blank where it cannot be expanded, and node_list_reason says why.
     Extras: node_list_reason, suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as of jobs.

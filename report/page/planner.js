@@ -1,0 +1,165 @@
+// The planner: what a run can expect, by the exact renewal formula of scripts/ttf/stats/ettr.py, which says why.
+
+// (e^x - 1) / x, which is 1 at 0.
+const exprel = (x) => (x === 0 ? 1 : Math.expm1(x) / x);
+
+// Of a run by its rate (failures per s of scheduled time), interval, write, restart, queue and work (s): means, in s.
+function expected({rate, interval, write, restart, queue, work}) {
+  // An interval that divides the work but for its last digit leaves no piece of no length.
+  const pieces = Math.ceil((work / interval) * (1 - 1e-12)), period = interval + write;
+  const last = work - (pieces - 1) * interval + write;
+  const whole = pieces > 1 ? (pieces - 1) * period * exprel(rate * period) : 0;
+  const scheduled = restart * exprel(rate * restart) + Math.exp(rate * restart) * (whole + last * exprel(rate * last));
+  const interruptions = rate * scheduled;
+  const queued = queue + (queue && queue * interruptions), wall = queued + scheduled;
+  return {scheduled, interruptions, queued, wall, ettr: work / wall, share: work / scheduled, writes: pieces * write};
+}
+
+// The interval of the highest ETTR in long runs, (1 + W(-e^(-1 - load))) / rate with Lambert's W: y / rate of the y
+// that solves 1 - e^-(y + load) = y, by Newton from the series for small loads, which is better itself below 1e-6.
+function bestInterval(rate, write) {
+  if (rate === 0) return write > 0 ? Infinity : NaN;
+  const load = rate * write, root = Math.sqrt(2 * load);
+  let y = Math.min(root - root ** 2 / 3 + root ** 3 / 36, 1);
+  for (let step = 0; load >= 1e-6 && step < 50; step++) {
+    const slope = Math.expm1(-(y + load));
+    y += (slope + y) / slope;
+  }
+  return y / rate;
+}
+
+// The fields: how many of the formula's units one of theirs is, and the ends of the slider, which is logarithmic.
+const FIELDS = {
+  gpus: {unit: 1, from: 1, to: 131_072, above: true},
+  rate: {unit: 1 / 86_400_000, from: 0.1, to: 1000},
+  interval: {unit: 60, from: 1, to: 1440, above: true},
+  write: {unit: 60, from: 0.1, to: 60},
+  restart: {unit: 60, from: 0.1, to: 120},
+  queue: {unit: 86_400, from: 0.001, to: 100},
+  work: {unit: 86_400, from: 0.1, to: 365, above: true},
+};
+const STEPS = 1000;
+const UNITS = [["s", 1, 60], ["min", 60, 3600], ["h", 3600, 172_800], ["d", 86_400, 63_115_200], ["years", 31_557_600, Infinity]];
+
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+const threeDigits = (value) => (Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : Math.round(value).toLocaleString("en"));
+const unitOf = (seconds) => UNITS.find(([, , until]) => seconds < until) ?? UNITS.at(-1);
+function timeIn(seconds) {
+  if (!Number.isFinite(seconds)) return Number.isNaN(seconds) ? "–" : "never";
+  const [unit, size] = unitOf(seconds);
+  return `${threeDigits(seconds / size)}\u00a0${unit}`;
+}
+
+// In the formula's units; null where a field is empty or makes no sense, which the field then says itself.
+function planOf(form) {
+  const plan = {};
+  for (const [name, {unit, above}] of Object.entries(FIELDS)) {
+    const input = form.elements[name], value = input.valueAsNumber;
+    plan[name] = value * unit;
+    const fits = Number.isFinite(value) && (above ? value > 0 : value >= 0);
+    if (fits || input.value === "") input.removeAttribute("aria-invalid");
+    else input.setAttribute("aria-invalid", "true");
+    if (!fits) plan.blank = true;
+  }
+  plan.rate *= Math.ceil(plan.gpus / (Number(form.dataset.nodeGpus) || 1));
+  return plan.blank ? null : plan;
+}
+
+function showPlan(form) {
+  const plan = planOf(form), told = plan && expected(plan), best = plan && bestInterval(plan.rate, plan.write);
+  const answers = plan && {ettr: percent(told.ettr), scheduled: percent(told.share), wall: timeIn(told.wall),
+    interruptions: threeDigits(told.interruptions), mttf: timeIn(1 / plan.rate), best: timeIn(best)};
+  for (const output of form.querySelectorAll(".answers output")) output.value = answers?.[output.name] ?? "–";
+  showTime(form, plan, told);
+  form.querySelector(".curve").replaceChildren(...(plan ? curveOf(plan, told, best) : []));
+  const beyond = plan && plan.gpus > Number(form.dataset.largest);
+  form.querySelector(".beyond")?.remove();
+  if (beyond) form.querySelector(".assumes").append(made("b", {class: "beyond"}, " No job was this large: a projection."));
+}
+
+function showTime(form, plan, told) {
+  const parts = told && Number.isFinite(told.wall) ? [["queue", "queue", told.queued], ["work", "productive", plan.work],
+    ["write", "checkpoint writes", told.writes], ["lost", "restart and lost work", Math.max(told.scheduled - plan.work - told.writes, 0)]] : [];
+  form.querySelector(".timebar").replaceChildren(...parts.map(([kind, , time]) =>
+    made("span", {class: `of-${kind}`, style: `width: ${(100 * time) / told.wall}%`})));
+  // All in the unit of the whole.
+  const [unit, size] = unitOf(told?.wall ?? 0), short = (value) => (value < 10 ? String(Number(value.toPrecision(2))) : Math.round(value).toLocaleString("en"));
+  form.querySelector(".timekey").replaceChildren(...parts.map(([kind, words, time]) =>
+    made("span", {}, made("i", {class: `of-${kind}`}), `${words} `, made("b", {}, `${short(time / size)}\u00a0${unit}`))));
+}
+
+// Productive share of the scheduled time by the interval, from a minute to a day, with the one planned and the best.
+function curveOf(plan, told, best) {
+  const [left, right, top, bottom] = [44, 530, 14, 116], from = Math.log(60), to = Math.log(86_400);
+  const x = (interval) => left + ((right - left) * (Math.log(interval) - from)) / (to - from);
+  const y = (share) => bottom - (bottom - top) * share;
+  const svg = (tag, attributes, text = "") => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    node.textContent = text;
+    return node;
+  };
+  const words = (at, height, text, anchor, weight = 400) =>
+    svg("text", {x: at, y: height, "text-anchor": anchor, "font-size": 12.5, "font-weight": weight, fill: `var(--ink${weight > 400 ? "" : "-2"})`}, text);
+  const line = (x1, y1, x2, y2, colour) => svg("line", {x1, y1, x2, y2, stroke: `var(--${colour})`});
+  const points = Array.from({length: 81}, (_, n) => Math.exp(from + ((to - from) * n) / 80))
+    .map((interval) => `${x(interval).toFixed(1)},${y(expected({...plan, interval}).share).toFixed(1)}`);
+  const within = (interval) => interval >= 60 && interval <= 86_400;
+  const picture = svg("svg", {viewBox: "0 0 560 140", role: "img", "aria-label": `Now ${percent(told.share)}; best at ${timeIn(best)}`});
+  picture.append(
+    ...[0, 0.5, 1].flatMap((share) => [line(left, y(share), right, y(share), "c-open"), words(left - 6, y(share) + 4, `${100 * share}%`, "end")]),
+    ...[[60, "1 min"], [600, "10 min"], [3600, "1 h"], [21_600, "6 h"], [86_400, "1 d"]].map(([at, text]) => words(x(at), 135, text, "middle")));
+  if (within(best)) {
+    const beyond = x(best) > 420;
+    picture.append(line(x(best), y(expected({...plan, interval: best}).share), x(best), bottom, "axis"),
+      words(x(best) + (beyond ? -5 : 5), bottom - 6, `best ${timeIn(best)}`, beyond ? "end" : "start"));
+  }
+  picture.append(svg("polyline", {points: points.join(" "), fill: "none", stroke: "var(--c-success)", "stroke-width": 2}));
+  if (within(plan.interval)) {
+    const [at, height] = [x(plan.interval), y(told.share)];
+    picture.append(svg("circle", {cx: at, cy: height, r: 4.5, fill: "var(--c-success)"}),
+      words(at + (at < 120 ? 8 : -8), height > 90 ? height - 10 : height + 18, `now ${percent(told.share)}`, at < 120 ? "start" : "end", 650));
+  }
+  return [made("figcaption", {}, "Productive share of scheduled time, by checkpoint interval"), picture];
+}
+
+// A slider under a field, one of whose ends is 0 where the field may be.
+function addSlider(input, changed) {
+  const {from, to, above} = FIELDS[input.name], field = input.closest(".field");
+  const label = field.querySelector("label").textContent.trim();
+  const slider = field.appendChild(made("input", {type: "range", min: 0, max: STEPS, "aria-label": `${label}, slider`}));
+  slider.addEventListener("input", () => {
+    const value = from * (to / from) ** (slider.value / STEPS);
+    const short = input.name === "gpus" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(3));
+    input.value = !above && slider.value === "0" ? 0 : short;
+    changed();
+  });
+  return () => {
+    const value = input.valueAsNumber;
+    slider.value = value > 0 ? (STEPS * Math.log(value / from)) / Math.log(to / from) : 0;
+    slider.setAttribute("aria-valuetext", `${input.value} ${field.querySelector(".unit").textContent}`);
+  };
+}
+
+// The state is in the address as soon as something has been changed.
+function startPlanner(form) {
+  const inputs = Object.keys(FIELDS).map((name) => form.elements[name]), section = form.closest("section").id;
+  const state = () => `${section}?${new URLSearchParams(inputs.map((input) => [input.name, input.value]))}`;
+  const remember = debounced(400, () => history.replaceState(null, "", "#" + state()));
+  const show = () => { showPlan(form); for (const place of sliders) place(); };
+  const sliders = inputs.map((input) => addSlider(input, () => { show(); remember(); }));
+  const fromAddress = () => {
+    const [place, told] = location.hash.slice(1).split("?");
+    if (place !== section || !told) return;
+    for (const [name, value] of new URLSearchParams(told)) if (Object.hasOwn(FIELDS, name)) form.elements[name].value = value;
+    show();
+  };
+  for (const input of inputs) input.addEventListener("input", () => { show(); remember(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => { show(); history.replaceState(null, "", "#" + section); }));
+  addEventListener("hashchange", fromAddress);
+  DO["planner-link"] = (button) => copy(addressOf(state()), button);
+  show();
+  fromAddress();
+}
+if (element("planner")) startPlanner(element("planner"));

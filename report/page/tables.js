@@ -1,0 +1,149 @@
+// Tables: sorted by their headings, filtered, saved.
+const letters = new Intl.Collator("en", {numeric: true});
+const asNumber = (text) => (/^[-+]?(\d|\.\d)[\d.]*(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN);
+const textOf = (cell) => cell.dataset.v ?? cell.textContent.trim();
+const sortable = "table[data-name], #all-numbers";
+// The rows of each body in the order of the page, without the heading of the group.
+const inOrder = new WeakMap();
+const rowsOf = (body) => inOrder.get(body) ?? [...body.rows].filter((row) => row.cells[0]?.scope !== "rowgroup");
+
+// Headings become buttons when their table can first be seen.
+function addSorting(table) {
+  if (table.tHead?.querySelector("button") || ![...table.tBodies].some((body) => rowsOf(body).length > 2)) return;
+  for (const heading of table.tHead?.rows[table.tHead.rows.length - 1].cells ?? []) {
+    if (heading.colSpan === 1 && heading.textContent.trim()) {
+      heading.append(made("button", {type: "button", "data-do": "sort"}, ...heading.childNodes));
+    }
+  }
+}
+document.addEventListener("toggle", ({target}) => {
+  if (target.open) for (const table of target.querySelectorAll(sortable)) addSorting(table);
+}, true);
+for (const table of document.querySelectorAll(sortable)) {
+  if (!table.closest("details:not([open])")) addSorting(table);
+}
+
+// Up, down, as it was. The sort is stable, and what is blank stays at the end.
+function sorted(rows, place, sign) {
+  const cells = rows.map((row) => {
+    const text = row.cells[place] ? textOf(row.cells[place]) : "";
+    return {row, text, blank: text === "" || text === "–", value: asNumber(text.replaceAll(",", ""))};
+  });
+  const numbers = cells.every(({blank, value}) => blank || !Number.isNaN(value));
+  for (const cell of cells) cell.words = cell.text.replace(/(\d),(?=\d{3})/g, "$1");
+  const compare = numbers ? (a, b) => a.value - b.value : (a, b) => letters.compare(a.words, b.words);
+  return cells.sort((a, b) => a.blank - b.blank || (a.blank ? 0 : sign * compare(a, b))).map(({row}) => row);
+}
+
+DO.sort = (button) => {
+  const heading = button.closest("th"), table = heading.closest("table"), place = heading.cellIndex;
+  const next = {ascending: "descending", descending: null}[heading.getAttribute("aria-sort") ?? ""];
+  const order = next === undefined ? "ascending" : next;
+  for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
+  if (order) heading.setAttribute("aria-sort", order);
+  for (const body of table.tBodies) {
+    if (!inOrder.has(body)) inOrder.set(body, rowsOf(body));
+    body.append(...(order ? sorted(rowsOf(body), place, order === "ascending" ? 1 : -1) : rowsOf(body)));
+  }
+};
+
+// A spreadsheet would reckon with a text that begins like a formula.
+function csvCell(value) {
+  let text = value === null || value === undefined ? "" : String(value);
+  if (/^[=+\-@\t\r]/.test(text) && Number.isNaN(asNumber(text))) text = "'" + text;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+const csvOf = (rows) => rows.map((row) => row.map(csvCell).join(",") + "\n").join("");
+
+// As built, whatever it is sorted by; the heading of a group of rows becomes a column.
+function tableCsv(table) {
+  const names = [...table.tHead.rows[table.tHead.rows.length - 1].cells].map((cell) => cell.dataset.name ?? cell.textContent.trim());
+  const groups = [...table.tBodies].map((body) => {
+    const heading = body.querySelector('[scope="rowgroup"]');
+    return {name: heading && textOf(heading), rows: rowsOf(body)};
+  });
+  const grouped = groups.some(({name}) => name);
+  const rows = groups.flatMap(({name, rows}) =>
+    rows.map((row) => [...(grouped ? [name] : []), ...[...row.cells].map(textOf)]));
+  return csvOf([[...(grouped ? ["group"] : []), ...names], ...rows]);
+}
+
+DO.csv = (button) => {
+  const figure = button.closest(".figure");
+  if (figure) return download(figure.dataset.chart + ".csv", "text/csv", chartCsv(figure));
+  const table = button.closest(".table-figure").querySelector("table");
+  return download(table.dataset.name + ".csv", "text/csv", tableCsv(table));
+};
+
+// What the rows of all numbers hold, as metrics.json has it.
+function metrics() {
+  const plain = (text) => {
+    if (text === undefined || text === "" || text === "–") return null;
+    if (text === "true" || text === "false") return text === "true";
+    const number = asNumber(text);
+    return Number.isNaN(number) ? text : number;
+  };
+  return Object.fromEntries(rowsOf(element("all-numbers").tBodies[0]).map((row) => {
+    const [, , unit, n, source] = [...row.cells].map((cell) => cell.textContent.trim());
+    const {low, high} = row.dataset, v = exactOf(row);
+    const interval = low ? {low: plain(low), high: plain(high)} : {};
+    // What is a name stays one, though it may be "8".
+    const value = plain(v);
+    return [row.id.slice(2), {value: unit === "label" && typeof value === "number" ? v : value, unit, n: plain(n.replaceAll(",", "")), source, ...interval}];
+  }));
+}
+const metricsJson = () => JSON.stringify(metrics(), null, 1) + "\n";
+DO["metrics-json"] = () => download("metrics.json", "application/json", metricsJson());
+DO["metrics-csv"] = () => {
+  const rows = Object.entries(metrics()).map(([key, of]) => [key, of.value, of.unit, of.n, of.source, of.low, of.high]);
+  download("metrics.csv", "text/csv", csvOf([["key", "value", "unit", "n", "source", "low", "high"], ...rows]));
+};
+
+const CRC = Uint32Array.from({length: 256}, (_, n) => {
+  for (let bit = 0; bit < 8; bit++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+  return n;
+});
+const crc32 = (bytes) => ~bytes.reduce((sum, byte) => CRC[(sum ^ byte) & 255] ^ (sum >>> 8), -1) >>> 0;
+
+// An archive that stores its files as they are (APPNOTE 4.3): names in UTF-8, all of the first day of 1980.
+function zipped(files) {
+  const parts = [], directory = [];
+  let at = 0;
+  for (const [name, text] of Object.entries(files)) {
+    const [title, bytes] = [name, text].map((words) => new TextEncoder().encode(words));
+    const about = [20, 0x800, 0, 0, 33, ...halves(crc32(bytes)), ...halves(bytes.length), ...halves(bytes.length), title.length, 0];
+    parts.push(shorts(0x4b50, 0x0403, ...about), title, bytes);
+    directory.push(shorts(0x4b50, 0x0201, 20, ...about, 0, 0, 0, 0, 0, ...halves(at)), title);
+    at += 30 + title.length + bytes.length;
+  }
+  const size = directory.reduce((sum, part) => sum + part.length, 0), count = directory.length / 2;
+  return [...parts, ...directory, shorts(0x4b50, 0x0605, 0, 0, count, count, ...halves(size), ...halves(at), 0)];
+}
+const halves = (number) => [number & 0xffff, number >>> 16];
+const shorts = (...numbers) => Uint8Array.from(numbers.flatMap((number) => [number & 255, number >>> 8]));
+
+DO["all-tables"] = () => {
+  const files = {"metrics.json": metricsJson()};
+  for (const table of document.querySelectorAll("table[data-name]")) files[`tables/${table.dataset.name}.csv`] = tableCsv(table);
+  download("tables.zip", "application/zip", ...zipped(files));
+};
+
+// The filter of all numbers: each word has to stand in the row.
+let needles;
+function filterNumbers() {
+  const words = element("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  needles ??= rowsOf(element("all-numbers").tBodies[0]).map((row) => [row, row.textContent.toLowerCase()]);
+  let found = 0;
+  for (const [row, text] of needles) {
+    const fits = words.every((word) => text.includes(word));
+    if (row.hidden === fits) row.hidden = !fits;
+    found += fits;
+  }
+  element("found").textContent = found === 1 ? "1 value" : `${found.toLocaleString("en")} values`;
+}
+function clearFilter() {
+  if (!element("filter")) return;
+  element("filter").value = "";
+  filterNumbers();
+}
+element("filter")?.addEventListener("input", debounced(120, filterNumbers));

@@ -1,0 +1,17 @@
+// Light, dark, or as the system has it; on paper always light.
+const THEMES = ["auto", "light", "dark"];
+let theme = "auto";
+try { theme = localStorage.getItem("theme") ?? "auto"; } catch { /* A browser may forbid it: auto, then. */ }
+
+function showTheme() {
+  if (!THEMES.includes(theme)) theme = "auto";
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  for (const button of document.querySelectorAll("[data-do=theme]")) button.textContent = `Theme: ${theme}`;
+}
+DO.theme = () => {
+  theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+  try { localStorage.setItem("theme", theme); } catch { /* It holds for this visit. */ }
+  showTheme();
+};
+showTheme();

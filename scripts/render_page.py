@@ -1,0 +1,16 @@
+"""Rule render_page: a page, by Quarto where it is on the PATH, else by Pandoc."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from pathlib import Path
+
+    from ttf.report.render import render
+
+    page = Path(snakemake.output.page)
+    renderer = render(Path(snakemake.input.source), page)
+    return f"{page}, {page.stat().st_size / 1e6:.2f} MB, by {renderer}"
+
+
+run_rule(main, snakemake)

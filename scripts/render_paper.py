@@ -1,0 +1,23 @@
+"""Rule render_paper: the page of a trace on paper."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    from ttf.report.paper import paper
+    from ttf.report.source import opened
+
+    page, about, templates = opened(snakemake.input, snakemake.params)
+    product = Path(snakemake.output.pdf)
+    half = product.with_suffix(".half")
+    with tempfile.TemporaryDirectory() as work:
+        shutil.copyfile(paper(page, about, templates, Path(work)), half)
+    half.replace(product)
+    return f"{product}, {product.stat().st_size / 1e6:.2f} MB"
+
+
+run_rule(main, snakemake)

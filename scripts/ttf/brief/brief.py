@@ -1,0 +1,47 @@
+"""The brief of a trace, out of its numbers and tables."""
+
+from collections.abc import Mapping
+
+from ttf.brief.actions import actions
+from ttf.brief.bottom_line import bottom_line
+from ttf.brief.facts import facts, period, subtitle
+from ttf.brief.grade import grade_of
+from ttf.brief.model import Brief
+from ttf.brief.numbers import of_brief, of_grade
+from ttf.brief.rules import withhold
+from ttf.brief.tiles import tiles
+from ttf.inputs import Inputs
+from ttf.numbers.metrics import Metrics
+from ttf.report.numbers import Numbers
+from ttf.report.said import plain
+
+
+def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
+    """The brief; into the metrics go the numbers that only it names, out of them what may not be said."""
+    of_brief(metrics, given)
+    m = Numbers(metrics)
+    withheld = withhold(m)
+    for key in withheld:
+        metrics.pop(key, None)
+    grade, reasons = grade_of(m)
+    of_grade(metrics, grade, plain(reasons[0]) if reasons else "no reservations")
+    return brief_of(Numbers(metrics), given, about, withheld)
+
+
+def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:
+    """about: what the report says of the trace, with `clock`, `failure_words` and `targets` of its configuration."""
+    found, not_worth, claim = actions(m, about["unit"])
+    grade, reasons = grade_of(m)
+    return Brief(
+        subtitle=subtitle(m, about),
+        facts=facts(m, about),
+        grade=grade,
+        grade_reasons=reasons,
+        bottom_line=bottom_line(m, about["unit"], about["gives"] == "jobs"),
+        tiles=tiles(m, given, about),
+        actions_claim=claim,
+        actions=found,
+        not_worth=not_worth,
+        withheld=dict(withheld or {}),
+        period=period(m, about),
+    )

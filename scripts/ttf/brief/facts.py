@@ -1,0 +1,85 @@
+"""The header: what the trace is, from when to when, what counts as a failure and how causes are known."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from ttf.brief.model import Fact
+from ttf.brief.texts import large, plural
+from ttf.charts.text import capital
+from ttf.report import words
+from ttf.report.numbers import Numbers
+from ttf.report.said import number, of_trace
+
+# A clock that shows an earlier moment counts from an origin of its own: no trace is ten years from it.
+YEAR_1980_S = 315_532_800
+_CAUSES = {
+    "event": "cause by state and health event",
+    "state": "cause by state",
+    "proxy": "causes not recorded",
+    "component": "every failure is the component's",
+}
+LONGEST_WORDS = 120
+
+
+def subtitle(m: Numbers, about: Mapping) -> str:
+    """How reliably its jobs ran, 1 March to 7 June 2025 (99 days)."""
+    what = f"How reliably its {about['unit']}s {'ran' if about['gives'] == 'jobs' else 'served'}"
+    if not m.has("period.days"):
+        return what
+    days, dates = plural(m, "period.days", "day"), period(m, about)
+    return f"{what}, {dates} ({days})" if dates else f"{what}, over {days}"
+
+
+def period(m: Numbers, about: Mapping) -> str:
+    """1 March to 7 June 2025, by the clock of the trace; "" where its times have an origin of their own."""
+    first = m.value("period.from_s", 0)
+    return _dates(first, m["period.to_s"], about["clock"]) if about.get("clock") and first >= YEAR_1980_S else ""
+
+
+def _dates(first_s: int, last_s: int, zone: str) -> str:
+    first, last = (datetime.fromtimestamp(moment, UTC).astimezone(ZoneInfo(zone)) for moment in (first_s, last_s))
+    end = f"{last.day} {last:%B %Y}"
+    if first.date() == last.date():
+        return end
+    start = f"{first.day}"
+    if (first.year, first.month) != (last.year, last.month):
+        start += f" {first:%B}"
+    return f"{start}{'' if first.year == last.year else f' {first.year}'} to {end}"
+
+
+def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
+    found = _of_jobs(m, about) if about["gives"] == "jobs" else _of_components(m, about)
+    basis = m.value("sizes.basis", "proxy")
+    known = "failure reasons read from the records" if basis == "proxy" and m.has("taxonomy.trials") else _CAUSES[basis]
+    said = of_trace(", ".join(about.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
+    return (*found, Fact(f"Failure by {'record' if about['gives'] == 'lives' else 'recorded state'}; {known}", said))
+
+
+def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
+    unit = about["unit"]
+    ended = f"{number(m, 'outcomes.ended', words.count)} ended"
+    found = [Fact(f"{capital(unit)}s", number(m, "data.jobs", words.count), ended)]
+    if m.has("data.gpus"):
+        found.append(
+            Fact("GPUs", number(m, "data.gpus", words.count), f"on {number(m, 'data.nodes', words.count)} nodes")
+        )
+    elif m.has("occupancy.gpus"):
+        seen = f"seen in use on {number(m, 'occupancy.servers', words.count)} nodes"
+        found.append(Fact("GPUs", number(m, "occupancy.gpus", words.count), seen))
+    if m.has("lost_work.gpu_hours"):
+        found.append(Fact("GPU time", number(m, "lost_work.gpu_hours", large), "GPU-hours"))
+    if m.has("data.users"):
+        of = "concentration.account.owners"
+        accounts = f"in {number(m, of, words.count)} accounts" if m.has(of) else ""
+        found.append(Fact("Users", number(m, "data.users", words.count), accounts))
+    return found
+
+
+def _of_components(m: Numbers, about: Mapping) -> list[Fact]:
+    unit = about["unit"]
+    return [
+        Fact(f"{unit if unit.isupper() else capital(unit)}s", number(m, "lives.units", words.count)),
+        Fact("Failures", number(m, "lives.failures", words.count), f"in {plural(m, 'lives.lives', 'period')} at risk"),
+        Fact("Time at risk", number(m, "mttf.node_days", large), f"{unit}-days"),
+    ]

@@ -1,0 +1,382 @@
+"""The tiles: six of a trace with jobs; of components those that make sense without."""
+
+from collections.abc import Mapping
+
+from ttf.brief import minis, rules
+from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
+from ttf.brief.texts import fraction, interval, is_fraction, joined, plural, span, timed, whole_percent
+from ttf.charts.text import capital
+from ttf.report import words
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
+
+CANNOT = "Cannot be estimated from this trace"
+CONDITIONS = 4
+
+
+def tiles(m: Numbers, given: Mapping, about: Mapping) -> tuple[Tile, ...]:
+    made = _of_jobs if about["gives"] == "jobs" else _of_components
+    return tuple(tile for tile in made(m, given, about) if tile)
+
+
+def _of_jobs(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
+    unit, targets = about["unit"], about.get("targets") or {}
+    return [
+        failure_rate(m, unit, targets),
+        failed_gpu_time(m, unit, targets),
+        node_rate(m, given, targets),
+        mttf_at_target(m, given, targets),
+        ettr(m, targets),
+        when(m, given, unit),
+    ]
+
+
+def _of_components(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | None]:
+    unit, targets = about["unit"], about.get("targets") or {}
+    return [
+        node_rate(m, given, targets, unit),
+        mean_time(m, unit),
+        when(m, given, unit),
+        repair(m, unit),
+        excess(m),
+    ]
+
+
+def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
+    name, key = "failure_rate", "outcomes.failure_share"
+    title, link = f"{capital(unit)} failure rate", "outcomes"
+    if not m.has(key):
+        return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
+    means = f"Cancelled, running and waiting {unit}s are not counted."
+    if is_fraction(m, key):
+        means = f"About {fraction(m, key)} {unit}s that ended had failed."
+    if m.value("outcomes.timeouts", 0):
+        without = number(m, "outcomes.failure_share_without_timeout", words.share)
+        means = f"{without} without the {plural(m, 'outcomes.timeouts', unit)} that reached a time limit."
+    if rules.r9_few_ended(m):
+        means = f"Only {_ended(m)} of {number(m, 'data.jobs', words.count)} {unit}s ended with a recorded result."
+        if m.has("outcomes.failure_share_at_least"):
+            at = span(m, "outcomes.failure_share_at_least", "outcomes.failure_share_at_most", words.share)
+            means += f" With those of unknown result: {at}."
+    ended = f"n = {number(m, 'outcomes.ended', words.count)}"
+    return Tile(
+        *(name, title, _state(m.value("outcomes.failure.jobs", 0)), number(m, key, words.share), f"of ended {unit}s"),
+        interval=joined(interval(m, "outcomes.failure_share_{}"), ended),
+        means=means,
+        badge=f"{_ended(m)} ended" if rules.r9_few_ended(m) else _few(m.value("outcomes.failure.jobs", 0)),
+        link=link,
+        mini=minis.of_outcomes(m),
+        target=_at_most(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}"),
+    )
+
+
+def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
+    key = "lost_work.failed_gpu_hours_share"
+    if not m.has(key):
+        return None
+    counted = f"All {number(m, 'lost_work.runs', words.count)} attempts counted: no sampling error"
+    if missing := m.value("lost_work.failed_without_time", 0):
+        lacks = "lacks" if missing == 1 else "lack"
+        counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
+    if m.value("outcomes.running.gpu_hours_share", 0.0) > 0.5:
+        running = number(m, "outcomes.running.gpu_hours_share", words.share)
+        means = f"{capital(unit)}s still running hold {running} of the GPU time."
+    elif m.has("failed_time.infra.share"):
+        most = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
+        by = {"limit": "Time limits end", "infra": "Infrastructure failures end", "other": "Other failures hold"}
+        means = f"{by[most]} {number(m, f'failed_time.{most}.share', words.share)} of it."
+    else:
+        means = "Causes are not recorded: errors of programs and of the hardware count alike."
+    return Tile(
+        *("failed_gpu_time", "GPU time in failed attempts", SHOWN, number(m, key, words.share)),
+        f"of {number(m, 'lost_work.gpu_hours', _hours)} GPU-h",
+        interval=counted,
+        means=means,
+        badge=f"{_ended(m)} ended" if rules.r9_few_ended(m) else "",
+        link="lost",
+        mini=minis.of_failed_time(m),
+        target=_at_most(m, key, targets, "failed_gpu_time", words.share),
+    )
+
+
+def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") -> Tile:
+    name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
+    proxy = rules.r1_cause_unknown(m)
+    title = "Failure rate per node" if proxy else "Infrastructure failure rate"
+    if m.value("sizes.basis", "") == "component":
+        title = f"Failure rate per {unit}"
+    per = f"per 1,000 {unit}-days"
+    if not m.has(key) and not m.has("sizes.rate.ci_high"):
+        why = m.value("sizes.rate.reason", "no node was seen at work")
+        return Tile(name, title, WITHHELD, CANNOT, means=f"{capital(why)}.", link=link)
+    failures = m["sizes.rate.failures"]
+    if rules.r7_no_failures(m):
+        seen = f"95% confidence · 0 failures in {number(m, 'sizes.rate.node_days', words.number)} {unit}-days"
+        bound = f"< {number(m, 'sizes.rate.ci_high')}"
+        means = f"No failure was observed. The true rate may be zero or up to {number(m, 'sizes.rate.ci_high')}."
+        return Tile(name, title, SHOWN, bound, per, seen, means, "upper bound", link)
+    above = m.value("sizes.rate.above_gpus", 0)
+    of = f", jobs > {number(m, 'sizes.rate.above_gpus', words.count)} GPUs" if above else ""
+    means = f"One failure per {unit} every {number(m, 'sizes.rate.days_a_failure')} days of use."
+    if proxy:
+        means = "Causes are not recorded, so user errors are included. Not comparable with infrastructure rates."
+    elif m.value("sizes.node_gpus_from", "") == "default":
+        means += f" Nodes of {number(m, 'sizes.node_gpus', words.count)} GPUs are assumed."
+    return Tile(
+        *(name, title, _state(failures), number(m, key), per),
+        interval=joined(
+            interval(m, "sizes.rate.ci_{}", confidence="90"), f"{plural(m, 'sizes.rate.failures', 'failure')}{of}"
+        ),
+        means=means,
+        badge="any failure" if proxy else _few(failures),
+        link=link,
+        mini=minis.over_time(m, given),
+        target=_at_most(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}"),
+    )
+
+
+def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
+    title, link = f"MTTF of a {_target(m)} job", "scaling"
+    if why := rules.withheld_at_target(m):
+        unmet = f"{len(why.reasons)} of {CONDITIONS} conditions for this estimate not met"
+        means, needed = f"{capital(why.text)}.", f"Needed: {why.needed}." if why.needed else ""
+        return Tile("mttf", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link, needed)
+    value, unit = timed(m, "ettr.mttf_s")
+    failures = m.n(f"ettr.{m['ettr.by']}.ettr") or 0
+    measured = m["ettr.by"] == "measured_rate"
+    how = f"{words.plural(failures, 'failure')} at this size" if measured else "1/N projection"
+    means = "A constant failure rate, in proportion to the nodes, is assumed."
+    badge = "projection" if rules.is_projection(m) else _few(failures)
+    if rules.is_projection(m):
+        largest = number(m, "sizes.largest_run.gpus_high", words.count)
+        means = f"The largest run had at most {largest} GPUs: values beyond are projections."
+    if rules.r5_measured_differs(m):
+        badge = "measured differs"
+        means = f"{plural(m, 'sizes.check.observed', 'failure')} seen, {number(m, 'sizes.check.expected')} expected"
+        if m.has("ettr.measured_rate.mttf_s"):
+            means += f": they give {number(m, 'ettr.measured_rate.mttf_s', words.duration)}"
+        means += "."
+    infra = m.value("lost_work.infra_failures", 0)
+    if infra and m.value("lost_work.infra_without_time", 0) > rules.MOST_WITHOUT_END * infra:
+        means = f"{plural(m, 'lost_work.infra_without_time', 'failure')} without a written end count as 0 s of use."
+    return Tile(
+        *("mttf", title, _state(failures), value, unit),
+        interval=joined(_of_rate(m, "ettr.mttf_{}_s", "ettr.mttf_s"), how),
+        means=means,
+        badge=badge,
+        link=link,
+        mini=minis.fall(m, given),
+        target=_mttf_target(m, targets),
+    )
+
+
+def ettr(m: Numbers, targets: Mapping) -> Tile:
+    days = m.value("ettr.assumed.work_of_the_run", 0) / 86_400
+    title, link = f"ETTR, {rules.target(m)} for {days:g} days", "large-runs"
+    if why := rules.withheld_at_target(m):
+        unmet = f"Depends on the MTTF of a {_target(m)} job"
+        means = "Enter a failure rate in the planner to explore it. No rate from this trace is filled in."
+        needed = f"Needed: {why.needed}." if why.needed else ""
+        return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link, needed)
+    by = m["ettr.by"]
+    key, failures = f"ettr.{by}.ettr", m.n(f"ettr.{by}.ettr") or 0
+    ends = ("high", "low") if by == "estimate" else ("measured_rate_high", "measured_rate_low")
+    low, high = (f"ettr.{end}.ettr" for end in ends)
+    ci = f"90% CI {span(m, low, high, words.share)}{_proviso(m)}" if m.has(low) and m.has(high) else ""
+    expected = f"ettr.{by}.interruptions"
+    interrupted = f"{number(m, expected)} interruptions" if m.has(expected) else ""
+    scheduled = f"ettr.{by}.scheduled_share"
+    means = f"While scheduled, {number(m, scheduled, words.share)} is productive." if m.has(scheduled) else ""
+    if m.value("ettr.wall.queued_s", 0.0) > m.value("ettr.assumed.work_of_the_run", 0):
+        means = f"The queue takes the time: {means[:1].lower()}{means[1:]}"
+    badge = "projection" if rules.is_projection(m) else _few(failures)
+    if rules.r5_measured_differs(m):
+        badge = "measured differs"
+        if m.has("ettr.measured_rate.ettr"):
+            means += f" With the measured MTTF the ETTR is {number(m, 'ettr.measured_rate.ettr', words.share)}."
+    means += f" {_ASSUMED}"
+    return Tile(
+        *("ettr", title, _state(failures), number(m, key, words.share), "of wall-clock time"),
+        interval=joined(ci, interrupted),
+        means=means.strip(),
+        badge=badge,
+        link=link,
+        mini=minis.wall_clock(m),
+        target=_at_least(m, key, targets, "ettr", words.share, (low, high)),
+    )
+
+
+_ASSUMED = "Checkpoint habits are assumed."
+
+
+def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
+    """The median failed job and the hazard; a range of the mean where the ends of many failures are not known."""
+    link, mini = "time-to-failure", minis.steps(m, given)
+    if rules.r6_ends_unknown(m):
+        return _as_range(m, link)
+    key = "outcomes.failure.runtime_median_s"
+    if m.has(key):
+        value, of = timed(m, key)
+        ends = "outcomes.failure.runtime_median_{}_s"
+        known, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
+        means = _hazard(m)
+        if rules.r10_steps(m):
+            at = number(m, "survival.steps.time_s", words.duration)
+            drop = number(m, "survival.steps.drop", words.share)
+            means = f"Survival falls by {drop} at {at}, a time limit: the median is that of a limit."
+        return Tile(
+            *("when", f"When {unit}s fail", _state(failures), value, f"{of}, median failed {unit}"),
+            interval=joined(_median_ends(m, ends, key), f"n = {number(m, known, words.count)} failures"),
+            means=means,
+            badge="time limit" if rules.r10_steps(m) else f"{_ended(m)} ended" if rules.r9_few_ended(m) else "",
+            link=link,
+            mini=mini,
+        )
+    if m.has("survival.1y.survival"):
+        return Tile(
+            *("when", f"When {unit}s fail", SHOWN, number(m, "survival.1y.survival", words.share), "last a year"),
+            interval=joined(interval(m, "survival.1y.ci_{}"), plural(m, "survival.events", "failure")),
+            means=_hazard(m),
+            link=link,
+            mini=mini,
+        )
+    return None
+
+
+def _as_range(m: Numbers, link: str) -> Tile:
+    missing = f"{number(m, 'without_end.without_end', words.count)} of {number(m, 'without_end.failures', words.count)}"
+    low, high = "without_end.mttf_low_s", "without_end.mttf_high_s"
+    value = span(m, low, high, lambda seconds: words.alike(m[high], seconds)[0])
+    means = "The range is with these failures at their earliest and latest possible end."
+    return Tile(
+        *("when", "Mean time to failure", SHOWN, value, "", f"{missing} failures have no recorded end", means),
+        badge="range",
+        link=link,
+    )
+
+
+def mean_time(m: Numbers, unit: str) -> Tile | None:
+    if not m.has("mttf.mttf_s"):
+        return None
+    value, of = timed(m, "mttf.mttf_s")
+    return Tile(
+        *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{of} of service"),
+        interval=joined(interval(m, "mttf.ci_{}_s", "mttf.mttf_s"), plural(m, "mttf.events", "failure")),
+        means=f"Time at risk over failures, of all {unit}s. {_varies(m)}".strip(),
+        link="time-to-failure",
+    )
+
+
+def repair(m: Numbers, unit: str) -> Tile | None:
+    if not m.has("repair.median_s"):
+        return None
+    value, of = timed(m, "repair.median_s")
+    mean = number(m, "repair.mean_s", words.duration)
+    return Tile(
+        *("repair", "Time to repair", SHOWN, value, f"{of}, median"),
+        interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
+        means=f"The mean is {mean}: few long repairs make most of the time.",
+        link="nodes",
+    )
+
+
+def excess(m: Numbers) -> Tile | None:
+    if not m.has("lemons.lemons"):
+        return None
+    tested = f"of {number(m, 'lemons.tested', words.count)} tested"
+    means = "No node failed more often than chance explains."
+    if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
+        means = f"They account for {number(m, 'lemons.share_of_failures', words.share)} of the failures."
+    rate = "False-discovery rate controlled over the nodes tested"
+    return Tile(
+        *("excess", "Nodes with excess failures", SHOWN, number(m, "lemons.lemons", words.count), tested, rate, means),
+        link="nodes",
+    )
+
+
+def _hazard(m: Numbers) -> str:
+    """Whether the hazard is constant, in a sentence."""
+    verdict = m.value("lifetimes.verdict", "")
+    if verdict not in ("falls", "rises"):
+        return "A constant hazard is not rejected." if verdict == "constant" else ""
+    way = "decreases" if verdict == "falls" else "increases"
+    shape = f" (Weibull shape {number(m, 'lifetimes.shape')})" if m.has("lifetimes.shape") else ""
+    return f"The hazard {way} with age{shape}, so one MTTF does not describe all."
+
+
+def _varies(m: Numbers) -> str:
+    verdict = m.value("lifetimes.verdict", "")
+    return {"falls": "The hazard decreases with age.", "rises": "The hazard increases with age."}.get(verdict, "")
+
+
+def _median_ends(m: Numbers, ends: str, like: str) -> str:
+    """The interval of a median, whose clustered keys end in _clustered_s; the exact one where clusters are too few."""
+    by, proviso = ("_clustered", "") if m.has(ends.format("low_clustered")) else ("", " if independent")
+    low, high = ends.format(f"low{by}"), ends.format(f"high{by}")
+    if not m.has(low) or not m.has(high):
+        return ""
+    return f"95% CI {span(m, low, high, lambda seconds: words.alike(m[like], seconds)[0])}{proviso}"
+
+
+def _of_rate(m: Numbers, ends: str, like: str) -> str:
+    low, high = ends.format("low"), ends.format("high")
+    if not m.has(low) or not m.has(high):
+        return ""
+    return f"90% CI {span(m, low, high, lambda seconds: words.alike(m[like], seconds)[0])}{_proviso(m)}"
+
+
+def _proviso(m: Numbers) -> str:
+    return "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
+
+
+def _target(m: Numbers) -> str:
+    """1,024-GPU."""
+    return rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
+
+
+def _hours(value: float) -> str:
+    return f"{words.number(value / 1e6)} M" if value >= 1e6 else words.number(value)
+
+
+def _ended(m: Numbers) -> str:
+    return number(m, "outcomes.ended_share", whole_percent)
+
+
+def _few(failures: int) -> str:
+    return "few events" if rules.r8_few(failures) else ""
+
+
+def _state(failures: int) -> str:
+    return FEW if rules.r8_few(failures) else SHOWN
+
+
+def _mttf_target(m: Numbers, targets: Mapping) -> str:
+    asked = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
+    ends = ("ettr.mttf_low_s", "ettr.mttf_high_s")
+    return _at_least(m, "ettr.mttf_s", asked, "mttf_h", words.duration, ends)
+
+
+def _at_most(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: str = "") -> str:
+    return _held(m, key, targets, name, worded, _ends(m, ends), met=lambda value, asked: value <= asked)
+
+
+def _at_least(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: tuple[str, str]) -> str:
+    return _held(m, key, targets, name, worded, ends, met=lambda value, asked: value >= asked)
+
+
+def _held(m: Numbers, key: str, targets: Mapping, name: str, worded, ends: tuple[str, ...], met) -> str:
+    """Whether the target is met; where it lies within the interval, that the data do not decide it."""
+    if name not in targets:
+        return ""
+    asked = targets[name]
+    said = f"target {worded(asked)}: {'met' if met(m[key], asked) else 'missed'}"
+    if len(ends) == 2 and all(end in m for end in ends) and m[ends[0]] <= asked <= m[ends[1]]:
+        return f"{said}, but within the interval"
+    return said
+
+
+def _ends(m: Numbers, ends: str) -> tuple[str, ...]:
+    if not ends:
+        return ()
+    by = "_clustered" if m.has(ends.format("low_clustered")) else ""
+    return ends.format(f"low{by}"), ends.format(f"high{by}")

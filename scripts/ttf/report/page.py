@@ -1,0 +1,297 @@
+"""The page of a trace as .qmd: its brief, nine sections of which each is open in its head and folded in its details.
+
+Templates of folds are Jinja with <% %> and << >>, because {{< >}} is Quarto's; what they leave is .qmd that Quarto and
+Pandoc both render. All else is HTML by report/blocks.html, which no renderer reads.
+"""
+
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+import jinja2
+from markupsafe import Markup
+
+from ttf.analyses import contracts_of
+from ttf.charts.theme import page_config
+from ttf.report import all_numbers, quality, quality_lines, said, words
+from ttf.report.blocks import Blocks, counted, macros, raw
+from ttf.report.citation import Citation
+from ttf.report.head import Head, Line
+from ttf.report.numbers import handled
+from ttf.report.packing import as_json, packed
+from ttf.report.references import resolved
+from ttf.report.scorecard import Scored
+from ttf.report.tables import Shown
+from ttf.report.trace import Trace
+from ttf.rooms import rooms
+from ttf.themes import THEMES, Theme
+
+_NUMBERED = [theme for theme, about in THEMES.items() if about.number.isdigit()]
+_OF_STAGES = {"quality": ["sections/data", "sections/quality"]}
+METHODS = Theme("C", "Methods", "methods")
+NUMBERS = Theme("D", "All numbers", "numbers")
+REPRODUCE = Theme("E", "Reproduce and cite", "reproduce")
+_HANDLED = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the list of contents."""
+
+    title: str
+    href: str
+    number: str = ""
+    current: bool = False
+
+
+@dataclass
+class Frame:
+    """What stands around a page: its title, its contents, its foot.
+
+    others: the other pages of the study; numbers: whether the page holds numbers with keys.
+    """
+
+    title: str
+    synthetic: bool
+    version: str
+    citation: Citation
+    others: list[Entry] = field(default_factory=list)
+    numbers: bool = True
+    kind: str = "Time to Failure report"
+    top: list[Mapping] = field(default_factory=list)
+    groups: list[tuple[str, list[Entry]]] = field(default_factory=list)
+
+    def front(self, description: str) -> str:
+        """The front matter of the .qmd."""
+        html = dict.fromkeys(("toc", "number-sections", "anchor-sections", "code-copy", "embed-resources"), False)
+        html |= dict.fromkeys(("theme", "highlight-style", "html-table-processing", "appendix-style"), "none")
+        html |= {"minimal": True, "template": "page.html", "html-math-method": "mathml"}
+        about = {
+            "pagetitle": words.markdown(f"{self.title}: {self.kind}"),
+            "description": words.markdown(description),
+            "lang": "en",
+            "engine": "markdown",
+            "bibliography": "references.bib",
+            "link-citations": True,
+            "format": {"html": html},
+        }
+        return "---\n" + "\n".join(f"{key}: {json.dumps(value)}" for key, value in about.items()) + "\n---\n"
+
+    def footer_of_print(self) -> str:
+        """CSS that puts title, version and page number at the foot of each printed page."""
+        text = f"{self.title}{' (synthetic)' if self.synthetic else ''} · Time to Failure {self.version}"
+        content = "".join(sign if sign.isalnum() and sign.isascii() else f"\\{ord(sign):x} " for sign in text[:120])
+        return (
+            f'<style>@page{{@bottom-left{{content:"{content}"}}'
+            '@bottom-right{content:counter(page) " / " counter(pages)}}</style>'
+        )
+
+
+def environment(templates: Path, rooms: Iterable[Path] = ()) -> jinja2.Environment:
+    """Jinja with the templates of folds and those of the rooms.
+
+    An undefined name is an error: a number must not go missing in silence.
+    """
+    jinja = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([templates, *rooms]),
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,  # a heading needs the blank line before it, also after an include
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # the output is Markdown; texts go through the filters md and label
+    )
+    jinja.filters |= {name: handled(getattr(words, name)) for name in _HANDLED}
+    jinja.filters |= {
+        "md": words.markdown,
+        "label": lambda text: f"<bdi>{words.label(text)}</bdi>",
+        "until": words.until,
+    }
+    return jinja
+
+
+class TracePage:
+    """The page of a trace."""
+
+    def __init__(
+        self, jinja: jinja2.Environment, templates: Path, trace: Trace, frame: Frame, folders: tuple[str, ...] = ()
+    ) -> None:
+        self._jinja, self._macros, self.trace, self.frame, self._folders = (
+            jinja,
+            macros(templates),
+            trace,
+            frame,
+            folders,
+        )
+        self.m, self.brief = trace.metrics, trace.brief
+        self._pages = {name: page for name in trace.analyses if (page := _page(name))}
+        self.blocks = Blocks(trace, templates, self._tables())
+        self._context = {
+            "trace": trace,
+            "id": "t",
+            "unit": trace.about["unit"],
+            "m": self.m,
+            "chart": self.blocks.chart,
+            "table": self.blocks.table,
+            "has_chart": self.blocks.has_chart,
+            "has_table": self.blocks.has_table,
+            "most_parts": quality.MOST_PARTS,
+        }
+        for page in self._pages.values():
+            if "context" in vars(page):
+                self._context |= page.context(trace, self.m)
+        self.heads, self.lines = self._opened()
+
+    def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
+        """The whole page. scored: the published findings about the trace; home: the folder of the study."""
+        self._context |= {"significance": f"{significance:g}", "home": home, "versions": _versions()}
+        self._context |= {"citation": self.frame.citation, "scored": scored is not None}
+        self._context |= {"traces": [self.trace], "example": self.trace}
+        if scored:
+            self.blocks.tables |= {name: shown for name, shown in scored.tables.items() if shown.frame.height}
+            self._context |= scored.context
+        heads, lines = self.heads, self.lines
+        sections = [self._section(theme, head) for theme, head in heads.items()]
+        nothing = self._macros.nothing(
+            [line for line in lines if line.checked], [line for line in lines if not line.checked]
+        )
+        appendix = self._appendix()
+        self._list_contents(heads, bool(lines), 'id="replication"' in appendix)
+        themes = {about.anchor: about for name, about in THEMES.items() if name in heads or about.number.isalpha()}
+        overview = self._macros.overview(self.frame, self.brief, themes)
+        first = f"{self._macros.opening(self.frame)}{self.frame.footer_of_print()}{overview}"
+        body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
+        specs = {name: self.trace.spec(name) for name in self.blocks.charts}
+        data = data_of_scripts(specs, self.frame.citation)
+        body += raw(nothing) + appendix + raw(f"{self._macros.closing(self.frame)}{data}")
+        front = self.frame.front(said.plain(" ".join(self.brief.bottom_line)))
+        return words.unbroken(front + resolved(body, self.blocks.places))
+
+    def _tables(self) -> dict[str, Shown]:
+        """Name -> table, of those that have rows; of a room that words none of its own, as its contracts say."""
+        tables = quality.tables(self.trace)
+        for page in self._pages.values():
+            tables |= page.tables(self.trace) if "tables" in vars(page) else {}
+        declared = contracts_of(name for name in self.trace.analyses if name not in self._pages)
+        for name, contract in declared.items():
+            frame = self.trace.table(name)
+            tables[name] = Shown(frame, [column for column in contract.columns if frame[column].count()], contract)
+        return {name: shown for name, shown in tables.items() if shown.frame.height}
+
+    def _opened(self) -> tuple[dict[str, Head], list[Line]]:
+        """Theme -> what stands open of it, by the first of its rooms with something to say; and lines of the others."""
+        heads, lines = {}, []
+        declared = rooms(self._folders)
+        for theme in _NUMBERED:
+            leading = [
+                page for name, page in self._pages.items() if declared[name].theme == theme and "head" in vars(page)
+            ]
+            found = [found for page in leading if (found := page.head(self.trace, self.m))]
+            head = next((one for one in found if isinstance(one, Head)), None)
+            if head:
+                heads[theme] = head
+            else:
+                lines += found
+        for page in self._pages.values():
+            lines += page.lines(self.trace, self.m) if "lines" in vars(page) else []
+        return heads, lines + quality_lines.lines(self.trace, self.m)
+
+    def _section(self, theme: str, head: Head) -> str:
+        about = THEMES[theme]
+        figures = [Markup(figure) for name in head.charts if (figure := self.blocks.figure(name))]
+        opened = str(self._macros.head(about, head, figures))
+        if theme == "large_runs":
+            opened += "".join(
+                str(self._macros.planner(page.planner(self.trace, self.m)))
+                for page in self._pages.values()
+                if "planner" in vars(page)
+            )
+        fold = self._fold(f"{about.anchor}-details", "Details", head.details, self._text(theme))
+        return raw(opened) + fold + raw("</section>")
+
+    def _text(self, theme: str) -> str:
+        """What the fold of a theme says: the sections of the stages and of the rooms that belong there."""
+        templates = list(_OF_STAGES.get(theme, []))
+        for name, analysis in rooms(self._folders).items():
+            for section in analysis.sections if name in self.trace.analyses else ():
+                of, _, template = section.rpartition("/")
+                if (of or analysis.theme) == theme:
+                    templates.append(f"{name}/{template}")
+        return "\n\n".join(map(self._template, templates))
+
+    def _fold(self, anchor: str, title: str, what: str, text: str) -> str:
+        if not text.strip():
+            return ""
+        return raw(self._macros.fold(anchor, title, what, *counted(text))) + text + raw("</details>")
+
+    def _appendix(self) -> str:
+        grade = f"grade {self.brief.grade}: what was read and checked"
+        folds = [
+            self._fold("quality", "A Data quality", grade, self._reasons() + self._text("quality")),
+            self._fold("replication", "B Published analyses, repeated", "", self._text("replication")),
+            self._fold(
+                *("methods", "C Methods", "definitions, estimators, intervals, tests"),
+                self._template("sections/methods") + "\n\n### References {#references}\n\n::: {#refs}\n:::\n",
+            ),
+            self._fold(
+                *("numbers", "D All numbers", "value, unit, n, source: filter, copy, cite, download"),
+                raw(self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))),
+            ),
+            self._fold(
+                *("reproduce", "E Reproduce and cite", "published findings, configuration, versions, commands"),
+                "\n\n".join(map(self._template, self._of_reproduce())),
+            ),
+        ]
+        return raw('<section id="appendix"><h2 class="kicker">Appendix</h2>') + "".join(folds) + raw("</section>")
+
+    def _of_reproduce(self) -> list[str]:
+        names = ("scorecard", "availability", "reproducibility", "cite")
+        return [f"sections/{name}" for name in names if name != "scorecard" or self._context["scored"]]
+
+    def _template(self, name: str) -> str:
+        return self._jinja.get_template(f"{name}.qmd").render(self._context)
+
+    def _reasons(self) -> str:
+        """Why the data have their grade."""
+        reasons = "".join(f"<li>{said.html(reason)}</li>" for reason in self.brief.grade_reasons)
+        return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
+
+    def _list_contents(self, heads: Mapping[str, Head], lines: bool, repeated: bool) -> None:
+        self.frame.top = [{"anchor": "overview", "title": "Overview"}, {"anchor": "actions", "title": "What to do"}]
+        results = [Entry(about.title, f"#{about.anchor}", about.number) for about in map(THEMES.get, heads)]
+        results += [Entry("Checked, nothing found", "#nothing")] if lines else []
+        appendix = [THEMES["quality"], *([THEMES["replication"]] if repeated else [])]
+        named = [
+            Entry(about.title, f"#{about.anchor}", about.number) for about in (*appendix, METHODS, NUMBERS, REPRODUCE)
+        ]
+        self.frame.groups = [("Results", results), ("Appendix", named)]
+        self.frame.groups += [("Study", self.frame.others)] if self.frame.others else []
+
+
+def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation) -> str:
+    """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite."""
+    charts = packed(specs) | {"config": page_config()}
+    scripts = {"charts-packed": as_json(charts), "bibtex": citation.bibtex.replace("<", "")}
+    return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
+
+
+def _versions() -> str:
+    """The packages that the numbers and the charts come from; the manifest has them all."""
+    names = ("Snakemake", "Polars", "NumPy", "SciPy", "Altair", "Great Tables")
+    *most, last = (f"{name} {version(name.replace(' ', '-'))}" for name in names)
+    return f"{', '.join(most)} and {last}"
+
+
+def _page(analysis: str) -> ModuleType | None:
+    """The module of an analysis with its part of the page, if it has one."""
+    name = f"ttf.analyses.{analysis}.page"
+    return importlib.import_module(name) if importlib.util.find_spec(name) else None

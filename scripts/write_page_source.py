@@ -1,0 +1,21 @@
+"""Rule write_page_source: the page of a trace as .qmd, from templates, brief, numbers, tables and charts."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from pathlib import Path
+
+    from ttf.report import words
+    from ttf.report.scorecard import scored_of
+    from ttf.report.source import opened
+
+    given, params = snakemake.input, snakemake.params
+    page, _, _ = opened(given, params)
+    scored = scored_of(params.trace, Path(given.scorecard), Path(given.implied))
+    text = page.qmd(scored, params.significance, home=params.home)
+    Path(snakemake.output.source).write_text(text, encoding="utf-8")
+    return f"{words.count(len(text))} characters"
+
+
+run_rule(main, snakemake)

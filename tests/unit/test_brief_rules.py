@@ -1,0 +1,152 @@
+"""What may be said of a trace: each rule on numbers made up for it."""
+
+import pytest
+from made_numbers import ABOUT, numbers, proxy
+from ttf.brief import rules
+from ttf.brief.tiles import CANNOT, tiles
+from ttf.report import said
+
+
+def plain(text):
+    return said.plain(text).replace("\u00a0", " ")
+
+
+def tile(m, name):
+    return next(one for one in tiles(m, {}, ABOUT) if one.name == name)
+
+
+def test_all_is_said_of_a_trace_that_tells_everything():
+    m = numbers()
+    assert [one.name for one in tiles(m, {}, ABOUT)] == [
+        *("failure_rate", "failed_gpu_time", "node_rate", "mttf", "ettr", "when")
+    ]
+    assert {one.state for one in tiles(m, {}, ABOUT)} == {"shown"}
+    assert rules.withheld_at_target(m) is None and rules.withhold(m) == {}
+    shown = tile(m, "failure_rate")
+    assert (plain(shown.value), plain(shown.interval)) == ("31.8%", "95% CI 29.0–35.0% · n = 40,226")
+    assert "23.1% without the 3,501 jobs" in plain(shown.means)
+    assert plain(tile(m, "mttf").value) == "20.2" and plain(tile(m, "ettr").value) == "7.6%"
+    assert plain(tile(m, "ettr").means).startswith("The queue takes the time: while scheduled, 89.5% is productive.")
+
+
+def test_r1_causes_unknown_any_failure_counts_and_nothing_is_said_of_large_runs():
+    m = proxy()
+    assert rules.r1_cause_unknown(m)
+    rate = tile(m, "node_rate")
+    assert (rate.title, rate.badge, plain(rate.value)) == ("Failure rate per node", "any failure", "9.28")
+    for name in ("mttf", "ettr"):
+        assert (tile(m, name).state, tile(m, name).value) == ("withheld", CANNOT)
+    assert "every failure would count as infrastructure" in tile(m, "mttf").means
+    assert tile(m, "mttf").needed == "Needed: states that name infrastructure failures."
+
+
+def test_r2_scaling_untested_and_no_size_measured():
+    m = numbers("ettr.by", sizes__law__reason=("one size only", "label"))
+    assert rules.r2_scaling_untested(m)
+    assert "untestable (one size only)" in tile(m, "mttf").means
+    measured = numbers(sizes__law__reason=("one size only", "label"))
+    assert not rules.r2_scaling_untested(measured) and tile(measured, "mttf").state == "shown"
+
+
+def test_r3_scaling_rejected_leaves_what_was_measured_at_that_size():
+    m = numbers("ettr.by", sizes__law__verdict="rejected")
+    assert rules.r3_scaling_rejected(m) and tile(m, "mttf").state == "withheld"
+    measured = numbers(
+        sizes__law__verdict="rejected",
+        ettr__by="measured_rate",
+        ettr__measured_rate__ettr=(0.18, "share"),
+        ettr__measured_rate__interruptions=(6.0, "interruptions"),
+    )
+    assert not rules.r3_scaling_rejected(measured)
+    assert "at this size" in plain(tile(measured, "mttf").interval)
+    assert plain(tile(measured, "ettr").value) == "18.0%"
+
+
+@pytest.mark.parametrize(("largest", "state", "badge"), [(1024, "shown", ""), (256, "shown", "projection")])
+def test_r4_up_to_four_times_the_largest_run_is_a_projection(largest, state, badge):
+    shown = tile(numbers(sizes__largest_run__gpus_high=largest), "mttf")
+    assert (shown.state, shown.badge) == (state, badge)
+
+
+def test_r4_farther_is_withheld():
+    m = numbers("ettr.by", sizes__largest_run__gpus_high=255)
+    assert rules.r4_too_far(m)
+    assert "1,024 GPUs is more than 4 times the largest run" in tile(m, "mttf").means
+
+
+def test_r5_measured_differs_gives_both():
+    m = numbers(
+        sizes__check__p_value=(0.01, "p"),
+        sizes__check__observed=(4, "failures"),
+        sizes__check__expected=(11.6, "failures"),
+        ettr__measured_rate__mttf_s=(211_320.0, "s"),
+        ettr__measured_rate__ettr=(0.18, "share"),
+    )
+    mttf, ettr = tile(m, "mttf"), tile(m, "ettr")
+    assert mttf.badge == ettr.badge == "measured differs"
+    assert plain(mttf.means) == "4 failures seen, 11.6 expected: they give 2.45 days."
+    assert "With the measured MTTF the ETTR is 18.0%." in plain(ettr.means)
+    assert not rules.r5_measured_differs(numbers(sizes__check__p_value=(0.06, "p")))
+
+
+def test_r6_many_failures_without_an_end_make_a_range():
+    m = numbers(
+        without_end__share=0.377,
+        without_end__without_end=1541,
+        without_end__failures=4072,
+        without_end__mttf_low_s=(677_376.0, "s"),
+        without_end__mttf_high_s=(1_667_520.0, "s"),
+    )
+    shown = tile(m, "when")
+    assert (plain(shown.value), shown.badge) == ("7.84–19.3 days", "range")
+    assert plain(shown.interval) == "1,541 of 4,072 failures have no recorded end"
+
+
+def test_r7_no_failure_is_an_upper_bound():
+    m = numbers(sizes__rate__failures=0, sizes__rate__failures_per_1000_node_days=0.0, sizes__rate__ci_high=1.4)
+    shown = tile(m, "node_rate")
+    assert (plain(shown.value), shown.badge) == ("< 1.40", "upper bound")
+    assert plain(shown.interval) == "95% confidence · 0 failures in 8,620 node-days"
+
+
+@pytest.mark.parametrize(("failures", "state", "badge"), [(9, "few", "few events"), (10, "shown", "")])
+def test_r8_fewer_than_ten_failures_stand_in_grey(failures, state, badge):
+    shown = tile(numbers(sizes__rate__failures=failures), "node_rate")
+    assert (shown.state, shown.badge) == (state, badge)
+
+
+def test_r9_few_ended_is_said_where_it_matters():
+    m = numbers(outcomes__ended_share=0.2529)
+    assert [tile(m, name).badge for name in ("failure_rate", "failed_gpu_time", "when")].count("") == 0
+    assert all(plain(tile(m, name).badge) == "25% ended" for name in ("failure_rate", "failed_gpu_time", "when"))
+
+
+def test_r10_a_step_of_a_time_limit_is_no_failure():
+    step = {"survival__steps__time_s": (86_400, "s"), "survival__steps__drop": (0.08, "share")}
+    m = numbers(**step, survival__steps__timeout_share=(0.9, "share"))
+    assert tile(m, "when").badge == "time limit" and "a time limit" in plain(tile(m, "when").means)
+    other = numbers(**step, survival__steps__timeout_share=(0.2, "share"))
+    assert not rules.r10_steps(other) and tile(other, "when").badge == ""
+
+
+def test_what_is_withheld_leaves_the_numbers():
+    m = proxy()
+    assert m.has("ettr.assumed.failure_rate")
+    gone = rules.withhold(m)
+    assert "ettr.estimate.ettr" in gone and "ettr.assumed.failure_rate" in gone
+    assert not any(key in m for key in gone)
+    assert "every failure would count" in gone["ettr.mttf_s"]
+    assert m.has("sizes.rate.failures_per_1000_node_days"), "the rate of any failure is said, with its badge"
+
+
+def test_an_exact_interval_says_what_it_supposes():
+    m = numbers("outcomes.failure_share_low_clustered", "outcomes.failure_share_high_clustered")
+    assert plain(tile(m, "failure_rate").interval) == "95% CI 31.4–32.3% if independent · n = 40,226"
+
+
+@pytest.mark.parametrize(("asked", "said"), [(0.05, "missed"), (0.3, "missed, but within the interval"), (0.4, "met")])
+def test_a_target_is_met_or_missed(asked, said):
+    about = ABOUT | {"targets": {"failure_rate": asked}}
+    shown = next(one for one in tiles(numbers(), {}, about) if one.name == "failure_rate")
+    assert shown.target == f"target {100 * asked:.1f}%: {said}"
+    assert all(one.target == "" for one in tiles(numbers(), {}, ABOUT))

@@ -1,0 +1,201 @@
+"""The texts of the brief: how long they are, whose numbers they name, the grade, the actions and the file."""
+
+import re
+from dataclasses import asdict
+
+import pytest
+from made_numbers import ABOUT, COMPONENTS, numbers, proxy
+from ttf.brief.actions import actions
+from ttf.brief.bottom_line import MOST_WORDS, bottom_line
+from ttf.brief.brief import brief_of
+from ttf.brief.facts import facts, subtitle
+from ttf.brief.grade import grade_of
+from ttf.brief.model import read_brief
+from ttf.brief.rules import withhold
+from ttf.report import said
+from ttf.report.minis import mini
+from ttf.report.said import html, keys, length
+
+
+def plain(text):
+    return said.plain(text).replace("\u00a0", " ")
+
+
+_NOT_OF_COMPONENTS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
+_OF_COMPONENTS = {
+    "sizes__basis": "component",
+    "sizes__law__reason": ("one size only", "label"),
+    "lives__units": (5006, "units"),
+    "lives__lives": (28_329, "lives"),
+    "lives__failures": (23_324, "failures"),
+    "mttf__node_days": (4.88e6, "node days"),
+    "mttf__mttf_s": (1.807e7, "s"),
+    "mttf__ci_low_s": (1.784e7, "s"),
+    "mttf__ci_high_s": (1.83e7, "s"),
+    "mttf__events": (23_324, "failures"),
+    "lemons__lemons": 136,
+    "lemons__share_of_failures": (0.28, "share"),
+    "survival__1y__survival": (0.2347, "share"),
+    "survival__events": (23_324, "failures"),
+}
+COMPONENT = numbers(*_NOT_OF_COMPONENTS, **_OF_COMPONENTS)
+TRACES = {
+    "all": (numbers(), ABOUT),
+    "proxy": (proxy(), ABOUT | {"unit": "pod"}),
+    "few ended": (numbers(outcomes__ended_share=0.25, outcomes__unresolved_share=0.7), ABOUT),
+    "mostly running": (numbers(outcomes__running__gpu_hours_share=(0.96, "share")), ABOUT),
+    "projection": (numbers(sizes__largest_run__gpus_high=512), ABOUT),
+    "components": (COMPONENT, COMPONENTS),
+    "nothing failed": (numbers("outcomes.failure_share", sizes__rate__failures=0), ABOUT),
+}
+
+
+def strings(value):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            if name not in ("mini", "withheld"):
+                yield from strings(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from strings(part)
+
+
+def made(name):
+    m, about = TRACES[name]
+    m = type(m)(m)
+    return m, brief_of(m, {}, about, withhold(m))
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_number_is_in_the_metrics_and_none_is_withheld(name):
+    m, brief = made(name)
+    named = {key for text in strings(asdict(brief)) for key in keys(text)}
+    assert named and named <= set(m)
+    assert not named & set(brief.withheld)
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_texts_are_short(name):
+    _, brief = made(name)
+    assert sum(map(length, brief.bottom_line)) <= MOST_WORDS
+    assert len(brief.bottom_line) <= 2 and all(text.endswith(".") for text in brief.bottom_line)
+    for tile in brief.tiles:
+        assert length(tile.means) <= (40 if tile.state == "withheld" else 20), tile.name
+    assert len(brief.actions) <= 5
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_the_file_is_read_as_it_was_written(name, tmp_path):
+    _, brief = made(name)
+    (tmp_path / "brief.json").write_text(brief.text(), encoding="utf-8")
+    assert asdict(read_brief(tmp_path / "brief.json")) == asdict(brief)
+
+
+def test_the_bottom_line_names_what_holds_most_and_how_sure_it_is():
+    first, second = bottom_line(numbers(), "job", True)
+    assert plain(first) == "31.8% of ended jobs failed, and failed attempts used 48.6% of GPU time."
+    assert plain(second).startswith(
+        "Time limits account for 53% of that; a 1,024-GPU run can expect an interruption every"
+    )
+    assert "(90% CI 16.8–24.5 h)" in plain(second)
+    first, second = bottom_line(TRACES["few ended"][0], "job", True)
+    assert plain(first).startswith("Of the 25% of jobs that ended, 31.8% failed")
+    assert "cannot be estimated: causes are not recorded" in plain(bottom_line(proxy(), "job", True)[1])
+
+
+@pytest.mark.parametrize(
+    ("changed", "grade", "reason"),
+    [
+        ({}, "A", None),
+        ({"quality__quarantined_share": 0.02}, "B", "2% of rows quarantined"),
+        ({"quality__checks_not_passed": 3}, "B", "3 checks failed"),
+        ({"without_end__share": 0.06}, "B", "6% of failures without an end"),
+        ({"taxonomy__unmatched_share": 0.39}, "B", "39% of causes unknown"),
+        ({"outcomes__unresolved_share": 0.75}, "B", "75% without a recorded result"),
+        ({"without_end__share": 0.06, "taxonomy__unmatched_share": 0.39}, "C", "6% of failures without an end"),
+        (
+            {
+                "quality__checks_not_passed": 1,
+                "without_end__share": 0.06,
+                "taxonomy__unmatched_share": 0.39,
+                "outcomes__unresolved_share": 0.75,
+            },
+            "D",
+            "1 checks failed",
+        ),
+    ],
+)
+def test_the_grade_falls_by_one_for_each_thing_amiss(changed, grade, reason):
+    found, reasons = grade_of(numbers(**changed))
+    assert (found, plain(reasons[0]) if reasons else None) == (grade, reason)
+
+
+def test_causes_that_nobody_records_cost_a_grade():
+    assert grade_of(proxy()) == ("B", ("causes not recorded",))
+
+
+def test_totals_of_the_trace_come_first_then_effects_on_one_run():
+    found, not_worth, claim = actions(numbers(), "job")
+    assert [(plain(one.effect), one.basis) for one in found] == [
+        ("≤ 895,000", "upper bound"),
+        ("≤ 467,000", "upper bound"),
+        ("−159 days", "model"),
+        ("13,600", "model"),
+    ]
+    assert found[1].title.startswith("Confirm that jobs above ") and "115 of 169 infrastructure" in plain(
+        found[1].evidence
+    )
+    assert [plain(text) for text in not_worth] == [
+        "trial run on one GPU (net 865 GPU-h, 0.025%)",
+        "draining nodes (none of 200 flagged)",
+    ]
+    assert plain(claim) == "Saving state before the time limit could recover at most 25.8% of the GPU time"
+
+
+def test_nothing_is_to_be_done_about_time_limits_where_there_are_none():
+    found, _, _ = actions(numbers("actions.save_state"), "job")
+    assert all("time limit" not in one.title for one in found)
+
+
+def test_the_header_has_dates_only_where_the_clock_is_known():
+    assert plain(subtitle(numbers(), ABOUT)) == "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"
+    relative = numbers(period__from_s=0, period__to_s=8_553_600)
+    assert plain(subtitle(relative, ABOUT)) == "How reliably its jobs ran, over 99 days"
+    zoned = ABOUT | {"clock": "America/Los_Angeles"}
+    assert plain(subtitle(numbers(), zoned)) == "How reliably its jobs ran, 28 February to 6 June 2025 (99 days)"
+
+
+def test_words_of_a_trace_hold_no_markup_and_name_no_key():
+    hostile = facts(numbers(), ABOUT | {"failure_words": ["<b>", "{data.jobs|9}"]})[-1].value
+    assert not keys(hostile) and "<b>" not in html(hostile)
+
+
+def test_small_charts_are_escaped_and_stay_within_their_box():
+    parts = [{"label": "<b>", "share": 0.7, "colour": "c-failure"}, {"label": "rest", "share": 0.3, "colour": "c3"}]
+    rate = [[float(day), 5 + day % 3, 1.0, 900.0] for day in range(70)]
+    curve = [[float(2**step), 1 - step / 20] for step in range(18)]
+    made = [
+        mini({"kind": "bar", "parts": parts}),
+        mini({"kind": "line", "points": rate, "last": "7.0 last"}),
+        mini(
+            {
+                "kind": "fall",
+                "points": [[8, 9e6, 5e6, 2e7]],
+                "line": [[8, 9e6], [1024, 7e4]],
+                "target": [1024, 7e4, "1,024 GPUs"],
+            }
+        ),
+        mini({"kind": "steps", "points": curve, "labels": [[3600, 0.6, "60% at 1 h"], [86400, 0.3, "30% at 1 day"]]}),
+    ]
+    for svg in made:
+        assert svg.startswith("<svg") and 'role="img"' in svg and "<b>" not in svg
+        assert not re.search(
+            r"\d\.\d\d", svg.partition(">")[2].replace("stroke-width:1.8", "").replace("opacity:.16", "")
+        )
+        for across in re.findall(r'(?:cx|x)="([\d.-]+)"', svg):
+            assert 0 <= float(across) <= 320
+        for up in re.findall(r'(?:cy|y)="([\d.-]+)"', svg):
+            assert 0 <= float(up) <= 46
+    assert mini(None) == ""

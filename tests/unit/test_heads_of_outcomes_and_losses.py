@@ -1,0 +1,320 @@
+"""What stands open of the sections on outcomes, causes and lost GPU time: their words, numbers and main charts."""
+
+import json
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+import vl_convert
+from ttf.analyses.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
+from ttf.analyses.classify_failures import numbers as causes_numbers
+from ttf.analyses.classify_failures import page as causes
+from ttf.analyses.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
+from ttf.analyses.classify_failures.compute import NO_RULE
+from ttf.analyses.describe_states import page as states
+from ttf.analyses.measure_losses import ANALYSIS as LOSSES
+from ttf.analyses.measure_losses import LOST_WORK
+from ttf.analyses.measure_losses import numbers as losses_numbers
+from ttf.analyses.measure_losses import page as losses
+from ttf.analyses.split_outcomes import numbers as outcomes_numbers
+from ttf.analyses.split_outcomes import page as outcomes
+from ttf.analyses.split_outcomes.charts import failure_rate_by_gpus, jobs_and_gpu_time
+from ttf.analyses.split_outcomes.compute import outcome_table, outcomes_by_gpus
+from ttf.charts.figure import Study
+from ttf.clusters import with_clusters
+from ttf.jobs import JOB_COLUMNS
+from ttf.numbers.metrics import Metrics
+from ttf.report import said
+from ttf.report.head import Head, Line
+from ttf.report.numbers import Numbers
+
+PODS = SimpleNamespace(about={"unit": "pod"})
+HOSTILE = "<script>alert(1)</script>\u202e{outcomes.failure_share|1%}" + "long" * 2_500
+
+
+def checked(head: Head | Line, m: Numbers) -> Head | Line:
+    """The head, as any has to be: short, with numbers that are there."""
+    assert head is not None
+    if isinstance(head, Line):
+        return head
+    callout = (head.callout.lead, head.callout.text) if head.callout else ()
+    texts = [
+        head.claim,
+        *head.text,
+        *callout,
+        *(text for key in head.keys for text in (key.label, key.value, key.note)),
+    ]
+    assert set().union(*map(said.keys, texts)) <= set(m)
+    assert all("{" not in said.plain(text) and "nan" not in said.plain(text) for text in texts)
+    assert said.length(head.claim) <= 18
+    assert not any(word in said.plain(head.claim) for word in ("CI", "p =", "p <"))
+    assert sum(map(said.length, head.text)) <= 60
+    assert len(head.keys) <= 4
+    return head
+
+
+# ---- outcomes
+
+
+def jobs(*groups: tuple) -> pl.DataFrame:
+    """groups: (number, outcome, GPUs, further columns); each job is of a user of its own in four."""
+    rows = [
+        {"job_id": f"{place}.{i}", "outcome": outcome, "gpu_milli": 1000 * gpus, "size": 1, "user": f"u{i % 40}"}
+        | {"start_s": None if outcome == "waiting" else 0, "runtime_s": None if outcome == "waiting" else 3600}
+        | {"trace_end_s": 9999}
+        | more
+        for place, (number, outcome, gpus, *rest) in enumerate(groups)
+        for i in range(number)
+        for more in (rest[0] if rest else {},)
+    ]
+    return pl.DataFrame([{name: row.get(name) for name in JOB_COLUMNS} for row in rows], schema=JOB_COLUMNS)
+
+
+class Given(dict):
+    """Tables by name, and the jobs."""
+
+    def scan(self, name, columns=None):
+        return self[name].lazy()
+
+
+def of_outcomes(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[Given, Numbers]:
+    frame = with_clusters(frame)
+    given = Given(jobs=frame, outcomes=outcome_table(frame, words=words), outcomes_by_gpus=outcomes_by_gpus(frame))
+    metrics = Metrics()
+    outcomes_numbers.numbers(metrics, given)
+    return given, Numbers(metrics)
+
+
+MIXED = jobs((300, "success", 1), (100, "failure", 1), (90, "failure", 16), (10, "success", 16), (7, "cancelled", 2))
+CLAIMS = {
+    "no end": (jobs((3, "waiting", 1), (2, "running", 1)), "None of 5 pods has ended in success or failure"),
+    "one waits": (jobs((1, "waiting", 1)), "The only pod has not ended in success or failure"),
+    "one failed": (jobs((1, "failure", 1)), "The only ended pod failed"),
+    "one succeeded": (jobs((1, "success", 1), (1, "cancelled", 1)), "The only ended pod succeeded"),
+    "none failed": (jobs((12, "success", 1)), "None of 12 ended pods failed"),
+    "all failed": (jobs((12, "failure", 0)), "All 12 ended pods failed"),
+    "unrecorded": (
+        jobs((8, "failure", 1), (2, "success", 1), (30, "unknown", 1)),
+        "80.0% of pods with a recorded result failed; 75.0% of pods have none",
+    ),
+    "few ended": (
+        jobs((8, "failure", 1), (2, "success", 1), (30, "running", 1)),
+        "80.0% of ended pods failed, but only 25.0% of pods have ended",
+    ),
+    "large fail": (MIXED, "38.0% of ended pods failed, 90.0% on more than 8 GPUs"),
+    "no GPU": (jobs((3, "failure", 0), (1, "success", 0)), "75.0% of ended pods failed"),
+    "no end written": (jobs((3, "failure", 1, {"runtime_s": None}), (1, "success", 1)), "75.0% of ended pods failed"),
+    "alike": (jobs((3, "failure", 1), (1, "success", 1)), "75.0% of ended pods failed; they used 75.0% of GPU time"),
+}
+
+
+@pytest.mark.parametrize("case", CLAIMS)
+def test_the_claim_on_outcomes(case):
+    frame, claim = CLAIMS[case]
+    given, m = of_outcomes(frame)
+    head = checked(outcomes.head(PODS, m), m)
+    assert said.plain(head.claim) == claim
+    drawn = {"jobs_and_gpu_time": jobs_and_gpu_time, "failure_rate_by_gpus": failure_rate_by_gpus}
+    assert [name for name, chart in drawn.items() if not chart(given, Study("pod")).empty] == list(head.charts)
+    assert (head.callout is not None) == (case in ("unrecorded", "few ended"))
+
+
+def test_a_trace_without_jobs_is_a_line():
+    _, m = of_outcomes(jobs())
+    assert outcomes.head(PODS, m) == Line("Outcomes", "the trace has no pod", "outcomes", checked=False)
+
+
+def test_time_limits_count_as_failures_and_stand_beside_them():
+    limited = jobs((3, "failure", 1, {"status_raw": "TIMEOUT"}), (1, "failure", 1), (4, "success", 1))
+    _, m = of_outcomes(limited)
+    keys = {key.label: tuple(map(said.plain, (key.value, key.note))) for key in outcomes.head(PODS, m).keys}
+    assert keys["Failed"][0] == "4 pods"
+    assert keys["Failed, time limits not counted"] == ("12.5%", "1 of 8 ended pods")
+    assert outcomes.lines(PODS, m) == []
+    none, unknown = (of_outcomes(MIXED, words)[1] for words in (("TIMEOUT",), ()))
+    assert outcomes.lines(PODS, none) == [Line("Time limits", "no pod ended at its time limit", "outcomes")]
+    assert not outcomes.lines(PODS, unknown)[0].checked
+
+
+def test_failures_by_size_by_hand():
+    table = outcomes_by_gpus(jobs((3, "failure", 3), (1, "success", 4), (2, "running", 5), (1, "failure", 0)))
+    named = ("gpus_low", "gpus_high", "jobs", "ended", "failures", "failure_share")
+    assert table.select(named).rows() == [(0, 0, 1, 1, 1, 1.0), (3, 4, 4, 4, 3, 0.75), (5, 8, 2, 0, 0, None)]
+    assert table["reason"].null_count() == 0
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_charts_of_outcomes_in_both_widths(narrow):
+    given, _ = of_outcomes(MIXED)
+    study = Study("pod", narrow=narrow)
+    for chart in (jobs_and_gpu_time, failure_rate_by_gpus):
+        spec = chart(given, study).spec(validate=True)
+        assert spec["width"] == study.width
+        assert "</svg>" in vl_convert.vegalite_to_svg(json.dumps(spec), allowed_base_urls=[])
+    parts = jobs_and_gpu_time(given, study).datasets["parts"]
+    assert [row["to"] for row in parts if row["outcome"] == "cancelled"] == [1, 1]
+    assert [row["label"] for row in failure_rate_by_gpus(given, study).datasets["sizes"]] == ["25%", "90%"]
+
+
+# ---- causes
+
+
+def of_causes(*rows: tuple[str, str | None, int, float | None], line: str | None = None) -> tuple[dict, Numbers]:
+    """rows: (reason, domain, attempts, GPU seconds)."""
+    trials, time = sum(row[2] for row in rows), sum(row[3] or 0 for row in rows)
+    zero = dict.fromkeys(("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), 0)
+
+    def row(by, reason, domain, count, seconds, **more):
+        share = seconds / time if time and seconds is not None else None
+        about = {"by": by, "reason": reason, "domain": domain, "trials": count, "jobs": count, "n": count} | zero | more
+        return about | {"trials_share": count / trials, "rtf_x_demand_gpu_s": seconds, "rtf_x_demand_share": share}
+
+    told = [row("reason", *of) for of in rows]
+    matched = sum(of[2] for of in rows if of[0] != NO_RULE)
+    if matched:
+        told.append(row("evidence", None, None, matched, None, evidence="state"))
+    told += [row("all", None, None, trials, time)] if rows else []
+    lines = [{"source": "log", "line": line, "trials": 5, "trials_share": 1.0, "jobs": 5}] if line else []
+    given = {"taxonomy": TAXONOMY.frame(told), "unmatched": UNMATCHED.frame(lines), "log_tails": LOG_TAILS.frame([])}
+    metrics = Metrics()
+    causes_numbers.numbers(metrics, given)
+    return given, Numbers(metrics)
+
+
+@pytest.mark.parametrize(
+    ("rows", "claim"),
+    [
+        ([(NO_RULE, None, 9, 5.0)], "None of 9 failed attempts has a recorded reason"),
+        ([(NO_RULE, None, 1, None)], "The only failed attempt has no recorded reason"),
+        ([("Time limit", "user program", 1, 5.0)], "Time limits ended the only failed attempt"),
+        ([("Node failure", "hardware", 7, 5.0)], "Node failure ended all 7 failed attempts"),
+        (
+            [("Time limit", "user program", 2, 60.0), ("Killed", "user program", 8, 40.0)],
+            "Time limits ended 20.0% of failed attempts but 60.0% of their GPU time",
+        ),
+        (
+            [("Killed", "user program", 6, 55.0), ("Core dump", "user program", 4, 45.0)],
+            "Killed ended 60.0% of failed attempts and 55.0% of their GPU time",
+        ),
+        (
+            [("Killed", "user program", 6, None), ("Core dump", "user program", 4, None)],
+            "Killed ended 60.0% of failed attempts",
+        ),
+        (
+            [("Killed", "user program", 4, 5.0), ("Core dump", "user program", 4, 5.0), (NO_RULE, None, 2, 1.0)],
+            "80.0% of failed attempts have a recorded reason",
+        ),
+    ],
+)
+def test_the_claim_on_causes(rows, claim):
+    _, m = of_causes(*rows)
+    assert said.plain(checked(causes.head(PODS, m), m).claim) == claim
+
+
+def test_causes_tell_infrastructure_time_limits_and_what_is_unknown():
+    given, m = of_causes(
+        ("Node failure", "system software or hardware", 1, 50.0),
+        ("Time limit", "user program", 2, 20.0),
+        (NO_RULE, None, 7, 30.0),
+        line=HOSTILE,
+    )
+    head = checked(causes.head(PODS, m), m)
+    keys = {key.label: (said.plain(key.value), said.plain(key.note)) for key in head.keys}
+    assert keys["Infrastructure"] == ("10.0%", "1 attempt, 50.0% of failed GPU time")
+    assert keys["Time limits"] == ("20.0%", "2 attempts, 20.0% of failed GPU time")
+    assert said.plain(head.callout.lead) == "70.0% of failed attempts have no recorded reason."
+    html = said.html(head.callout.text)
+    assert "<script" not in html and "outcomes.failure_share" not in said.keys(head.callout.text)
+    kinds = [row["kind"] for row in failed_attempts_by_reason(given, Study()).datasets["reasons"]]
+    assert kinds == ["infra", "none", "limit"]
+
+
+def test_no_failed_attempt_and_no_recorded_causes_are_lines():
+    given, m = of_causes()
+    assert causes.head(PODS, m) == Line("Causes of failures", "no attempt failed", "taxonomy")
+    assert failed_attempts_by_reason(given, Study()).empty == "no attempt failed"
+    assert states.lines(PODS, m) == []
+    assert [line.checked for line in states.lines(PODS, Numbers())] == [False]
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_chart_of_causes_holds_its_width_whatever_reasons_are_called(narrow):
+    rows = [(f"{HOSTILE} {i}", "user program", 10 + i, float(i)) for i in range(12)]
+    given, _ = of_causes(*rows, (NO_RULE, None, 5, 7.0))
+    study = Study(narrow=narrow)
+    drawn = failed_attempts_by_reason(given, study)
+    shown = drawn.datasets["reasons"]
+    assert len(shown) == MOST_BARS
+    assert [row["reason"] for row in shown if row["kind"] == "none"] == ["No reason recorded"]
+    assert shown[-1]["reason"] == "6 other reasons"
+    assert sum(row["trials"] for row in shown) == sum(10 + i for i in range(12)) + 5
+    svg = vl_convert.vegalite_to_svg(json.dumps(drawn.spec(validate=True)), allowed_base_urls=[])
+    assert "<script" not in svg and "\u202e" not in svg and "longlonglonglonglonglonglonglonglong" not in svg
+    # Without its title, which the page shows itself.
+    bare = {name: value for name, value in drawn.spec().items() if name != "title"}
+    width = float(vl_convert.vegalite_to_svg(json.dumps(bare), allowed_base_urls=[]).split('width="')[1].split('"')[0])
+    assert width <= study.width + 12
+
+
+# ---- lost GPU time
+
+
+def of_losses(*rows: dict) -> Numbers:
+    whole = dict.fromkeys(LOST_WORK.schema) | {"infra_basis": "state", "checkpoint_interval_s": 3600}
+    counts = ("runs", "failed_runs", "failed_without_time", "infra_failures", "infra_without_time")
+    hours = ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "first_order_gpu_hours")
+    zero = dict.fromkeys(counts, 0) | dict.fromkeys(hours, 0.0)
+    frames = {contract.name: contract.frame([]) for contract in LOSSES.tables}
+    frames["lost_work"] = LOST_WORK.frame([whole | zero | row for row in rows])
+    metrics = Metrics()
+    losses_numbers.numbers(metrics, frames)
+    return Numbers(metrics)
+
+
+SMALL = {"gpus_low": 1, "gpus_high": 1, "runs": 10, "gpu_hours": 100.0}
+FAILED = {"failed_runs": 2, "failed_gpu_hours": 20.0}
+INFRA = {"infra_failures": 1, "infra_gpu_hours": 8.0, "first_order_gpu_hours": 0.5}
+LARGE = SMALL | {"gpus_low": 9, "gpus_high": 16} | FAILED | {"failed_gpu_hours": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "claim"),
+    [
+        ([SMALL | FAILED], "Failed attempts used 20.0 GPU-hours, 20.0% of all GPU time"),
+        ([SMALL | FAILED, LARGE], "Failed attempts used 80.0 GPU-hours; 75.0% of them on more than 8 GPUs"),
+    ],
+)
+def test_the_claim_on_lost_time(rows, claim):
+    m = of_losses(*rows)
+    assert said.plain(checked(losses.head(PODS, m), m).claim) == claim
+
+
+def test_what_infrastructure_cost_is_said_where_causes_are_known():
+    preempted = {"preemptions": 3, "second_order_gpu_hours": 4.0}
+    known = of_losses(SMALL | FAILED | INFRA | preempted)
+    keys = {key.label: said.plain(f"{key.value} ({key.note})") for key in checked(losses.head(PODS, known), known).keys}
+    assert keys == {
+        "Failed attempts": "20.0 GPU-h (20.0% of all, 2 attempts)",
+        "Ended by infrastructure": "8.00 GPU-h (8.0% of all, 1 attempt)",
+        "… lost with hourly checkpoints": "0.500 GPU-h (0.5% of all, assumed)",
+        "Preempted": "4.00 GPU-h (upper bound, 3 attempts)",
+    }
+    assert losses.lines(PODS, known) == []
+    proxy = of_losses(SMALL | FAILED | INFRA | {"infra_basis": "proxy"})
+    labels = [key.label for key in checked(losses.head(PODS, proxy), proxy).keys]
+    assert labels == ["Failed attempts", "Lost with hourly checkpoints, any failure"]
+    assert [line.what for line in losses.lines(PODS, proxy)] == ["Preemption"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "found", "is_checked"),
+    [
+        ([], "no pod has run", False),
+        ([SMALL], "no attempt failed, of 10", True),
+        ([SMALL | {"failed_runs": 2, "failed_without_time": 2}], "no failed attempt has a GPU and a known", False),
+    ],
+)
+def test_nothing_lost_is_a_line(rows, found, is_checked):
+    line = losses.head(PODS, of_losses(*rows))
+    assert said.plain(line.found).startswith(found)
+    assert line.checked is is_checked

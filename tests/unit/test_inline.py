@@ -1,0 +1,112 @@
+"""A drawing in the page: without what the page has, in its colours, and no part taken for that of another."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from ttf.charts.figure import Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.charts.inline import bare, inline
+from ttf.charts.saving import drawing_of, headed, picture_of
+from ttf.charts.theme import FAILURE, LIGHT
+
+HOSTILE = "</svg><script>x</script> & \"'"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(narrow: bool = False):
+    study = Study(narrow=narrow)
+    base = chart_of("rows").encode(x="x:Q", y="y:N", tooltip="y:N")
+    marks = (
+        base.mark_point(clip=True, color=FAILURE)
+        + base.mark_rule()
+        + base.mark_text(dy=-9).encode(text="y:N")
+        + base.mark_tick()
+        + base.mark_circle(opacity=0)
+    )
+    rows = {"rows": [{"x": at / 3, "y": f"{HOSTILE} {at}"} for at in range(6)]}
+    words = {"title": HOSTILE, "subtitle": "a & b", "caption": "n = 6", "alt_text": "Points."}
+    return figure(fitted(marks, study, 200), rows, study, **words)
+
+
+def colours(svg: str) -> set[str]:
+    found = {
+        value
+        for element in ET.fromstring(svg).iter()
+        for name in ("fill", "stroke", "stop-color", "color", "style")
+        if (value := element.get(name)) and not value.startswith("url(")
+    }
+    return found - {"none"}
+
+
+@pytest.fixture(scope="module")
+def drawing() -> str:
+    return drawing_of(drawn().spec())
+
+
+def test_all_colours_are_tokens(drawing):
+    assert 'fill="white"' not in drawing
+    for svg in (drawing, drawing_of(nothing_to_draw("A", "no rows").spec())):
+        element = inline(svg, "p", "t", "a")
+        assert colours(element) <= set(LIGHT.values())
+    assert FAILURE in inline(drawing, "p", "t", "a")
+
+
+def test_it_is_told_in_words_and_escaped(drawing):
+    element = ET.fromstring(inline(drawing, "p", HOSTILE, HOSTILE))
+    told = element.get("aria-labelledby").split()
+    words = {child.get("id"): child.text for child in element if child.tag in ("title", "desc")}
+    assert [words[name] for name in told] == [HOSTILE, HOSTILE]
+    assert element.get("role") == "img"
+    assert "<script" not in inline(drawing, "p", HOSTILE, HOSTILE)
+
+
+def test_what_the_page_decides_is_not_in_it(drawing):
+    text = inline(drawing, "p", "t", "a")
+    for gone in ("font-family", "class=", "role=", "aria-roledescription", "display=", 'opacity="0"', "xmlns"):
+        assert gone not in text.replace('role="img"', "")
+    assert re.match(r'<svg viewBox="0 0 720 \d+" width="720" (?!.*height=)[^>]*>', text[: text.index(">") + 1])
+    assert (
+        max(len(number) for number in re.findall(r"\.(\d+)", " ".join(re.findall(r' (?:d|transform)="([^"]*)"', text))))
+        == 1
+    )
+    assert len(text) < 0.5 * len(drawing)
+
+
+def test_texts_and_marks_are_all_there(drawing):
+    before, after = ET.fromstring(drawing), ET.fromstring(inline(drawing, "p", "t", "a"))
+    texts = [element.text for element in before.iter(f"{SVG}text")]
+    assert len(texts) > 12
+    assert [element.text for element in after.iter("text")] == texts
+    seen = [mark for mark in before.iter(f"{SVG}path") if mark.get("stroke") == FAILURE]
+    assert len(seen) == 6
+    held = {child: group for group in after.iter("g") for child in group}
+    assert sum(FAILURE in (mark.get("stroke"), held[mark].get("stroke")) for mark in after.iter("path")) == 6
+
+
+def test_two_drawings_of_a_page_share_no_names(drawing):
+    one, other = (inline(drawing, name, "t", "a") for name in ("p", "q"))
+    ids = [set(re.findall(r' id="([^"]*)"', text)) for text in (one, other)]
+    assert not ids[0] & ids[1]
+    for text, names in zip((one, other), ids, strict=True):
+        used = set(re.findall(r"url\(#([^)]*)\)", text))
+        assert used and used <= names
+
+
+def test_a_picture_has_its_title_above_and_gives_its_drawing_back(drawing):
+
+    picture = picture_of(json.dumps(drawn().spec()))
+    texts = [element.text for element in ET.fromstring(picture) if element.tag == f"{SVG}text"]
+    assert texts == [HOSTILE, "a & b"]
+    assert ET.fromstring(bare(picture)).attrib | {"y": None} == ET.fromstring(drawing).attrib | {"y": None}
+    assert inline(bare(picture), "p", "t", "a") == inline(drawing, "p", "t", "a")
+    assert bare(drawing) == drawing
+    # No line of a title is cut off.
+    tall = ET.fromstring(headed(drawing, ["M" * 90, "b"], []))
+    assert float(tall.get("width")) > float(ET.fromstring(drawing).get("width"))
+    assert float(tall.get("height")) > float(ET.fromstring(drawing).get("height"))
+
+
+@pytest.mark.parametrize(("narrow", "width"), [(False, 720), (True, 340)])
+def test_a_chart_is_as_wide_as_the_page_has_room_for(narrow, width):
+    assert float(ET.fromstring(drawing_of(drawn(narrow).spec())).get("width")) == width

@@ -1,0 +1,94 @@
+"""Queue and utilisation on the page: the finding, whatever of it the trace tells."""
+
+from types import SimpleNamespace
+
+import pytest
+from ttf.analyses.describe_workload.page import head, lines
+from ttf.report import said
+from ttf.report.numbers import Numbers
+
+HOUR = 3600.0
+USE = {"occupancy.all.gpus_in_use_share": 0.914, "occupancy.all.time_s": 79 * 24 * HOUR, "occupancy.peak_share": 1.0}
+WAITS = {"workload.queue.all.median_s": 8.52 * 24 * HOUR, "workload.queue.all.p90_s": 14.1 * 24 * HOUR}
+LARGEST = {
+    f"workload.queue.largest.{name}": value for name, value in (("gpus", ">8"), ("median_s", 9.0), ("p90_s", 9.0))
+}
+LATER = {"queueing.later.p50_s": 120.0, "queueing.later.p90_s": 240.0}
+CAUSES = {"occupancy.causes.unrecognised.jobs_share": 0.68, "occupancy.causes.full.jobs_share": 0.3}
+
+
+def made(**values) -> Numbers:
+    return Numbers({key: {"value": value, "n": 3724, "unit": "s"} for key, value in values.items()})
+
+
+def trace_of(*drawn, unit="job"):
+    return SimpleNamespace(about={"unit": unit}, figures={name: {"empty": None} for name in drawn})
+
+
+def told(values, *drawn, unit="job"):
+    m = made(**values)
+    found = head(trace_of(*drawn, unit=unit), m)
+    assert said.length(found.claim) <= 18
+    assert len(found.keys) <= 4
+    assert sum(map(said.length, found.text)) <= 60
+    assert said.keys(found.claim) and set(said.keys(found.claim)) <= set(values)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("values", "claim"),
+    [
+        (USE | WAITS, "91.4% of GPUs were in use; the median job waited 8.52 days"),
+        (
+            USE | WAITS | {"workload.queue.all.median_s": 0.0},
+            "91.4% of GPUs were in use; half of jobs started at once, nine in ten within 14.1 days",
+        ),
+        (USE, "91.4% of GPUs were in use on average"),
+        (WAITS, "The median job waited 8.52 days, one in ten longer than 14.1 days"),
+    ],
+)
+def test_the_claim(values, claim) -> None:
+    assert said.plain(told(values).claim).replace("\u00a0", " ") == claim
+
+
+def test_nobody_waits() -> None:
+    nobody = made(**USE, **dict.fromkeys(WAITS, 0.0))
+    assert head(trace_of(), nobody).claim.endswith("; nine in ten jobs started at once")
+
+
+def test_without_waits_and_gpus_there_is_no_section_but_lines() -> None:
+    assert head(trace_of(), Numbers()) is None
+    told_of = {line.what: line.found for line in lines(trace_of(), made(**{"occupancy.reason": "no GPU was held"}))}
+    assert told_of["GPUs in use"] == "No GPU was held."
+    assert {"Waits in the queue", "GPU activity"} <= set(told_of)
+    assert not any(line.checked for line in lines(trace_of(), Numbers()))
+
+
+@pytest.mark.parametrize(
+    ("drawn", "first"),
+    [(("gpus_in_use", "queue_by_gpus"), ("gpus_in_use",)), (("queue_by_gpus",), ("queue_by_gpus",)), ((), ())],
+)
+def test_a_trace_without_nodes_shows_its_waits(drawn, first) -> None:
+    assert told(WAITS, *drawn, unit="pod").charts == first
+
+
+def test_key_values_with_n_and_what_is_inferred() -> None:
+    found = told(USE | WAITS | LARGEST | LATER | CAUSES)
+    assert [key.label for key in found.keys] == [
+        "GPUs in use",
+        "Median wait",
+        "Median wait, more than 8 GPUs",
+        "Median wait, later attempts",
+    ]
+    assert said.plain(found.keys[1].note).endswith("n = 3,724 jobs")
+    assert "likelier reasons than capacity" in found.text[0] and "inferred" in found.text[1]
+    full = told(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
+    assert "too few GPUs were free" in full.text[0]
+
+
+def test_what_to_be_careful_with() -> None:
+    above = told(USE | {"occupancy.above_capacity_share": 0.6})
+    assert above.callout.kind == "care"
+    inferred = told(USE | {"occupancy.servers": 240, "occupancy.servers_by_use": 240})
+    assert inferred.callout.lead == "Capacity inferred."
+    assert told(USE | {"occupancy.servers": 240, "occupancy.servers_by_use": 3}).callout is None

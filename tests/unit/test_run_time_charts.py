@@ -1,0 +1,146 @@
+"""Run time by feature: the charts of rule correlate, and what stands open of it."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from given_tables import correlations, runtime_by_group
+from ttf.analyses.correlate import FAILURE_SHARE, page
+from ttf.analyses.correlate.charts import CHARTS
+from ttf.analyses.correlate.numbers import of_correlations, of_run_times
+from ttf.charts.figure import Study
+from ttf.clusters import with_clusters
+from ttf.numbers.metrics import Metrics
+from ttf.report.numbers import Numbers
+from ttf.report.said import keys, length, plain
+from ttf.report.trace import Trace
+from ttf.rooms import contracts
+
+CONTRACTS = contracts()
+REQUESTS = ("gpu_milli", "cpu_milli", "mem_mib", "size")
+
+
+def jobs_of(users=24, each=21, slope=1.0):
+    """Jobs whose run time goes with their GPUs, of users that ask for all sizes; CPU is a multiple of the GPUs."""
+    gpus = [2 ** (number % 7) for number in range(users * each)]
+    noise = [1 + number * 37 % 11 / 5 for number in range(users * each)]
+    return with_clusters(
+        pl.DataFrame(
+            {
+                "user": [f"u{number // each}" for number in range(users * each)],
+                "outcome": ["success" if number % 3 else "failure" for number in range(users * each)],
+                "runtime_s": [int(600 * number**slope * by) for number, by in zip(gpus, noise, strict=True)],
+                "gpu_milli": [1000 * number for number in gpus],
+                "cpu_milli": [8000 * number for number in gpus],
+                "mem_mib": [1024 * (1 + number % 5) for number in range(users * each)],
+                "size": [1] * (users * each),
+                "gpu_type": ["T4"] * (users * each),
+            }
+        )
+    )
+
+
+def tables_of(jobs):
+    return {"runtime_by_group": runtime_by_group(jobs, [None, 1000]), "correlations": correlations(jobs, [None, 1000])}
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_panel_for_each_request_with_both_correlations(narrow):
+    tables = tables_of(jobs_of())
+    drawn = CHARTS["factors_of_run_time"](tables, Study(narrow=narrow))
+    drawn.spec(validate=True)
+    # CPU is a multiple of the GPUs, size is always 1.
+    assert list(drawn.datasets) == ["gpu_request", "memory_request", "gpu_request_notes", "memory_request_notes"]
+    assert drawn.caption.endswith("CPU request: the same correlations")
+    for note in drawn.datasets["gpu_request_notes"]:
+        told = tables["correlations"].filter(
+            pl.col("cutoff_s").is_null(), outcome_set=note["outcome"], feature="gpu_request"
+        )
+        means = told.row(by_predicate=pl.col("unit").eq("group_mean") & pl.col("method").eq("pearson"), named=True)
+        jobs = told.row(by_predicate=pl.col("unit").eq("job") & pl.col("method").eq("spearman"), named=True)
+        assert note["means"].startswith(f"r {means['estimate']:.2f}, n 7, p ")
+        assert note["over_jobs"].startswith(f"ρ {jobs['estimate']:.2f}, n {jobs['n']}, p ")
+    points = drawn.datasets["gpu_request"]
+    assert sorted({row["value"] for row in points}) == [1, 2, 4, 8, 16, 32, 64]
+    of_one = jobs_of().filter(outcome="success", gpu_milli=1000)["runtime_s"].mean()
+    assert points[0]["mean_s"] == pytest.approx(of_one, rel=1e-5)
+
+
+def test_what_cannot_be_drawn_is_said():
+    zeros = jobs_of().with_columns(gpu_milli=pl.when(pl.col("gpu_milli") > 1000).then("gpu_milli").otherwise(0))
+    assert "2 groups at 0 not drawn" in CHARTS["factors_of_run_time"](tables_of(zeros), Study()).caption
+    alike = jobs_of().with_columns(pl.lit(1000, pl.Int64).alias(name) for name in REQUESTS)
+    assert CHARTS["factors_of_run_time"](tables_of(alike), Study()).empty
+    assert CHARTS["runtime_by_measured_use"](tables_of(jobs_of()), Study()).empty
+
+
+def test_many_values_are_merged_at_weighted_means():
+    jobs = jobs_of(users=500).with_row_index()
+    jobs = jobs.with_columns(mem_mib=(1024 + pl.col("index") % 2500).cast(pl.Int64)).drop("index")
+    drawn = CHARTS["factors_of_run_time"](tables_of(jobs), Study())
+    of_success = [row for row in drawn.datasets["memory_request"] if row["outcome"] == "success"]
+    assert len(of_success) <= 100
+    total = sum(row["mean_s"] * row["jobs"] for row in of_success)
+    assert total == pytest.approx(jobs.filter(outcome="success")["runtime_s"].sum(), rel=1e-4)
+    assert "neighbouring values of memory request merged" in drawn.caption
+
+
+def head_of(jobs):
+    metrics = Metrics()
+    of_correlations(metrics, correlations(jobs, [None]))
+    trace = Trace("t", {"unit": "pod"}, Path(), CONTRACTS)
+    head, lines = page.head(trace, Numbers(metrics)), page.lines(trace, Numbers(metrics))
+    for text in [line.found for line in lines] + ([head.claim] if head else []):
+        assert set(keys(text)) <= set(metrics)
+    return head, lines
+
+
+def test_the_claim_is_of_the_clearest_correlation():
+    head, lines = head_of(jobs_of())
+    assert length(head.claim) <= 18 and len(head.keys) == 4 and not lines
+    assert plain(head.claim).startswith("Run time rises with GPU request among pods that ")
+    assert plain(head.keys[0].note).startswith("95% CI ")
+    falls, _ = head_of(jobs_of(slope=-1.0))
+    assert "falls with GPU request" in plain(falls.claim)
+
+
+def test_nothing_found_is_a_line():
+    head, (line,) = head_of(jobs_of(slope=0.0))
+    assert plain(head.claim) == "No request is significantly associated with run time"
+    assert line.checked and plain(line.found).startswith("no significant correlation of group means (r = ")
+    head, (line,) = head_of(jobs_of(users=1, each=1))
+    assert head is None and not line.checked
+
+
+def test_means_of_few_are_hollow_and_the_extremes_leave_them_out():
+    groups = pl.DataFrame(
+        {
+            "outcome_set": ["success", "failure"] * 3,
+            "feature": "gpu_type",
+            "cutoff_s": pl.Series([None] * 6, dtype=pl.Int64),
+            "value": ["A", "A", "B", "B", "C", "C"],
+            "jobs": [900, 400, 30, 30, 200, 3],
+            "runtime_mean_s": [100.0, 50.0, 100.0, 50.0, 100.0, 9_000.0],
+            "runtime_median_s": [10.0] * 6,
+        }
+    )
+    assert "hollow: fewer than 30 jobs" in CHARTS["runtime_by_gpu_type"]({"runtime_by_group": groups}, Study()).caption
+    metrics = Metrics()
+    of_run_times(metrics, groups.filter(pl.col("outcome_set") == "failure"))
+    assert metrics["runtime_by_gpu_type.failure.longest.value"]["value"] in ("A", "B")
+
+
+def test_failure_share_has_the_commonest_values_in_order():
+    rows = [
+        {"feature": "memory_request", "value": str(value), "jobs": 100 - value, "ended": 50, "failures": 10}
+        | {"failure_share": 0.2, "ci_low": 0.1, "ci_high": 0.3}
+        for value in range(1, 31)
+    ]
+    tables = {
+        "failure_share": FAILURE_SHARE.frame(rows),
+        "outcomes": pl.DataFrame({"outcome": ["failure", "success"], "jobs": [300, 1200], "at_time_limit": [7, 0]}),
+    }
+    drawn = CHARTS["failure_share"](tables, Study())
+    assert [row["value"] for row in drawn.datasets["memory_request"]] == [str(value) for value in range(1, 21)]
+    assert drawn.datasets["all"] == [{"share": 0.2}]
+    assert "Of memory request the 20 commonest values." in drawn.caption and "7 of the failures" in drawn.caption
