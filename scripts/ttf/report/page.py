@@ -16,7 +16,6 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.analyses import contracts_of
-from ttf.charts.theme import page_config
 from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
@@ -279,8 +278,7 @@ class TracePage:
 
 def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation) -> str:
     """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite."""
-    charts = packed(specs) | {"config": page_config()}
-    scripts = {"charts-packed": as_json(charts), "bibtex": citation.bibtex.replace("<", "")}
+    scripts = {"charts-packed": as_json(packed(specs)), "bibtex": citation.bibtex.replace("<", "")}
     return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
 
 
