@@ -1,7 +1,9 @@
 """Every chart: that it says what the tables say, whatever the trace, and always in the same bytes."""
 
 import json
+import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
@@ -11,6 +13,8 @@ import pytest
 import vl_convert
 from given_tables import correlations, runtime_by_group
 from ttf.analyses.correlate.compute import failure_share
+from ttf.analyses.correlate.run_time_charts import points
+from ttf.analyses.fit_mttf.compute import survival_steps
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
 from ttf.charts.axes import time_domain
 from ttf.charts.figure import Figure, Study
@@ -31,7 +35,7 @@ BUILDERS = {
     name: import_module(f"ttf.analyses.{room}.charts").CHARTS[name]
     for room in ("split_outcomes", "correlate", "fit_mttf")
     for charts in [rooms()[room].charts]
-    for name in (charts(SimpleNamespace(has_jobs=True)) if callable(charts) else charts)
+    for name in (charts(SimpleNamespace(has_jobs=True)) | {"mttf_by_gpu_type": "mttf"} if callable(charts) else charts)
 }
 OF_EACH_KIND = {
     *(
@@ -108,6 +112,7 @@ def tables_of(jobs: pl.DataFrame) -> dict[str, pl.DataFrame]:
         "runtime_by_group": runtime_by_group(jobs, CUTOFFS),
         "correlations": correlations(jobs, CUTOFFS),
         "survival": thin(curves, 2_000),
+        "survival_steps": survival_steps(curves.filter(stratum_by="all"), jobs),
         "survival_summary": summary,
         "mttf": mean_time_to_failure(lives, "failure", strata),
     }
@@ -166,7 +171,7 @@ def texts_under(node: object, keys: set[str]) -> list[str]:
 
 
 def test_each_chart_declared_can_be_drawn_and_is_of_a_kind():
-    assert len(BUILDERS) == 19
+    assert len(BUILDERS) == 11
     assert set(BUILDERS) >= OF_EACH_KIND
 
 
@@ -206,7 +211,7 @@ def test_charts_with_nothing_to_draw_say_so():
     assert empty_charts("no GPU type") == by_type | {"failure_rate_by_gpus"}
     no_failure = empty_charts("no failure")
     assert {name for name in no_failure if "request" not in name} == {
-        *("survival", "survival_by_gpu_type", "survival_by_gpu_count", "failure_rate_by_gpus")
+        *("still_running", "survival_by_gpu_type", "survival_by_gpu_count", "failure_rate_by_gpus")
     }
     assert "jobs_and_gpu_time" not in empty_charts("only waiting")
     assert len(empty_charts("only waiting")) == len(BUILDERS) - 1
@@ -256,38 +261,51 @@ def test_the_curve_of_run_times(all_tables):
         assert mine[-1][1] == 1
 
 
-def test_survival_title_is_the_tables_estimate(all_tables):
+def test_the_curve_of_all_names_its_estimates_beside_a_constant_rate(all_tables):
     tables = all_tables["ordinary"]
     at = tables["survival"].filter((pl.col("stratum_by") == "all") & (pl.col("time_s") <= 86_400))["survival"].last()
-    drawn = BUILDERS["survival"](tables, STUDY)
-    assert drawn.title == f"After 1 day of running, {percent(at)} of pods have not failed"
-    n, events = tables["survival_summary"].filter(pl.col("stratum_by") == "all").select("n", "events").row(0)
-    assert f"n = {n:,} lives, {events:,} failures" in drawn.caption
+    n, events, mean = tables["mttf"].filter(stratum_by="all", confidence=0.95).select("n", "events", "mttf_s").row(0)
+    for study in (STUDY, replace(STUDY, narrow=True)):
+        drawn = BUILDERS["still_running"](tables, study)
+        assert drawn.title == "Pods still running without failure"
+        assert drawn.datasets["spots"][-1]["label"] == f"{percent(at)} at 1 day"
+        assert drawn.caption == f"n = {n:,} pods, {events:,} failures."
+        assert all(
+            row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in drawn.datasets["constant"]
+        )
+        assert drawn.datasets["limits"] == []
+        assert f'width="{study.width}' in svg_of(drawn.spec(validate=True))
+
+
+def test_steps_of_time_limits_are_named_and_others_are_not(all_tables):
+    frame = make_jobs(900).with_columns(pl.col("runtime_s").clip(upper_bound=3_600))
+    frame = frame.with_columns(
+        outcome=pl.when(pl.col("runtime_s") == 3_600).then(pl.lit("failure")).otherwise("outcome")
+    )
+    for status, labelled in (("TIMEOUT", ["1 h limit"]), ("FAILED", [])):
+        tables = tables_of(frame.with_columns(status_raw=pl.lit(status)))
+        drawn = BUILDERS["still_running"](tables, STUDY)
+        assert [row["label"] for row in drawn.datasets["limits"]] == labelled
 
 
 def test_survival_keeps_first_and_last_step_and_at_most_six_strata(all_tables):
     tables = all_tables["ordinary"]
     curve = tables["survival"].filter(pl.col("stratum_by") == "all")
-    steps = [row for row in BUILDERS["survival"](tables, STUDY).datasets["steps"] if "t" in row or row["x"] > 1]
+    steps = [row for row in BUILDERS["still_running"](tables, STUDY).datasets["steps"] if "t" in row or row["x"] > 1]
     assert (steps[0]["t"], steps[-1]["t"]) == (curve["time_s"].first(), curve["time_s"].last())
     assert len(steps) <= 400
     by_count = BUILDERS["survival_by_gpu_count"](tables, STUDY)
     assert len({row["s"] for row in by_count.datasets["steps"]}) == 6
     others = tables["survival_summary"].filter(pl.col("stratum_by") == "gpu_count").sort("n", descending=True)[6:]
-    assert f"{others.height} strata left out, with {others['n'].sum():,} lives" in by_count.caption
+    assert f"{others.height} strata left out, with {others['n'].sum():,} (" in by_count.caption
 
 
-def test_mttf_title_and_lower_bounds(all_tables):
+def test_mttf_by_stratum_and_lower_bounds(all_tables):
     tables = all_tables["ordinary"]
     mine = tables["mttf"].filter((pl.col("stratum_by") == "gpu_type") & (pl.col("confidence") == 0.95)).sort("mttf_s")
-    low, high = mine.row(0, named=True), mine.row(-1, named=True)
-    drawn = BUILDERS["mttf_by_gpu_type"](tables, STUDY)
-    assert drawn.title == (
-        f"The mean time to failure runs from {significant(low['mttf_s'] / 3600)} h ({low['stratum']}) to "
-        f"{significant(high['mttf_s'] / 3600)} h ({high['stratum']})"
-    )
+    drawn = sorted(BUILDERS["mttf_by_gpu_type"](tables, STUDY).datasets["strata"], key=lambda row: row["mttf"])
+    assert [row["mttf"] for row in drawn] == pytest.approx((mine["mttf_s"] / 3600).to_list(), rel=1e-5)
     without = BUILDERS["mttf_by_gpu_type"](all_tables["no failure"], STUDY)
-    assert without.title.startswith("No failure at a known time: the mean time to failure with ")
     assert all("mttf" not in row and row["low95"] > 0 for row in without.datasets["strata"])
     assert "Triangle: no failure" in without.caption
 
@@ -301,6 +319,31 @@ def test_a_synthetic_sample_says_so_in_every_chart(all_tables):
 
 
 # ---- parts ----
+
+
+def test_many_groups_are_merged_without_losing_a_job():
+    n = 5_000
+    groups = pl.DataFrame(
+        {
+            "outcome_set": ["success"] * n,
+            "feature": ["cpu_usage"] * n,
+            "cutoff_s": pl.Series([None] * n, dtype=pl.Int64),
+            "value": [str(i + 1) for i in range(n)],
+            "jobs": [1 + i % 7 for i in range(n)],
+            "runtime_mean_s": [float(i % 100) for i in range(n)],
+            "runtime_median_s": [float(i % 100) for i in range(n)],
+        }
+    )
+    ready = points(groups)
+    assert ready.merged == ["cpu_usage"]
+    assert len(ready.rows) <= 100
+    assert sum(row["jobs"] for row in ready.rows) == groups["jobs"].sum()
+    total = (groups["jobs"] * groups["runtime_mean_s"]).sum()
+    assert sum(row["jobs"] * row["mean_s"] for row in ready.rows) == pytest.approx(total)
+    assert all(row.get("from", row["value"]) <= row["value"] <= row["to"] for row in ready.rows)
+    few = points(groups.head(250))
+    assert not few.merged
+    assert len(few.rows) == 250
 
 
 @pytest.mark.parametrize(
@@ -344,7 +387,10 @@ def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
         for name, frame in tables.items() if name in ("survival", "survival_summary", "mttf")
     }  # fmt: skip
     for name in ("survival_by_gpu_type", "mttf_by_gpu_type"):
-        assert BUILDERS[name](tables | one, STUDY).empty == "all lives have one GPU type"
+        assert BUILDERS[name](tables | one, STUDY).empty in (
+            "all pods have one GPU type",
+            "all lives have one GPU type",
+        )
         assert BUILDERS[name](tables, STUDY).empty is None
 
 

@@ -304,8 +304,8 @@ def _down(rows: list[dict], overall: list[float], stratum_by: str) -> alt.LayerC
     """Strata without an order: one below the other, so that long names can be read."""
     stratum = alt.Y("stratum:N", sort=[row["stratum"] for row in rows], title=capital(in_words(stratum_by)))
     layers, base = _layers(rows, overall, "x", stratum)
-    notes = side_notes(base, 488, 10.5)
-    return alt.layer(*layers, notes).properties(width=480, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
+    notes = side_notes(base, 448, 10.5)
+    return alt.layer(*layers, notes).properties(width=440, height=alt.Step(30 if len(rows) <= MOST_WIDE else 20))
 
 
 class _Charts(dict):

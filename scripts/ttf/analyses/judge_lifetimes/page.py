@@ -36,7 +36,7 @@ def _verdict(verdict: pl.DataFrame) -> Shown:
         "old_mttf_s": None,
         "largest_gap": ("Largest gap", _points),
         "at_s": None,
-        "misleads_clustered": ("A constant one misleads", lambda value: "yes" if value else "no"),
+        "misleads_clustered": ("A single MTTF misleads", lambda value: "yes" if value else "no"),
     }
     return Shown(strata_in_words(verdict), columns, LIFETIME_VERDICT, "stratum_by")
 
