@@ -294,7 +294,7 @@ def test_an_amount_that_is_mostly_blank_is_no_covariate():
     assert hazard_ratios(few, "failure", ["nodes"]).row(-1, named=True)["n"] == 770
     many = lives.with_columns(nodes=pl.when(pl.col("index") >= 300).then(pl.col("index") % 5 + 1))
     table = hazard_ratios(many, "failure", ["nodes", "gpu_type"])
-    assert table["reason"][0] == "blank in 300 lives"
+    assert table["reason"][0] == "blank for 300 units at risk"
     assert table.row(-1, named=True)["n"] == 800
 
 

@@ -223,7 +223,7 @@ def test_of_many_strata_the_largest_are_compared():
     tests = logrank(lives, "failure", ["group"])
     assert tests.height == 1 + MOST_STRATA * (MOST_STRATA - 1) // 2
     overall = tests.row(0, named=True)
-    assert overall["strata"] == MOST_STRATA and "of 20 strata the 12 with the most lives" in overall["reason"]
+    assert overall["strata"] == MOST_STRATA and "of 20 strata the 12 with most units at risk" in overall["reason"]
     assert {str(name) for name in range(10, 20)} <= set(tests["stratum_a"]) | set(tests["stratum_b"])
 
 

@@ -33,14 +33,14 @@ DOUBLING_TOGETHER = "per doubling of GPUs and nodes"
 SUMMED = "no coefficient of its own: the sum of the two"
 
 TOO_FEW = f"fewer than {FEWEST_EVENTS} events: no fit"
-CONSTANT = "the same in every life"
-NEVER_GIVEN = "not given in any life"
+CONSTANT = "always the same"
+NEVER_GIVEN = "never given"
 COLLINEAR = "collinear with the covariates before it: left out"
 # A limit of e^50 is none; the likelihood is flat from some ratio on, though no level alone is without failures.
 LARGEST_LOG_RATIO = 50.0
 RUNS_OFF = "the failures hardly tell it from the other covariates: the estimate runs off without end"
 ONE_CLUSTER = "one cluster decides it: no clustered interval"
-SEPARATED = "no event: the hazard ratio tends to 0 (separation); its lives are left out of the fit"
+SEPARATED = "no event: the hazard ratio tends to 0 (separation); it is left out of the fit"
 
 
 @dataclass
@@ -96,7 +96,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     Raises ValueError when a covariate has no column or a duration is negative.
     """
     if missing := [name for name in covariates if name not in lives.lazy().collect_schema()]:
-        raise ValueError(f"the lives have no column {missing[0]!r} to explain the hazard by")
+        raise ValueError(f"there is no column {missing[0]!r} to explain the hazard by")
     lives = lives.lazy().filter(pl.col("duration_s").is_not_null())
     lives = lives.with_columns(failed=(pl.col("event") == event).fill_null(False))
     amounts = [name for name in covariates if name in AMOUNTS]
@@ -122,7 +122,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     terms = []
     for name in covariates:
         if name in absent:
-            terms.append(_Term(name, DOUBLING, reasons=[f"blank in {absent[name]} lives"]))
+            terms.append(_Term(name, DOUBLING, reasons=[f"blank for {absent[name]} units at risk"]))
         else:
             terms += levels[name].terms(alike) if name in levels else _amount(alike, name)
     stay = np.ones(alike.height, dtype=np.bool_)
@@ -143,7 +143,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     whole.count(failed, number)
     model = [model[place] for place in kept]
     if not model:
-        whole.reasons.append("no covariate tells lives apart: nothing to fit")
+        whole.reasons.append("no factor has two levels: nothing to fit")
     else:
         try:
             risk_sets = Lives(seconds, failed, [term.values for term in model], number)

@@ -21,7 +21,7 @@ MOST_STRATA = 12
 # Below so many expected events the distribution of the statistic is only roughly chi-squared.
 FEWEST_EXPECTED = 5
 
-TOO_FEW_STRATA = "fewer than two strata with lives of known duration"
+TOO_FEW_STRATA = "fewer than two strata of known durations"
 NO_CONTRAST = "no event while two strata were at risk: nothing to compare"
 NO_SPREAD = "no spread between clusters to be seen: no clustered p-value"
 ROUGH = f"fewer than {FEWEST_EXPECTED} events expected in a stratum: the p-value is rough"
@@ -64,7 +64,7 @@ def logrank(lives: Lives, event: str, strata: Sequence[str]) -> pl.DataFrame:
         names = {"event": event, "stratum_by": stratum_by}
         whole = names | {"kind": "overall"} | _test([of for _, of in compared])
         if len(found) > len(compared):
-            cut = f"of {len(found)} strata the {len(compared)} with the most lives"
+            cut = f"of {len(found)} strata the {len(compared)} with most units at risk"
             whole["reason"] = "; ".join(filter(None, (cut, whole["reason"])))
         pairs = [
             names | {"kind": "pairwise", "stratum_a": a, "stratum_b": b} | _test([of_a, of_b])

@@ -35,7 +35,7 @@ def drift_chart(given: Inputs, study: Study) -> Figure:
     """
     what, drift = "Drift", given["drift"]
     if not drift.height:
-        return nothing_to_draw(what, "there is one window only, or none has been asked for")
+        return nothing_to_draw(what, "there is one window only, or none is configured")
     steps = drift.filter((pl.col("against") != "all before") & pl.col("effect").is_not_null())
     steps = steps.filter(pl.col("statistic") != "distribution")
     if not steps.height:
