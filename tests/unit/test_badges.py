@@ -22,6 +22,12 @@ def test_the_readme_shows_each_badge():
     assert all(f"docs/gallery/{name}.svg" in readme for name in FACTS)
 
 
+def test_the_docs_count_the_published_numbers():
+    (_, count) = FACTS["claims"]
+    assert f"{count} published numbers" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"has {count} numbers" in (ROOT / "docs/scorecard.md").read_text(encoding="utf-8")
+
+
 def test_a_badge_is_a_picture_whatever_it_says():
     drawn = ElementTree.fromstring(BADGES["badge"]('<a & "b">', ">= 3"))
     assert drawn.attrib["aria-label"] == '<a & "b">: >= 3'

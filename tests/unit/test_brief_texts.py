@@ -168,7 +168,7 @@ def test_the_header_has_dates_only_where_the_clock_is_known():
 
 
 def test_words_of_a_trace_hold_no_markup_and_name_no_key():
-    hostile = facts(numbers(), ABOUT | {"failure_words": ["<b>", "{data.jobs|9}"]})[-1].value
+    hostile = facts(numbers(), ABOUT | {"failure_words": ["<b>", "{data.jobs|9}"]})[-1].note
     assert not keys(hostile) and "<b>" not in html(hostile)
 
 

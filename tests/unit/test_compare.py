@@ -514,7 +514,7 @@ def test_a_row_gives_what_the_page_of_its_trace_gives(tmp_path):
     assert (row.jobs.value, row.jobs.note) == ("53,806", "40,226 ended")
     assert (row.failed.value, row.failed.note, row.failed.ends) == ("31.8%", "30.0–33.0%", (0.3, 0.33))
     assert (row.rate.value, row.rate.note) == ("9.28", "7.64–11.2*"), "not clustered"
-    assert (row.ettr.value, row.ettr.note) == ("7.63%", "1,024 GPUs")
+    assert (row.ettr.value, row.ettr.note) == ("7.6%", "1,024 GPUs")
     assert (row.largest.value, row.shape.value) == ("512", "0.463")
     assert row.about == "1 March to 7 June 2025"
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sacct_story import FIXTURES, study
 from study.config import ConfigError
 from study.infra import health_events_of, infra_failures_of
+from ttf.analyses.classify_failures.compute import HEALTH_EVENT, NO_RULE, kind_of, with_health_events
 from ttf.errors import StudyError
 from ttf.infra import (
     AFTER_S,
@@ -20,6 +21,7 @@ from ttf.infra import (
     infra_lives,
     infra_lives_of_components,
     read_health_events,
+    with_infra_failures,
 )
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import LIFE_COLUMNS, lives_of_jobs
@@ -373,3 +375,52 @@ def test_health_events_are_there_and_of_a_format_with_attempts(tmp_path):
     assert health_events_of("t", of_sample, {"attempts": True}, [made]) == made
     with pytest.raises(ConfigError, match="the format openb does not tell on which nodes"):
         health_events_of("t", entry | {"format": "openb"}, {})
+
+
+# --- one set, whoever counts it
+
+
+def one_set():
+    told = jobs(("a", "failure", "FAILED"), ("b", "failure", "FAILED"))
+    runs = attempts(
+        ("a", 0, "NODE_FAIL", "failure"),
+        ("a", 1, "FAILED", "failure", {"exit_code": "139:0"}),
+        ("b", 0, "FAILED", "failure", {"node_list": ["elsewhere"]}),
+        ("b", 1, "NODE_FAIL", "failure", {"start_s": None}),
+    )
+    near = runs.row(1, named=True)
+    return told, runs, events((near["node_list"][0], near["end_s"], "xid79", "high"))
+
+
+@pytest.mark.parametrize("has_events", [False, True])
+def test_attempts_are_marked_as_their_lives_end(has_events):
+    told, runs, checks = one_set()
+    checks = checks if has_events else None
+    lives = infra_lives(told, runs, DEFAULTS, checks)
+    marked = with_infra_failures(runs, DEFAULTS, checks).with_row_index("attempt_id")
+    ended = lives.filter(pl.col("event").is_not_null())["attempt_id"].to_list()
+    assert marked.filter("infra_failure")["attempt_id"].to_list() == ended == ([0, 1] if has_events else [0])
+    assert marked["infra_failure"].null_count() == 0
+    assert with_infra_failures(runs, {})["infra_failure"].null_count() == runs.height, "a proxy cannot tell"
+
+
+def test_a_health_event_is_the_reason_of_an_attempt_that_no_rule_attributes_to_infrastructure():
+    told, runs, checks = one_set()
+    lives = infra_lives(told, runs, DEFAULTS, checks)
+    of = {"category": None, "deterministic": False}
+    classified = pl.DataFrame(
+        [
+            {"job_id": "a", "attempt": 0, "reason": "Node failure", "domain": "system software or hardware"} | of,
+            {"job_id": "a", "attempt": 1, "reason": "Invalid mem access", "domain": "user program"} | of,
+            {"job_id": "b", "attempt": 0, "reason": None, "domain": None} | of,
+        ],
+        schema_overrides={"category": pl.String},
+    ).with_columns(evidence=pl.lit("state"))
+    found = with_health_events(classified, lives.lazy())
+    assert found.select("reason", "evidence").rows() == [
+        ("Node failure", "state"),
+        (HEALTH_EVENT, "event"),
+        (None, "state"),
+    ]
+    kinds = [kind_of(reason or NO_RULE, domain) for reason, domain in found.select("reason", "domain").iter_rows()]
+    assert kinds.count("infra") == lives["event"].count()

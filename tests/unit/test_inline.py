@@ -84,6 +84,15 @@ def test_texts_and_marks_are_all_there(drawing):
     assert sum(FAILURE in (mark.get("stroke"), held[mark].get("stroke")) for mark in after.iter("path")) == 6
 
 
+def test_steps_are_short_and_where_they_were():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path stroke="#b03a0c" '
+        'd="M0,1L5.04,1L5.04,2.26L7,4L7,4L8,4ZM3,4L3,9"/><path stroke="#b03a0c" d="M1,1L2,2C1,1,1,1,2,2L3,2"/></svg>'
+    )
+    paths = [path.get("d") for path in ET.fromstring(inline(svg, "p", "t", "a")).iter("path")]
+    assert paths == ["M0,1H5V2.3L7,4H8ZM3,4V9", "M1,1L2,2C1,1,1,1,2,2L3,2"]
+
+
 def test_two_drawings_of_a_page_share_no_names(drawing):
     one, other = (inline(drawing, name, "t", "a") for name in ("p", "q"))
     ids = [set(re.findall(r' id="([^"]*)"', text)) for text in (one, other)]

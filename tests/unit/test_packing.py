@@ -28,13 +28,12 @@ def test_what_is_packed_comes_back(charts):
     assert unpacked(small["charts"], small["shared"]) == charts
 
 
-def test_the_ground_and_the_title_are_the_pages_and_numbers_are_as_long_as_can_be_seen():
+def test_the_look_and_the_title_are_the_pages_and_numbers_are_as_long_as_can_be_seen():
     data = {"d": [{"x": 1 / 3, "n": 1234567}]}
-    about = {"$schema": "v6", "title": {"text": "t"}, "config": {"axis": {}, "background": "white"}}
+    about = {"$schema": "v6", "title": {"text": "t"}, "config": {"axis": {}}}
     small = packed({"p": about | {"mark": "line", "datasets": data}})
     back = unpacked(small["charts"]["p"], small["shared"])
-    config = {"axis": {}, "background": None}
-    assert back == {"mark": "line", "config": config, "datasets": {"d": [{"x": 0.33333, "n": 1234567}]}}
+    assert back == {"mark": "line", "datasets": {"d": [{"x": 0.33333, "n": 1234567}]}}
 
 
 def test_what_charts_say_alike_stands_there_once():

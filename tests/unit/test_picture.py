@@ -72,8 +72,8 @@ def test_a_picture_does_not_depend_on_the_fonts_of_the_machine(tmp_path):
     assert str(tmp_path).encode() not in pictures[0]["signs"]
 
 
-@pytest.mark.parametrize("script", ["draw_charts", "render_report", "render_pdf", "publish_site"])
-def test_every_script_that_draws_or_renders_hides_the_fonts_of_the_machine(script):
+@pytest.mark.parametrize("script", ["draw_charts", "publish_site"])
+def test_every_script_that_draws_hides_the_fonts_of_the_machine(script):
     assert "    hide_system_fonts()\n" in (SCRIPTS / f"{script}.py").read_text(encoding="utf-8")
 
 

@@ -82,9 +82,7 @@ def test_pandoc_adds_nothing_to_the_page(source):
     assert "<script>x" not in page
     assert "<title>&lt;/title&gt;" in page
     assert "<em>a</em>" not in page
-    assert not [
-        sign for sign in ('<link rel="stylesheet', "@import", "src=") if sign in page.split("<body>")[0]
-    ]
+    assert not [sign for sign in ('<link rel="stylesheet', "@import", "src=") if sign in page.split("<body>")[0]]
 
 
 @pytest.mark.usefixtures("no_quarto")

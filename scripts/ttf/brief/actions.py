@@ -46,7 +46,8 @@ def _claim(m: Numbers, worth: list[str]) -> str:
         "trial_on_one_gpu": "A trial run on one GPU",
         "drain": "Draining nodes with excess failures",
     }[worth[0]]
-    return f"{what} could recover at most {number(m, share, words.share)} of the GPU time"
+    most = "" if worth[0] in ("no_retry", "trial_on_one_gpu") else "at most "
+    return f"{what} could recover {most}{number(m, share, words.share)} of the GPU time"
 
 
 def _key(m: Numbers, name: str) -> str:
@@ -55,12 +56,12 @@ def _key(m: Numbers, name: str) -> str:
     return "no_retry_of_deterministic" if name == "no_retry" and known else name
 
 
-def _effect(m: Numbers, name: str) -> tuple[str, str]:
+def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
     """≤ 895,000; GPU-h in 99 days, 25.8% of all."""
     hours, share = f"actions.{name}.gpu_hours", f"actions.{name}.share"
     within = f" in {number(m, 'period.days', words.count)} days" if m.has("period.days") else ""
     of = f", {number(m, share, words.share)} of all" if m.has(share) else ""
-    return f"≤ {number(m, hours)}", f"GPU-h{within}{of}"
+    return f"{bound}{number(m, hours)}", f"GPU-h{within}{of}"
 
 
 def _save_state(m: Numbers, unit: str) -> Action | None:
@@ -101,7 +102,7 @@ def _no_retry(m: Numbers, unit: str) -> Action | None:
             f" {number(m, f'what_if.{name}.given_up', words.count)} of them succeeded in the end: their "
             f"{number(m, f'what_if.{name}.given_up_gpu_hours')} GPU-h are subtracted."
         )
-    return Action(f"Stop automatic retries of {kind}", evidence, *_effect(m, name), MEASURED, "lost")
+    return Action(f"Stop automatic retries of {kind}", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
 
 def _trial(m: Numbers, unit: str) -> Action | None:
@@ -112,7 +113,7 @@ def _trial(m: Numbers, unit: str) -> Action | None:
         f"{number(m, f'what_if.{name}.trial_s', words.duration)} on one GPU first would have caught "
         f"{plural(m, f'what_if.{name}.affected', unit)} of {number(m, f'what_if.{name}.n', words.count)}."
     )
-    return Action("Run large jobs on one GPU first", evidence, *_effect(m, name), MEASURED, "lost")
+    return Action("Run large jobs on one GPU first", evidence, *_effect(m, name, ""), MEASURED, "lost")
 
 
 def _drain(m: Numbers) -> Action | None:
@@ -121,7 +122,7 @@ def _drain(m: Numbers) -> Action | None:
     flagged = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
     evidence = f"{flagged} have excess failures, {number(m, 'lemons.share_of_failures', words.share)} of all."
     if m.has("actions.drain.gpu_hours"):
-        evidence += " Counted as if their failures cost as much as the others', and none came elsewhere."
+        evidence += " Assumes that their failures cost as much as others, and none would come elsewhere."
         return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
     effect = f"≤ {number(m, 'lemons.share_of_failures', words.share)}"
     return Action("Check or replace nodes with excess failures", evidence, effect, "of the failures", UPPER, "nodes")

@@ -34,7 +34,7 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
     grade, reasons = grade_of(m)
     return Brief(
         subtitle=subtitle(m, about),
-        facts=facts(m, about),
+        facts=facts(m, about | {"failure_words": _words_seen(given, about)}),
         grade=grade,
         grade_reasons=reasons,
         bottom_line=bottom_line(m, about["unit"], about["gives"] == "jobs"),
@@ -45,3 +45,12 @@ def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, 
         withheld=dict(withheld or {}),
         period=period(m, about),
     )
+
+
+def _words_seen(given: Mapping, about: Mapping) -> list[str]:
+    """The words for a failure that the trace has."""
+    words = list(about["failure_words"])
+    if "states" not in given:
+        return words
+    seen = set(given["states"].filter(kind="state")["state"])
+    return [word for word in words if word in seen] or words

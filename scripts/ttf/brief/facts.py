@@ -53,7 +53,10 @@ def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
     basis = m.value("sizes.basis", "proxy")
     known = "failure reasons read from the records" if basis == "proxy" and m.has("taxonomy.trials") else _CAUSES[basis]
     said = of_trace(", ".join(about.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
-    return (*found, Fact(f"Failure by {'record' if about['gives'] == 'lives' else 'recorded state'}; {known}", said))
+    return (
+        *found,
+        Fact(f"Failure by {'record' if about['gives'] == 'lives' else 'recorded state'}; {known}", "", said),
+    )
 
 
 def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:

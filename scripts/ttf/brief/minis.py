@@ -50,7 +50,9 @@ def over_time(m: Numbers, given: Mapping) -> dict | None:
     points = [list(map(float, row)) for row in windows.select("to_day", "failures_per_1000_node_days", *ends).rows()]
     if len(points) < 2:
         return None
-    return {"kind": "line", "points": _thinned(points), "last": f"{words.number(m['sizes.over_time.last'])} last"}
+    # The rate of the tile may be that of large jobs alone.
+    of = ", all sizes" if m.value("sizes.rate.above_gpus", 0) else ""
+    return {"kind": "line", "points": _thinned(points), "last": f"{words.number(m['sizes.over_time.last'])} last{of}"}
 
 
 def fall(m: Numbers, given: Mapping) -> dict | None:
@@ -96,12 +98,13 @@ def steps(m: Numbers, given: Mapping) -> dict | None:
     if len(points) < 2:
         return None
     moments = {"1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}
-    known = [key for key in moments if m.has(f"survival.{key}.survival")][-2:]
+    known = [key for key in moments if m.value(f"survival.{key}.survival", 1.0) < 0.9995][-2:]
     labels = []
     for key in known:
         moment, worded = moments[key]
         value = m[f"survival.{key}.survival"]
-        labels.append([moment, value, f"{100 * value:.0f}% at {worded}"])
+        shown = words.share(value) if value > 0.99 else f"{100 * value:.0f}%"
+        labels.append([moment, value, f"{shown} at {worded}"])
     return {"kind": "steps", "points": _thinned(points), "labels": labels}
 
 

@@ -83,7 +83,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         means = f"{capital(unit)}s still running hold {running} of the GPU time."
     elif m.has("failed_time.infra.share"):
         most = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
-        by = {"limit": "Time limits end", "infra": "Infrastructure failures end", "other": "Other failures hold"}
+        by = {"limit": "Time limits ended", "infra": "Infrastructure failures ended", "other": "Other failures ended"}
         means = f"{by[most]} {number(m, f'failed_time.{most}.share', words.share)} of it."
     else:
         means = "Causes are not recorded: errors of programs and of the hardware count alike."
@@ -116,7 +116,13 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         means = f"No failure was observed. The true rate may be zero or up to {number(m, 'sizes.rate.ci_high')}."
         return Tile(name, title, SHOWN, bound, per, seen, means, "upper bound", link)
     above = m.value("sizes.rate.above_gpus", 0)
-    of = f", jobs > {number(m, 'sizes.rate.above_gpus', words.count)} GPUs" if above else ""
+    counted = plural(m, "sizes.rate.failures", "failure")
+    every = "lost_work.infra_failures"
+    if above and m.value(every, 0) > failures:
+        # One set, of which the rate takes the large jobs.
+        counted = f"{number(m, 'sizes.rate.failures', words.count)} of {plural(m, every, 'failure')}"
+    if above:
+        counted += f", jobs > {number(m, 'sizes.rate.above_gpus', words.count)} GPUs"
     means = f"One failure per {unit} every {number(m, 'sizes.rate.days_a_failure')} days of use."
     if proxy:
         means = "Causes are not recorded, so user errors are included. Not comparable with infrastructure rates."
@@ -124,9 +130,7 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         means += f" Nodes of {number(m, 'sizes.node_gpus', words.count)} GPUs are assumed."
     return Tile(
         *(name, title, _state(failures), number(m, key), per),
-        interval=joined(
-            interval(m, "sizes.rate.ci_{}", confidence="90"), f"{plural(m, 'sizes.rate.failures', 'failure')}{of}"
-        ),
+        interval=joined(interval(m, "sizes.rate.ci_{}", confidence="90"), counted),
         means=means,
         badge="any failure" if proxy else _few(failures),
         link=link,

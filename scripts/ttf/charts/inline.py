@@ -6,6 +6,8 @@ import xml.etree.ElementTree as ET
 from ttf.charts.theme import INK, LIGHT
 
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+_POINT = re.compile(r"([ML])(-?[\d.]+),(-?[\d.]+)")
+_POLYGON = re.compile(rf"(?:{_POINT.pattern}|Z)+")
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
 # Attributes that hold places in px, which a tenth of one is exact enough for.
 _PLACES = {"d", "transform", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "width", "height"}
@@ -65,7 +67,8 @@ def _light(element: ET.Element, identifier: str) -> list[ET.Element]:
     children = [part for child in element for part in _light(child, identifier)]
     tag = element.tag.rpartition("}")[2]
     said = {name: _short(name, value, identifier) for name, value in element.items() if _matters(name)}
-    attributes = {name: value for name, value in said.items() if _DEFAULTS.get(name) != value}
+    defaults = _DEFAULTS | ({"x2": "0", "y2": "0"} if tag == "line" else {})
+    attributes = {name: value for name, value in said.items() if defaults.get(name) != value}
     if attributes.get("font-size") == _FONT_SIZE and tag == "text":
         del attributes["font-size"]
     if tag == "g":
@@ -93,12 +96,28 @@ def _matters(name: str) -> bool:
 
 def _short(name: str, value: str, identifier: str) -> str:
     if name in _PLACES:
-        return _NUMBER.sub(lambda at: f"{float(at[0]):.1f}".removesuffix(".0"), value)
+        rounded = _NUMBER.sub(lambda at: f"{float(at[0]):.1f}".removesuffix(".0"), value)
+        return _stepped(rounded) if name == "d" and _POLYGON.fullmatch(rounded) else rounded
     if name == "id":
         return f"{identifier}-{value}"
     if name in ("fill", "stroke", "stop-color"):
         value = _NAMED.get(value.lower(), value if value.startswith("url") else value.lower())
     return _REFERENCE.sub(rf"url(#{identifier}-\1)", value)
+
+
+def _stepped(path: str) -> str:
+    """A path of straight lines with what goes along an axis said by one number: most curves here are steps."""
+    last = ("", "")
+
+    def shorter(at: re.Match) -> str:
+        nonlocal last
+        (x, y), before = (at[2], at[3]), last
+        last = x, y
+        if at[1] == "M" or (x != before[0] and y != before[1]):
+            return at[0]
+        return "" if last == before else f"V{y}" if x == before[0] else f"H{x}"
+
+    return _POINT.sub(shorter, path)
 
 
 def _common(children: list[ET.Element], mine: dict[str, str]) -> dict[str, str]:

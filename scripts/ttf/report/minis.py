@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from ttf.report import words
 
 WIDTH, HEIGHT = 320, 46
-BAR, TEXT, LETTER = 16, 12, 6.2
+BAR, TEXT, LETTER = 16, 12, 6.5
 _LEFT, _TOP, _BOTTOM = 2, 4, 38
+# From this share without failure on labels stand below the curve.
+HIGH = 0.7
 
 
 def mini(about: Mapping | None, label: str = "") -> str:
@@ -109,10 +111,12 @@ def _steps(about: Mapping) -> str:
     beside = 0.0
     for time, value, label in about["labels"]:
         left, top = x(math.log(time)), y(value)
-        above = max(top - 6, 11)
+        # Where the curve is high, what stands above it would lie on it.
+        beneath = value > HIGH
+        at = top + 16 if beneath else max(top - 6, 11)
         # Two labels at one height stand one after the other.
-        start = max(left + 4, beside)
-        drawn += [_dot(left, top, "c-failure"), _text(min(start, WIDTH - LETTER * len(label)), above, label)]
+        start = max(left - LETTER * len(label) if beneath else left + 4, beside)
+        drawn += [_dot(left, top, "c-failure"), _text(min(start, WIDTH - LETTER * len(label)), at, label)]
         beside = start + LETTER * len(label) + 8
     return "".join(drawn)
 

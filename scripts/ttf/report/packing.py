@@ -20,12 +20,12 @@ SHARED, ROWS, RUNS, AMONG = "$shared", "$rows", "$runs", "$among"
 SHORTEST_SHARED = 24
 # What is left of a number: more than can be seen, and enough for a tooltip.
 DIGITS = 5
-# The program knows the first; the second stands above the drawing.
-OF_THE_PAGE = ("$schema", "title")
+# The program knows the first; the page has the look once for all charts, and the title above the drawing.
+OF_THE_PAGE = ("$schema", "config", "title")
 
 
 def packed(charts: Mapping[str, dict]) -> dict:
-    """`shared` and `charts`: the Vega-Lite specifications by name, without title and ground."""
+    """`shared` and `charts`: the Vega-Lite specifications by name, without title and look."""
     light = {name: _light(spec) for name, spec in charts.items()}
     times: Counter[str] = Counter()
     for spec in light.values():
@@ -74,8 +74,6 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=Tr
 
 def _light(spec: dict) -> dict:
     light = {name: value for name, value in spec.items() if name not in OF_THE_PAGE}
-    if "config" in light:
-        light["config"] = light["config"] | {"background": None}
     if "datasets" in light:
         light["datasets"] = {name: _columns(rows) for name, rows in light["datasets"].items()}
     return light

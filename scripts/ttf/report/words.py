@@ -174,12 +174,6 @@ def coefficient(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def strength(value: float) -> str:
-    """How strong a correlation is, in a word (Cohen 1988: 0.1 small, 0.3 medium, 0.5 large)."""
-    size = abs(value)
-    return "hardly any" if size < 0.1 else "a weak" if size < 0.3 else "a moderate" if size < 0.5 else "a strong"
-
-
 def plural(value: float, one: str, many: str | None = None) -> str:
     """A count with its noun: 1 failure, 2 failures."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"

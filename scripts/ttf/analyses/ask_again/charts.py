@@ -56,7 +56,7 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
         color=colour,
         tooltip=[
             *tips("feature", kind="how"),
-            *tips("estimate", form=".3f", low="95 % from", high="95 % to"),
+            *tips("estimate", form=".3f", low="95% from", high="95% to"),
             *tips(form=",", n="points"),
         ],
     )

@@ -39,7 +39,7 @@ CUTOFFS = (
 HALF = 0.5
 TWICE = 2
 CONFIDENCE = 0.95
-# Verdicts in which the correlation is significant by the study's recipe and when asked well.
+# Verdicts in which the correlation is significant by the study's recipe and at job level.
 SIGNIFICANT_TWICE = ("kept", "weaker", "stronger", "flips")
 SIGNIFICANT_BEFORE = (*SIGNIFICANT_TWICE, "lost")
 NOT_TOLD = "not told"
@@ -104,9 +104,7 @@ def _correlation(
     lacks = asked["reason"] if asked and asked["p_value"] is not None and asked["p_clustered"] is None else None
     clauses, reasons = [clause], [reason, lacks]
     if cutoff is not None and (share := _left_out(table, STUDY_SETS[outcome], feature, cutoff)) is not None:
-        clauses.append(
-            f"its cut-off left out {100 * share:.1f} % of the runs, the long ones, which are what is explained"
-        )
+        clauses.append(f"its cut-off left out the longest {100 * share:.1f}% of the runs, which are what is explained")
     if outcome == "failure" and cutoff is None:
         row |= rates[feature]
         if rates[feature]["rate_p_adjusted"] is not None:

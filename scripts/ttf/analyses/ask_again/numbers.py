@@ -1,4 +1,4 @@
-"""What becomes of the correlations of study 1 once they are asked well."""
+"""What becomes of the correlations of study 1 at job level."""
 
 import polars as pl
 
@@ -8,7 +8,7 @@ from ttf.numbers.metrics import Metrics
 
 
 def numbers(metrics: Metrics, given: Inputs) -> None:
-    """How many of its correlations are significant, still so when asked well, flip or are found; failure rates."""
+    """How many of its correlations are significant, still so at job level, flip or are found; failure rates."""
     table, source = given["study1"], "tables/study1.csv"
     asked = table.filter(question="correlation")
     compared = asked.filter(pl.col("verdict") != "not computable")

@@ -82,7 +82,7 @@ def failure_share(given: Inputs, study: Study) -> Figure:
         *panels_of(rows, _present(rows), drawn.labels(), layers),
         title="Failure share of ended GPU jobs by number of GPUs",
         subtitle="Failures over jobs that ended in success or failure, 95% CI",
-        caption=f"Jobs that requested a GPU. {by_what(table)}",
+        caption=f"Jobs that requested a GPU; at the right failures of ended jobs. {by_what(table)}",
         alt_text="Points with intervals of the failure share, a row for each trace, a panel for each number of GPUs.",
     )
 
@@ -102,7 +102,7 @@ def mttf(given: Inputs, study: Study) -> Figure:
             {
                 "panel": GPUS[row["gpus"]] if of_jobs else COMPONENTS,
                 "trace": name if of_jobs else f"{name}: {units[row['trace']]}",
-                "note": f"{row['events']:,} in {row['n']:,}",
+                "note": f"{row['events']:,} of {row['n']:,}",
             }
             | picked(row, "synthetic", "n", failures="events"),
         )
@@ -114,7 +114,10 @@ def mttf(given: Inputs, study: Study) -> Figure:
             one |= picked(row, "independent")
     rows = list(merged.values())
     order = dict.fromkeys([*drawn.labels(), *(row["trace"] for row in rows if row["panel"] == COMPONENTS)])
-    caption = f"GPU jobs, and components: of these the time of one. {by_what(table.filter(pl.col('events') > 0))}"
+    caption = (
+        "GPU jobs, and components: of these the time of one; at the right failures of those at risk. "
+        f"{by_what(table.filter(pl.col('events') > 0))}"
+    )
     if any("mttf" not in row for row in rows):
         caption += " Triangle: no failure, one-sided lower bound only (drawn: 95%)."
     return drawn.figure(

@@ -37,6 +37,8 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} that succeeded or failed has a GPU type and a run time")
     jobs = known.group_by("value", maintain_order=True).agg(pl.col("jobs").sum())
+    if jobs.height == 1:
+        return nothing_to_draw(what, "there is one GPU type only")
     kept = jobs.sort("jobs", descending=True, maintain_order=True).head(MOST_TYPES)["value"]
     drawn = known.filter(pl.col("value").is_in(kept.implode()))
     names = labels(sorted(drawn["value"].unique()))
@@ -75,9 +77,9 @@ def runtime_by_gpu_type(given: Inputs, study: Study) -> Figure:
     notes = (
         base.transform_filter("isValid(datum.note)")
         .mark_text(align="left", fontSize=10, baseline="middle")
-        .encode(x=alt.value(508), text="note:N", color=alt.value(FAINT))
+        .encode(x=alt.value(488), text="note:N", color=alt.value(FAINT))
     )
-    chart = alt.layer(spans, *marks, notes).properties(width=500, height=alt.Step(20 if len(names) > 1 else 34))
+    chart = alt.layer(spans, *marks, notes).properties(width=480, height=alt.Step(20 if len(names) > 1 else 34))
     caption = f"n = {count(drawn['jobs'].sum(), study.unit)}{few_in_a_mean(rows, study)}"
     if left_out := jobs.height - len(names):
         caption += f"; {count(left_out, 'rarer type')} left out"
@@ -162,7 +164,7 @@ class _Panel:
             y=alt.Y("value:N", sort=[row["value"] for row in self.rows], title=None, axis=axis_of_values),
             tooltip=[
                 *tips(value=feature_title(self.feature)),
-                *tips(form=".1%", share="failure share", low="95 % from", high="95 % to"),
+                *tips(form=".1%", share="failure share", low="95% from", high="95% to"),
                 *tips("failures", form=",", ended=f"ended {study.units}"),
             ],
         )

@@ -134,7 +134,9 @@ def run_time_by(given: Inputs, study: Study, *, features: Sequence[str], what: s
         caption += f"; {listed(same)}: the same correlations"
     names = listed([FEATURE_NAMES[name] for name in shown])
     return figure(
-        chart.resolve_scale(x="independent", y="independent", size="shared", color="shared"),
+        chart.resolve_scale(x="independent", y="independent", size="shared", color="shared").properties(
+            padding={"left": 8, "right": 12, "top": 5, "bottom": 5}
+        ),
         datasets,
         study,
         title=what,
@@ -178,7 +180,7 @@ def _worded(name: str, found: dict | None, p: str) -> str:
 
 
 def _panel(feature: str, rows: list[dict], every: list[dict], panels: int, study: Study) -> alt.LayerChart:
-    width, height = (264, 110) if study.narrow else (280, 110) if panels > 1 else (600, 200)
+    width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 200)
     unit, _ = _AXES[feature]
     base = chart_of(feature)
     domain = log_domain([row["value"] for row in rows])
@@ -211,12 +213,12 @@ def _texts(feature: str) -> list[alt.Chart]:
     y = alt.Y("outcome:N", scale=alt.Scale(domain=list(SETS), range=[-36, -6]), axis=None)
     words = notes.mark_text(align="left", fontSize=11, color=INK).encode(y=y)
     outcome = notes.mark_text(align="left", fontSize=11, fontWeight="bold").encode(
-        x=alt.value(-46), y=y, text="outcome:N", color=alt.Color("outcome:N", scale=COLOURS, legend=None)
+        x=alt.value(-50), y=y, text="outcome:N", color=alt.Color("outcome:N", scale=COLOURS, legend=None)
     )
     return [
         outcome,
-        words.encode(x=alt.value(4), text="means:N"),
-        words.encode(x=alt.value(142), text="over_jobs:N"),
+        words.encode(x=alt.value(6), text="means:N"),
+        words.encode(x=alt.value(138), text="over_jobs:N"),
     ]
 
 

@@ -39,7 +39,8 @@ def factors_of_failure(given: Inputs, study: Study) -> Figure:
     if left_out := ratios.height - sum("low" in row for row in rows):
         caption += f"; {count(left_out, 'more ratio')} in the table"
     return figure(
-        _chart(rows, has_shares, study),
+        # Other fonts than the one that is measured here are wider.
+        _chart(rows, has_shares, study).properties(padding={"left": 14, "right": 14, "top": 5, "bottom": 5}),
         {"factors": rows},
         study,
         title=what if has_shares else "Hazard ratio of failure by factor",
@@ -131,7 +132,7 @@ def _gpus(number: float) -> str:
 def _chart(rows: list[dict], has_shares: bool, study: Study) -> alt.TopLevelMixin:
     of_share, of_ratio = ([row for row in rows if name in row] for name in ("share", "ratio"))
     if study.narrow:
-        panels = [_ratios(of_ratio, True, 96)]
+        panels = [_ratios(of_ratio, True, 88)]
         if has_shares:
             panels.append(_shares(of_share, 150, study))
         return alt.vconcat(*panels, spacing=18)
