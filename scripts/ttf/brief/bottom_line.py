@@ -4,7 +4,7 @@ from ttf.brief import rules
 from ttf.brief.texts import fraction, interval, is_fraction, span, whole_percent
 from ttf.report import words
 from ttf.report.numbers import Numbers
-from ttf.report.said import length, number
+from ttf.report.said import length, number, plain
 
 MOST_WORDS = 45
 MOSTLY_RUNNING = 0.5
@@ -62,14 +62,15 @@ def _cause(m: Numbers) -> str:
 def _target(m: Numbers) -> list[str]:
     """What a run of the target size can expect, in more words and in fewer."""
     size = rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
+    run = f"{words.article(plain(size))} {size} run"
     if why := rules.withheld_at_target(m):
         reason = "causes are not recorded" if rules.r1_cause_unknown(m) else why.reasons[0]
-        cannot = f"what a {size} run can expect cannot be estimated"
+        cannot = f"what {run} can expect cannot be estimated"
         return [f"{cannot}: {reason}", cannot]
     if not m.has("ettr.mttf_s"):
         return []
     verb = "is projected to be interrupted" if rules.is_projection(m) else "can expect an interruption"
-    said = f"a {size} run {verb} every {number(m, 'ettr.mttf_s', words.duration)}"
+    said = f"{run} {verb} every {number(m, 'ettr.mttf_s', words.duration)}"
     if rules.r5_measured_differs(m):
         return [f"{said}, but the rate seen at that size differs", said]
     ci = ""
@@ -77,7 +78,7 @@ def _target(m: Numbers) -> list[str]:
         ends = span(m, "ettr.mttf_low_s", "ettr.mttf_high_s", lambda time: words.alike(m["ettr.mttf_s"], time)[0])
         ci = f" (90% CI {ends})"
     ettr = f"ettr.{m['ettr.by']}.ettr"
-    productive = f", and productive {number(m, ettr, whole_percent)} of the time"
+    productive = f", and to be productive {number(m, ettr, whole_percent)} of its time"
     return [f"{said}{ci}{productive}", f"{said}{ci}", said]
 
 

@@ -8,7 +8,7 @@ from ttf.brief.texts import fraction, interval, is_fraction, joined, plural, spa
 from ttf.charts.text import capital
 from ttf.report import words
 from ttf.report.numbers import Numbers
-from ttf.report.said import number
+from ttf.report.said import number, plain
 
 CANNOT = "Cannot be estimated from this trace"
 CONDITIONS = 4
@@ -140,7 +140,7 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
 
 
 def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
-    title, link = f"MTTF of a {_target(m)} job", "scaling"
+    title, link = f"MTTF of {words.article(plain(_target(m)))} {_target(m)} job", "scaling"
     if why := rules.withheld_at_target(m):
         unmet = f"{len(why.reasons)} of {CONDITIONS} conditions for this estimate not met"
         means, needed = f"{capital(why.text)}.", f"Needed: {why.needed}." if why.needed else ""
@@ -178,7 +178,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
     days = m.value("ettr.assumed.work_of_the_run", 0) / 86_400
     title, link = f"ETTR, {rules.target(m)} for {days:g} days", "large-runs"
     if why := rules.withheld_at_target(m):
-        unmet = f"Depends on the MTTF of a {_target(m)} job"
+        unmet = f"Depends on the MTTF of {words.article(plain(_target(m)))} {_target(m)} job"
         means = "Enter a failure rate in the planner to explore it. No rate from this trace is filled in."
         needed = f"Needed: {why.needed}." if why.needed else ""
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link, needed)
@@ -304,7 +304,14 @@ def _hazard(m: Numbers) -> str:
     if verdict not in ("falls", "rises"):
         return "A constant hazard is not rejected." if verdict == "constant" else ""
     way = "decreases" if verdict == "falls" else "increases"
-    shape = f" (Weibull shape {number(m, 'lifetimes.shape')})" if m.has("lifetimes.shape") else ""
+    within = m.value("lifetimes.verdict_within", "") == verdict
+    if not within:
+        return f"Over all, the hazard {way} with age; a mixture of unlike rates may look so."
+    shape = (
+        f" (Weibull shape within groups {number(m, 'lifetimes.shape_within')})"
+        if m.has("lifetimes.shape_within")
+        else ""
+    )
     return f"The hazard {way} with age{shape}, so one MTTF does not describe all."
 
 

@@ -265,7 +265,10 @@ class TracePage:
         return raw(f"<p>Grade {self.brief.grade}:</p><ul>{reasons}</ul>") if reasons else ""
 
     def _list_contents(self, heads: Mapping[str, Head], lines: bool, repeated: bool) -> None:
-        self.frame.top = [{"anchor": "overview", "title": "Overview"}, {"anchor": "actions", "title": "What to do"}]
+        self.frame.top = [{"anchor": "overview", "title": "Overview"}]
+        self.frame.top += (
+            [{"anchor": "actions", "title": "What to do"}] if self.brief.actions or self.brief.not_worth else []
+        )
         results = [Entry(about.title, f"#{about.anchor}", about.number) for about in map(THEMES.get, heads)]
         results += [Entry("Checked, nothing found", "#nothing")] if lines else []
         appendix = [THEMES["quality"], *([THEMES["replication"]] if repeated else [])]

@@ -174,6 +174,11 @@ def coefficient(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
+def article(said: str) -> str:
+    """Before a number in figures: a, but an before 8, 11 and 18."""
+    return "an" if re.match(r"8|1[18]\b", said) else "a"
+
+
 def plural(value: float, one: str, many: str | None = None) -> str:
     """A count with its noun: 1 failure, 2 failures."""
     return f"{count(value)} {one if value == 1 else many or one + 's'}"

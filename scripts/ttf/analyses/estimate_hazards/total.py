@@ -22,13 +22,12 @@ def total_ratios(cox: pl.DataFrame) -> pl.DataFrame:
 
 
 def strongest(cox: pl.DataFrame) -> dict | None:
-    """The clear ratio farthest from 1 by the end of its clustered interval nearest to 1; one of few failures last.
+    """The clear ratio farthest from 1 by the end of its clustered interval nearest to 1; none of few failures.
 
     By that end, as a wide interval proves little however far its middle.
     """
-    clear = total_ratios(cox).filter("clear")
+    clear = total_ratios(cox).filter("clear", pl.col("events") >= FEWEST_FAILURES)
     if not clear.height:
         return None
     nearest = pl.max_horizontal("ci_low_clustered", 1 / pl.col("ci_high_clustered"))
-    few = pl.col("events") < FEWEST_FAILURES
-    return clear.sort(few, nearest, descending=[False, True], maintain_order=True).row(0, named=True)
+    return clear.sort(nearest, descending=True, maintain_order=True).row(0, named=True)

@@ -7,7 +7,7 @@ from ttf.charts.text import capital
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
-from ttf.report.said import number
+from ttf.report.said import number, plain
 from ttf.report.tables import Shown, texts
 from ttf.report.trace import Trace
 from ttf.stats.plans import RATE_UNIT, rate_row
@@ -87,15 +87,13 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
 def _claim(m: Numbers, by: str, run: str) -> str:
     wall, ratio = m.value(f"{by}.wall_s", CENTURY_S), m[f"{by}.ettr"]
     if wall >= CENTURY_S or ratio < NO_HEADWAY:
-        return f"A {run} run would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
+        return f"{capital(words.article(plain(run)))} {run} run would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
     if 2 * m.value(f"{by}.queued_s", 0) > wall:
         in_days = words.in_unit("days") if wall >= DAY_S else words.in_unit("h")
         queued, days = (number(m, f"{by}.{what}", in_days) for what in ("queued_s", "wall_s"))
-        return f"A {run} run loses most of its time in the queue: {queued} of an expected {days}"
+        return f"{capital(words.article(plain(run)))} {run} run loses most of its time in the queue: {queued} of an expected {days}"
     times = number(m, f"{by}.interruptions") if m.has(f"{by}.interruptions") else "some"
-    return (
-        f"A {run} run keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
-    )
+    return f"{capital(words.article(plain(run)))} {run} run keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
 
 
 def _callout(m: Numbers, by: str, run: str) -> Callout | None:
