@@ -86,14 +86,15 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
 
 def _claim(m: Numbers, by: str, run: str) -> str:
     wall, ratio = m.value(f"{by}.wall_s", CENTURY_S), m[f"{by}.ettr"]
+    run = f"{capital(words.article(plain(run)))} {run} run"
     if wall >= CENTURY_S or ratio < NO_HEADWAY:
-        return f"{capital(words.article(plain(run)))} {run} run would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
+        return f"{run} would make almost no progress: a failure every {number(m, 'ettr.mttf_s', words.duration)}"
     if 2 * m.value(f"{by}.queued_s", 0) > wall:
         in_days = words.in_unit("days") if wall >= DAY_S else words.in_unit("h")
         queued, days = (number(m, f"{by}.{what}", in_days) for what in ("queued_s", "wall_s"))
-        return f"{capital(words.article(plain(run)))} {run} run loses most of its time in the queue: {queued} of an expected {days}"
+        return f"{run} loses most of its time in the queue: {queued} of an expected {days}"
     times = number(m, f"{by}.interruptions") if m.has(f"{by}.interruptions") else "some"
-    return f"{capital(words.article(plain(run)))} {run} run keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
+    return f"{run} keeps {number(m, f'{by}.ettr', words.share)} of its time productive, with {times} interruptions"
 
 
 def _callout(m: Numbers, by: str, run: str) -> Callout | None:
