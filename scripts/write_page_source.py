@@ -13,8 +13,9 @@ def main(snakemake):
     given, params = snakemake.input, snakemake.params
     page, _, _ = opened(given, params)
     scored = scored_of(params.trace, Path(given.scorecard), Path(given.implied))
-    text = page.qmd(scored, params.significance, home=params.home)
-    Path(snakemake.output.source).write_text(text, encoding="utf-8")
+    source = Path(snakemake.output.source)
+    text = page.qmd(scored, params.significance, f"results/studies/{source.parents[2].name}")
+    source.write_text(text, encoding="utf-8")
     return f"{words.count(len(text))} characters"
 
 

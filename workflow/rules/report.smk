@@ -1,47 +1,6 @@
 # The report: a self-contained page for each trace, made from its brief, tables, charts and numbers; it computes nothing.
 from shutil import which
 
-# Page -> its title, the comparison first. PAPERS: of those of a trace the page on paper -> its trace.
-PAGES = ({"index": "Comparison"} if len(STUDY.names) > 1 else {}) | {
-    page: STUDY.traces[trace].about.get("title", trace) for page, trace in STUDY.pages.items()
-}
-PAPERS = {"report" if page == "index" else page: trace for page, trace in STUDY.pages.items()}
-TRACE_OF = STUDY.pages | PAPERS
-MODULES_OF_PAGES = [module for room in STUDY.rooms.values() for module in (room.module, *room.module_of("page"))]
-TEMPLATES = sorted(
-    seen_from_here(path)
-    for folder in (ROOT / "report", *(room.place for room in STUDY.rooms.values()))
-    for path in folder.rglob("*")
-    if path.suffix in (".qmd", ".typ") or path.name in ("blocks.html", "comparison.html")
-)
-
-
-def of_registry(trace):
-    """What the registry says of a trace, and its analyses."""
-    return STUDY.traces[trace].about | {"analyses": [room.name for room in STUDY.rooms_of(trace)]}
-
-
-def of_page(wildcard):
-    """The inputs of the page of a trace, on the screen or on paper: `wildcard` names which."""
-    return dict(
-        metrics=lambda wildcards: f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json",
-        products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]]),
-        templates=[local(path) for path in TEMPLATES],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
-    )
-
-
-def about_page(wildcard):
-    """What its script is told."""
-    return dict(
-        page=lambda wildcards: wildcards[wildcard],
-        pages=PAGES,
-        trace=lambda wildcards: TRACE_OF[wildcards[wildcard]],
-        about=lambda wildcards: of_registry(TRACE_OF[wildcards[wildcard]]),
-        folders=STUDY.folders,
-        publish=lookup("publish", within=config),
-    )
-
 
 rule write_config:
     """The configuration this study was run with: defaults, files and --config merged and checked."""
@@ -141,7 +100,6 @@ rule write_page_source:
     params:
         *code_of("write_page_source", *MODULES_OF_PAGES, words=True),
         **about_page("page"),
-        home=OWN,
         significance=lookup("correlation/significance", within=config),
     script:
         "../../scripts/write_page_source.py"
