@@ -141,11 +141,11 @@ def given_to_page(subject):
     return [f"results/{STUDY.place(subject)}/{name}" for name in ("metrics.json", "figures/index.json")]
 
 
-def read_beside(rule, wildcards):
+def read_beside(name, wildcards):
     """What a job reads besides its inputs: see given_to_page."""
-    if rule == "write_page_source":
+    if name == "write_page_source":
         return read_by_page(STUDY.pages[wildcards["page"]])
-    return paths_in(map(read_by_page, STUDY.subjects)) if rule == "write_comparison_source" else ()
+    return paths_in(map(read_by_page, STUDY.subjects)) if name == "write_comparison_source" else ()
 
 
 # Page -> its title, the comparison first. PAPERS: of those of a trace the page on paper -> its trace.
