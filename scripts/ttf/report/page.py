@@ -149,6 +149,7 @@ class TracePage:
             if "context" in vars(page):
                 self._context |= page.context(trace, self.m)
         self.heads, self.lines = self._opened()
+        self.blocks.open = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
         """The whole page. scored: the published findings about the trace; home: the folder of the study."""
