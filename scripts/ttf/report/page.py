@@ -136,7 +136,6 @@ class TracePage:
         self.blocks = Blocks(trace, templates, self._tables())
         self._context = {
             "trace": trace,
-            "id": "t",
             "unit": trace.about["unit"],
             "m": self.m,
             "chart": self.blocks.chart,
