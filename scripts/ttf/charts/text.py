@@ -145,4 +145,6 @@ def _short(text: str) -> str:
 
 def in_words(stratum_by: str) -> str:
     """What divides lives into strata, in a sentence; a trace's own strata are words already."""
-    return {"gpu_type": "GPU type", "gpu_count": "number of GPUs"}.get(stratum_by, stratum_by.replace("_", " "))
+    return {"gpu_type": "GPU type", "gpu_count": "number of GPUs", "gpus": "number of GPUs"}.get(
+        stratum_by, stratum_by.replace("_", " ")
+    )

@@ -32,7 +32,7 @@ def stratum_in_words(stratum_by: str, stratum: str) -> str:
     if stratum == "0":
         return "no GPU"
     size = "–".join(map(words.grouped, stratum.split("-")))
-    return f"{size} GPU{'' if stratum == '1' else 's'}"
+    return f"{size}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
 
 
 def strata_json(table: pl.DataFrame, tiles: Collection[str], m: Numbers, unit: str) -> str | None:
@@ -85,9 +85,9 @@ def failed_gpu_time(row: Row, every: Row, m: Numbers, unit: str) -> dict:
         return _withheld("No GPU time was seen.")
     means = f"All {unit}s: {words.share(every['failed_gpu_hours_share'])}."
     if failed := row["failed_gpu_hours"]:
-        parts = {"Time limits end": row["timeout_gpu_hours"]}
+        parts = {"Time limits ended": row["timeout_gpu_hours"]}
         if not rules.r1_cause_unknown(m):
-            parts["Infrastructure failures end"] = row["infra_gpu_hours"]
+            parts["Infrastructure failures ended"] = row["infra_gpu_hours"]
         by, hours = max(parts.items(), key=lambda part: part[1])
         if hours:
             means = f"{by} {words.share(min(1.0, hours / failed))} of it. {means}"

@@ -61,6 +61,6 @@ ANALYSIS = Analysis(
     applies=lambda trace: trace.gives == "jobs",
     tables=[STRATA],
     sections=["strata"],
-    memory_mb=420,
-    mb_per_gb={"pai2020": 10, "sacct": 3450},
+    memory_mb=290,
+    mb_per_gb={"pai2020": 60, "philly": 180, "sacct": 2400},
 )

@@ -4,13 +4,13 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.describe_strata import MOST, STRATA
-from ttf.clusters import CLUSTER_COLUMNS, READ_OF_JOBS, with_clusters
+from ttf.clusters import CLUSTER_COLUMNS, READ_OF_JOBS, level_names, with_clusters
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
 from ttf.jobs import at_time_limit, doubling, whole_gpus
 from ttf.runs import GPU_HOUR, gpu_time, runs
 from ttf.stats.clustered import at_share, beside, by_cluster, clustered_ratios, clustered_shares, in_strata, with_limits
-from ttf.stats.counts import Counted
+from ttf.stats.counts import Counted, labels
 from ttf.stats.median import CONFIDENCE, median_interval
 from ttf.stats.mttf import NO_NODE_DAY, SECONDS_A_DAY, poisson_limits
 from ttf.stats.shares import ENDED, failure_shares
@@ -21,6 +21,7 @@ JOBS = (
     *("job_id", "user", "outcome", "status_raw", "gpu_milli", "size", *OF_JOB, *READ_OF_JOBS),
     *("start_s", "end_s", "runtime_s", "trace_end_s"),
 )
+ATTEMPTS = ("job_id", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli")
 LIVES = ("event", "state", "basis", "duration_s", "gpu_count", *CLUSTER_COLUMNS)
 _PER_1000_DAYS = 1000 * SECONDS_A_DAY
 _FAILED = pl.col("outcome") == "failure"
@@ -38,11 +39,12 @@ _OF_RUNS = {
 _AT_RISK = {
     "infra_failures": (pl.col("event") == EVENT).fill_null(False).sum().cast(pl.Int64),
     "node_s": pl.col("node_s").sum(),
+    "at_risk": pl.len().cast(pl.Int64),
 }
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
-    attempts = given.read("attempts") if "attempts" in given else None
+    attempts = given.read("attempts", ATTEMPTS) if "attempts" in given else None
     node_gpus = given["node_failure_rate"]["node_gpus"].first()
     return {"strata": strata(given.scan("jobs", JOBS), attempts, given.scan("lives_infra", LIVES), node_gpus)}
 
@@ -57,14 +59,18 @@ def strata(
     their GPUs rounded up to nodes of `node_gpus`. A job with a blank is in no stratum of that column.
     """
     jobs = with_clusters(jobs)
-    by = [name for name in OF_JOB if name in jobs.collect_schema()]
-    differ = jobs.select(pl.col(name).n_unique() for name in by).collect(engine="streaming")
-    by = [name for name in by if differ[name].item() > 1]
+    names = {name: labels(jobs, name) for name in OF_JOB if name in jobs.collect_schema()}
+    by = [name for name, found in names.items() if len(found) > 1]
+    # By number, which takes less room than the texts.
+    jobs = jobs.with_columns(pl.col(name).cast(pl.Enum(names[name])) for name in by)
     sized = jobs.with_columns(gpus=doubling(whole_gpus().fill_null(0)))
+    tries = _tries(jobs, attempts, lives, by)
     exposed = _exposed(lives, _of_lives(jobs, attempts, by) if by else None, node_gpus)
-    every = ((sized, _OF_JOBS), (_tries(jobs, attempts, lives, by), _OF_RUNS), (exposed, _AT_RISK))
     by = [*by, GPUS]
-    counted, *others = (frame.group_by(by).agg(**sums).collect(engine="streaming") for frame, sums in every)
+    every = ((sized, by, _OF_JOBS), (tries, by, _OF_RUNS), (exposed, [*by, "cluster", "group"], _AT_RISK))
+    counted, *others = (frame.group_by(keys).agg(**sums).collect(engine="streaming") for frame, keys, sums in every)
+    cluster_by, group_by = (pl.lit(name, pl.String) for name in level_names(lives))
+    per_cluster = others[-1].lazy().with_columns(cluster_by=cluster_by, group_by=group_by)
     basis = lives.select("basis").head(1).collect(engine="streaming")["basis"].first()
     tables = []
     for name in ("all", *by):
@@ -72,7 +78,7 @@ def strata(
         for sums in others:
             found = found.join(_summed(sums, name), on="stratum", how="left", maintain_order="left")
         found = found.with_columns(pl.col(*_OF_RUNS, *_AT_RISK).fill_null(0))
-        of_jobs, of_lives = (_of_strata(frame, name, found["stratum"]) for frame in (sized, exposed))
+        of_jobs, of_lives = (_of_strata(rows, name, found["stratum"]) for rows in (sized, per_cluster))
         found = _estimated(found, of_jobs, of_lives)
         tables.append(found.with_columns(stratum=_label(name), stratum_by=pl.lit(name)))
     return STRATA.typed(pl.concat(tables).with_columns(basis=pl.lit(basis, pl.String)))
@@ -111,8 +117,7 @@ def _estimated(found: pl.DataFrame, of_jobs: pl.LazyFrame, of_lives: pl.LazyFram
         clustered_shares(of_jobs, ["stratum"], ENDED["failures"], ENDED["ended"]),
         ["stratum"],
     )
-    hits, node_s = _AT_RISK.values()
-    limits = clustered_ratios(of_lives, ["stratum"], hits, node_s, pl.len(), CONFIDENCE, both=True)
+    limits = clustered_ratios(of_lives, ["stratum"], *(pl.col(name).sum() for name in _AT_RISK), CONFIDENCE, both=True)
     ends = {f"rate_ci_{end}_clustered": pl.col(f"ci_{end}_clustered") * _PER_1000_DAYS for end in ("low", "high")}
     found = found.join(limits.select("stratum", **ends), on="stratum", how="left", maintain_order="left")
     return found.with_columns(pl.when(rated).then(pl.col(*ends)))
@@ -144,6 +149,9 @@ def medians(failed: pl.LazyFrame) -> pl.DataFrame:
 
 def _tries(jobs: pl.LazyFrame, attempts: pl.DataFrame | None, lives: pl.LazyFrame, by: list[str]) -> pl.LazyFrame:
     """The runs, each with what its job differs by."""
+    if attempts is not None:
+        # On which nodes it was does not matter here, and takes much room.
+        attempts = attempts.with_columns(node_list=pl.lit(None, pl.List(pl.String)))
     tries = runs(jobs, attempts, lives).with_columns(gpus=doubling((pl.col("gpu_milli") + 999) // 1000))
     of_jobs = jobs.select(by).with_row_index("job").with_columns(pl.col("job").cast(pl.Int64))
     return tries.drop(by, strict=False).join(of_jobs, on="job", how="left") if by else tries
@@ -182,5 +190,5 @@ def _label(by: str) -> pl.Expr:
     """The name of a stratum; of sizes the span, such as 3-4."""
     high = pl.col("stratum")
     if by != GPUS:
-        return high
+        return high.cast(pl.String)
     return pl.when(high > 2).then(pl.format("{}-{}", high // 2 + 1, high)).otherwise(high.cast(pl.String))
