@@ -58,7 +58,7 @@ def strata(
     requested, an attempt by those that it got. Lives with a GPU and a known duration are the exposure of the rate:
     their GPUs rounded up to nodes of `node_gpus`. A job with a blank is in no stratum of that column.
     """
-    jobs = with_clusters(jobs)
+    jobs, lives = with_clusters(jobs), lives.select(LIVES)
     names = {name: labels(jobs, name) for name in OF_JOB if name in jobs.collect_schema()}
     by = [name for name, found in names.items() if len(found) > 1]
     # By number, which takes less room than the texts.
