@@ -265,6 +265,12 @@ def test_two_thousand_accounts_with_hostile_names(sign):
     assert eligible(table)["jobs"].to_list() == [10**4 - at for at in range(MOST)]
 
 
+def test_names_that_are_cut_alike_stay_apart():
+    names = ["x (2)", "x", "x ", "x\t"]
+    groups = json.loads(strata_json(made(4, names.__getitem__), MAKERS, numbers_of(), "job"))["groups"]
+    assert list(groups["Account"]) == ["x (2)", "x", "x (3)", "x (4)"]
+
+
 @pytest.mark.parametrize(
     ("by", "stratum", "words"),
     [

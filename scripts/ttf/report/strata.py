@@ -1,5 +1,6 @@
 """The tiles of one account, partition, GPU type or size, as JSON: what the page shows when a stratum is chosen."""
 
+import itertools
 import json
 from collections.abc import Callable, Collection, Mapping
 
@@ -61,8 +62,8 @@ def strata_json(table: pl.DataFrame, tiles: Collection[str], m: Numbers, unit: s
 def _name(row: Row, taken: Collection[str]) -> str:
     """Its name, cut; told apart from others that are cut to the same."""
     name = said.plain(said.of_trace(stratum_in_words(row["stratum_by"], row["stratum"]), LONGEST_NAME)) or "(no name)"
-    alike = sum(other == name or other.startswith(f"{name} (") for other in taken)
-    return f"{name} ({alike + 1})" if alike else name
+    numbered = (f"{name} ({number})" for number in itertools.count(2))
+    return name if name not in taken else next(other for other in numbered if other not in taken)
 
 
 def failure_rate(row: Row, every: Row, m: Numbers, unit: str) -> dict:
