@@ -139,7 +139,7 @@ def test_strata_agree_with_the_tables_of_outcomes_losses_and_mean_times(with_att
         str(high) if low == high else f"{low}-{high}" for low, high in by_gpus.select("gpus_low", "gpus_high").rows()
     ]
     losses = lost_work(loss_sums(runs(jobs, attempts, lives), 3_600, 60))
-    for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours"):
+    for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "failed_without_time"):
         assert sizes[name].to_list() == pytest.approx(losses[name].to_list())
     # With whole nodes of 8 for the lives' own the rate is that of the table of mean times.
     whole = lives.with_columns(nodes=(pl.col("gpu_count") + 7) // 8)
@@ -189,6 +189,7 @@ def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
     row = {"ended": 6_000, "failures": 1_800, "failures_with_runtime": 1_800, "timeouts": 0, "basis": "event"}
     row |= {"failure_share": 0.3, "ci_low": 0.25, "ci_high": 0.35}
     row |= {"gpu_hours": 2e6, "failed_gpu_hours": 5e5, "failed_gpu_hours_share": 0.25, "timeout_gpu_hours": 1e5}
+    row["failed_without_time"] = 0
     row |= {"infra_gpu_hours": 2e5, "infra_failures": 40, "node_days": 5e3, "failures_per_1000_node_days": 8.0}
     row |= {"rate_ci_low": 6.0, "rate_ci_high": 10.5}
     row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
@@ -225,6 +226,8 @@ def test_clustered_intervals_come_first():
 
 
 def test_rules_hold_for_a_stratum():
+    timeless = told(made(failed_without_time=7))["failed_gpu_time"]["interval"]
+    assert timeless == "7 failed attempts lack a run time and count as 0"
     few = told(made(infra_failures=9))["node_rate"]
     assert (few["state"], few["badge"]) == ("few", "few events")
     none = told(made(infra_failures=0, failures_per_1000_node_days=0.0, rate_ci_low=0.0))["node_rate"]

@@ -28,12 +28,14 @@ def eligible(table: pl.DataFrame) -> pl.DataFrame:
 
 def stratum_in_words(stratum_by: str, stratum: str) -> str:
     """The name of a stratum as it stands alone: 5–8 GPUs."""
-    if stratum_by != "gpus":
-        return stratum
-    if stratum == "0":
-        return "no GPU"
-    size = "–".join(map(words.grouped, stratum.split("-")))
-    return f"{size}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
+    if stratum_by != "gpus" or stratum == "0":
+        return "no GPU" if stratum_by == "gpus" else stratum
+    return f"{under_its_heading(stratum_by, stratum)}{words.NO_BREAK}GPU{'' if stratum == '1' else 's'}"
+
+
+def under_its_heading(stratum_by: str, stratum: str) -> str:
+    """Its name where a heading says what it is of: 5–8."""
+    return "–".join(map(words.grouped, stratum.split("-"))) if stratum_by == "gpus" else stratum
 
 
 def strata_json(table: pl.DataFrame, tiles: Collection[str], m: Numbers, unit: str) -> str | None:
@@ -94,8 +96,12 @@ def failed_gpu_time(row: Row, every: Row, m: Numbers, unit: str) -> dict:
             means = f"{by} {words.share(min(1.0, hours / failed))} of it. {means}"
     hours = row["gpu_hours"]
     of = f"{words.number(hours / 1e6)} M" if hours >= 1e6 else words.number(hours)
+    counted = "All attempts counted: no sampling error"
+    if missing := row["failed_without_time"]:
+        lack = f"{words.plural(missing, 'failed attempt')} {'lacks' if missing == 1 else 'lack'}"
+        counted = f"{lack} a run time and count{'s' if missing == 1 else ''} as 0"
     return _tile(
-        *(words.share(row["failed_gpu_hours_share"]), f"of {of} GPU-h", "All attempts counted: no sampling error"),
+        *(words.share(row["failed_gpu_hours_share"]), f"of {of} GPU-h", counted),
         *(means, _ended(row)),
     )
 

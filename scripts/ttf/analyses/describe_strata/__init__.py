@@ -32,6 +32,7 @@ STRATA = table(
     **wilson(blank=REASON),
     **clustered(share),
     gpu_hours=number("GPU-hours", "GPU time of all attempts.", unit=_HOURS),
+    failed_without_time=count("without a time", "Failed attempts without a known run time.", unit="attempts"),
     failed_gpu_hours=number("their GPU-hours", "Whole GPU time of failed attempts.", unit=_HOURS),
     failed_gpu_hours_share=share("Failed GPU time", "Of the GPU time of the stratum.", blank=REASON),
     timeout_gpu_hours=number("at time limit", "Those of them that a time limit ended.", unit=_HOURS),

@@ -30,12 +30,14 @@ _OF_JOBS = {
     **ENDED,
     "timeouts": (_FAILED & at_time_limit("status_raw")).sum().cast(pl.Int64),
 }
-_OF_RUNS = {
+_GPU_TIME = {
     "gpu": gpu_time().sum(),
     "failed_gpu": gpu_time().filter(pl.col("failed")).sum(),
     "timeout_gpu": gpu_time().filter(pl.col("failed") & pl.col("timed_out")).sum(),
     "infra_gpu": gpu_time().filter(pl.col("infra")).sum(),
 }
+_WITHOUT_TIME = (pl.col("failed") & pl.col("runtime_s").is_null()).sum().cast(pl.Int64)
+_OF_RUNS = _GPU_TIME | {"failed_without_time": _WITHOUT_TIME}
 _AT_RISK = {
     "infra_failures": (pl.col("event") == EVENT).fill_null(False).sum().cast(pl.Int64),
     "node_s": pl.col("node_s").sum(),
@@ -97,7 +99,7 @@ def _estimated(found: pl.DataFrame, of_jobs: pl.LazyFrame, of_lives: pl.LazyFram
     }
     found = found.with_columns(
         **failure_shares(found),
-        **{f"{name}_hours": pl.col(name) / GPU_HOUR for name in _OF_RUNS},
+        **{f"{name}_hours": pl.col(name) / GPU_HOUR for name in _GPU_TIME},
         failed_gpu_hours_share=pl.when(gpu > 0).then(pl.col("failed_gpu") / gpu),
         node_days=pl.col("node_s") / SECONDS_A_DAY,
         failures_with_runtime=pl.col("failures_with_runtime").fill_null(0),

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.describe_strata import STRATA
-from ttf.report.strata import eligible, stratum_in_words
+from ttf.report.strata import eligible, under_its_heading
 from ttf.report.tables import CLUSTERED, Interval, Shown, texts
 from ttf.report.trace import Trace, strata_in_words
 
@@ -15,7 +15,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     every = trace.table("strata")
     found = eligible(every)
     found = pl.concat([every.filter(stratum_by="all"), found]) if found.height else found
-    named = texts(found, ("stratum_by", "stratum"), stratum_in_words)
+    named = texts(found, ("stratum_by", "stratum"), under_its_heading)
     columns = {
         "stratum": "Stratum",
         "jobs": None,
@@ -26,5 +26,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "failures_per_1000_node_days": _RATE,
         "failure_median_s": _MEDIAN,
     }
-    shown = strata_in_words(found).with_columns(stratum=named)
+    # Of no failure nothing but an upper bound is known.
+    bound = pl.when(infra_failures=0).then("rate_ci_high").otherwise("rate_ci_high_clustered")
+    shown = strata_in_words(found).with_columns(stratum=named, rate_ci_high_clustered=bound)
     return {"strata": Shown(shown, columns, STRATA, "stratum_by")}
