@@ -4,6 +4,8 @@ set -euo pipefail
 packages=()
 command -v chromium >/dev/null || packages+=(chromium)
 fc-list 2>/dev/null | grep -q DejaVu || packages+=(fontconfig fonts-dejavu-core)
+# Widths in the page are those of the fonts that its readers have.
+fc-list 2>/dev/null | grep -q LiberationSans || packages+=(fontconfig fonts-liberation)
 Rscript -e 'library(survival)' >/dev/null 2>&1 || packages+=(r-cran-survival)
 PATH="$PATH:/usr/sbin:/sbin"
 for tool in slurmctld slurmdbd sacct mariadbd munged; do

@@ -47,15 +47,30 @@ function chartCsv(figure) {
 }
 
 // The colours of a drawing are those of the light page: on white, whatever the page is now.
-DO.svg = (button) => {
-  const figure = figureOf(button), svg = shownDrawing(figure).querySelector("svg").cloneNode(true);
+function pictureOf(figure) {
+  const svg = shownDrawing(figure).querySelector("svg").cloneNode(true);
   const [x, y, width, height] = svg.getAttribute("viewBox").split(/[ ,]+/);
-  for (const [name, value] of Object.entries({xmlns: "http://www.w3.org/2000/svg", width, height})) svg.setAttribute(name, value);
+  const whole = {xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": "Liberation Sans, Arial, sans-serif"};
+  for (const [name, value] of Object.entries(whole)) svg.setAttribute(name, value);
   const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   for (const [name, value] of Object.entries({x, y, width, height, fill: "white"})) paper.setAttribute(name, value);
   // A title has to come first.
   svg.querySelector(":scope > :not(title, desc)")?.before(paper);
-  download(figure.dataset.chart + ".svg", "image/svg+xml", new XMLSerializer().serializeToString(svg));
+  return {width: Number(width), height: Number(height), text: new XMLSerializer().serializeToString(svg)};
+}
+DO.svg = (button) => {
+  const figure = figureOf(button);
+  download(figure.dataset.chart + ".svg", "image/svg+xml", pictureOf(figure).text);
+};
+
+// At twice its size, for slides.
+DO.png = async (button) => {
+  const figure = figureOf(button), {width, height, text} = pictureOf(figure), image = new Image();
+  image.src = "data:image/svg+xml," + encodeURIComponent(text);
+  await image.decode();
+  const canvas = made("canvas", {width: 2 * width, height: 2 * height});
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => download(figure.dataset.chart + ".png", "image/png", blob));
 };
 
 DO.cite = (button) => {

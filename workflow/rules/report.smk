@@ -158,7 +158,7 @@ rule render_page:
         **asks_for("render_page"),
     params:
         *code_of("render_page"),
-        renderer=which("quarto") or "pandoc",
+        renderer="quarto" if which("quarto") else "pandoc",
     script:
         "../../scripts/render_page.py"
 

@@ -49,6 +49,8 @@ class Blocks:
         # tbl-name or fig-name -> what it is called; charts in the page.
         self.places: dict[str, str] = {}
         self.charts: list[str] = []
+        # Those that stand open, wherever else a text would place them.
+        self.open: set[str] = set()
 
     def has_chart(self, name: str) -> bool:
         return name in self.figures and not self.figures[name]["empty"]
@@ -73,7 +75,8 @@ class Blocks:
         return str(self._macros.figure(name, about, drawings))
 
     def chart(self, name: str) -> str:
-        html = self.figure(name)
+        """A chart of a fold, as .qmd."""
+        html = "" if name in self.open else self.figure(name)
         return raw(html) if html else ""
 
     def table(self, name: str, caption: str) -> str:

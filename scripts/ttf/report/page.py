@@ -85,7 +85,7 @@ class Frame:
         text = f"{self.title}{' (synthetic)' if self.synthetic else ''} · Time to Failure {self.version}"
         content = "".join(sign if sign.isalnum() and sign.isascii() else f"\\{ord(sign):x} " for sign in text[:120])
         return (
-            f'<style>@page{{@bottom-left{{content:"{content}"}}'
+            f'<style>@page{{margin:14mm 14mm 16mm;@bottom-left{{content:"{content}"}}'
             '@bottom-right{content:counter(page) " / " counter(pages)}}</style>'
         )
 
@@ -149,6 +149,7 @@ class TracePage:
             if "context" in vars(page):
                 self._context |= page.context(trace, self.m)
         self.heads, self.lines = self._opened()
+        self.blocks.open = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(self, scored: Scored | None, significance: float, home: str) -> str:
         """The whole page. scored: the published findings about the trace; home: the folder of the study."""
