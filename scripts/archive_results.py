@@ -11,7 +11,7 @@ def main(snakemake):
     from ttf.publish.about import checked_date, describe
     from ttf.publish.archive import deposit, tar_of
     from ttf.publish.crate import METADATA, crate
-    from ttf.publish.files import Published, published, words_of_charts
+    from ttf.publish.files import Published, page_of_report, published, words_of_charts
     from ttf.publish.site import readme_of
     from ttf.rooms import contracts
 
@@ -21,10 +21,8 @@ def main(snakemake):
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
-    packed = [
-        published(path, path.as_posix(), charts, tables)
-        for path in map(Path, [*files.pages, *files.papers, *files.products])
-    ]
+    packed = [page_of_report(path, path.as_posix()) for path in map(Path, [*files.pages, *files.papers])]
+    packed += [published(path, path.as_posix(), charts, tables) for path in map(Path, files.products)]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
     own = Path(files.pages[0]).parents[1].as_posix()
     readme = readme_of(about, own.removeprefix("results/") + "/").encode()

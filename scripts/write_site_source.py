@@ -9,7 +9,7 @@ def main(snakemake):
     from ttf.publish import pages, site
     from ttf.publish.about import describe
     from ttf.publish.dictionary import as_html, by_analysis
-    from ttf.publish.files import place_of, published, words_of_charts
+    from ttf.publish.files import Published, page_of_report, place_of, published, words_of_charts
     from ttf.report.blocks import macros
     from ttf.rooms import contracts
 
@@ -19,7 +19,15 @@ def main(snakemake):
     tables = {table.path: table for table in contracts(folders).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
     folder = Path(snakemake.output.project)
-    shown = [published(path, place_of(path, folder.parents[1]), charts, tables) for path in map(Path, files.products)]
+    shown = [
+        Published("README.md", site.readme_of(about).encode(), "README", "What is here, and what it may be used for")
+    ]
+    shown += [page_of_report(path, path.name) for path in map(Path, files.papers)]
+    shown += [
+        Published(site.RUN_REPORT, path.read_bytes(), "How the study was run", "By Snakemake: rules, times")
+        for path in map(Path, files.run_report)
+    ]
+    shown += [published(path, place_of(path, folder.parents[1]), charts, tables) for path in map(Path, files.products)]
     bodies = {"files": site.index_of(shown, about), "tables": as_html(by_analysis(folders))}
     reports = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files.reports}
     templates = Path(files.blocks).parent

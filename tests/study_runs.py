@@ -25,6 +25,7 @@ CHECKOUT = (
     "environment.yml",
     "pyproject.toml",
     "README.md",
+    "CITATION.cff",
 )
 SHARED_DATA = ROOT.parent / "shared" / "data"
 WARM = WarmSnakemake()

@@ -42,7 +42,7 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     planned = study.planned(**config)
     assert planned == {
         *("describe_weekdays", "draw_charts_pai2020", "summarise", "score_claims", "write_config"),
-        *("write_report_source", "render_report", "write_manifest"),
+        *("write_page_source", "render_page", "write_manifest"),
     }
     study.snakemake("--cores", "1", **config)
     table = pl.read_csv(study.folder / "results/sample/tables/failures_by_weekday.csv")
@@ -64,7 +64,7 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     assert study.planned(**config) == set()
     section = tmp_path / "mine/describe_weekdays/weekdays.qmd"
     section.write_text(section.read_text(encoding="utf-8") + "\nOne more sentence.\n", encoding="utf-8")
-    assert study.planned(**config) == {"write_report_source", "render_report", "write_manifest"}
+    assert study.planned(**config) == {"write_page_source", "render_page", "write_manifest"}
 
 
 def test_a_name_that_is_taken_names_both_folders(own, tmp_path):

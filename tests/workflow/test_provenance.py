@@ -111,7 +111,7 @@ CHAIN = ["fit_mttf", "derive_lives", "derive_runtimes", "ingest", "make_sample_p
         ([TABLE], CHAIN),
         (["results/sample/figures/survival_by_gpu_type.svg"], ["draw_charts_pai2020", *CHAIN]),
         (["results/sample/metrics.json", "mttf.mttf_s"], ["summarise", *CHAIN]),
-        ([PAGE], ["render_report", "write_report_source", "summarise", *CHAIN]),
+        ([PAGE], ["render_page", "write_page_source", "summarise", *CHAIN]),
     ],
     ids=["table", "chart", "number", "page"],
 )

@@ -14,7 +14,7 @@ from study.helpers import stamped
 from study_runs import PAGE, SMALL, Checkout, environment
 from ttf.rooms import rooms
 
-REPORT = {"write_report_source", "render_report", "write_manifest"}
+REPORT = {"write_page_source", "render_page", "write_manifest"}
 # An analysis with every part, whose tables no other one reads.
 ROOM = "estimate_hazards"
 AT = f"scripts/ttf/analyses/{ROOM}"
@@ -106,7 +106,7 @@ def test_an_edited_part_of_an_analysis_reruns_what_it_is_for(study_of_module, jo
         "compute": {ROOM},
         "charts": drawing(jobs),
         "numbers": {"summarise"},
-        "page": {"write_report_source"},
+        "page": {"write_page_source"},
     }
     with study_of_module.appended(f"{AT}/{part}.py"):
         assert study_of_module.planned(**SMALL) == with_what_follows(*of_parts[part])
@@ -124,7 +124,7 @@ def test_an_edited_module_that_several_share_reruns_all_of_them(
 def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with_what_follows):
     """A script, a style, a published finding; and the schema of the raw tables, with which all begins anew."""
     with study_of_module.appended("scripts/bundle_vega.py", "report/pandoc.css"):
-        assert study_of_module.planned(**SMALL) == {"bundle_vega", "render_report", "write_manifest"}
+        assert study_of_module.planned(**SMALL) == {"bundle_vega", "render_page", "write_manifest"}
     with study_of_module.appended("config/claims.yaml"):
         assert study_of_module.planned(**SMALL) == {"score_claims", *REPORT}
     with study_of_module.appended(
@@ -175,7 +175,7 @@ def with_config(**changes) -> dict:
 CHANGED_KEYS = {
     "correlation.significance": (
         with_config(correlation={"significance": 0.01}),
-        {"correlate", "ask_again", "write_report_source"},
+        {"correlate", "ask_again", "write_page_source"},
     ),
     "ettr.run_key, of traces that tell attempts apart": (with_config(ettr={"run_key": ["user"]}), set()),
     "infra_failures.states": (with_config(infra_failures={"states": ["Failed"]}), {"derive_infra_lives"}),
@@ -186,7 +186,7 @@ CHANGED_KEYS = {
     ),
     "registry.sample.title": (
         with_config(registry={"sample": {"generate": {"tasks": 2000}, "title": "Another title"}}),
-        {"write_report_source"},
+        {"write_page_source"},
     ),
 }
 
@@ -266,7 +266,7 @@ def test_only_one_run_at_a_time(study):
     assert holder.stdout.readline() == "held\n"
     (study.folder / PAGE).unlink()
     # A dry run holds nothing up; a run waits for the other, and then goes on.
-    assert study.planned(**SMALL) == {"render_report", "write_manifest"}
+    assert study.planned(**SMALL) == {"render_page", "write_manifest"}
     Timer(3, lambda: holder.communicate("\n")).start()
     waited = study.snakemake(**SMALL)
     assert "Another run is at work in this folder; waiting until it has ended." in waited.stderr

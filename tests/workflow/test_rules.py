@@ -109,7 +109,7 @@ def modules_named(job, study) -> list[str]:
     if job.script == "make_sample":
         return [f"ttf.formats.{job.params['format']}.sample"]
     of_trace = study.rooms_of(job.wildcards["trace"]) if "trace" in job.wildcards else study.rooms.values()
-    parts = {"draw_charts": "charts", "summarise": "numbers", "write_report_source": "page"}
+    parts = {"draw_charts": "charts", "summarise": "numbers", "write_page_source": "page"}
     if job.script not in parts:
         return []
     found = [module for room in of_trace for module in room.module_of(parts[job.script])]
@@ -129,7 +129,7 @@ def test_a_job_has_the_modules_that_it_imports_as_parameters_and_no_others(plann
 
 def test_only_what_draws_depends_on_how_charts_look(planned):
     for job in planned[1]:
-        if job.script not in ("draw_charts", "write_report_source", "render_report", "render_pdf"):
+        if job.script not in ("draw_charts", "write_page_source", "write_comparison_source", "write_page_template"):
             for file in stamped(job.code):
                 assert Path(file).name != "theme.py", job.rule
                 assert "import altair" not in (ROOT / file).read_text(encoding="utf-8"), (job.rule, file)
@@ -148,8 +148,10 @@ def test_what_reads_raw_tables_has_their_schema(planned):
 # A file that is no module -> the rules that read it.
 READ = {
     "config/claims.yaml": {"score_claims"},
-    "report/sections/methods.qmd": {"write_report_source"},
-    "report/pandoc.css": {"render_report"},
+    "report/sections/methods.qmd": {"write_page_source"},
+    "report/comparison.html": {"write_comparison_source"},
+    "report/page/page.css": {"write_page_template"},
+    "report/page/planner.js": {"write_page_template"},
     # What these say is among the parameters.
     "config/taxonomy.yaml": set(),
     "scripts/ttf/formats/pai2020/format.yaml": set(),

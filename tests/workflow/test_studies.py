@@ -195,7 +195,7 @@ def test_a_folder_of_data_becomes_a_study_whose_configuration_can_be_edited(chec
     assert "openb: openb_pod_list_default.csv has the columns" in said
     assert f"to be kept and edited: {file}" in said
     page = "results/studies/mine/report/index.html"
-    assert "render_report" in checkout.planned("--configfile", str(file), "--", page)
+    assert "render_page" in checkout.planned("--configfile", str(file), "--", page)
     file.write_text(file.read_text() + "survival: {max_steps: 50}\n")
     assert run_study.typed(**given) == ["--configfile", str(file)]
     assert f"{file} was edited, and is used as it stands." in capsys.readouterr().err

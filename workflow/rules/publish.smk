@@ -16,6 +16,8 @@ rule write_site_source:
         blocks=local(seen_from_here(ROOT / "report" / "blocks.html")),
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
+        papers=rules.pdf.input,
+        run_report=[RUN_REPORT] if Path(RUN_REPORT).exists() else [],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     output:
         project=directory(f"{OWN}/report/site-source"),
@@ -60,6 +62,7 @@ rule publish_site:
         *code_of("publish_site"),
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
+        renderer=which("quarto") or "pandoc",
     script:
         "../../scripts/publish_site.py"
 

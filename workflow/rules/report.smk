@@ -111,7 +111,7 @@ if len(STUDY.names) > 1:
         """The page that compares the traces, as .qmd: a row for each, of what is defined alike."""
         input:
             products=lambda _: [path for trace in STUDY.subjects for path in given_to_page(trace)],
-            templates=[local(path) for path in TEMPLATES],
+            templates=[local(path) for path in OF_THE_COMPARISON],
             citation=local(seen_from_here(ROOT / "CITATION.cff")),
         output:
             source=f"{OWN}/report/source/index.qmd",

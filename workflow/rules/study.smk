@@ -138,7 +138,8 @@ def given_to_page(subject):
     """
     if STORED:
         return read_by_page(subject)
-    return [f"results/{STUDY.place(subject)}/{name}" for name in ("metrics.json", "figures/index.json")]
+    names = ("metrics.json", *(["brief.json"] if subject != OF_STUDY else []), "figures/index.json")
+    return [f"results/{STUDY.place(subject)}/{name}" for name in names]
 
 
 def read_beside(name, wildcards):
@@ -161,6 +162,9 @@ TEMPLATES = sorted(
     for path in folder.rglob("*")
     if path.suffix in (".qmd", ".typ") or path.name in ("blocks.html", "comparison.html")
 )
+OF_THE_COMPARISON = [path for path in TEMPLATES if Path(path).stem in ("blocks", "comparison")]
+OF_THE_PAPER = [path for path in TEMPLATES if Path(path).stem != "comparison"]
+OF_A_PAGE = [path for path in OF_THE_PAPER if Path(path).suffix != ".typ"]
 
 
 def of_registry(trace):
@@ -173,7 +177,7 @@ def of_page(wildcard):
     return dict(
         metrics=lambda wildcards: f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json",
         products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]]),
-        templates=[local(path) for path in TEMPLATES],
+        templates=[local(path) for path in (OF_THE_PAPER if wildcard == "paper" else OF_A_PAGE)],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     )
 

@@ -94,7 +94,7 @@ def steps(m: Numbers, given: Mapping) -> dict | None:
     if name not in given:
         return None
     curve = given[name].filter(event="failure", stratum_by="all").sort("time_s").select("time_s", "survival")
-    points = [[float(time), float(value)] for time, value in curve.rows()]
+    points = [[float(time), float(value)] for time, value in curve.drop_nulls().rows()]
     if len(points) < 2:
         return None
     moments = {"1h": (3_600, "1 h"), "1d": (86_400, "1 day"), "1y": (31_536_000, "1 year")}

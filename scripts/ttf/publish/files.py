@@ -31,10 +31,8 @@ MEDIA_TYPES = {
 _HEAD = b"\x89PNG\r\n\x1a\n"
 _ONCE = {
     "config.yaml": "The configuration that the study was run with",
-    "index.html": "The report: one page that needs no network",
     "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
     "metrics.json": "Every number of the text of the report: value, unit, n, source",
-    "report.pdf": "The report on paper",
     "brief.json": "What the first screen says, what it cannot say and what to do",
 }
 
@@ -91,6 +89,12 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
         what = f"{table.about} {columns_of(content)}"
         return Published(path, content, stem.replace("_", " "), what, table.columns)
     return Published(path, content, stem.replace("_", " "), _ONCE.get(name, ""))
+
+
+def page_of_report(source: Path, path: str) -> Published:
+    """The same of a page of the report, or of what it is on paper."""
+    what = "The report on paper" if source.suffix == ".pdf" else "A page of the report, which needs no network"
+    return Published(path, source.read_bytes(), source.stem, what)
 
 
 def columns_of(content: bytes) -> str:

@@ -41,7 +41,10 @@ def sources(
     texts = {}
     for page, text in reports.items():
         entries = [Entry(title, f"{name}.html") for name, title in OF_THE_SITE.items()]
-        texts[f"{page}.qmd"] = text.replace(MARK, str(macros.more_pages("Site", [*entries, _pdf(page)])))
+        # The comparison of several traces is not on paper.
+        if page != "index" or len(reports) == 1:
+            entries.append(Entry("The report as a PDF", f"{'report' if page == 'index' else page}.pdf"))
+        texts[f"{page}.qmd"] = text.replace(MARK, str(macros.more_pages("Site", entries)))
     for name, title in OF_THE_SITE.items():
         body = bodies.get(name) or str(macros.search())
         texts[f"{name}.qmd"] = _page(name, title, titles, about, body, macros)
@@ -50,10 +53,6 @@ def sources(
     project = {"project": {"type": "default", "output-dir": "_site", "resources": ["search-index.js"]}}
     texts["_quarto.yml"] = yaml.safe_dump(project, sort_keys=False)
     return texts
-
-
-def _pdf(page: str) -> Entry:
-    return Entry("The report as a PDF", "report.pdf" if page == "index" else f"{page}.pdf")
 
 
 def _page(name: str, title: str, titles: Mapping[str, str], about: Publication, body: str, macros: ModuleType) -> str:

@@ -1,4 +1,4 @@
-"""The site: the page, every table and chart as a file, and an index of them. Any host of static files serves it."""
+"""The site: the pages, every table and chart as a file, and an index of them. Any host of static files serves it."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -32,10 +32,10 @@ def readme_of(about: Publication, own: str = "") -> str:
     lines += [
         "| where | what |",
         "|---|---|",
-        f"| `{report}index.html` | the report, one page that needs no network |",
-        f"| `{report}report.pdf` | the same on paper |",
+        *_pages_of(report, len(about.traces)),
         *([] if own else ["| `files.html` | every file here with its size and what it is |"]),
         *([] if own else ["| `tables.html` | what every column of every table is |"]),
+        *([] if own else ["| `search.html` | a search over all pages |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
         f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG{'' if own else ', PNG'} |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",
@@ -57,6 +57,16 @@ def readme_of(about: Publication, own: str = "") -> str:
     creators = "; ".join(creator.name for creator in about.creators)
     lines += ["", f"By {_plain(creators)}, version {_plain(about.version)}, licence {_plain(about.license)}."]
     return "\n".join(lines) + "\n"
+
+
+def _pages_of(report: str, traces: int) -> list[str]:
+    page, paper = ("index", "report") if traces == 1 else ("<trace>", "<trace>")
+    compared = [] if traces == 1 else [f"| `{report}index.html` | the comparison of the traces |"]
+    return [
+        *compared,
+        f"| `{report}{page}.html` | the report, one page that needs no network |",
+        f"| `{report}{paper}.pdf` | the same on paper |",
+    ]
 
 
 def _section(folder: str, files: list[Published], about: Publication) -> str:

@@ -65,7 +65,7 @@ def _panel(outcome: str, features: list[str], asked: str, study: Study) -> alt.L
     nought = chart_of(outcome).mark_rule(color=FAINT, strokeDash=[3, 3]).encode(x=alt.datum(0))
     marks = base.mark_rule(strokeWidth=1.8).encode(x=x, x2="high:Q", strokeDash=DASHED)
     marks += base.mark_circle(size=55, opacity=1).encode(x="estimate:Q")
-    return (nought + marks).properties(width=255, height=alt.Step(17))
+    return (nought + marks).properties(width=250, height=alt.Step(17))
 
 
 CHARTS = {"study1_asked_twice": asked_twice}

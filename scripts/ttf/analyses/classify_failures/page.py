@@ -36,7 +36,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         keys=tuple(_keys(m)),
         text=tuple(_text(m)),
         callout=_callout(m),
-        details="run time to failure, GPUs and domain by reason, commonest unmatched lines",
+        details="RTF, GPUs and domain by reason, commonest unmatched lines",
     )
 
 

@@ -9,9 +9,9 @@ from ttf.contract import REASON, count, number, reason, seconds, share, table, t
 _TRACE = {
     "trace": text("Trace", "Name of the trace."),
     "synthetic": truth("Synthetic", "Whether the trace is made up."),
-    "unit": text("Unit", "What a job, or the component that lives, is called."),
+    "unit": text("Unit", "What a job, or a component at risk, is called."),
 }
-_GIVES = {"gives": text("Gives", "jobs or lives.")}
+_GIVES = {"gives": text("Gives", "`jobs`, or `lives` of components.")}
 _GPUS = {
     "gpus": text("GPUs", "GPUs of the job, whole ones rounded up; all: of any number."),
     "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row is of all"),
@@ -76,7 +76,7 @@ FAILURE_SHARE = _compared(
     ended=count("Ended", "Those that ended in success or failure.", blank=REASON),
     failures=count("Failures", "Those that failed.", blank=REASON),
     failure_share=share("Failure share", "Failures over ended.", blank=REASON),
-    ci_low=share("Interval from", "Lower end of its 95% interval (Wilson).", blank=REASON),
+    ci_low=share("Interval from", "Lower end of its 95% CI (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
     **clustered(share),
     reason=reason(),

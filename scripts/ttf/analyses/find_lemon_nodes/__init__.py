@@ -4,7 +4,7 @@ from ttf.analysis import Analysis
 from ttf.columns import NO_CLUSTERS, clustered
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
-_DATED = "lives of components bear no dates"
+_DATED = "components at risk bear no dates"
 _PLACED = "components have no placements"
 _NO_TIME = "no time at risk is known"
 _PROXY_OR_UNTESTED = "basis is proxy, or there is no test"
@@ -35,18 +35,18 @@ LEMON_NODES = table(
     counted=count("Counted", "Failures that the test counts.", blank=REASON),
     expected=number("Expected", "Failures expected of its fleet at the same use.", blank=REASON),
     rate_ratio=number("Ratio", "Failure rate over the rest of its fleet's, or counted over expected.", blank=REASON),
-    ci_low=number("Interval from", "Lower end of the ratio's 95 % interval.", blank=REASON),
+    ci_low=number("Interval from", "Lower end of the ratio's 95% CI.", blank=REASON),
     ci_high=number("Interval to", "Its upper end.", blank=REASON),
     p_value=number("p", "One-sided p-value of so many failures or more.", blank=REASON),
     q_value=number("q", "The p-value adjusted for the number of nodes (Benjamini-Hochberg).", blank=REASON),
-    lemon=truth("Significant", "Whether q is at most the false-discovery rate asked for.", blank=REASON),
+    lemon=truth("Significant", "Whether q is at most the false-discovery rate of the configuration.", blank=REASON),
     incidents=count("Incidents", "Its failures that are incidents of their own.", blank="not known with this basis"),
     posterior_rate_ratio=number(
         "Shrunken rate ratio", "Posterior mean of its rate over its fleet's.", blank=_PROXY_OR_UNTESTED
     ),
     posterior_above_3=share("Probability above 3", "That this ratio is above 3.", blank=_PROXY_OR_UNTESTED),
     detectable_ratio=number(
-        "Detectable ratio", "Smallest ratio found with 80 % power.", blank="no test, or none could be significant"
+        "Detectable ratio", "Smallest ratio found with 80% power.", blank="no test, or none could be significant"
     ),
     window_failures=count("Failures in the window", "Of all nodes, those attributed to none among them."),
     attributed_failures=count("Attributed failures", "Those of them that are attributed to a node."),
@@ -63,13 +63,13 @@ LEMON_EFFECT = table(
     failures=count("Failures", "Failures of all nodes."),
     exposure_s=whole_seconds("Time at risk", "Node time of all nodes."),
     mttf_s=seconds("Node time per failure", "Of all nodes.", blank="no failure, or no time at risk"),
-    ci_low_s=seconds("Interval from", "Lower end of its 95 % interval (Garwood).", blank=_NO_TIME),
+    ci_low_s=seconds("Interval from", "Lower end of its 95% CI (Garwood).", blank=_NO_TIME),
     ci_high_s=seconds("Interval to", "Its upper end.", blank="no failure, or no time at risk"),
     **clustered(seconds, "_s", NO_CLUSTERS),
     failures_without=count("without these nodes", "Failures of the other nodes.", blank=REASON),
     exposure_without_s=whole_seconds("Time at risk without", "Node time of the other nodes.", blank=REASON),
     mttf_without_s=seconds("Node time per failure", "Of the other nodes.", blank=REASON),
-    ci_low_without_s=seconds("Interval from, without", "Lower end of its 95 % interval.", blank=REASON),
+    ci_low_without_s=seconds("Interval from, without", "Lower end of its 95% CI.", blank=REASON),
     ci_high_without_s=seconds("Interval to, without", "Its upper end.", blank=REASON),
     ci_low_clustered_without_s=seconds("Interval from, without", "The same, clustered by node.", blank=NO_CLUSTERS),
     ci_high_clustered_without_s=seconds("Interval to, without", "Its upper end.", blank=NO_CLUSTERS),

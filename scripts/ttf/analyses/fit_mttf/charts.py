@@ -211,7 +211,7 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     if not strata:
         return nothing_to_draw(what, f"no {study.unit} with a known {in_words(stratum_by)} has run for a known time")
     if one_for_all(mttf, stratum_by):
-        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
+        return nothing_to_draw(what, f"all at risk have one {in_words(stratum_by)}")
     kept = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
     drawn = [row for row in strata if row["stratum"] in kept]
     names = labels([row["stratum"] for row in drawn])
@@ -225,7 +225,7 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     if any(row["events"] == 0 for row in drawn):
         caption += " Triangle: no failure, so a 95% lower bound only."
     if len(strata) > len(drawn):
-        caption += f" The {MOST_ROWS_OF_MTTF} strata with the most lives; {len(strata) - len(drawn):,} left out."
+        caption += f" The {MOST_ROWS_OF_MTTF} strata with the most at risk; {len(strata) - len(drawn):,} left out."
     if without := mine["stratum"].n_unique() - len(strata):
         caption += f" {count(without, 'stratum')} without exposure left out."
     everything = mttf.filter(stratum_by="all")["n"].max() or 0

@@ -22,7 +22,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     ]
     columns = {
         "gpus": ("GPUs", None),
-        "jobs": "Runs" if trace.has_jobs else "Lives",
+        "jobs": "Runs" if trace.has_jobs else "At risk",
         "failures": None,
         "mttf_s": Interval(low="ci_low_clustered_s", high="ci_high_clustered_s"),
         "projected_mttf_s": Interval(low="projected_low_s", high="projected_high_s"),
