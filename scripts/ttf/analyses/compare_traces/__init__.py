@@ -76,7 +76,7 @@ FAILURE_SHARE = _compared(
     ended=count("Ended", "Those that ended in success or failure.", blank=REASON),
     failures=count("Failures", "Those that failed.", blank=REASON),
     failure_share=share("Failure share", "Failures over ended.", blank=REASON),
-    ci_low=share("Interval from", "Lower end of its 95% interval (Wilson).", blank=REASON),
+    ci_low=share("Interval from", "Lower end of its 95% CI (Wilson).", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
     **clustered(share),
     reason=reason(),

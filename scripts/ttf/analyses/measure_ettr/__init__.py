@@ -13,7 +13,7 @@ ETTR_MEASURED = table(
     attempts=count("Attempts", "Attempts of these runs.", unit="attempts"),
     interruptions=count("Interruptions", "Attempts that another one follows, or that infrastructure ended."),
     ettr_mean=share("ETTR, measured", "Mean over the runs of the productive time over the time run and waited."),
-    ci_low=share("Interval from", "Lower end of Student's 95% interval of the mean.", blank=REASON),
+    ci_low=share("Interval from", "Lower end of Student's 95% CI of the mean.", blank=REASON),
     ci_high=share("Interval to", "Its upper end.", blank=REASON),
     **clustered(share),
     ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "The mean, if every attempt had been interrupted."),
