@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-# With fewer a size is not measured: the 90 % interval of its mean time to failure spans more than a factor of 3.
+# With fewer a size is not measured: the 90% interval of its mean time to failure spans more than a factor of 3.
 FEWEST_MEASURED = 10
 # How many times as large as the largest run a projected one may be.
 FURTHEST = 4
