@@ -307,11 +307,11 @@ def _hazard(m: Numbers) -> str:
     if not within:
         return f"Over all, the hazard {way} with age; a mixture of unlike rates may look so."
     shape = (
-        f" (Weibull shape within groups {number(m, 'lifetimes.shape_within')})"
+        f" (Weibull shape {number(m, 'lifetimes.shape_within')} within groups)"
         if m.has("lifetimes.shape_within")
         else ""
     )
-    return f"The hazard {way} with age{shape}, so one MTTF does not describe all."
+    return f"The hazard {way} with age{shape}: no single MTTF fits all ages."
 
 
 def _varies(m: Numbers) -> str:

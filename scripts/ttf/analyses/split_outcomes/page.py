@@ -130,7 +130,6 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
         keys.append(Key("Failed on more than 8 GPUs", share, note))
     for label, key, note in (
         ("No result recorded", "outcomes.unknown.jobs", ""),
-        ("Cancelled", "outcomes.cancelled.jobs", "not failures"),
         ("Running or waiting", "outcomes.open", "not ended"),
     ):
         if m.value(key, 0):
