@@ -47,7 +47,7 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
         # Vega counts milliseconds since 1970.
         at = middle * 1000
         axis = alt.Axis(
-            title=None, format="%-d %b" if by_day else "%-d %b %H:%M", tickCount=3 if study.narrow else 4, grid=False
+            title=None, format="%-d %b" if by_day else "%-d %b %H:%M", tickCount=3 if study.narrow else 6, grid=False
         )
         x = alt.X("at:T", scale=alt.Scale(type="utc", nice=False), axis=axis)
     else:

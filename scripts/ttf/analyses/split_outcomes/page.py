@@ -132,7 +132,8 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
         ("No result recorded", "outcomes.unknown.jobs", ""),
         ("Running or waiting", "outcomes.open", "not ended"),
     ):
-        if m.value(key, 0):
+        # A few that are still open are in the chart alone.
+        if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
             of = f"{number(m, f'{key}_share', words.share)} of all {units}" if m.has(f"{key}_share") else ""
             keys.append(Key(label, counted(key), note or of))
     return keys
