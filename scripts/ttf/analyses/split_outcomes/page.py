@@ -25,9 +25,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     names = [name for name, key in excluded.items() if m.value(key, 0)]
     text = []
     if sized:
-        small, large = (number(m, f"{key}.failure_share", words.share) for key in (_SMALL, _LARGE))
-        differ = "." if _differ(m) else "; the intervals overlap."
-        text.append(f"On up to 8 GPUs {small} of ended {units} failed, on more {large}{differ}")
+        small, which = number(m, f"{_SMALL}.failure_share", words.share), "do not overlap" if _differ(m) else "overlap"
+        text.append(f"On up to 8 GPUs {small} failed; the intervals {which}.")
     if names:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
