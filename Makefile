@@ -46,7 +46,7 @@ check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more m
 	@$(BIN)/python scripts/check_resources.py
 
 gallery: .venv/requirements-test.lock  ## badges and a picture of the page for the README, in docs/gallery/; after `make report`
-	@$(BIN)/python docs/gallery.py results/studies/sample_slurm/report/index.html docs/gallery
+	@$(BIN)/python docs/gallery.py docs/gallery '$(STUDY)'
 	@$(BIN)/python docs/badges.py docs/gallery
 
 docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; docs/metrics.md, the same of numbers, after `make report TRACE=all`; workflow/files.txt

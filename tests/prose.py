@@ -5,7 +5,7 @@ import re
 
 # Of a page: what is no prose, and the tags that end a piece of it.
 _NO_PROSE = re.compile(r"<(script|style|table|pre)\b.*?</\1>", re.DOTALL)
-_INLINE = re.compile(r"</?(?:a|abbr|b|cite|code|em|i|q|span|strong|sub|sup)\b[^>]*>")
+_INLINE = re.compile(r"</?(?:a|abbr|b|bdi|cite|code|data|em|i|q|small|span|strong|sub|sup)\b[^>]*>")
 _MANY = "jobs|tasks|pods|attempts|failures|nodes|GPUs|users|machines|rows|lives|runs|days|hours|columns|checks"
 # A pattern, and what it would be a sign of.
 _SLIPS = {
@@ -26,6 +26,14 @@ def slips(text: str) -> list[str]:
         for pattern, what in _SLIPS.items()
         for found in re.finditer(pattern, flat)
     ]
+
+
+def faults_of_page(page: str) -> list[str]:
+    """The slips of an HTML page; numbers that are none, in its tables too; prose that became a block of code."""
+    text = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    blocks = re.findall(r"<pre(?! class=\"(?:bibtex|sh)\").*", text)
+    nothing = re.findall(r".{,40}\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b.{,40}", text)
+    return [*blocks, *nothing, *slips(prose_of(page))]
 
 
 def prose_of(page: str) -> str:

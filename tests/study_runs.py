@@ -123,6 +123,12 @@ OWN = "results/studies/sample"
 PAGE = f"{OWN}/report/index.html"
 PAGE_OF_SEVERAL = "results/studies/study/report/index.html"
 
+
+def pages_of_several(traces) -> list[str]:
+    """The pages of a study of several traces: the comparison, and one for each."""
+    return [PAGE_OF_SEVERAL, *(PAGE_OF_SEVERAL.replace("index", trace) for trace in traces)]
+
+
 SMALL = {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000}}}}
 
 PODS_HEADER = (

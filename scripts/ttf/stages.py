@@ -121,7 +121,7 @@ _NODES = count("Nodes", "Machines that the job or the attempt was on.", blank=_N
 
 _ALL_APART = "the trace names neither users nor anything else that they have in common"
 _CLUSTERS = {
-    "cluster_by": text("Clustered by", "What fails alike: user, request profile, system ...", blank=_ALL_APART),
+    "cluster_by": text("Clustered by", "What fails alike: user, request profile or system.", blank=_ALL_APART),
     "cluster": row_number("Cluster", "Number of its user, or of what cluster_by names.", blank=_ALL_APART),
     "group_by": text("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
     "group": row_number("Group", "Number of its recurrence group, or of what group_by names.", blank=_ALL_APART),

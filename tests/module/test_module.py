@@ -75,7 +75,7 @@ def test_the_lines_by_hand_of_the_docs_run(web, tmp_path):
     snakefile = re.search(r"```python\n(.*?)```", DOCS, re.DOTALL)[1].replace("OWNER", "somebody").replace("TAG", "v1")
     folder = user(tmp_path / "use", snakefile)
     planned = snakemake(folder, "--dry-run", "--", "mine", env=web)
-    assert "ttf_render_report" in planned.stdout
+    assert "ttf_render_page" in planned.stdout
     assert "results/studies/small/report/index.html" in planned.stdout
 
 

@@ -5,7 +5,8 @@ import re
 
 import polars as pl
 import pytest
-from study_runs import PAGE_OF_SEVERAL, check_out
+from prose import faults_of_page
+from study_runs import check_out, pages_of_several
 from ttf.rooms import contracts
 from ttf.tables import read_table
 
@@ -18,9 +19,8 @@ def results(tmp_path_factory, shared_data):
     sample = {"sample": {"generate": {"tasks": 2000}}}
     # Curves are cut short, as those of large traces are.
     cut = {"survival": {"max_steps": 40}}
-    study.snakemake(
-        "--", PAGE_OF_SEVERAL, one_process=True, study=["sample", *folders], registry=sample | folders, **cut
-    )
+    pages = pages_of_several(["sample", *folders])
+    study.snakemake("--", *pages, one_process=True, study=["sample", *folders], registry=sample | folders, **cut)
     return study.folder / "results"
 
 

@@ -51,9 +51,9 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     assert table["ended"].sum() == ended.height > 0
     assert table["failures"].sum() == (ended["outcome"] == "failure").sum()
     page = (study.folder / PAGE).read_text(encoding="utf-8")
-    assert 'id="sec-t1-weekdays"' in page
-    assert 'id="tbl-t1-failures_by_weekday"' in page
-    assert 'id="fig-t1-failures-by-weekday"' in page
+    fold = page.partition('id="outcomes-details"')[2].partition('<section id="causes"')[0]
+    for place in ("sec-weekdays", "table-failures-by-weekday", "chart-failures-by-weekday"):
+        assert f'id="{place}"' in fold, "where its theme is"
     scored = pl.read_csv(study.folder / f"{OWN}/scorecard.csv").row(
         by_predicate=pl.col("id") == "mine-failures", named=True
     )

@@ -123,8 +123,13 @@ def test_an_edited_module_that_several_share_reruns_all_of_them(
 
 def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with_what_follows):
     """A script, a style, a published finding; and the schema of the raw tables, with which all begins anew."""
-    with study_of_module.appended("scripts/bundle_vega.py", "report/pandoc.css"):
-        assert study_of_module.planned(**SMALL) == {"bundle_vega", "render_page", "write_manifest"}
+    with study_of_module.appended("scripts/bundle_vega.py"):
+        assert study_of_module.planned(**SMALL) == with_what_follows("bundle_vega", "write_manifest")
+    for part in ("page.css", "planner.js"):
+        with study_of_module.appended(f"report/page/{part}"):
+            assert study_of_module.planned(**SMALL) == {"write_page_template", "render_page", "write_manifest"}
+    with study_of_module.appended("report/comparison.html", "report/paper.typ"):
+        assert study_of_module.planned(**SMALL) == set(), "of pages that this study does not have"
     with study_of_module.appended("config/claims.yaml"):
         assert study_of_module.planned(**SMALL) == {"score_claims", *REPORT}
     with study_of_module.appended(
@@ -151,6 +156,14 @@ def test_edited_files_that_the_study_does_not_use_rerun_nothing(study_of_module,
     assert any("openb" in file or "philly" in file for file in unused)
     with study_of_module.appended(*unused, "config/taxonomy.yaml", "scripts/ttf/formats/openb.yaml", "README.md"):
         assert study_of_module.planned(**SMALL) == set()
+
+
+def test_another_renderer_renders_the_pages_again(study_of_module, monkeypatch, tmp_path):
+    program = tmp_path / "quarto"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert study_of_module.planned(**SMALL) == {"render_page", "write_manifest"}
 
 
 REVERSED = """
@@ -208,7 +221,7 @@ def test_edited_raw_file_reruns_its_trace(study_of_module, with_what_follows):
 
 
 def test_touched_files_and_edits_taken_back_rerun_nothing(study_of_module):
-    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/mttf.py", "report/report.qmd"):
+    for file in ("data/sample/pai_task_table.csv", "scripts/ttf/stats/mttf.py", "report/page/page.css"):
         (study_of_module.folder / file).touch()
     assert study_of_module.planned(**SMALL) == set()
 

@@ -61,7 +61,7 @@ class ClusterLives:
         return np.divide(1, left, out=np.zeros(left.size), where=left > 0)
 
     def student(self) -> float:
-        """Student's quantile of a 95 % interval; NaN below FEWEST."""
+        """Student's quantile of a 95% CI; NaN below FEWEST."""
         return float(self.clusters.student(0.95)[0])
 
     def about(self) -> dict[str, str | float | None]:

@@ -10,7 +10,7 @@ CONFIDENCE = 0.95
 
 
 def median_interval(n: int, at: Callable[[int], int]) -> tuple[float | None, float | None]:
-    """The distribution-free 95 % interval of a median: the l-th smallest and the l-th largest of n values.
+    """The distribution-free 95% CI of a median: the l-th smallest and the l-th largest of n values.
 
     at: gives the value of a rank, 0 the smallest. l is the largest for which at most 2.5 % of the binomial of n and 1/2
     lie below it; with fewer than 6 values there is none.

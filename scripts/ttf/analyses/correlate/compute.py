@@ -92,7 +92,7 @@ def groups_and_correlations(
     Two-sided p: Pearson's exact under normality, Spearman's by the same distribution (the t approximation),
     Kendall's exact without ties up to 33 points, else normal: those of scipy's pearsonr, spearmanr and
     kendalltau. p_adjusted: Holm 1979 over the features within one outcome set, cut-off, unit and method;
-    reject: p_adjusted < significance. 95 % intervals: Pearson by Fisher's z (Fisher 1921), Spearman by
+    reject: p_adjusted < significance. 95% CIs: Pearson by Fisher's z (Fisher 1921), Spearman by
     Bonett & Wright 2000, Kendall by Fieller, Hartley & Pearson 1957. Over jobs there are clustered ones beside them,
     see `clustered`; group means have no clusters.
     """

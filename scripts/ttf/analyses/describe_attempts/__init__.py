@@ -21,7 +21,7 @@ DELAYS = table(
     which=text("Attempts", "every, first or later."),
     zeros_kept=truth("Zeros kept", "Whether delays of 0 are among n."),
     n=count("n", "Known delays from 0 on.", unit="attempts"),
-    zeros=count("Zeros", "Delays of 0.", unit="attempts"),
+    zeros=count("Zeros", "Attempts with a delay of exactly 0.", unit="attempts"),
     negative=_NEGATIVE,
     unknown=_UNKNOWN,
     within_60_s_share=share("≤ 1 min", "Of n.", blank=REASON),

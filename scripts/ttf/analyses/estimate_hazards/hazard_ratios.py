@@ -80,7 +80,7 @@ def hazard_ratios(lives: Frame, event: str, covariates: Sequence[str]) -> pl.Dat
     with those before it, no event (separation: its lives are taken out, as in the limit of a ratio of 0).
 
     n, events: of the level, or of the whole fit (rows of AMOUNTS and of the covariate `all`). hazard_ratio with Wald's
-    95 % interval and p-value; p_adjusted: Holm over the coefficients. proportionality_*: `cox.proportionality` of the
+    95% CI and p-value; p_adjusted: Holm over the coefficients. proportionality_*: `cox.proportionality` of the
     covariate's coefficients together, the same on each of its rows; the row `all` has that of the whole model and no
     ratio. Where the fit fails, rows are blank and not converged, with a reason.
 

@@ -147,7 +147,7 @@ def lemon_nodes(
     attributed_failures, attributed_share: those attributed to a node.
 
     trials, counted, expected: see the module; trials only with basis `proxy`, and only those that are informative
-    (not all or none of the user's failed that day). rate_ratio with its 95 % interval: with basis `proxy` counted over
+    (not all or none of the user's failed that day). rate_ratio with its 95% CI: with basis `proxy` counted over
     expected (Garwood's, which is too wide where trials are few), else the node's rate of counted failures over that of
     the rest of its fleet (Clopper and Pearson's, carried over). p_value: one-sided; q_value: adjusted over all tests;
     lemon: q_value is at most `false_discovery`. posterior_*: see `with_posterior`; detectable_ratio: see `with_power`
@@ -318,7 +318,7 @@ def lemon_effect(whole: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame)
     whole, first, second: lemon tables of the whole window and of its halves. Picked and measured on the same window,
     lemons look worse than they are, since bad luck is part of why they were picked; picked on the first half and
     measured on the second they show what pulling them would have brought. mttf_s: node time per failure of its own
-    (`failures`), with Garwood's 95 % interval and one clustered by node; mttf_ratio: without over with. Blank where
+    (`failures`), with Garwood's 95% CI and one clustered by node; mttf_ratio: without over with. Blank where
     there is no lemon or no failure, and `reason` says why.
     """
     rows = []

@@ -47,7 +47,7 @@ def lifetime_verdict(models: pl.DataFrame, curves: Frame, clustered: Found = Map
 
     clustered: of `shapes`, none where the trace names nothing that repeats.
 
-    verdict: the failure rate `falls` where the 95 % interval of the Weibull shape lies below 1, `rises` where it lies
+    verdict: the failure rate `falls` where the 95% CI of the Weibull shape lies below 1, `rises` where it lies
     above, `stays` where it holds 1 and no end of it is further off than the factor 1.25, else `unclear`. The interval
     is shape * exp(-+1.96 * shape_se / shape); lr_statistic = 2 * (Weibull's - exponential's log-likelihood), p_value
     from chi-squared with one degree of freedom (Kalbfleisch & Prentice 2002, section 3.4).

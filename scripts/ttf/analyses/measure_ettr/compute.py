@@ -112,7 +112,7 @@ def job_runs(
 def measured_table(runs: pl.DataFrame, rate: NodeRate, habits: Habits) -> pl.DataFrame:
     """Job runs by size, each bucket up to twice the GPUs of the one before: the mean ratio beside the expected one.
 
-    runs: see `job_runs`. ci_low, ci_high: Student's 95 % interval of the mean, within 0 and 1; the clustered one is
+    runs: see `job_runs`. ci_low, ci_high: Student's 95% CI of the mean, within 0 and 1; the clustered one is
     that of a share (`Clusters.proportion`), as a ratio lies between 0 and 1. expected_ettr: the mean of the exact form
     over the same runs, with the work of each, at the rate of a node, as far as it may be projected, and the mean wait
     of an attempt.

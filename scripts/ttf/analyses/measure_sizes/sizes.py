@@ -23,7 +23,7 @@ from ttf.stats.projection import Reach, buckets
 # What a node holds where neither the trace nor the configuration says.
 USUAL_NODE_GPUS = 8
 LARGEST_PROJECTED_GPUS = 131_072
-# So many failures give a rate to within a third either way (90 % interval).
+# So many failures give a rate to within a third either way (90% interval).
 FEWEST_FAILURES = 30
 # Of a cell that chi-squared is to hold for (Cochran 1954).
 FEWEST_FITTED = 5
