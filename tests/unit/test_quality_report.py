@@ -105,7 +105,7 @@ def test_the_line_of_data_checks():
     m = Numbers(numbers())
     m |= {key: {"value": value, "unit": "rows", "n": None, "source": ""} for key, value in read.items()}
     (line,) = quality_lines.lines(None, m)
-    assert plain(line.found) == "2 of 2 passed; 0 of 139,764 rows quarantined" and line.checked
+    assert plain(line.found) == "2 of 2 passed; rows quarantined: 0 of 139,764" and line.checked
     assert set(keys(line.found)) <= set(m)
     m["data.rows_quarantined"] = {"value": 3, "unit": "rows", "n": None, "source": ""}
     assert quality_lines.lines(None, m) == []

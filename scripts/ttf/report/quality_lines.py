@@ -15,6 +15,6 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     aside, rows = (number(m, f"data.rows_{name}", words.count) for name in ("quarantined", "read"))
     return [
         Line(
-            "Data checks", f"{passed} of {checks} passed; {aside} of {rows} rows quarantined", "quality/validation.csv"
+            "Data checks", f"{passed} of {checks} passed; rows quarantined: {aside} of {rows}", "quality/validation.csv"
         )
     ]
