@@ -5,7 +5,6 @@ import re
 
 import polars as pl
 import pytest
-from prose import faults_of_page
 from study_runs import check_out, pages_of_several
 from ttf.rooms import contracts
 from ttf.tables import read_table
