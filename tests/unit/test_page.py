@@ -2,8 +2,10 @@
 
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from ttf.analysis import Analysis
 from ttf.brief.model import Action, Brief, Fact, Tile
 from ttf.contract import share, table
 from ttf.publish.about import Creator, Publication
@@ -12,7 +14,8 @@ from ttf.report.blocks import counted, macros, raw
 from ttf.report.citation import cited
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers, handled, interval_about
-from ttf.report.page import Entry, Frame, environment
+from ttf.report.page import Entry, Frame, TracePage, environment
+from ttf.report.paper import paper
 from ttf.report.said import of_trace
 from ttf.report.template import template
 from ttf.themes import THEMES
@@ -156,3 +159,64 @@ def test_the_template_is_whole_and_free_of_the_network():
     assert made.count('<script type="text/plain" id="vega-program" data-encoding="deflate-base64">dmVnYQ==') == 1
     assert "<!-- style -->" not in made and "<!-- vega -->" not in made and "<!-- script -->" not in made
     assert 'src="http' not in made and "@import" not in made and "url(http" not in made
+
+
+class Room:
+    """A page.py in little."""
+
+    def __init__(self, found):
+        self.head = lambda trace, m: found
+
+
+@pytest.fixture
+def a_page(monkeypatch, tmp_path):
+    """Opens the page of a trace without products, with what two rooms of section 1 say, the first by rank first."""
+
+    def opened(first=None, second=None, **brief):
+        of_rooms = {"split_outcomes": Room(first), "describe_attempts": Room(second)}
+        shown = Brief(HOSTILE, (), "B", (HOSTILE,), ("First.", HOSTILE), (), period="1 May", **brief)
+        trace = SimpleNamespace(
+            name="t",
+            title=HOSTILE,
+            analyses=list(of_rooms),
+            about={"unit": "job"},
+            metrics=M,
+            brief=shown,
+            figures={},
+            folder=tmp_path,
+            contracts={},
+        )
+        declared = {name: Analysis("Why?", "outcomes") for name in of_rooms}
+        monkeypatch.setattr("ttf.report.page._page", of_rooms.get)
+        monkeypatch.setattr("ttf.report.page.rooms", lambda folders: declared)
+        monkeypatch.setattr("ttf.report.page.quality.tables", lambda trace: {})
+        monkeypatch.setattr("ttf.report.page.quality_lines.lines", lambda trace, m: [])
+        frame = Frame(HOSTILE, True, "1.2", cited(ABOUT, HOSTILE, "", "t"))
+        return TracePage(environment(REPORT), REPORT, trace, frame)
+
+    return opened
+
+
+def test_the_first_room_with_a_head_leads_and_none_leaves_no_section(a_page):
+    head = Head("Claim")
+    assert a_page(None, head).heads == {"outcomes": head}
+    page = a_page(head, Head("Other"))
+    assert page.heads == {"outcomes": head} and page.lines == []
+    page = a_page(Line("Outcomes", "none"), None)
+    assert page.heads == {} and page.lines == [Line("Outcomes", "none")]
+    page._list_contents(page.heads, True, False)
+    assert [entry.href for entry in page.frame.groups[0][1]] == ["#nothing"]
+    page = a_page(None, head)
+    page._list_contents(page.heads, False, False)
+    assert [entry.href for entry in page.frame.groups[0][1]] == ["#outcomes"]
+
+
+def test_paper_is_the_same_each_time_and_takes_hostile_text_as_text(a_page, tmp_path):
+    stranger = of_trace('#panic("x") ' + HOSTILE)
+    page = a_page(Head(stranger, (), (Key(stranger, stranger),), (stranger,), Callout("care", stranger)))
+    page.lines = [Line(stranger, stranger)]
+    made = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        made.append(paper(page, ABOUT, REPORT, tmp_path / name).read_bytes())
+    assert made[0].startswith(b"%PDF-") and made[0] == made[1]
