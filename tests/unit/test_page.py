@@ -220,3 +220,14 @@ def test_paper_is_the_same_each_time_and_takes_hostile_text_as_text(a_page, tmp_
         (tmp_path / name).mkdir()
         made.append(paper(page, ABOUT, REPORT, tmp_path / name).read_bytes())
     assert made[0].startswith(b"%PDF-") and made[0] == made[1]
+
+
+def test_a_room_without_a_page_stands_as_its_contract_says(a_page, monkeypatch):
+    page = a_page(Head("Claim"), None)
+    given = {"shares": SHARES.frame([{"failure_share": 1 / 3}])}
+    page.trace.analyses, page.trace.table = ["weekdays"], given.__getitem__
+    monkeypatch.setattr("ttf.report.page.contracts_of", lambda names: {name: SHARES for name in given if [*names]})
+    html = page._tables()["shares"].html("shares")
+    assert "Failed</th>" in html and "33.3%" in html
+    given["shares"] = SHARES.frame([])
+    assert page._tables() == {}, "not there without rows"
