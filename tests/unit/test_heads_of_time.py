@@ -170,11 +170,13 @@ def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
     [
         (
             NODES,
-            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; no node has excess failures",
+            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
+            "no node has excess failures",
         ),
         (
             FOUND,
-            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; 2 nodes have excess failures",
+            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
+            "2 nodes have excess failures",
         ),
         ({"sizes.basis": "proxy"}, "The failure rate (any cause) varied between 7.00 and 11.4 per 1,000 node-days"),
         ({"sizes.over_time.windows": 1}, "The infrastructure failure rate was 11.4 per 1,000 node-days"),
