@@ -257,9 +257,9 @@ def test_the_index_of_the_search_holds_hostile_text_as_text():
 def test_every_page_of_the_site_links_every_other():
     texts = texts_of()
     ours = ["files.html", "tables.html", "search.html"]
-    for page, pdf in (("index", "report.pdf"), ("other", "other.pdf")):
+    for page, pdf in (("index", []), ("other", ["other.pdf"])):  # the comparison is not on paper
         links = Seen(texts[f"{page}.qmd"]).links
-        assert [link for link in links if not link.startswith("#")] == [*ours, pdf]
+        assert [link for link in links if not link.startswith("#")] == [*ours, *pdf]
         assert pages.MARK not in texts[f"{page}.qmd"]
     for name in pages.OF_THE_SITE:
         text = texts[f"{name}.qmd"]
