@@ -21,8 +21,8 @@ from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
 from ttf.report.numbers import Numbers
+from ttf.report.page import environment
 from ttf.report.said import keys, length, plain
-from ttf.report.source import environment
 from ttf.report.trace import Trace
 from ttf.rooms import contracts, places
 from ttf.stats.mttf import mean_time_to_failure

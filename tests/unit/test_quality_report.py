@@ -11,8 +11,8 @@ from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
 from ttf.report import quality_lines
 from ttf.report.numbers import Numbers
+from ttf.report.page import environment
 from ttf.report.said import keys, plain
-from ttf.report.source import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 
 ROOT = Path(__file__).resolve().parents[2]
