@@ -131,7 +131,7 @@ def run_time_by(given: Inputs, study: Study, *, features: Sequence[str], what: s
     if ready.merged:
         caption += f"; neighbouring values of {listed([FEATURE_NAMES[name] for name in ready.merged])} merged"
     if same := [FEATURE_NAMES[name] for name in notes if name not in shown]:
-        caption += f"; {listed(same)}: the same correlations"
+        caption += f"; {listed(same)}: alike"
     names = listed([FEATURE_NAMES[name] for name in shown])
     return figure(
         chart.resolve_scale(x="independent", y="independent", size="shared", color="shared").properties(

@@ -106,8 +106,6 @@ def _callout(m: Numbers) -> Callout | None:
     if m.value("occupancy.above_capacity_share", 0) > MOST_ABOVE:
         above = number(m, "occupancy.above_capacity_share", words.share)
         return Callout("care", "Placements exceed the machines.", f"{above} of GPU time lies above capacity: left out.")
-    if m.has(_USE) and m.value("occupancy.servers_by_use", 0) == m.value("occupancy.servers", None):
-        return Callout("info", "Capacity inferred.", "A node's GPUs are the most ever in use on it.")
     return None
 
 

@@ -68,8 +68,7 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
 
 
 def _habits(habit: Habits, band: str) -> str:
-    work, every, write = (duration(time) for time in (habit.productive_s, habit.interval_s, habit.write_s))
-    return f"{work} of work, a {write} checkpoint every {every}, {duration(habit.restart_s)} restart; {band}"
+    return f"{duration(habit.productive_s)} of work, a checkpoint every {duration(habit.interval_s)}; {band}"
 
 
 def _with_ends(known: pl.DataFrame, names: Sequence[str]) -> list[dict]:

@@ -103,9 +103,6 @@ def _callout(m: Numbers, by: str, run: str) -> Callout | None:
         return Callout("care", "Measured differs.", f"{text}.")
     if m.has("ettr.withheld"):
         return Callout("care", "Measured, not projected.", f"{capital(m['ettr.withheld'])}.")
-    if m.value("sizes.largest_run.gpus_high", m["ettr.assumed.size_of_the_run"]) < m["ettr.assumed.size_of_the_run"]:
-        largest = number(m, "sizes.largest_run.gpus_high", words.count)
-        return Callout("info", "Projection.", f"No run was larger than {largest} GPUs.")
     if m.value("ettr.basis", None) == "component":
         return Callout("care", "Hardware only.", "Failures of software and users come on top.")
     return None

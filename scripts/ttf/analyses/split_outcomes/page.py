@@ -27,7 +27,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if sized:
         small, which = number(m, f"{_SMALL}.failure_share", words.share), "do not overlap" if _differ(m) else "overlap"
         text.append(f"On up to 8 GPUs {small} failed; the intervals {which}.")
-    if names:
+    elif names:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
         claim=_claim(m, unit, units),
