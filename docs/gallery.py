@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
 
-from study.studies import STUDIES, chosen  # noqa: E402
+from study.studies import STUDIES, chosen
 
 
 def main(folder: Path, study: str = "") -> None:

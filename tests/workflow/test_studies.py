@@ -1,6 +1,7 @@
 """Several studies in one folder: what each has of its own, what they share, and which one a command is for."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,11 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
     assert verified(study, "sample") == "study sample\n"
     # Each of them is up to date after the other.
     assert study.planned(**SMALL) == set() == study.planned(**config)
+    with study.appended(
+        "raw/mine/openb_pod_list_default.csv", text="pod-more,4000,8192,1,500,V100,LS,Failed,9,19,10\n"
+    ):
+        shown = study.snakemake("--dry-run", **config).stdout
+    assert set(re.findall(r"wildcards: page=(\w+)$", shown, re.MULTILINE)) == {"mine", "index"}, "its page, and all"
     explained = python(study, "scripts/explain_product.py", "results/studies/sample/scorecard.csv")
     assert explained.stdout.startswith("results/studies/sample/scorecard.csv")
     assert explained.stderr == "study sample\n"
