@@ -12,7 +12,6 @@ from ttf.report.said import plain
 from ttf.rooms import contracts
 from ttf.tables import read_table
 
-
 TRACES = ("sample", "openb", "titan", "lanl", "eagle")
 
 
