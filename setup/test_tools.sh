@@ -3,8 +3,10 @@
 set -euo pipefail
 packages=()
 command -v chromium >/dev/null || packages+=(chromium)
+command -v firefox-esr >/dev/null || command -v firefox >/dev/null || packages+=("$(apt-cache show firefox-esr >/dev/null 2>&1 && echo firefox-esr || echo firefox)")
 fc-list 2>/dev/null | grep -q DejaVu || packages+=(fontconfig fonts-dejavu-core)
 # Widths in the page are those of the fonts that its readers have.
+command -v firefox-esr >/dev/null || command -v firefox >/dev/null || packages+=("$(apt-cache show firefox-esr >/dev/null 2>&1 && echo firefox-esr || echo firefox)")
 fc-list 2>/dev/null | grep -q LiberationSans || packages+=(fontconfig fonts-liberation)
 Rscript -e 'library(survival)' >/dev/null 2>&1 || packages+=(r-cran-survival)
 PATH="$PATH:/usr/sbin:/sbin"

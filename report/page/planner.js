@@ -74,7 +74,7 @@ function showPlan(form) {
   form.querySelector(".curve").replaceChildren(...(plan ? curveOf(plan, told, best) : []));
   const beyond = plan && plan.gpus > Number(form.dataset.largest);
   form.querySelector(".beyond")?.remove();
-  if (beyond) form.querySelector(".assumes").append(made("b", {class: "beyond"}, " No job was this large: a projection."));
+  if (beyond) form.querySelector(".assumes").append(made("b", {class: "beyond"}, " A projection."));
 }
 
 function showTime(form, plan, told) {

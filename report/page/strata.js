@@ -1,4 +1,4 @@
-// The tiles of one account, GPU type or size; everything else stays with all jobs and says so.
+// The tiles of one account, partition, GPU type or size; everything else stays with all jobs and says so.
 const stored = element("strata") && JSON.parse(element("strata").textContent);
 
 function fillStrata() {
@@ -35,10 +35,10 @@ function fillTile(tile, {value, unit, interval, badge, state, means}) {
   if (!asBuilt.has(tile)) asBuilt.set(tile, {classes: tile.className, html: tile.innerHTML});
   tile.className = `tile of-stratum ${["shown", "few", "withheld"].includes(state) ? state : "shown"}`;
   for (const part of tile.querySelectorAll(".mini, .target, .badge")) part.remove();
-  for (const [where, text] of [[".value b", value], [".value span", unit], [".ci", interval], [".means", means]]) {
-    const part = tile.querySelector(where);
-    if (part) part.textContent = text ?? "";
-  }
+  tile.querySelector(".value").replaceChildren(made("b", {}, value), " ", made("span", {}, unit ?? ""));
+  tile.querySelector(".ci")?.remove();
+  if (interval) tile.querySelector(".value").after(made("p", {class: "ci"}, interval));
+  tile.querySelector(".means").textContent = means ?? "";
   if (badge) tile.querySelector("h2").append(" ", made("span", {class: "badge"}, badge));
 }
 fillStrata();

@@ -389,7 +389,7 @@ def test_a_chart_by_one_stratum_of_all_lives_is_not_drawn_again(all_tables):
     for name in ("survival_by_gpu_type", "mttf_by_gpu_type"):
         assert BUILDERS[name](tables | one, STUDY).empty in (
             "all pods have one GPU type",
-            "all lives have one GPU type",
+            "all at risk have one GPU type",
         )
         assert BUILDERS[name](tables, STUDY).empty is None
 

@@ -226,7 +226,7 @@ def test_a_trace_without_gpu_counts_is_blank_everywhere():
     tables = study((Subject("t", outcomes=ALL_OUTCOMES), jobs))
     assert tables.pop("compared_traces")["gpu_jobs"].to_list() == [0]
     for name, table in tables.items():
-        assert set(table["reason"]) == {"the trace does not say whether a job asked for a GPU"}
+        assert set(table["reason"]) == {"the trace does not say whether a job requested a GPU"}
         known = {
             "trace",
             "synthetic",
@@ -246,7 +246,7 @@ def test_a_trace_without_gpu_counts_is_blank_everywhere():
 
 def test_other_traces_without_anything_to_compare():
     no_gpu = jobs_of(BY_HAND).with_columns(gpu_milli=pl.lit(0, dtype=pl.Int64))
-    assert no_gpu_jobs(no_gpu) == "no job of the trace asked for a GPU"
+    assert no_gpu_jobs(no_gpu) == "no job of the trace requested a GPU"
     assert no_gpu_jobs(no_gpu.clear()) == "the trace has no job"
     assert population(jobs_of(BY_HAND)) == {"jobs": 9, "gpu_jobs": 7, "blank_request": 1, "timeouts": 0}
     no_queue = jobs_of(BY_HAND).with_columns(queue_s=pl.lit(None, dtype=pl.Int64))

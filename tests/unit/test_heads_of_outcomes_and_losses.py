@@ -104,7 +104,10 @@ CLAIMS = {
     "large fail": (MIXED, "38.0% of ended pods failed, 90.0% on more than 8 GPUs"),
     "no GPU": (jobs((3, "failure", 0), (1, "success", 0)), "75.0% of ended pods failed"),
     "no end written": (jobs((3, "failure", 1, {"runtime_s": None}), (1, "success", 1)), "75.0% of ended pods failed"),
-    "alike": (jobs((3, "failure", 1), (1, "success", 1)), "75.0% of ended pods failed; they used 75.0% of GPU time"),
+    "alike": (
+        jobs((3, "failure", 1), (1, "success", 1)),
+        "75.0% of ended pods failed; failed pods used 75.0% of GPU time",
+    ),
 }
 
 

@@ -121,7 +121,7 @@ def test_one_job_and_components_have_a_claim():
     one = numbers(
         {"survival.n": 1, "survival.events": 1, "mttf.mttf_s": 5.0, "mttf.ci_low_s": 1.0, "mttf.ci_high_s": 200.0}
     )
-    assert open_of(mttf.head(trace(), one), one) == "One failure came per 5.00\u00a0s at risk"
+    assert open_of(mttf.head(trace(), one), one) == "One failure occurred per 5.00\u00a0s at risk"
     gpus = numbers(LIVES, HAZARD, {"survival.1y.survival": 0.999})
     assert open_of(mttf.head(trace("GPU", False), gpus), gpus).startswith("After 1 year 99.9% of GPUs")
 
@@ -136,7 +136,7 @@ def test_one_job_and_components_have_a_claim():
         (LAW | WITHHELD | {"sizes.law.verdict": "rejected", "sizes.law.slope": -0.4, "sizes.law.ci_high": -0.1},
          "Infrastructure MTTF falls more slowly than 1/N: slope −0.40, where 1/N gives −1"),
         (LAW | WITHHELD | {"sizes.law.verdict": "rejected", "sizes.law.ci_high": 0.3},
-         "Infrastructure MTTF shows no fall with size: slope −0.96, where 1/N gives −1"),
+         "Infrastructure MTTF shows no significant fall with size: slope −0.96, where 1/N gives −1"),
         (LAW | {"sizes.law.verdict": "rejected", "sizes.law.slope": -1.6},
          "Infrastructure MTTF falls faster than 1/N: slope −1.6, where 1/N gives −1"),
         ({"sizes.law.reason": "one size only", "sizes.largest_run.gpus_high": 8} | WITHHELD,
@@ -168,8 +168,14 @@ def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
 @pytest.mark.parametrize(
     ("more", "claim"),
     [
-        (NODES, "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; no node stands out"),
-        (FOUND, "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; 2 nodes stand out"),
+        (
+            NODES,
+            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; no node has excess failures",
+        ),
+        (
+            FOUND,
+            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; 2 nodes have excess failures",
+        ),
         ({"sizes.basis": "proxy"}, "The failure rate (any cause) varied between 7.00 and 11.4 per 1,000 node-days"),
         ({"sizes.over_time.windows": 1}, "The infrastructure failure rate was 11.4 per 1,000 node-days"),
     ],

@@ -35,25 +35,25 @@ def test_two_servers_by_hand():
     tables = found(TWO, nodes=nodes_of(x=4, y=4))
     # 0-5: 4 of 8; 5-10: 6 of 8; 10-15: 3 of 8; 15-20: 1 of 8.
     table = tables["occupancy"]
-    half = row(table, load="50-60 %")
+    half = row(table, load="50-60%")
     assert (half["time_s"], half["time_share"], half["n"]) == (5, 0.25, 1)
     assert (half["gpus_in_use_share"], half["servers_full_share"], half["servers_empty_share"]) == (0.5, 0.5, 0.5)
-    low = row(table, load="10-20 %")
+    low = row(table, load="10-20%")
     assert (low["servers_partly_share"], low["servers_empty_share"], low["largest_free_gpus"]) == (0.5, 0.5, 4)
     everything = row(table, load="all")
     assert (everything["time_s"], everything["gpus_in_use_share"]) == (20, (20 + 30 + 15 + 5) / 160)
     assert everything["servers_empty_share"] == (5 + 5 + 5) / 40
     assert everything["largest_free_gpus"] == (4 + 2 + 4 + 4) / 4
-    assert row(table, load="90-100 %")["reason"] == "the load was never there"
+    assert row(table, load="90-100%")["reason"] == "the load was never there"
     pieces = tables["fragmentation"]
     # 5-10: x is full, 2 of y are free; no server is whole.
-    busy = row(pieces, load="70-80 %", free_at_least="2")
+    busy = row(pieces, load="70-80%", free_at_least="2")
     assert (busy["free_gpus_share"], busy["placeable_time_share"]) == (1, 1)
-    assert row(pieces, load="70-80 %", free_at_least="4")["placeable_time_share"] == 0
+    assert row(pieces, load="70-80%", free_at_least="4")["placeable_time_share"] == 0
     assert row(pieces, load="all", free_at_least="8")["placeable_time_share"] == 0
     # Free at 10-15: 4 of x, 1 of y; of 15-20: 4 and 3.
-    assert row(pieces, load="30-40 %", free_at_least="whole server")["free_gpus_share"] == 4 / 5
-    assert row(pieces, load="10-20 %", free_at_least="2")["free_gpus_share"] == 1
+    assert row(pieces, load="30-40%", free_at_least="whole server")["free_gpus_share"] == 4 / 5
+    assert row(pieces, load="10-20%", free_at_least="2")["free_gpus_share"] == 1
     assert tables["occupancy_basis"].row(0, named=True) == {
         "servers": 2,
         "servers_by_use": 0,
@@ -323,7 +323,7 @@ def test_agrees_with_a_simulation_second_by_second(rows):
         load = sum(used.values())
         free = {node: holds[node] - used[node] for node in holds}
         k = min(load * 10 // total, 9)
-        for name in (f"{10 * k}-{10 * k + 10} %", "all"):
+        for name in (f"{10 * k}-{10 * k + 10}%", "all"):
             one = sums.setdefault(name, {"time": 0, "used": 0, "empty": 0, "full": 0, "largest": 0})
             one["time"] += 1
             one["used"] += load

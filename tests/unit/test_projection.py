@@ -25,7 +25,7 @@ ROWS = sums((1, 90, 40, 90 * DAY), (4, 50, 60, 40 * DAY), (60, 20, 10, 3 * DAY),
 @pytest.mark.parametrize(
     ("verdict", "basis", "nodes", "words"),
     [
-        ("agrees", "proxy", 0, "does not tell failures of the infrastructure from others"),
+        ("agrees", "proxy", 0, "infrastructure failures are not distinguished from others"),
         ("rejected", "event", 0, "does not fall as 1/N"),
         (None, "component", 64, "could not be tested (one size only)"),
         ("too few failures to tell", "state", 64, "could not be tested (one size only)"),

@@ -108,13 +108,13 @@ def test_requests_share_out_over_the_jobs_that_asked():
     table = gpu_requests(FIVE)
     everyone = dict(table.filter(pl.col("group_by") == "all").select("gpu_request", "jobs").iter_rows())
     assert everyone == {
-        "below 25 %": 1,
-        "25 to below 50 %": 0,
-        "50 to below 100 %": 1,
-        "100 %": 1,
-        "above 100 %": 1,
+        "below 25%": 1,
+        "25 to below 50%": 0,
+        "50 to below 100%": 1,
+        "100%": 1,
+        "above 100%": 1,
     }
-    assert row(table, group_by="gpu_type", group="B", gpu_request="above 100 %")["jobs_share"] == 0.5
+    assert row(table, group_by="gpu_type", group="B", gpu_request="above 100%")["jobs_share"] == 0.5
     assert gpu_requests(FIVE.head(0)).height == 0
 
 

@@ -68,7 +68,7 @@ def _save_state(m: Numbers, unit: str) -> Action | None:
     if not m.value("actions.save_state.gpu_hours", 0.0):
         return None
     ended = f"{plural(m, 'states.timeouts', 'attempt')} ended at a time limit."
-    evidence = f"{ended} Ask their users to checkpoint before it, or to request longer limits."
+    evidence = f"{ended} Checkpoint before it, or request longer limits."
     return Action("Save state before the time limit", evidence, *_effect(m, "save_state"), UPPER, "causes")
 
 
@@ -83,11 +83,11 @@ def _checkpoint(m: Numbers, unit: str) -> Action | None:
     hit = (
         f"{number(m, 'actions.checkpoint.failures', words.count)} of "
         f"{number(m, 'lost_work.infra_failures', words.count)} {kind} hit them and ended "
-        f"{number(m, 'actions.checkpoint.ended')} GPU-h of work; with checkpoints "
+        f"{number(m, 'actions.checkpoint.ended')} GPU-h; with checkpoints "
         f"{number(m, 'actions.checkpoint.lost')} would be lost."
     )
     if proxy:
-        hit += " Errors that a restart meets again are included."
+        hit += " Errors that would recur are included."
     return Action(f"Confirm that {large} checkpoint {every}", hit, *_effect(m, "checkpoint"), UPPER, "lost")
 
 
@@ -122,7 +122,7 @@ def _drain(m: Numbers) -> Action | None:
     flagged = f"{number(m, 'lemons.lemons', words.count)} of {number(m, 'lemons.tested', words.count)} nodes"
     evidence = f"{flagged} have excess failures, {number(m, 'lemons.share_of_failures', words.share)} of all."
     if m.has("actions.drain.gpu_hours"):
-        evidence += " Assumes that their failures cost as much as others, and none would come elsewhere."
+        evidence += " Assumes failures of average cost."
         return Action("Check or drain nodes with excess failures", evidence, *_effect(m, "drain"), UPPER, "nodes")
     effect = f"≤ {number(m, 'lemons.share_of_failures', words.share)}"
     return Action("Check or replace nodes with excess failures", evidence, effect, "of the failures", UPPER, "nodes")
@@ -135,7 +135,7 @@ def _requeue(m: Numbers) -> Action | None:
     by = f"ettr.{m['ettr.by']}"
     evidence = (
         f"Each of {number(m, f'{by}.interruptions')} expected restarts waits "
-        f"{number(m, f'{by}.queue_s', words.duration)}. Requeue with priority or keep spare nodes."
+        f"{number(m, f'{by}.queue_s', words.duration)}. Requeue with priority or keep spares."
     )
     effect = f"−{number(m, 'actions.requeue.saved_s', words.duration)}"
     note = f"of {number(m, f'{by}.wall_s', words.duration)}, per run on {rules.target(m)}"

@@ -23,12 +23,16 @@ def _of_jobs(m: Numbers, unit: str) -> tuple[str, ...]:
         failed = f"About {fraction(m, 'outcomes.failure_share')} ended {unit}s failed"
     if rules.r9_few_ended(m):
         ended = number(m, "outcomes.ended_share", whole_percent)
-        failed = f"Of the {ended} of {unit}s that ended, {number(m, 'outcomes.failure_share', words.share)} failed"
+        failed = f"Of the {ended} of {unit}s {_known(m)}, {number(m, 'outcomes.failure_share', words.share)} failed"
     first = f"{failed}."
     if m.has(time):
         link = "but" if m[time] < 0.5 * m["outcomes.failure_share"] else "and"
         first = f"{failed}, {link} failed attempts used {number(m, time, words.share)} of GPU time."
     return _with_second(first, [[_running(m, unit)], [_cause(m)], _target(m)])
+
+
+def _known(m: Numbers) -> str:
+    return "with a recorded result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
 
 
 def _with_second(first: str, clauses: list[list[str]]) -> tuple[str, ...]:

@@ -61,7 +61,8 @@ def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
 
 def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
     unit = about["unit"]
-    ended = f"{number(m, 'outcomes.ended', words.count)} ended"
+    known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+    ended = f"{number(m, 'outcomes.ended', words.count)} {known}"
     found = [Fact(f"{capital(unit)}s", number(m, "data.jobs", words.count), ended)]
     if m.has("data.gpus"):
         found.append(

@@ -63,7 +63,7 @@ def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), number(m, key, words.share), f"of ended {unit}s"),
         interval=joined(interval(m, "outcomes.failure_share_{}"), ended),
         means=means,
-        badge=f"{_ended(m)} ended" if rules.r9_few_ended(m) else _few(m.value("outcomes.failure.jobs", 0)),
+        badge=_part(m) or _few(m.value("outcomes.failure.jobs", 0)),
         link=link,
         mini=minis.of_outcomes(m),
         target=_at_most(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}"),
@@ -92,7 +92,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         f"of {number(m, 'lost_work.gpu_hours', _hours)} GPU-h",
         interval=counted,
         means=means,
-        badge=f"{_ended(m)} ended" if rules.r9_few_ended(m) else "",
+        badge=_part(m),
         link="lost",
         mini=minis.of_failed_time(m),
         target=_at_most(m, key, targets, "failed_gpu_time", words.share),
@@ -125,7 +125,7 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         counted += f", jobs > {number(m, 'sizes.rate.above_gpus', words.count)} GPUs"
     means = f"One failure per {unit} every {number(m, 'sizes.rate.days_a_failure')} days of use."
     if proxy:
-        means = "Causes are not recorded, so user errors are included. Not comparable with infrastructure rates."
+        means = "User errors are included: not comparable with infrastructure rates."
     elif m.value("sizes.node_gpus_from", "") == "default":
         means += f" Nodes of {number(m, 'sizes.node_gpus', words.count)} GPUs are assumed."
     return Tile(
@@ -153,7 +153,7 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
     badge = "projection" if rules.is_projection(m) else _few(failures)
     if rules.is_projection(m):
         largest = number(m, "sizes.largest_run.gpus_high", words.count)
-        means = f"The largest run had at most {largest} GPUs: values beyond are projections."
+        means = f"No run was larger than {largest} GPUs."
     if rules.r5_measured_differs(m):
         badge = "measured differs"
         means = f"{plural(m, 'sizes.check.observed', 'failure')} seen, {number(m, 'sizes.check.expected')} expected"
@@ -177,11 +177,10 @@ def mttf_at_target(m: Numbers, given: Mapping, targets: Mapping) -> Tile:
 def ettr(m: Numbers, targets: Mapping) -> Tile:
     days = m.value("ettr.assumed.work_of_the_run", 0) / 86_400
     title, link = f"ETTR, {rules.target(m)} for {days:g} days", "large-runs"
-    if why := rules.withheld_at_target(m):
+    if rules.withheld_at_target(m):
         unmet = f"Depends on the MTTF of {words.article(plain(_target(m)))} {_target(m)} job"
-        means = "Enter a failure rate in the planner to explore it. No rate from this trace is filled in."
-        needed = f"Needed: {why.needed}." if why.needed else ""
-        return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link, needed)
+        means = "A failure rate can be entered in the planner."
+        return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     by = m["ettr.by"]
     key, failures = f"ettr.{by}.ettr", m.n(f"ettr.{by}.ettr") or 0
     ends = ("high", "low") if by == "estimate" else ("measured_rate_high", "measured_rate_low")
@@ -232,7 +231,7 @@ def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
             *("when", f"When {unit}s fail", _state(failures), value, f"{of}, median failed {unit}"),
             interval=joined(_median_ends(m, ends, key), f"n = {number(m, known, words.count)} failures"),
             means=means,
-            badge="time limit" if rules.r10_steps(m) else f"{_ended(m)} ended" if rules.r9_few_ended(m) else "",
+            badge="time limit" if rules.r10_steps(m) else _part(m),
             link=link,
             mini=mini,
         )
@@ -288,7 +287,7 @@ def excess(m: Numbers) -> Tile | None:
     if not m.has("lemons.lemons"):
         return None
     tested = f"of {number(m, 'lemons.tested', words.count)} tested"
-    means = "No node failed more often than chance explains."
+    means = "No node has significantly more failures than expected."
     if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
         means = f"They account for {number(m, 'lemons.share_of_failures', words.share)} of the failures."
     rate = "False-discovery rate controlled over the nodes tested"
@@ -351,6 +350,13 @@ def _hours(value: float) -> str:
 
 def _ended(m: Numbers) -> str:
     return number(m, "outcomes.ended_share", whole_percent)
+
+
+def _part(m: Numbers) -> str:
+    """The badge of a trace of which most jobs did not end, or ended with no result recorded."""
+    if not rules.r9_few_ended(m):
+        return ""
+    return f"{_ended(m)} {'with a result' if m.value('outcomes.unknown.jobs', 0) else 'ended'}"
 
 
 def _few(failures: int) -> str:

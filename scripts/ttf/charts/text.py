@@ -95,8 +95,8 @@ def gpus_label(low: int, high: int) -> str:
 
 def plural(noun: str) -> str:
     """With -s, but for those in -y after a consonant (histories, but delays), lives and strata."""
-    if noun in ("life", "stratum"):
-        return {"life": "lives", "stratum": "strata"}[noun]
+    if noun in ("life", "stratum", "period at risk"):
+        return {"life": "lives", "stratum": "strata", "period at risk": "periods at risk"}[noun]
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 
@@ -145,4 +145,6 @@ def _short(text: str) -> str:
 
 def in_words(stratum_by: str) -> str:
     """What divides lives into strata, in a sentence; a trace's own strata are words already."""
-    return {"gpu_type": "GPU type", "gpu_count": "number of GPUs"}.get(stratum_by, stratum_by.replace("_", " "))
+    return {"gpu_type": "GPU type", "gpu_count": "number of GPUs", "gpus": "number of GPUs"}.get(
+        stratum_by, stratum_by.replace("_", " ")
+    )

@@ -98,7 +98,8 @@ def _of_tile(trace: Trace, name: str, worded: Callable[[float], str]) -> Cell:
     """What a tile of the trace's own page gives: the number, or why there is none."""
     tile: Tile | None = next((tile for tile in trace.brief.tiles if tile.name == name), None)
     if tile is None or tile.state == WITHHELD or not said.keys(tile.value):
-        return Cell(reason=said.plain(tile.means).rstrip(".") if tile else "the trace has no such number")
+        why = tile.interval or tile.means if tile else "the trace has no such number"
+        return Cell(reason=said.plain(why).rstrip("."))
     key = said.keys(tile.value)[0]
     cell = _cell(trace.metrics, key, worded, tile.state == FEW)
     # A bound, "< 0.4", is no estimate to draw.

@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from ttf.analyses import contracts_of
+from ttf.brief.model import WITHHELD
 from ttf.report import all_numbers, quality, quality_lines, said, words
 from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
@@ -24,6 +25,7 @@ from ttf.report.numbers import handled
 from ttf.report.packing import as_json, packed
 from ttf.report.references import resolved
 from ttf.report.scorecard import Scored
+from ttf.report.strata import strata_json
 from ttf.report.tables import Shown
 from ttf.report.trace import Trace
 from ttf.rooms import rooms
@@ -136,7 +138,6 @@ class TracePage:
         self.blocks = Blocks(trace, templates, self._tables())
         self._context = {
             "trace": trace,
-            "id": "t",
             "unit": trace.about["unit"],
             "m": self.m,
             "chart": self.blocks.chart,
@@ -171,7 +172,7 @@ class TracePage:
         first = f"{self._macros.opening(self.frame)}{self.frame.footer_of_print()}{overview}"
         body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
-        data = data_of_scripts(specs, self.frame.citation)
+        data = data_of_scripts(specs, self.frame.citation, self._strata())
         body += raw(nothing) + appendix + raw(f"{self._macros.closing(self.frame)}{data}")
         front = self.frame.front(said.plain(" ".join(self.brief.bottom_line)))
         return words.unbroken(front + resolved(body, self.blocks.places))
@@ -260,6 +261,13 @@ class TracePage:
     def _template(self, name: str) -> str:
         return self._jinja.get_template(f"{name}.qmd").render(self._context)
 
+    def _strata(self) -> str | None:
+        """The tiles of each stratum, of those tiles that the trace itself has an estimate for."""
+        if "describe_strata" not in self.trace.analyses:
+            return None
+        tiles = [tile.name for tile in self.brief.tiles if tile.state != WITHHELD]
+        return strata_json(self.trace.table("strata"), tiles, self.m, self.trace.about["unit"])
+
     def _reasons(self) -> str:
         """Why the data have their grade."""
         reasons = "".join(f"<li>{said.html(reason)}</li>" for reason in self.brief.grade_reasons)
@@ -280,10 +288,11 @@ class TracePage:
         self.frame.groups += [("Study", self.frame.others)] if self.frame.others else []
 
 
-def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation) -> str:
-    """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite."""
+def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation, strata: str | None = None) -> str:
+    """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite; strata: `strata_json`."""
     scripts = {"charts-packed": as_json(packed(specs)), "bibtex": citation.bibtex.replace("<", "")}
-    return "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
+    texts = "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
+    return texts + (f'<script type="application/json" id="strata">{strata}</script>\n' if strata else "")
 
 
 def _versions() -> str:

@@ -1,5 +1,20 @@
-"""Stub."""
+"""What the stages before the analyses checked and did not find: a line for the end of the page."""
+
+from ttf.report import words
+from ttf.report.head import Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
+from ttf.report.trace import Trace
 
 
-def lines(trace, m):
-    return []
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    """The data checks where all passed and no row was quarantined; else appendix A has them."""
+    if m["quality.checks_not_passed"] or m["data.rows_quarantined"]:
+        return []
+    passed, checks = (number(m, f"quality.{name}", words.count) for name in ("checks_passed", "checks"))
+    aside, rows = (number(m, f"data.rows_{name}", words.count) for name in ("quarantined", "read"))
+    return [
+        Line(
+            "Data checks", f"{passed} of {checks} passed; {aside} of {rows} rows quarantined", "quality/validation.csv"
+        )
+    ]

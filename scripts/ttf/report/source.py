@@ -18,7 +18,11 @@ def opened(given: SimpleNamespace, params: SimpleNamespace) -> tuple[TracePage, 
     trace = Trace(params.trace, params.about, Path(given.metrics).parent, contracts(folders))
     about = describe(Path(given.citation).read_text(encoding="utf-8"), params.publish, {params.trace: params.about})
     pages = params.pages if len(params.pages) > 1 else {}
-    others = [Entry(title, f"{page}.html", current=page == params.page) for page, title in pages.items()]
+    # By their short names: titles of traces fill the sidebar.
+    others = [
+        Entry(title if page == "index" else page, f"{page}.html", current=page == params.page)
+        for page, title in pages.items()
+    ]
     citation = cited(about, trace.title, trace.brief.period, trace.name)
     frame = Frame(trace.title, trace.about["synthetic"], about.version, citation, others)
     return TracePage(jinja, templates, trace, frame, folders), about, templates

@@ -211,11 +211,12 @@ def clustered_median(rows: Frame, column: str, values: Counted) -> pl.DataFrame:
     found = by_cluster(rows, [], below=(pl.col(column) <= middle).sum(), n=pl.col(column).count())
     strata, found, clusters = in_strata(found, [], "n")
     ranks = clusters.around_the_middle(*(found[name].to_numpy().astype(float) for name in ("below", "n")), 0.95)
-    limits = [np.array([_at(values, rank) for rank in end], dtype=float) for end in ranks]
+    limits = [np.array([at_share(values, rank) for rank in end], dtype=float) for end in ranks]
     return with_limits(strata, clusters, *limits)
 
 
-def _at(values: Counted, share: float) -> float:
+def at_share(values: Counted, share: float) -> float:
+    """The value of the rank at this share of all; NaN where there is no such share."""
     return values.at(min(int(share * values.size), values.size - 1)) if np.isfinite(share) else np.nan
 
 

@@ -35,14 +35,14 @@ def reach_of(sums: pl.DataFrame, law: pl.DataFrame) -> Reach:
     test = law.row(-1, named=True)
     largest = sums["nodes"].max() or 0
     if test["basis"] == "proxy":
-        why = "the trace does not tell failures of the infrastructure from others"
+        why = "infrastructure failures are not distinguished from others"
         return Reach(largest, 0, why, "states, reasons or health checks that name infrastructure failures")
     if test["verdict"] == "rejected":
         why = "the mean time to failure does not fall as 1/N in this trace"
         return Reach(largest, 0, why, f"runs of that size with {FEWEST_MEASURED} failures or more")
     if test["verdict"] != "agrees":
         measured = [high for low, high in buckets(largest) if _failures(sums, low, high) >= FEWEST_MEASURED]
-        why = f"whether it falls as 1/N could not be tested ({test['reason'] or test['verdict']})"
+        why = f"whether MTTF falls as 1/N could not be tested ({test['reason'] or test['verdict']})"
         needed = f"runs of several sizes with {FEWEST_MEASURED} failures or more each"
         return Reach(largest, max(measured, default=0), why, needed)
     why = f"a projection goes no further than {FURTHEST} times the largest run of the trace"

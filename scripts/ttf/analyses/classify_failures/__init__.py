@@ -14,7 +14,7 @@ _NO_TIME = "no run time is known"
 
 TAXONOMY = table(
     "taxonomy",
-    "Failed attempts of one reason, domain, evidence or kind; RTF is the run time to failure.",
+    "Failed attempts of one reason, domain, evidence or kind; RTF is the run time until the failure.",
     by=text("By", "reason, domain, evidence, deterministic, or all."),
     reason=text("Reason", "By the taxonomy; unmatched: no rule matches.", "the row is of another grouping"),
     domain=text("Domain", "Where the cause lies; several joined by or.", _OF_NONE),

@@ -36,7 +36,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         keys=tuple(_keys(m)),
         text=tuple(_text(m)),
         callout=_callout(m),
-        details="run time to failure, GPUs and domain by reason, commonest unmatched lines",
+        details="RTF, GPUs and domain by reason, unmatched lines",
     )
 
 
@@ -92,8 +92,8 @@ def _text(m: Numbers) -> list[str]:
     if not told:
         return []
     parts = [f"{words_of} ({number(m, f'taxonomy.by_{by}', words.count)})" for by, words_of in told.items()]
-    text = f"Attempts have their reason from {listed(parts)}."
-    return [f"{text} A state says how an attempt ended, not why." if "state" in told else text]
+    text = f"Reasons come from {listed(parts)}."
+    return [text]
 
 
 def _callout(m: Numbers) -> Callout | None:
@@ -105,7 +105,7 @@ def _callout(m: Numbers) -> Callout | None:
         text.append(f"They hold {number(m, 'taxonomy.kind.none.gpu_share', words.share)} of failed GPU time.")
     if m.has("taxonomy.unmatched_line"):
         line, count = of_trace(m["taxonomy.unmatched_line"]), number(m, "taxonomy.unmatched_line_trials", words.count)
-        text.append(f"A taxonomy rule for “{line}” ({count}) would reduce this.")
+        text.append(f"A taxonomy rule for “{line}” ({count}) would help.")
     return Callout("care", f"{share} of failed attempts have no recorded reason.", " ".join(text))
 
 

@@ -9,9 +9,9 @@ from ttf.contract import REASON, count, number, reason, seconds, share, table, t
 _TRACE = {
     "trace": text("Trace", "Name of the trace."),
     "synthetic": truth("Synthetic", "Whether the trace is made up."),
-    "unit": text("Unit", "What a job, or the component that lives, is called."),
+    "unit": text("Unit", "What a job, or a component at risk, is called."),
 }
-_GIVES = {"gives": text("Gives", "jobs or lives.")}
+_GIVES = {"gives": text("Gives", "`jobs`, or `lives` of components.")}
 _GPUS = {
     "gpus": text("GPUs", "GPUs of the job, whole ones rounded up; all: of any number."),
     "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row is of all"),

@@ -130,8 +130,8 @@ def no_gpu_jobs(jobs: pl.DataFrame) -> str | None:
     if not jobs.height:
         return "the trace has no job"
     if not jobs["gpu_milli"].count():
-        return "the trace does not say whether a job asked for a GPU"
-    return None if (jobs["gpu_milli"] > 0).any() else "no job of the trace asked for a GPU"
+        return "the trace does not say whether a job requested a GPU"
+    return None if (jobs["gpu_milli"] > 0).any() else "no job of the trace requested a GPU"
 
 
 def population(jobs: pl.DataFrame) -> dict[str, int]:

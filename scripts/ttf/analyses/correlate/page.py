@@ -20,11 +20,11 @@ FEATURE_WORDS = FEATURE_NAMES | {
     "memory_usage": "measured memory use",
 }
 FEATURE_UNITS = {
-    "gpu_request": " % of a GPU",
-    "cpu_request": " % of a core",
+    "gpu_request": "% of a GPU",
+    "cpu_request": "% of a core",
     "memory_request": " GiB",
-    "gpu_utilisation": " % of a GPU",
-    "cpu_usage": " % of a core",
+    "gpu_utilisation": "% of a GPU",
+    "cpu_usage": "% of a core",
     "memory_usage": " GiB",
 }
 

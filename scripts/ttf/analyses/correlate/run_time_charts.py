@@ -140,7 +140,7 @@ def run_time_by(given: Inputs, study: Study, *, features: Sequence[str], what: s
         datasets,
         study,
         title=what,
-        subtitle=f"r of group means, as published; ρ over {study.units}; adjusted p, of ρ clustered",
+        subtitle=f"r of group means, as published; ρ over {study.units}; * significant, adjusted, ρ clustered",
         caption=caption,
         alt_text=f"Scatter plots of mean run time against {names}, with correlations for success and failure.",
     )
@@ -163,24 +163,19 @@ def _notes(correlations: pl.DataFrame, feature: str) -> list[dict]:
     return [
         {
             "outcome": outcome,
-            "means": _worded("r", _r(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
-            "over_jobs": _worded("ρ", _r(correlations, outcome, feature, "job", "spearman"), "p_adjusted_clustered"),
+            "means": _worded("r", _r(correlations, outcome, feature, "group_mean", "pearson"), "reject"),
+            "over_jobs": _worded("ρ", _r(correlations, outcome, feature, "job", "spearman"), "reject_clustered"),
         }
         for outcome in SETS
     ]
 
 
-def _worded(name: str, found: dict | None, p: str) -> str:
-    if found is None:
-        return ""
-    text = f"{name} {coefficient(found['estimate'])}, n {found['n']:,}"
-    if found[p] is None:
-        return f"{text}, no p"
-    return f"{text}, p {'<0.001' if found[p] < 0.001 else f'{found[p]:.2g}'}"
+def _worded(name: str, found: dict | None, reject: str) -> str:
+    return "" if found is None else f"{name} {coefficient(found['estimate'])}{'*' if found[reject] else ''}"
 
 
 def _panel(feature: str, rows: list[dict], every: list[dict], panels: int, study: Study) -> alt.LayerChart:
-    width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 200)
+    width, height = (254, 110) if study.narrow else (272, 110) if panels > 1 else (600, 170)
     unit, _ = _AXES[feature]
     base = chart_of(feature)
     domain = log_domain([row["value"] for row in rows])
@@ -218,7 +213,7 @@ def _texts(feature: str) -> list[alt.Chart]:
     return [
         outcome,
         words.encode(x=alt.value(6), text="means:N"),
-        words.encode(x=alt.value(138), text="over_jobs:N"),
+        words.encode(x=alt.value(78), text="over_jobs:N"),
     ]
 
 

@@ -110,7 +110,7 @@ FAILED_ATTEMPTS = table(
     **clustered(share, blank=_NO_CLUSTERED),
     trials=count("Failed attempts", "Of all n.", unit="attempts"),
     trials_mean=number("Mean", "trials by n.", blank=REASON, unit="attempts"),
-    trials_share=share("Their share of the failed attempts", "Of trials: those of `groups`.", blank=REASON),
+    trials_share=share("Their share of the failed attempts", "Failed attempts of `groups`, of all.", blank=REASON),
     reason=reason(),
 )
 OUTCOMES_WINDOW = table(

@@ -159,7 +159,7 @@ MACHINE_LOAD = table(
     group=text("Group", "all, or the GPU type."),
     n=count("n", "Readings with a value and a life above 0 s."),
     nodes=count("Machines", "Machines among them."),
-    measured_s=whole_seconds("Measured", "Lives of all readings together."),
+    measured_s=whole_seconds("Measured", "Time at risk of all readings together."),
     mean=number("Mean", "Over the seconds measured, in `unit`.", blank=REASON),
     **percentiles(
         number,

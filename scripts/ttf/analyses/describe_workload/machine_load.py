@@ -89,7 +89,7 @@ def _nothing_measured(metric: pl.LazyFrame, type_of: np.ndarray) -> "dict[str, _
     found = ends.collect(engine="streaming").row(0, named=True)
     # Percentiles take a hundred times as much; a rounded sum is far less than a thousandth off.
     if found["life_s"] * 100.1 >= INT64_LIMIT:
-        raise OverflowError("lives too long for an exact sum")
+        raise OverflowError("times too long for an exact sum")
     return {name: _Measured(found[f"low_{name}"], found[f"high_{name}"], type_of) for name in QUANTITIES}
 
 

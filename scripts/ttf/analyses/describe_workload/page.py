@@ -50,7 +50,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         keys=tuple(keys[:4]),
         text=_why(m, unit),
         callout=_callout(m),
-        details="waits by size and account, servers by load, retries, requests",
+        details="waits, servers by load, retries, requests",
     )
 
 
@@ -91,23 +91,22 @@ def _why(m: Numbers, unit: str) -> tuple[str, ...]:
     free, full = "occupancy.causes.unrecognised.jobs_share", "occupancy.causes.full.jobs_share"
     if not m.has(free):
         return ()
-    inferred = "Reasons for waiting are inferred from free GPUs at submission; the scheduler's own are not recorded."
     if m[free] > 0.5:
         said = (
             f"For {number(m, free, words.share)} of {words.plural(m.n(free), unit)} that waited over a minute, enough "
-            "GPUs were free when the wait began: priorities or limits are likelier reasons than capacity."
+            "GPUs were free: priorities or limits are likelier reasons than capacity (inferred, not recorded)."
         )
     else:
-        said = f"For {number(m, full, words.share)} of waits over a minute, too few GPUs were free when the wait began."
-    return (said, inferred)
+        said = f"For {number(m, full, words.share)} of waits over a minute, too few GPUs were free (inferred, not recorded)."
+    return (said,)
 
 
 def _callout(m: Numbers) -> Callout | None:
     if m.value("occupancy.above_capacity_share", 0) > MOST_ABOVE:
         above = number(m, "occupancy.above_capacity_share", words.share)
-        return Callout("care", "Placements exceed the machines.", f"{above} of GPU time is above capacity and cut off.")
+        return Callout("care", "Placements exceed the machines.", f"{above} of GPU time lies above capacity: left out.")
     if m.has(_USE) and m.value("occupancy.servers_by_use", 0) == m.value("occupancy.servers", None):
-        return Callout("info", "Capacity inferred.", "A server's GPUs are taken as the most ever in use on it.")
+        return Callout("info", "Capacity inferred.", "A node's GPUs are the most ever in use on it.")
     return None
 
 

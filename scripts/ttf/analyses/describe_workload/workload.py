@@ -19,11 +19,11 @@ OUTCOME_SETS = (ALL, "success", "failure", "cancelled")
 GPU_SHARES = ("no GPU", "share of a GPU", "whole GPUs")
 # Milli-GPU per instance: from (included) and to (not included).
 REQUEST_BUCKETS = {
-    "below 25 %": (1, 250),
-    "25 to below 50 %": (250, 500),
-    "50 to below 100 %": (500, 1000),
-    "100 %": (1000, 1001),
-    "above 100 %": (1001, None),
+    "below 25%": (1, 250),
+    "25 to below 50%": (250, 500),
+    "50 to below 100%": (500, 1000),
+    "100%": (1000, 1001),
+    "above 100%": (1001, None),
 }
 MOST_ACCOUNTS = 20
 # Jobs of one recurrence group.

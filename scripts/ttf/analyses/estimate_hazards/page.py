@@ -23,6 +23,8 @@ BOUNDED_AT_S = (3_600, DAY_S, 7 * DAY_S, 30 * DAY_S)
 LONGEST_REMARK = 160
 # Of a level in the claim.
 LONGEST_NAME = 24
+# Factors that are places.
+PLACES = ("cage", "cabinet", "row", "column", "system", "account")
 FAILURE = pl.col("event") == "failure"
 
 
@@ -61,12 +63,12 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if m.has("cox.job.hazard_ratio") and not _is_size(m):
         keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {m['cox.job.of']}"))
     keys += [_tested(m), *_run_time(m, unit)]
-    text = ["Ratios are adjusted for the other factors. They show association, not cause."]
+    text = ["Ratios show association, not cause."]
     if m.value("cox.changing", 0):
         changing, of = number(m, "cox.changing", words.count), number(m, "cox.covariates", words.count)
         text.append(f"For {changing} of {of} factors the ratio changes with age: it is an average.")
     charts = ("factors_of_failure", "factors_of_run_time") if drawn(m) else ("factors_of_failure",)
-    details = "all hazard ratios, log-rank tests" + (", correlations with run time" if drawn(m) else "")
+    details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
     return Head(_claim(m, unit), charts, tuple(keys), tuple(text), _few(m, unit), details)
 
 
@@ -102,18 +104,22 @@ def _claim(m: Numbers, unit: str) -> str:
         of = number(m, "cox.total.ratios", lambda n: words.plural(n, "hazard ratio"))
         return f"Too few clusters to test whether {of} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
     if not m.has("cox.strongest.hazard_ratio"):
+        if m["cox.total.clear"]:
+            return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
         clear = number(m, "cox.total.clear", words.count)
         return f"No factor is significantly associated with failure ({clear} of {ratios} hazard ratios)"
-    ratio = number(m, "cox.strongest.hazard_ratio")
+    ratio = number(m, "cox.strongest.hazard_ratio", lambda value: words.number(value, 2))
     if _is_size(m):
         of = "nodes" if m["cox.strongest.covariate"] == "nodes" else "GPUs"
         sooner = "sooner" if m["cox.strongest.hazard_ratio"] > 1 else "later"
-        return f"{capital(units)} on more {of} fail {sooner}: each doubling multiplies the hazard by {ratio}"
+        return f"{capital(units)} on more {of} fail {sooner}: each doubling multiplies the adjusted hazard by {ratio}"
     if _is_none(m):
         what = "node" if m["cox.strongest.covariate"] == "nodes" else "GPU"
-        return f"{capital(units)} without a {what} have {ratio} times the hazard of those on one"
+        return f"{capital(units)} without a {what} have {ratio} times the adjusted hazard of those on one"
     level, against = (of_trace(m[f"cox.strongest.{name}"], LONGEST_NAME) for name in ("level", "reference"))
-    return f"{capital(units)} of {_factor(m)} {level} have {ratio} times the hazard of {against}"
+    factor = _factor(m)
+    within = "in" if m["cox.strongest.covariate"] in PLACES else "of"
+    return f"{capital(units)} {within} {factor} {level} have {ratio} times the adjusted hazard of {factor} {against}"
 
 
 def _factor(m: Numbers) -> str:

@@ -4,7 +4,7 @@ from ttf.analysis import Analysis
 from ttf.columns import NO_CLUSTERS, clustered
 from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
 
-_DATED = "lives of components bear no dates"
+_DATED = "components at risk bear no dates"
 _PLACED = "components have no placements"
 _NO_TIME = "no time at risk is known"
 _PROXY_OR_UNTESTED = "basis is proxy, or there is no test"
@@ -39,14 +39,14 @@ LEMON_NODES = table(
     ci_high=number("Interval to", "Its upper end.", blank=REASON),
     p_value=number("p", "One-sided p-value of so many failures or more.", blank=REASON),
     q_value=number("q", "The p-value adjusted for the number of nodes (Benjamini-Hochberg).", blank=REASON),
-    lemon=truth("Significant", "Whether q is at most the false-discovery rate asked for.", blank=REASON),
+    lemon=truth("Significant", "Whether q is at most the false-discovery rate of the configuration.", blank=REASON),
     incidents=count("Incidents", "Its failures that are incidents of their own.", blank="not known with this basis"),
     posterior_rate_ratio=number(
         "Shrunken rate ratio", "Posterior mean of its rate over its fleet's.", blank=_PROXY_OR_UNTESTED
     ),
     posterior_above_3=share("Probability above 3", "That this ratio is above 3.", blank=_PROXY_OR_UNTESTED),
     detectable_ratio=number(
-        "Detectable ratio", "Smallest ratio found with 80 % power.", blank="no test, or none could be significant"
+        "Detectable ratio", "Smallest ratio found with 80% power.", blank="no test, or none could be significant"
     ),
     window_failures=count("Failures in the window", "Of all nodes, those attributed to none among them."),
     attributed_failures=count("Attributed failures", "Those of them that are attributed to a node."),

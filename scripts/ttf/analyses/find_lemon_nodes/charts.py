@@ -46,7 +46,7 @@ def lemon_funnel(given: Inputs, study: Study) -> Figure:
     limit = [row for row in _limit(domain, cut) if row["ratio"] <= top]
     _label([row for row in rows if row["lemon"]], domain, top)
     n = int(tested["counted"].sum())
-    caption = f"n = {count(tested.height, 'node')}, {count(n, 'failure')}."
+    caption = f"n = {count(tested.height, 'node')}, {count(n, 'failure')} counted."
     if ratio := _detectable(tested):
         caption += f" Found with 80% power: a typical node with {ratio}."
     if unattributed := _unattributed(nodes):

@@ -328,7 +328,7 @@ def lemon_effect(whole: pl.DataFrame, first: pl.DataFrame, second: pl.DataFrame)
         row = {"picked_on": picked_on, "measured_on": measured_on, "nodes": measured.height, "lemons": lemons.len()}
         row |= _mean_time(measured, "")
         if lemons.is_empty():
-            row["reason"] = f"no lemon found in the {picked_on}"
+            row["reason"] = f"no node with excess failures in the {picked_on}"
         elif rest.is_empty():
             row["reason"] = "no node is left"
         else:

@@ -46,8 +46,9 @@ def nodes_in_words(m: Numbers) -> str:
     if not m.value("lemons.tested", 0):
         return ""
     if not m["lemons.lemons"]:
-        return "no node stands out"
-    return f"{number(m, 'lemons.lemons', lambda n: words.plural(n, 'node'))} stand{'s' * (m['lemons.lemons'] == 1)} out"
+        return "no node has excess failures"
+    has = "has" if m["lemons.lemons"] == 1 else "have"
+    return f"{number(m, 'lemons.lemons', lambda n: words.plural(n, 'node'))} {has} excess failures"
 
 
 def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
@@ -58,7 +59,7 @@ def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
     keys = [Key("Nodes with excess failures", f"{found} of {tested}", _named(trace, m))]
     if m.has("lemons.detectable_ratio"):
         than = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
-        keys.append(Key("Found with 80% power", f"{number(m, 'lemons.detectable_ratio', _two)} times", than))
+        keys.append(Key("Detectable with 80% power", f"{number(m, 'lemons.detectable_ratio', _two)} times", than))
     return keys
 
 

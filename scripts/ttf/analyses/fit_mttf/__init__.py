@@ -11,7 +11,7 @@ _NO_PARAMETER = "the model has no such parameter, or could not be fitted"
 
 SURVIVAL = table("survival", "A step of a survival curve; of long curves some steps.", **columns.CURVES)
 SURVIVAL_CURVES = parquet("survival_curves", "A step of a curve, of all.", "tables/survival.parquet", **columns.CURVES)
-SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its lives last.", **columns.SUMMARY)
+SURVIVAL_SUMMARY = table("survival_summary", "A stratum, and how long its units at risk last.", **columns.SUMMARY)
 SURVIVAL_STEPS = table(
     "survival_steps",
     "A second at which the survival curve of all falls by more than 5 points; the largest step, even if smaller.",
@@ -27,7 +27,7 @@ FAILURES_WITHOUT_END = table(
     "A stratum, and what the failures whose end was not written could do to its mean time to failure.",
     stratum_by=STRATUM["stratum_by"],
     stratum=STRATUM["stratum"],
-    failures=count("Failures", "Lives that ended in failure.", unit="lives"),
+    failures=count("Failures", "Units at risk that ended in failure.", unit="lives"),
     without_end=count("without end", "Those of them of unknown duration.", unit="lives"),
     share_without_end=share("Share without end", "Of the failures.", REASON),
     mttf_s=seconds("Mean time to failure", "Time at risk over the failures with an end.", REASON),
@@ -71,7 +71,7 @@ def charts(trace) -> dict:
 
 
 ANALYSIS = Analysis(
-    question="How long do lives last, and what is the mean time to failure?",
+    question="How long until a failure, and what is the mean time to failure?",
     theme="time_to_failure",
     rank=10,
     needs=["lives"],

@@ -36,7 +36,7 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     """The share of all lives without failure by age, beside what a constant rate would leave; steps and times named."""
     of_all = {"event": "failure", "stratum_by": "all"}
     curve = given["survival"].filter(pl.col("survival").is_not_null(), **of_all)
-    at_work, life = ("in service", "life") if study.unit in COMPONENTS else ("still running", study.unit)
+    at_work, life = ("in service", "period at risk") if study.unit in COMPONENTS else ("still running", study.unit)
     what = f"{capital(study.units)} {at_work} without failure"
     mttf = given["mttf"].filter(confidence=0.95, **of_all)
     if not curve.height or not mttf["events"].sum():
@@ -70,12 +70,12 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     told = ", ".join(spot["label"] for spot in spots)
     alt_text = f"{what}: a falling step curve on a logarithmic time axis, {told}; dashed, a constant rate with a mean "
     return figure(
-        fitted(_running(domain, study), study, 300 if study.narrow else 320),
+        fitted(_running(domain, study), study, 270),
         {"steps": rows, "constant": constant, "spots": spots, "limits": marked, "name": [name]},
         study,
         title=what,
         subtitle=f"Kaplan–Meier estimate, {band}; {study.units} that ended otherwise are censored",
-        caption=f"n = {count(n, life)}, {count(events, 'failure')}.",
+        caption=f"n = {count(n, life)}, {count(events, 'failure')}",
         alt_text=f"{alt_text}time to failure of {duration(mean)}.",
     )
 
@@ -211,26 +211,26 @@ def mttf_by(given: Mapping[str, pl.DataFrame], study: Study, stratum_by: str) ->
     if not strata:
         return nothing_to_draw(what, f"no {study.unit} with a known {in_words(stratum_by)} has run for a known time")
     if one_for_all(mttf, stratum_by):
-        return nothing_to_draw(what, f"all lives have one {in_words(stratum_by)}")
+        return nothing_to_draw(what, f"all at risk have one {in_words(stratum_by)}")
     kept = {row["stratum"] for row in sorted(strata, key=lambda row: -row["n"])[:MOST_ROWS_OF_MTTF]}
     drawn = [row for row in strata if row["stratum"] in kept]
     names = labels([row["stratum"] for row in drawn])
     rows = [_row(row, names[row["stratum"]]) for row in drawn]
     overall = mttf.filter(pl.col("mttf_s").is_not_null(), stratum_by="all")["mttf_s"].head(1).to_list()
+    life = "period at risk" if study.unit in COMPONENTS else study.unit
     n, failures = sum(row["n"] for row in drawn), sum(row["events"] for row in drawn)
     caption = (
-        f"n = {count(n, 'life')}, {count(failures, 'failure')}. "
-        f"{by_what(shown(mine.filter(pl.col('events') > 0), '_s'))}"
+        f"n = {count(n, life)}, {count(failures, 'failure')}. {by_what(shown(mine.filter(pl.col('events') > 0), '_s'))}"
     )
     if any(row["events"] == 0 for row in drawn):
         caption += " Triangle: no failure, so a 95% lower bound only."
     if len(strata) > len(drawn):
-        caption += f" The {MOST_ROWS_OF_MTTF} strata with the most lives; {len(strata) - len(drawn):,} left out."
+        caption += f" The {MOST_ROWS_OF_MTTF} strata with the most at risk; {len(strata) - len(drawn):,} left out."
     if without := mine["stratum"].n_unique() - len(strata):
         caption += f" {count(without, 'stratum')} without exposure left out."
     everything = mttf.filter(stratum_by="all")["n"].max() or 0
     if overall and (unknown := everything - mine.filter(confidence=0.95)["n"].sum()):
-        caption += f" The whole trace includes {count(unknown, 'life')} without a known {in_words(stratum_by)}."
+        caption += f" The whole trace includes {count(unknown, life)} without a known {in_words(stratum_by)}."
     return figure(
         _down(rows, overall, stratum_by),
         {"strata": rows} | ({"whole": [{"mean": overall[0] / HOUR_S}]} if overall else {}),

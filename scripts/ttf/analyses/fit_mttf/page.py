@@ -44,14 +44,14 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     units = plural(unit)
     if not m.value("survival.events", 0):
         return Line("Time to failure", _no_failure(m, unit), "tables/mttf.csv")
-    charts = "MTTF by stratum" if not trace.has_jobs else "by GPU type and size, competing risks"
+    charts = "MTTF by stratum" if not trace.has_jobs else "by type and size, competing risks"
     return Head(
         claim=_claim(trace, m, units),
         charts=("still_running",),
         keys=tuple(_keys(m)),
         text=tuple(_texts(m, units)),
         callout=_callout(m),
-        details=f"{charts}, hazard by age, model fits",
+        details=f"{charts}, hazard by age, models",
     )
 
 
@@ -85,7 +85,7 @@ def _claim(trace: Trace, m: Numbers, units: str) -> str:
             left = number(m, f"survival.{age}.survival", words.share)
             return f"After {name} {left} of {units} have not failed{hazard.format(units=units)}"
     if m.has("mttf.mttf_s") and not m.has("mttf.range.low_s"):
-        return f"One failure came per {number(m, 'mttf.mttf_s', words.duration)} at risk"
+        return f"One failure occurred per {number(m, 'mttf.mttf_s', words.duration)} at risk"
     return f"{number(m, 'survival.events', words.count)} of {number(m, 'survival.n', words.count)} {units} failed"
 
 

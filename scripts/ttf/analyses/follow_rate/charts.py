@@ -46,12 +46,12 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     said = ", ".join(f"{row['label']} ({row['window']})" for row in ends)
     colour = FAILURE if basis == "proxy" else INFRA
     return figure(
-        fitted(_rate(rows, colour, _scale(rows), study), study, 240),
+        fitted(_rate(rows, colour, _scale(rows), study), study, 210),
         {"rate": rows, "ends": ends},
         study,
         title=what,
         subtitle=f"Rolling windows of {length} by last day, 90% CI {by}",
-        caption=f"n = {count(every.height, 'window')}.",
+        caption=f"n = {count(every.height, 'window')}",
         alt_text=f"{what}: a line over time with a band; lowest and highest: {said}.",
     )
 

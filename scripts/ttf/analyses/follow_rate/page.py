@@ -26,7 +26,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         charts=("failure_rate_over_time",),
         keys=(*_keys(m), *of_nodes(trace, m)),
         text=tuple(_texts(m)),
-        details="rate by cause, nodes with excess failures, test power",
+        details="rate by cause, nodes, test power",
     )
 
 
@@ -37,7 +37,20 @@ def _rate(m: Numbers, end: str) -> str:
 def _claim(m: Numbers, what: str) -> str:
     if m[f"{WINDOW}.windows"] == 1:
         return f"The {what} was {_rate(m, 'highest')} per 1,000 node-days"
-    return f"The {what} varied between {_rate(m, 'lowest')} and {_rate(m, 'highest')} per 1,000 node-days"
+    low, high = _closest(m)
+    if low is not None and high is not None and low >= high:
+        windows = number(m, f"{WINDOW}.windows", words.count)
+        return f"The {what} shows no significant change over {windows} windows"
+    verb = "ranged from {} to" if low is None or high is None else "varied between {} and"
+    return f"The {what} {verb.format(_rate(m, 'lowest'))} {_rate(m, 'highest')} per 1,000 node-days"
+
+
+def _closest(m: Numbers) -> tuple[float | None, float | None]:
+    """The upper end of the lowest window's interval and the lower end of the highest one's."""
+    low, high = (m.value(f"{WINDOW}.{end}.{limit}_clustered", None) for end, limit in _ENDS)
+    if low is None and high is None:
+        low, high = (m.value(f"{WINDOW}.{end}.{limit}", None) for end, limit in _ENDS)
+    return low, high
 
 
 def _keys(m: Numbers):
@@ -49,16 +62,14 @@ def _keys(m: Numbers):
 def _texts(m: Numbers):
     windows = m[f"{WINDOW}.windows"]
     if windows > 1:
-        low, high = (m.value(f"{WINDOW}.{end}.{limit}_clustered", None) for end, limit in _ENDS)
-        if low is None and high is None:
-            low, high = (m.value(f"{WINDOW}.{end}.{limit}", None) for end, limit in _ENDS)
+        low, high = _closest(m)
         extremes = f"the extremes of {number(m, f'{WINDOW}.windows', lambda n: words.plural(n, 'window'))}"
         if low is None or high is None:
-            yield f"Whether the change is more than chance cannot be told: too few clusters in {extremes}."
+            yield f"No test of the change: too few clusters in {extremes}."
         elif low >= high:
-            yield "The intervals of the highest and the lowest window overlap: no change is shown."
+            yield "The intervals of the highest and the lowest window overlap."
         else:
-            yield f"Their intervals do not overlap, but they are {extremes}: part of the change may be chance."
+            yield f"These are {extremes}: part of the change may be chance."
     if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
         lost, failures = (number(m, f"lemons.{key}", words.count) for key in ("unattributed", "window_failures"))
         yield f"{lost} of {failures} failures could not be attributed to a node, so the test of nodes has little power."

@@ -93,14 +93,14 @@ def _verdict(exponential: dict, weibull: dict, curve: pl.DataFrame | None) -> di
         found |= {"verdict": _word(low, high), "shape": shape, "shape_ci_low": low, "shape_ci_high": high}
         found |= {"lr_statistic": statistic, "p_value": float(chdtrc(1, statistic))}
         if exponential["events"] < FEWEST_FAILURES:
-            reasons.append(f"fewer than {FEWEST_FAILURES} failures: the interval of the shape covers less than 95 %")
+            reasons.append(f"fewer than {FEWEST_FAILURES} failures: the interval of the shape covers less than 95%")
     else:
         reasons.append(weibull["reason"])
     if curve is None:
         return found | {"reason": "; ".join([*reasons, NO_LIFE])}
     found |= _gap(curve, exponential["scale_s"])
     if "largest_gap" not in found:
-        reasons.append(f"no event with {FEWEST_AT_RISK} lives at risk: no gap")
+        reasons.append(f"no event with {FEWEST_AT_RISK} at risk: no gap")
     halves, why = _halves(curve)
     found |= halves
     reasons += why

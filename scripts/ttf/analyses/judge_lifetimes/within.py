@@ -26,7 +26,7 @@ def shapes(lives: Frame, events: Mapping[str, pl.Expr], strata: Sequence[str]) -
     ended a life; strata: `all` or columns. cluster_by, clusters: as of `ttf.stats.clustered`. reach: how far the pooled
     shape's interval goes on the log scale; p_clustered: that this shape is 1. within: what the groups are, groups: how
     many have two lives or more, shape_within with its interval, frailty_variance. Groups are the finest level; the
-    clusters, where most lives are alone in their group. Spreads are sandwiches by cluster with Student's t, h being
+    clusters, where most are alone in their group. Spreads are sandwiches by cluster with Student's t, h being
     the mean of the cluster's shares of failures and of hazard; by group where the stratum is one cluster. What lacks
     has its reason in why_not (of all) or why_not_within.
     """
@@ -113,7 +113,7 @@ def _shapes(
         alike = pooled(groups)
     found |= {"within": group_by, "groups": int((groups.members >= 2).sum())}
     if not _repeat(groups):
-        why = f"most lives are alone in their group by {group_by}, or the groups are too few"
+        why = f"most are alone in their group by {group_by}, or the groups are too few"
         return found | {"why_not_within": why}
     fit = within(groups, alike)
     if not (se := _se(groups, fit, cluster, by)):

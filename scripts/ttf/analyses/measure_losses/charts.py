@@ -52,7 +52,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
     )
     bars = (
         chart_of("parts")
-        .mark_bar(height=16, strokeWidth=1)
+        .mark_bar(height=15, strokeWidth=1)
         .encode(
             x=alt.X("from:Q", scale=scale, axis=axis),
             x2="to:Q",
@@ -66,7 +66,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
     infra_of = ", of which ended by infrastructure," if known else ""
     spoken = listed([f"{row['gpus']}: {row['label']}" for row in ends])
     return figure(
-        fitted(bars + words, study, 25 * len(ends) + 70),
+        fitted(bars + words, study, 22 * len(ends) + 70),
         {"parts": rows, "ends": ends},
         study,
         title=what,

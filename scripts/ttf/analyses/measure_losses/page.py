@@ -46,9 +46,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m.value("lost_work.failed_gpu_hours", 0):
         found = "no failed attempt has a GPU and a known run time"
         return Line("Lost GPU time", found, "lost_work", checked=False)
-    text = [
-        "Not all time of a failed attempt is lost: work saved in a checkpoint remains. Checkpoints are not recorded."
-    ]
+    text = ["Not all of it is lost: work saved in a checkpoint remains. Checkpoints are not recorded."]
     if m["lost_work.failed_without_time"]:
         count = number(m, "lost_work.failed_without_time", words.count)
         text.append(f"Failed attempts without a recorded run time ({count}) add none.")
@@ -57,7 +55,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         charts=("gpu_hours_by_size",),
         keys=tuple(_keys(m)),
         text=tuple(text),
-        details="by size, by month, by user and account, repeated failures, what-ifs",
+        details="by size, month and user, repeated failures, what-ifs",
     )
 
 

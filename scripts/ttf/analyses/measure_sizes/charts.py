@@ -44,17 +44,17 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
     above = f" above {rate['above_gpus']:,} GPUs" if rate["above_gpus"] else ""
     dashed = f"; dashed: 1/N projection from {study.units}{above}" if line else "; no projection"
-    caption = (
-        f"n = {count(measured['jobs'].sum(), 'life' if basis == 'component' else 'attempt')}, "
-        f"{count(measured['failures'].sum(), 'failure')}. {by_what(shown(measured, '_s'))}"
-    )
+    of = count(measured["jobs"].sum(), "period at risk" if basis == "component" else "attempt")
+    limits = shown(measured, "_s")
+    by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
+    clustered = f" clustered by {' or '.join(by)}" if by else " if independent"
     return figure(
-        fitted(_drawing(points, line, beyond, rate["node_gpus"], basis, study), study, 300 if study.narrow else 340),
+        fitted(_drawing(points, line, beyond, rate["node_gpus"], basis, study), study, 270),
         {"measured": points, "projected": line, "named": named, "beyond": beyond},
         study,
         title=what,
-        subtitle=f"Points: measured, 90% CI, number of failures{dashed}",
-        caption=caption,
+        subtitle=f"Measured, 90% CI{clustered}, number of failures{dashed}",
+        caption=f"n = {of}, {count(measured['failures'].sum(), 'failure')}",
         alt_text=f"{what}: {count(len(points), 'measured point')} with intervals on logarithmic axes"
         + (f", and a falling line; {_in_words(named)}." if named else "."),
     )

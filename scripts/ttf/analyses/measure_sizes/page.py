@@ -4,6 +4,7 @@ import polars as pl
 
 from ttf.analyses.measure_sizes import MTTF_BY_GPUS
 from ttf.charts.text import capital, plural
+from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
@@ -22,7 +23,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
     ]
     columns = {
         "gpus": ("GPUs", None),
-        "jobs": "Runs" if trace.has_jobs else "Lives",
+        "jobs": "Runs" if trace.has_jobs else "At risk",
         "failures": None,
         "mttf_s": Interval(low="ci_low_clustered_s", high="ci_high_clustered_s"),
         "projected_mttf_s": Interval(low="projected_low_s", high="projected_high_s"),
@@ -49,7 +50,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         keys=tuple(_keys(m, mttf)),
         text=tuple(_texts(m, unit)),
         callout=_callout(m),
-        details="MTTF by size with intervals, the regression",
+        details="MTTF by size, regression",
     )
 
 
@@ -74,8 +75,10 @@ def _claim(m: Numbers, mttf: str, unit: str) -> str:
                 f"{mttf} falls in proportion to GPUs, to {time} at {_gpus(m, f'sizes.projected.{at}.gpus')} (projected)"
             )
         return f"{mttf} falls in proportion to GPUs: slope {said}, where 1/N gives −1"
-    how = "falls faster than 1/N" if slope < -1 else "shows no fall with size" if m["sizes.law.ci_high"] >= 0 else ""
-    return f"{mttf} {how or 'falls more slowly than 1/N'}: slope {said}, where 1/N gives −1"
+    how = "falls faster than 1/N" if slope < -1 else "falls more slowly than 1/N"
+    if m["sizes.law.ci_high"] >= 0:
+        how = "shows no significant fall with size"
+    return f"{mttf} {how}: slope {said}, where 1/N gives −1"
 
 
 def _node_days(m: Numbers) -> str:
@@ -112,7 +115,7 @@ def _keys(m: Numbers, mttf: str):
         yield Key(label, number(m, f"{projected}.mttf_s", words.duration), f"90% CI {span}")
     if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
         measured = "sizes.largest"
-    if m.has(f"{measured}.mttf_s"):
+    if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
         failures = number(m, f"{measured}.failures", lambda n: words.plural(n, "failure"))
         size = f"{number(m, 'sizes.largest.gpus_low', words.count)}–" if measured == "sizes.largest" else "up to "
         size += _gpus(m, "sizes.largest.gpus_high") if measured == "sizes.largest" else f"{at:,} GPUs"
@@ -127,9 +130,9 @@ def _keys(m: Numbers, mttf: str):
 def _texts(m: Numbers, unit: str):
     if m.has("sizes.rate.above_gpus") and m["sizes.rate.above_gpus"] > 0:
         above = _gpus(m, "sizes.rate.above_gpus")
-        yield f"The rate of a node is that of {plural(unit)} above {above}: {_failures(m)} in {_node_days(m)}."
+        yield f"The node rate is that of {plural(unit)} above {above}: {_failures(m)} in {_node_days(m)}."
     elif m.value("sizes.basis", "") == "proxy":
-        yield "The cause of failures is not recorded: every failure counts, those of users among them."
+        yield "Causes are not recorded: every failure counts, user errors included."
 
 
 def _failures(m: Numbers) -> str:
@@ -143,6 +146,6 @@ def _callout(m: Numbers) -> Callout | None:
         lead = f"Projection and measurement disagree at {_gpus(m, 'ettr.assumed.size_of_the_run')}."
         return Callout("care", lead, f"{seen} failures seen, {expected} expected from the other sizes.")
     if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
-        text = f"{capital(m['sizes.no_projection'])}. Needed: {m.value('sizes.needed', 'more failures')}."
-        return Callout("stop", "MTTF at larger sizes cannot be estimated from this trace.", text)
+        text = f"{capital(m['sizes.no_projection'])}."
+        return Callout("stop", "MTTF at larger sizes cannot be estimated.", text)
     return None

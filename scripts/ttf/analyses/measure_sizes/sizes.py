@@ -37,7 +37,7 @@ AGREES, REJECTED, TOO_FEW = "agrees", "rejected", "too few failures to tell"
 MOST_STEPS, STILL = 100, 1e-8
 
 SUMS_SCHEMA = {"nodes": pl.Int64, "jobs": pl.Int64, "failures": pl.Int64, "exposure_s": pl.Int64}
-NO_GPU_JOB = "no job that asked for a GPU ran for a known time"
+NO_GPU_JOB = "no job that requested a GPU ran for a known time"
 NO_FAILURES = "no failures"
 
 

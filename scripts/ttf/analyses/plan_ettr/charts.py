@@ -56,12 +56,12 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
     datasets["note"] = _note(rows, largest) if shade else []
     datasets["own"] = [] if own is None else [{"size": target, "ratio": own, "series": WALL}]
     return figure(
-        fitted(_by_size(datasets, unit, projected), study, 240 if study.narrow else 290),
+        fitted(_by_size(datasets, unit, projected), study, 230),
         datasets,
         study,
         title=WHAT if unit == "GPU" else WHAT.replace("job", "run"),
         subtitle=_habits(habit, "90% band from the failure rate" if projected else "rates measured by size, 90% CI"),
-        caption=f"n = {count(rate['failures'], 'failure')}; exact renewal model, checked by simulation",
+        caption=f"n = {count(rate['failures'], 'failure')}",
         alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
         "and of wall-clock time with the queue.",
     )

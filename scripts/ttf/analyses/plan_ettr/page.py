@@ -58,15 +58,11 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
         name: f"90% CI {_span(m, f'{ends[0]}.{name}', f'{ends[1]}.{name}', worded)}"
         for name, worded, ends in (
             ("ettr", words.share, (high, low)),
-            ("scheduled_share", words.share, (high, low)),
             ("interruptions", words.number, (low, high)),
         )
         if m.has(f"{low}.{name}") and m.has(f"{high}.{name}")
     }
     keys = [Key("ETTR (wall-clock)", number(m, ratio, words.share), _noted(notes.get("ettr"), f"n = {n}"))]
-    if m.has(f"{by}.scheduled_share"):
-        share = number(m, f"{by}.scheduled_share", words.share)
-        keys.append(Key("ETTR of scheduled time", share, _noted(notes.get("scheduled_share"))))
     if m.has(f"{by}.interruptions"):
         every = f"one every {number(m, 'ettr.mttf_s', words.duration)}" if m.has("ettr.mttf_s") else None
         times = number(m, f"{by}.interruptions")
@@ -78,9 +74,9 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
         _claim(m, by, run),
         charts=_charts(trace),
         keys=tuple(keys),
-        text=("ETTR: the share of wall-clock time, from submission to the end, that is productive.", *_measured(m)),
+        text=("ETTR: the productive share of wall-clock time, from submission to end.", *_measured(m)),
         callout=_callout(m, by, run),
-        details="assumptions with their sources, all sizes, mitigations, measured runs",
+        details="assumptions, all sizes, mitigations, measured runs",
     )
 
 
@@ -122,20 +118,22 @@ def _withheld(m: Numbers) -> Head:
         "agrees": "no run was a quarter as large",
         "rejected": f"failures do not grow with the {_unit(m)}s",
     }
+    components = m.value("ettr.basis", None) == "component"
+    sizes = "the trace holds no runs" if components else "too few sizes to test the 1/N law"
     kind = "proxy" if m.value("ettr.basis", None) == "proxy" else m.value("sizes.law.verdict", None)
-    why = reasons.get(kind, "too few sizes to test the 1/N law")
+    why = reasons.get(kind, sizes)
     keys = []
     if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
         runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
         keys.append(Key("Measured ETTR", number(m, "ettr.measured.mean", words.share), f"mean of {runs}, any size"))
     needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
     return Head(
-        f"The ETTR of a {_run(m)} run cannot be estimated: {why}",
+        f"The ETTR of {words.article(plain(_run(m)))} {_run(m)} run cannot be estimated: {why}",
         charts=("ettr_measured",) if keys else (),
         keys=tuple(keys),
         text=("ETTR (effective training time ratio): the productive share of wall-clock time.",),
-        callout=Callout("stop", "Cannot be estimated from this trace.", needed),
-        details="assumptions with their sources, the failure rate that a run can bear",
+        callout=Callout("stop", "Not estimated.", needed),
+        details="assumptions, bearable failure rate",
     )
 
 
@@ -143,9 +141,9 @@ def _measured(m: Numbers) -> tuple[str, ...]:
     if not m.value("ettr.measured.runs", 0):
         return ()
     runs = number(m, "ettr.measured.runs", lambda runs: words.plural(runs, "long run"))
-    text = f"{runs} of this trace kept {number(m, 'ettr.measured.mean', words.share)} on average"
+    text = f"{runs} measured kept {number(m, 'ettr.measured.mean', words.share)} on average"
     if m.has("ettr.measured.expected"):
-        text += f", where the model expects {number(m, 'ettr.measured.expected', words.share)}"
+        text += f"; the model expects {number(m, 'ettr.measured.expected', words.share)}"
     return (f"{text}.",)
 
 

@@ -63,7 +63,7 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
     daily = by_day and step <= DAY_S
     gpus, steps = count(table["gpus"][0], "GPU"), "" if daily else f", steps of {duration(step)}"
     return figure(
-        fitted(area + line, study, 200 if study.narrow else 230),
+        fitted(area + line, study, 190),
         {"load": rows},
         study,
         title="GPUs in use by day" if daily else "GPUs in use over time",

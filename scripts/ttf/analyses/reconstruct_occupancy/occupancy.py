@@ -20,7 +20,7 @@ from ttf.stats.shares import part_of
 
 BINS = 10
 # The load that Jeon et al. are quoted for.
-TWO_THIRDS = "60-70 %"
+TWO_THIRDS = "60-70%"
 # Free GPUs of a server that are asked about: what jobs ask for.
 LEVELS = (1, 2, 4, 8)
 # A server with more free GPUs counts as one with so many.
@@ -61,7 +61,7 @@ def _free_in(state: np.ndarray, are_in: Callable[[np.ndarray], np.ndarray]) -> n
 class Occupancy:
     """Time-weighted means by tenth of the load, and over all the time; of the windows, added in order.
 
-    10-20 % is from 10 to below 20 %. largest_free_gpus: of the server with the most, at most MOST_FREE. Fragmentation
+    10-20% is from 10 to below 20 %. largest_free_gpus: of the server with the most, at most MOST_FREE. Fragmentation
     is asked of LEVELS and `whole server` (nothing of it in use). A load that never was has a reason.
     """
 
@@ -104,7 +104,7 @@ class Occupancy:
         """(OCCUPANCY, FRAGMENTATION)."""
         rows, pieces = [], []
         sums = {what: [*of_tenths, of_tenths.sum()] for what, of_tenths in self._sums.items()}
-        names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS} %" for k in range(BINS)] + ["all"]
+        names = [f"{100 * k // BINS}-{100 * (k + 1) // BINS}%" for k in range(BINS)] + ["all"]
         for k, name in enumerate(names if sums else []):
             of_load = {what: of_loads[k] for what, of_loads in sums.items()}
             row, of_levels = self._row(of_load)

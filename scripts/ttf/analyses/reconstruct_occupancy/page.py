@@ -28,9 +28,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
             **{level: (f"on servers with ≥ {level} free", words.share) for level in ("2", "4", "8")},
             "largest_free_gpus": None,
         }
-        known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(
-            span("load").str.replace(" %", "%", literal=True)
-        )
+        known = known.join(pieces, on="load", how="left", maintain_order="left").with_columns(span("load"))
         shown["occupancy"] = Shown(known, columns, OCCUPANCY)
     causes = trace.table("delay_causes").with_columns(span("group")).filter(pl.col("cause").is_not_null())
     if causes.height:

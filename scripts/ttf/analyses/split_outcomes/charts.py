@@ -7,7 +7,7 @@ from ttf.charts.axes import log_time, on_log_time, percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.intervals import DASHED, shown
-from ttf.charts.text import capital, count, gpus_label, listed, percent, significant
+from ttf.charts.text import capital, count, gpus_label, listed, percent
 from ttf.charts.theme import (
     CANCELLED,
     FAILURE,
@@ -85,13 +85,12 @@ def jobs_and_gpu_time(given: Inputs, study: Study) -> Figure:
             "outcome:N", scale=alt.Scale(domain=present, range=[_FILLS[name][1] for name in present]), legend=None
         ),
     )
-    of_time = f" and of {significant(hours)} GPU-hours" if hours else ""
     return figure(
         fitted(alt.layer(blocks, words).resolve_scale(color="independent"), study, 44 * len(bars) + 40),
         {"parts": rows},
         study,
         title=what if hours else f"{capital(study.units)} by outcome",
-        subtitle=f"Share of {count(total, study.unit)}{of_time}",
+        subtitle=f"Share of {study.units}{' and of their GPU-hours' if hours else ''}",
         caption=f"n = {count(total, study.unit)}",
         alt_text=f"Bars divided by outcome. {' '.join(spoken)}",
     )
@@ -131,7 +130,7 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
         layers.append(words)
     n = count(sizes["ended"].sum(), f"ended {study.unit}")
     return figure(
-        fitted(alt.layer(*layers), study, 230 if study.narrow else 250),
+        fitted(alt.layer(*layers), study, 200),
         {"sizes": rows, "all": [{"share": share, "label": f"all\n{percent(share)}"}]},
         study,
         title=what,

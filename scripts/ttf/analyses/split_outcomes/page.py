@@ -26,7 +26,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     text = []
     if sized:
         small, large = (number(m, f"{key}.failure_share", words.share) for key in (_SMALL, _LARGE))
-        text.append(f"On up to 8 GPUs {small} of ended {units} failed, on more {large}.")
+        differ = "." if _differ(m) else "; the intervals overlap."
+        text.append(f"On up to 8 GPUs {small} of ended {units} failed, on more {large}{differ}")
     if names:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
@@ -105,7 +106,7 @@ def _claim(m: Numbers, unit: str, units: str) -> str:
         )
     if m.has("outcomes.failure.gpu_hours_share") and m["outcomes.failure.with_runtime"] == failed:
         time = number(m, "outcomes.failure.gpu_hours_share", words.share)
-        return f"{share} of ended {units} failed; they used {time} of GPU time"
+        return f"{share} of ended {units} failed; failed {units} used {time} of GPU time"
     return f"{share} of ended {units} failed"
 
 
@@ -115,7 +116,8 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
 
     keys = []
     if ended := m["outcomes.ended"]:
-        of = f"{number(m, 'outcomes.failure_share', words.share)} of {number(m, 'outcomes.ended', words.count)} ended"
+        known = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+        of = f"{number(m, 'outcomes.failure_share', words.share)} of {number(m, 'outcomes.ended', words.count)} {known}"
         keys.append(Key("Failed", counted("outcomes.failure.jobs"), f"{of}, {m.interval('outcomes.failure_share_{}')}"))
         if m.has("outcomes.failure_share_without_timeout"):
             share = number(m, "outcomes.failure_share_without_timeout", words.share)
@@ -128,7 +130,7 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
         keys.append(Key("Failed on more than 8 GPUs", share, note))
     for label, key, note in (
         ("No result recorded", "outcomes.unknown.jobs", ""),
-        ("Cancelled", "outcomes.cancelled.jobs", "a competing event, not a failure"),
+        ("Cancelled", "outcomes.cancelled.jobs", "not failures"),
         ("Running or waiting", "outcomes.open", "not ended"),
     ):
         if m.value(key, 0):

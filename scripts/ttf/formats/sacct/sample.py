@@ -72,7 +72,7 @@ FEWEST_NODES = 80
 FIRST_ID = 10_001
 
 GPUS = {1: 435, 2: 85, 4: 85, 8: 300, 16: 18, 32: 14, 64: 14, 128: 14, 256: 25, 512: 10}
-LARGE_GPUS = 64  # from here on jobs run for days
+LARGE_GPUS = 64  # from here on jobs run for days, in a partition of their own
 # Work in hours.
 SMALL_QUANTILES_H = {0: 0.01, 0.25: 0.1, 0.5: 0.6, 0.75: 4, 0.9: 24, 1: 120}
 MIDDLE_QUANTILES_H = {0: 0.02, 0.25: 1, 0.5: 8, 0.75: 30, 0.9: 70, 1: 150}
@@ -300,7 +300,8 @@ def record(planned: Plan, run: Run, seen_s: int) -> list[str]:
     raw, shown = planned.job_id[job]
     elapsed_s = (run.end_s if ended else seen_s) - run.start_s if started else 0
     return [
-        str(raw), shown, "sim", f"user{planned.user[job]:02}", f"project{planned.account[job]}", "gpu",
+        str(raw), shown, "sim", f"user{planned.user[job]:02}", f"project{planned.account[job]}",
+        "large" if gpus >= LARGE_GPUS else "gpu",
         {HIGH: "high", NORMAL: "normal", LOW: "low"}[planned.jobs.priority[job]], told, exit_code, exit_code,
         str(run.submit_s), str(run.eligible_s), str(run.start_s) if started else unstarted, end, str(elapsed_s),
         "00:00:00", str(planned.limit_min[job]), str(nodes), hostlist(run.nodes) if started else "None assigned", tres,

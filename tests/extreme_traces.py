@@ -1,0 +1,71 @@
+"""Traces at the edges of what can be: hostile names, one job, no failure, no success, no GPU, no times, many accounts.
+
+All but the hostile one are tables of a row per job.
+"""
+
+from pathlib import Path
+
+import hostile_trace
+from hostile_trace import HOSTILE
+
+HEADER = "id,state,sub,beg,fin,who,account,gpus"
+MAPPING = {
+    "job_id": "id",
+    "status": "state",
+    "submit": "sub",
+    "start": "beg",
+    "end": "fin",
+    "user": "who",
+    "account": "account",
+    "gpus": "gpus",
+}
+ENTRY = {
+    "format": "table",
+    "times": {"format": "seconds"},
+    "outcomes": {"success": ["done"], "failure": ["failed"], "waiting": ["queued"]},
+}
+
+
+def _jobs(count: int, state, gpus=lambda n: 1 << n % 4, accounts: int = 5, times: bool = True) -> list[str]:
+    rows = [HEADER]
+    for n in range(count):
+        begins, lasts = 600 * n + 7 * (n % 9), 60 + 977 * (n % 31)
+        when = f"{600 * n},{begins},{begins + lasts}" if times else f"{600 * n},,"
+        rows.append(f"j{n},{state(n)},{when},u{n % (2 * accounts)},a{n % accounts},{gpus(n)}")
+    return rows
+
+
+def _some_fail(n: int) -> str:
+    return "failed" if n % 3 == 0 else "done"
+
+
+TABLES = {
+    "one_job": _jobs(1, lambda _: "failed"),
+    "no_failure": _jobs(150, lambda _: "done"),
+    "no_success": _jobs(150, lambda _: "failed"),
+    "no_gpu": _jobs(150, _some_fail, gpus=lambda _: 0),
+    "no_times": _jobs(150, lambda _: "queued", times=False),
+    "many_accounts": _jobs(4000, _some_fail, accounts=2000),
+}
+NAMES = ("hostile", *TABLES)
+
+
+def write_all(folder: Path) -> dict:
+    """The registry of these traces, written below `folder`, which is in the folder where snakemake is typed."""
+    hostile_trace.write(folder / "dumps")
+    about = {"title": HOSTILE[0], "note": HOSTILE[2], "source": HOSTILE[5], "citation": HOSTILE[6]}
+    own = {
+        "format": "sacct",
+        "folder": f"{folder.name}/dumps",
+        "health_events": f"{folder.name}/health_events.csv",
+    }
+    registry = {"hostile": own | about}
+    for name, rows in TABLES.items():
+        (folder / name).mkdir()
+        (folder / name / "jobs.csv").write_text("\n".join(rows) + "\n")
+        registry[name] = ENTRY | {
+            "folder": f"{folder.name}/{name}",
+            "mapping": MAPPING,
+            "title": f"{name} " + "n" * 200,
+        }
+    return registry

@@ -1,0 +1,327 @@
+"""The first numbers by account, partition, GPU type and size: by hand, against the tables of all jobs, on the page."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_numbers import numbers as numbers_of
+from polars.testing import assert_frame_equal
+from ttf.analyses.describe_strata import STRATA
+from ttf.analyses.describe_strata.compute import strata
+from ttf.analyses.measure_losses.lost_work import loss_sums, lost_work
+from ttf.analyses.split_outcomes.compute import outcomes_by_gpus
+from ttf.brief.model import Brief, Tile
+from ttf.clusters import with_clusters
+from ttf.infra import EVENT, infra_lives
+from ttf.jobs import JOB_COLUMNS, conform
+from ttf.report.blocks import macros
+from ttf.report.strata import MAKERS, MOST, MOST_BYTES, eligible, strata_json, stratum_in_words
+from ttf.runs import runs
+from ttf.stats.clustered import clustered_median
+from ttf.stats.counts import Counted, counts
+from ttf.stats.mttf import mean_time_to_failure
+
+REPORT = Path(__file__).parents[2] / "report"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DAY_S = 86_400
+RULES = {"states": ["NODE_FAIL"]}
+
+
+def record(rows: list[tuple]) -> pl.DataFrame:
+    """rows: (user, account, partition, status, gpus, run time); a blank run time: it waits."""
+    names = ("user", "account", "partition", "status_raw", "gpus", "runtime_s")
+    kinds = [*[pl.String] * 4, pl.Int64, pl.Int64]
+    found = pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row").with_row_index("at")
+    started = pl.col("runtime_s").is_not_null()
+    failed = ~pl.col("status_raw").is_in(["COMPLETED", "PENDING"])
+    outcome = pl.when(failed).then(pl.lit("failure")).otherwise(pl.lit("success"))
+    return with_clusters(
+        conform(
+            found.select(
+                *names[:4],
+                "runtime_s",
+                trace=pl.lit("made"),
+                job_id=pl.format("job{}", "at"),
+                submit_s=pl.lit(0),
+                start_s=pl.when(started).then(0),
+                end_s="runtime_s",
+                outcome=pl.when(started).then(outcome).otherwise(pl.lit("waiting")),
+                gpu_milli=1000 * pl.col("gpus"),
+                size=pl.lit(1),
+                trace_end_s=pl.lit(10**7),
+            ),
+            JOB_COLUMNS,
+        )
+    )
+
+
+def attempts_of(jobs: pl.DataFrame) -> pl.DataFrame:
+    """An attempt of each job that started, and of some a second one that a node ended."""
+    started = jobs.filter(pl.col("start_s").is_not_null())
+    names = ("job_id", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "nodes")
+    first = started.select(*names, "status_raw", attempt=pl.lit(0, pl.Int64))
+    again = first.gather_every(3).with_columns(
+        attempt=pl.lit(1, pl.Int64), outcome=pl.lit("failure"), status_raw=pl.lit("NODE_FAIL")
+    )
+    lists = {"node_list": pl.lit(None, pl.List(pl.String)), "failed_node": pl.lit(None, pl.String)}
+    both = pl.concat([first, again]).rename({"status_raw": "state"}).with_columns(**lists)
+    return both.sort(pl.col("job_id").str.slice(3).cast(pl.Int64), "attempt")
+
+
+def table_of(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, **more) -> pl.DataFrame:
+    found = strata(jobs.lazy(), attempts, infra_lives(jobs, attempts, RULES).lazy(), 8, **more)
+    STRATA.check(found)
+    return found
+
+
+def row_of(table: pl.DataFrame, by: str, stratum: str) -> dict:
+    return table.filter(stratum_by=by, stratum=stratum).row(0, named=True)
+
+
+def drawn(jobs: int = 600, seed: int = 1) -> pl.DataFrame:
+    draw = np.random.default_rng(seed)
+    user, status = draw.integers(0, 12, jobs), ["COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "PENDING"]
+    gpus, times = 2 ** draw.integers(0, 6, jobs) + draw.integers(0, 2, jobs), draw.integers(0, 10**5, jobs)
+    word = draw.choice(status, jobs, p=[0.6, 0.2, 0.05, 0.1, 0.05])
+    return record(
+        [
+            (f"u{who}", f"a{who % 3}", f"p{at % 2}", how, int(size), None if how == "PENDING" else int(time))
+            for at, (who, how, size, time) in enumerate(zip(user, word, gpus, times, strict=True))
+        ]
+    )
+
+
+def test_strata_by_hand():
+    table = table_of(
+        record(
+            [
+                ("u", "a", "x", "COMPLETED", 8, DAY_S),
+                ("u", "a", "x", "NODE_FAIL", 16, DAY_S),
+                ("v", "a", "y", "TIMEOUT", 1, 3_600),
+                ("v", None, "y", "FAILED", 2, 7_200),
+                ("v", "b", "y", "PENDING", 1, None),
+            ]
+        )
+    )
+    assert table.select("stratum_by", "stratum", "jobs").rows() == [
+        *[("all", "all", 5), ("account", "a", 3), ("account", "b", 1), ("partition", "x", 2), ("partition", "y", 3)],
+        *[("gpus", "1", 2), ("gpus", "2", 1), ("gpus", "5-8", 1), ("gpus", "9-16", 1)],
+    ]
+    a = row_of(table, "account", "a")
+    assert (a["ended"], a["failures"], a["timeouts"], a["failure_share"]) == (3, 2, 1, 2 / 3)
+    assert (a["gpu_hours"], a["failed_gpu_hours"], a["timeout_gpu_hours"]) == pytest.approx((577, 385, 1))
+    assert (a["infra_gpu_hours"], a["failed_gpu_hours_share"]) == pytest.approx((384, 385 / 577))
+    # A node of 8 GPUs, two of them, and one of which a 24th of a day was used.
+    assert (a["infra_failures"], a["node_days"]) == pytest.approx((1, 3 + 1 / 24))
+    assert a["failures_per_1000_node_days"] == pytest.approx(1000 / (3 + 1 / 24))
+    assert (a["failures_with_runtime"], a["failure_median_s"]) == (2, (3_600 + DAY_S) / 2)
+    b = row_of(table, "account", "b")
+    assert (b["ended"], b["failure_share"], b["failures_per_1000_node_days"]) == (0, None, None)
+    assert "no job of the stratum ended" in b["reason"]
+
+
+@pytest.mark.parametrize("with_attempts", [False, True])
+def test_strata_agree_with_the_tables_of_outcomes_losses_and_mean_times(with_attempts):
+    jobs = drawn()
+    attempts = attempts_of(jobs) if with_attempts else None
+    table, lives = table_of(jobs, attempts), infra_lives(jobs, attempts, RULES)
+    sizes = table.filter(stratum_by="gpus")
+    shared = ("jobs", "ended", "failures", "failure_share", "ci_low", "ci_high", "cluster_by", "ci_low_clustered")
+    by_gpus = outcomes_by_gpus(jobs)
+    assert_frame_equal(sizes.select(shared), by_gpus.select(shared))
+    assert sizes["stratum"].to_list() == [
+        str(high) if low == high else f"{low}-{high}" for low, high in by_gpus.select("gpus_low", "gpus_high").rows()
+    ]
+    losses = lost_work(loss_sums(runs(jobs, attempts, lives), 3_600, 60))
+    for name in ("gpu_hours", "failed_gpu_hours", "infra_gpu_hours", "failed_without_time"):
+        assert sizes[name].to_list() == pytest.approx(losses[name].to_list())
+    # With whole nodes of 8 for the lives' own the rate is that of the table of mean times.
+    whole = lives.with_columns(nodes=(pl.col("gpu_count") + 7) // 8)
+    times = mean_time_to_failure(whole, EVENT, ["account"], [0.95])
+    accounts = table.filter(stratum_by="account")
+    assert accounts["infra_failures"].to_list() == times["events"].to_list()
+    assert accounts["failures_per_1000_node_days"].to_list() == pytest.approx(
+        times["failures_per_1000_node_days"].to_list()
+    )
+    failed = jobs.filter(outcome="failure")
+    median = clustered_median(failed, "runtime_s", Counted.of(counts(failed, time=pl.col("runtime_s")), "time"))
+    every = row_of(table, "all", "all")
+    assert every["failure_median_s"] == failed["runtime_s"].median()
+    ends = tuple(every[f"median_ci_{end}_clustered_s"] for end in ("low", "high"))
+    assert None not in ends
+    assert ends == median.select("ci_low_clustered", "ci_high_clustered").row(0)
+
+
+_JOB = st.tuples(
+    *(st.sampled_from(["u", "v", "w"]), st.sampled_from(["a", "b", "c"]), st.sampled_from(["x", "y"])),
+    st.sampled_from(["COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL"]),
+    *(st.integers(0, 70), st.integers(0, 10**6)),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(_JOB, min_size=1, max_size=40))
+def test_strata_of_one_column_add_up_to_all_jobs(rows):
+    table = table_of(record(rows))
+    names = ["jobs", "ended", "failures", "timeouts", "gpu_hours", "failed_gpu_hours", "infra_failures", "node_days"]
+    every = table.filter(stratum_by="all").select(names).row(0)
+    for _, of in table.group_by("stratum_by"):
+        assert of.select(pl.col(names).sum()).row(0) == pytest.approx(every)
+
+
+def test_of_many_strata_the_largest_have_a_row():
+    table = table_of(drawn(), most=2)
+    accounts = drawn()["account"].value_counts(sort=True)["account"].head(2).sort()
+    assert table.filter(stratum_by="account")["stratum"].to_list() == accounts.to_list()
+
+
+# ---- on the page ----
+
+
+def made(count: int = 3, name="project{}".format, **changed) -> pl.DataFrame:
+    """All jobs and `count` accounts of falling size."""
+    row = {"ended": 6_000, "failures": 1_800, "failures_with_runtime": 1_800, "timeouts": 0, "basis": "event"}
+    row |= {"failure_share": 0.3, "ci_low": 0.25, "ci_high": 0.35}
+    row |= {"gpu_hours": 2e6, "failed_gpu_hours": 5e5, "failed_gpu_hours_share": 0.25, "timeout_gpu_hours": 1e5}
+    row["failed_without_time"] = 0
+    row |= {"infra_gpu_hours": 2e5, "infra_failures": 40, "node_days": 5e3, "failures_per_1000_node_days": 8.0}
+    row |= {"rate_ci_low": 6.0, "rate_ci_high": 10.5}
+    row |= {"failure_median_s": 822.0, "median_ci_low_s": 700.0, "median_ci_high_s": 900.0}
+    every = row | {"stratum_by": "all", "stratum": "all", "jobs": 10**6}
+    rows = [row | {"stratum_by": "account", "stratum": name(at), "jobs": 10**4 - at} | changed for at in range(count)]
+    return STRATA.frame([every, *rows])
+
+
+def told(table: pl.DataFrame, m=None, tiles=tuple(MAKERS)) -> dict:
+    text = strata_json(table, tiles, m or numbers_of(), "job")
+    return json.loads(text)["groups"]["Account"]["project0"]
+
+
+def test_tiles_of_a_stratum_in_words():
+    tiles = told(made(timeouts=600))
+    assert tiles["failure_rate"] == {
+        "value": "30.0%",
+        "unit": "of ended jobs",
+        "interval": "95% CI 25.0–35.0% if independent · n = 6,000",
+        "state": "shown",
+        "means": "20.0% without the 600 jobs that reached a time limit. All jobs: 30.0%.",
+    }
+    assert tiles["failed_gpu_time"]["value"] == "25.0%"
+    assert tiles["failed_gpu_time"]["unit"] == "of 2.00 M GPU-h"
+    assert tiles["failed_gpu_time"]["means"].startswith("Infrastructure failures ended 40.0% of it.")
+    assert tiles["node_rate"]["interval"] == "95% CI 6.00–10.5 if independent · 40 failures"
+    assert tiles["when"]["value"] == "13.7"
+    assert tiles["when"]["interval"] == "95% CI 11.7–15.0\u00a0min if independent · n = 1,800 failures"
+
+
+def test_clustered_intervals_come_first():
+    tiles = told(made(ci_low_clustered=0.2, ci_high_clustered=0.4))
+    assert tiles["failure_rate"]["interval"].startswith("95% CI 20.0–40.0% · ")
+
+
+def test_rules_hold_for_a_stratum():
+    timeless = told(made(failed_without_time=7))["failed_gpu_time"]["interval"]
+    assert timeless == "7 failed attempts lack a run time and count as 0"
+    few = told(made(infra_failures=9))["node_rate"]
+    assert (few["state"], few["badge"]) == ("few", "few events")
+    none = told(made(infra_failures=0, failures_per_1000_node_days=0.0, rate_ci_low=0.0))["node_rate"]
+    assert (none["value"], none["badge"]) == ("< 10.5", "upper bound")
+    assert "0 failures" in none["interval"]
+    assert told(made(jobs=200_000))["failure_rate"]["badge"] == "3% ended"
+    assert told(made(timeouts=1_000))["when"]["badge"] == "time limit"
+    nothing = told(made(failures_per_1000_node_days=None, rate_ci_low=None, rate_ci_high=None))["node_rate"]
+    assert nothing["state"] == "withheld"
+
+
+def test_rules_of_the_trace_hold_for_its_strata():
+    proxy = told(made(), numbers_of(sizes__basis=("proxy", "label")))
+    assert proxy["node_rate"]["badge"] == "any failure"
+    assert "Infrastructure" not in json.dumps(proxy)
+    assert "when" not in told(made(), numbers_of(without_end__share=0.06))
+    assert set(told(made(), tiles=("failure_rate", "mttf", "ettr"))) == {"failure_rate"}
+
+
+def test_without_a_stratum_large_enough_there_is_no_choice():
+    assert strata_json(made(jobs=29), MAKERS, numbers_of(), "job") is None
+    assert strata_json(made(failures=9), MAKERS, numbers_of(), "job") is None
+    assert strata_json(made(), ("mttf", "ettr"), numbers_of(), "job") is None
+
+
+@pytest.mark.parametrize("sign", ["<script>", "</script><b>", "\u202e\U0001f525", "\u2028\u0085```", "\\\"'{{<"])
+def test_two_thousand_accounts_with_hostile_names(sign):
+    table = made(2_000, lambda at: sign * 40 + str(at))
+    text = strata_json(table, MAKERS, numbers_of(), "job")
+    assert len(text.encode()) <= MOST_BYTES
+    assert "<" not in text
+    assert len(text.splitlines()) == 1
+    names = list(json.loads(text)["groups"]["Account"])
+    assert len(names) == len(set(names)) <= MOST
+    assert len(names) >= 10
+    assert all(len(name) <= 46 for name in names)
+    # The largest of those with jobs enough.
+    assert eligible(table)["jobs"].to_list() == [10**4 - at for at in range(MOST)]
+
+
+def test_names_that_are_cut_alike_stay_apart():
+    names = ["x (2)", "x", "x ", "x\t"]
+    groups = json.loads(strata_json(made(4, names.__getitem__), MAKERS, numbers_of(), "job"))["groups"]
+    assert list(groups["Account"]) == ["x (2)", "x", "x (3)", "x (4)"]
+
+
+@pytest.mark.parametrize(
+    ("by", "stratum", "words"),
+    [
+        ("gpus", "0", "no GPU"),
+        ("gpus", "1", "1\u00a0GPU"),
+        ("gpus", "1025-2048", "1,025–2,048\u00a0GPUs"),
+        ("account", "3-4", "3-4"),
+    ],
+)
+def test_names_of_strata(by, stratum, words):
+    assert stratum_in_words(by, stratum) == words
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
+def test_a_stratum_is_chosen_by_the_keyboard():
+    from playwright.sync_api import sync_playwright
+
+    tiles = [
+        Tile(name, name, "shown", f"{name} of all", "each", badge="seen", means="All.") for name in (*MAKERS, "ettr")
+    ]
+    brief = Brief("", (), "A", (), ("First.",), tuple(tiles))
+    overview = macros(REPORT).overview(SimpleNamespace(title="Made", synthetic=False), brief, {})
+    text = strata_json(made(2, lambda at: f"<b>{at}</b>"), MAKERS, numbers_of(), "job")
+    scripts = "".join(file.read_text(encoding="utf-8") for file in sorted((REPORT / "page").glob("*.js")))
+    style = (REPORT / "page" / "page.css").read_text(encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_context(offline=True, viewport={"width": 320, "height": 700}).new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        data = f'<script type="application/json" id="strata">{text}</script>'
+        page.set_content(f"<!DOCTYPE html><title>Page</title><style>{style}</style><main>{overview}{data}</main>")
+        as_built = page.inner_text(".tiles")
+        page.add_script_tag(content=scripts)
+        assert page.locator("#stratum option").all_inner_texts() == ["all jobs", "<b>0</b>", "<b>1</b>"]
+        page.focus("#stratum")
+        page.keyboard.press("ArrowDown")
+        rate = page.locator('[data-tile="failure_rate"]')
+        assert rate.locator(".value").inner_text() == "30.0% of ended jobs"
+        assert rate.locator(".ci").inner_text() == "95% CI 25.0–35.0% if independent · n = 6,000"
+        assert rate.locator(".badge").count() == 0
+        assert page.locator('[data-tile="ettr"] .value b').inner_text() == "ettr of all"
+        marked = "(tile) => getComputedStyle(tile.querySelector('h2'), '::after').content"
+        assert page.eval_on_selector('[data-tile="ettr"]', marked) == '"all jobs"'
+        assert page.eval_on_selector('[data-tile="when"]', marked) == "none"
+        assert "Account <b>0</b>" in page.inner_text("#said")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        page.keyboard.press("ArrowUp")
+        assert page.inner_text(".tiles") == as_built
+        browser.close()
+    assert errors == []
