@@ -82,7 +82,7 @@ def test_no_headline_on_a_projection_that_the_data_do_not_bear(results):
         else:
             assert states["mttf"] == states["ettr"] == WITHHELD
             assert "cannot be estimated" in brief.bottom_line[1]
-            assert {"ettr.estimate.mttf_s", "ettr.estimate.renewal"} <= brief.withheld.keys()
+            assert {"ettr.mttf_s", "ettr.estimate.ettr"} <= brief.withheld.keys()
         ettr = read_table(results / trace / "tables/ettr.csv", contracts()["ettr"])
         assert ettr.filter(pl.coalesce("gpus", "nodes") == 1024)["ettr_renewal"].null_count() == 3
 
@@ -93,7 +93,7 @@ def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
         lives = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
         ended = dict(lives.drop_nulls().group_by("event").len().iter_rows())
         caption = json.loads((results / trace / "figures/index.json").read_text())["cumulative_incidence"]["caption"]
-        told = re.search(r"ended by (.*?)\. The ends compete", caption)[1]
+        told = re.search(r"at risk: (.*?)\. ", caption)[1]
         counts = {end: int(number.replace(",", "")) for end, number in re.findall(r"(\w+) ([\d,]*\d)", told)}
         assert counts == ended
 
