@@ -74,7 +74,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
     if not m.has(key):
         return None
-    counted = f"All {number(m, 'lost_work.runs', words.count)} attempts counted: no sampling error"
+    counted = f"All of {plural(m, 'lost_work.runs', 'attempt')} counted: no sampling error"
     if missing := m.value("lost_work.failed_without_time", 0):
         lacks = "lacks" if missing == 1 else "lack"
         counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
@@ -229,7 +229,7 @@ def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
             means = f"Survival falls by {drop} at {at}, a time limit: the median is that of a limit."
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{of}, median failed {unit}"),
-            interval=joined(_median_ends(m, ends, key), f"n = {number(m, known, words.count)} failures"),
+            interval=joined(_median_ends(m, ends, key), f"n = {plural(m, known, 'failure')}"),
             means=means,
             badge="time limit" if rules.r10_steps(m) else _part(m),
             link=link,
