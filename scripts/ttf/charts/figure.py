@@ -16,6 +16,8 @@ disable_debug_mode()
 
 TITLE_CHARACTERS = 84
 SUBTITLE_CHARACTERS = 104
+# How high a drawing for a phone is, of that for a desk.
+LOWER = 0.72
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,11 @@ def chart_of(dataset: str) -> alt.Chart:
 
 
 def fitted(chart: alt.TopLevelMixin, study: Study, height: int) -> alt.TopLevelMixin:
-    """A chart of one view, or of layers, as wide with its axes as the page has room for."""
+    """A chart of one view, or of layers, as wide with its axes as the page has room for; on a phone lower too."""
     return chart.properties(
-        width=study.width, height=height, autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
+        width=study.width,
+        height=round(LOWER * height) if study.narrow else height,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
 
 

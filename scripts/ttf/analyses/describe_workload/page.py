@@ -97,7 +97,8 @@ def _why(m: Numbers, unit: str) -> tuple[str, ...]:
             "GPUs were free: priorities or limits are likelier reasons than capacity (inferred, not recorded)."
         )
     else:
-        said = f"For {number(m, full, words.share)} of waits over a minute, too few GPUs were free (inferred, not recorded)."
+        few = number(m, full, words.share)
+        said = f"For {few} of waits over a minute, too few GPUs were free (inferred, not recorded)."
     return (said,)
 
 

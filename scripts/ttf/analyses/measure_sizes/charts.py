@@ -10,7 +10,7 @@ from ttf.analyses.measure_sizes.sizes import NO_GPU_JOB
 from ttf.charts.axes import TIME_TICKS_S, log_domain, log_scale, time_axis
 from ttf.charts.encodings import picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.intervals import DASHED, by_what, shown
+from ttf.charts.intervals import DASHED, shown
 from ttf.charts.text import count, duration, gpus_label
 from ttf.charts.theme import AXIS, FAILURE, FAINT, INFRA, INK, SUNKEN
 from ttf.stats.projection import FEWEST_MEASURED
