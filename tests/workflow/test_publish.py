@@ -73,7 +73,7 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js"}
     for page in site.glob("*.html"):
         html = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
-        links = {link for link in re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html)}
+        links = set(re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html))
         assert {link.partition("#")[0] for link in links} - {""} <= files, page.name
         places = {link[1:] for link in links if link.startswith("#")}
         assert places <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
