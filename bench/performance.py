@@ -65,6 +65,8 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield f"study of the PAI sample {what}, s", limit, measured["reruns"][name]["seconds"]
     if "many_traces" in measured:
         yield "graph of the jobs of 50 traces, s", 3, measured["many_traces"]["graph_seconds"]
+    for name, (what, limit) in BROWSED.items() if "page" in measured else ():
+        yield f"page of the Slurm sample, {what}", limit, measured["page"][name]
     if "growth" in measured:
         sizes = {row["times"]: row for row in measured["growth"]["sizes"]}
         once, tenfold = sizes[1]["jobs"], sizes[10]["jobs"]
@@ -74,6 +76,11 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "largest process of the whole study at 10 times the full size, GB", 1.5, sizes[10]["study"]["gigabytes"]
 
 
+BROWSED = {
+    "first_paint_s": ("first paint in Chromium, s", 0.5),
+    "longest_task_s": ("longest task at load, s", 0.2),
+    "megabytes": ("MB", 1.6),
+}
 RUNS = {
     "one sample": ("from nothing", 30),
     "nothing to do": ("with nothing to do", 2),

@@ -12,6 +12,7 @@ import full_size
 import growth
 import lifetimes
 import many_traces
+import page
 import performance
 import reruns
 
@@ -22,6 +23,7 @@ SECTIONS = {
     "lifetimes": lambda _, rounds: lifetimes.compare(rounds),
     "reruns": lambda folder, _: reruns.compare(folder),
     "many_traces": lambda folder, _: many_traces.compare(folder),
+    "page": lambda folder, rounds: page.compare(folder, rounds),
     "growth": lambda folder, _: growth.compare(folder),
 }
 

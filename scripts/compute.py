@@ -26,7 +26,8 @@ def main(snakemake):
         rows += write_product(product, declared.pop(name), output[name])
     if declared:
         raise ValueError(f"computed no {', '.join(declared)}")
-    return f"{rows:,} rows in {len(analysis.tables)} tables"
+    tables = len(analysis.tables)
+    return f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
 
 
 run_rule(main, snakemake)

@@ -25,7 +25,8 @@ def main(snakemake):
     suggested = suggestion_words(suggest(quarantine, schemas, files))
     write_product(anomalies(quarantine, account, suggested, files), ANOMALIES, snakemake.output.anomalies)
     write_parquet(quarantine, snakemake.output.quarantine)
-    return f"{account['rows_read'].sum():,} rows in {account.height} tables, {quarantine.height:,} quarantined"
+    tables = f"{account.height} table{'s' * (account.height != 1)}"
+    return f"{account['rows_read'].sum():,} rows in {tables}, {quarantine.height:,} quarantined"
 
 
 run_rule(main, snakemake)

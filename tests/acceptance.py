@@ -26,7 +26,7 @@ MEASURED = r"""() => {
   const rows = all("#all-numbers tbody tr").map((row) =>
     [row.id.slice(2), [row.dataset.v ?? row.cells[1].textContent, row.cells[2].textContent]]);
   const asText = document.body.cloneNode(true);
-  for (const node of asText.querySelectorAll("code, bdi")) node.textContent = node.localName;
+  for (const node of asText.querySelectorAll("code, bdi")) node.textContent = node.localName === "bdi" ? "name" : "a-b";
   for (const node of asText.querySelectorAll("script, style, pre, svg, button, select, tbody")) node.remove();
   const pieces = "td, th, p, li, dt, dd, summary, h1, h2, h3, h4, div, span, .title, .facts b, .keys b";
   for (const node of asText.querySelectorAll(pieces)) {

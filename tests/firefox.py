@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
@@ -20,7 +20,7 @@ _SETTINGS = {
     "datareporting.policy.dataSubmissionEnabled": False,
     "app.update.disabledForTesting": True,
 }
-_NARROWEST = 500  # of a window; one that shall be narrower has larger pixels
+_NARROWEST = 500  # of a window; one that shall be narrower is zoomed into
 # What the console has of a page, errors and warnings of its scripts and styles.
 _ERRORS = """const [file] = arguments, {nsIScriptError} = Ci;
 return Services.console.getMessageArray().filter((line) => line instanceof nsIScriptError)
@@ -35,13 +35,17 @@ class Firefox:
         self._file, self._sent = None, 0
         while self._file is None:
             try:
-                self._file = socket.create_connection(("127.0.0.1", port), timeout=60).makefile("rwb")
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+                    self._file = connection.makefile("rwb")  # which keeps it open
             except OSError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.1)
         self._read()
         self("WebDriver:NewSession", capabilities={"alwaysMatch": {"acceptInsecureCerts": False}})
+
+    def close(self) -> None:
+        self._file.close()
 
     def _read(self) -> list:
         length = b""
@@ -71,13 +75,14 @@ class Firefox:
         """Shows the page so wide; the errors of its scripts."""
         self.evaluate(
             "Services.console.reset();"
-            "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', arguments[0]);"
-            "Services.prefs.setStringPref('layout.css.devPixelsPerPx', String(arguments[1]));",
-            *(0 if dark else 1, max(1, _NARROWEST / width)),
+            "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', arguments[0]);",
+            0 if dark else 1,
             chrome=True,
         )
         self("WebDriver:SetWindowRect", width=max(width, _NARROWEST), height=height)
         self("WebDriver:Navigate", url=page.as_uri())
+        zoom = max(1, _NARROWEST / width)
+        self.evaluate("gBrowser.selectedBrowser.fullZoom = arguments[0];", zoom, chrome=True)
         self.evaluate("return new Promise((go) => setTimeout(go, 300));")
         return self.errors(page)
 
@@ -114,7 +119,8 @@ def firefox(profile: Path) -> Iterator[Firefox]:
         command, env={"HOME": str(profile), "MOZ_HEADLESS": "1", "PATH": "/usr/bin:/bin"}, **quiet
     )
     try:
-        yield Firefox(port, time.monotonic() + 30)
+        with closing(Firefox(port, time.monotonic() + 30)) as browser:
+            yield browser
     finally:
         running.terminate()
         running.wait(timeout=20)

@@ -12,7 +12,7 @@ _SLIPS = {
     r"\b(?:nan|None(?! of)|inf|undefined|0 of 0)\b": "a number that is none",
     rf"(?<![\w,.–-])1 (?:{_MANY})\b(?!-)": "one of many",
     r"\bof (?:those )?0\b(?![.,]\d| (?:s|%|GPU))": "a part of nothing",
-    r"  +,| ,(?! )|\(\s*\)|\(;|\( |,\s*\.|\.\.(?!\.)|;\s*\.": "a clause left out",
+    r"  +,| ,(?! )|\(\s*\)|\(;|\( |,\s*\.|(?<!\.)\.\.(?!\.)|;\s*\.": "a clause left out",
     r"(?<!\w)[.:;,] [a-z]\w* <<|<%|%>|<<|>>": "a template",
     r"\b(\w+) \1\b(?<!that that)(?<!had had)": "a word twice",
 }

@@ -77,7 +77,7 @@ document.addEventListener("click", (event) => {
 
 // One fold after another, so that the page answers in between.
 DO["open-all"] = () => {
-  const folds = [...document.querySelectorAll("main details")];
+  const folds = [...document.querySelectorAll("main details.details")];
   const open = folds.some((fold) => !fold.open);
   for (const button of document.querySelectorAll("[data-do=open-all]")) button.textContent = open ? "Close all details" : "Open all details";
   (function next() {

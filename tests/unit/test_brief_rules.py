@@ -94,8 +94,8 @@ def test_r6_many_failures_without_an_end_make_a_range():
         without_end__share=0.377,
         without_end__without_end=1541,
         without_end__failures=4072,
-        without_end__mttf_low_s=(677_376.0, "s"),
-        without_end__mttf_high_s=(1_667_520.0, "s"),
+        mttf__range__low_s=(677_376.0, "s"),
+        mttf__range__high_s=(1_667_520.0, "s"),
     )
     shown = tile(m, "when")
     assert (plain(shown.value), shown.badge) == ("7.84–19.3 days", "range")

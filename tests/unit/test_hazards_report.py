@@ -21,8 +21,8 @@ from ttf.lives import LIFE_COLUMNS
 from ttf.numbers.metrics import Metrics
 from ttf.report import words
 from ttf.report.numbers import Numbers
+from ttf.report.page import environment
 from ttf.report.said import keys, length, plain
-from ttf.report.source import environment
 from ttf.report.trace import Trace
 from ttf.rooms import contracts, places
 from ttf.stats.mttf import mean_time_to_failure
@@ -334,4 +334,4 @@ def test_the_forest_puts_shares_beside_the_ratios(narrow):
     assert rows["No GPU"]["ratio"] == 0.05 and rows["No GPU"]["share_high"] == 0.5
     assert rows["1 GPU"]["text"] == "reference" and "ratio" not in rows["8 GPUs"]
     many = [cox_row("account", f"a{k}", 1, 0.5, 2, p=1.0, n=100 - k, reference="a") for k in range(30)]
-    assert len(CHARTS["factors_of_failure"]({"cox": cox_of(*many)}, Study()).datasets["factors"]) == 12
+    assert len(CHARTS["factors_of_failure"]({"cox": cox_of(*many)}, Study()).datasets["factors"]) == 10

@@ -170,11 +170,13 @@ def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
     [
         (
             NODES,
-            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; no node has excess failures",
+            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
+            "no node has excess failures",
         ),
         (
             FOUND,
-            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; 2 nodes have excess failures",
+            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
+            "2 nodes have excess failures",
         ),
         ({"sizes.basis": "proxy"}, "The failure rate (any cause) varied between 7.00 and 11.4 per 1,000 node-days"),
         ({"sizes.over_time.windows": 1}, "The infrastructure failure rate was 11.4 per 1,000 node-days"),
@@ -182,6 +184,20 @@ def test_a_trace_without_jobs_or_without_gpus_has_a_line_for_scaling():
 )
 def test_the_claim_of_periods_names_lowest_and_highest(more, claim):
     m = numbers(WINDOWS, more)
+    assert open_of(rate.head(trace(), m), m) == claim
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "claim"),
+    [
+        (12.0, 8.0, "The infrastructure failure rate shows no significant change over 5 windows"),
+        (None, 8.0, "The infrastructure failure rate ranged from 7.00 to 11.4 per 1,000 node-days"),
+    ],
+)
+def test_a_change_is_claimed_only_where_intervals_do_not_overlap(low, high, claim):
+    ends = {"lowest.ci_high_clustered": low, "highest.ci_low_clustered": high}
+    ends = {f"sizes.over_time.{name}": end for name, end in ends.items() if end is not None}
+    m = numbers(WINDOWS, ends | {"sizes.over_time.windows": 5})
     assert open_of(rate.head(trace(), m), m) == claim
 
 

@@ -32,24 +32,24 @@ FEW = {"ci_low_clustered_s": None, "ci_high_clustered_s": None, "clusters": 2.4}
     [
         (
             {},
-            "95 % interval 5.69 h to 171 h",
-            "Clustered by request profile (19.6 effective clusters); if pods failed independently, it would be 29.8 h "
-            "to 32.7 h.",
+            "95% CI 5.69–171 h",
+            "Clustered by request profile (19.6 effective clusters); if pods failed independently, it would be "
+            "29.8–32.7 h.",
         ),
         (
             FEW,
-            "95 % interval 29.8 h to 32.7 h if independent",
+            "95% CI 29.8–32.7 h if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
             "too few to tell.",
         ),
         (
             FEW | {"cluster_by": None, "clusters": None},
-            "95 % interval 29.8 h to 32.7 h if independent",
+            "95% CI 29.8–32.7 h if independent",
             "The interval holds if pods fail independently; the trace names nothing that they have in common.",
         ),
         (
             FEW | {"ci_high_s": None},
-            "95 % interval 29.8 h or more if independent",
+            "95% CI 29.8 h or more if independent",
             "The interval holds only if pods fail independently: by request profile there are 2.40 effective clusters, "
             "too few to tell.",
         ),

@@ -63,7 +63,7 @@ def test_a_run_that_mostly_works() -> None:
     )
     assert found.charts == ("ettr_by_gpus",)
     assert said.plain(found.keys[0].note).startswith(f"90% CI {100 * m['ettr.high.ettr']:.1f}–")
-    assert {key.label for key in found.keys} >= {"ETTR of scheduled time", "Best checkpoint interval"}
+    assert {key.label for key in found.keys} >= {"Interruptions", "Best checkpoint interval"}
     assert not head(trace_of(given, drawn=False), m).charts
 
 

@@ -29,7 +29,7 @@ from ttf.charts.figure import Study
 from ttf.infra import EVENT
 from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
-from ttf.report.source import environment
+from ttf.report.page import environment
 from ttf.rooms import places
 from ttf.stats.projection import reach_of
 from ttf.tables import read_table, write_csv

@@ -107,7 +107,7 @@ def test_the_planner_agrees_with_the_table_of_ettr(page):
 def test_what_is_packed_comes_back_in_the_page(page):
     rows = [{"x": n // 3, "s": "aaaaaaaaaa" if n % 2 else "b", "y": None if n == 4 else n} for n in range(12)]
     spec = {"mark": "line", "encoding": {"x": {"field": "x", "title": "Time since the start"}}, "datasets": {"d": rows}}
-    small = packed({"p": spec, "q": spec | {"mark": "bar"}}, {})
+    small = packed({"p": spec, "q": spec | {"mark": "bar"}})
     back = page.evaluate("({shared, charts}) => unpacked(charts, shared)", small)
     whole = spec | {
         "datasets": {"d": [{name: value for name, value in row.items() if value is not None} for row in rows]}

@@ -32,7 +32,7 @@ def drawn(lives: pl.DataFrame) -> Figure:
 def test_points_follow_the_lines_of_the_model_that_made_them() -> None:
     figure = drawn(lives_of(20_000))
     assert "Weibull: lowest AIC" in json.dumps(figure.spec())
-    assert "n = 20,000 lives" in figure.caption
+    assert "n = 20,000 GPUs" in figure.caption
     (low, high) = figure.datasets["weibull_lines"]
     slope = math.log(high["y"] / low["y"]) / math.log(high["x"] / low["x"])
     assert slope == pytest.approx(0.7, abs=0.02)

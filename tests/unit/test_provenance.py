@@ -333,7 +333,9 @@ def test_jobs_behind_products():
         of_graph("first", "results/a", raw=["raw.csv"], code=[stamp, ["scripts/ttf/k.py 2c"]]),
     ]
 
-    read_beside = {"last": ["results/e.csv"]}
+    def read_beside(rule, wildcards):
+        return ["results/e.csv"] if (rule, wildcards) == ("last", {}) else []
+
     found = jobs_behind(["results/c"], graph, Path("/checkout"), read_beside)
     assert [about["rule"] for about in found] == ["first", "middle", "last", "other"]
     assert found[2]["inputs"] == ["results/b", "results/d.csv", "results/e.csv"]

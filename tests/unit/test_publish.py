@@ -14,11 +14,12 @@ import pytest
 import yaml
 from study.publication import published_on, sources_of_study
 from ttf.errors import StudyError
-from ttf.publish import site
+from ttf.publish import pages, site
 from ttf.publish.about import Creator, checked_date, describe
 from ttf.publish.archive import deposit, tar_of
 from ttf.publish.crate import crate
 from ttf.publish.files import Published, columns_of, png_of, published, words_of_charts
+from ttf.report.blocks import macros
 
 ROOT = Path(__file__).parents[2]
 CITATION = """
@@ -177,30 +178,117 @@ def test_hostile_text_is_text_in_the_index():
         Published("mine/tables/t.csv", b"", "t", HOSTILE),
         Published("scorecard.csv", b"", "scorecard", ""),
     ]
-    seen = Seen(site.index_of(files, about(title=HOSTILE, description=HOSTILE)))
+    html = site.index_of(files, about(title=HOSTILE, description=HOSTILE))
+    seen = Seen(html)
     assert "script" not in seen.tags
     assert "img" not in seen.tags
-    assert seen.text.count(HOSTILE) == 7  # title, heading, description, trace, chart twice, table
-    assert sorted(seen.links) == ["index.html", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    assert seen.text.count(HOSTILE) == 5  # description, trace, chart twice, table
+    assert sorted(seen.links) == ["mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
     assert "Synthetic" not in seen.text
     assert "<script" not in site.readme_of(about())
 
 
-def test_the_page_gets_a_description_and_links_after_its_last_line():
-    page = "<head><title>T</title></head><body><script>'</body>'</script><p>a</p></body></html>"
-    done = site.with_links(page, about(description=HOSTILE), run_report=True)
-    seen = Seen(done)
-    assert seen.links == ["files.html", "tables.html", "report.pdf", "snakemake-report.html"]
-    assert seen.tags.count("script") == 1
-    assert done.startswith("<head><title>T</title>\n  <meta name=")
-    assert done.index("<nav") > done.index("<p>a</p>")
-    assert Seen(site.with_links(page, about(), run_report=False)).links == ["files.html", "tables.html", "report.pdf"]
+QMD = """---
+pagetitle: "Mine"
+---
+
+```{=html}
+<nav>Contents <a href="#outcomes">1</a><!-- more pages --></nav>
+<section id="outcomes"><h2>Outcomes</h2><p>31.8% &lt;b&gt; failed</p>
+<figure id="chart-outcomes"><b>Jobs by outcome</b><svg><text id="axis">an axis</text></svg></figure>
+<details id="outcomes-details"><summary>Details</summary>
+```
+
+### By month {#sec-t-months}
+
+In *July* <data data-key="outcomes.july">1,250</data> of [the jobs](#outcomes) failed &#60;b&#62; [@doe].
+
+:::: {#table-states .table-figure}
+::: {.caption}
+States as recorded
+:::
+
+```{=html}
+<table><tbody><tr><th>NODE_FAIL</th></tr></tbody></table>
+```
+::::
+
+```{=html}
+</details></section>
+<table><tbody><tr id="m:outcomes.july"><th>outcomes.july</th><td>1,250</td><td>jobs</td></tr></tbody></table>
+<script type="text/plain">const hidden = 1;</script>
+```
+"""
+PAGES = {"index": "Mine", "other": HOSTILE}
 
 
-def test_links_to_files_hold_where_the_page_stands_beside_the_folders():
-    page = '<head><title>T</title></head><body><a class="file" href="../t/tables/a.csv">a</a></body></html>'
-    seen = Seen(site.with_links(page, about(), run_report=False))
-    assert seen.links == ["t/tables/a.csv", "files.html", "tables.html", "report.pdf"]
+def texts_of(bodies=None, **settings):
+    reports = {"index": QMD, "other": QMD}
+    return pages.sources(reports, PAGES, about(**settings), bodies or {"files": "<p>F</p>"}, macros(ROOT / "report"))
+
+
+def test_sections_headings_charts_tables_and_numbers_of_a_page_are_found():
+    found = {entry["id"]: entry for entry in pages.found_in(QMD, "index", "mine")}
+    assert list(found) == ["outcomes", "chart-outcomes", "outcomes-details", "table-states", "m:outcomes.july"]
+    assert {(entry["page"], entry["trace"]) for entry in found.values()} == {("index.html", "mine")}
+    assert found["outcomes"]["text"] == "Outcomes 31.8% <b> failed"
+    assert found["chart-outcomes"]["text"] == "Jobs by outcome", "without its drawing"
+    assert "In July 1,250 of the jobs failed <b>" in found["outcomes-details"]["text"]
+    assert found["table-states"]["text"].endswith("NODE_FAIL")
+    assert found["m:outcomes.july"]["text"] == "outcomes.july 1,250 jobs", "without scripts"
+
+
+def test_what_is_searched_of_a_place_is_cut():
+    qmd = f'```{{=html}}\n<section id="a"><p>{"word " * 500}</p></section>\n```\n'
+    (entry,) = pages.found_in(qmd, "index", "mine")
+    assert len(entry["text"]) == pages.LONGEST
+
+
+def test_the_index_of_the_search_holds_hostile_text_as_text():
+    texts = texts_of()
+    script = texts["search-index.js"]
+    assert "<" not in script and "\u2028" not in script
+    index = json.loads(script.removeprefix("window.searchIndex = ").removesuffix(";\n"))
+    assert [entry["trace"] for entry in index if entry["id"] == "outcomes"] == ["Mine", HOSTILE]
+    assert [entry["page"] for entry in index if entry["id"] == "outcomes"] == ["index.html", "other.html"]
+    assert {"m:outcomes.july", "table-states"} <= {entry["id"] for entry in index}
+
+
+def test_every_page_of_the_site_links_every_other():
+    texts = texts_of()
+    ours = ["files.html", "tables.html", "search.html"]
+    for page, pdf in (("index", []), ("other", ["other.pdf"])):  # the comparison is not on paper
+        links = Seen(texts[f"{page}.qmd"]).links
+        assert [link for link in links if not link.startswith("#")] == [*ours, *pdf]
+        assert pages.MARK not in texts[f"{page}.qmd"]
+    for name in pages.OF_THE_SITE:
+        text = texts[f"{name}.qmd"]
+        links = Seen(text).links
+        for link in ("index.html", "other.html", *ours):
+            assert links.count(link) == 2, "on a desk and on a phone"
+        assert text.count('aria-current="page"') == 2 and pages.MARK not in text
+    assert "<p>F</p>" in texts["files.qmd"]
+    assert Seen(texts["search.qmd"]).links.count("search-index.js") == 1
+    assert yaml.safe_load(texts["_quarto.yml"])["project"]["resources"] == ["search-index.js"]
+
+
+def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site():
+    texts = texts_of(title=HOSTILE, description=HOSTILE)
+    for name in pages.OF_THE_SITE:
+        front, _, body = texts[f"{name}.qmd"].partition("\n---\n")
+        yaml.safe_load(front)
+        assert "<script>window" not in body
+        assert Seen(body).text.count(HOSTILE) >= 2, "in both lists of contents"
+        assert "<script" not in front and "`" not in front
+
+
+def test_the_project_of_the_site_has_the_files_beside_it(tmp_path):
+    (tmp_path / "page.html").write_text("template")
+    pages.write({"index.qmd": "a\n"}, [tmp_path / "page.html"], tmp_path / "site")
+    assert {file.name: file.read_text() for file in (tmp_path / "site").iterdir()} == {
+        "index.qmd": "a\n",
+        "page.html": "template",
+    }
 
 
 def test_sizes_in_words():

@@ -11,8 +11,8 @@ from ttf.numbers.metrics import Metrics
 from ttf.numbers.stages import of_quality
 from ttf.report import quality_lines
 from ttf.report.numbers import Numbers
+from ttf.report.page import environment
 from ttf.report.said import keys, plain
-from ttf.report.source import environment
 from ttf.stages import ANOMALIES, STATISTICS, VALIDATION
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,7 +105,7 @@ def test_the_line_of_data_checks():
     m = Numbers(numbers())
     m |= {key: {"value": value, "unit": "rows", "n": None, "source": ""} for key, value in read.items()}
     (line,) = quality_lines.lines(None, m)
-    assert plain(line.found) == "2 of 2 passed; 0 of 139,764 rows quarantined" and line.checked
+    assert plain(line.found) == "2 of 2 passed; rows quarantined: 0 of 139,764" and line.checked
     assert set(keys(line.found)) <= set(m)
     m["data.rows_quarantined"] = {"value": 3, "unit": "rows", "n": None, "source": ""}
     assert quality_lines.lines(None, m) == []

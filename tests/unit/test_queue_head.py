@@ -81,7 +81,7 @@ def test_key_values_with_n_and_what_is_inferred() -> None:
         "Median wait, later attempts",
     ]
     assert said.plain(found.keys[1].note).endswith("n = 3,724 jobs")
-    assert "likelier reasons than capacity" in found.text[0] and "inferred" in found.text[1]
+    assert "likelier reasons than capacity" in found.text[0] and "inferred" in found.text[0]
     full = told(USE | WAITS | CAUSES | {"occupancy.causes.unrecognised.jobs_share": 0.1})
     assert "too few GPUs were free" in full.text[0]
 

@@ -37,7 +37,8 @@ from ttf.charts.figure import Study
 from ttf.jobs import GPU_BUCKETS, JOB_COLUMNS, conform, gpu_bucket
 from ttf.numbers.metrics import Metrics
 from ttf.report.numbers import Numbers
-from ttf.report.source import environment
+from ttf.report.page import environment
+from ttf.report.said import handle
 from ttf.stats import exact
 from ttf.tables import read_table, write_product
 
@@ -514,7 +515,8 @@ def test_the_section_in_words():
     assert "of the waits of later attempts last 170–200 s, against" in text
     assert "of the waits of first attempts last" not in text
     assert "In the window from 1970&#45;01&#45;01 00&#58;00 UTC to" in text
-    assert "100 of 300 jobs were submitted." in text
+    window, every = ("outcomes.window.jobs", "100"), ("outcomes.all.jobs", "300 jobs")
+    assert f"{handle(*window)} of {handle(*every)} were submitted." in text
     nothing = told(tables_of(*made(WAITING)))
     assert "No attempt failed." in nothing
     assert "cause unknown" not in nothing.lower()

@@ -114,5 +114,5 @@ def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
         for text in rules:
             name = text.partition(":")[0]
             assert "script:" not in text or "localrule: True" in text or f'asks_for("{name}")' in text, name
-    assert set(measured) >= {"ingest", "derive_runtimes", "draw_charts", "render_report"}
+    assert set(measured) >= {"ingest", "derive_runtimes", "draw_charts", "write_page_source", "render_page"}
     assert not set(measured) & set(rooms()), "those of an analysis stand in its declaration"

@@ -17,7 +17,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 DECLARATION = """\
 from ttf.analysis import Analysis
 from ttf.contract import count, table
-ANALYSIS = Analysis(question="Why?", theme="failure", tables=(table("TABLE", "A row.", n=count("n", "Jobs.")),))
+ANALYSIS = Analysis(question="Why?", theme="outcomes", tables=(table("TABLE", "A row.", n=count("n", "Jobs.")),))
 """
 
 
@@ -107,7 +107,7 @@ def test_a_table_that_there_is_already(outside):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (DECLARATION.replace("failure", "failures"), "theme 'failures'; there are data, outcomes, "),
+        (DECLARATION.replace('"outcomes"', '"outcome"'), "theme 'outcome'; there are outcomes, causes, "),
         ("ANALYSIS = None\n", "no ANALYSIS = Analysis"),
         ("", "no ANALYSIS = Analysis"),
     ],

@@ -14,8 +14,8 @@ from ttf.replication.scorecard import (
     REPRODUCED,
     SUSPECT,
 )
+from ttf.report.page import environment
 from ttf.report.scorecard import MOST_ROWS, scored_of
-from ttf.report.source import environment
 from ttf.stages import IMPLIED_N, SCORECARD
 from ttf.tables import write_csv
 

@@ -52,7 +52,7 @@ def own(name: str, **declared) -> str:
     """A folder with a declaration of an analysis of one's own in it."""
     Path("own", name).mkdir(parents=True)
     words = ", ".join(f"{key}={value!r}" for key, value in declared.items())
-    text = f'from ttf.analysis import Analysis\nANALYSIS = Analysis(question="Why?", theme="failure", {words})\n'
+    text = f'from ttf.analysis import Analysis\nANALYSIS = Analysis(question="Why?", theme="outcomes", {words})\n'
     Path("own", name, "__init__.py").write_text(text)
     return str(Path("own").resolve())
 

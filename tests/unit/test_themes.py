@@ -1,57 +1,71 @@
-"""The order of a trace's chapter: every section of the rooms in one theme, those that do not apply absent."""
+"""The order of the page: every section of the rooms in one theme, and headings of folds below those of sections."""
 
 import re
+from itertools import groupby
 from pathlib import Path
 
 import pytest
-from ttf.report.source import themes_of
+from ttf.report.page import METHODS, NUMBERS, REPRODUCE
 from ttf.rooms import BUILT_IN, rooms
 from ttf.themes import THEMES
 
 REPORT = Path(__file__).parents[2] / "report"
-# Of the whole study.
-OF_THE_STUDY = {"compare_traces/comparison"}
+# A page of its own renders it.
+OF_THE_COMPARISON = {"compare_traces/comparison"}
 # Which go on with the section before them.
 WITHOUT_A_HEADING = {"describe_attempts/outcomes_window", "measure_drift/drift", "check_philly/philly_checks"}
 
 
-def sections(*analyses: str) -> list[str]:
-    return [section for theme in themes_of(analyses) for section in theme.sections]
+def placed() -> list[tuple[str, str]]:
+    """(theme, room/template) of each section that a room declares."""
+    found = []
+    for name, room in rooms().items():
+        for section in room.sections:
+            theme, _, template = section.rpartition("/")
+            found.append((theme or room.theme, f"{name}/{template}"))
+    return found
 
 
-def file_of(section: str) -> Path:
-    return (REPORT if section.startswith("sections/") else BUILT_IN) / f"{section}.qmd"
+def templates() -> list[Path]:
+    return [*sorted((REPORT / "sections").glob("*.qmd")), *sorted(BUILT_IN.glob("*/*.qmd"))]
 
 
-def test_every_section_stands_in_one_theme():
-    every = sections(*rooms())
-    assert len(every) == len(set(every))
-    templates = {f"{file.parent.name}/{file.stem}" for file in BUILT_IN.glob("*/*.qmd")}
-    assert {section for section in every if not section.startswith("sections/")} == templates - OF_THE_STUDY
+def test_every_template_of_a_room_stands_in_one_theme():
+    sections = [section for _, section in placed()]
+    assert len(sections) == len(set(sections))
+    there = {f"{file.parent.name}/{file.stem}" for file in BUILT_IN.glob("*/*.qmd")}
+    assert {*sections} == there - OF_THE_COMPARISON
+    assert {theme for theme, _ in placed()} <= {*THEMES}
 
 
-def test_the_themes_are_in_the_order_of_the_page():
-    order = [theme.title for theme in THEMES.values()]
-    shown = [theme.title for theme in themes_of(rooms())]
-    assert shown == [title for title in order if title in shown]
+def test_sections_are_numbered_in_the_order_of_the_page_and_the_appendix_goes_on():
+    kinds = [(theme.number.isdigit(), theme.number.isalpha()) for theme in THEMES.values()]
+    assert [kind for kind, _ in groupby(kinds)] == [(True, False), (False, True), (False, False)]
+    assert "".join(theme.number for theme in (*THEMES.values(), METHODS, NUMBERS, REPRODUCE)) == "123456789ABCDE"
 
 
-def test_what_does_not_apply_is_absent():
-    assert [theme.title for theme in themes_of(["fit_mttf", "judge_lifetimes", "plan_ettr"])] == [
-        "Data quality",
-        "Survival and mean time to failure",
-        "Effective training time",
-    ]
-    assert sections("fit_mttf") == ["sections/data", "sections/quality", "fit_mttf/survival"]
-    # A section may stand in another theme than that of its analysis.
-    assert [
-        section for theme in themes_of(["describe_attempts"]) if theme.title == "Outcomes" for section in theme.sections
-    ] == ["describe_attempts/outcomes_window"]
+def test_every_place_is_named_once_and_every_section_asks():
+    every = [*THEMES.values(), METHODS, NUMBERS, REPRODUCE]
+    anchors = [theme.anchor for theme in every]
+    assert len(anchors) == len({*anchors, "overview", "actions", "nothing", "absent", "checked"}) - 5
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", anchor) for anchor in anchors)
+    assert all(theme.question.endswith("?") == theme.number.isdigit() for theme in every)
 
 
-@pytest.mark.parametrize("section", sections(*rooms()))
-def test_sections_stand_below_their_theme(section):
-    """The chapter is of level 1, its themes of level 2: they alone are in the table of contents."""
-    levels = re.findall(r"^(#+) ", file_of(section).read_text(encoding="utf-8"), re.MULTILINE)
+def test_every_section_is_led_by_a_room():
+    """A section that no room of its theme could open would be missing from every page."""
+    led = {
+        room.theme
+        for name, room in rooms().items()
+        if (page := BUILT_IN / name / "page.py").is_file() and "\ndef head(" in page.read_text(encoding="utf-8")
+    }
+    assert led == {name for name, theme in THEMES.items() if theme.number.isdigit()}
+
+
+@pytest.mark.parametrize("file", templates(), ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_headings_of_a_fold_stand_below_that_of_its_section(file):
+    text = re.sub(r"^```.*?^```", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    levels = re.findall(r"^(#+) ", text, re.MULTILINE)
     assert all(len(level) >= 3 for level in levels)
-    assert (levels[:1] != ["###"]) == (section in WITHOUT_A_HEADING)
+    if file.is_relative_to(BUILT_IN):
+        assert (levels[:1] != ["###"]) == (f"{file.parent.name}/{file.stem}" in WITHOUT_A_HEADING)

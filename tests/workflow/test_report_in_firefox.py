@@ -8,7 +8,8 @@ pytestmark = pytest.mark.skipif(not FIREFOX, reason="firefox-esr is not installe
 MEASURED = """return {
   wide: document.documentElement.scrollWidth - innerWidth, within: innerWidth,
   drawn: [...document.querySelectorAll(".figure")].filter((one) => one.checkVisibility())
-    .every((one) => [...one.querySelectorAll(".drawing")].some((drawing) => drawing.getBoundingClientRect().height > 50)),
+    .every((one) => [...one.querySelectorAll(".drawing")]
+      .some((drawing) => drawing.getBoundingClientRect().height > 50)),
   numbers: document.querySelectorAll("data[tabindex]").length,
   dark: parseInt(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]) < 128,
 }"""

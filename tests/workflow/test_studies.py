@@ -53,8 +53,10 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
     with study.appended(
         "raw/mine/openb_pod_list_default.csv", text="pod-more,4000,8192,1,500,V100,LS,Failed,9,19,10\n"
     ):
-        shown = study.snakemake("--dry-run", **config).stdout
-    assert set(re.findall(r"wildcards: page=(\w+)$", shown, re.MULTILINE)) == {"mine", "index"}, "its page, and all"
+        done = study.snakemake("--dry-run", **config)
+    shown = (done.stdout + done.stderr).split("Job stats:")[1]
+    counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", shown, re.MULTILINE))
+    assert counts == {"write_page_source": "1", "render_page": "2"}, "its page, and the comparison"
     explained = python(study, "scripts/explain_product.py", "results/studies/sample/scorecard.csv")
     assert explained.stdout.startswith("results/studies/sample/scorecard.csv")
     assert explained.stderr == "study sample\n"

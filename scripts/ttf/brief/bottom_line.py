@@ -7,7 +7,6 @@ from ttf.report.numbers import Numbers
 from ttf.report.said import length, number, plain
 
 MOST_WORDS = 45
-MOSTLY_RUNNING = 0.5
 
 
 def bottom_line(m: Numbers, unit: str, jobs: bool) -> tuple[str, ...]:

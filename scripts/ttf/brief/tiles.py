@@ -74,7 +74,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
     if not m.has(key):
         return None
-    counted = f"All of {plural(m, 'lost_work.runs', 'attempt')} counted: no sampling error"
+    counted = f"All {plural(m, 'lost_work.runs', 'attempt')} counted: no sampling error"
     if missing := m.value("lost_work.failed_without_time", 0):
         lacks = "lacks" if missing == 1 else "lack"
         counted = f"{plural(m, 'lost_work.failed_without_time', 'failed attempt')} {lacks} a run time and count as 0"
@@ -248,9 +248,9 @@ def when(m: Numbers, given: Mapping, unit: str) -> Tile | None:
 
 def _as_range(m: Numbers, link: str) -> Tile:
     missing = f"{number(m, 'without_end.without_end', words.count)} of {number(m, 'without_end.failures', words.count)}"
-    low, high = "without_end.mttf_low_s", "without_end.mttf_high_s"
+    low, high = "mttf.range.low_s", "mttf.range.high_s"
     value = span(m, low, high, lambda seconds: words.alike(m[high], seconds)[0])
-    means = "The range is with these failures at their earliest and latest possible end."
+    means = "The range is over all that missing ends and open records allow."
     return Tile(
         *("when", "Mean time to failure", SHOWN, value, "", f"{missing} failures have no recorded end", means),
         badge="range",
@@ -307,11 +307,11 @@ def _hazard(m: Numbers) -> str:
     if not within:
         return f"Over all, the hazard {way} with age; a mixture of unlike rates may look so."
     shape = (
-        f" (Weibull shape within groups {number(m, 'lifetimes.shape_within')})"
+        f" (Weibull shape {number(m, 'lifetimes.shape_within')} within groups)"
         if m.has("lifetimes.shape_within")
         else ""
     )
-    return f"The hazard {way} with age{shape}, so one MTTF does not describe all."
+    return f"The hazard {way} with age{shape}: no single MTTF fits all ages."
 
 
 def _varies(m: Numbers) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import altair as alt
 
-from ttf.charts.theme import FAINT, INK
+from ttf.charts.theme import FAINT
 
 
 def tips(*fields: str, form: str | None = None, **titles: str) -> list[alt.Tooltip]:
@@ -32,9 +32,3 @@ def side_notes(base: alt.Chart, at: float, size: float = 12, **style: object) ->
 def picked(row: Mapping, *names: str, **renamed: str) -> dict:
     """Of a row of a table what a chart is drawn from: columns by their own names, then name=column."""
     return {name: row[name] for name in names} | {name: row[column] for name, column in renamed.items()}
-
-
-def labelled_bars(base: alt.Chart, height: float, colour: alt.Color, size: float, dx: float = 4) -> alt.LayerChart:
-    """Bars with the field label at their ends."""
-    texts = base.mark_text(align="left", dx=dx, color=INK, fontSize=size).encode(text="label:N")
-    return base.mark_bar(height=height).encode(color=colour) + texts

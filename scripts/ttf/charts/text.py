@@ -95,8 +95,8 @@ def gpus_label(low: int, high: int) -> str:
 
 def plural(noun: str) -> str:
     """With -s, but for those in -y after a consonant (histories, but delays), lives and strata."""
-    if noun in ("life", "stratum", "period at risk"):
-        return {"life": "lives", "stratum": "strata", "period at risk": "periods at risk"}[noun]
+    if noun in ("stratum", "period at risk"):
+        return {"stratum": "strata", "period at risk": "periods at risk"}[noun]
     return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeo" else f"{noun}s"
 
 

@@ -131,11 +131,6 @@ def time_to_failure() -> dict:
     }
 
 
-def page_config() -> dict:
-    """The look for charts that stand in the page, on whose ground they are drawn."""
-    return time_to_failure()["config"] | {"background": None}
-
-
 def tokens_style() -> str:
     """CSS: the tokens in the light and in the dark, and what takes their place in a drawing."""
 

@@ -235,7 +235,7 @@ class TracePage:
         return raw(self._macros.fold(anchor, title, what, *counted(text))) + text + raw("</details>")
 
     def _appendix(self) -> str:
-        grade = f"grade {self.brief.grade}: what was read and checked"
+        grade = f"grade {self.brief.grade}: rows and checks"
         folds = [
             self._fold("quality", "A Data quality", grade, self._reasons() + self._text("quality")),
             self._fold("replication", "B Published analyses, repeated", "", self._text("replication")),
@@ -248,7 +248,7 @@ class TracePage:
                 raw(self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))),
             ),
             self._fold(
-                *("reproduce", "E Reproduce and cite", "published findings, configuration, versions, commands"),
+                *("reproduce", "E Reproduce and cite", "configuration, versions, commands"),
                 "\n\n".join(map(self._template, self._of_reproduce())),
             ),
         ]

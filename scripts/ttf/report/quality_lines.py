@@ -1,6 +1,5 @@
 """What the stages before the analyses checked and did not find: a line for the end of the page."""
 
-from ttf.brief.texts import plural
 from ttf.report import words
 from ttf.report.head import Line
 from ttf.report.numbers import Numbers
@@ -13,8 +12,9 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m["quality.checks_not_passed"] or m["data.rows_quarantined"]:
         return []
     passed, checks = (number(m, f"quality.{name}", words.count) for name in ("checks_passed", "checks"))
-    aside = number(m, "data.rows_quarantined", words.count)
-    rows = plural(m, "data.rows_read", "row")
+    aside, rows = (number(m, f"data.rows_{name}", words.count) for name in ("quarantined", "read"))
     return [
-        Line("Data checks", f"{passed} of {checks} passed; {aside} of {rows} quarantined", "quality/validation.csv")
+        Line(
+            "Data checks", f"{passed} of {checks} passed; rows quarantined: {aside} of {rows}", "quality/validation.csv"
+        )
     ]

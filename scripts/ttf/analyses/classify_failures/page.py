@@ -30,12 +30,13 @@ _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_shar
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")
+    callout = _callout(m)
     return Head(
         claim=_claim(m),
         charts=("failed_attempts_by_reason",),
         keys=tuple(_keys(m)),
-        text=tuple(_text(m)),
-        callout=_callout(m),
+        text=() if callout else tuple(_text(m)),
+        callout=callout,
         details="RTF, GPUs and domain by reason, unmatched lines",
     )
 

@@ -93,12 +93,12 @@ def _why(m: Numbers, unit: str) -> tuple[str, ...]:
         return ()
     if m[free] > 0.5:
         said = (
-            f"For {number(m, free, words.share)} of {words.plural(m.n(free), unit)} that waited over a minute, enough "
-            "GPUs were free: priorities or limits are likelier reasons than capacity (inferred, not recorded)."
+            f"Of {words.plural(m.n(free), unit)} that waited over a minute, {number(m, free, words.share)} found "
+            "enough GPUs free (inferred): priorities or limits are likelier reasons than capacity."
         )
     else:
         few = number(m, full, words.share)
-        said = f"For {few} of waits over a minute, too few GPUs were free (inferred, not recorded)."
+        said = f"For {few} of waits over a minute, too few GPUs were free (inferred)."
     return (said,)
 
 

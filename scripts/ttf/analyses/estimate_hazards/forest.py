@@ -15,7 +15,7 @@ from ttf.charts.theme import ACCENT, FAILURE, FAINT, INK
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import FEWEST_ENDED
 
-MOST_ROWS, MOST_REQUESTS = 12, 4
+MOST_ROWS, MOST_REQUESTS = 10, 4
 STEP = 20
 # Cut there: an interval beyond it says that nothing is known.
 WIDEST = 1e4

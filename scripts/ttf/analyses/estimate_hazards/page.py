@@ -7,7 +7,7 @@ from ttf.analyses.estimate_hazards.total import SIGNIFICANCE
 from ttf.charts.text import capital, in_words, plural
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
-from ttf.report.head import Callout, Head, Key, Line
+from ttf.report.head import Head, Key, Line
 from ttf.report.numbers import Numbers
 from ttf.report.run_time import NAMES, clearest, drawn
 from ttf.report.said import number, of_trace
@@ -69,7 +69,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         text.append(f"For {changing} of {of} factors the ratio changes with age: it is an average.")
     charts = ("factors_of_failure", "factors_of_run_time") if drawn(m) else ("factors_of_failure",)
     details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
-    return Head(_claim(m, unit), charts, tuple(keys), tuple(text), _few(m, unit), details)
+    return Head(_claim(m, unit), charts, tuple(keys), tuple(text), details=details)
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
@@ -158,15 +158,6 @@ def _run_time(m: Numbers, unit: str) -> list[Key]:
     of = {"success": "succeeded", "failure": "failed"}[outcome]
     note = f"{m.n(f'{key}.estimate'):,} {plural(unit)} that {of}, {m.interval(f'{key}.ci_{{}}')}"
     return [Key(f"Run time against {NAMES[feature]}", f"ρ = {number(m, f'{key}.estimate', words.coefficient)}", note)]
-
-
-def _few(m: Numbers, unit: str) -> Callout | None:
-    if m.value("cox.strongest.events", FEWEST_FAILURES) >= FEWEST_FAILURES:
-        return None
-    failed = number(m, "cox.strongest.events", lambda n: words.plural(n, "failure"))
-    return Callout(
-        "care", "Few failures.", f"The ratio rests on {failed} among {m.n('cox.strongest.events'):,} {plural(unit)}."
-    )
 
 
 def _incidence(trace: Trace) -> Shown:

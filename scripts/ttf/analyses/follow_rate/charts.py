@@ -137,10 +137,10 @@ def _titled(scale: alt.Scale) -> str | None:
 
 def _x(rows: list[dict], study: Study) -> alt.X:
     if "date" not in rows[0]:
-        axis = alt.Axis(tickMinStep=1, grid=False, tickCount=4 if study.narrow else 8)
+        axis = alt.Axis(tickMinStep=1, grid=False, tickCount=4)
         return alt.X("day:Q", title="Day of the trace", axis=axis)
     form = "%Y" if rows[-1]["to_day"] - rows[0]["to_day"] > YEARS else "%-d %b"
-    axis = alt.Axis(format=form, tickCount=4 if study.narrow else 6, labelSeparation=8, grid=False)
+    axis = alt.Axis(format=form, tickCount=4, labelSeparation=8, grid=False)
     return alt.X("date:T", title=None, scale=alt.Scale(type="utc"), axis=axis)
 
 

@@ -66,9 +66,7 @@ def _texts(m: Numbers):
         extremes = f"the extremes of {number(m, f'{WINDOW}.windows', lambda n: words.plural(n, 'window'))}"
         if low is None or high is None:
             yield f"No test of the change: too few clusters in {extremes}."
-        elif low >= high:
-            yield "The intervals of the highest and the lowest window overlap."
-        else:
+        elif low < high:
             yield f"These are {extremes}: part of the change may be chance."
     if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
         lost, failures = (number(m, f"lemons.{key}", words.count) for key in ("unattributed", "window_failures"))

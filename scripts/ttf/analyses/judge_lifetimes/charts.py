@@ -55,7 +55,7 @@ def probability_plots(curves: Frame, models: pl.DataFrame, study: Study) -> Figu
         study,
         title=what,
         subtitle="Points: Kaplan–Meier estimate; lines: maximum likelihood; where a model holds they agree",
-        caption=f"n = {count(n, 'life')}, {count(events, 'failure')}.",
+        caption=f"n = {count(n, study.unit)}, {count(events, 'failure')}.",
         alt_text=f"{what}: {count(len(panels), 'plot')} of points about straight lines.",
     )
 

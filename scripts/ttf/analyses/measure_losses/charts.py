@@ -34,7 +34,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
                 rows.append({"gpus": gpus, "part": part, "from": at, "to": at + row[part]})
                 at += row[part]
         share = percent(row["failed"] / row["gpu_hours"])
-        ends.append({"gpus": gpus, "hours": row["gpu_hours"], "label": f"{share} failed"})
+        ends.append({"gpus": gpus, "hours": row["gpu_hours"], "label": share})
     present = [part for part in parts if any(row["part"] == part for row in rows)]
     colours = [_COLOURS[part] for part in present]
     strokes = [OPEN_LINE if part == _REST else _COLOURS[part] for part in present]
@@ -64,13 +64,13 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
     words = chart_of("ends").mark_text(align="left", dx=6, fontSize=12, color=INK)
     words = words.encode(x="hours:Q", y=y, text="label:N")
     infra_of = ", of which ended by infrastructure," if known else ""
-    spoken = listed([f"{row['gpus']}: {row['label']}" for row in ends])
+    spoken = listed([f"{row['gpus']}: {row['label']} failed" for row in ends])
     return figure(
         fitted(bars + words, study, 22 * len(ends) + 70),
         {"parts": rows, "ends": ends},
         study,
         title=what,
-        subtitle=f"Failed attempts{infra_of} and all other attempts",
+        subtitle=f"Failed attempts{infra_of} and all other attempts; share failed",
         caption=f"n = {count(given['lost_work']['runs'].sum(), 'attempt')}",
         alt_text=f"Bars of GPU-hours by GPUs; {spoken}.",
     )

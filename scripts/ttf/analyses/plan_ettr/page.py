@@ -74,7 +74,7 @@ def _planned(trace: Trace, m: Numbers, by: str) -> Head:
         _claim(m, by, run),
         charts=_charts(trace),
         keys=tuple(keys),
-        text=("ETTR: the productive share of wall-clock time, from submission to end.", *_measured(m)),
+        text=_measured(m),
         callout=_callout(m, by, run),
         details="assumptions, all sizes, mitigations, measured runs",
     )

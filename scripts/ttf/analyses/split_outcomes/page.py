@@ -25,9 +25,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     names = [name for name, key in excluded.items() if m.value(key, 0)]
     text = []
     if sized:
-        small, large = (number(m, f"{key}.failure_share", words.share) for key in (_SMALL, _LARGE))
-        differ = "." if _differ(m) else "; the intervals overlap."
-        text.append(f"On up to 8 GPUs {small} of ended {units} failed, on more {large}{differ}")
+        small, which = number(m, f"{_SMALL}.failure_share", words.share), "do not overlap" if _differ(m) else "overlap"
+        text.append(f"On up to 8 GPUs {small} failed; the intervals {which}.")
     if names:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
@@ -130,10 +129,10 @@ def _keys(m: Numbers, unit: str, units: str, sized: bool) -> list[Key]:
         keys.append(Key("Failed on more than 8 GPUs", share, note))
     for label, key, note in (
         ("No result recorded", "outcomes.unknown.jobs", ""),
-        ("Cancelled", "outcomes.cancelled.jobs", "not failures"),
         ("Running or waiting", "outcomes.open", "not ended"),
     ):
-        if m.value(key, 0):
+        # A few that are still open are in the chart alone.
+        if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
             of = f"{number(m, f'{key}_share', words.share)} of all {units}" if m.has(f"{key}_share") else ""
             keys.append(Key(label, counted(key), note or of))
     return keys
