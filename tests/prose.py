@@ -5,7 +5,7 @@ import re
 
 # Of a page: what is no prose, and the tags that end a piece of it.
 _NO_PROSE = re.compile(r"<(script|style|table|pre)\b.*?</\1>", re.DOTALL)
-_INLINE = re.compile(r"</?(?:a|abbr|b|bdi|cite|code|data|em|i|q|small|span|strong|sub|sup)\b[^>]*>")
+_INLINE = re.compile(r"</?(?:a|abbr|b|bdi|cite|code|data|em|i|q|span|strong|sub|sup)\b[^>]*>")
 _MANY = "jobs|tasks|pods|attempts|failures|nodes|GPUs|users|machines|rows|lives|runs|days|hours|columns|checks"
 # A pattern, and what it would be a sign of.
 _SLIPS = {

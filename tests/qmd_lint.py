@@ -1,7 +1,6 @@
 """What Quarto wants of a .qmd and only warns of, found without it."""
 
 import re
-from os.path import normpath
 from pathlib import Path
 
 _INCLUDE = re.compile(r"^\{\{< include (\S+) >\}\}$", re.MULTILINE)
@@ -48,18 +47,6 @@ def faults(text: str) -> list[str]:
             found.append(f"{name} has no picture for the PDF")
     for block in html:
         found += _unclosed(block)
-    return found
-
-
-def faults_of_site(pages: dict[str, str]) -> list[str]:
-    """What is wrong with the pages of a site, path -> text: faults of each, and links that find no page or no place."""
-    found = []
-    for path, text in pages.items():
-        found += [f"{path}: {fault}" for fault in faults(text)]
-        for target, anchor in re.findall(r"\]\(([^)#]*\.qmd)?(#[\w-]+)?\)", text):
-            other = normpath(Path(path).parent / target) if target else path
-            if other not in pages or f"{{{anchor}" not in pages[other]:
-                found.append(f"{path}: link to {target}{anchor}, which is nowhere")
     return found
 
 

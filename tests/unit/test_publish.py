@@ -183,7 +183,7 @@ def test_hostile_text_is_text_in_the_index():
     assert "script" not in seen.tags
     assert "img" not in seen.tags
     assert seen.text.count(HOSTILE) == 5  # description, trace, chart twice, table
-    assert sorted(seen.links) == ["mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
+    assert sorted(seen.links) == ["mine/figures/a.png", "mine/figures/a.svg", "mine/tables/t.csv", "scorecard.csv"]
     assert "Synthetic" not in seen.text
     assert "<script" not in site.readme_of(about())
 

@@ -52,7 +52,7 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
     assert table["failures"].sum() == (ended["outcome"] == "failure").sum()
     page = (study.folder / PAGE).read_text(encoding="utf-8")
     fold = page.partition('id="outcomes-details"')[2].partition('<section id="causes"')[0]
-    for place in ("sec-weekdays", "table-failures-by-weekday", "chart-failures-by-weekday"):
+    for place in ("sec-weekdays", "table-failures_by_weekday", "chart-failures-by-weekday"):
         assert f'id="{place}"' in fold, "where its theme is"
     scored = pl.read_csv(study.folder / f"{OWN}/scorecard.csv").row(
         by_predicate=pl.col("id") == "mine-failures", named=True

@@ -2,15 +2,15 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
-import subprocess
 import tarfile
 
 import jsonschema
-import pypandoc
 import pytest
-from qmd_lint import faults_of_site
+import yaml
+from qmd_lint import faults
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout
 
 
@@ -20,24 +20,36 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     results = json.loads(re.search(r"var results = (\{.*?\});?\n", page)[1])
     categories = json.loads(re.search(r"var categories = (\{.*?\});?\n", page)[1])
     charts = {name for name, about in results.items() if about["mime_type"] == "image/svg+xml"}
-    assert charts == {str(path.relative_to(study.folder)) for path in study.folder.glob("results/*/figures/*.svg")}
+    drawn = {str(path.relative_to(study.folder)) for path in study.folder.glob("results/*/figures/*.svg")}
+    assert charts == {name for name in drawn if not name.endswith(".narrow.svg")}
     assert {f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv"} <= results.keys()
     assert all(about["labels"]["trace"] in ("sample", "all") for about in results.values())
     assert all("synthetic" in about["caption"] for name, about in results.items() if name.startswith("results/sample/"))
-    assert {"Data quality", "Outcomes", "Survival and mean time to failure", "Published findings"} <= categories.keys()
+    assert {"Data quality", "Outcomes", "Time to failure", "Published findings"} <= categories.keys()
     assert str(study.folder) not in page
     assert 'href=\\"../results/studies/sample/report/index.html\\"' in page
 
 
-def test_pages_of_the_site_are_right_for_quarto(published, tmp_path):
+def test_the_project_of_the_site_is_right_for_quarto(published):
+    """Each of its sources is a page of the site, also where Quarto renders the folder by itself."""
     project = published.folder / f"{OWN}/report/site-source"
-    pages = {str(path.relative_to(project)): path.read_text() for path in project.rglob("*.qmd")}
-    assert {"index.qmd", "scorecard.qmd", "methods.qmd", "sample/index.qmd"} <= pages.keys()
-    assert faults_of_site(pages) == []
-    for path in pages:
-        command = [pypandoc.get_pandoc_path(), path.rpartition("/")[2], "-f", "markdown", "-t", "html"]
-        command += [f"--lua-filter={ROOT / 'report/pandoc.lua'}", "--citeproc", "--fail-if-warnings"]
-        subprocess.run([*command, "-o", tmp_path / "page.html"], cwd=(project / path).parent, check=True)
+    pages = {path.stem: path.read_text() for path in project.glob("*.qmd")}
+    assert pages.keys() == {"index", "files", "tables", "search"}
+    assert pages.keys() == {path.stem for path in (published.folder / f"{OWN}/site").glob("*.html")}
+    assert [faults(pages[name]) for name in ("files", "tables", "search")] == [[], [], []]
+    for text in pages.values():
+        front = yaml.safe_load(text.split("---\n")[1])
+        assert (project / front["format"]["html"]["template"]).is_file()
+        assert (project / front["bibliography"]).is_file()
+
+
+def test_another_renderer_renders_the_site_again(published, monkeypatch, tmp_path):
+    program = tmp_path / "quarto"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    planned = published.planned("publish_site", **SMALL, publish={"date": "2025-01-31"})
+    assert planned == {"render_page", "write_manifest", "write_site_source", "publish_site"}
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +69,15 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     index = (site / "files.html").read_text()
     linked = set(re.findall(r'href="([^"]+)"', index))
     files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
-    assert files - linked == {".nojekyll", ".snakemake_timestamp", "files.html"}
-    assert linked <= files
-    assert 'href="files.html"' in (site / "index.html").read_text()
+    # The index of the search is a part of its page.
+    assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js"}
+    for page in site.glob("*.html"):
+        html = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
+        links = set(re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html))
+        assert {link.partition("#")[0] for link in links} - {""} <= files, page.name
+        places = {link[1:] for link in links if link.startswith("#")}
+        assert places <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
+    assert {"index.html", "files.html", "tables.html", "search.html", "report.pdf", "README.md"} <= linked
     charts = {path.name.split(".")[0] for path in site.glob("sample/figures/*.svg")}
     for kind in ("vl.json", "png"):
         assert charts == {path.name.split(".")[0] for path in site.glob(f"sample/figures/*.{kind}")}
@@ -79,18 +97,32 @@ def test_the_site_works_in_a_browser_without_a_network(published):
         pytest.skip("chromium is not installed: make test-tools")
     from playwright.sync_api import sync_playwright
 
-    failed = []
+    failed, asked = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_context(offline=True, viewport={"width": 390, "height": 800}).new_page()
         page.on("requestfailed", lambda request: failed.append(request.url))
+        page.on("request", lambda request: asked.append(request.url))
         page.goto((published.folder / f"{OWN}/site/files.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        page.get_by_text("The report", exact=True).first.click()
-        page.get_by_text("All tables and charts of this page as files").click()
-        assert page.title().startswith("Files: ")
+        page.set_viewport_size({"width": 1280, "height": 800})
+        current = page.locator(".sidebar [aria-current=page]")
+        assert current.inner_text() == "Files"
+        page.locator(".sidebar").get_by_text("Search", exact=True).click()
+        assert current.inner_text() == "Search"
+        page.locator(".sidebar [data-do=theme]").click()
+        assert page.locator("html").get_attribute("data-theme") in ("light", "dark")
+        page.fill("#site-search", "failure rate")
+        hits = page.locator("#site-hits li")
+        assert hits.count() > 2
+        title = page.locator("#site-hits li").first.inner_text().partition(": ")[0]
+        assert title.startswith("Synthetic sample"), "which trace it is of"
+        hits.first.locator("a").click()
+        place = page.url.partition("index.html#")[2]
+        assert page.locator(f"[id='{place}']").is_visible()
         browser.close()
     assert failed == []
+    assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob"}
 
 
 def contents_of_archive(study) -> dict[str, bytes]:
@@ -225,6 +257,7 @@ def test_the_run_report_goes_along_where_it_was_made(published):
     report = published.folder / "logs/snakemake-report.html"
     report.write_text('<a href="../results/studies/sample/report/index.html">')
     try:
-        assert published.planned("publish_site", **SMALL, publish={"date": "2025-01-31"}) == {"publish_site"}
+        planned = published.planned("publish_site", **SMALL, publish={"date": "2025-01-31"})
+        assert planned == {"write_site_source", "publish_site"}
     finally:
         report.unlink()

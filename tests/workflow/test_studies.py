@@ -1,6 +1,7 @@
 """Several studies in one folder: what each has of its own, what they share, and which one a command is for."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,13 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
     assert verified(study, "sample") == "study sample\n"
     # Each of them is up to date after the other.
     assert study.planned(**SMALL) == set() == study.planned(**config)
+    with study.appended(
+        "raw/mine/openb_pod_list_default.csv", text="pod-more,4000,8192,1,500,V100,LS,Failed,9,19,10\n"
+    ):
+        done = study.snakemake("--dry-run", **config)
+    shown = (done.stdout + done.stderr).split("Job stats:")[1]
+    counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", shown, re.MULTILINE))
+    assert counts == {"write_page_source": "1", "render_page": "2"}, "its page, and the comparison"
     explained = python(study, "scripts/explain_product.py", "results/studies/sample/scorecard.csv")
     assert explained.stdout.startswith("results/studies/sample/scorecard.csv")
     assert explained.stderr == "study sample\n"

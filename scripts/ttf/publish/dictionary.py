@@ -1,6 +1,6 @@
 """The data dictionary: every table of the results and every column of it, out of their contracts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
 from ttf.contract import Column, Table
@@ -51,7 +51,12 @@ def as_html(groups: Mapping[str, tuple[Table, ...]]) -> str:
         text += f"<h2>{escape(heading)}</h2>\n"
         for table in tables:
             text += f'<h3 id="{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.about)}</p>\n'
-            cells = "".join(f"<tr><td>{'</td><td>'.join(map(escape, row))}</td></tr>\n" for row in _rows(table))
-            head = "<tr><th>Column</th><th>Type</th><th>What it is</th></tr>"
-            text += f"<table>\n{head}\n{cells}</table>\n" if cells else ""
+            cells = "".join(_cells("td", row) for row in _rows(table))
+            head = _cells("th", ("Column", "Type", "What it is"))
+            text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""
     return text
+
+
+def _cells(kind: str, row: Iterable[str]) -> str:
+    cells = (f'<{kind} class="l">{escape(text)}</{kind}>' for text in row)
+    return f"<tr>{''.join(cells)}</tr>\n"

@@ -80,7 +80,8 @@ def _section(folder: str, files: list[Published], about: Publication) -> str:
         in_figures = PurePosixPath(file.path).parent.name == "figures"
         charts.setdefault(file.path.split(".")[0] if in_figures else file.path, []).append(file)
     rows = "".join(_row(same) for same in charts.values())
-    return f"{text}<table>\n<tr><th>File and size</th><th>What it is</th></tr>\n{rows}</table>\n"
+    head = '<tr><th class="l">File and size</th><th class="l">What it is</th></tr>'
+    return f'{text}<div class="scroll"><table>\n{head}\n{rows}</table></div>\n'
 
 
 def _about_trace(entry: Mapping) -> str:
@@ -99,10 +100,13 @@ def _row(files: list[Published]) -> str:
         f'<span class="size">{size_in_words(len(file.content))}</span>'
         for file in files
     ]
+    # The picture for slides is made of the drawing when the site is.
+    drawings = [file.path for file in files if file.path.endswith(".svg")]
+    links += [f'<a href="{quote(path[:-3])}png">{escape(PurePosixPath(path).stem)}.png</a>' for path in drawings]
     what = escape(first.name)
     if first.what:
         what += f'<br><span class="what">{escape(first.what)}</span>'
-    return f"<tr><td>{'<br>'.join(links)}</td><td>{what}</td></tr>\n"
+    return f'<tr><td class="l">{"<br>".join(links)}</td><td class="l">{what}</td></tr>\n'
 
 
 def size_in_words(size: int) -> str:
