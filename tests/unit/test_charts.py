@@ -270,7 +270,7 @@ def test_the_curve_of_all_names_its_estimates_beside_a_constant_rate(all_tables)
         drawn = BUILDERS["still_running"](tables, study)
         assert drawn.title == "Pods still running without failure"
         assert drawn.datasets["spots"][-1]["label"] == f"{percent(at)} at 1 day"
-        assert drawn.caption == f"n = {n:,} pods, {events:,} failures."
+        assert drawn.caption == f"n = {n:,} pods, {events:,} failures"
         assert all(
             row["v"] == pytest.approx(math.exp(-row["x"] / mean), rel=1e-4) for row in drawn.datasets["constant"]
         )

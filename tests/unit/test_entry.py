@@ -120,7 +120,7 @@ def ingest_job(job, tmp_path, text):
 def test_the_ingest_script(job, tmp_path):
     snakemake = ingest_job(job, tmp_path, b"sn,cpu_milli,memory_mib,gpu,model\nn1,1,1,0,\nn2,1,1,2,P100\n")
     runpy.run_path(str(SCRIPTS / "ingest.py"), init_globals={"snakemake": snakemake})
-    assert log_of(snakemake) == "mine: count: 2 rows in 1 tables, 0 quarantined\n"
+    assert log_of(snakemake) == "mine: count: 2 rows in 1 table, 0 quarantined\n"
     account = (tmp_path / "account.csv").read_text()
     assert account == "table,rows_read,rows_kept,rows_quarantined\nnodes,2,2,0\n"
 

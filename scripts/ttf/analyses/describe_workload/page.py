@@ -36,10 +36,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         n = words.plural(m.n(f"{largest}.median_s"), unit)
         gpus = gpus_of(m[f"{largest}.gpus"])
         keys.append(_waited(f"Median wait, {gpus}", m, f"{largest}.median_s", f"{largest}.p90_s", n))
-    if m.has("queueing.later.p50_s"):
-        n = words.plural(m.n("queueing.later.p50_s"), "attempt")
-        keys.append(_waited("Median wait, later attempts", m, "queueing.later.p50_s", "queueing.later.p90_s", n))
-    elif m.has("use.gpu.all.mean_share"):
+    if m.has("use.gpu.all.mean_share"):
         keys.append(Key("GPU activity", number(m, "use.gpu.all.mean_share", words.share), "mean while held"))
     drawn = [
         name for name in ("gpus_in_use", "queue_by_gpus") if not trace.figures.get(name, {"empty": "none"})["empty"]

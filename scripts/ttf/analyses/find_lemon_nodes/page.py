@@ -57,7 +57,7 @@ def of_nodes(trace: Trace, m: Numbers) -> list[Key]:
         return []
     found, tested = (number(m, f"lemons.{key}", words.count) for key in ("lemons", "tested"))
     keys = [Key("Nodes with excess failures", f"{found} of {tested}", _named(trace, m))]
-    if m.has("lemons.detectable_ratio"):
+    if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
         than = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
         keys.append(Key("Detectable with 80% power", f"{number(m, 'lemons.detectable_ratio', _two)} times", than))
     return keys

@@ -121,12 +121,11 @@ def _texts(m: Numbers, units: str):
         constant, left = (number(m, f"lifetimes.{of}_survival", words.share) for of in ("exponential", "km"))
         after = number(m, "lifetimes.at_s", words.duration)
         misleads = {
-            True: f"A single MTTF does not describe these {units}.",
-            False: "A single MTTF misleads little.",
-            None: "Whether a single MTTF misleads cannot be told.",
-        }[m.value("lifetimes.misleads_clustered", None)]
+            False: " A single MTTF misleads little.",
+            None: " Whether a single MTTF misleads cannot be told.",
+        }.get(m.value("lifetimes.misleads_clustered", None), "")
         would = f"A constant rate (dashed) would leave {constant} of {units} after {after}"
-        yield f"{would}; {left} have not failed. {misleads}"
+        yield f"{would}; {left} have not failed.{misleads}"
     if limits := _limits(m):
         said = f"The steps are {units} ended by their time limit"
         if m.has("survival.median_s") and m["survival.median_s"] >= min(m[key] for key in limits):

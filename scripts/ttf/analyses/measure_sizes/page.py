@@ -128,15 +128,8 @@ def _keys(m: Numbers, mttf: str):
 
 
 def _texts(m: Numbers, unit: str):
-    if m.has("sizes.rate.above_gpus") and m["sizes.rate.above_gpus"] > 0:
-        above = _gpus(m, "sizes.rate.above_gpus")
-        yield f"The node rate is that of {plural(unit)} above {above}: {_failures(m)} in {_node_days(m)}."
-    elif m.value("sizes.basis", "") == "proxy":
+    if m.value("sizes.basis", "") == "proxy":
         yield "Causes are not recorded: every failure counts, user errors included."
-
-
-def _failures(m: Numbers) -> str:
-    return number(m, "sizes.rate.failures", lambda n: words.plural(n, "failure"))
 
 
 def _callout(m: Numbers) -> Callout | None:
