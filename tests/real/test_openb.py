@@ -363,9 +363,7 @@ def test_nothing_is_planned_from_user_failures_of_pods_of_one_gpu(openb, pods):
         planned = table(openb, name)
         computed = [column for column in planned.columns if "ettr" in column or "saved" in column or "mttf" in column]
         assert computed and planned.select(pl.col(computed).count()).sum_horizontal().item() == 0
-        assert planned["reason"].unique().to_list() == [
-            "the trace does not tell failures of the infrastructure from others"
-        ]
+        assert planned["reason"].unique().to_list() == ["infrastructure failures are not distinguished from others"]
     assert set(table(openb, "ettr")["queue_s"]) == {sum(waits) / len(waits)}
     metrics = json.loads((openb / "metrics.json").read_text())
     assert "ettr.withheld" in metrics and "ettr.by" not in metrics

@@ -11,6 +11,7 @@ import vl_convert
 from ttf.analyses.estimate_hazards import ANALYSIS, page
 from ttf.analyses.estimate_hazards.charts import CHARTS
 from ttf.analyses.estimate_hazards.compute import compute
+from ttf.analyses.estimate_hazards.forest import MOST_ROWS
 from ttf.analyses.estimate_hazards.numbers import _of_cox, numbers
 from ttf.analyses.fit_mttf.compute import failures_without_end
 from ttf.analyses.fit_mttf.numbers import of_lives, of_mttf, of_survival
@@ -334,4 +335,4 @@ def test_the_forest_puts_shares_beside_the_ratios(narrow):
     assert rows["No GPU"]["ratio"] == 0.05 and rows["No GPU"]["share_high"] == 0.5
     assert rows["1 GPU"]["text"] == "reference" and "ratio" not in rows["8 GPUs"]
     many = [cox_row("account", f"a{k}", 1, 0.5, 2, p=1.0, n=100 - k, reference="a") for k in range(30)]
-    assert len(CHARTS["factors_of_failure"]({"cox": cox_of(*many)}, Study()).datasets["factors"]) == 10
+    assert len(CHARTS["factors_of_failure"]({"cox": cox_of(*many)}, Study()).datasets["factors"]) == MOST_ROWS

@@ -51,7 +51,7 @@ def test_a_panel_for_each_request_with_both_correlations(narrow):
     drawn.spec(validate=True)
     # CPU is a multiple of the GPUs, size is always 1.
     assert list(drawn.datasets) == ["gpu_request", "memory_request", "gpu_request_notes", "memory_request_notes"]
-    assert drawn.caption.endswith("CPU request: the same correlations")
+    assert drawn.caption.endswith("CPU request: alike")
     for note in drawn.datasets["gpu_request_notes"]:
         told = tables["correlations"].filter(
             pl.col("cutoff_s").is_null(), outcome_set=note["outcome"], feature="gpu_request"

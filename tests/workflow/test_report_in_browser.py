@@ -131,10 +131,10 @@ def test_an_address_opens_what_it_names_and_finding_does(finished_study, browser
 def test_open_all_opens_all_and_closes_them(finished_study, browser):
     with opened(browser, finished_study.folder / PAGE) as (page, wrong):
         button = page.locator(".sidebar [data-do=open-all]")
-        for shut in (0, page.locator("main details").count()):
+        for shut in (0, page.locator("main details.details").count()):
             button.click()
             page.wait_for_function(
-                "(shut) => document.querySelectorAll('main details:not([open])').length === shut", arg=shut
+                "(shut) => document.querySelectorAll('main details.details:not([open])').length === shut", arg=shut
             )
         assert wrong == []
 

@@ -126,13 +126,8 @@ class TracePage:
     def __init__(
         self, jinja: jinja2.Environment, templates: Path, trace: Trace, frame: Frame, folders: tuple[str, ...] = ()
     ) -> None:
-        self._jinja, self._macros, self.trace, self.frame, self._folders = (
-            jinja,
-            macros(templates),
-            trace,
-            frame,
-            folders,
-        )
+        self._jinja, self._macros, self._folders = jinja, macros(templates), folders
+        self.trace, self.frame = trace, frame
         self.m, self.brief = trace.metrics, trace.brief
         self._pages = {name: page for name in trace.analyses if (page := _page(name))}
         self.blocks = Blocks(trace, templates, self._tables())
@@ -173,7 +168,7 @@ class TracePage:
         body = raw(first + str(self._macros.actions(self.brief, themes))) + "".join(sections)
         specs = {name: self.trace.spec(name) for name in self.blocks.charts}
         data = data_of_scripts(specs, self.frame.citation, self._strata())
-        body += raw(nothing) + appendix + raw(f"{self._macros.closing(self.frame)}{data}")
+        body += raw(nothing) + self._without_head() + appendix + raw(f"{self._macros.closing(self.frame)}{data}")
         front = self.frame.front(said.plain(" ".join(self.brief.bottom_line)))
         return words.unbroken(front + resolved(body, self.blocks.places))
 
@@ -218,6 +213,15 @@ class TracePage:
             )
         fold = self._fold(f"{about.anchor}-details", "Details", head.details, self._text(theme))
         return raw(opened) + fold + raw("</section>")
+
+    def _without_head(self) -> str:
+        """Folds of themes of which nothing stands open, where their rooms have tables or charts all the same."""
+        texts = {theme: self._text(theme) for theme in _NUMBERED if theme not in self.heads}
+        return "".join(
+            self._fold(THEMES[theme].anchor, THEMES[theme].title, "", text)
+            for theme, text in texts.items()
+            if any(counted(text))
+        )
 
     def _text(self, theme: str) -> str:
         """What the fold of a theme says: the sections of the stages and of the rooms that belong there."""
@@ -275,9 +279,8 @@ class TracePage:
 
     def _list_contents(self, heads: Mapping[str, Head], lines: bool, repeated: bool) -> None:
         self.frame.top = [{"anchor": "overview", "title": "Overview"}]
-        self.frame.top += (
-            [{"anchor": "actions", "title": "What to do"}] if self.brief.actions or self.brief.not_worth else []
-        )
+        if self.brief.actions or self.brief.not_worth:
+            self.frame.top.append({"anchor": "actions", "title": "What to do"})
         results = [Entry(about.title, f"#{about.anchor}", about.number) for about in map(THEMES.get, heads)]
         results += [Entry("Checked, nothing found", "#nothing")] if lines else []
         appendix = [THEMES["quality"], *([THEMES["replication"]] if repeated else [])]

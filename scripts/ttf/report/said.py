@@ -21,9 +21,14 @@ def number(metrics, key: str, worded: Callable[[float], str] | None = None, text
     return f"{{{key}|{text if text is not None else (worded or words.number)(value)}}}"
 
 
+def unturned(text: str) -> str:
+    """The text without signs that change the direction of reading."""
+    return text.translate(_CONTROLS)
+
+
 def of_trace(text: object, most: int = words.LONGEST_LABEL) -> str:
     """A text from a trace: on one line, cut, without braces, and isolated from the direction of what stands around."""
-    flat = " ".join(str(text).translate(_CONTROLS).split()).replace("{", "(").replace("}", ")")
+    flat = " ".join(unturned(str(text)).split()).replace("{", "(").replace("}", ")")
     return f"\u2068{words.shorten(flat, most)}\u2069"
 
 

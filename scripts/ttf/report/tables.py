@@ -11,6 +11,7 @@ from ttf import contract as contracts
 from ttf.contract import Table
 from ttf.numbers.metrics import FEWEST_ENDED
 from ttf.report import words
+from ttf.report.said import unturned
 from ttf.report.words import NO_BREAK
 
 BLANK = "–"
@@ -193,7 +194,10 @@ def _unit(text: str) -> str:
 
 def _text(value: object, longest: int) -> str:
     # Great Tables escapes what HTML would read; a line break would let a cell leave its line of the raw block.
-    return BLANK if value is None else words.unbroken(" ".join(words.shorten(str(value), longest).splitlines()))
+    # One of a trace may hold signs that turn the direction of all that follows.
+    if value is None:
+        return BLANK
+    return words.unbroken(" ".join(words.shorten(unturned(str(value)), longest).splitlines()))
 
 
 def _number(text: str | None) -> str:
