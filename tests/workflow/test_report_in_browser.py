@@ -58,7 +58,6 @@ def test_hostile_text_from_a_trace_is_shown_as_text(extremes, browser):
             "[...document.querySelectorAll('td, th, dd')].every((one) => !/[\\u202a-\\u202e]/.test(one.textContent)"
             " || one.querySelector('bdi'))"
         )
-        page.locator(".ways summary").first.click()
         page.locator("[data-do=explore]").first.click()
         page.wait_for_selector(".drawing.live svg")
         assert page.evaluate("window.broken") is None
