@@ -87,7 +87,7 @@ def test_the_claim_of_time_to_failure_is_the_verdict(more, claim):
     assert open_of(mttf.head(trace(), m), m).endswith(claim)
 
 
-def test_a_median_that_is_a_limit_and_a_single_mttf_that_misleads_are_said():
+def test_a_median_that_is_a_limit_is_said():
     m = numbers(LIVES, HAZARD, LIMITS, {"survival.median_s": 14_400})
     text = plain(" ".join(mttf.head(trace(), m).text))
     assert "the median of 4.00\u00a0h is a limit" in text

@@ -27,7 +27,7 @@ FEW = alt.FieldLTPredicate("jobs", lt=FEWEST_ENDED)
 
 MOST_POINTS = 1_000  # in a chart
 MOST_GROUPS = 300  # of a feature
-BINS = 100
+BINS = 60
 
 # On the axis: what the axis is called, and how many of the table's units make one of it.
 _AXES = {
@@ -66,7 +66,7 @@ def few_in_a_mean(rows: Sequence[dict], study: Study) -> str:
 def points(groups: pl.DataFrame) -> Points:
     """The groups of runtime_by_group.csv (numeric features only) as points.
 
-    A feature with more groups in a panel than fit has its groups merged into 100 bins of equal width on the
+    A feature with more groups in a panel than fit has its groups merged into 60 bins of equal width on the
     logarithmic axis, at job-weighted means; a bin has no median.
     """
     numbers = groups.with_columns(value=pl.col("value").cast(pl.Float64))
@@ -140,7 +140,7 @@ def run_time_by(given: Inputs, study: Study, *, features: Sequence[str], what: s
         datasets,
         study,
         title=what,
-        subtitle=f"r of group means, as published; ρ over {study.units}; * significant, adjusted, ρ clustered",
+        subtitle=f"r of group means, as published; ρ over {study.units}; adjusted p, of ρ clustered",
         caption=caption,
         alt_text=f"Scatter plots of mean run time against {names}, with correlations for success and failure.",
     )
@@ -163,15 +163,20 @@ def _notes(correlations: pl.DataFrame, feature: str) -> list[dict]:
     return [
         {
             "outcome": outcome,
-            "means": _worded("r", _r(correlations, outcome, feature, "group_mean", "pearson"), "reject"),
-            "over_jobs": _worded("ρ", _r(correlations, outcome, feature, "job", "spearman"), "reject_clustered"),
+            "means": _worded("r", _r(correlations, outcome, feature, "group_mean", "pearson"), "p_adjusted"),
+            "over_jobs": _worded("ρ", _r(correlations, outcome, feature, "job", "spearman"), "p_adjusted_clustered"),
         }
         for outcome in SETS
     ]
 
 
-def _worded(name: str, found: dict | None, reject: str) -> str:
-    return "" if found is None else f"{name} {coefficient(found['estimate'])}{'*' if found[reject] else ''}"
+def _worded(name: str, found: dict | None, p: str) -> str:
+    if found is None:
+        return ""
+    text = f"{name} {coefficient(found['estimate'])}, n {found['n']:,}"
+    if found[p] is None:
+        return f"{text}, no p"
+    return f"{text}, p {'<0.001' if found[p] < 0.001 else f'{found[p]:.2g}'}"
 
 
 def _panel(feature: str, rows: list[dict], every: list[dict], panels: int, study: Study) -> alt.LayerChart:
@@ -213,7 +218,7 @@ def _texts(feature: str) -> list[alt.Chart]:
     return [
         outcome,
         words.encode(x=alt.value(6), text="means:N"),
-        words.encode(x=alt.value(78), text="over_jobs:N"),
+        words.encode(x=alt.value(138), text="over_jobs:N"),
     ]
 
 
