@@ -24,23 +24,29 @@ function unpacked(node, shared) {
   return Object.fromEntries(Object.entries(node).map(([name, value]) => [name, inside(value)]));
 }
 
-function specOf(figure) {
-  packedCharts ??= JSON.parse(element("charts-packed").textContent);
+// What stands deflated in the page.
+async function inflated(store) {
+  const bytes = Uint8Array.from(atob(store.textContent.trim()), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
+
+async function specOf(figure) {
+  packedCharts ??= JSON.parse(await inflated(element("charts-packed")));
   return unpacked(packedCharts.charts[figure.dataset.chart], packedCharts.shared);
 }
-const lookOf = () => packedCharts.config ?? {background: null, font: "Arial, sans-serif"};
+const LOOK = {background: null, font: "Arial, sans-serif"};
 const figureOf = (button) => button.closest(".figure");
 const shownDrawing = (figure) => [...figure.querySelectorAll(".drawing")].find((drawing) => drawing.checkVisibility());
 
-DO["vega-lite"] = (button) => {
-  const figure = figureOf(button), spec = specOf(figure);
-  const whole = {$schema: "https://vega.github.io/schema/vega-lite/v6.json", config: lookOf(), ...spec};
+DO["vega-lite"] = async (button) => {
+  const figure = figureOf(button), spec = await specOf(figure);
+  const whole = {$schema: "https://vega.github.io/schema/vega-lite/v6.json", config: LOOK, ...spec};
   download(figure.dataset.chart + ".vl.json", "application/json", JSON.stringify(whole, null, 1) + "\n");
 };
 
 // The rows of all its parts under each other, which one they are of in the first column where there are several.
-function chartCsv(figure) {
-  const parts = Object.values(specOf(figure).datasets ?? {});
+async function chartCsv(figure) {
+  const parts = Object.values((await specOf(figure)).datasets ?? {});
   const rows = parts.flatMap((part, at) => part.map((row) => (parts.length > 1 ? {part: at + 1, ...row} : row)));
   const names = [...new Set(rows.flatMap(Object.keys))];
   return csvOf([names, ...rows.map((row) => names.map((name) => row[name]))]);
@@ -78,16 +84,10 @@ DO.cite = (button) => {
   copy(cited(figure.querySelector(".title").textContent.trim(), figure.id), button);
 };
 
-// The program stands in the page as text, which may be packed.
+// The program stands in the page as text.
 let compiled;
 async function program() {
-  const store = element("vega-program");
-  let text = store.textContent;
-  if (store.dataset.encoding === "deflate-base64") {
-    const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    text = await new Response(stream).text();
-  }
+  const text = await inflated(element("vega-program"));
   const script = document.createElement("script");
   // In a function, so that the names of the program stay its own.
   script.textContent = `(() => {${text}\n})();`;
@@ -112,8 +112,8 @@ DO.explore = async (button) => {
     await (compiled ??= program());
     shownDrawing(figure).after(drawing);
     const options = {mode: "vega-lite", renderer: "svg", actions: false, ast: false};
-    const spec = specOf(figure);
-    const {view} = await window.vegaEmbed(drawing, withTooltips(spec), {...options, config: lookOf()});
+    const spec = await specOf(figure);
+    const {view} = await window.vegaEmbed(drawing, withTooltips(spec), {...options, config: LOOK});
     figure.classList.add("explored");
     button.setAttribute("aria-pressed", "true");
     explored.set(figure, {view, drawing});

@@ -68,9 +68,9 @@ function tableCsv(table) {
   return csvOf([[...(grouped ? ["group"] : []), ...names], ...rows]);
 }
 
-DO.csv = (button) => {
+DO.csv = async (button) => {
   const figure = button.closest(".figure");
-  if (figure) return download(figure.dataset.chart + ".csv", "text/csv", chartCsv(figure));
+  if (figure) return download(figure.dataset.chart + ".csv", "text/csv", await chartCsv(figure));
   const table = button.closest(".table-figure").querySelector("table");
   return download(table.dataset.name + ".csv", "text/csv", tableCsv(table));
 };

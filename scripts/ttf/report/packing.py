@@ -1,11 +1,7 @@
 """The charts of the page, and the program that draws them anew, in little room.
 
 Charts: columns for rows, and what several charts say alike once. The files under figures/ stay as they are. The page
-unpacks as `unpacked` does here. The program: base64 of deflated text, for an element with data-encoding
-"deflate-base64", which the page inflates when it is first asked for:
-    const bytes = Uint8Array.from(atob(element.textContent.trim()), (sign) => sign.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const text = await new Response(stream).text();
+unpacks as `unpacked` does here. Both are base64 of deflated text, which the page inflates when it is first asked for.
 """
 
 import base64

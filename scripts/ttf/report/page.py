@@ -22,7 +22,7 @@ from ttf.report.blocks import Blocks, counted, macros, raw
 from ttf.report.citation import Citation
 from ttf.report.head import Head, Line
 from ttf.report.numbers import handled
-from ttf.report.packing import as_json, packed
+from ttf.report.packing import as_json, deflated, packed
 from ttf.report.references import resolved
 from ttf.report.scorecard import Scored
 from ttf.report.strata import strata_json
@@ -244,15 +244,15 @@ class TracePage:
             self._fold("quality", "A Data quality", grade, self._reasons() + self._text("quality")),
             self._fold("replication", "B Published analyses, repeated", "", self._text("replication")),
             self._fold(
-                *("methods", "C Methods", "definitions, estimators, intervals, tests"),
+                *("methods", "C Methods", ""),
                 self._template("sections/methods") + "\n\n### References {#references}\n\n::: {#refs}\n:::\n",
             ),
             self._fold(
-                *("numbers", "D All numbers", "value, unit, n, source: filter, copy, cite, download"),
+                *("numbers", "D All numbers", "filter, copy, cite, download"),
                 raw(self._macros.all_numbers(*all_numbers.rows(self.m, self.trace.contracts.values()))),
             ),
             self._fold(
-                *("reproduce", "E Reproduce and cite", "configuration, versions, commands"),
+                *("reproduce", "E Reproduce and cite", ""),
                 "\n\n".join(map(self._template, self._of_reproduce())),
             ),
         ]
@@ -293,7 +293,7 @@ class TracePage:
 
 def data_of_scripts(specs: Mapping[str, Mapping], citation: Citation, strata: str | None = None) -> str:
     """What the scripts of a page work on; nothing of it runs. specs: its charts as Vega-Lite; strata: `strata_json`."""
-    scripts = {"charts-packed": as_json(packed(specs)), "bibtex": citation.bibtex.replace("<", "")}
+    scripts = {"charts-packed": deflated(as_json(packed(specs))), "bibtex": citation.bibtex.replace("<", "")}
     texts = "".join(f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in scripts.items())
     return texts + (f'<script type="application/json" id="strata">{strata}</script>\n' if strata else "")
 

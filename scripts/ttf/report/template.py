@@ -15,7 +15,7 @@ def template(folder: Path, vega: str) -> str:
     scripts = "\n".join(file.read_text(encoding="utf-8") for file in sorted(page.glob("*.js")))
     parts = {
         "style": f"<style>\n{tokens_style()}{(page / 'page.css').read_text(encoding='utf-8')}</style>",
-        "vega": f'<script type="text/plain" id="vega-program" data-encoding="deflate-base64">{vega}</script>',
+        "vega": f'<script type="text/plain" id="vega-program">{vega}</script>',
         "script": f"<script>\n(() => {{\n{scripts}\n}})();\n</script>",
     }
     return _filled((folder / "page.html").read_text(encoding="utf-8"), parts)

@@ -111,7 +111,7 @@ def _keys(m: Numbers):
     if m.has("lifetimes.shape_within"):
         low, high = (words.number(m[f"lifetimes.shape_within_ci_{end}"]) for end in ("low", "high"))
         label = f"Weibull shape within a {m['lifetimes.within']}"
-        yield Key(label, number(m, "lifetimes.shape_within"), f"95% CI {words.span(low, high)}; constant rate: 1")
+        yield Key(label, number(m, "lifetimes.shape_within"), f"95% CI {words.span(low, high)}")
     elif m.has("lifetimes.shape"):
         yield Key("Weibull shape", number(m, "lifetimes.shape"), m.interval("lifetimes.shape_ci_{}"))
 

@@ -70,7 +70,7 @@ def gpu_hours_by_size(given: Inputs, study: Study) -> Figure:
         {"parts": rows, "ends": ends},
         study,
         title=what,
-        subtitle=f"Failed attempts{infra_of} and all other attempts; share failed",
+        subtitle=f"Failed attempts{infra_of} and all other attempts",
         caption=f"n = {count(given['lost_work']['runs'].sum(), 'attempt')}",
         alt_text=f"Bars of GPU-hours by GPUs; {spoken}.",
     )

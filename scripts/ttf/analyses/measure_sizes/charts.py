@@ -42,8 +42,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     named = _named(points, line)
     seen = max(row["gpus"] for row in points)
     beyond = [{"from": 2**0.5 * seen}] if line and line[-1]["gpus"] > 1.5 * seen else []
-    above = f" above {rate['above_gpus']:,} GPUs" if rate["above_gpus"] else ""
-    dashed = f"; dashed: 1/N projection from {study.units}{above}" if line else "; no projection"
+    dashed = "; dashed: 1/N projection" if line else "; no projection"
     of = count(measured["jobs"].sum(), "period at risk" if basis == "component" else "attempt")
     limits = shown(measured, "_s")
     by = limits.filter(~pl.col("independent"))["cluster_by"].unique().sort().to_list()
@@ -53,7 +52,7 @@ def mttf_by_gpus(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         {"measured": points, "projected": line, "named": named, "beyond": beyond},
         study,
         title=what,
-        subtitle=f"Measured, 90% CI{clustered}, number of failures{dashed}",
+        subtitle=f"Measured, 90% CI{clustered}{dashed}",
         caption=f"n = {of}, {count(measured['failures'].sum(), 'failure')}",
         alt_text=f"{what}: {count(len(points), 'measured point')} with intervals on logarithmic axes"
         + (f", and a falling line; {_in_words(named)}." if named else "."),

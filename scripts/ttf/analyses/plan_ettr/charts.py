@@ -60,7 +60,7 @@ def ettr_by_gpus(given: Inputs, study: Study) -> Figure:
         datasets,
         study,
         title=WHAT if unit == "GPU" else WHAT.replace("job", "run"),
-        subtitle=_habits(habit, "90% band from the failure rate" if projected else "rates measured by size, 90% CI"),
+        subtitle=_habits(habit, "90% band" if projected else "rates measured by size, 90% CI"),
         caption=f"n = {count(rate['failures'], 'failure')}",
         alt_text=f"Two lines of the effective training time ratio against the number of {unit}s: of scheduled time, "
         "and of wall-clock time with the queue.",

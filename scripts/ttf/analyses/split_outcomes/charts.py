@@ -135,7 +135,7 @@ def failure_rate_by_gpus(given: Inputs, study: Study) -> Figure:
         study,
         title=what,
         subtitle=f"Share of ended {study.units} that failed, {ci_of(sizes, study.units)}",
-        caption=f"n = {n}; sizes with at least {FEWEST_ENDED}",
+        caption=f"n = {n}, ≥ {FEWEST_ENDED} a size",
         alt_text="Points with intervals by GPUs. "
         + listed([f"{row['gpus']}: {row['label']}" for row in rows])
         + f"; all {study.units} {percent(share)}.",
