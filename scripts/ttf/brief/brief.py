@@ -19,13 +19,12 @@ from ttf.report.said import plain
 def summed_up(metrics: Metrics, given: Inputs, about: Mapping) -> Brief:
     """The brief; into the metrics go the numbers that only it names, out of them what may not be said."""
     of_brief(metrics, given)
-    m = Numbers(metrics)
-    withheld = withhold(m)
+    withheld = withhold(Numbers(metrics))
     for key in withheld:
         metrics.pop(key, None)
-    grade, reasons = grade_of(m)
-    of_grade(metrics, grade, plain(reasons[0]) if reasons else "no reservations")
-    return brief_of(Numbers(metrics), given, about, withheld)
+    brief = brief_of(Numbers(metrics), given, about, withheld)
+    of_grade(metrics, brief.grade, plain(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations")
+    return brief
 
 
 def brief_of(m: Numbers, given: Mapping, about: Mapping, withheld: Mapping[str, str] | None = None) -> Brief:

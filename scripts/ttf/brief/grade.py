@@ -1,12 +1,13 @@
 """The grade of the data: A, one step down for each thing that is amiss, D at worst."""
 
+from ttf.brief import rules
 from ttf.brief.texts import whole_percent
 from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.report.said import number
 
 GRADES = "ABCD"
-MOST_QUARANTINED, MOST_WITHOUT_END, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.05, 0.25, 0.5
+MOST_QUARANTINED, MOST_UNKNOWN, MOST_OPEN = 0.01, 0.25, 0.5
 
 
 def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
@@ -17,7 +18,7 @@ def grade_of(m: Numbers) -> tuple[str, tuple[str, ...]]:
     checks = f"{number(m, failed, words.count)} checks failed" if m.value(failed, 0) else ""
     if rows or checks:
         reasons.append("; ".join(text for text in (rows, checks) if text))
-    if m.value("without_end.share", 0.0) > MOST_WITHOUT_END:
+    if rules.r6_ends_unknown(m):
         reasons.append(f"{number(m, 'without_end.share', whole_percent)} of failures without an end")
     if m.value("taxonomy.unmatched_share", 0.0) > MOST_UNKNOWN:
         reasons.append(f"{number(m, 'taxonomy.unmatched_share', whole_percent)} of causes unknown")

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from ttf.analyses.fit_mttf.numbers import MOST_WITHOUT_END
 from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.stats.projection import FURTHEST
 
-MOST_WITHOUT_END = 0.05
 FEWEST_ENDED_SHARE = 0.5
 STEP, MOSTLY = 0.05, 0.5
 # What rests on the failure rate at the size of the run, as prefixes of keys, and what a planner would start from.

@@ -18,6 +18,11 @@ def large(value: float) -> str:
     return f"{words.number(value / 1e6)} M" if value >= 1e6 else words.count(value)
 
 
+def hours(value: float) -> str:
+    """An amount of hours, to three digits: 51,500; from a million on 3.47 M."""
+    return f"{words.number(value / 1e6)} M" if value >= 1e6 else words.number(value)
+
+
 def fraction(m: Numbers, key: str) -> str:
     """A share as "one in three" where it is within a hundredth of that, else in per cent."""
     return number(m, key, words.share, _fraction(m[key]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ttf.brief import minis, rules
 from ttf.brief.model import FEW, SHOWN, WITHHELD, Tile
-from ttf.brief.texts import fraction, interval, is_fraction, joined, plural, span, timed, whole_percent
+from ttf.brief.texts import fraction, hours, interval, is_fraction, joined, plural, span, timed, whole_percent
 from ttf.charts.text import capital
 from ttf.report import words
 from ttf.report.numbers import Numbers
@@ -89,7 +89,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         means = "Causes are not recorded: errors of programs and of the hardware count alike."
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, number(m, key, words.share)),
-        f"of {number(m, 'lost_work.gpu_hours', _hours)} GPU-h",
+        f"of {number(m, 'lost_work.gpu_hours', hours)} GPU-h",
         interval=counted,
         means=means,
         badge=_part(m),
@@ -342,10 +342,6 @@ def _proviso(m: Numbers) -> str:
 def _target(m: Numbers) -> str:
     """1,024-GPU."""
     return rules.target(m).replace(" ", "-").replace(words.NO_BREAK, "-").removesuffix("s")
-
-
-def _hours(value: float) -> str:
-    return f"{words.number(value / 1e6)} M" if value >= 1e6 else words.number(value)
 
 
 def _ended(m: Numbers) -> str:

@@ -16,8 +16,8 @@ from ttf.report.trace import Trace
 
 
 @cache
-def macros(templates: Path):
-    """The macros of blocks.html; whatever they are given is escaped."""
+def macros(templates: Path, name: str = "blocks.html"):
+    """The macros of a file of HTML; whatever they are given is escaped."""
     jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         autoescape=True,
@@ -31,7 +31,7 @@ def macros(templates: Path):
         "mini": lambda about: Markup(mini(about)),
         "plural": words.plural,
     }
-    return jinja.get_template("blocks.html").module
+    return jinja.get_template(name).module
 
 
 def raw(html: str) -> str:

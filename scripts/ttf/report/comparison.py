@@ -109,7 +109,7 @@ def _of_tile(trace: Trace, name: str, worded: Callable[[float], str]) -> Cell:
 def _cell(m, key: str, worded: Callable[[float], str], few: bool = False) -> Cell:
     if not m.has(key):
         return Cell(reason="the trace has no such number")
-    low, high, _ = interval_about({name: dict.__getitem__(m, name) for name in m}, key) or (None, None, "")
+    low, high, _ = interval_about(m, key) or (None, None, "")
     if low is None or high is None:
         return Cell(worded(m[key]), exact=m[key], few=few)
     ends = (f"{key}_low", f"{key}_ci_low", f"{key.rpartition('.')[0]}.ci_low")
@@ -181,13 +181,14 @@ def comparison_page(
     rows = [row_of(trace, hrefs[trace.name]) for trace in traces]
     low, high = decades([row.rate for row in rows])
     dots = [(dot(row.failed, 0, 1, FAILURE), dot(row.rate, low, high, INFRA, log=True)) for row in rows]
-    own = _macros(templates)
     blocks = Blocks(compared, templates, room.tables(compared, traces))
     frame.top = [{"anchor": "overview", "title": "Overview"}]
     frame.groups = [("Details", [Entry("Tables and charts", "#compared")]), ("Study", frame.others)]
     first, second = bottom_line(traces)
     starred = any(cell.note.endswith("*") for row in rows for cell in (row.failed, row.rate, row.shape))
-    overview = own.comparison(frame, rows, dots, first, second, f"{low:,g} to {high:,g}", starred)
+    overview = macros(templates, "comparison.html").comparison(
+        frame, rows, dots, first, second, f"{low:,g} to {high:,g}", starred
+    )
     fold = jinja.get_template("compare_traces/comparison.qmd").render(
         room.context(compared, traces) | {"m": compared.metrics, "chart": blocks.chart, "table": blocks.table}
     )
@@ -198,10 +199,3 @@ def comparison_page(
     opening = f"{shared.opening(frame)}{frame.footer_of_print()}{overview}"
     body = raw(opening) + details + raw(f"{shared.closing(frame)}{data}")
     return words.unbroken(frame.front(f"{first} {second}") + body)
-
-
-def _macros(templates: Path):
-    jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    return jinja.get_template("comparison.html").module

@@ -151,7 +151,6 @@ class TracePage:
         """The whole page. scored: the published findings about the trace; home: the folder of the study."""
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _versions()}
         self._context |= {"citation": self.frame.citation, "scored": scored is not None}
-        self._context |= {"traces": [self.trace], "example": self.trace}
         if scored:
             self.blocks.tables |= {name: shown for name, shown in scored.tables.items() if shown.frame.height}
             self._context |= scored.context

@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import jinja2
-
 from ttf.brief.model import Fact
 from ttf.charts.theme import LIGHT
 from ttf.errors import StudyError
 from ttf.publish.about import Publication
 from ttf.report import said, words
 from ttf.report.minis import mini
-from ttf.report.page import TracePage
+from ttf.report.page import TracePage, environment
 from ttf.themes import THEMES
 
 _TOKEN = re.compile(r"var\(--([\w-]+)\)")
@@ -54,17 +52,8 @@ def paper(page: TracePage, about: Publication, templates: Path, work: Path) -> P
 
 
 def _source(page: TracePage, about: Publication, templates: Path, work: Path) -> str:
-    jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates),
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # every text goes through the filter t
-    )
+    jinja = environment(templates)
+    # Every text goes through the filter t.
     jinja.filters |= {
         "t": lambda text: words.typst_string(said.plain(str(text))),
         "strings": words.typst_strings,

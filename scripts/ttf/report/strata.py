@@ -8,12 +8,13 @@ import polars as pl
 
 from ttf.brief import rules
 from ttf.brief.model import FEW, SHOWN, WITHHELD
-from ttf.brief.texts import UNITS, joined, whole_percent
+from ttf.brief.texts import UNITS, hours, joined, whole_percent
 from ttf.charts.text import capital, in_words
+from ttf.numbers.metrics import FEWEST_FAILURES
 from ttf.report import said, words
 from ttf.report.numbers import Numbers
 
-FEWEST_JOBS, FEWEST_FAILURES, MOST, MOST_BYTES = 30, 10, 24, 25_000
+FEWEST_JOBS, MOST, MOST_BYTES = 30, 24, 25_000
 # Of a name in a list to choose from.
 LONGEST_NAME = 40
 Row = Mapping[str, object]
@@ -91,17 +92,15 @@ def failed_gpu_time(row: Row, every: Row, m: Numbers, unit: str) -> dict:
         parts = {"Time limits ended": row["timeout_gpu_hours"]}
         if not rules.r1_cause_unknown(m):
             parts["Infrastructure failures ended"] = row["infra_gpu_hours"]
-        by, hours = max(parts.items(), key=lambda part: part[1])
-        if hours:
-            means = f"{by} {words.share(min(1.0, hours / failed))} of it. {means}"
-    hours = row["gpu_hours"]
-    of = f"{words.number(hours / 1e6)} M" if hours >= 1e6 else words.number(hours)
+        by, most = max(parts.items(), key=lambda part: part[1])
+        if most:
+            means = f"{by} {words.share(min(1.0, most / failed))} of it. {means}"
     counted = "All attempts counted: no sampling error"
     if missing := row["failed_without_time"]:
         lack = f"{words.plural(missing, 'failed attempt')} {'lacks' if missing == 1 else 'lack'}"
         counted = f"{lack} a run time and count{'s' if missing == 1 else ''} as 0"
     return _tile(
-        *(words.share(row["failed_gpu_hours_share"]), f"of {of} GPU-h", counted),
+        *(words.share(row["failed_gpu_hours_share"]), f"of {hours(row['gpu_hours'])} GPU-h", counted),
         *(means, _ended(row)),
     )
 

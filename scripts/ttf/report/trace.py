@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
@@ -40,15 +41,15 @@ class Trace:
         """The names of the analyses with a rule of their own that this trace has."""
         return self.about["analyses"]
 
-    @property
+    @cached_property
     def metrics(self) -> Numbers:
         return Numbers(json.loads((self.folder / "metrics.json").read_text(encoding="utf-8")))
 
-    @property
+    @cached_property
     def brief(self) -> Brief:
         return read_brief(self.folder / "brief.json")
 
-    @property
+    @cached_property
     def figures(self) -> dict[str, dict]:
         """Chart -> its entry in index.json."""
         return json.loads((self.folder / "figures" / "index.json").read_text(encoding="utf-8"))
