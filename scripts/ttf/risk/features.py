@@ -132,9 +132,14 @@ def _numbers(jobs: pl.DataFrame, column: str) -> np.ndarray:
 def _labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
     if column not in jobs.columns:
         return [], np.full(jobs.height, -1)
-    texts = jobs[column].cast(pl.String)
-    known = texts.drop_nulls().unique().sort()
-    return known.to_list(), (codes_of(texts) - 1)
+    number = codes_of(jobs[column])
+    values, first, place = np.unique(number, return_index=True, return_inverse=True)
+    texts = jobs[column][first].cast(pl.String).to_list()
+    known = [place for place, value in enumerate(values) if value]
+    order = sorted(known, key=lambda place: texts[place])
+    by_text = np.full(len(values), -1)
+    by_text[order] = np.arange(len(order))
+    return [texts[place] for place in order], by_text[place]
 
 
 def _clock(submit_s: pl.Series, zone: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -164,28 +169,38 @@ def history(
     done = np.flatnonzero(past.known_s < NEVER)
     at, asked = past.known_s[done], jobs["submit_s"].to_numpy()
     failed = past.failed[done].astype(np.int64)
+    of_past, of_jobs = np.zeros(len(done), dtype=np.int64), np.zeros(n, dtype=np.int64)
     above = np.full(n, AT_FIRST)
-    columns: list[str] = []
     for level in range(levels):
-        columns += keys[level - 1] if level else ()
-        of_past, of_jobs = _same_keys(past.jobs[done], jobs, columns)
+        for column in keys[level - 1] if level else ():
+            of_past, of_jobs = _within(of_past, of_jobs, past.jobs, jobs, column, done)
         ended, failures = as_of(of_past, at, failed, of_jobs, asked)
         above = (failures + STRENGTH * above) / (ended + STRENGTH)
         rates[:, level], counts[:, level] = above, ended
     return rates, counts
 
 
-def _same_keys(past: pl.DataFrame, jobs: pl.DataFrame, columns: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers for the keys of both; blanks, and columns that neither has, are a key like any other."""
-    number = np.zeros(past.height + jobs.height, dtype=np.int64)
-    for column in dict.fromkeys(columns):
-        parts = [
-            (rows[column] if column in rows.columns else pl.Series([None] * rows.height)).cast(pl.String)
-            for rows in (past, jobs)
-        ]
-        codes = codes_of(pl.concat(parts))
-        _, number = np.unique(number * (codes.max() + 1) + codes, return_inverse=True)
-    return number[: past.height], number[past.height :]
+def _within(
+    of_past: np.ndarray, of_jobs: np.ndarray, past: pl.DataFrame, jobs: pl.DataFrame, column: str, done: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The keys of past jobs (the rows `done`) and of jobs, with a column more; a blank is a value like any other."""
+    if past is jobs:
+        codes = _codes(jobs, column)
+        of_column = np.concatenate([codes[done], codes])
+    else:
+        both = [_column(past, column)[done], _column(jobs, column)]
+        of_column = codes_of(pl.concat([part.cast(pl.String) for part in both]))
+    number = np.concatenate([of_past, of_jobs]) * (of_column.max() + 1) + of_column
+    _, number = np.unique(number, return_inverse=True)
+    return number[: len(done)], number[len(done) :]
+
+
+def _column(jobs: pl.DataFrame, column: str) -> pl.Series:
+    return jobs[column] if column in jobs.columns else pl.Series([None] * jobs.height, dtype=pl.String)
+
+
+def _codes(jobs: pl.DataFrame, column: str) -> np.ndarray:
+    return codes_of(_column(jobs, column))
 
 
 def as_of(

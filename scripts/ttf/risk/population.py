@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from ttf.clusters import READ_OF_JOBS, level_names
 from ttf.jobs import observed_s
@@ -56,9 +57,11 @@ class Population:
 
 
 def codes_of(values: pl.Series) -> np.ndarray:
-    """Numbers for values, by their order, 0 for a blank."""
-    ranks = values.cast(pl.String).rank("dense") if values.dtype == pl.Categorical else values.rank("dense")
-    return ranks.fill_null(0).cast(pl.Int64).to_numpy()
+    """Numbers that tell values apart, 0 for a blank; no order is meant."""
+    if values.dtype == pl.String:
+        values = values.cast(pl.Categorical)
+    number = values.to_physical() if values.dtype == pl.Categorical else values.rank("dense") - 1
+    return (number.cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
 
 def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
@@ -70,20 +73,21 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
     """
     there = jobs.collect_schema().names()
     wanted = [name for name in dict.fromkeys([*READ, *columns]) if name in there]
-    read = jobs.select(wanted, seen_s=observed_s()).collect()
+    # Texts by number: those of a million jobs would be most of the memory.
+    read = jobs.select(wanted, seen_s=observed_s()).with_columns(cs.string().cast(pl.Categorical)).collect()
     dated = read.filter(pl.col("submit_s").is_not_null())
     kept = dated.filter(~(pl.col("end_s") < pl.col("submit_s")).fill_null(False)).sort("submit_s", maintain_order=True)
     left_out = {
         "no submission": read.height - dated.height,
         "ended before it was submitted": dated.height - kept.height,
     }
-    outcome, submit_s = kept["outcome"], kept["submit_s"].to_numpy()
+    outcome, submit_s = kept["outcome"].cast(pl.String), kept["submit_s"].to_numpy()
     ended, running = outcome.is_in(ENDED).to_numpy(), (outcome == "running").to_numpy()
     took = pl.col("end_s") - pl.col("submit_s")
     lag = took.quantile(LATE, "higher").cast(pl.Int64)
-    ends = kept.lazy().filter(pl.col("outcome").is_in(ENDED)).group_by("outcome").agg(lag)
+    ends = kept.lazy().filter(ended).group_by(pl.col("outcome").cast(pl.String)).agg(lag)
     late = dict(ends.collect().iter_rows())
-    unwritten = pl.col("submit_s") + pl.col("outcome").replace_strict(late, default=None, return_dtype=pl.Int64)
+    unwritten = pl.col("submit_s") + outcome.replace_strict(late, default=None, return_dtype=pl.Int64)
     known = kept.select(pl.coalesce("end_s", unwritten, "trace_end_s")).to_series().fill_null(NEVER).to_numpy()
     hours = kept["seen_s"].cast(pl.Float64).to_numpy() / 3600
     gpus = (kept["gpu_milli"] * kept["size"].fill_null(1)).fill_null(0).to_numpy() / 1000
