@@ -156,29 +156,31 @@ def train(
 
 
 def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:
-    """The model with its log-odds shifted and stretched to what became of later jobs (Platt 1999).
+    """The model with its log-odds shifted and stretched to what became of later jobs."""
+    shift, slope = platt(design.dot(model.fit.coefficients), failed)
+    return replace(model, shift=shift, slope=slope)
 
-    As it is where these are too few to tell.
+
+def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
+    """(shift, slope) by which log-odds become those of what was seen: logistic regression on them (Platt 1999).
+
+    Neither (0, 1) where the jobs are too few to tell, or do not bear the order of the log-odds out.
     """
     if why_not(failed):
-        return model
-    eta, y = design.dot(model.fit.coefficients), failed.astype(float)
+        return 0.0, 1.0
+    y = failed.astype(float)
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         line = point[0] + point[1] * eta
         p = expit(line)
         w = p * (1 - p)
-        residual = y - p
-        cross = -float(w @ eta)
-        return (
-            float(y @ line - np.logaddexp(0, line).sum()),
-            np.array([residual.sum(), residual @ eta]),
-            np.array([[-w.sum(), cross], [cross, -float(w @ eta**2)]]),
-        )
+        residual, cross = y - p, -float(w @ eta)
+        level = float(y @ line - np.logaddexp(0, line).sum())
+        curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2)]])
+        return level, np.array([residual.sum(), residual @ eta]), curvature
 
     (shift, slope), converged = ascend(likelihood, np.array([0.0, 1.0]))
-    # A slope below 0 would turn the order round: then the later jobs do not bear the model out, and it stays as it is.
-    return replace(model, shift=float(shift), slope=float(slope)) if converged and slope > 0 else model
+    return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
 
 
 def _with_hours(model: Model, jobs: Population, known: Submitted, told: np.ndarray) -> Model:

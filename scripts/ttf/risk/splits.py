@@ -13,12 +13,16 @@ RANDOM = (0.6, 0.7)
 
 @dataclass(frozen=True)
 class Split:
-    """learn, recalibrate, test: truth values, a job each; until_s: the moment at which the model is made."""
+    """learn, recalibrate, test: truth values, a job each; until_s: the moment at which the model is made.
+
+    running: jobs submitted when those of the test were, that still run at the trace's end.
+    """
 
     name: str
     learn: np.ndarray
     recalibrate: np.ndarray
     test: np.ndarray
+    running: np.ndarray
     until_s: int
 
 
@@ -32,8 +36,9 @@ def temporal(jobs: Population) -> list[Split]:
         t1, t2, t3 = (int(jobs.submit_s[min(int(share * n), n - 1)]) if share < 1 and n else last for share in shares)
         learn = jobs.ended & (jobs.submit_s < t1) & (jobs.known_s < t1)
         again = jobs.ended & (jobs.submit_s >= t1) & (jobs.submit_s < t2) & (jobs.known_s < t2)
-        test = jobs.ended & (jobs.submit_s >= t2) & (jobs.submit_s < t3)
-        found.append(Split(f"temporal_{number}", learn, again, test, t2))
+        came = (jobs.submit_s >= t2) & (jobs.submit_s < t3)
+        running = jobs.running & came
+        found.append(Split(f"temporal_{number}", learn, again, jobs.ended & came, running, t2))
     return found
 
 
@@ -47,5 +52,6 @@ def at_random(jobs: Population, seed: int) -> Split:
         jobs.ended & (draw < low),
         jobs.ended & (draw >= low) & (draw < high),
         jobs.ended & (draw >= high),
+        jobs.running & (draw >= high),
         end,
     )
