@@ -160,14 +160,16 @@ def plan(jobs: int, seed: int) -> Plan:
     for rows, knots in (*sizes, ((gpus > NODE_GPUS) & (gpus < LARGE_GPUS), MIDDLE_QUANTILES_H)):
         hours = QuantileFunction(knots)(spread(rng, length[rows]))
         work_s[rows] = np.maximum(30, whole(HOUR_S * hours))
+    # Limits in whole hours, for the work as it was meant to be: no limit tells how a job will end. Whoever hits theirs
+    # had asked for too little.
+    is_timeout = state == names.index("TIMEOUT")
+    limit_min = np.minimum(LONGEST_LIMIT_MIN, (work_s * 5 // 4 // HOUR_S + 3) * 60)
+    work_s = np.where(is_timeout, -(-work_s // HOUR_S) * HOUR_S, work_s)
+    limit_min = np.where(is_timeout, work_s // 60, limit_min)
     # Users' own failures come early, most of them.
     early = rng.random(jobs) * rng.random(jobs)
     unfinished = np.isin(state, [names.index(name) for name in ("FAILED", "CANCELLED", "OUT_OF_MEMORY")])
     work_s = np.where(unfinished, np.maximum(5, (work_s * early).astype(np.int64)), work_s)
-    # Limits in whole hours; whoever hits theirs had asked for just so much.
-    is_timeout = state == names.index("TIMEOUT")
-    work_s = np.where(is_timeout, -(-work_s // HOUR_S) * HOUR_S, work_s)
-    limit_min = np.where(is_timeout, work_s // 60, np.minimum(LONGEST_LIMIT_MIN, (work_s * 5 // 4 // HOUR_S + 3) * 60))
 
     wide = gpus >= 128
     priority = np.full(jobs, NORMAL)
