@@ -1,8 +1,9 @@
-"""The true risks of failure of the samples, against what became of their jobs."""
+"""The true risks of failure: of the samples, against what became of their jobs, and of the made-up records."""
 
 import json
 import math
 
+import made_risk
 import numpy as np
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ from ttf.formats.pai2020 import sample_published as published
 from ttf.formats.pai2020.sample_plan import plan_sample
 from ttf.formats.philly import sample as philly
 from ttf.formats.sacct import sample as sacct
+from ttf.jobs import JOB_COLUMNS
 
 JOBS = 20_000
 
@@ -256,3 +258,97 @@ def test_none_and_all_fail():
     odds = np.array([0.5, 2.0, 9.0])
     assert draws.risk_of(odds, 0).tolist() == [0, 0, 0]
     assert draws.risk_of(odds, 3, 0.5).tolist() == pytest.approx([1, 1, 1])
+
+
+# ---- made-up records ----
+
+MADE = {
+    "users": lambda n, seed: made_risk.with_users(n, seed),
+    "coin": lambda n, seed: made_risk.coin(n, seed),
+    "shuffled": lambda n, seed: made_risk.shuffled_in(n, seed, 5),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_made_up_records_are_job_records(kind):
+    jobs = MADE[kind](5_000, 1)
+    assert {name: jobs.schema[name] for name in JOB_COLUMNS} == {name: kind_() for name, kind_ in JOB_COLUMNS.items()}
+    assert jobs["job_id"].n_unique() == 5_000
+    assert jobs["submit_s"].is_sorted()
+    assert jobs["cluster_by"].unique().to_list() == ["user"]
+    assert jobs["group_by"].unique().to_list() == ["recurrence group"]
+    assert set(jobs["outcome"]) - {"waiting"} == {"success", "failure", "cancelled", "unknown", "running"}
+    running = jobs.filter(pl.col("outcome") == "running")
+    assert running.height > 20
+    assert running.select(pl.col("end_s", "runtime_s").null_count()).row(0) == (running.height, running.height)
+    unwritten = jobs.filter(pl.col("outcome") == "failure")["end_s"].is_null().mean()
+    assert unwritten == pytest.approx(made_risk.NO_END, abs=0.03)
+    known = jobs.drop_nulls("runtime_s")
+    assert (known["end_s"] - known["start_s"] == known["runtime_s"]).all()
+    assert (known["end_s"] < known["trace_end_s"]).all()
+    assert (jobs["submit_s"] <= jobs["start_s"].fill_null(jobs["trace_end_s"])).all()
+    assert jobs.equals(MADE[kind](5_000, 1))
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_made_up_jobs_fail_as_often_as_their_risks_say(kind):
+    jobs = MADE[kind](100_000, 2).filter(~pl.col("outcome").is_in(["running", "waiting"]))
+    failed, risk = (jobs["outcome"] == "failure").to_numpy(), jobs["true_risk"].to_numpy()
+    assert failed.mean() == pytest.approx(risk.mean(), abs=0.006)
+    if kind == "coin":
+        assert np.unique(risk).tolist() == [made_risk.SHARE]
+    else:
+        (intercept, slope), (error, error_of_slope) = calibration(failed, risk, np.arange(len(risk)))
+        assert slope == pytest.approx(1, abs=3 * error_of_slope)
+        # What still runs at the end, and is left out, has failed less often.
+        assert intercept == pytest.approx(0, abs=3 * error + 0.02)
+
+
+def test_made_up_coins_do_not_know_users():
+    jobs = made_risk.coin(100_000, 3).filter(~pl.col("outcome").is_in(["running", "waiting"]))
+    share = (pl.col("outcome") == "failure").mean()
+    spread = jobs.group_by("user").agg(share, n=pl.len()).filter(pl.col("n") > 50)
+    overall = jobs.select(share).item()
+    z = (spread["outcome"] - overall) / (overall * (1 - overall) / spread["n"]).sqrt()
+    assert (z**2).mean() == pytest.approx(1, abs=0.25)
+
+
+def test_one_week_is_shuffled_and_no_other():
+    """Of that week the risks of users say nothing of who fails; its share and all else are as they were."""
+    plain, other = made_risk.with_users(100_000, 4), made_risk.shuffled_in(100_000, 4, 5)
+    week = ((plain["submit_s"] - made_risk.FIRST_S) // made_risk.WEEK_S).alias("week")
+    before, after = (jobs.with_columns(week, failed=pl.col("outcome") == "failure") for jobs in (plain, other))
+    outside = pl.col("week") != 5
+    assert before.filter(outside)["true_risk"].equals(after.filter(outside)["true_risk"])
+    assert before.filter(outside)["failed"].equals(after.filter(outside)["failed"])
+    assert before.select("user", "submit_s", "gpu_milli").equals(after.select("user", "submit_s", "gpu_milli"))
+    of_week = before.filter(~outside).select("true_risk", "failed"), after.filter(~outside).select("failed")
+    assert abs(of_week[0]["failed"].sum() - of_week[1]["failed"].sum()) < 100
+    risks = of_week[0]["true_risk"].to_numpy()
+    apart = [risks[failed].mean() - risks[~failed].mean() for failed in (of["failed"].to_numpy() for of in of_week)]
+    assert apart[0] > 0.1
+    assert apart[1] == pytest.approx(0, abs=0.02)
+
+
+def test_made_up_run_times_are_lognormal_by_size():
+    jobs = made_risk.with_users(100_000, 5)
+    # Early ones, of which none still runs.
+    early = jobs.filter(pl.col("submit_s") < made_risk.FIRST_S + 5 * made_risk.WEEK_S).drop_nulls("runtime_s")
+    for outcome, median_s in (("failure", made_risk.FAILED_MEDIAN_S), ("success", made_risk.OTHER_MEDIAN_S)):
+        for gpus in made_risk.GPUS:
+            alike = early.filter((pl.col("outcome") == outcome) & (pl.col("gpu_milli") == 1_000 * gpus))
+            logs = alike["runtime_s"].log()
+            expected = math.log(median_s) + made_risk.BY_DOUBLING * math.log2(gpus)
+            assert logs.median() == pytest.approx(expected, abs=5.5 * made_risk.RUN_LOG_SD / math.sqrt(len(logs)))
+            assert logs.std() == pytest.approx(made_risk.RUN_LOG_SD, rel=0.05)
+
+
+def test_late_weeks_bring_users_groups_and_a_type_not_seen_before():
+    jobs = made_risk.with_users(50_000, 6)
+    is_late = pl.col("submit_s") >= made_risk.FIRST_S + 7 * made_risk.WEEK_S
+    before, after = jobs.filter(~is_late), jobs.filter(is_late)
+    for column, share in (("user", 0.03), ("recurrence_group", 0.2)):
+        assert (~after[column].is_in(before[column].unique().implode())).mean() > share
+    third = jobs.filter(pl.col("submit_s") < made_risk.FIRST_S + 5 * made_risk.WEEK_S)
+    assert "C" not in third["gpu_type"].to_list()
+    assert (after["gpu_type"] == "C").mean() > 0.2
