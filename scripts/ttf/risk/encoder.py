@@ -66,7 +66,7 @@ class Design:
             found[rows] = block @ coefficients
         return found
 
-    def take(self, rows: np.ndarray) -> "Design":
+    def take(self, rows: slice | np.ndarray) -> "Design":
         return Design(self.numbers[rows], tuple((codes[rows], size) for codes, size in self.levels))
 
 
