@@ -302,8 +302,7 @@ def tenths(score: np.ndarray) -> np.ndarray:
 
     Rows of one score are in one tenth, that of the middle of their ranks, so that some tenths may have none.
     """
-    levels, place, n = np.unique(score, return_inverse=True, return_counts=True)
-    del levels
+    _, place, n = np.unique(score, return_inverse=True, return_counts=True)
     middle = 2 * (np.cumsum(n) - n) + n
     return (TENTHS * middle // (2 * max(score.size, 1)))[place]
 
@@ -327,7 +326,7 @@ def calibration_tenths(failed: np.ndarray, probability: np.ndarray, cluster: np.
     found = []
     for number in np.flatnonzero(rows).tolist():
         here = tenth == number
-        part = Alike.of(cluster[here], alike.by)
+        part = Alike(numbered(alike.code[here]), alike.by)
         share = int(failures[number]) / int(rows[number])
         observed = _share(part, failed[here], share)
         found.append(Tenth(number + 1, float(total[number] / rows[number]), int(failures[number]), observed))
@@ -567,6 +566,7 @@ def _within_0_and_1(alike: Alike, scored: Scored) -> Estimate:
         low, high = _symmetric(centre, se, clusters.student(confidence))
         return expit(low), expit(high)
 
+    # Without a finite spread that, as the logit scale would make 0 and 1 of an infinite one.
     return _estimate(alike, clusters, value, limits if np.isfinite(se).all() else lambda _: (se, se))
 
 
