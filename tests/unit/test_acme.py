@@ -97,6 +97,8 @@ def test_columns_of_a_job_of_seren(cluster):
         "duration_s": pl.Int64,
         "duration_differs": pl.Boolean,
         "negative_queue": pl.Boolean,
+        "gpu_requested_milli": pl.Int64,
+        "cpu_requested_milli": pl.Int64,
     }
     assert jobs.schema == pl.Schema(JOB_COLUMNS | extras)
     assert {name: value for name, value in row(jobs, "5778432").items() if value is not None} == {
@@ -119,6 +121,8 @@ def test_columns_of_a_job_of_seren(cluster):
         "duration_s": 117,
         "duration_differs": False,
         "negative_queue": False,
+        "gpu_requested_milli": 8000,
+        "cpu_requested_milli": 128000,
     }
 
 
@@ -130,6 +134,8 @@ def test_columns_of_a_job_of_kalos(cluster):
         "duration_s": pl.Int64,
         "duration_differs": pl.Boolean,
         "negative_queue": pl.Boolean,
+        "gpu_requested_milli": pl.Int64,
+        "cpu_requested_milli": pl.Int64,
         "fail_s": pl.Int64,
         "stop_s": pl.Int64,
         "uneven_pods": pl.Boolean,
@@ -156,6 +162,8 @@ def test_columns_of_a_job_of_kalos(cluster):
         "duration_s": 18,
         "duration_differs": True,
         "negative_queue": False,
+        "gpu_requested_milli": 64000,
+        "cpu_requested_milli": 960000,
         "fail_s": 1684321276,
         "uneven_pods": False,
     }

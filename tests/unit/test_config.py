@@ -246,7 +246,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, "
-    "lemons, infra_failures, sizes, ettr, scatter, targets, publish."
+    "lemons, infra_failures, sizes, ettr, risk, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -577,6 +577,18 @@ FULL = {
         "run_key": ["user"],
         "run_at_least_s": 0,
     },
+    "risk": {
+        "features": {
+            "mine": {
+                "class": {"kind": "category", "column": "qos", "vocabulary": 3, "warm": False},
+                "before": {"kind": "history", "keys": [["qos"], ["num_gpu", "gpu_type"]]},
+            },
+            "openb": {"spec": {"kind": "hashed", "column": "gpu_type", "buckets": 4}, "gpus": None},
+        },
+        **dict.fromkeys(["landmark_s", "trial_minutes", "seed"], 1),
+        "challenger": True,
+        "drift_limit": 0.2,
+    },
     "targets": {"failure_rate": 0.2, "failed_gpu_time": 0.1, "node_rate": 5, "mttf_h": 24.5, "ettr": 0.9},
     "scatter": {"jobs": 16, "above_mb": 500, "partition_rows": 1000000},
     "publish": {
@@ -606,8 +618,13 @@ def at(path):
     return own, parent
 
 
-# The names of traces are free.
-KEYS = [path for path in walk(FULL) if len(path) != 2 or path[0] != "registry"]
+# The names of traces and of features are free.
+FREE = {("registry",): [2], ("risk", "features"): [3, 4]}
+KEYS = [
+    path
+    for path in walk(FULL)
+    if not any(path[: len(above)] == above and len(path) in depths for above, depths in FREE.items())
+]
 NAMED_TABLES = {"pods"}
 
 

@@ -123,7 +123,7 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     in its registry the traces of the study only, in the study's order. Raises ConfigError with all problems: of what
     breaks the schema, not also what it contradicts.
     """
-    stack = [(label, _plain(content)) for label, content in [(TRACES_FILE, {"registry": traces}), *layers]]
+    stack = stacked(layers, traces)
     merged: dict = {}
     for _, content in stack:
         merged = _merge(merged, content)
@@ -133,7 +133,7 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     problems = list(schema_problems(merged, schema))
     problems += _contradictions(merged, {problem.path[:end] for problem in problems for end in (1, 2)}, tables or {})
     if problems:
-        raise ConfigError(_message(problems, stack))
+        raise ConfigError(in_files(problems, stack))
     resolved = _complete(SCHEMA, merged)
     for entry in resolved["registry"].values():
         if "generate" in entry:
@@ -215,6 +215,12 @@ def _contradictions(
         if above not in broken:
             for path, text, at in _in_entry(entry, list(tables.get(entry["format"], ()))):
                 yield Problem((*above, *path), text, at and [(*above, *key) for key in at])
+    features = merged.get("risk", {}).get("features", {}) if ("risk",) not in broken else {}
+    for name in features if tables else ():
+        if name not in registry and name not in tables:
+            text = f"{show(name)} is neither a trace nor a format{mean(name, [*registry, *tables])} "
+            text += f"In the registry: {', '.join(sorted(registry))}. Formats: {', '.join(sorted(tables))}."
+            yield Problem(("risk", "features", name), text)
     for key, what, is_there in (("analyses", "folder", Path.is_dir), ("claims", "file", Path.is_file)):
         for number, path in enumerate(merged.get(key, [])) if (key,) not in broken else ():
             if not is_there(Path(path)):
@@ -244,8 +250,13 @@ def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
     yield from (Problem(path, text) for found in checks for path, text in found)
 
 
-def _message(problems: list[Problem], stack: list[Layer]) -> str:
-    """One line a problem, the files in the order of their precedence."""
+def stacked(layers: list[Layer], traces: dict) -> list[Layer]:
+    """The layers with text keys, and below them the registry: `traces` is the content of config/traces.yaml."""
+    return [(label, _plain(content)) for label, content in [(TRACES_FILE, {"registry": traces}), *layers]]
+
+
+def in_files(problems: list[Problem], stack: list[Layer]) -> str:
+    """One line a problem, the files of the `stacked` layers in the order of their precedence."""
     lines = []
     for problem in problems:
         at = max(_last_layer(path, stack) for path in problem.at or [problem.path])

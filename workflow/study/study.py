@@ -20,12 +20,13 @@ from ttf.rooms import contracts, places, rooms
 
 from study import resources
 from study.claims import load_claims
-from study.config import ConfigError, load_yaml, resolve
+from study.config import ConfigError, in_files, load_yaml, resolve, stacked
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
 from study.infra import health_events_of, loss_log_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
+from study.risk import risk_problems
 from study.room import OF_STUDY, Room, check_claims, known
 from study.shares import shares_of
 from study.studies import STUDIES
@@ -55,6 +56,13 @@ class Study:
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
+        asked = self.config["risk"]["features"]
+        if problems := [
+            problem
+            for trace in self.traces.values()
+            for problem in risk_problems(trace.name, trace.entry, trace.format, asked, trace.clock)
+        ]:
+            raise ConfigError(in_files(problems, stacked(layers, registry)))
         self.folders = tuple(self.config.get("analyses", []))
         if stored and (near := [folder for folder in self.folders if not Path(folder).is_absolute()]):
             raise ConfigError(

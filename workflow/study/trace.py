@@ -11,6 +11,7 @@ from ttf.analysis import PRODUCTS
 from study.formats import OF_READING, meaning_of
 from study.infra import infra_failures_of
 from study.raw_tables import member_of, on_disk
+from study.risk import risk_of
 from study.window import window_of
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
@@ -90,6 +91,11 @@ class Trace:
         if times.get("format") == "seconds":
             return None
         return times.get("zone") or self.format.get("zone", "UTC")
+
+    @property
+    def risk(self) -> dict[str, Any] | None:
+        """What the failure-risk model goes by: features, clock and unit; None of a trace without submitted jobs."""
+        return risk_of(self.name, self.entry, self.format, self.settings["risk"]["features"], self.clock)
 
     @property
     def reading(self) -> dict:

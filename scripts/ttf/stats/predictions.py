@@ -12,8 +12,8 @@ clusters are, None where the trace names nothing. All of one length. Raises Valu
 is not finite. What cannot be told is None, with a reason.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ LEAST_KNOWN = 1e-9
 # Times are written in whole seconds: what took less than one (in hours) counts as one where logarithms are taken.
 SHORTEST_HOURS = 1 / 3_600
 
+NOTHING = "there is nothing to hold it against"
 NO_ROWS = "no job with a prediction"
 NO_FAILURE = "no job failed"
 NO_HOURS = "no failure with a recorded time"
@@ -605,3 +606,53 @@ def _estimate(alike: Alike, clusters: Clusters, value: float, limits: Callable[[
         return Estimate(n, value, **about, reason=why)
     lower, upper = (float(end[0]) for end in limits(TWICE_ONE_SIDED))
     return Estimate(n, value, low, high, lower, upper, **about)
+
+
+# Sums --------------------------------------------------------------------------------------------------------
+
+
+def total(values: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
+    """The sum of values of any sign; the interval is that of their mean, symmetric, times their number."""
+    found = mean_ratio(values, np.ones(values.size), cluster, by)
+    n = values.size
+    told = {
+        name: value and value * n
+        for name in ("estimate", "low", "high", "lower", "upper")
+        for value in [getattr(found, name)]
+    }
+    return replace(found, **told)
+
+
+def mean_ratio(top: np.ndarray, bottom: np.ndarray, cluster: np.ndarray, by: str | None) -> Estimate:
+    """sum(top) / sum(bottom), bottom from 0 on; top may have any sign, so that the interval is symmetric."""
+    alike = Alike.of(cluster, by, top, bottom)
+    if not top.size:
+        return alike.blank(NO_ROWS)
+    whole = float(bottom.sum())
+    if whole <= 0:
+        return alike.blank(NOTHING)
+    value, clusters = float(top.sum()) / whole, alike.clusters()
+    of_top, of_bottom = alike.sum(top), alike.sum(bottom)
+    se = clusters.se((of_top - value * of_bottom) / whole, of_bottom / whole)
+    return _estimate(alike, clusters, value, _around(clusters, value, se))
+
+
+def mean_difference(
+    of: str,
+    failed: np.ndarray,
+    one: np.ndarray,
+    others: Sequence[np.ndarray],
+    cluster: np.ndarray,
+    by: str | None,
+) -> Estimate:
+    """A score of one set of predictions less the mean of that of others of the same rows: see `difference`."""
+    alike = Alike.of(cluster, by, failed, one, *others)
+    why = _one_class(failed) if of in OF_BOTH_CLASSES else None if failed.size else NO_ROWS
+    if why:
+        return alike.blank(why)
+    first, rest = SCORED[of](failed, one), [SCORED[of](failed, other) for other in others]
+    influence = first.influence - sum(scored.influence for scored in rest) / len(rest)
+    clusters = alike.clusters(*first.rests_on)
+    change = first.score - sum(scored.score for scored in rest) / len(rest)
+    se = clusters.se(alike.sum(influence), clusters.share(clusters.members))
+    return _estimate(alike, clusters, change, _around(clusters, change, se))

@@ -21,8 +21,9 @@ def jobs(source: Source) -> pl.DataFrame:
 
     workload: the type of work (Eval, Pretrain, ...); duration_s: the run time as the file gives it (Kalos counts it
     from submission); duration_differs: whether it is not end - start (blank where one of the two is not known);
-    negative_queue: the job started before its submission (the queueing delay is blank then). Of Kalos also fail_s,
-    stop_s: when it failed, when it was stopped; uneven_pods: see `_kalos`.
+    negative_queue: the job started before its submission (the queueing delay is blank then); gpu_requested_milli,
+    cpu_requested_milli: what the whole job asked for, however many pods it came in. Of Kalos also fail_s, stop_s: when
+    it failed, when it was stopped; uneven_pods: see `_kalos`.
 
     Run time and queueing delay are recomputed from submission, start and end; without start or end there is none,
     whatever fail_s or stop_s say. Raises StudyError unless exactly one of the tables seren and kalos is there.
@@ -30,13 +31,15 @@ def jobs(source: Source) -> pl.DataFrame:
     raw = source.raw
     cluster = _cluster(raw)
     seen = ["submit_s", "start_s", "end_s"]
-    extras = ["workload", "duration_s", "duration_differs", "negative_queue"]
+    requested = {"gpu_requested_milli": pl.col("gpu_milli"), "cpu_requested_milli": pl.col("cpu_milli")}
+    extras = ["workload", "duration_s", "duration_differs", "negative_queue", *requested]
     # Of Seren gpu_num and cpu_num are those of the whole job, and nothing is known of its parts: one instance.
-    frame, columns = raw[cluster].with_columns(size=pl.lit(1, dtype=pl.Int64)), []
+    table = raw[cluster].with_columns(**requested)
+    frame, columns = table.with_columns(size=pl.lit(1, dtype=pl.Int64)), []
     if cluster == "kalos":
         seen += ["fail_s", "stop_s"]
         extras += ["fail_s", "stop_s", "uneven_pods"]
-        frame, columns = _kalos(raw[cluster]), ["mem_mib"]
+        frame, columns = _kalos(table), ["mem_mib"]
     queue_s = pl.col("start_s") - pl.col("submit_s")
     frame = frame.with_columns(
         queue_s=pl.when(queue_s >= 0).then(queue_s),

@@ -22,9 +22,10 @@ MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 def jobs(source: Source) -> pl.LazyFrame:
     """One row per (job, task), in file order, with the columns of the common job record and these extras:
 
-    runtime_from: `instance`, `task`, or blank where no end was written; task_start_s, task_end_s: the task table's own
-    times; negative_queue: an instance started before its task (the queueing delay is blank then); recurrence_group,
-    workload: from the group tags; gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
+    inst_num: the instances that the task asked for; runtime_from: `instance`, `task`, or blank where no end was
+    written; task_start_s, task_end_s: the task table's own times; negative_queue: an instance started before its task
+    (the queueing delay is blank then); recurrence_group, workload: from the group tags; gpu_used_milli, cpu_used_milli,
+    mem_used_mib: means over the task's sensor rows.
 
     A Running task that has an end before the trace's, be it its own or that of every one of its instances, has ended,
     with an unknown result. Where some of them have none it runs, and its end is when the others were last seen.
@@ -141,7 +142,7 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
     return conform(
         times.select(
             *("user", "start_s", "end_s", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"),
-            *(*extras, "runtime_from", "task_start_s", "task_end_s", "file"),
+            *(*extras, "inst_num", "runtime_from", "task_start_s", "task_end_s", "file"),
             job_id="job_name",
             task="task_name",
             submit_s="task_start_s",

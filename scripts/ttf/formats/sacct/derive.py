@@ -34,8 +34,9 @@ _OF_THIS_LOOK += ["suspended_s", "is_over", "is_waiting", "started", "progress"]
 _KEY = ["cluster", "job_id_raw"]
 # Columns of which others are made.
 _TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "suspended", "planned", "timelimit_min", "cpus", "mem"]
-_TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_requested_milli", "cpu_allocated_milli"]
-_TAKEN_APART += ["mem_requested_mib", "mem_allocated_mib"]
+_TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
+# What ReqTRES says: the request alone, whatever was allocated.
+_REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
 
 
 def jobs(source: Source) -> pl.DataFrame:
@@ -50,8 +51,10 @@ def jobs(source: Source) -> pl.DataFrame:
 
     Extras: job_id_shown (JobID: 123_4 of an array), cluster, partition, qos, state in words of Slurm's: exit_code,
     derived_exit_code, slurm_reason, flags; cancelled_by: user id; eligible_s; planned_s; timelimit_s; wall_s: end -
-    start; suspended_s; gpu_allocated_milli: of the last run; infra_failures: runs whose state names
-    infrastructure; negative_queue: it started before it was submitted (the queueing delay is blank then);
+    start; suspended_s; gpu_allocated_milli: of the last run; gpu_requested_milli, gpu_type_requested,
+    cpu_requested_milli, mem_requested_mib: what its first record says in ReqTRES, blank in a dump without;
+    infra_failures: runs whose state names infrastructure; negative_queue: it started before it was submitted (the
+    queueing delay is blank then);
     dst_ambiguous: one of its times is in an hour that the clocks of the zone that the registry names (times: {zone})
     showed twice, and may be an hour later (a dump in epoch seconds has none such, and needs no zone).
     """
@@ -77,6 +80,8 @@ def jobs(source: Source) -> pl.DataFrame:
         *(pl.col(name).first() for name in _PLACE),
         submit_s=pl.col("submit_s").min(),
         eligible_s=pl.col("eligible_s").min(),
+        # Of the first record: a later one may tell what the job was resized to.
+        **{f"first_{name}": pl.col(name).first() for name in _REQUESTED},
     )
     frame = (
         of_records.join(last.drop("submit_s", "eligible_s", *_PLACE), on="job", how="left", maintain_order="left")
@@ -111,6 +116,7 @@ def jobs(source: Source) -> pl.DataFrame:
             *("cancelled_by", "eligible_s", "planned_s", "timelimit_s"),
             (pl.col("end_s") - pl.col("start_s")).alias("wall_s"),
             *("suspended_s", "gpu_allocated_milli"),
+            *(pl.col(f"first_{name}").alias(name) for name in _REQUESTED),
             pl.col("infra_failures").fill_null(0),
             (queue_s < 0).fill_null(False).alias("negative_queue"),
             _ambiguous(source, "submit_s", "start_s", "end_s").alias("dst_ambiguous"),
