@@ -54,9 +54,9 @@ def jobs(source: Source) -> pl.DataFrame:
     start; suspended_s; gpu_allocated_milli: of the last run; gpu_requested_milli, gpu_type_requested,
     cpu_requested_milli, mem_requested_mib: what its first record says in ReqTRES, blank in a dump without;
     infra_failures: runs whose state names infrastructure; negative_queue: it started before it was submitted (the
-    queueing delay is blank then);
-    dst_ambiguous: one of its times is in an hour that the clocks of the zone that the registry names (times: {zone})
-    showed twice, and may be an hour later (a dump in epoch seconds has none such, and needs no zone).
+    queueing delay is blank then); dst_ambiguous: one of its times is in an hour that the clocks of the zone that the
+    registry names (times: {zone}) showed twice, and may be an hour later (a dump in epoch seconds has none such, and
+    needs no zone).
     """
     records = source.records.lazy()
     last_seen = source.records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
