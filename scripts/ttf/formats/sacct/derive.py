@@ -37,6 +37,8 @@ _TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "suspended", "planned", "ti
 _TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
 # What ReqTRES says: the request alone, whatever was allocated.
 _REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
+# What a job has of its first record, or of all of them, and not of its last.
+_OF_FIRST = [*_PLACE, "submit_s", "eligible_s", "cpu_requested_milli", "mem_requested_mib"]
 
 
 def jobs(source: Source) -> pl.DataFrame:
@@ -84,7 +86,7 @@ def jobs(source: Source) -> pl.DataFrame:
         **{f"first_{name}": pl.col(name).first() for name in _REQUESTED},
     )
     frame = (
-        of_records.join(last.drop("submit_s", "eligible_s", *_PLACE), on="job", how="left", maintain_order="left")
+        of_records.join(last.drop(_OF_FIRST), on="job", how="left", maintain_order="left")
         .drop("start_s", "end_s", "runtime_s", "suspended_s", "restarts", "nodes", "gpu_allocated_milli")
         .join(of_runs, on="job", how="left", maintain_order="left")
         .sort(_PLACE)
