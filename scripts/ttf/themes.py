@@ -22,6 +22,7 @@ THEMES = {
     "large_runs": Theme("7", "Large runs, planner", "large-runs", "What can a large run expect?"),
     "nodes": Theme("8", "Nodes and periods", "nodes", "Is it always, and everywhere, the same?"),
     "queue": Theme("9", "Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
+    "risk": Theme("10", "Failure risk", "risk", "Can failure be told in advance?"),
     "quality": Theme("A", "Data quality", "quality"),
     "replication": Theme("B", "Published analyses, repeated", "replication"),
     "comparison": Theme("", "Comparison of the traces", "comparison"),

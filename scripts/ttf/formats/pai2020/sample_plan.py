@@ -95,6 +95,7 @@ class Jobs:
     submit_s: Ints
     user: Ints
     group: Ints
+    odds: Floats  # that the job fails, by its user and group; relative within a request
     tagged: Bools
     end_s: Ints  # 0 where no task wrote an end
 
@@ -323,8 +324,10 @@ def roles_of(rng: Random, job: Ints, position: Ints, no_gpu: Bools, families: In
     return role
 
 
-def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, Ints]:
-    """User and recurrence group of each job: jobs with one request, in groups of very uneven size, each of one user.
+def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, Ints, Floats]:
+    """User, recurrence group and odds to fail of each job.
+
+    Jobs with one request lie in groups of very uneven size, each of one user; the odds are those of user and group.
 
     As many jobs of a request fail as did before; which of its users and groups have them is drawn here.
     """
@@ -337,7 +340,7 @@ def users_and_groups(rng: Random, request: Ints, failed: Bools) -> tuple[Ints, I
         fails = which_fail(rng, int(failed[rows].sum()), odds[group[rows]])
         of_failed, of_others = group[rows[fails]], group[rows[~fails]]
         group[rows[failed[rows]]], group[rows[~failed[rows]]] = rng.permutation(of_failed), rng.permutation(of_others)
-    return user_of[group], group
+    return user_of[group], group, odds[group]
 
 
 def users_of(rng: Random, groups: int) -> Ints:
@@ -396,7 +399,8 @@ def plan_sample(tasks: int, seed: int) -> Sample:
     no_gpu = without_gpu(rng, status, first)
     gpu_type = gpu_types(rng, status, no_gpu, first_row[job])
     plan_gpu = gpu_requests(rng, no_gpu, gpu_type)
-    user, group = users_and_groups(rng, (gpu_type * 1_000 + plan_gpu)[first_row], job_status == FAILED)
+    request = (gpu_type * 1_000 + plan_gpu)[first_row]
+    user, group, odds = users_and_groups(rng, request, job_status == FAILED)
     # A group asks for the same each time. Who asks for more GPU asks for more cores and memory too, loosely.
     cores, memory = rng.random((2, int(position.max()) + 1, int(group.max()) + 1))[:, position, group[job]]
     appetite = np.clip(plan_gpu, 0, 400) / 200
@@ -432,6 +436,7 @@ def plan_sample(tasks: int, seed: int) -> Sample:
         submit_s=submit_s,
         user=user,
         group=group,
+        odds=odds,
         tagged=~pick(rng, np.ones(jobs, dtype=bool), 1 - PUBLISHED_TAGGED_JOBS / PUBLISHED_JOBS),
         end_s=job_end_s,
     )

@@ -33,6 +33,7 @@ Same (jobs, seed), same bytes: see ttf.formats.draws.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +54,7 @@ from ttf.formats.draws import (
     hex_ids,
     lognormal,
     pick,
+    risk_of,
     sent_again,
     shuffled,
     spread,
@@ -144,7 +146,8 @@ class Plan:
     account: Ints
     user: Ints
     campaign: Ints
-    odds: Floats  # that the job fails, by its user and campaign; relative
+    user_odds: Floats  # that the job fails, by its user; relative
+    odds: Floats  # the same by its user and campaign
     durations_s: list[list[int]]  # of each attempt; none for jobs that were never scheduled
 
 
@@ -159,8 +162,8 @@ def plan(jobs: int, seed: int) -> Plan:
         rows = np.flatnonzero(bucket == code)
         gpus[rows] = shuffled(rng, len(rows), GPUS[code], floor=1)
     campaign, account, user = _owners(rng, gpus, submit_s)
-    odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
-    odds *= lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
+    user_odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
+    odds = user_odds * lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
     length = alike(rng, (user, RUN_BY_USER), (campaign, RUN_BY_GROUP))
     status, run_s, retries = (np.zeros(jobs, dtype=np.int64) for _ in range(3))
     for code in range(len(BUCKETS)):
@@ -187,6 +190,7 @@ def plan(jobs: int, seed: int) -> Plan:
         account=account,
         user=user,
         campaign=campaign,
+        user_odds=user_odds,
         odds=odds,
         durations_s=_durations(rng, run_s, retries, never),
     )
@@ -286,6 +290,16 @@ def unwritten(attempts: list[Attempt], seed: int) -> tuple[Bools, Bools]:
     return no_start, no_end | pick(rng, is_last & ~no_end, LOST_END_PER_MILLE / 1000)
 
 
+def job_ids(plan: Plan) -> list[str]:
+    """The ids of the jobs: when the resource manager had started, and their number since."""
+    ids, sequence, manager = [], 0, -1
+    for submit_s in plan.submit_s.tolist():
+        started = sum(submit_s * 1000 >= start for start in MANAGER_STARTS_MS) - 1
+        sequence, manager = (1 if started != manager else sequence + 1), started
+        ids.append(f"application_{MANAGER_STARTS_MS[manager]}_{sequence:04}")
+    return ids
+
+
 def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools, seed: int) -> list[dict]:
     """The records of the log, in order of submission; no_start, no_end: see `unwritten`."""
     of_job: list[list[tuple[Attempt, bool, bool]]] = [[] for _ in plan.submit_s]
@@ -293,11 +307,9 @@ def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools,
         of_job[attempt.job].append((attempt, *missing))
     blanks = (None, "None", "")
     users = hex_ids(seed, USER, np.arange(int(plan.user.max()) + 1), 6).to_list()
-    accounts = list(ACCOUNTS)
-    records, sequence, manager = [], 0, -1
+    accounts, ids = list(ACCOUNTS), job_ids(plan)
+    records = []
     for job, (submit_s, tries) in enumerate(zip(plan.submit_s.tolist(), of_job, strict=True)):
-        started = sum(submit_s * 1000 >= start for start in MANAGER_STARTS_MS) - 1
-        sequence, manager = (1 if started != manager else sequence + 1), started
         told = [
             {
                 "start_time": blanks[job % 3] if is_start_missing else clock(attempt.start_s),
@@ -313,7 +325,7 @@ def job_log(plan: Plan, attempts: list[Attempt], no_start: Bools, no_end: Bools,
             {
                 "status": STATUSES[plan.status[job]],
                 "vc": accounts[plan.account[job]],
-                "jobid": f"application_{MANAGER_STARTS_MS[manager]}_{sequence:04}",
+                "jobid": ids[job],
                 "attempts": told,
                 "submitted_time": clock(submit_s),
                 "user": users[plan.user[job]],
@@ -399,3 +411,22 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2017) -> dict[str,
             frame.write_csv(files[name], include_header=False)
             rows[name] = frame.height
     return rows
+
+
+def true_risk(jobs: int = 3_000, seed: int = 2017) -> pl.DataFrame:
+    """The probability with which each job of `write_sample` fails, as it stood at its submission: job_id, risk.
+
+    Given its user and the bucket of its GPUs, in which a given number fails. The campaign, which nothing in the record
+    names, and the machines, which nobody knows yet, are unseen: the mean over one lognormal factor with the variance
+    of both. Machines matter a little less than that (their factor is drawn among jobs with as many attempts, which tell
+    of failures already; a job on several has the mean of theirs), so that the log odds lie too close together, by one
+    or two per cent.
+    """
+    planned = plan(jobs, seed)
+    unseen_log_sd = math.hypot(GROUP_LOG_SD, MACHINE_LOG_SD)
+    risk = np.zeros(jobs)
+    for code in range(len(BUCKETS)):
+        rows = np.flatnonzero(planned.bucket == code)
+        failed = int((planned.status[rows] == FAILED).sum())
+        risk[rows] = risk_of(planned.user_odds[rows], failed, unseen_log_sd)
+    return pl.DataFrame({"job_id": job_ids(planned), "risk": risk})

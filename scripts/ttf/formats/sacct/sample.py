@@ -36,6 +36,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from ttf.formats.draws import (
     Floats,
     Ints,
@@ -46,6 +47,7 @@ from ttf.formats.draws import (
     check_asked,
     lognormal,
     pick,
+    risk_of,
     sent_again,
     shuffled,
     spread,
@@ -131,6 +133,7 @@ class Plan:
     user: Ints
     account: Ints
     campaign: Ints
+    user_odds: Floats  # that the job fails, by its user; relative
     limit_min: Ints
     exit_code: list[str]
     never_started: Ints  # how long after its submission a job was cancelled that never started; 0 for the others
@@ -153,21 +156,24 @@ def plan(jobs: int, seed: int) -> Plan:
         for of_job in (asked_s, campaign, account, user):
             of_job[members] = of_job[members[0]]
     names = list(STATES)
-    state = _states(rng, user, campaign)
+    user_odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
+    state = _states(rng, user_odds, campaign)
     length = alike(rng, (user, RUN_BY_USER), (campaign, RUN_BY_GROUP))
     work_s = np.zeros(jobs, dtype=np.int64)
     sizes = ((gpus <= NODE_GPUS, SMALL_QUANTILES_H), (gpus >= LARGE_GPUS, LARGE_QUANTILES_H))
     for rows, knots in (*sizes, ((gpus > NODE_GPUS) & (gpus < LARGE_GPUS), MIDDLE_QUANTILES_H)):
         hours = QuantileFunction(knots)(spread(rng, length[rows]))
         work_s[rows] = np.maximum(30, whole(HOUR_S * hours))
+    # Limits in whole hours, for the work as it was meant to be: no limit tells how a job will end. Whoever hits theirs
+    # had asked for too little.
+    is_timeout = state == names.index("TIMEOUT")
+    limit_min = np.minimum(LONGEST_LIMIT_MIN, (work_s * 5 // 4 // HOUR_S + 3) * 60)
+    work_s = np.where(is_timeout, -(-work_s // HOUR_S) * HOUR_S, work_s)
+    limit_min = np.where(is_timeout, work_s // 60, limit_min)
     # Users' own failures come early, most of them.
     early = rng.random(jobs) * rng.random(jobs)
     unfinished = np.isin(state, [names.index(name) for name in ("FAILED", "CANCELLED", "OUT_OF_MEMORY")])
     work_s = np.where(unfinished, np.maximum(5, (work_s * early).astype(np.int64)), work_s)
-    # Limits in whole hours; whoever hits theirs had asked for just so much.
-    is_timeout = state == names.index("TIMEOUT")
-    work_s = np.where(is_timeout, -(-work_s // HOUR_S) * HOUR_S, work_s)
-    limit_min = np.where(is_timeout, work_s // 60, np.minimum(LONGEST_LIMIT_MIN, (work_s * 5 // 4 // HOUR_S + 3) * 60))
 
     wide = gpus >= 128
     priority = np.full(jobs, NORMAL)
@@ -193,6 +199,7 @@ def plan(jobs: int, seed: int) -> Plan:
         user=user,
         account=account,
         campaign=campaign,
+        user_odds=user_odds,
         limit_min=limit_min,
         exit_code=exit_code,
         never_started=np.where(never, rng.integers(1, 3_600, jobs), 0),
@@ -210,14 +217,13 @@ def _owners(rng: Random, gpus: Ints, asked_s: Ints) -> tuple[Ints, Ints, Ints]:
     return campaign, account[campaign], user[campaign]
 
 
-def _states(rng: Random, user: Ints, campaign: Ints) -> Ints:
+def _states(rng: Random, user_odds: Floats, campaign: Ints) -> Ints:
     """How each job ends where neither a node nor the scheduler ends it, as a number in STATES."""
-    odds = lognormal(rng, int(user.max()) + 1, USER_LOG_SD)[user]
-    odds *= lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
-    codes = np.repeat(np.arange(len(STATES)), apportion(len(user), list(STATES.values()), floor=3))
+    odds = user_odds * lognormal(rng, int(campaign.max()) + 1, GROUP_LOG_SD)[campaign]
+    codes = np.repeat(np.arange(len(STATES)), apportion(len(odds), list(STATES.values()), floor=3))
     is_failure = np.isin(codes, [list(STATES).index(name) for name in FAILURES])
     fails = which_fail(rng, int(is_failure.sum()), odds)
-    state = np.empty(len(user), dtype=np.int64)
+    state = np.empty(len(odds), dtype=np.int64)
     state[fails], state[~fails] = rng.permutation(codes[is_failure]), rng.permutation(codes[~is_failure])
     return state
 
@@ -360,3 +366,16 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Haza
         for name, lines in tables.items():
             files[name].write(("\n".join(lines) + "\n").encode())
     return {name: len(lines) - 1 for name, lines in tables.items()}
+
+
+def true_risk(jobs: int = 3_000, seed: int = 2025) -> pl.DataFrame:
+    """The probability with which each job of `write_sample` fails, as it stood at its submission: job_id, risk.
+
+    Given its user, and that neither a node nor the scheduler ends it: failures of nodes, which large jobs meet more
+    often, come on top in the record. The campaign, which nothing there names, is unseen: the mean over its factor. What
+    a job asks for says nothing of how it ends by itself.
+    """
+    planned = plan(jobs, seed)
+    failed = int(np.isin(planned.jobs.state, FAILURES).sum())
+    ids = [str(raw) for raw, _ in planned.job_id]
+    return pl.DataFrame({"job_id": ids, "risk": risk_of(planned.user_odds, failed, GROUP_LOG_SD)})

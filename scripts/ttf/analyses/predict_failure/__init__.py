@@ -1,0 +1,136 @@
+"""Can failure be told in advance: which job will fail, after how long, and what GPU time is at stake?"""
+
+from ttf.analysis import Analysis
+from ttf.columns import clustered
+from ttf.contract import REASON, count, number, reason, share, table, text, truth
+
+_MODEL = text(
+    "Model",
+    "base_rate, nested_rate (shrunken share of failures of group, user and all), logistic, gradient_boosting; "
+    "lognormal of hours.",
+)
+_SPLIT = text("Split", "temporal_1 to temporal_3 (trained on what had ended before, tested on what came), or random.")
+_CI = clustered(number)
+
+EVALUATION = table(
+    "risk_evaluation",
+    "How well failure was told in advance by one measure.",
+    stage=text("Stage", "1 (probability), 2 (hours until failure) or landmark (of jobs that have run for a while)."),
+    model=_MODEL,
+    split=_SPLIT,
+    slice=text("Slice", "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training."),
+    metric=text("Measure", "pr_auc, roc_auc, brier, log_loss, calibration_slope, median_factor_off ..."),
+    n=count("n", "Test jobs."),
+    failures=count("Failures", "Of them."),
+    estimate=number("Estimate", "In the unit of the measure.", REASON),
+    **_CI,
+    reason=reason(),
+)
+CALIBRATION = table(
+    "risk_calibration",
+    "A tenth of the test jobs by predicted probability, and how many of them failed.",
+    model=_MODEL,
+    split=_SPLIT,
+    tenth=count("Tenth", "1 the lowest; jobs of one prediction are in one."),
+    n=count("n", "Test jobs."),
+    failures=count("Failures", "Of them."),
+    predicted=share("Predicted", "Mean probability."),
+    observed=share("Failed", "Share that failed."),
+    **clustered(share),
+    reason=reason(),
+)
+COEFFICIENTS = table(
+    "risk_coefficients",
+    "A coefficient of the logistic regression of the last origin.",
+    feature=text("Feature", "As the configuration names it."),
+    term=text("Term", "What of it: a number in standard deviations, a value against the commonest, or log-odds."),
+    coefficient=number("Coefficient", "Log-odds of failure for one more.", REASON),
+    odds_ratio=number("Odds ratio", "exp(coefficient).", REASON),
+    n=count("n", "Jobs it was trained on."),
+    **_CI,
+    reason=reason(),
+)
+IMPORTANCE = table(
+    "risk_importance",
+    "How much PR-AUC is lost without a feature, on the test jobs of the last origin.",
+    feature=text("Feature", "As the configuration names it; history: all of that kind together."),
+    how=text("How", "permuted (its values dealt out anew among the jobs) or left_out (trained without it)."),
+    n=count("n", "Test jobs."),
+    failures=count("Failures", "Of them."),
+    drop=number("Drop of PR-AUC", "With it less without it.", REASON),
+    **_CI,
+    share_of_gain=number("of the gain", "Of the PR-AUC above the base rate.", REASON),
+    reason=reason(),
+)
+DEPENDENCE = table(
+    "risk_dependence",
+    "The mean predicted probability were a feature the same in all test jobs (partial dependence).",
+    feature=text("Feature", "One of the four that matter most."),
+    place=count("Place", "Of the value among those shown, from 0 on."),
+    value=text("Value", "Of the feature, in the unit of the job record; of a history the share of failures."),
+    jobs=count("n", "Test jobs with about this value."),
+    probability=share("Probability", "Mean over the test jobs."),
+)
+DECISIONS = table(
+    "risk_decisions",
+    "GPU time saved had the jobs at highest risk been tried on one GPU first, in the tests of the last origin.",
+    model=text("Model", "A model's; oracle (who will fail within the trial is known); everyone (all are tried)."),
+    flagged=count("Tried", "Jobs tried, the highest expected saving first."),
+    flagged_share=share("Tried", "Of the jobs of more than one GPU."),
+    chosen=truth("Chosen", "Whether these are the jobs whose expected saving is above 0."),
+    caught=count("Caught", "Those of them that failed within the trial."),
+    saved_gpu_hours=number("Saved", "GPU-hours that the failed ones held beyond one GPU.", unit="GPU-hours"),
+    cost_gpu_hours=number("Cost", "GPU-hours of the trials of the others.", unit="GPU-hours"),
+    net_gpu_hours=number("Net", "Saved less cost.", unit="GPU-hours"),
+    share_of_oracle=number("of the oracle's", "Net, of what the oracle would save.", blank="it would save nothing"),
+)
+EXTRAPOLATION = table(
+    "risk_extrapolation",
+    "How well failure was told of jobs of a kind that the training had left out, and had it not.",
+    held_out=text("Left out", "largest_jobs or newest_gpu_type."),
+    value=text("Which", "More than so many GPUs, or the type.", blank=REASON),
+    trained=text("Trained", "without these jobs, with them, or difference (with less without)."),
+    metric=text("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
+    n=count("n", "Test jobs of that kind."),
+    failures=count("Failures", "Of them."),
+    estimate=number("Estimate", "In the unit of the measure.", REASON),
+    **_CI,
+    reason=reason(),
+)
+FEATURES = table(
+    "risk_features",
+    "What a model is given: known at submission, or of jobs that had ended by then.",
+    feature=text("Feature", "As the configuration names it."),
+    kind=text("Kind", "numeric, category, hashed, history or clock."),
+    columns=text("Columns", "Of the job record."),
+    warm=truth("Warm", "Whether its coefficients are warm-started."),
+    known=count("Known", "Jobs of which it is known."),
+    used=truth("Used", "Whether the last model has it."),
+    reason=reason("Why it is not used."),
+)
+
+ANALYSIS = Analysis(
+    question="Can failure be told in advance, when, and what is it worth?",
+    theme="risk",
+    rank=10,
+    needs=["jobs"],
+    applies=lambda trace: trace.risk,
+    settings={
+        "risk": lambda trace: trace.risk,
+        "challenger": "risk/challenger",
+        "landmark_s": "risk/landmark_s",
+        "trial_minutes": "risk/trial_minutes",
+        "seed": "risk/seed",
+    },
+    tables=[EVALUATION, CALIBRATION, COEFFICIENTS, IMPORTANCE, DEPENDENCE, DECISIONS, EXTRAPOLATION, FEATURES],
+    charts={
+        "risk_calibration": ("risk_calibration", "risk_evaluation"),
+        "risk_importance": "risk_importance",
+        "risk_dependence": "risk_dependence",
+        "risk_decisions": "risk_decisions",
+    },
+    main=["risk_calibration"],
+    sections=["risk"],
+    memory_mb=600,
+    mb_per_gb={"pai2020": 250},
+)

@@ -1,0 +1,92 @@
+"""Failure risk, evaluated as it would be used: trained on what had ended, tested on what came after."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.predict_failure import (
+    CALIBRATION,
+    COEFFICIENTS,
+    DECISIONS,
+    DEPENDENCE,
+    EVALUATION,
+    EXTRAPOLATION,
+    FEATURES,
+    IMPORTANCE,
+)
+from ttf.analyses.predict_failure.challenger import Challenger
+from ttf.analyses.predict_failure.evaluate import of_calibration, of_hours, of_probability
+from ttf.analyses.predict_failure.explain import PERMUTED, coefficients, dependence, importance
+from ttf.analyses.predict_failure.extrapolate import extrapolation
+from ttf.analyses.predict_failure.savings import Savings
+from ttf.analyses.predict_failure.trials import Data, Tried, still_running, tried
+from ttf.inputs import Inputs
+from ttf.risk.features import HISTORY, Feature, features_of, submitted
+from ttf.risk.model import NO_FEATURES, Model
+from ttf.risk.population import population
+from ttf.risk.splits import at_random, temporal
+
+
+def compute(given: Inputs) -> dict[str, pl.DataFrame]:
+    settings = given.settings
+    features = features_of(settings.risk["features"])
+    jobs = population(given.scan("jobs"), [column for feature in features for column in feature.columns])
+    known = submitted(jobs.jobs, features, settings.risk["clock"], jobs)
+    data = Data(jobs, known, features, Challenger.of(settings.challenger, settings.seed))
+    return evaluated(data, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
+
+
+def evaluated(data: Data, landmark_s: int, trial_h: float, seed: int) -> dict[str, pl.DataFrame]:
+    """All tables of the analysis. landmark_s: of those still running after so long; trial_h: hours of a trial."""
+    origins = [tried(data, split) for split in temporal(data.jobs)]
+    last = origins[-1]
+    savings = {trial.split.name: Savings(data, trial, trial_h) for trial in origins}
+    at_once = tried(data, at_random(data.jobs, seed), with_hours=False)
+    rows = [row for trial in origins for row in of_probability(data, trial, "1", savings[trial.split.name])]
+    rows += of_probability(data, at_once, "1")
+    rows += [row for trial in origins for row in of_hours(data, trial)]
+    stay = still_running(data.jobs, landmark_s)
+    for split in temporal(data.jobs):
+        rows += of_probability(data, tried(data, split, stay, with_hours=False), "landmark")
+    matter = importance(data, last, seed)
+    order = [row["feature"] for row in matter if row["how"] == PERMUTED]
+    return {
+        "risk_evaluation": EVALUATION.frame(rows),
+        "risk_calibration": CALIBRATION.frame(
+            row for trial in (*origins, at_once) for row in of_calibration(data, trial)
+        ),
+        "risk_coefficients": COEFFICIENTS.frame(coefficients(data, last)),
+        "risk_importance": IMPORTANCE.frame(matter),
+        "risk_dependence": DEPENDENCE.frame(dependence(data, last, order)),
+        "risk_decisions": DECISIONS.frame(savings[last.split.name].curve()),
+        "risk_extrapolation": EXTRAPOLATION.frame(extrapolation(data, last)),
+        "risk_features": FEATURES.frame(used_features(data, last)),
+    }
+
+
+def used_features(data: Data, trial: Tried) -> Iterator[Mapping[str, Any]]:
+    """Rows of risk_features."""
+    model = trial.model
+    for feature in data.features:
+        learnt = model.encoder.learnt[feature.name] if isinstance(model, Model) else {}
+        used = bool(learnt.get("numbers") or learnt.get("levels"))
+        why = None if used else learnt.get("why") or (model if isinstance(model, str) else NO_FEATURES)
+        yield {
+            "feature": feature.name,
+            "kind": feature.kind,
+            "columns": ", ".join(feature.columns),
+            "warm": feature.warm,
+            "known": _known(data, feature),
+            "used": used,
+            "reason": why,
+        }
+
+
+def _known(data: Data, feature: Feature) -> int:
+    if feature.kind == HISTORY:
+        return int((data.known.ended[feature.name][:, -1] > 0).sum())
+    if feature.name in data.known.codes:
+        return int((data.known.codes[feature.name] >= 0).sum())
+    return int((~np.isnan(data.known.numbers[feature.name])).sum())

@@ -1,0 +1,170 @@
+"""Every model trained and tried on every split: who fails (stage 1, landmark), and after how many hours (stage 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import expit
+
+from ttf.analyses.predict_failure.challenger import Challenger
+from ttf.risk.encoder import Design
+from ttf.risk.features import Feature, Submitted
+from ttf.risk.hours import Hours
+from ttf.risk.model import Model, log_odds, platt, train, why_not
+from ttf.risk.population import Population
+from ttf.risk.splits import Split
+
+BASE, NESTED, LOGISTIC, BOOSTING = "base_rate", "nested_rate", "logistic", "gradient_boosting"
+MODELS = (BASE, NESTED, LOGISTIC, BOOSTING)
+
+
+@dataclass(frozen=True)
+class Data:
+    """The jobs of a trace and their features; challenger: the gradient boosting, or why there is none."""
+
+    jobs: Population
+    known: Submitted
+    features: Sequence[Feature]
+    challenger: Challenger
+
+    @property
+    def nested(self) -> np.ndarray:
+        """The shrunken share of failures of what is most like each job, as it stood at its submission."""
+        for rates in self.known.rates.values():
+            return rates[:, -1]
+        return self.known.overall
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a split. model: the logistic one, or why there is none; rows: the test jobs, by their places.
+
+    probability: model -> that each test job fails; lacks: model -> why it has none.
+    """
+
+    split: Split
+    model: Model | str
+    rows: np.ndarray
+    design: Design | None
+    probability: dict[str, np.ndarray] = field(default_factory=dict)
+    lacks: dict[str, str] = field(default_factory=dict)
+
+
+def tried(data: Data, split: Split, among: np.ndarray | None = None, with_hours: bool = True) -> Tried:
+    """Every model trained on a split; among: truth values, the jobs that take part."""
+    learn, again, test = (
+        part if among is None else part & among for part in (split.learn, split.recalibrate, split.test)
+    )
+    jobs, rows = data.jobs, np.flatnonzero(test)
+    model = train(jobs, data.known, data.features, learn, again, split.until_s, with_hours=with_hours)
+    if isinstance(model, str):
+        return Tried(split, model, rows, None, lacks=dict.fromkeys(MODELS, model))
+    told = learn | again
+    probability = {BASE: np.full(len(rows), jobs.failed[told].mean())}
+    shift, slope = platt(log_odds(data.nested[again]), jobs.failed[again])
+    probability[NESTED] = expit(shift + slope * log_odds(data.nested[rows]))
+    design = model.encoder.design(data.known.take(rows))
+    probability[LOGISTIC] = model.probability(design)
+    lacks = {}
+    if data.challenger.lacks:
+        lacks[BOOSTING] = data.challenger.lacks
+    else:
+        probability[BOOSTING] = data.challenger.probability(model.encoder, data.known, jobs.failed, learn, again, rows)
+    return Tried(split, model, rows, design, probability, lacks)
+
+
+# Slices --------------------------------------------------------------------------------------------------------
+
+ALL, BEYOND = "all", "beyond_range"
+UNSEEN = {"unseen_user": "user", "unseen_group": "group", "unseen_gpu_type": "gpu_type"}
+NOTHING_NAMED = "the trace names no {}"
+NONE_OF_THEM = "no test job is one"
+
+
+def slices(data: Data, trial: Tried) -> Iterator[tuple[str, np.ndarray | str]]:
+    """(slice, truth value of each test job; or why there is none)."""
+    jobs, rows = data.jobs, trial.rows
+    yield ALL, np.ones(len(rows), dtype=bool)
+    learnt = trial.split.learn | trial.split.recalibrate
+    for name, column in UNSEEN.items():
+        codes = jobs.codes(column)
+        if codes is None:
+            yield name, NOTHING_NAMED.format({"gpu_type": "GPU types"}.get(column, f"{column}s"))
+            continue
+        seen = np.zeros(codes.max() + 1, dtype=bool)
+        seen[codes[learnt]] = True
+        unseen = ~seen[codes[rows]] & (codes[rows] > 0)
+        yield name, unseen if unseen.any() else NONE_OF_THEM
+    beyond = trial.model.encoder.beyond(data.known.take(rows)) if isinstance(trial.model, Model) else ()
+    yield BEYOND, beyond if np.any(beyond) else NONE_OF_THEM
+
+
+# Hours ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AtRisk:
+    """Test jobs at risk: their probability is at or above the share of failures in training.
+
+    places: among the test jobs, and after them those of the test window that still ran at the trace's end; rows: of the
+    jobs; hours, failed: what was seen of them; median, expected: predicted hours; one: predicted without features.
+    """
+
+    rows: np.ndarray
+    hours: np.ndarray
+    failed: np.ndarray
+    probability: np.ndarray
+    median: np.ndarray
+    expected: np.ndarray
+    one: float
+    one_expected: float
+
+
+def at_risk(data: Data, trial: Tried) -> AtRisk | str:
+    """The jobs of a test whose hours are predicted; why there are none."""
+    model, jobs = trial.model, data.jobs
+    if isinstance(model, str):
+        return model
+    if model.hours is None:
+        return "too few failures of known time among the jobs at risk"
+    running = np.flatnonzero(trial.split.running)
+    rows = np.concatenate([trial.rows, running])
+    design = model.encoder.design(data.known.take(rows))
+    probability = model.probability(design)
+    keep = probability >= model.base_rate
+    if not keep.any():
+        return "no test job is at risk"
+    rows, design, probability = rows[keep], design.take(keep), probability[keep]
+    one = _without_features(data, trial, model.hours)
+    return AtRisk(
+        rows,
+        jobs.hours[rows],
+        jobs.failed[rows],
+        probability,
+        model.hours.median(design),
+        model.hours.expected(design),
+        *one,
+    )
+
+
+def _without_features(data: Data, trial: Tried, hours: Hours) -> tuple[float, float]:
+    """Median and expected hours were all jobs alike: those of the failures that the model learnt from."""
+    told = trial.split.learn | trial.split.recalibrate
+    seen = data.jobs.hours[told & data.jobs.failed]
+    seen = seen[np.isfinite(seen)]
+    return float(np.median(seen)), float(np.minimum(seen, hours.horizon).mean())
+
+
+# Landmark ------------------------------------------------------------------------------------------------------
+
+
+def still_running(jobs: Population, after_s: int) -> np.ndarray:
+    """Whether a job is known to have run for so long."""
+    with np.errstate(invalid="ignore"):
+        return jobs.hours * 3600 >= after_s
+
+
+def landmark_why_not(jobs: Population, split: Split, among: np.ndarray) -> str | None:
+    return why_not(jobs.failed[split.learn & among])

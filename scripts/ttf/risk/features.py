@@ -1,0 +1,234 @@
+"""What is known of a job at the moment it is submitted.
+
+History counts the jobs that had ended before, by an as-of join: how many of them had failed, nested (those of the
+group within the user within all) and shrunken towards the level above. No running totals: they say how old the trace
+is, not who fails.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.special import logit
+
+from ttf.risk.population import NEVER, Population, codes_of
+
+NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
+# A rate among few jobs is drawn to that of the level above as if so many more had ended at that one.
+STRENGTH = 5
+# Of nothing that has ended yet.
+AT_FIRST = 0.5
+
+
+@dataclass(frozen=True)
+class Feature:
+    """kind: NUMERIC, CATEGORY, HASHED (of a column), HISTORY (keys: of each level the columns) or CLOCK.
+
+    size: values of the vocabulary, or buckets. warm: its coefficients are warm-started from the model before.
+    """
+
+    name: str
+    kind: str
+    column: str = ""
+    keys: tuple[tuple[str, ...], ...] = ()
+    size: int = 0
+    warm: bool = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the job record that it is made of."""
+        of_keys = tuple(dict.fromkeys(column for level in self.keys for column in level))
+        return of_keys or ((self.column,) if self.column else ("submit_s",))
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """As the configuration has it."""
+        about: dict[str, Any] = {"kind": self.kind, "warm": self.warm}
+        if self.column:
+            about["column"] = self.column
+        if self.keys:
+            about["keys"] = [list(level) for level in self.keys]
+        if self.size:
+            about["vocabulary" if self.kind == CATEGORY else "buckets"] = self.size
+        return about
+
+
+def features_of(declared: Mapping[str, Mapping[str, Any]]) -> list[Feature]:
+    """The features that a configuration declares (`risk.features`), in its order."""
+    return [
+        Feature(
+            name,
+            about["kind"],
+            about.get("column", ""),
+            tuple(tuple(level) for level in about.get("keys", ())),
+            about.get("vocabulary") or about.get("buckets") or 0,
+            about.get("warm", True),
+        )
+        for name, about in declared.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """Jobs as they were known at submission: feature -> what it was, in the order of the jobs.
+
+    numbers: of a numeric feature log2(1 + value), of a clock the hour, NaN where blank. labels: of a category its
+    texts, and codes the place of each job's among them (-1 where blank). rates: of a history the share of failures, a
+    column per level, and ended how many jobs it rests on. n: jobs.
+    """
+
+    n: int
+    numbers: dict[str, np.ndarray]
+    labels: dict[str, list[str]]
+    codes: dict[str, np.ndarray]
+    rates: dict[str, np.ndarray]
+    ended: dict[str, np.ndarray]
+    weekend: dict[str, np.ndarray]
+    overall: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Submitted":
+        """Some of the jobs; rows: their places, or a truth value each."""
+        parts = ({name: values[rows] for name, values in part.items()} for part in self._by_job)
+        numbers, codes, rates, ended, weekend = parts
+        overall = self.overall[rows]
+        return Submitted(len(overall), numbers, self.labels, codes, rates, ended, weekend, overall)
+
+    @property
+    def _by_job(self) -> tuple[dict[str, np.ndarray], ...]:
+        return self.numbers, self.codes, self.rates, self.ended, self.weekend
+
+
+def submitted(
+    jobs: pl.DataFrame, features: Sequence[Feature], clock: str | None, past: Population | None = None
+) -> Submitted:
+    """The features of jobs, in their order. clock: the zone by which hours are told.
+
+    past: the jobs whose ends make up the history, which may be these themselves: only what had ended before the
+    submission of a job counts for it. Without it nothing has.
+    """
+    numbers, labels, codes, rates, ended, weekend = {}, {}, {}, {}, {}, {}
+    for feature in features:
+        if feature.kind == NUMERIC:
+            numbers[feature.name] = _numbers(jobs, feature.column)
+        elif feature.kind in (CATEGORY, HASHED):
+            labels[feature.name], codes[feature.name] = _labels(jobs, feature.column)
+        elif feature.kind == CLOCK:
+            numbers[feature.name], weekend[feature.name] = _clock(jobs["submit_s"], clock)
+        else:
+            rates[feature.name], ended[feature.name] = history(jobs, feature.keys, past)
+    overall, _ = history(jobs, (), past)
+    return Submitted(jobs.height, numbers, labels, codes, rates, ended, weekend, overall[:, 0])
+
+
+def _numbers(jobs: pl.DataFrame, column: str) -> np.ndarray:
+    if column not in jobs.columns:
+        return np.full(jobs.height, np.nan)
+    values = jobs[column].cast(pl.Float64).to_numpy()
+    return np.log2(1 + np.maximum(values, 0))
+
+
+def _labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:
+    if column not in jobs.columns:
+        return [], np.full(jobs.height, -1)
+    number = codes_of(jobs[column])
+    values, first, place = np.unique(number, return_index=True, return_inverse=True)
+    texts = jobs[column][first].cast(pl.String).to_list()
+    known = [place for place, value in enumerate(values) if value]
+    order = sorted(known, key=lambda place: texts[place])
+    by_text = np.full(len(values), -1)
+    by_text[order] = np.arange(len(order))
+    return [texts[place] for place in order], by_text[place]
+
+
+def _clock(submit_s: pl.Series, zone: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Hour of the day with its fraction, and whether it is Saturday or Sunday."""
+    if zone is None:
+        return np.full(len(submit_s), np.nan), np.zeros(len(submit_s), dtype=bool)
+    local = pl.from_epoch(submit_s).dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    hour = local.dt.hour().cast(pl.Float64) + local.dt.minute().cast(pl.Float64) / 60
+    return hour.to_numpy(), (local.dt.weekday() >= 6).fill_null(False).to_numpy()
+
+
+# History -------------------------------------------------------------------------------------------------------
+
+
+def history(
+    jobs: pl.DataFrame, keys: Sequence[Sequence[str]], past: Population | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(rates, ended): a column for all jobs and one for each level of `keys` within the ones before, of each job.
+
+    rates: of the past jobs with the same keys that had ended before the submission the share that failed, with
+    STRENGTH more at the rate of the level above. ended: how many these are.
+    """
+    n, levels = jobs.height, len(keys) + 1
+    rates, counts = np.full((n, levels), AT_FIRST), np.zeros((n, levels), dtype=np.int64)
+    if past is None or not len(past) or not n:
+        return rates, counts
+    done = np.flatnonzero(past.known_s < NEVER)
+    at, asked = past.known_s[done], jobs["submit_s"].to_numpy()
+    failed = past.failed[done].astype(np.int64)
+    of_past, of_jobs = np.zeros(len(done), dtype=np.int64), np.zeros(n, dtype=np.int64)
+    above = np.full(n, AT_FIRST)
+    for level in range(levels):
+        for column in keys[level - 1] if level else ():
+            of_past, of_jobs = _within(of_past, of_jobs, past.jobs, jobs, column, done)
+        ended, failures = as_of(of_past, at, failed, of_jobs, asked)
+        above = (failures + STRENGTH * above) / (ended + STRENGTH)
+        rates[:, level], counts[:, level] = above, ended
+    return rates, counts
+
+
+def _within(
+    of_past: np.ndarray, of_jobs: np.ndarray, past: pl.DataFrame, jobs: pl.DataFrame, column: str, done: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The keys of past jobs (the rows `done`) and of jobs, with a column more; a blank is a value like any other."""
+    if past is jobs:
+        codes = _codes(jobs, column)
+        of_column = np.concatenate([codes[done], codes])
+    else:
+        both = [_column(past, column)[done], _column(jobs, column)]
+        of_column = codes_of(pl.concat([part.cast(pl.String) for part in both]))
+    number = np.concatenate([of_past, of_jobs]) * (of_column.max() + 1) + of_column
+    _, number = np.unique(number, return_inverse=True)
+    return number[: len(done)], number[len(done) :]
+
+
+def _column(jobs: pl.DataFrame, column: str) -> pl.Series:
+    return jobs[column] if column in jobs.columns else pl.Series([None] * jobs.height, dtype=pl.String)
+
+
+def _codes(jobs: pl.DataFrame, column: str) -> np.ndarray:
+    return codes_of(_column(jobs, column))
+
+
+def as_of(
+    key: np.ndarray, at: np.ndarray, failed: np.ndarray, asked_key: np.ndarray, asked_at: np.ndarray
+) -> np.ndarray:
+    """(ended, failures), a row each, of the events with the key of each question whose time lies before the question's.
+
+    An event at the very moment of a question is not before it.
+    """
+    if not len(asked_at):
+        return np.zeros((2, 0), dtype=np.int64)
+    events, keys = len(key), np.concatenate([key, asked_key])
+    times = np.concatenate([at, asked_at])
+    # Key, then time, then questions before events, in one number, as that sorts the fastest.
+    times = 2 * (times - times.min()) + (np.arange(len(times)) < events)
+    order = np.argsort(keys * (int(times.max()) + 1) + times)
+    is_event, of_key = order < events, keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], of_key[1:] != of_key[:-1]]))
+    lengths = np.diff(np.concatenate([starts, [len(order)]]))
+    found = np.empty((2, len(asked_at)), dtype=np.int64)
+    for place, values in enumerate((np.ones(events, dtype=np.int64), failed)):
+        added = np.concatenate([values, np.zeros(len(asked_at), dtype=np.int64)])[order]
+        total = np.cumsum(added)
+        within = total - np.repeat((total - added)[starts], lengths)
+        found[place, order[~is_event] - events] = within[~is_event]
+    return found
+
+
+def increments(rates: np.ndarray) -> np.ndarray:
+    """By how much each level is above the one before it, in log-odds: levels less one columns."""
+    return np.diff(logit(rates), axis=1)

@@ -1,0 +1,146 @@
+"""The hours until failure of jobs that fail: lognormal regression, jobs still running being right-censored.
+
+Of a job that fails the logarithm of the hours is normal about a linear function of its features. Of a job that still
+runs nobody knows whether it will fail: it counts as one that fails later than now, by the probability of that, given
+that it has run so long (a mixture of those that fail and those that do not, by the EM algorithm of Dempster, Laird &
+Rubin 1977).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import CensoredData, ecdf
+
+from ttf.risk.encoder import Design
+from ttf.stats.newton import ascend
+
+# A run of less than half a second is none of 0.
+SHORTEST_H = 0.5 / 3600
+PRECISION = 1.0
+MOST_ROUNDS, SETTLED = 50, 1e-6
+# Without this many failures of known time there is no regression.
+FEWEST = 20
+
+
+@dataclass(frozen=True)
+class Hours:
+    """coefficients (p,) of the logarithm of hours; sigma: its standard deviation; horizon: the longest seen, hours."""
+
+    coefficients: np.ndarray
+    sigma: float
+    horizon: float
+    failures: int
+    censored: float
+    converged: bool
+
+    def median(self, design: Design) -> np.ndarray:
+        """Hours within which half of the jobs like each have failed, if they fail."""
+        return np.exp(design.dot(self.coefficients))
+
+    def expected(self, design: Design, until: float | np.ndarray | None = None) -> np.ndarray:
+        """Mean hours to failure, those beyond the horizon (or `until`) counting as that long.
+
+        E min(T, h) = exp(mu + sigma^2 / 2) Phi((ln h - mu - sigma^2) / sigma) + h (1 - Phi((ln h - mu) / sigma)).
+        """
+        mu, sigma = design.dot(self.coefficients), self.sigma
+        h = np.full(len(design), self.horizon if until is None else until, dtype=float)
+        away = (np.log(h) - mu) / sigma
+        # In logarithms, as the mean of a wide distribution is beyond any number.
+        below = np.exp(np.minimum(mu + sigma**2 / 2 + log_ndtr(away - sigma), 700))
+        return below + h * ndtr(-away)
+
+    def within(self, design: Design, hours: float) -> np.ndarray:
+        """The probability of failing within so many hours, if the job fails."""
+        return ndtr((np.log(hours) - design.dot(self.coefficients)) / self.sigma)
+
+
+def fit_hours(
+    design: Design,
+    hours: np.ndarray,
+    failed: np.ndarray,
+    running: np.ndarray,
+    probability: np.ndarray,
+    others: np.ndarray,
+) -> Hours | None:
+    """The regression over failures (failed, hours known) and jobs still running; None where failures are too few.
+
+    hours (n): of the run as far as it was seen; probability (n): that a job fails; others: the hours of jobs that ended
+    otherwise. How long such a job may go on, that one which still runs could be, is said by the Kaplan-Meier curve of
+    these with all that still run.
+    """
+    told = np.isfinite(hours)
+    events, open_ = np.flatnonzero(failed & told), np.flatnonzero(running & told)
+    if len(events) < FEWEST:
+        return None
+    rows = np.concatenate([events, open_])
+    part, censored = design.take(rows), np.arange(len(rows)) >= len(events)
+    log_h = np.log(np.maximum(hours[rows], SHORTEST_H))
+    goes_on = _survival(np.concatenate([others[np.isfinite(others)], hours[open_]]), len(open_), hours[rows])
+    chance = probability[rows]
+    weights = np.where(censored, chance, 1.0)
+    point = _start(part, log_h, censored)
+    for _ in range(MOST_ROUNDS):
+        point, converged = censored_lognormal(part, log_h, censored, weights, point)
+        if not len(open_):
+            break
+        stays = ndtr((part.dot(point[:-1]) - log_h) / np.exp(point[-1]))
+        fails = chance * stays
+        found = np.where(censored, fails / np.maximum(fails + (1 - chance) * goes_on, 1e-300), 1.0)
+        moved, weights = np.abs(found - weights).max(), found
+        if moved < SETTLED:
+            break
+    horizon = float(np.exp(log_h[~censored].max()))
+    return Hours(point[:-1], float(np.exp(point[-1])), horizon, len(events), float(weights[censored].sum()), converged)
+
+
+def _survival(hours: np.ndarray, censored: int, at: np.ndarray) -> np.ndarray:
+    """The Kaplan-Meier curve of the hours, the last so many of which are censored, just before some ages."""
+    if not censored:
+        return np.ones(len(at))
+    is_censored = np.arange(len(hours)) >= len(hours) - censored
+    curve = ecdf(CensoredData(uncensored=hours[~is_censored], right=hours[is_censored])).sf
+    return curve.evaluate(np.nextafter(at, 0))
+
+
+def _start(design: Design, log_h: np.ndarray, censored: np.ndarray) -> np.ndarray:
+    start = np.zeros(design.width + 1)
+    start[0], start[-1] = log_h[~censored].mean(), np.log(max(log_h[~censored].std(), 0.1))
+    return start
+
+
+def censored_lognormal(
+    design: Design, log_h: np.ndarray, censored: np.ndarray, weights: np.ndarray, start: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """(coefficients and log sigma, converged) with the largest posterior density; the prior is that of `logistic`.
+
+    An event adds log phi(z) - log sigma, a censored row log Phi(-z), z = (log h - mu) / sigma (Klein & Moeschberger
+    2003, 12.5).
+    """
+    precision = np.full(design.width + 1, PRECISION)
+    precision[[0, -1]] = 0
+
+    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        sigma = np.exp(point[-1])
+        level = -0.5 * float(precision @ point**2)
+        slope, curvature = -precision * point, -np.diag(precision)
+        for rows, block in design.blocks():
+            z = (log_h[rows] - block @ point[:-1]) / sigma
+            c, w = censored[rows], weights[rows]
+            tail = log_ndtr(-z)
+            # Mills' ratio turned over: the hazard of a standard normal.
+            hazard = np.exp(np.minimum(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - tail, 700))
+            level += float((w * np.where(c, tail, -0.5 * z**2 - 0.5 * np.log(2 * np.pi) - point[-1])).sum())
+            # First and second derivative in z, of which those in the parameters follow: dz/dmu = -1/sigma, dz/ds = -z.
+            first = w * np.where(c, -hazard, -z)
+            second = w * np.where(c, -hazard * (hazard - z), -1.0)
+            slope[:-1] += block.T @ (-first / sigma)
+            slope[-1] += float((-first * z).sum() - (w * ~c).sum())
+            curvature[:-1, :-1] += block.T @ (block * (second / sigma**2)[:, None])
+            cross = block.T @ ((second * z + first) / sigma)
+            curvature[:-1, -1] += cross
+            curvature[-1, :-1] += cross
+            curvature[-1, -1] += float((second * z**2 + first * z).sum())
+        return level, slope, curvature
+
+    return ascend(likelihood, start)

@@ -1,0 +1,210 @@
+"""A model of the risk of failure: trained, recalibrated on later jobs, written as JSON, read again, and used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from ttf.risk.encoder import Design, Encoder
+from ttf.risk.features import Feature, Submitted
+from ttf.risk.hours import Hours, fit_hours
+from ttf.risk.logistic import Fit, Prior, fit
+from ttf.risk.population import NEVER, Population
+from ttf.stats.newton import ascend
+
+# With fewer jobs that ended, or fewer of either kind, a score would have no meaning.
+FEWEST_JOBS, FEWEST_OF_A_KIND = 200, 20
+TOO_FEW = f"fewer than {FEWEST_JOBS} jobs had ended to learn from"
+ONE_KIND = f"fewer than {FEWEST_OF_A_KIND} of the jobs to learn from failed, or fewer did not"
+NO_FEATURES = "nothing that is known at submission differs between the jobs to learn from"
+
+
+@dataclass(frozen=True)
+class Model:
+    """encoder and fit: the logistic regression; shift, slope: of its recalibration, in log-odds; hours: stage 2.
+
+    centre (p,): the mean of the design's columns in training, from which contributions are told; n, failures: of the
+    jobs it was trained on; until_s: the last moment it knows of.
+    """
+
+    encoder: Encoder
+    fit: Fit
+    shift: float
+    slope: float
+    hours: Hours | None
+    centre: np.ndarray
+    n: int
+    failures: int
+    until_s: int
+
+    @property
+    def base_rate(self) -> float:
+        return self.failures / self.n
+
+    def probability(self, design: Design) -> np.ndarray:
+        """That a job fails, recalibrated."""
+        return expit(self.shift + self.slope * design.dot(self.fit.coefficients))
+
+    def contributions(self, design: Design) -> tuple[list[str], np.ndarray]:
+        """(features, (n, features)): what each adds to the log-odds of a job, against the mean of the training data."""
+        terms = [term.feature for term in self.encoder.terms]
+        names = list(dict.fromkeys(terms))
+        weights = np.zeros((design.width, len(names)))
+        for place, name in enumerate(terms, start=1):
+            weights[place, names.index(name)] = self.slope * self.fit.coefficients[place]
+        return names, design.dot(weights) - self.centre @ weights
+
+    def to_json(self) -> dict[str, Any]:
+        about = {
+            "digest": self.encoder.digest,
+            "features": self.encoder.to_json(),
+            "terms": [f"{term.feature}: {term.name}" for term in self.encoder.terms],
+            "coefficients": self.fit.coefficients.tolist(),
+            "information": self.fit.information.tolist(),
+            "converged": self.fit.converged,
+            "recalibration": {"shift": self.shift, "slope": self.slope},
+            "centre": self.centre.tolist(),
+            "trained_on": {"jobs": self.n, "failures": self.failures, "until_s": self.until_s},
+            "hours": None,
+        }
+        if self.hours is not None:
+            about["hours"] = {
+                "coefficients": self.hours.coefficients.tolist(),
+                "sigma": self.hours.sigma,
+                "horizon_h": self.hours.horizon,
+                "failures": self.hours.failures,
+                "censored": self.hours.censored,
+                "converged": self.hours.converged,
+            }
+        return about
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any], features: Sequence[Feature]) -> Model:
+        hours, on, again = said["hours"], said["trained_on"], said["recalibration"]
+        return cls(
+            encoder=Encoder.from_json(said["features"], features),
+            fit=Fit(np.array(said["coefficients"]), np.array(said["information"]), said["converged"]),
+            shift=again["shift"],
+            slope=again["slope"],
+            hours=hours
+            and Hours(
+                np.array(hours["coefficients"]),
+                hours["sigma"],
+                hours["horizon_h"],
+                hours["failures"],
+                hours["censored"],
+                hours["converged"],
+            ),
+            centre=np.array(said["centre"]),
+            n=on["jobs"],
+            failures=on["failures"],
+            until_s=on["until_s"],
+        )
+
+
+def why_not(failed: np.ndarray) -> str | None:
+    """Why nothing can be learnt from jobs that ended so; None where it can."""
+    if len(failed) < FEWEST_JOBS:
+        return TOO_FEW
+    fails = int(failed.sum())
+    return ONE_KIND if min(fails, len(failed) - fails) < FEWEST_OF_A_KIND else None
+
+
+def train(
+    jobs: Population,
+    known: Submitted,
+    features: Sequence[Feature],
+    learn: np.ndarray,
+    recalibrate: np.ndarray,
+    until_s: int,
+    prior: Prior | None = None,
+    encoder: Encoder | None = None,
+    with_hours: bool = True,
+) -> Model | str:
+    """The model of the jobs in `learn`, recalibrated on those in `recalibrate`; a reason where there can be none.
+
+    jobs, known: the same jobs in the same order; learn, recalibrate: truth values, of jobs that had ended before
+    `until_s`. prior, encoder: of a warm start. Stage 2 learns from the jobs in both whose probability is at or above
+    the share that failed, and from those that still ran at `until_s`.
+    """
+    if reason := why_not(jobs.failed[learn]):
+        return reason
+    part = known.take(learn)
+    encoder = encoder or Encoder.fit(features, part)
+    design = encoder.design(part)
+    if design.width == 1:
+        return NO_FEATURES
+    failed = jobs.failed[learn]
+    found = fit(design, failed, prior)
+    model = Model(
+        encoder=encoder,
+        fit=found,
+        shift=0.0,
+        slope=1.0,
+        hours=None,
+        centre=_mean_row(design),
+        n=len(failed),
+        failures=int(failed.sum()),
+        until_s=int(until_s),
+    )
+    model = recalibrated(model, encoder.design(known.take(recalibrate)), jobs.failed[recalibrate])
+    return _with_hours(model, jobs, known, learn | recalibrate) if with_hours else model
+
+
+def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:
+    """The model with its log-odds shifted and stretched to what became of later jobs."""
+    shift, slope = platt(design.dot(model.fit.coefficients), failed)
+    return replace(model, shift=shift, slope=slope)
+
+
+def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
+    """(shift, slope) by which log-odds become those of what was seen: logistic regression on them (Platt 1999).
+
+    Neither (0, 1) where the jobs are too few to tell, or do not bear the order of the log-odds out.
+    """
+    if why_not(failed):
+        return 0.0, 1.0
+    y = failed.astype(float)
+
+    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        line = point[0] + point[1] * eta
+        p = expit(line)
+        w = p * (1 - p)
+        residual, cross = y - p, -float(w @ eta)
+        level = float(y @ line - np.logaddexp(0, line).sum())
+        curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2)]])
+        return level, np.array([residual.sum(), residual @ eta]), curvature
+
+    (shift, slope), converged = ascend(likelihood, np.array([0.0, 1.0]))
+    return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
+
+
+def _with_hours(model: Model, jobs: Population, known: Submitted, told: np.ndarray) -> Model:
+    # Of a job that ended nobody wrote when, nobody knows whether it still ran.
+    runs_on = np.where(jobs.running, NEVER, np.where(jobs.ended_s < NEVER, jobs.ended_s, 0)) >= model.until_s
+    running = runs_on & (jobs.started_s < model.until_s) & ~told
+    rows = np.flatnonzero(told | running)
+    design = model.encoder.design(known.take(rows))
+    probability = model.probability(design)
+    at_risk = probability >= model.base_rate
+    rows, design, probability = rows[at_risk], design.take(at_risk), probability[at_risk]
+    still = running[rows]
+    # Of those that ran then, the hours that could be seen then.
+    hours = np.where(still, (model.until_s - jobs.started_s[rows]) / 3600, jobs.hours[rows])
+    failed = jobs.failed[rows] & ~still
+    return replace(model, hours=fit_hours(design, hours, failed, still, probability, hours[~failed & ~still]))
+
+
+def _mean_row(design: Design) -> np.ndarray:
+    total = np.zeros(design.width)
+    for _, block in design.blocks():
+        total += block.sum(axis=0)
+    return total / len(design)
+
+
+def log_odds(rate: np.ndarray) -> np.ndarray:
+    return logit(np.clip(rate, 1e-12, 1 - 1e-12))

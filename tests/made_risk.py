@@ -1,0 +1,140 @@
+"""Job records whose risk of failure is known, in the columns of jobs.parquet, for the tests of failure risk.
+
+Beside those columns: recurrence_group; true_risk, the probability with which the job fails if it ends. Users and what
+they send again arrive one after the other, so that late jobs are of users, groups and a GPU type not seen before.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from ttf.clusters import with_clusters
+from ttf.jobs import JOB_COLUMNS, conform
+
+WEEK_S = 7 * 86_400
+FIRST_S = 1_700_000_000
+GPU_TYPES = ("A", "B", "C")  # the last comes in the last third of the weeks only
+GPUS = (1, 2, 4, 8)
+
+SHARE = 0.25  # of the jobs that end, roughly
+USER_LOG_SD, GROUP_LOG_SD = 1.2, 0.5
+# Run times are lognormal: the median of a job of one GPU, and by how much its logarithm grows with each doubling.
+FAILED_MEDIAN_S, OTHER_MEDIAN_S = 900.0, 5_400.0
+BY_DOUBLING, RUN_LOG_SD = 0.4, 1.3
+# Of the jobs that end: cancelled, and with a result that nobody wrote down. Of the failures: without an end.
+CANCELLED, UNKNOWN = 0.08, 0.02
+NO_END = 0.1
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One entry per job, in order of submission: what is known before it runs; submit_s from the first moment on."""
+
+    submit_s: np.ndarray
+    user: np.ndarray
+    group: np.ndarray
+    gpu_type: np.ndarray
+    gpus: np.ndarray
+
+
+def with_users(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
+    """`n` jobs whose users and groups differ in how often they fail, by lognormal factors of the odds."""
+    rng = np.random.default_rng([seed, 0])
+    sent = _sent(rng, n, weeks)
+    risk = _risk(rng, sent)
+    return _records(rng, sent, risk, rng.random(n) < risk, weeks)
+
+
+def coin(n: int, seed: int, weeks: int = 8) -> pl.DataFrame:
+    """`n` jobs that fail by the toss of a coin with SHARE on one side: nothing known of them tells."""
+    rng = np.random.default_rng([seed, 1])
+    sent = _sent(rng, n, weeks)
+    return _records(rng, sent, np.full(n, SHARE), rng.random(n) < SHARE, weeks)
+
+
+def shuffled_in(n: int, seed: int, window: int, weeks: int = 8) -> pl.DataFrame:
+    """Those of `with_users`, but that which of the jobs of one week fail is permuted among them.
+
+    window: the number of the week, from 0. The true risk of its jobs is the share of them that fail.
+    """
+    rng = np.random.default_rng([seed, 0])
+    sent = _sent(rng, n, weeks)
+    risk = _risk(rng, sent)
+    fails = rng.random(n) < risk
+    rows = np.flatnonzero(sent.submit_s // WEEK_S == window)
+    fails[rows] = np.random.default_rng([seed, 2]).permutation(fails[rows])
+    risk[rows] = fails[rows].mean()
+    return _records(rng, sent, risk, fails, weeks)
+
+
+def _sent(rng: np.random.Generator, n: int, weeks: int) -> Sent:
+    """Few users and groups have most of the jobs; a group is of one user, type and size, and lives for some weeks."""
+    end_s = weeks * WEEK_S
+    users, groups = max(20, n // 150), max(60, n // 20)
+    arrival_s = np.where(np.arange(users) < users // 2, 0.0, rng.random(users) * end_s)
+    user_of = _uneven(rng, groups, users)
+    began_s = arrival_s[user_of] + rng.random(groups) ** 2 * (end_s - arrival_s[user_of])
+    lasts_s = np.minimum(end_s - began_s, (0.2 + rng.random(groups)) * 3 * WEEK_S)
+    is_late = began_s > 2 * end_s / 3
+    type_of = np.where(is_late & (rng.random(groups) < 0.5), 2, rng.integers(0, 2, groups))
+    gpus_of = np.array(GPUS)[_uneven(rng, groups, len(GPUS))]
+    group = rng.permutation(groups)[_uneven(rng, n, groups)]
+    submit_s = (began_s[group] + rng.random(n) * lasts_s[group]).astype(np.int64)
+    order = np.argsort(submit_s, kind="stable")
+    group = group[order]
+    return Sent(submit_s[order], user_of[group], group, type_of[group], gpus_of[group])
+
+
+def _uneven(rng: np.random.Generator, n: int, kinds: int) -> np.ndarray:
+    """`n` numbers below `kinds`, low ones more often."""
+    return (kinds * rng.random(n) * rng.random(n)).astype(np.int64)
+
+
+def _risk(rng: np.random.Generator, sent: Sent) -> np.ndarray:
+    log_odds = np.log(SHARE / (1 - SHARE)) - 0.1
+    log_odds = log_odds + USER_LOG_SD * rng.standard_normal(int(sent.user.max()) + 1)[sent.user]
+    log_odds += GROUP_LOG_SD * rng.standard_normal(int(sent.group.max()) + 1)[sent.group]
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def _records(rng: np.random.Generator, sent: Sent, risk: np.ndarray, fails: np.ndarray, weeks: int) -> pl.DataFrame:
+    """What the record says of the jobs: at the end of the trace some still run, and some have not started."""
+    n = len(fails)
+    median_s = np.where(fails, FAILED_MEDIAN_S, OTHER_MEDIAN_S)
+    run_s = median_s * np.exp(BY_DOUBLING * np.log2(sent.gpus) + RUN_LOG_SD * rng.standard_normal(n))
+    run_s = np.maximum(1, run_s).astype(np.int64)
+    start_s = sent.submit_s + (60 * rng.standard_exponential(n)).astype(np.int64)
+    end_s, last_s = start_s + run_s, weeks * WEEK_S
+    drawn = rng.random(n)
+    others = np.select([drawn < CANCELLED, drawn < CANCELLED + UNKNOWN], ["cancelled", "unknown"], "success")
+    outcome = np.select([start_s >= last_s, end_s >= last_s, fails], ["waiting", "running", "failure"], others)
+    has_started = pl.Series(start_s < last_s)
+    has_end = pl.Series((end_s < last_s) & ~(fails & (rng.random(n) < NO_END)))
+    jobs = pl.DataFrame(
+        {
+            "job_id": np.arange(n),
+            "user": sent.user,
+            "recurrence_group": sent.group,
+            "submit_s": FIRST_S + sent.submit_s,
+            "start_s": FIRST_S + start_s,
+            "end_s": FIRST_S + end_s,
+            "runtime_s": run_s,
+            "outcome": outcome,
+            "gpu_type": np.array(GPU_TYPES)[sent.gpu_type],
+            "gpu_milli": 1_000 * sent.gpus,
+            "true_risk": risk,
+        }
+    ).with_columns(
+        pl.format("job{}", "job_id").alias("job_id"),
+        pl.format("user{}", "user").alias("user"),
+        pl.format("group{}", "recurrence_group").alias("recurrence_group"),
+        trace=pl.lit("made"),
+        start_s=pl.when(has_started).then("start_s"),
+        end_s=pl.when(has_end).then("end_s"),
+        runtime_s=pl.when(has_end).then("runtime_s"),
+        queue_s=pl.when(has_started).then(pl.col("start_s") - pl.col("submit_s")),
+        status_raw="outcome",
+        size=pl.lit(1, dtype=pl.Int64),
+        trace_end_s=pl.lit(FIRST_S + last_s, dtype=pl.Int64),
+    )
+    return with_clusters(conform(jobs, JOB_COLUMNS))
