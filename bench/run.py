@@ -15,6 +15,7 @@ import many_traces
 import page
 import performance
 import reruns
+import risk
 
 # Section of measured.json -> how it is measured, from (folder, rounds).
 SECTIONS = {
@@ -24,6 +25,7 @@ SECTIONS = {
     "reruns": lambda folder, _: reruns.compare(folder),
     "many_traces": lambda folder, _: many_traces.compare(folder),
     "page": lambda folder, rounds: page.compare(folder, rounds),
+    "risk": lambda folder, rounds: risk.compare(folder, rounds),
     "growth": lambda folder, _: growth.compare(folder),
 }
 

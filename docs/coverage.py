@@ -19,7 +19,7 @@ import polars as pl
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from scipy.optimize import brentq
-from scipy.special import gamma, ndtr
+from scipy.special import expit, gamma, ndtr
 from scipy.stats import false_discovery_control
 from ttf.analyses.find_lemon_nodes.excess import compared_by_exposure
 from ttf.analyses.fit_mttf.lifetime_sample import Sample
@@ -27,6 +27,7 @@ from ttf.analyses.fit_mttf.lifetimes import weibull
 from ttf.analyses.judge_lifetimes.compute import FALLING
 from ttf.analyses.judge_lifetimes.within import shapes
 from ttf.clusters import with_clusters
+from ttf.stats import predictions
 from ttf.stats.clustered import Clusters
 from ttf.stats.median import median_interval
 from ttf.stats.mttf import poisson_limits
@@ -262,6 +263,82 @@ def shape_within(world: World, shape: float, repetitions: int, seed: int = SEED)
     }
 
 
+@dataclass(frozen=True)
+class Predicted:
+    """Jobs with predictions. probability: of failure, other: by a worse model; hours: until the job failed (observed)
+    or was last seen, predicted: the hours until it fails."""
+
+    user: np.ndarray
+    failed: np.ndarray
+    probability: np.ndarray
+    other: np.ndarray
+    hours: np.ndarray
+    observed: np.ndarray
+    predicted: np.ndarray
+
+    @classmethod
+    def of(cls, sizes: np.ndarray, rng: np.random.Generator) -> "Predicted":
+        """sizes: jobs by user. Half of what is known of a job, and all of what is not, is its user's; log SD 1."""
+        user = np.repeat(np.arange(sizes.size), sizes)
+
+        def of_user() -> np.ndarray:
+            return rng.normal(size=sizes.size)[user]
+
+        def of_job() -> np.ndarray:
+            return rng.normal(size=user.size)
+
+        known = (of_user() + of_job()) / np.sqrt(2)
+        failed = rng.random(user.size) < expit(-2 + known + of_user())
+        log_hours = 1 + (of_user() + of_job()) / np.sqrt(2)
+        to_failure, to_end = log_hours + 0.7 * of_user() + of_job(), 2 + 1.5 * of_job()
+        return cls(
+            user,
+            failed,
+            expit(-2 + known),
+            expit(-2 + known + 0.8 * of_job()),
+            np.exp(np.minimum(to_failure, to_end)),
+            to_failure <= to_end,
+            np.exp(log_hours),
+        )
+
+    def scores(self, cluster: np.ndarray) -> dict[str, predictions.Estimate]:
+        of_failure, seen = (self.failed, self.probability), self.observed
+        both = (self.failed, self.probability, self.other, cluster, "user")
+        of_hours = (self.predicted[seen], self.hours[seen], cluster[seen], "user")
+        return {
+            "average precision": predictions.average_precision(*of_failure, cluster, "user"),
+            "its difference": predictions.difference("average_precision", *both),
+            "ROC AUC": predictions.roc_auc(*of_failure, cluster, "user"),
+            "log loss": predictions.log_loss(*of_failure, cluster, "user"),
+            "slope": predictions.calibration(*of_failure, cluster, "user").slope,
+            "concordance": predictions.concordance(self.hours, seen, self.predicted, cluster, "user"),
+            "factor off": predictions.median_factor_off(*of_hours),
+            "R²": predictions.r2_log(*of_hours),
+        }
+
+
+def coverage_of_scores(world: World, repetitions: int, seed: int = SEED) -> Covered:
+    """How often the 95 % intervals of scores of predictions hold those of very many users.
+
+    Of the world its users and jobs alone; of the exact intervals each job is by itself.
+    """
+    rng, held = np.random.default_rng(seed), {}
+    # Of users of one size, who are as those of any: sizes and factors have nothing to do with one another.
+    many = Predicted.of(np.full(10_000, 100), np.random.default_rng(SEED))
+    true = {name: found.estimate for name, found in many.scores(many.user).items()}
+    for _ in range(repetitions):
+        drawn = Predicted.of(world.sizes(rng, 1)[0], rng)
+        found = [drawn.scores(cluster) for cluster in (np.arange(drawn.user.size), drawn.user)]
+        for name, value in true.items():
+            exact, robust = (of[name] for of in found)
+            held.setdefault(name, []).append([_holds(exact, value), _holds(robust, value), robust.low is not None])
+    return {name: _counted(np.transpose(each)) for name, each in held.items()}
+
+
+def _holds(found: predictions.Estimate, value: float) -> bool:
+    return found.low is not None and found.low <= value <= found.high
+
+
 def false_lemons(nodes: int, repetitions: int, seed: int = SEED) -> float:
     """How often any node of a fleet of one rate, and of unequal exposure, is called significant at 5 %."""
     rng, false = np.random.default_rng(seed), 0
@@ -289,6 +366,10 @@ WORLDS = {
 }
 # Of `WORLDS`, those in which tests of true nulls are counted, and those in which the rates of users fall with age.
 TESTED = ("100 users", "20 users", "100 users who do not differ")
+# Those in which scores of predictions are made, of which the rates and run times do not matter; one by one, so that
+# there are fewer.
+FEWER = 4
+SCORED = ("100 users", "20 users", "100 users, sizes lognormal (log SD 1.5)")
 SHAPES = (0.6, 0.85, 1.0)
 FLEETS = (50, 400)
 
@@ -296,6 +377,7 @@ FLEETS = (50, 400)
 def as_markdown(repetitions: int) -> str:
     intervals = _table(["", *ESTIMATES, "given"], _intervals(repetitions))
     nulls = _table(["", *NULLS], _nulls(repetitions))
+    scores = _table(["", *SCORES, "given"], _scores(repetitions))
     of_shapes = ["", "true shape", "over all", "falls", "within users", "holds the truth", "falls"]
     return f"""# Do the intervals hold?
 
@@ -321,6 +403,14 @@ change nothing, and nothing drifts; but each user has a GPU type and a month tha
 
 {nulls}
 
+## Scores of predictions
+
+The same of how good predictions of failure are, and of hours until it, by models that know nothing of a user but what
+they request, of which half is the user's: in brackets each job is taken for a cluster by itself. The difference is that
+to a worse model on the same jobs. Each number is of {repetitions // FEWER:,} traces.
+
+{scores}
+
 ## A decreasing hazard, or a mixture
 
 The Weibull shape of users who have one shape and whose rates differ: below 1 the hazard decreases. Over all, as if
@@ -338,6 +428,7 @@ not name causes is simulated in `tests/unit/test_lemons.py`.
 """
 
 
+SCORES = ("average precision", "its difference", "ROC AUC", "log loss", "slope", "concordance", "factor off", "R²")
 ESTIMATES = ("share", "mean time to failure", "mean", "median")
 
 
@@ -351,6 +442,13 @@ def _intervals(repetitions: int) -> Iterator[list[str]]:
         found = coverage(world, repetitions)
         given = min(found[estimate][2] for estimate in ESTIMATES)
         yield [name, *(_both(robust, exact) for exact, robust, _ in map(found.get, ESTIMATES)), f"{given:.2f}"]
+
+
+def _scores(repetitions: int) -> Iterator[list[str]]:
+    for name in SCORED:
+        found = coverage_of_scores(WORLDS[name], repetitions // FEWER)
+        given = min(found[score][2] for score in SCORES)
+        yield [name, *(_both(robust, exact) for exact, robust, _ in map(found.get, SCORES)), f"{given:.2f}"]
 
 
 def _nulls(repetitions: int) -> Iterator[list[str]]:

@@ -58,6 +58,14 @@ def test_the_truths_are_those_of_many_jobs():
     assert np.median(run_time) == pytest.approx(true.median, rel=0.02)
 
 
+def test_intervals_of_scores_cover_and_those_of_jobs_by_themselves_do_not():
+    world = SIMULATED["World"](60, 1_500)
+    for score, (exact, robust, given) in SIMULATED["coverage_of_scores"](world, 300).items():
+        assert given > 0.98
+        assert 0.9 <= robust <= 0.98, score
+        assert exact < 0.9, score
+
+
 @pytest.mark.parametrize("name", SIMULATED["NULLS"])
 def test_true_nulls_are_rejected_as_often_as_said(name):
     exact, robust = SIMULATED["rejections"](WORLDS["20 users"], name, 120)

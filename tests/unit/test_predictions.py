@@ -22,11 +22,14 @@ from ttf.stats.predictions import (
     concordance,
     difference,
     log_loss,
+    mean_difference,
+    mean_ratio,
     median_factor_off,
     r2_log,
     roc_auc,
     scored_concordance,
     tenths,
+    total,
 )
 
 OF_FAILURES = {"average_precision": average_precision, "roc_auc": roc_auc, "brier": brier, "log_loss": log_loss}
@@ -234,6 +237,40 @@ def test_no_difference_has_no_spread(name):
     assert found.estimate == 0
     assert found.low is None
     assert "no spread" in found.reason
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_a_difference_to_several_is_to_their_mean(name):
+    failed, one, other, user = drawn(11)
+    third = np.roll(other, 1)
+    apart = [difference(name, failed, one, each, user, "user") for each in (other, third)]
+    found = mean_difference(name, failed, one, [other, third], user, "user")
+    assert found.estimate == pytest.approx(sum(each.estimate for each in apart) / 2)
+    assert found.high - found.low < sum(each.high - each.low for each in apart) / 2 + 1e-12
+
+
+# Sums and ratios ---------------------------------------------------------------------------------------------
+
+
+def test_a_mean_of_users_of_one_size_is_students():
+    """With clusters of one size the spread is that of their means, over 1 - 1/m."""
+    values = np.random.default_rng(1).normal(size=(8, 5))
+    of_users = values.mean(axis=1)
+    se = np.sqrt(((of_users - of_users.mean()) ** 2).sum()) / 8 / (1 - 1 / 8)
+    user, ones = np.repeat(np.arange(8), 5), np.ones(40)
+    found = mean_ratio(values.ravel(), ones, user, "user")
+    assert found.estimate == pytest.approx(values.mean())
+    assert found.high == pytest.approx(values.mean() + t.ppf(0.975, 7) * se)
+    assert found.lower == pytest.approx(values.mean() - t.ppf(0.95, 7) * se)
+    whole = total(values.ravel(), user, "user")
+    assert (whole.estimate, whole.low) == pytest.approx((40 * found.estimate, 40 * found.low))
+    assert mean_ratio(values.ravel(), 2 * ones, user, "user").high == pytest.approx(found.high / 2)
+
+
+def test_a_ratio_of_nothing_has_no_value():
+    assert mean_ratio(np.ones(9), np.zeros(9), np.arange(9), "user").reason == predictions.NOTHING
+    assert mean_ratio(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), "user").reason == predictions.NO_ROWS
+    assert total(np.zeros(9), np.arange(9), "user").estimate == 0
 
 
 # Hours -------------------------------------------------------------------------------------------------------

@@ -316,6 +316,27 @@ def test_gpus_are_asked_for_or_got(told):
         (None, None, None, None, None),
     ]
     assert attempts["gpu_milli"].to_list() == [8000, 8000, None]
+    # What is known at submission is what ReqTRES says, and no more.
+    asked = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
+    assert jobs.select(asked).rows() == [(2000, None, 2000, 1024), (0, None, 2000, None), (None,) * 4]
+
+
+def test_what_was_requested_is_of_the_first_record(told):
+    columns = ["JobIDRaw", "State", "Submit", "Start", "End", "ReqTRES", "AllocTRES"]
+    jobs, _ = told(
+        (1, "RESIZING", 0, 1, 5, "cpu=8,gres/gpu:a100=4,mem=1G", "cpu=8,gres/gpu:a100=4"),
+        (1, "COMPLETED", 5, 1, 9, "cpu=2,gres/gpu:a100=1,mem=1G", "cpu=2,gres/gpu:a100=1"),
+        columns=columns,
+    )
+    shown = ["gpu_milli", "gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
+    assert jobs.select(shown).rows() == [(1000, 4000, "a100", 8000, 1024)]
+
+
+def test_a_dump_without_requests_has_none(told):
+    columns = ["JobIDRaw", "State", "Submit", "Start", "End", "ReqCPUS", "ReqMem", "AllocTRES"]
+    jobs, _ = told((1, "FAILED", 0, 1, 2, 4, "1G", "cpu=4,gres/gpu:a100=4,mem=1G"), columns=columns)
+    shown = ["gpu_milli", "cpu_milli", "mem_mib", "gpu_requested_milli", "cpu_requested_milli", "mem_requested_mib"]
+    assert jobs.select(shown).row(0) == (4000, 4000, 1024, None, None, None)
 
 
 def test_time_goes_backwards_nowhere(told):

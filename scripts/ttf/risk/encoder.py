@@ -66,7 +66,7 @@ class Design:
             found[rows] = block @ coefficients
         return found
 
-    def take(self, rows: np.ndarray) -> "Design":
+    def take(self, rows: slice | np.ndarray) -> "Design":
         return Design(self.numbers[rows], tuple((codes[rows], size) for codes, size in self.levels))
 
 
@@ -128,7 +128,7 @@ class Encoder:
         found = np.zeros(rows.n, dtype=bool)
         for feature in self.features:
             about = self.learnt[feature.name]
-            if feature.kind == NUMERIC and about.get("numbers"):
+            if feature.kind == NUMERIC and "low" in about:
                 values = rows.numbers[feature.name]
                 found |= (values < about["low"]) | (values > about["high"])
             elif feature.kind == CATEGORY and about.get("levels"):
@@ -158,11 +158,13 @@ def _learn_numeric(feature: Feature, rows: Submitted) -> dict[str, Any]:
     values = rows.numbers[feature.name]
     known = values[~np.isnan(values)]
     blanks = len(known) < len(values)
-    varies = len(known) > 0 and known.min() < known.max()
-    if not varies and not (blanks and len(known)):
-        return {"numbers": [], "why": "blank in all jobs" if not len(known) else "the same in all jobs"}
-    spread = float(known.std()) if varies else 1.0
-    about = {"mean": float(known.mean()), "spread": spread, "low": float(known.min()), "high": float(known.max())}
+    if not len(known):
+        return {"numbers": [], "why": "blank in all jobs"}
+    about = {"low": float(known.min()), "high": float(known.max())}
+    varies = about["low"] < about["high"]
+    if not varies and not blanks:
+        return about | {"numbers": [], "why": "the same in all jobs"}
+    about |= {"mean": float(known.mean()), "spread": float(known.std()) if varies else 1.0}
     names = [feature.name] if varies else []
     if varies:
         # A second column lets the slope change above the middle.

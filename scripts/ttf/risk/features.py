@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import logit
 
+from ttf.errors import StudyError
 from ttf.risk.population import NEVER, Population, codes_of
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
@@ -107,11 +108,12 @@ def submitted(
 
     past: the jobs whose ends make up the history, which may be these themselves: only what had ended before the
     submission of a job counts for it. Without it nothing has.
+    Raises StudyError for a numeric feature whose column holds no numbers.
     """
     numbers, labels, codes, rates, ended, weekend = {}, {}, {}, {}, {}, {}
     for feature in features:
         if feature.kind == NUMERIC:
-            numbers[feature.name] = _numbers(jobs, feature.column)
+            numbers[feature.name] = _numbers(jobs, feature)
         elif feature.kind in (CATEGORY, HASHED):
             labels[feature.name], codes[feature.name] = _labels(jobs, feature.column)
         elif feature.kind == CLOCK:
@@ -122,11 +124,15 @@ def submitted(
     return Submitted(jobs.height, numbers, labels, codes, rates, ended, weekend, overall[:, 0])
 
 
-def _numbers(jobs: pl.DataFrame, column: str) -> np.ndarray:
-    if column not in jobs.columns:
+def _numbers(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
+    if feature.column not in jobs.columns:
         return np.full(jobs.height, np.nan)
-    values = jobs[column].cast(pl.Float64).to_numpy()
-    return np.log2(1 + np.maximum(values, 0))
+    if not (column := jobs[feature.column]).dtype.is_numeric():
+        raise StudyError(
+            f"risk.features: {feature.name} is numeric, and the column {feature.column} of jobs.parquet holds "
+            f"{column.dtype}: declare it a category."
+        )
+    return np.log2(1 + np.maximum(column.cast(pl.Float64).to_numpy(), 0))
 
 
 def _labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarray]:

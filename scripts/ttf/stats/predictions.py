@@ -246,15 +246,28 @@ def difference(
 
     The influences are subtracted, so that what both have in common does not count; the interval is symmetric.
     """
-    alike = Alike.of(cluster, by, failed, one, other)
+    return mean_difference(of, failed, one, [other], cluster, by)
+
+
+def mean_difference(
+    of: str,
+    failed: np.ndarray,
+    one: np.ndarray,
+    others: Sequence[np.ndarray],
+    cluster: np.ndarray,
+    by: str | None,
+) -> Estimate:
+    """A score of one set of predictions less the mean of that of others, one or more: see `difference`."""
+    alike = Alike.of(cluster, by, failed, one, *others)
     why = _one_class(failed) if of in OF_BOTH_CLASSES else None if failed.size else NO_ROWS
     if why:
         return alike.blank(why)
-    first, second = SCORED[of](failed, one), SCORED[of](failed, other)
+    first, rest = SCORED[of](failed, one), [SCORED[of](failed, other) for other in others]
+    influence = first.influence - sum(scored.influence for scored in rest) / len(rest)
     clusters = alike.clusters(*first.rests_on)
-    change = first.score - second.score
-    se = clusters.se(alike.sum(first.influence - second.influence), clusters.share(clusters.members))
-    return _estimate(alike, clusters, change, lambda c: _symmetric(change, se, clusters.student(c)))
+    change = first.score - sum(scored.score for scored in rest) / len(rest)
+    se = clusters.se(alike.sum(influence), clusters.share(clusters.members))
+    return _estimate(alike, clusters, change, _around(clusters, change, se))
 
 
 # How well probabilities are calibrated -----------------------------------------------------------------------
@@ -303,8 +316,7 @@ def tenths(score: np.ndarray) -> np.ndarray:
 
     Rows of one score are in one tenth, that of the middle of their ranks, so that some tenths may have none.
     """
-    levels, place, n = np.unique(score, return_inverse=True, return_counts=True)
-    del levels
+    _, place, n = np.unique(score, return_inverse=True, return_counts=True)
     middle = 2 * (np.cumsum(n) - n) + n
     return (TENTHS * middle // (2 * max(score.size, 1)))[place]
 
@@ -328,7 +340,7 @@ def calibration_tenths(failed: np.ndarray, probability: np.ndarray, cluster: np.
     found = []
     for number in np.flatnonzero(rows).tolist():
         here = tenth == number
-        part = Alike.of(cluster[here], alike.by)
+        part = Alike(numbered(alike.code[here]), alike.by)
         share = int(failures[number]) / int(rows[number])
         observed = _share(part, failed[here], share)
         found.append(Tenth(number + 1, float(total[number] / rows[number]), int(failures[number]), observed))
@@ -568,6 +580,7 @@ def _within_0_and_1(alike: Alike, scored: Scored) -> Estimate:
         low, high = _symmetric(centre, se, clusters.student(confidence))
         return expit(low), expit(high)
 
+    # Without a finite spread that, as the logit scale would make 0 and 1 of an infinite one.
     return _estimate(alike, clusters, value, limits if np.isfinite(se).all() else lambda _: (se, se))
 
 
@@ -635,24 +648,3 @@ def mean_ratio(top: np.ndarray, bottom: np.ndarray, cluster: np.ndarray, by: str
     of_top, of_bottom = alike.sum(top), alike.sum(bottom)
     se = clusters.se((of_top - value * of_bottom) / whole, of_bottom / whole)
     return _estimate(alike, clusters, value, _around(clusters, value, se))
-
-
-def mean_difference(
-    of: str,
-    failed: np.ndarray,
-    one: np.ndarray,
-    others: Sequence[np.ndarray],
-    cluster: np.ndarray,
-    by: str | None,
-) -> Estimate:
-    """A score of one set of predictions less the mean of that of others of the same rows: see `difference`."""
-    alike = Alike.of(cluster, by, failed, one, *others)
-    why = _one_class(failed) if of in OF_BOTH_CLASSES else None if failed.size else NO_ROWS
-    if why:
-        return alike.blank(why)
-    first, rest = SCORED[of](failed, one), [SCORED[of](failed, other) for other in others]
-    influence = first.influence - sum(scored.influence for scored in rest) / len(rest)
-    clusters = alike.clusters(*first.rests_on)
-    change = first.score - sum(scored.score for scored in rest) / len(rest)
-    se = clusters.se(alike.sum(influence), clusters.share(clusters.members))
-    return _estimate(alike, clusters, change, _around(clusters, change, se))

@@ -131,6 +131,6 @@ ANALYSIS = Analysis(
     },
     main=["risk_calibration"],
     sections=["risk"],
-    memory_mb=600,
-    mb_per_gb={"pai2020": 250},
+    memory_mb=400,
+    mb_per_gb={"pai2020": 300, "philly": 1500, "sacct": 1900},
 )

@@ -37,6 +37,8 @@ _TAKEN_APART = ["state_raw", "elapsed_s", "elapsed", "suspended", "planned", "ti
 _TAKEN_APART += ["tres_requested", "tres_allocated", "cpu_allocated_milli", "mem_allocated_mib"]
 # What ReqTRES says: the request alone, whatever was allocated.
 _REQUESTED = ["gpu_requested_milli", "gpu_type_requested", "cpu_requested_milli", "mem_requested_mib"]
+# What a job has of its first record, or of all of them, and not of its last.
+_OF_FIRST = [*_PLACE, "submit_s", "eligible_s", "cpu_requested_milli", "mem_requested_mib"]
 
 
 def jobs(source: Source) -> pl.DataFrame:
@@ -54,9 +56,9 @@ def jobs(source: Source) -> pl.DataFrame:
     start; suspended_s; gpu_allocated_milli: of the last run; gpu_requested_milli, gpu_type_requested,
     cpu_requested_milli, mem_requested_mib: what its first record says in ReqTRES, blank in a dump without;
     infra_failures: runs whose state names infrastructure; negative_queue: it started before it was submitted (the
-    queueing delay is blank then);
-    dst_ambiguous: one of its times is in an hour that the clocks of the zone that the registry names (times: {zone})
-    showed twice, and may be an hour later (a dump in epoch seconds has none such, and needs no zone).
+    queueing delay is blank then); dst_ambiguous: one of its times is in an hour that the clocks of the zone that the
+    registry names (times: {zone}) showed twice, and may be an hour later (a dump in epoch seconds has none such, and
+    needs no zone).
     """
     records = source.records.lazy()
     last_seen = source.records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
@@ -84,7 +86,7 @@ def jobs(source: Source) -> pl.DataFrame:
         **{f"first_{name}": pl.col(name).first() for name in _REQUESTED},
     )
     frame = (
-        of_records.join(last.drop("submit_s", "eligible_s", *_PLACE), on="job", how="left", maintain_order="left")
+        of_records.join(last.drop(_OF_FIRST), on="job", how="left", maintain_order="left")
         .drop("start_s", "end_s", "runtime_s", "suspended_s", "restarts", "nodes", "gpu_allocated_milli")
         .join(of_runs, on="job", how="left", maintain_order="left")
         .sort(_PLACE)

@@ -1,0 +1,369 @@
+"""What is known of a job at its submission: every column of every format is classified, and only such are features."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import made_traces
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from of_formats import FILES, FORMATS
+from study.config import ConfigError, load_yaml
+from study.formats import meaning_of, schema_text
+from study.risk import COMMON, LATER, MAPPED, NAMES, column_problem, risk_of, usable_columns
+from study.study import Study
+from ttf.derived import with_results, write_jobs
+from ttf.formats.pai2020.sample import write_sample as write_pai
+from ttf.formats.protocol import format_and_source, schemas_and_readers
+from ttf.formats.table.read import COLUMNS
+from ttf.ingest import ingest
+from ttf.stages import JOBS
+
+ROOT = Path(__file__).resolve().parents[2]
+OF_JOBS = [name for name, about in FORMATS.items() if about["gives"] == "jobs"]
+TABLE = {
+    "format": "table",
+    "folder": "x",
+    "mapping": {"job_id": "id", "task": "part", "user": "who", "account": "team", "submit": "a", "start": "b"}
+    | {"end": "c", "status": "s", "gpu_type": "model", "gpus": "g", "cpus": "p", "memory": "m", "size": "n"}
+    | {"nodes": "hosts", "reason": "why", "exit_code": "code"},
+    "times": {"format": "epoch"},
+    "outcomes": {"success": ["ok"], "failure": ["bad"]},
+}
+ROWS = "id,part,who,team,a,b,c,s,model,g,p,m,n,hosts,why,code\n1,x,u,t,0,1,2,bad,T4,1,1,9,1,1,oom,1\n"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+PODS += "p,1000,9,1,500,T4,LS,Failed,5,90,40\n"
+KALOS = "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_time,"
+KALOS += "end_time,fail_time,stop_time,duration,queue,gpu_time\n"
+KALOS += "k,u,2,16,240,100,,SFT,FAILED," + "2023-05-17 11:00:58+00:00," * 5 + "0,0,0\n"
+
+
+def raw_files(name, folder):
+    """Table -> its file of a small trace of the format, with all the tables from which jobs have extras."""
+    texts = {
+        "openb": {"pods": PODS},
+        "table": {"rows": ROWS},
+        "acme_kalos": {"kalos": KALOS},
+        "helios": {"gpu_number": "date,total\n2020-04-01,64\n"},
+    }.get(name, {})
+    if name in made_traces.WRITERS:
+        made_traces.WRITERS[name](folder)
+    if name == "pai2020":
+        write_pai(folder, tasks=1000)
+    for table, text in texts.items():
+        (folder / f"{table}.csv").write_text(text)
+    there = {
+        "pai2020": {table: f"pai_{table}_table.csv" for table in ("job", "task", "instance", "sensor", "group_tag")},
+        "philly": {"job_log": "cluster_job_log", "gpu_util": "cluster_gpu_util"},
+        "sacct": {"record": "2025.txt"},
+        "acme": {"seren": "trace_seren.csv"},
+        "helios": {"log": "cluster_log.csv"},
+    }.get(name, {})
+    return {table: [folder / file] for table, file in (there | {key: f"{key}.csv" for key in texts}).items()}
+
+
+@dataclass
+class Written:
+    """Where the products of a small trace lie."""
+
+    jobs: Path
+    nodes: Path
+    agreement: Path
+
+
+@pytest.fixture(scope="module")
+def jobs_of(tmp_path_factory):
+    """The jobs.parquet of a small trace of a format, given in parts; acme_kalos: the other cluster of acme."""
+
+    def run(name):
+        folder, about = tmp_path_factory.mktemp(name), FORMATS[name.partition("_")[0]]
+        entry = TABLE if name == "table" else {}
+        schema = schema_text(FILES[name.partition("_")[0]]) if "schema" in about else ""
+        schemas, readers = schemas_and_readers(about.get("reader"), entry, schema)
+        files = raw_files(name, folder)
+        ingest(files, schemas, folder, 0.0, readers)
+        format_, source = format_and_source(folder, about["code"], meaning_of(entry, about), files)
+        if format_.records:
+            source = replace(source, records=format_.records(source))
+        source = with_results(format_, "jobs", source, [], 10**6, folder)
+        (folder / "spilled").mkdir()
+        output = Written(*(folder / f"out_{product}" for product in ("jobs", "nodes.parquet", "agreement.csv")))
+        write_jobs(format_, source, "mine", ["part"], about.get("node_table"), folder / "spilled", output)
+        return pl.read_parquet(output.jobs)
+
+    return run
+
+
+# Every column has its place -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*OF_JOBS, "acme_kalos"])
+def test_every_column_of_the_jobs_is_classified(jobs_of, name):
+    jobs, about = jobs_of(name), FORMATS[name.partition("_")[0]]
+    known, later = set(about["at_submission"]), set(about["written_later"])
+    assert set(COMMON) <= set(jobs.columns)
+    assert not known & later and not (known | later) & set(COMMON)
+    # What no list names is blank in the format: nothing can be learnt from it, and nothing let slip.
+    for column in set(jobs.columns) - known - later - set(COMMON):
+        assert column in JOBS.columns, f"{column}: put it into at_submission or written_later of {name}"
+        assert jobs[column].is_null().all(), f"{column}: put it into at_submission or written_later of {name}"
+    # The other cluster of acme has columns of its own.
+    of_kalos = {"fail_s", "stop_s", "uneven_pods"} if name == "acme" else set()
+    assert known | later <= set(jobs.columns) | of_kalos, "no such column"
+    for feature in about["risk"]["features"].values():
+        if "column" in feature:
+            assert jobs[feature["column"]].dtype.is_integer() == (feature["kind"] == "numeric"), feature
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_of_lives_say_nothing_and_those_of_jobs_everything(name):
+    keys = {"at_submission", "written_later", "risk"}
+    assert keys & FORMATS[name].keys() == (keys if name in OF_JOBS else set())
+
+
+def test_what_is_common_is_written_once():
+    assert not set(NAMES) & set(LATER)
+    assert set(COMMON) - {"part"} <= set(JOBS.columns)
+    assert {key: column for key, column in COLUMNS.items() if MAPPED.get(key, key) != column} == {
+        key: f"{key}_s" for key in ("submit", "start", "end", "runtime")
+    }
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_the_features_of_a_format_come_from_what_is_known(name):
+    about = FORMATS[name]
+    for feature in about["risk"]["features"].values():
+        columns = {feature.get("column")} - {None} | {name for level in feature.get("keys", []) for name in level}
+        assert columns <= set(about["at_submission"])
+
+
+def test_what_was_requested_is_no_number_of_what_was_seen(jobs_of):
+    """Kalos' 16 GPUs came in two pods; the job asked for 16."""
+    shown = ["gpu_milli", "size", "gpu_requested_milli", "cpu_requested_milli"]
+    assert jobs_of("acme_kalos").select(shown).row(0) == (8000, 2, 16_000, 240_000)
+
+
+# What a trace gets ----------------------------------------------------------------------------------------
+
+
+def mine(format="sacct", **keys):
+    """A registry with a trace of the format; of a table with TABLE."""
+    return {"mine": (TABLE if format == "table" else {}) | {"format": format, "folder": "x"} | keys}
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder(tmp_path, monkeypatch):
+    """Where the command is typed, with raw tables that nobody opens."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    for file in ("a.txt", "a.csv", "gc_full.csv", "openb_pod_list_default.csv", "cluster_log.csv"):
+        (tmp_path / "x" / file).touch()
+
+
+def study_of(features, *, study=("mine",), registry=None):
+    layers = [("config/config.yaml", load_yaml(ROOT / "config/config.yaml"))]
+    own = {"study": list(study), "registry": registry or mine(), "risk": {"features": features}}
+    return Study([*layers, ("my.yaml", own)], ROOT)
+
+
+def risk(features=None, **keys):
+    return study_of(features or {}, registry=mine(**keys)).traces["mine"].risk
+
+
+def test_the_features_of_a_trace_are_complete_and_in_order():
+    found = risk()
+    assert (found["clock"], found["unit"]) == ("UTC", "job")
+    features = found["features"]
+    assert list(features) == list(FORMATS["sacct"]["risk"]["features"])
+    assert features["qos"] == {"kind": "category", "column": "qos", "vocabulary": 12, "warm": True}
+    assert features["gpus"] == {"kind": "numeric", "column": "gpu_requested_milli", "warm": True}
+    assert features["history"] == {"kind": "history", "keys": [["user"], ["gpu_requested_milli"]], "warm": True}
+    hashed = risk({"mine": {"id": {"kind": "hashed", "column": "job_id_shown", "warm": False}}})["features"]["id"]
+    assert hashed == {"kind": "hashed", "column": "job_id_shown", "buckets": 16, "warm": False}
+    assert list(hashed) == ["kind", "column", "buckets", "warm"]
+
+
+def test_a_trace_wins_over_its_format_and_null_drops():
+    of_format = {"qos": {"kind": "category", "column": "qos", "vocabulary": 3}, "account": None}
+    of_trace = {"qos": {"kind": "hashed", "column": "qos"}, "when": {"kind": "clock"}, "cpus": None}
+    features = risk({"sacct": of_format, "mine": of_trace})["features"]
+    assert features["qos"] == {"kind": "hashed", "column": "qos", "buckets": 16, "warm": True}
+    assert list(features) == ["partition", "qos", "time_limit", "gpus", "gpu_type", "memory", "history", "when"]
+    # A trace brings back what was dropped of its format; another trace does not have it.
+    account = {"kind": "category", "column": "account"}
+    both = {**mine(), "other": mine()["mine"]}
+    study = study_of({"sacct": of_format, "mine": {"account": account}}, study=["mine", "other"], registry=both)
+    assert "account" in study.traces["mine"].risk["features"]
+    assert "account" not in study.traces["other"].risk["features"]
+    assert study.traces["other"].risk["features"]["qos"]["vocabulary"] == 3
+    # Dropping what is not there is no mistake.
+    assert risk({"mine": {"nonsense": None}}) == risk()
+
+
+def test_a_table_has_the_features_that_it_maps():
+    whole = risk(format="table")
+    assert list(whole["features"]) == ["gpus", "cpus", "memory", "account", "clock", "history"]
+    without = {key: column for key, column in TABLE["mapping"].items() if key not in ("gpus", "account")}
+    found = risk(format="table", mapping=without, times={"format": "seconds"})
+    assert list(found["features"]) == ["cpus", "memory", "history"]
+    assert found["features"]["history"]["keys"] == [["user"]]
+    assert found["clock"] is None
+    nobody = {key: column for key, column in without.items() if key != "user"}
+    assert list(risk(format="table", mapping=nobody)["features"]) == ["cpus", "memory", "clock"]
+
+
+def test_no_risk_without_jobs_or_submissions():
+    assert risk(format="titan") is None
+    unsubmitted = {key: column for key, column in TABLE["mapping"].items() if key != "submit"}
+    assert risk(format="table", mapping=unsubmitted) is None
+
+
+def test_a_trace_of_an_unknown_origin_has_no_clock():
+    assert risk(format="openb")["clock"] is None
+    assert "clock" not in risk(format="openb")["features"]
+    assert risk(format="helios")["clock"] == "Asia/Shanghai"
+
+
+# What is refused ------------------------------------------------------------------------------------------
+
+
+def refused(features, **keys):
+    with pytest.raises(ConfigError) as error:
+        risk(features, **keys)
+    return str(error.value).split("\n")
+
+
+MAY = f"What may be used: {', '.join(FORMATS['sacct']['at_submission'])}."
+
+
+@pytest.mark.parametrize(
+    ("of", "feature", "text"),
+    [
+        (
+            "mine",
+            {"kind": "category", "column": "exit_code"},
+            f"the column exit_code is written after submission. {MAY}",
+        ),
+        (
+            "sacct",
+            {"kind": "numeric", "column": "gpu_milli"},
+            f"the column gpu_milli is written after submission. {MAY}",
+        ),
+        (
+            "mine",
+            {"kind": "history", "keys": [["user"], ["qos", "runtime_s"]]},
+            f"the column runtime_s is written after submission. {MAY}",
+        ),
+        (
+            "mine",
+            {"kind": "hashed", "column": "job_id"},
+            f"the column job_id names or numbers a job, and says nothing of what it is like. {MAY}",
+        ),
+        (
+            "sacct",
+            {"kind": "category", "column": "partitions"},
+            f"partitions is no column of jobs of the format sacct; did you mean partition? {MAY}",
+        ),
+        ("mine", {"kind": "numeric", "column": "zzz"}, f"zzz is no column of jobs of the format sacct. {MAY}"),
+    ],
+)
+def test_a_feature_that_is_not_known_at_submission_is_refused(of, feature, text):
+    assert refused({of: {"x": feature}}) == [f"my.yaml: risk.features.{of}.x: {text}"]
+
+
+def test_every_column_written_later_is_refused_in_every_format():
+    for name in OF_JOBS:
+        entry = {**TABLE, "format": name} if name == "table" else {"format": name}
+        for column in (*FORMATS[name]["written_later"], *LATER):
+            text = column_problem(column, "mine", entry, FORMATS[name])
+            assert text.startswith(f"the column {column} is written after submission. "), (name, column)
+        for column in FORMATS[name]["at_submission"]:
+            assert column_problem(column, "mine", entry, FORMATS[name]) is None, (name, column)
+
+
+def test_all_that_is_wrong_has_a_line_each():
+    later = {"kind": "numeric", "column": "wall_s"}
+    lines = refused(
+        {"sacct": {"x": later, "y": later}, "mine": {"y": {"kind": "history", "keys": [["nodes", "flags"]]}}}
+    )
+    assert [line.split(" is written")[0] for line in lines] == [
+        "my.yaml: risk.features.sacct.x: the column wall_s",
+        "my.yaml: risk.features.mine.y: the column nodes",
+        "my.yaml: risk.features.mine.y: the column flags",
+    ]
+
+
+def test_a_table_is_refused_what_it_does_not_map_or_numbers():
+    feature = {"kind": "category", "column": "account"}
+    mapping = {key: column for key, column in TABLE["mapping"].items() if key != "account"}
+    (line,) = refused({"mine": {"x": feature}}, format="table", mapping=mapping)
+    assert line.startswith(
+        "my.yaml: risk.features.mine.x: the column account is not in the mapping of mine. What may be"
+    )
+    task = {"x": {"kind": "category", "column": "task"}}
+    assert risk({"mine": task}, format="table")["features"]["x"]["column"] == "task"
+    (line,) = refused({"mine": task}, format="table", unique_ids=False)
+    assert "the column task numbers the rows of an id, which are known after submission. " in line
+    for column in ("reason", "exit_code"):
+        (line,) = refused({"mine": {"x": {"kind": "category", "column": column}}}, format="table")
+        assert f"the column {column} is written after submission. " in line
+
+
+def test_a_trace_that_cannot_have_it():
+    (line,) = refused({"titan": {"x": {"kind": "clock"}}}, format="titan")
+    assert line == "my.yaml: risk.features.titan.x: the risk is that of jobs, and the format titan has none."
+    (line,) = refused({"mine": {"x": {"kind": "clock"}}}, format="openb")
+    says = "the times of mine count from an unknown origin, so that no hour of a day is known."
+    assert line == f"my.yaml: risk.features.mine.x: {says}"
+
+
+def test_a_name_that_is_neither_a_trace_nor_a_format():
+    (line,) = refused({"sact": {"x": {"kind": "clock"}}})
+    assert line.startswith("my.yaml: risk.features.sact: 'sact' is neither a trace nor a format; did you mean sacct? ")
+
+
+@pytest.mark.parametrize(
+    ("feature", "text"),
+    [
+        ({"column": "qos"}, "kind: is missing; expected text (numeric, category, hashed, history, clock)."),
+        (
+            {"kind": "category"},
+            "column: is missing; expected text (kind numeric or category or hashed only), for example",
+        ),
+        ({"kind": "history"}, "keys: is missing; expected a list of lists of names"),
+        ({"kind": "clock", "column": "qos"}, "column: works with the kind numeric or category or hashed only, and the"),
+        ({"kind": "numeric", "column": "qos", "vocabulary": 3}, "vocabulary: works with the kind category only, and"),
+        (
+            {"kind": "hashed", "column": "qos", "buckets": 0},
+            "buckets: 0 is out of range; expected a whole number (1 to",
+        ),
+        ({"kind": "history", "keys": [["user"], []]}, "keys[1]: is empty; expected a list of names"),
+        ({"kind": "history", "keys": ["user"]}, "keys[0]: found the text 'user'; expected a list of names"),
+        ({"kind": "number", "column": "qos"}, "kind: 'number' is not allowed; did you mean numeric? Allowed: "),
+    ],
+)
+def test_a_feature_keeps_to_its_schema(feature, text):
+    (line,) = refused({"mine": {"x": feature}})
+    assert line.startswith(f"my.yaml: risk.features.mine.x.{text}")
+
+
+@given(st.data())
+def test_whatever_is_declared_of_known_columns_is_taken(data):
+    """Any feature of columns known at submission is taken as it is, and nothing else stands in it."""
+    name = data.draw(st.sampled_from([name for name in OF_JOBS if name != "table"]))
+    column = st.sampled_from(FORMATS[name]["at_submission"])
+    kinds = {
+        "numeric": st.fixed_dictionaries({"column": column}),
+        "category": st.fixed_dictionaries({"column": column}, optional={"vocabulary": st.integers(1, 50)}),
+        "hashed": st.fixed_dictionaries({"column": column}, optional={"buckets": st.integers(1, 50)}),
+        "history": st.fixed_dictionaries({"keys": st.lists(st.lists(column, min_size=1, unique=True), min_size=1)}),
+    }
+    kind = data.draw(st.sampled_from(sorted(kinds)))
+    feature = {"kind": kind, **data.draw(kinds[kind])}
+    entry = {"format": name}
+    found = risk_of("mine", entry, FORMATS[name], {"mine": {"x": feature}}, None)["features"]["x"]
+    assert found.items() >= {**feature, "warm": True}.items()
+    added = found.keys() - feature.keys() - {"warm"}
+    assert added <= {"category": {"vocabulary"}, "hashed": {"buckets"}}.get(kind, set())
+    assert set(usable_columns(entry, FORMATS[name])) == set(FORMATS[name]["at_submission"])
