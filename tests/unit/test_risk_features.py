@@ -373,6 +373,14 @@ def test_jobs_beyond_the_training_are_told():
     assert encoder.beyond(known).tolist() == [False, False, False, True, True, False, True, False]
 
 
+def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
+    features = [Feature("x", NUMERIC, "x")]
+    known = submitted(pl.DataFrame({"submit_s": [0] * 4, "x": [2, 2, 3, None]}), features, None)
+    encoder = Encoder.fit(features, known.take(np.arange(2)))
+    assert encoder.terms == []
+    assert encoder.beyond(known).tolist() == [False, False, True, False]
+
+
 def encoded(jobs: int = 500):
     past = population(made_risk.with_users(jobs, 5).lazy(), ["recurrence_group"])
     known = submitted(past.jobs, FEATURES, "UTC", past)

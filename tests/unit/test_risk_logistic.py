@@ -6,6 +6,7 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
+from ttf.risk import logistic
 from ttf.risk.encoder import BLOCK, Design
 from ttf.risk.logistic import PRECISION, Prior, clustered_covariance, fit
 
@@ -58,6 +59,21 @@ def test_weights_are_those_of_statsmodels_and_count_as_rows_written_twice():
     of_rows, of_weights = fit(design.take(often), failed[often]), fit(design, failed, weights=weights.astype(float))
     assert of_weights.coefficients == pytest.approx(of_rows.coefficients, abs=1e-7)
     assert of_weights.information == pytest.approx(of_rows.information, rel=1e-7)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_many_rows_are_fitted_as_few_are(monkeypatch, weighted, with_prior):
+    """A part of them first, then all from there."""
+    design, failed, _ = drawn(1_000)
+    weights = np.random.default_rng(2).random(1_000) if weighted else None
+    prior = Prior(np.full(design.width, 0.3), 5 * np.eye(design.width)) if with_prior else None
+    once = fit(design, failed, prior, weights)
+    monkeypatch.setattr(logistic, "FIRST_ROWS", 70)
+    in_two = fit(design, failed, prior, weights)
+    assert in_two.converged
+    assert in_two.coefficients == pytest.approx(once.coefficients, abs=1e-6)
+    assert in_two.information == pytest.approx(once.information, rel=1e-5)
 
 
 def test_the_clustered_covariance_is_that_of_statsmodels():
