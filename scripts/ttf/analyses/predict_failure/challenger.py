@@ -12,7 +12,7 @@ from ttf.risk.encoder import Encoder
 from ttf.risk.features import Submitted
 from ttf.risk.model import log_odds, platt
 
-NOT_ASKED = "not asked for (risk.challenger)"
+NOT_ASKED = "not requested (risk.challenger)"
 NOT_INSTALLED = "scikit-learn is not installed, which the challenger needs"
 
 
