@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.predict_failure import COEFFICIENTS, EVALUATION, EXTRAPOLATION, FEATURES
 from ttf.analyses.predict_failure.names import LAST, MODELS, RANDOM, SPLITS, UNSEEN, feature_name
 from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD
-from ttf.charts.text import capital, plural
+from ttf.charts.text import plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
@@ -117,17 +117,17 @@ def carried(m: Numbers) -> str:
     if not m.has("risk.importance.first.drop"):
         return ""
     names = [_feature(m, place) for place in ("first", "second") if m.has(f"risk.importance.{place}.drop")]
-    first = f"{capital(names[0])} carries most of the score" + f", then {names[1]}" * (len(names) > 1)
+    first = f"The score rests most on {', then '.join(names)}"
     if not m.has("risk.history.share_of_gain"):
         return f"{first}."
     share = number(m, "risk.history.share_of_gain", words.share)
     untold = m.value("risk.history.drop_low_clustered", 0) <= 0
-    return f"{first}; without any history it loses {share} of its gain{' (CI includes 0)' * untold}."
+    return f"{first}; without any history it loses {share} of its gain over the base rate{' (CI includes 0)' * untold}."
 
 
 def _feature(m: Numbers, place: str) -> str:
     name = m[f"risk.importance.{place}.feature"]
-    return "history of failures" if name == "history" else of_trace(feature_name(name))
+    return "the history of failures" if name == "history" else of_trace(feature_name(name))
 
 
 def _callout(m: Numbers, units: str) -> Callout | None:
