@@ -105,6 +105,15 @@ def test_an_unwritten_end_is_known_once_99_in_100_of_its_outcome_had_ended():
     assert known[20_600] == 10**6
 
 
+def test_an_unwritten_end_goes_by_all_ends_before_not_by_the_first_ones():
+    """Failures at first take 100 s each, later 5 000 s."""
+    others = [(1_000 * place, 100 if place < 50 else 5_000) for place in range(100)]
+    written = [(at, at, at + lasts, "failure", 10**6, 1000, 1) for at, lasts in others]
+    jobs = population(few_jobs(*written, (98_500, 98_500, None, "failure", 10**6, 1000, 1)))
+    known = jobs.known_s[jobs.submit_s == 98_500]
+    assert known.tolist() == [98_500 + 5_000]
+
+
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**5))), min_size=1, max_size=60))
 def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
     rows = [(at, at, None if lasts is None else at + lasts, "failure", None, 1000, 1) for at, lasts in runs]
