@@ -1,4 +1,4 @@
-"""Any analysis: what its room computes, checked against the contracts of its tables and written."""
+"""Any analysis: what its room computes, checked against the contracts of its tables, and folders of texts."""
 
 from ttf.entry import run_rule
 
@@ -17,17 +17,23 @@ def main(snakemake):
         keep_freed_memory()  # before Polars is imported
     room = import_module(f"ttf.analyses.{params.analysis}.compute")
     from ttf.inputs import Inputs
-    from ttf.tables import write_product
+    from ttf.tables import write_folder, write_product
 
     files, trace = dict(snakemake.input.items()), snakemake.wildcards.trace
     given = Inputs(files, contracts_of(params.reads), params.settings, trace, output[0])
-    computed, declared, rows = room.compute(given), {table.name: table for table in analysis.tables}, 0
+    computed, declared = room.compute(given), {table.name: table for table in analysis.tables}
+    folders, rows, files = list(analysis.folders), 0, 0
     for name, product in computed.items() if isinstance(computed, Mapping) else computed:
-        rows += write_product(product, declared.pop(name), output[name])
-    if declared:
-        raise ValueError(f"computed no {', '.join(declared)}")
+        if name in folders:
+            folders.remove(name)
+            files += write_folder(product, output[name])
+        else:
+            rows += write_product(product, declared.pop(name), output[name])
+    if lacking := [*declared, *folders]:
+        raise ValueError(f"computed no {', '.join(lacking)}")
     tables = len(analysis.tables)
-    return f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
+    said = f"{rows:,} rows in {tables} table{'s' * (tables != 1)}"
+    return f"{said}, {files} file{'s' * (files != 1)} in {', '.join(analysis.folders)}" if analysis.folders else said
 
 
 run_rule(main, snakemake)

@@ -3,7 +3,8 @@
 A room is a folder `analyses/<name>/`; the name is that of the rule and of the module. `__init__.py` holds the
 declaration `ANALYSIS` and the contracts of its tables. It imports neither Polars nor NumPy nor Altair, as every start
 of the workflow loads it. Beside it stand
-    compute.py    compute(given) -> {table: frame}, or pairs of them one after the other; given: ttf.inputs.Inputs
+    compute.py    compute(given) -> {table: frame}, or pairs of them one after the other; given: ttf.inputs.Inputs.
+                  Of a folder {folder: {name of a file: its text}}
     charts.py     CHARTS: chart -> a function of (tables, Study) -> Figure
     numbers.py    numbers(metrics, given): what the sentences need
     page.py       tables(trace) -> {name: ttf.report.tables.Shown}; head(trace, m) and lines(trace, m): ttf.report.head
@@ -32,6 +33,7 @@ class Analysis:
     run; uses: those it takes where the trace has them. applies: whether a trace that has what it needs
     (study.trace.Trace) has the analysis.
     settings: name -> key of the configuration ("lemons/window_days"), or a function of the trace.
+    folders: names of folders of text files that it writes beside the tables: which files, only the data say.
     charts: name -> the tables that its numbers stand in; or a function of the trace that gives that. The first of
     `tables` whose name a chart has is meant where none is named.
     main: names of charts that stand open on the page: drawn for a phone too.
@@ -49,6 +51,7 @@ class Analysis:
     applies: Callable[[Any], bool] = lambda trace: True
     settings: Mapping[str, str | Callable[[Any], Any]] = field(default_factory=dict)
     tables: Sequence[Table] = ()
+    folders: Sequence[str] = ()
     charts: Mapping[str, str | Sequence[str]] | Callable[[Any], Mapping[str, str | Sequence[str]]] = field(
         default_factory=dict
     )

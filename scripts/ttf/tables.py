@@ -1,5 +1,6 @@
 """Writing and reading the tables of the results contract: one way, so that the same numbers give the same bytes."""
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -55,6 +56,25 @@ def write_product(
         Path(path).unlink()
         raise
     return 0
+
+
+def write_folder(files: Mapping[str, str], path: str | Path) -> int:
+    """Write a folder of text files, name -> text, whole or not at all, in place of what was there; returns how many.
+
+    Raises ValueError for a name that is more than that of a file.
+    """
+    if wrong := [name for name in files if not name or Path(name).name != name or name.startswith(".")]:
+        raise ValueError(f"{path}: {wrong[0]!r} is no name of a file")
+    whole = Path(path)
+    unfinished = whole.with_name(f"{whole.name}.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    for name, text in files.items():
+        (unfinished / name).write_bytes(text.encode())
+    if whole.exists():
+        shutil.rmtree(whole)
+    unfinished.rename(whole)
+    return len(files)
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:

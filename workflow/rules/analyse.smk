@@ -11,6 +11,7 @@ for room in STUDY.rooms.values():
             unpack(lambda wildcards, room=room: given(room.inputs(wildcards.trace))),
         output:
             **{name: in_report(path, "table", room.title) for name, path in room.outputs().items()},
+            **{name: directory(path) for name, path in room.folders().items()},
         log:
             f"logs/{STUDY.home(room.traces)}/{room.name}.log",
         benchmark:

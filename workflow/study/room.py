@@ -78,6 +78,10 @@ class Room:
         """Table -> its path, as the rule writes it."""
         return {name: f"results/{self._study.home(self.traces)}/{table.path}" for name, table in self.tables.items()}
 
+    def folders(self) -> dict[str, str]:
+        """Folder -> its path; which files it holds is known when they are there."""
+        return {name: f"results/{self._study.home(self.traces)}/{name}" for name in self.declared.folders}
+
     def settings(self, trace: str) -> dict[str, Any]:
         about = self._study if self.declared.of_study else self._study.traces[trace]
         return {

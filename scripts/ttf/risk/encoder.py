@@ -138,12 +138,16 @@ class Encoder:
         return found
 
     def to_json(self) -> dict[str, Any]:
+        # A file may have them sorted by name: the columns of the design follow `place`.
         return {
-            feature.name: feature.declared | {"learnt": dict(self.learnt[feature.name])} for feature in self.features
+            feature.name: feature.declared | {"place": place, "learnt": dict(self.learnt[feature.name])}
+            for place, feature in enumerate(self.features)
         }
 
     @classmethod
     def from_json(cls, said: Mapping[str, Any], features: Sequence[Feature]) -> "Encoder":
+        """features: those that `said` holds, in any order."""
+        features = sorted(features, key=lambda feature: said[feature.name]["place"])
         return cls(tuple(features), {feature.name: said[feature.name]["learnt"] for feature in features})
 
 

@@ -1,0 +1,66 @@
+"""A model of the risk of failure for each window: trained on from the last, tested on the next, and used if good."""
+
+from ttf.analysis import Analysis
+from ttf.columns import clustered
+from ttf.contract import REASON, count, number, reason, table, text, truth
+
+_NATS = "Mean of minus the log of the probability of what came."
+
+LINEAGE = table(
+    "model_lineage",
+    "A window of submissions, the model trained after it, and what the test on the next window decided.",
+    window=text("Window", "By submission: day, week, month or part; all where there is one."),
+    jobs=count("Jobs", "Submitted in the window."),
+    failures=count("Failures", "Recorded ones of them."),
+    parent=text("Parent", "The model that training went on from.", "there is none: trained from nothing, or not"),
+    trained=truth("Trained", "Whether a model was."),
+    decision=text(
+        "Decision", "promoted, not promoted: why, not trained: why, pending (the last window) or only model."
+    ),
+    n=count("Learnt from", "Jobs that had ended by the end of the window and that no parent had learnt from.", REASON),
+    tested_on=text("Tested on", "The next window.", REASON),
+    n_test=count("n", "Jobs of that window that ended.", REASON),
+    failures_test=count("Failures", "Of them.", REASON),
+    log_loss_new=number("New", _NATS, REASON),
+    log_loss_cold=number("From nothing", "Of a model of all jobs that had ended, trained from nothing.", REASON),
+    log_loss_current=number("In use", "Of the model in use until then.", REASON),
+    log_loss_base_rate=number(
+        "Base rate", "Of the share of failures among all jobs that the new model goes back to.", REASON
+    ),
+    difference=number("New less in use", "Of the log-losses; below 0 the new model is better.", REASON),
+    difference_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
+    difference_upper=number("Upper bound", "One-sided, 95%, clustered.", REASON),
+    tolerance=number("Tolerance", "The upper bound of the difference may be so much.", REASON),
+    gain=number("Base rate less new", "Of the log-losses; above 0 the new model is better.", REASON),
+    gain_lower=number("Lower bound", "One-sided, 95%, clustered.", REASON),
+    warm_minus_cold=number("New less from nothing", "Of the log-losses.", REASON),
+    **clustered(number),
+    drift_max=number("Drift", "The largest effect size of a feature, against the jobs of the windows before.", REASON),
+    drift_effect=text("Effect size", "cliff_delta or cramer_v.", REASON),
+    drift_feature=text("Of", "The feature.", REASON),
+    model=text("Model", "The name of its file under models/.", REASON),
+    digest=text("Digest", "The first 16 letters of the SHA-256 of that file.", REASON),
+    current=text("In use", "The model in use once this is decided.", "none has been promoted yet"),
+    reason=reason("Why the decision, and why cells are blank."),
+)
+
+ANALYSIS = Analysis(
+    question="Is a model that is trained on from window to window still good enough to be used?",
+    theme="risk",
+    rank=20,
+    needs=["jobs"],
+    applies=lambda trace: trace.risk,
+    settings={
+        "risk": lambda trace: trace.risk,
+        "windows": lambda trace: trace.windows,
+        "parts": lambda trace: list(trace.parts),
+        "drift_limit": "risk/drift_limit",
+    },
+    tables=[LINEAGE],
+    folders=["models"],
+    # With one window there is nothing to compare.
+    charts=lambda trace: {"model_lineage": "model_lineage"} if trace.windows.get("by") or len(trace.parts) > 1 else {},
+    sections=["models"],
+    memory_mb=600,
+    mb_per_gb={"pai2020": 250},
+)

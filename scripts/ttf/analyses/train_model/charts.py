@@ -1,0 +1,99 @@
+"""How good the model of each window was on the next, and what was decided."""
+
+import altair as alt
+import polars as pl
+
+from ttf.charts.encodings import coloured, picked, tips
+from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
+from ttf.charts.text import count, labels
+from ttf.charts.theme import ACCENT, CANCELLED, FAILURE, INK, SUCCESS, THIRD
+from ttf.inputs import Inputs
+
+MOST_WINDOWS = 40
+# Log-loss of what: column -> name, in the order of the legend.
+MODELS = {
+    "log_loss_new": "new model",
+    "log_loss_cold": "trained from nothing",
+    "log_loss_current": "model in use",
+    "log_loss_base_rate": "base rate",
+}
+COLOURS = dict(zip(MODELS.values(), (ACCENT, THIRD, INK, CANCELLED), strict=True))
+PROMOTED, NOT_PROMOTED = "promoted", "not promoted"
+DECIDED = {PROMOTED: SUCCESS, NOT_PROMOTED: FAILURE}
+WHAT = "Log-loss on the next window"
+
+
+def model_lineage(given: Inputs, study: Study) -> Figure:
+    """A line for each of new model, model from nothing, model in use and base rate; the decisions as points."""
+    table = given["model_lineage"]
+    tested = table.filter(pl.col("log_loss_new").is_not_null()).tail(MOST_WINDOWS)
+    if not tested.height:
+        return nothing_to_draw(WHAT, "no model has been tested on a later window")
+    names = labels(table["window"])
+    windows = [names[window] for window in tested["window"]]
+    rows, points = [], []
+    for row in tested.iter_rows(named=True):
+        about = {"window": names[row["window"]], "tested_on": names[row["tested_on"]]} | picked(row, n="n_test")
+        rows += [
+            about | {"model": name, "log_loss": row[column]}
+            for column, name in MODELS.items()
+            if row[column] is not None
+        ]
+        decided = PROMOTED if row["decision"] == PROMOTED else NOT_PROMOTED
+        points.append(about | {"decided": decided, "log_loss": row["log_loss_new"]} | picked(row, "decision"))
+    x = alt.X("window:N", sort=windows, title="Trained after", axis=alt.Axis(labelAngle=-60, labelLimit=140))
+    y = alt.Y("log_loss:Q", title="Log-loss", scale=alt.Scale(zero=False))
+    tip = [
+        *tips("window"),
+        *tips(tested_on="tested on"),
+        *tips(form=",.3~g", log_loss="log-loss"),
+        *tips(form=",", n="n"),
+    ]
+    lines = (
+        chart_of("losses")
+        .mark_line(strokeWidth=1.8, point={"size": 14})
+        .encode(
+            x=x,
+            y=y,
+            color=coloured(
+                "model", COLOURS, ordered=True, title=None, orient="bottom", columns=2 if study.narrow else 4
+            ),
+            tooltip=[*tips("model"), *tip],
+        )
+    )
+    marks = (
+        chart_of("decisions")
+        .mark_point(size=110, strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            stroke=alt.Stroke(
+                "decided:N",
+                scale=alt.Scale(domain=list(DECIDED), range=list(DECIDED.values())),
+                legend=alt.Legend(title=None, orient="bottom"),
+            ),
+            shape=alt.Shape(
+                "decided:N",
+                scale=alt.Scale(domain=list(DECIDED), range=["circle", "cross"]),
+                legend=alt.Legend(title=None, orient="bottom"),
+            ),
+            tooltip=[*tips("decision"), *tip],
+        )
+    )
+    promoted = sum(point["decided"] == PROMOTED for point in points)
+    caption = f"n = {count(len(points), 'window')}, {promoted} promoted."
+    left_out = table.height - tested.height
+    if left_out:
+        caption += f" {count(left_out, 'window')} without a test not drawn."
+    return figure(
+        fitted(alt.layer(lines, marks).resolve_scale(color="independent", shape="independent"), study, 260),
+        {"losses": rows, "decisions": points},
+        study,
+        title=WHAT,
+        subtitle=f"Mean over the {study.units} of the next window that ended; lower is better",
+        caption=caption,
+        alt_text=f"{WHAT}: lines of {', '.join(MODELS.values())}, over {count(len(points), 'window')}.",
+    )
+
+
+CHARTS = {"model_lineage": model_lineage}

@@ -1,0 +1,106 @@
+"""What is looked at before a window trains anything: whether its columns are there, and how far its features moved.
+
+History is left out, as who fails is what a new model has to learn; so is the clock, as a window that is cut has other
+hours.
+"""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ttf.risk.features import CATEGORY, HASHED, NUMERIC, Feature, Submitted
+from ttf.risk.population import Population
+from ttf.stats.differences import compare_distributions, compare_medians
+
+
+@dataclass(frozen=True)
+class Moved:
+    """By how much a feature differs: the size of the effect, 0 to 1, and what it is called."""
+
+    feature: str
+    effect_name: str
+    effect: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """code: of each job, the place of its value of a feature, -1 where blank; size: values in all.
+
+    values: ascending, of a number. most: of a category so many are looked at one by one, the others together.
+    """
+
+    feature: Feature
+    code: np.ndarray
+    size: int
+    values: np.ndarray | None = None
+    most: int = 0
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """Jobs by value, the blank ones last."""
+        return np.roll(np.bincount(self.code[rows] + 1, minlength=self.size + 1), -1)
+
+
+def counted(features: Sequence[Feature], known: Submitted) -> list[Counts]:
+    """Of the features that say what a job asks for."""
+    found = []
+    for feature in features:
+        if feature.kind == NUMERIC:
+            numbers = known.numbers[feature.name]
+            is_known = ~np.isnan(numbers)
+            code = np.full(known.n, -1)
+            values, code[is_known] = np.unique(numbers[is_known], return_inverse=True)
+            found.append(Counts(feature, code, len(values), values))
+        elif feature.kind == CATEGORY:
+            labels = known.labels[feature.name]
+            found.append(Counts(feature, known.codes[feature.name], len(labels), most=feature.size))
+        elif feature.kind == HASHED:
+            buckets = [zlib.crc32(label.encode()) % feature.size for label in known.labels[feature.name]]
+            code = np.array([*buckets, -1])[known.codes[feature.name]]
+            found.append(Counts(feature, code, feature.size, most=feature.size))
+    return found
+
+
+def schema_problem(
+    jobs: Population, features: Sequence[Feature], counts: Sequence[Counts], before: np.ndarray, rows: np.ndarray
+) -> str | None:
+    """What the jobs `rows` lack that those `before` them had: a column, or every value of a category that was known."""
+    for feature in features:
+        for column in feature.columns:
+            if column in jobs.jobs.columns:
+                is_known = jobs.jobs[column].is_not_null().to_numpy()
+                if is_known[before].any() and not is_known[rows].any():
+                    return f"column {column} of the feature {feature.name} is blank in all jobs of the window"
+    for of in counts:
+        if of.feature.kind == CATEGORY:
+            seen, here = of.of(before)[:-1] > 0, of.of(rows)[:-1] > 0
+            if seen.any() and here.any() and not (seen & here).any():
+                return f"no value of the feature {of.feature.name} was there before"
+    return None
+
+
+def largest_drift(counts: Sequence[Counts], before: np.ndarray, rows: np.ndarray) -> Moved | None:
+    """The feature whose values differ most between two sets of jobs; the first of several, None without an effect.
+
+    Of numbers Cliff's delta, of categories Cramer's V, as of the share of blanks of either.
+    """
+    moved = [found for of in counts for found in _effects(of, of.of(before), of.of(rows))]
+    return max(moved, key=lambda one: one.effect, default=None)
+
+
+def _effects(of: Counts, before: np.ndarray, after: np.ndarray) -> Iterator[Moved]:
+    if of.values is None:
+        kept = np.argsort(-before[:-1], kind="stable")[: of.most]
+        one_by_one = np.zeros(of.size, dtype=bool)
+        one_by_one[kept] = True
+        cells = [
+            np.array([*all_of[:-1][kept], all_of[:-1][~one_by_one].sum(), all_of[-1]]) for all_of in (before, after)
+        ]
+        found = [compare_distributions(*cells)[0]]
+    else:
+        blanks = [np.array([all_of[:-1].sum(), all_of[-1]]) for all_of in (before, after)]
+        found = [compare_medians(of.values, before[:-1], after[:-1]), compare_distributions(*blanks)[0]]
+    for row in found:
+        if row["effect"] is not None:
+            yield Moved(of.feature.name, row["effect_name"], abs(row["effect"]))
