@@ -1,0 +1,200 @@
+"""`make score FILE=new_jobs.csv`, or `PART=name` of a trace in parts: the risk that jobs fail, as docs/risk.md says.
+
+The model is the one that serves the trace, of a part the one made before it, or MODEL=window. Exit code 1 with one
+message where the jobs cannot be scored; then nothing is written.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(CHECKOUT / "workflow"))
+
+from study import studies  # noqa: E402
+from study.documents import ConfigError, mean  # noqa: E402
+from study.formats import load_formats  # noqa: E402
+from study.risk import LATER  # noqa: E402
+from study.trace import Trace  # noqa: E402
+from ttf.entry import limit_libraries  # noqa: E402
+from ttf.errors import StudyError  # noqa: E402
+
+
+def trace_of(study: str, name: str) -> Trace:
+    """The trace of this name, of this study or any; without a name the only one of the study that has a risk.
+
+    Raises ConfigError where there is none.
+    """
+    made = studies.made()
+    if not made:
+        raise ConfigError("no study was made in this folder yet. Run `make report`.")
+    last = studies.chosen(study) if study or not name else studies.last()
+    order = [last] if study or not name else sorted(made, key=lambda other: other != last)
+    found = {trace: _trace(trace, made[of]) for of in reversed(order) if of in made for trace in made[of]["study"]}
+    if name and name not in found:
+        raise ConfigError(f"TRACE={name}: no study here has that trace{mean(name, found)} There: {', '.join(found)}.")
+    scored = {trace: about for trace, about in found.items() if about.risk}
+    if name and name not in scored:
+        raise ConfigError(f"TRACE={name}: it has no jobs whose submission is known; nothing to score.")
+    if not name and len(scored) != 1:
+        raise ConfigError(
+            f"which trace? Name it: TRACE={' or TRACE='.join(scored)}" if scored else "no trace has jobs."
+        )
+    return scored[name or next(iter(scored))]
+
+
+def _trace(name: str, config: dict[str, Any]) -> Trace:
+    """As far as the risk is asked of it; no raw table need be there any more."""
+    entry = config["registry"][name]
+    none: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "sources": {}, "windows": {}}
+    format = load_formats()[entry["format"]]
+    return Trace(name, entry, format, config, **none, shares=1, tells_reasons=False, taxonomy={}, schema=None)
+
+
+def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
+    """Where the scores and the skew are written. Raises ConfigError where OUT is no such place."""
+    stem = Path(file or part).stem
+    scores = Path(out) if out else Path("results") / trace.name / "scores" / f"{stem}.csv"
+    if scores.suffix != ".csv" or scores.is_dir():
+        raise ConfigError(f"OUT={out}: name a file that ends in .csv.")
+    skew = scores.with_suffix(".skew.csv")
+    if file and any(place.resolve() == Path(file).resolve() for place in (scores, skew)):
+        raise ConfigError(f"OUT={out}: that would overwrite FILE={file}; name another.")
+    return scores, skew
+
+
+def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
+    """Write the scores and the skew; what is said of them, line by line."""
+    import polars as pl
+    from ttf.analyses.predict_failure import EVALUATION
+    from ttf.risk import served, trust
+    from ttf.risk.features import submitted
+    from ttf.risk.new_jobs import Asked, read_new_jobs
+    from ttf.risk.population import NEVER, population
+    from ttf.risk.score import gpu_columns, known_besides, model_of, needed, scored, skew
+    from ttf.tables import read_table
+
+    folder = Path("results") / trace.name
+    if not (folder / "jobs.parquet").is_file():
+        raise StudyError(f"{folder}/jobs.parquet: not there. Run `make report`.")
+    past_jobs = pl.scan_parquet(folder / "jobs.parquet")
+    types = past_jobs.collect_schema()
+    parts = _parts(past_jobs, types, part, trace.name)
+    if window:
+        stored = served.chosen(folder / "models", window)
+    elif part:
+        first_s = past_jobs.filter(part=part).select(pl.col("submit_s").min()).collect().item()
+        stored = served.before_part(folder / "models", part, parts, NEVER if first_s is None else first_s)
+    else:
+        stored = served.current(folder / "models")
+    try:
+        model = model_of(stored.said)
+    except StudyError as error:
+        raise StudyError(f"{stored.file}: {error}. Delete it and run `make report`.") from None
+    columns, besides = needed(model), known_besides(model)
+    gpus = gpu_columns(trace.format["at_submission"])
+    if gone := [name for name in columns if name not in types]:
+        raise StudyError(
+            f"{folder}/jobs.parquet: no column {', '.join(gone)}, by which the model goes. Run `make report`."
+        )
+    past = population(past_jobs, ["job_id", *columns, *besides, *gpus])
+    past_known = submitted(past.jobs, model.encoder.features, trace.risk["clock"], past)
+    left_out: list[str] = []
+    if part:
+        rows = (past.jobs["part"].cast(pl.String) == part).fill_null(False).to_numpy()
+        jobs, known = past.jobs.filter(rows), past_known.take(rows)
+        if not jobs.height:
+            raise StudyError(f"PART={part}: none of its jobs has a submission; nothing to score.")
+    else:
+        asked = Asked(
+            columns,
+            types,
+            [name for name in (*besides, *gpus) if name in types],
+            (*LATER, *trace.format["written_later"]),
+            trace.clock is not None,
+            (int(past.submit_s[0]), int(past.submit_s[-1])) if len(past) else (0, 0),
+        )
+        jobs, left_out = read_new_jobs(Path(file), asked)
+        known = submitted(jobs, model.encoder.features, trace.risk["clock"], past)
+    trained = past.ended & (past.known_s < model.until_s)
+    scores = scored(model, jobs, known, past.jobs.filter(trained), gpus)
+    differs = skew(model, jobs, known, past.jobs.filter(trained), past_known.take(trained))
+    _write(scores, differs, to)
+
+    table = folder / EVALUATION.path
+    evaluation = read_table(table, EVALUATION) if table.is_file() else None
+    verdict, *more = trust.of_evaluation(evaluation)
+    yield verdict
+    if trace.synthetic:
+        yield f"The trace {trace.name} is synthetic: its scores say nothing of a real cluster."
+    yield trust.of_scores(scores, stored.window)
+    yield trust.of_skew(differs)
+    yield from more
+    if early := (jobs["submit_s"] < model.until_s).sum():
+        yield f"note: {early:,} were submitted before the training ended; of them the score is no forecast."
+    if left_out:
+        yield f"note: columns that the model does not use, left out: {', '.join(_name(name) for name in left_out)}."
+    yield f"{to[0]}, {to[1]}"
+
+
+def _parts(jobs: Any, types: Any, part: str, trace: str) -> list[str]:
+    """The parts of the trace in their order; raises ConfigError where `part` is none of them."""
+    if not part:
+        return []
+    if "part" not in types:
+        raise ConfigError(f"PART={part}: the trace {trace} is not given in parts; give FILE.")
+    there = jobs.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
+    if part not in there:
+        raise ConfigError(f"PART={part}: no such part of {trace}{mean(part, there)} There: {', '.join(there)}.")
+    return there
+
+
+def _name(name: str) -> str:
+    from ttf.raw_tables import printable
+
+    return printable(name)
+
+
+def _write(scores: Any, skew: Any, to: tuple[Path, Path]) -> None:
+    """Both tables, checked, or neither: they get their names when both are whole."""
+    from ttf.risk.score import SCORES, SKEW
+    from ttf.tables import write_product
+
+    unfinished = [place.with_name(f".{place.name}.{os.getpid()}.csv") for place in to]
+    try:
+        to[0].parent.mkdir(parents=True, exist_ok=True)
+        for frame, contract, file in zip((scores, skew), (SCORES, SKEW), unfinished, strict=True):
+            write_product(frame, contract, file)
+        for file, place in zip(unfinished, to, strict=True):
+            file.replace(place)
+    except OSError as error:
+        raise StudyError(f"{to[0]}: cannot be written ({error.strerror}).") from None
+    finally:
+        for file in unfinished:
+            file.unlink(missing_ok=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("file", "part", "trace", "study", "model", "out"):
+        parser.add_argument(f"--{name}", default="")
+    given = parser.parse_args(arguments)
+    limit_libraries(int(os.environ.get("POLARS_MAX_THREADS") or os.cpu_count() or 1))
+    try:
+        if bool(given.file) == bool(given.part):
+            raise ConfigError("what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name")
+        trace = trace_of(given.study, given.trace)
+        to = places(trace, given.file, given.part, given.out)
+        for line in score(trace, given.file, given.part, given.model, to):
+            print(line)
+    except (ConfigError, StudyError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
