@@ -58,9 +58,11 @@ def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
     """Where the scores and the skew are written. Raises ConfigError where OUT is no such place."""
     stem = Path(file or part).stem
     scores = Path(out) if out else Path("results") / trace.name / "scores" / f"{stem}.csv"
-    if scores.suffix != ".csv" or scores.is_dir():
-        raise ConfigError(f"OUT={out}: name a file that ends in .csv.")
     skew = scores.with_suffix(".skew.csv")
+    if scores.suffix != ".csv":
+        raise ConfigError(f"OUT={out}: name a file that ends in .csv.")
+    if folders := [place for place in (scores, skew) if place.is_dir()]:
+        raise ConfigError(f"{folders[0]}: that is a folder; name another file, OUT=file.csv.")
     if file and any(place.resolve() == Path(file).resolve() for place in (scores, skew)):
         raise ConfigError(f"OUT={out}: that would overwrite FILE={file}; name another.")
     return scores, skew
