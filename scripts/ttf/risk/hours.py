@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import CensoredData, ecdf
 
 from ttf.risk.encoder import Design
 from ttf.stats.newton import ascend
@@ -67,7 +66,7 @@ def fit_hours(
 
     hours (n): of the run as far as it was seen; probability (n): that a job fails; others: the hours of jobs that ended
     otherwise. How long such a job may go on, that one which still runs could be, is said by the Kaplan-Meier curve of
-    these with all that still run.
+    these with those that still run, each by the probability that it does not fail.
     """
     told = np.isfinite(hours)
     events, open_ = np.flatnonzero(failed & told), np.flatnonzero(running & told)
@@ -76,7 +75,7 @@ def fit_hours(
     rows = np.concatenate([events, open_])
     part, censored = design.take(rows), np.arange(len(rows)) >= len(events)
     log_h = np.log(np.maximum(hours[rows], SHORTEST_H))
-    goes_on = _survival(np.concatenate([others[np.isfinite(others)], hours[open_]]), len(open_), hours[rows])
+    still, others = hours[open_], others[np.isfinite(others)]
     chance = probability[rows]
     weights = np.where(censored, chance, 1.0)
     point = _start(part, log_h, censored)
@@ -85,7 +84,8 @@ def fit_hours(
         if not len(open_):
             break
         stays = ndtr((part.dot(point[:-1]) - log_h) / np.exp(point[-1]))
-        fails = chance * stays
+        fails, goes_on = chance * stays, np.ones(len(rows))
+        goes_on[censored] = _survival(others, still, 1 - weights[censored])
         found = np.where(censored, fails / np.maximum(fails + (1 - chance) * goes_on, 1e-300), 1.0)
         moved, weights = np.abs(found - weights).max(), found
         if moved < SETTLED:
@@ -94,13 +94,15 @@ def fit_hours(
     return Hours(point[:-1], float(np.exp(point[-1])), horizon, len(events), float(weights[censored].sum()), converged)
 
 
-def _survival(hours: np.ndarray, censored: int, at: np.ndarray) -> np.ndarray:
-    """The Kaplan-Meier curve of the hours, the last so many of which are censored, just before some ages."""
-    if not censored:
-        return np.ones(len(at))
-    is_censored = np.arange(len(hours)) >= len(hours) - censored
-    curve = ecdf(CensoredData(uncensored=hours[~is_censored], right=hours[is_censored])).sf
-    return curve.evaluate(np.nextafter(at, 0))
+def _survival(ended: np.ndarray, still: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The Kaplan-Meier curve of hours that ended and of `still`, censored and weighted, just before each of `still`."""
+    times, number = np.unique(ended, return_counts=True)
+    order = np.argsort(still)
+    # Of those that still run, the weights of the ones that had run for at least so long.
+    from_here = np.append(np.cumsum(weights[order][::-1])[::-1], 0)
+    at_risk = np.cumsum(number[::-1])[::-1] + from_here[np.searchsorted(still[order], times)]
+    curve = np.append(1, np.cumprod(1 - number / at_risk))
+    return curve[np.searchsorted(times, still)]
 
 
 def _start(design: Design, log_h: np.ndarray, censored: np.ndarray) -> np.ndarray:

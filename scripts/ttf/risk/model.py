@@ -20,6 +20,8 @@ from ttf.stats.newton import ascend
 FEWEST_JOBS, FEWEST_OF_A_KIND = 200, 20
 TOO_FEW = f"fewer than {FEWEST_JOBS} jobs had ended to learn from"
 ONE_KIND = f"fewer than {FEWEST_OF_A_KIND} of the jobs to learn from failed, or fewer did not"
+# Of the slope of a recalibration.
+SLOPE_SD = 0.1
 NO_FEATURES = "nothing that is known at submission differs between the jobs to learn from"
 
 
@@ -164,20 +166,22 @@ def recalibrated(model: Model, design: Design, failed: np.ndarray) -> Model:
 def platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     """(shift, slope) by which log-odds become those of what was seen: logistic regression on them (Platt 1999).
 
-    Neither (0, 1) where the jobs are too few to tell, or do not bear the order of the log-odds out.
+    The slope has a normal prior about 1, standard deviation SLOPE_SD: a few hundred jobs of a few users would stretch
+    the log-odds more by chance than the model is off. (0, 1), which changes nothing, where the jobs are too few to
+    tell, or do not bear the order of the log-odds out.
     """
     if why_not(failed):
         return 0.0, 1.0
-    y = failed.astype(float)
+    y, precision = failed.astype(float), SLOPE_SD**-2
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        line = point[0] + point[1] * eta
+        line, away = point[0] + point[1] * eta, point[1] - 1
         p = expit(line)
         w = p * (1 - p)
         residual, cross = y - p, -float(w @ eta)
-        level = float(y @ line - np.logaddexp(0, line).sum())
-        curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2)]])
-        return level, np.array([residual.sum(), residual @ eta]), curvature
+        level = float(y @ line - np.logaddexp(0, line).sum()) - precision * away**2 / 2
+        curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2) - precision]])
+        return level, np.array([residual.sum(), residual @ eta - precision * away]), curvature
 
     (shift, slope), converged = ascend(likelihood, np.array([0.0, 1.0]))
     return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)

@@ -12,8 +12,10 @@ from ttf.jobs import observed_s
 
 # A recorded failure is held against all other ends.
 ENDED = ("success", "failure", "cancelled", "unknown")
-# An end that nobody wrote is taken to be known after this share of the ends of that outcome that were written.
+# An end that nobody wrote is taken to be known after this share of the ends of that outcome that were written by then.
 LATE = 0.99
+# How long that is, is reckoned anew after the first hour, and whenever the trace is older by a tenth.
+FIRST_S, OLDER = 3600, 1.1
 READ = (
     *("submit_s", "start_s", "end_s", "runtime_s", "outcome", "trace_end_s", "gpu_milli", "size"),
     *("user", "gpu_type", "part", *READ_OF_JOBS),
@@ -68,8 +70,8 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
     """The jobs of a trace as far as a risk can be learnt from them. jobs: the common job record.
 
     columns: what of them is read besides READ. A job without a submission, or that ended before it, takes no part.
-    The end of a job that ended at a time nobody wrote counts as known as long after its submission as 99 in 100 of the
-    others of its outcome took: later than that it hardly was, and earlier it may not be used.
+    The end of a job that ended at a time nobody wrote counts as known as long after its submission as 99 in 100 of its
+    outcome took that had ended by then: later than that it hardly was, and earlier it may not be used.
     """
     there = jobs.collect_schema().names()
     wanted = [name for name in dict.fromkeys([*READ, *columns]) if name in there]
@@ -83,12 +85,13 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
     }
     outcome, submit_s = kept["outcome"].cast(pl.String), kept["submit_s"].to_numpy()
     ended, running = outcome.is_in(ENDED).to_numpy(), (outcome == "running").to_numpy()
-    took = pl.col("end_s") - pl.col("submit_s")
-    lag = took.quantile(LATE, "higher").cast(pl.Int64)
-    ends = kept.lazy().filter(ended).group_by(pl.col("outcome").cast(pl.String)).agg(lag)
-    late = dict(ends.collect().iter_rows())
-    unwritten = pl.col("submit_s") + outcome.replace_strict(late, default=None, return_dtype=pl.Int64)
-    known = kept.select(pl.coalesce("end_s", unwritten, "trace_end_s")).to_series().fill_null(NEVER).to_numpy()
+    known = kept["end_s"].fill_null(NEVER).to_numpy().copy()
+    for name in ENDED:
+        of_it = (outcome == name).to_numpy()
+        written, unwritten = (np.flatnonzero(of_it & (known < NEVER)), np.flatnonzero(of_it & (known == NEVER)))
+        if len(unwritten):
+            known[unwritten] = _known_late(submit_s[unwritten], submit_s[written], known[written])
+    known = np.where(known == NEVER, kept["trace_end_s"].fill_null(NEVER).to_numpy(), known)
     hours = kept["seen_s"].cast(pl.Float64).to_numpy() / 3600
     gpus = (kept["gpu_milli"] * kept["size"].fill_null(1)).fill_null(0).to_numpy() / 1000
     by, group_by = level_names(kept)
@@ -112,3 +115,28 @@ def population(jobs: pl.LazyFrame, columns: Sequence[str] = ()) -> Population:
         by=by,
         left_out={why: number for why, number in left_out.items() if number},
     )
+
+
+def _known_late(submit_s: np.ndarray, of_others_s: np.ndarray, end_s: np.ndarray) -> np.ndarray:
+    """When ends that nobody wrote are known, by the others of their outcome: submitted `of_others_s`, ended `end_s`.
+
+    submit_s ascending. At no moment does it rest on an end that came later. NEVER where nothing tells.
+    """
+    known = np.full(len(submit_s), NEVER)
+    order = np.argsort(end_s, kind="stable")
+    ends, took = end_s[order], (end_s - of_others_s)[order]
+    if not len(ends):
+        return known
+    first = min(int(of_others_s.min()), int(submit_s[0]))
+    last = max(int(ends[-1]), int(submit_s[-1])) + 1
+    steps = int(np.log(max(1.0, (last - first) / FIRST_S)) / np.log(OLDER)) + 2
+    moments = first + (FIRST_S * OLDER ** np.arange(steps)).astype(np.int64)
+    for moment, until in zip(moments, [*moments[1:], NEVER], strict=True):
+        before = int(np.searchsorted(ends, moment))
+        if not before:
+            continue
+        rank = int(np.ceil(LATE * (before - 1)))
+        late = submit_s + int(np.partition(took[:before], rank)[rank])
+        open_ = (known == NEVER) & (late < until)
+        known[open_] = np.maximum(late[open_], moment)
+    return known

@@ -126,7 +126,7 @@ ANALYSIS = Analysis(
     charts={
         "risk_calibration": ("risk_calibration", "risk_evaluation"),
         "risk_importance": "risk_importance",
-        "risk_dependence": "risk_dependence",
+        "risk_dependence": ("risk_dependence", "risk_features"),
         "risk_decisions": "risk_decisions",
     },
     main=["risk_calibration"],

@@ -25,6 +25,7 @@ MATTER_MOST = 4
 # Partial dependence is the mean over at most so many test jobs, evenly taken.
 AVERAGED = 10_000
 GRID = 10
+NO_GAIN = "the PR-AUC is not above that of the base rate"
 
 
 def coefficients(data: Data, trial: Tried) -> Iterator[Row]:
@@ -97,7 +98,9 @@ def _without_history(data: Data, trial: Tried, model: Model, about: Row, gain: f
 def _drop(estimate: Any, gain: float | None) -> Row:
     found = cells(estimate)
     drop = found.pop("estimate")
-    return found | {"drop": drop, "share_of_gain": drop / gain if drop is not None and gain and gain > 0 else None}
+    if drop is None or not gain or gain < 0:
+        return found | {"drop": drop, "reason": found["reason"] or NO_GAIN}
+    return found | {"drop": drop, "share_of_gain": drop / gain}
 
 
 def with_feature(known: Submitted, feature: Feature, other: Submitted) -> Submitted:

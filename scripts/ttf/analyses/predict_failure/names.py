@@ -1,0 +1,51 @@
+"""What readers call the models, the splits, the slices and the features of the tables."""
+
+from collections.abc import Callable
+
+from ttf.report import words
+
+LAST, RANDOM = "temporal_3", "random"
+ORIGINS = ("temporal_1", "temporal_2", LAST)
+MODELS = {
+    "base_rate": "base rate",
+    "nested_rate": "history alone",
+    "logistic": "logistic regression",
+    "gradient_boosting": "gradient boosting",
+}
+SPLITS = {"temporal_1": "First origin", "temporal_2": "Second origin", LAST: "Last origin", RANDOM: "Random split"}
+UNSEEN = {
+    "unseen_user": "users never seen",
+    "unseen_group": "groups never seen",
+    "unseen_gpu_type": "GPU types never seen",
+    "beyond_range": "requests beyond those seen",
+}
+# How a column of the job record is written, by the end of its name: (unit, words of a value).
+_UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "_s": ("", words.duration),
+    "_milli": ("", lambda value: words.number(value / 1000)),
+    "_mib": ("GiB", lambda value: words.number(value / 1024)),
+}
+
+
+def feature_name(feature: str) -> str:
+    return feature.replace("_", " ")
+
+
+def feature_unit(columns: str) -> str:
+    """The unit in which values of a feature are shown; columns: those it is made of, as risk_features has them."""
+    return _of(columns)[0]
+
+
+def feature_value(value: str, kind: str, columns: str) -> str:
+    """A value of risk_dependence in words: a request in its unit, a history as a share; any other as it is."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if kind == "history":
+        return words.share(number)
+    return _of(columns)[1](number) if kind == "numeric" else value
+
+
+def _of(columns: str) -> tuple[str, Callable[[float], str]]:
+    return next((of for end, of in _UNITS.items() if columns.endswith(end)), ("", words.number))

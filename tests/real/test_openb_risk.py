@@ -1,0 +1,125 @@
+"""Failure risk on the real openb trace: three temporal splits, every model, and what there is no interval of."""
+
+from contextlib import nullcontext
+from importlib.util import find_spec
+
+import numpy as np
+import polars as pl
+import pytest
+from of_formats import FORMATS, raw_schemas, table_of
+from study.risk import risk_of
+from ttf.analyses.predict_failure.challenger import Challenger
+from ttf.analyses.predict_failure.evaluate import of_probability
+from ttf.analyses.predict_failure.trials import BASE, BOOSTING, LOGISTIC, NESTED, NOTHING_NAMED, Data, tried
+from ttf.clusters import with_clusters
+from ttf.ingest import ingest
+from ttf.risk.features import features_of, submitted
+from ttf.risk.population import population
+from ttf.risk.splits import temporal
+from ttf.stats.clustered import FEWEST
+
+# Split -> test pods, failures among them; PR-AUC by model.
+MEASURED = {
+    "temporal_1": (1249, 208, {BASE: 0.167, NESTED: 0.927, LOGISTIC: 0.922, BOOSTING: 0.948}),
+    "temporal_2": (1110, 133, {BASE: 0.120, NESTED: 0.856, LOGISTIC: 0.858, BOOSTING: 0.874}),
+    "temporal_3": (1176, 330, {BASE: 0.281, NESTED: 0.984, LOGISTIC: 0.983, BOOSTING: 0.985}),
+}
+# Split -> test pods of a profile that was not in the training, failures among them.
+UNSEEN = {"temporal_1": (296, 0), "temporal_2": (9, 1), "temporal_3": (8, 5)}
+BAND = 0.02
+
+
+@pytest.fixture(scope="module")
+def data(shared_data, tmp_path_factory) -> Data:
+    folder = tmp_path_factory.mktemp("openb")
+    ingest({"pods": [shared_data / "openb" / "openb_pod_list_default.csv"]}, raw_schemas("openb"), folder, 0)
+    pods = with_clusters(table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
+    risk = risk_of("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
+    features = features_of(risk["features"])
+    jobs = population(pods.lazy(), [column for feature in features for column in feature.columns])
+    return Data(jobs, submitted(jobs.jobs, features, risk["clock"], jobs), features, Challenger.of(True, 2026))
+
+
+@pytest.fixture(scope="module")
+def trials(data):
+    with one_thread():
+        return {split.name: tried(data, split, with_hours=False) for split in temporal(data.jobs)}
+
+
+def one_thread():
+    """What a rule has by `ttf.entry`: gradient boosting on more threads than there are free cores takes many times as
+    long. It comes with scikit-learn."""
+    if find_spec("sklearn") is None:
+        return nullcontext()
+    import sklearn.ensemble  # noqa: F401  its libraries are limited once they are loaded
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)
+
+
+@pytest.fixture(scope="module")
+def rows(data, trials) -> list[dict]:
+    return [row for trial in trials.values() for row in of_probability(data, trial, "1")]
+
+
+def those(rows, **about):
+    return [row for row in rows if about.items() <= row.items()]
+
+
+def test_all_pods_that_ended_are_learnt_from_or_tested(data):
+    assert (len(data.jobs), int(data.jobs.ended.sum()), int(data.jobs.failed.sum())) == (8152, 7221, 1870)
+    assert data.jobs.left_out == {}
+    assert data.jobs.by == "request profile"
+    for split in temporal(data.jobs):
+        assert (data.jobs.known_s[split.learn | split.recalibrate] < split.until_s).all()
+        assert (data.jobs.submit_s[split.test] >= split.until_s).all()
+
+
+@pytest.mark.parametrize("model", [BASE, NESTED, LOGISTIC, BOOSTING])
+@pytest.mark.parametrize("split", MEASURED)
+def test_how_well_failures_are_told(rows, split, model):
+    if model == BOOSTING:
+        pytest.importorskip("sklearn")
+    n, failures, measured = MEASURED[split]
+    (row,) = those(rows, split=split, model=model, slice="all", metric="pr_auc")
+    assert (row["n"], row["failures"]) == (n, failures)
+    band = 1e-3 if model == BASE else BAND
+    assert row["estimate"] == pytest.approx(measured[model], abs=band)
+
+
+def test_no_interval_where_one_profile_has_most_of_the_failures(data, trials, rows):
+    for split, trial in trials.items():
+        failed = data.jobs.failed[trial.rows]
+        by_profile = np.bincount(data.jobs.cluster[trial.rows][failed])
+        assert by_profile.max() > 0.35 * failed.sum()
+        (row,) = those(rows, split=split, model=LOGISTIC, slice="all", metric="pr_auc")
+        # Kish's effective number of profiles among the failures.
+        assert row["clusters"] == pytest.approx(by_profile.sum() ** 2 / (by_profile**2).sum())
+        assert row["clusters"] < FEWEST
+        assert row["ci_low_clustered"] is None and row["ci_high_clustered"] is None
+        assert row["reason"].endswith(
+            f"effective clusters by request profile, fewer than {FEWEST}: no clustered interval"
+        )
+
+
+def test_pods_of_profiles_that_were_not_trained_on(data, trials, rows):
+    """Too few of them, or none that failed: nothing is said of how well failure is told there."""
+    for split, (n, failures) in UNSEEN.items():
+        found = those(rows, split=split, model=LOGISTIC, slice="unseen_group", metric="pr_auc")
+        assert [(row["n"], row["failures"], row.get("estimate")) for row in found] == [(n, failures, None)]
+        assert found[0]["reason"] == ("no job failed" if n >= 20 else "fewer than 20 test jobs")
+        (row,) = those(rows, split=split, model=LOGISTIC, slice="unseen_user")
+        assert row["reason"] == NOTHING_NAMED.format("users")
+    # Of those none failed, and few were said to.
+    trial, group = trials["temporal_1"], data.jobs.codes("group")
+    told = trial.split.learn | trial.split.recalibrate
+    unseen = ~np.isin(group[trial.rows], group[told])
+    assert unseen.sum() == 296
+    assert trial.probability[LOGISTIC][unseen].mean() < 0.05 < 0.3 < trial.probability[BASE][0]
+
+
+def test_the_share_of_failures_of_a_profile_tells_all_that_the_models_tell(rows):
+    """Neither the logistic regression nor gradient boosting is .03 better than it at any origin."""
+    for split in MEASURED:
+        of = {row["model"]: row.get("estimate") for row in those(rows, split=split, slice="all", metric="pr_auc")}
+        assert max(of[LOGISTIC], of[BOOSTING] or 0) < of[NESTED] + 0.03

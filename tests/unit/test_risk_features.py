@@ -1,0 +1,443 @@
+"""What is known of a job at submission, and its columns in a design, against plain loops and sums by hand."""
+
+import json
+import zlib
+
+import made_risk
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import logit
+from ttf.risk.encoder import BLANK, BLOCK, OTHER, Encoder
+from ttf.risk.features import (
+    AT_FIRST,
+    CATEGORY,
+    CLOCK,
+    HASHED,
+    HISTORY,
+    NUMERIC,
+    STRENGTH,
+    Feature,
+    as_of,
+    features_of,
+    history,
+    increments,
+    submitted,
+)
+from ttf.risk.population import NEVER, population
+
+# A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
+SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000
+BEFORE_THE_CHANGE, AFTER_THE_CHANGE = 1_698_539_400, 1_698_543_000
+
+FEATURES = [
+    Feature("gpus", NUMERIC, "gpu_milli"),
+    Feature("gpu_type", CATEGORY, "gpu_type", size=2),
+    Feature("group", HASHED, "recurrence_group", size=8),
+    Feature("clock", CLOCK),
+    Feature("history", HISTORY, keys=(("user",), ("recurrence_group",))),
+]
+
+
+def jobs_of(*rows: tuple, **columns: list) -> pl.DataFrame:
+    """Rows of (submit_s, end_s, outcome), and more columns."""
+    made = pl.DataFrame(rows, {"submit_s": pl.Int64, "end_s": pl.Int64, "outcome": pl.String}, orient="row")
+    blank = pl.lit(None, dtype=pl.Int64)
+    return made.with_columns(
+        start_s="submit_s",
+        runtime_s=pl.col("end_s") - pl.col("submit_s"),
+        trace_end_s=blank,
+        gpu_milli=blank,
+        size=blank,
+    ).with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+
+
+def numeric(*values: float | None, train=None):
+    """(encoder of one number, its design) of jobs with these values; train: those it learns from, all if not said."""
+    features = [Feature("x", NUMERIC, "x")]
+    frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.Float64)})
+    known = submitted(frame, features, None)
+    encoder = Encoder.fit(features, known.take(np.arange(len(values)) if train is None else np.array(train)))
+    return encoder, encoder.design(known)
+
+
+def category(values, train, kind=CATEGORY, size=2):
+    """(encoder of one text, the place of each job's value); train: how many of the first it learns from."""
+    features = [Feature("x", kind, "x", size=size)]
+    frame = pl.DataFrame({"submit_s": [0] * len(values), "x": pl.Series(values, dtype=pl.String)})
+    known = submitted(frame, features, None)
+    encoder = Encoder.fit(features, known.take(np.arange(train)))
+    return encoder, encoder.design(known).levels
+
+
+# As of a moment ----------------------------------------------------------------------------------------------
+
+TIMES = st.integers(-3, 8)
+KEYS = st.integers(0, 2)
+
+
+def by_loops(events, questions):
+    """What `as_of` is to find, one question and one event after the other."""
+    found = []
+    for key, moment in questions:
+        before = [failed for of, at, failed in events if of == key and at < moment]
+        found.append((len(before), sum(before)))
+    return np.array(found, dtype=np.int64).reshape(-1, 2).T
+
+
+@given(st.lists(st.tuples(KEYS, TIMES, st.integers(0, 1)), max_size=25), st.lists(st.tuples(KEYS, TIMES), max_size=25))
+def test_events_before_a_moment_are_those_of_a_plain_loop(events, questions):
+    key, at, failed = (np.array([event[place] for event in events], dtype=np.int64) for place in range(3))
+    asked_key, asked_at = (np.array([question[place] for question in questions], dtype=np.int64) for place in (0, 1))
+    assert (as_of(key, at, failed, asked_key, asked_at) == by_loops(events, questions)).all()
+
+
+@pytest.mark.parametrize(("at", "ended"), [(9, 1), (10, 0), (11, 0)])
+def test_an_end_at_the_very_moment_of_a_submission_is_not_before_it(at, ended):
+    zero = np.zeros(1, dtype=np.int64)
+    assert as_of(zero, np.array([at]), zero + 1, zero, np.array([10])).tolist() == [[ended], [ended]]
+
+
+# Times in which many ends fall together with submissions; a blank key is one of the values.
+RUNS = st.lists(
+    st.tuples(
+        st.integers(0, 9),
+        st.one_of(st.none(), st.integers(0, 4)),
+        st.sampled_from(["success", "failure", "cancelled", "unknown", "running"]),
+        st.sampled_from(["a", "b", None]),
+        st.sampled_from(["x", "y", None]),
+    ),
+    max_size=20,
+)
+
+
+@given(RUNS)
+def test_history_is_that_of_a_plain_loop(runs):
+    rows = [(submit, None if lasts is None else submit + lasts, outcome) for submit, lasts, outcome, _, _ in runs]
+    users, groups = (pl.Series([run[place] for run in runs], dtype=pl.String) for place in (3, 4))
+    past = population(jobs_of(*rows, user=users, group_of=groups).lazy(), ["group_of"])
+    rates, ended = history(past.jobs, [["user"], ["group_of"]], past)
+    keys = list(zip(past.jobs["user"].to_list(), past.jobs["group_of"].to_list(), strict=True))
+    for job in range(len(past)):
+        above = AT_FIRST
+        for level in range(3):
+            alike = [
+                bool(past.failed[other])
+                for other in range(len(past))
+                if past.known_s[other] < past.submit_s[job] and keys[other][:level] == keys[job][:level]
+            ]
+            above = (sum(alike) + STRENGTH * above) / (len(alike) + STRENGTH)
+            assert rates[job, level] == pytest.approx(above, rel=1e-14)
+            assert ended[job, level] == len(alike)
+
+
+def test_history_is_nested_and_shrunken_towards_the_level_above():
+    """Worked out by hand: four jobs have ended, one of them at the very moment of the last submission."""
+    jobs = jobs_of(
+        (0, 1, "failure"),
+        (0, 2, "failure"),
+        (0, 3, "success"),
+        (0, 10, "failure"),
+        (0, None, "running"),
+        (10, 11, "success"),
+        user=["a", "a", "b", "a", "a", "a"],
+        work=["x", "y", "x", "x", "x", "x"],
+    )
+    past = population(jobs.lazy(), ["work"])
+    rates, ended = history(past.jobs, [["user"], ["work"]], past)
+    overall = (2 + 5 * 0.5) / (3 + 5)
+    of_user = (2 + 5 * overall) / (2 + 5)
+    of_work = (1 + 5 * of_user) / (1 + 5)
+    assert rates[-1] == pytest.approx([overall, of_user, of_work])
+    assert ended[-1].tolist() == [3, 2, 1]
+    assert (rates[0] == AT_FIRST).all()
+    assert increments(rates)[-1] == pytest.approx(np.diff(logit([overall, of_user, of_work])))
+
+
+def test_history_may_be_that_of_other_jobs():
+    """Jobs to be scored, in a table of their own with other codes of the texts, have the history they have in place."""
+    made = made_risk.with_users(800, 5)
+    past = population(made.lazy(), ["recurrence_group"])
+    in_place, _ = history(past.jobs, FEATURES[-1].keys, past)
+    apart = made.select("submit_s", "user", "recurrence_group").filter(pl.col("submit_s").is_not_null())
+    few = apart.sort("submit_s", maintain_order=True)[::7]
+    rates, _ = history(few, FEATURES[-1].keys, past)
+    assert (rates == in_place[::7]).all()
+
+
+def test_a_number_is_a_key_whatever_its_width():
+    made = made_risk.with_users(400, 5)
+    past = population(made.lazy())
+    in_place, _ = history(past.jobs, [["gpu_milli"]], past)
+    rates, _ = history(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
+    assert (rates == in_place).all()
+
+
+def test_a_key_that_the_jobs_lack_is_blank_in_all():
+    past = population(made_risk.with_users(400, 5).lazy())
+    rates, ended = history(past.jobs, [["user"], ["nobody_has_it"]], past)
+    by_user, _ = history(past.jobs, [["user"]], past)
+    assert (rates[:, :2] == by_user).all()
+    assert (ended[:, 2] == ended[:, 1]).all()
+
+
+def test_without_a_past_nothing_has_ended():
+    jobs = made_risk.with_users(50, 5)
+    known = submitted(jobs, FEATURES, None)
+    assert (known.rates["history"] == AT_FIRST).all()
+    assert not known.ended["history"].any()
+    assert (known.overall == AT_FIRST).all()
+
+
+# What else is known ------------------------------------------------------------------------------------------
+
+
+def test_jobs_taken_are_those_jobs():
+    past = population(made_risk.with_users(300, 5).lazy(), ["recurrence_group"])
+    known = submitted(past.jobs, FEATURES, "UTC", past)
+    rows = np.array([200, 3, 3, 77])
+    part, encoder = known.take(rows), Encoder.fit(FEATURES, known)
+    assert part.n == 4
+    assert (encoder.design(part).rows(slice(None)) == encoder.design(known).rows(rows)).all()
+    assert (part.overall == known.overall[rows]).all()
+    truths = np.zeros(300, dtype=bool)
+    truths[[3, 200]] = True
+    assert (known.take(truths).rates["history"] == known.rates["history"][[3, 200]]).all()
+
+
+def test_hours_are_told_by_the_clock_of_the_trace():
+    frame = pl.DataFrame(
+        {"submit_s": [SUMMER_NOON, WINTER_NOON, BEFORE_THE_CHANGE, AFTER_THE_CHANGE]}, {"submit_s": pl.Int64}
+    )
+    known = submitted(frame, [Feature("clock", CLOCK)], "Europe/Berlin")
+    # The half hours before and after the change are the same by the clock.
+    assert known.numbers["clock"].tolist() == [12, 12, 2.5, 2.5]
+    # 1 July and 25 November 2023 are Saturdays, 29 October is a Sunday.
+    assert known.weekend["clock"].tolist() == [True, True, True, True]
+    in_utc = submitted(frame, [Feature("clock", CLOCK)], "UTC")
+    assert in_utc.numbers["clock"].tolist() == [10, 11, 0.5, 1.5]
+
+
+def test_the_weekend_is_that_of_the_zone():
+    """Friday 23:00 in London is Saturday in Shanghai."""
+    frame = pl.DataFrame({"submit_s": [1_700_866_800, 1_700_866_800 - 86_400]}, {"submit_s": pl.Int64})
+    clock = [Feature("clock", CLOCK)]
+    assert submitted(frame, clock, "Europe/London").weekend["clock"].tolist() == [False, False]
+    assert submitted(frame, clock, "Asia/Shanghai").weekend["clock"].tolist() == [True, False]
+
+
+def test_a_clock_turns():
+    """A minute before midnight is near a minute after it, and far from noon."""
+    frame = pl.DataFrame({"submit_s": [86_340, 86_460, 86_400 + 43_200]}, {"submit_s": pl.Int64})
+    features = [Feature("clock", CLOCK)]
+    known = submitted(frame, features, "UTC")
+    numbers = Encoder.fit(features, known).design(known).numbers[:, :2]
+    assert np.hypot(*(numbers[0] - numbers[1])) < 0.01
+    assert np.hypot(*(numbers[0] - numbers[2])) == pytest.approx(2, abs=1e-4)
+
+
+def test_features_are_those_that_the_configuration_declares():
+    declared = {feature.name: feature.declared for feature in FEATURES}
+    assert features_of(declared) == FEATURES
+    assert features_of(json.loads(json.dumps(declared))) == FEATURES
+    assert FEATURES[-1].columns == ("user", "recurrence_group")
+    assert FEATURES[3].columns == ("submit_s",)
+
+
+@pytest.mark.parametrize("texts", [["b", "a", None, "b"], [None, None], []])
+def test_labels_are_in_order_of_their_texts_and_codes_point_at_them(texts):
+    frame = pl.DataFrame({"submit_s": [0] * len(texts), "x": pl.Series(texts, dtype=pl.String)})
+    known = submitted(frame, [Feature("x", CATEGORY, "x", size=5)], None)
+    assert known.labels["x"] == sorted({text for text in texts if text is not None})
+    assert [known.labels["x"][code] if code >= 0 else None for code in known.codes["x"]] == texts
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Boolean, pl.Float64, pl.Categorical])
+def test_any_column_can_be_a_category(dtype):
+    values = pl.Series([1, 0, None, 1]).cast(pl.String).cast(dtype) if dtype == pl.Categorical else None
+    values = pl.Series([1, 0, None, 1]).cast(dtype) if values is None else values
+    frame = pl.DataFrame({"submit_s": [0] * 4, "x": values})
+    codes = submitted(frame, [Feature("x", CATEGORY, "x", size=5)], None).codes["x"]
+    assert codes.tolist() == [1, 0, -1, 1]
+
+
+# Columns of a design -----------------------------------------------------------------------------------------
+
+
+def test_a_number_is_in_logarithms_to_base_2_in_standard_deviations_with_a_knot_at_the_median():
+    values = [0.0, 1.0, 3.0, 3.0, 7.0, 63.0]
+    encoder, design = numeric(*values)
+    log = np.log2(1 + np.array(values))
+    expected = [(log - log.mean()) / log.std(), np.maximum(log - np.median(log), 0) / log.std()]
+    assert design.numbers == pytest.approx(np.column_stack(expected))
+    assert [term.name for term in encoder.terms] == ["x", "x above the median"]
+    assert encoder.learnt["x"]["knot"] == 2
+
+
+def test_a_blank_number_lies_at_the_mean_and_has_a_column():
+    encoder, design = numeric(0.0, 1.0, 3.0, None)
+    assert [term.name for term in encoder.terms] == ["x", "x above the median", f"x {BLANK}"]
+    assert design.numbers[3].tolist() == [0, 0, 1]
+    assert (design.numbers[:3, 2] == 0).all()
+
+
+def test_there_is_no_knot_at_the_end_of_the_range():
+    """The median of mostly zeros is the least value: above it there is nothing but the number itself."""
+    encoder, _ = numeric(0.0, 0.0, 0.0, 7.0)
+    assert [term.name for term in encoder.terms] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("values", "columns", "why"),
+    [
+        ([4.0, 4.0, 4.0], [], "the same in all jobs"),
+        ([None, None], [], "blank in all jobs"),
+        ([], [], "blank in all jobs"),
+        ([4.0, None], [f"x {BLANK}"], None),
+    ],
+)
+def test_a_number_that_tells_nothing_is_left_out(values, columns, why):
+    encoder, design = numeric(*values)
+    assert [term.name for term in encoder.terms] == columns
+    assert encoder.learnt["x"].get("why") == why
+    assert design.numbers.shape == (len(values), len(columns))
+    assert np.isfinite(design.numbers).all()
+
+
+def test_a_column_that_the_jobs_lack_is_blank():
+    known = submitted(
+        pl.DataFrame({"submit_s": [1, 2]}), [Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y")], None
+    )
+    encoder = Encoder.fit([Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y", size=3)], known)
+    assert encoder.terms == []
+    assert {about["why"] for about in encoder.learnt.values()} == {"blank in all jobs"}
+
+
+def test_a_vocabulary_is_of_the_commonest_values_and_the_rest_are_another():
+    values = ["a", "b", "b", "c", "c", "c", "d", None, "never seen", "d"]
+    encoder, ((places, size),) = category(values, train=8)
+    assert encoder.learnt["x"]["levels"] == ["c", "b", OTHER, BLANK]
+    assert encoder.learnt["x"]["seen"] == ["a", "b", "c", "d"]
+    assert places.tolist() == [2, 1, 1, 0, 0, 0, 2, 3, 2, 2]
+    assert size == 4
+
+
+def test_values_of_one_frequency_stand_in_order_of_their_texts():
+    encoder, _ = category(["b", "c", "a", "c", "a", "b"], train=6)
+    assert encoder.learnt["x"]["levels"] == ["a", "b", OTHER]
+
+
+def test_what_training_never_saw_counts_as_the_commonest_where_there_is_no_other():
+    _, ((places, _),) = category(["a", "a", "b", "new", None], train=3)
+    assert places.tolist() == [0, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [(["a", "a"], "the same in all jobs"), ([None, None], "blank in all jobs"), ([], "blank in all jobs")],
+)
+def test_a_category_that_tells_nothing_is_left_out(values, why):
+    encoder, levels = category(values, train=len(values))
+    assert (encoder.terms, levels) == ([], ())
+    assert encoder.learnt["x"]["why"] == why
+
+
+@given(st.lists(st.text(max_size=8), min_size=1, max_size=10), st.integers(2, 64))
+def test_buckets_are_of_the_text_alone_and_in_range(texts, buckets):
+    """Stable from run to run, as Python's own hash is not, and whatever other texts there are."""
+    values = ["one", "another", *texts]
+    _, ((places, size),) = category(values, len(values), HASHED, buckets)
+    assert size == buckets
+    assert places.tolist() == [zlib.crc32(text.encode()) % buckets for text in values]
+
+
+def test_a_blank_is_in_the_first_bucket():
+    _, ((places, _),) = category(["a", "b", None], 3, HASHED, 16)
+    assert places[2] == 0
+
+
+def test_jobs_beyond_the_training_are_told():
+    features = [Feature("x", NUMERIC, "x"), Feature("y", CATEGORY, "y", size=1)]
+    frame = pl.DataFrame(
+        {
+            "submit_s": [0] * 8,
+            "x": [1.0, 2.0, 4.0, 0.5, 4.5, None, 2.0, 2.0],
+            "y": ["a", "b", "c", "a", "a", "a", "new", None],
+        }
+    )
+    known = submitted(frame, features, None)
+    encoder = Encoder.fit(features, known.take(np.arange(3)))
+    # A value that training saw and has no column is within the range; a blank is no value.
+    assert encoder.beyond(known).tolist() == [False, False, False, True, True, False, True, False]
+
+
+def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
+    features = [Feature("x", NUMERIC, "x")]
+    known = submitted(pl.DataFrame({"submit_s": [0] * 4, "x": [2, 2, 3, None]}), features, None)
+    encoder = Encoder.fit(features, known.take(np.arange(2)))
+    assert encoder.terms == []
+    assert encoder.beyond(known).tolist() == [False, False, True, False]
+
+
+def encoded(jobs: int = 500):
+    past = population(made_risk.with_users(jobs, 5).lazy(), ["recurrence_group"])
+    known = submitted(past.jobs, FEATURES, "UTC", past)
+    return known, Encoder.fit(FEATURES, known)
+
+
+@pytest.mark.parametrize("jobs", [1, BLOCK, BLOCK + 1])
+def test_blocks_are_the_rows_of_the_design(jobs):
+    known, encoder = encoded()
+    design = encoder.design(known.take(np.arange(jobs) % 500))
+    blocks = [block for _, block in design.blocks()]
+    assert len(blocks) == (jobs > BLOCK) + 1
+    whole = np.concatenate(blocks)
+    assert (whole == design.rows(slice(None))).all()
+    assert whole.shape == (jobs, design.width)
+    weights = np.random.default_rng(1).normal(size=(design.width, 2))
+    assert design.dot(weights) == pytest.approx(whole @ weights)
+    assert design.dot(weights[:, 0]) == pytest.approx(whole @ weights[:, 0])
+
+
+def test_the_columns_of_a_design_are_its_terms():
+    known, encoder = encoded()
+    design = encoder.design(known)
+    rows = design.rows(slice(None))
+    assert (rows[:, 0] == 1).all()
+    assert design.width == 1 + len(encoder.terms)
+    places = {(term.feature, term.name): place for place, term in enumerate(encoder.terms, start=1)}
+    levels = encoder.learnt["gpu_type"]["levels"]
+    types = population(made_risk.with_users(500, 5).lazy()).jobs["gpu_type"].cast(pl.String).to_list()
+    for level in levels[1:]:
+        is_level = [of == level or (level == OTHER and of not in levels) for of in types]
+        assert (rows[:, places["gpu_type", level]] == is_level).all()
+    assert len(encoder.learnt["group"]["levels"]) == 8
+    by_user = places["history", "history by user"]
+    assert (rows[:, by_user] == increments(known.rates["history"])[:, 0]).all()
+
+
+def test_an_encoder_read_again_gives_the_same_design_to_the_last_bit():
+    known, encoder = encoded()
+    again = Encoder.from_json(json.loads(json.dumps(encoder.to_json())), FEATURES)
+    assert again.digest == encoder.digest
+    assert again.terms == encoder.terms
+    assert again.design(known).rows(slice(None)).tobytes() == encoder.design(known).rows(slice(None)).tobytes()
+    assert (again.beyond(known) == encoder.beyond(known)).all()
+
+
+def test_the_digest_goes_with_the_declaration_not_with_the_data():
+    known, encoder = encoded()
+    other = Encoder.fit(FEATURES, known.take(np.arange(100)))
+    assert other.digest == encoder.digest
+    assert Encoder.fit(FEATURES[:-1], known).digest != encoder.digest
+    wider = [*FEATURES[:1], Feature("gpu_type", CATEGORY, "gpu_type", size=3), *FEATURES[2:]]
+    assert Encoder.fit(wider, known).digest != encoder.digest
+
+
+def test_an_end_that_is_never_known_is_in_nobodys_history():
+    jobs = population(made_risk.with_users(300, 5).lazy())
+    assert (jobs.known_s[~jobs.ended] == NEVER).all()
+    _, ended = history(jobs.jobs, (), jobs)
+    assert ended.max() <= jobs.ended.sum()

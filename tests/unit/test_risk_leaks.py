@@ -1,0 +1,255 @@
+"""Nothing that is written after a submission reaches the features of a job, and nothing after its day a model."""
+
+import json
+
+import made_risk
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from of_formats import FORMATS
+from study.risk import LATER, risk_of
+from ttf.risk.encoder import Encoder
+from ttf.risk.features import HISTORY, NUMERIC, Feature, features_of, submitted
+from ttf.risk.model import train
+from ttf.risk.population import NEVER, population
+
+OF_JOBS = sorted(name for name, about in FORMATS.items() if about["gives"] == "jobs")
+OUTCOMES = ["success", "failure", "cancelled", "unknown"]
+ZONE = "Asia/Shanghai"
+LEARN, AGAIN = 0.57, 0.67
+
+
+def features_of_format(name: str) -> list[Feature]:
+    """As a trace of the format has them, all columns mapped."""
+    columns = FORMATS[name]["at_submission"]
+    back = {"gpu_milli": "gpus", "cpu_milli": "cpus", "mem_mib": "memory"}
+    mapping = {back.get(column, column): column for column in columns}
+    entry = {"format": name, "mapping": mapping | {"submit": "a"}}
+    return features_of(risk_of("mine", entry, FORMATS[name], {}, ZONE)["features"])
+
+
+def jobs_of_format(name: str, n: int = 600, seed: int = 1) -> pl.DataFrame:
+    """Jobs with a column for all that the format says of a job, known at the submission or written later.
+
+    What is known says something of the risk: it goes by the user or the group.
+    """
+    made, about = made_risk.with_users(n, seed), FORMATS[name]
+    group = made["recurrence_group"].str.strip_prefix("group").cast(pl.Int64)
+    numbers = {feature.column for feature in features_of_format(name) if feature.kind == NUMERIC}
+    columns = {}
+    for place, column in enumerate(about["at_submission"]):
+        if column not in made.columns or made[column].null_count() == n:
+            varied = group * (place + 3) % (7 + place)
+            columns[column] = varied * 1000 if column in numbers else pl.Series([f"v{value}" for value in varied])
+    rng = np.random.default_rng(seed)
+    later = {
+        column: pl.Series(rng.integers(0, 9, n)) for column in about["written_later"] if column not in made.columns
+    }
+    return made.with_columns(**columns, **later)
+
+
+def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], started_too: bool = True) -> pl.DataFrame:
+    """The jobs with all else that was written of those whose end was not known before a moment.
+
+    later: the columns of the format that are written later. started_too: also when they started, which is known at the
+    moment of some.
+    """
+    rng, n = np.random.default_rng(seed), jobs.height
+    known = population(jobs.with_row_index("row").lazy(), ["row"])
+    open_ = np.zeros(n, dtype=bool)
+    open_[known.jobs["row"].to_numpy()[known.known_s >= moment]] = True
+    ended = rng.random(n) < 0.8
+    start_s = np.maximum(jobs["submit_s"].to_numpy(), moment if not started_too else 0) + rng.integers(0, 5_000, n)
+    started = jobs["start_s"].fill_null(NEVER).to_numpy()
+    start_s = start_s if started_too else np.where(started < moment, started, start_s)
+    end_s = np.maximum(start_s, moment) + rng.integers(0, 500_000, n)
+    outcome = np.where(ended, rng.choice(OUTCOMES, n), "running")
+    new = pl.DataFrame(
+        {
+            "start_s": start_s,
+            "end_s": end_s,
+            "queue_s": start_s - jobs["submit_s"].to_numpy(),
+            "runtime_s": end_s - start_s,
+            "outcome": outcome,
+            "status_raw": pl.Series(rng.choice(["x", "y"], n)),
+            "attempts": rng.integers(1, 9, n),
+            "trace_end_s": np.full(n, jobs["trace_end_s"][0] + 10**6),
+            **{column: rng.integers(10, 99, n) for column in later},
+        }
+    ).with_columns(pl.when(pl.Series(ended)).then(pl.col("end_s", "runtime_s")))
+    assert set(LATER) <= set(new.columns)
+    changed = pl.when(pl.Series(open_))
+    of_text = {column for column in later if jobs[column].dtype == pl.String}
+    return jobs.with_columns(
+        changed.then(new[name].cast(pl.String) if name in of_text else new[name].cast(jobs[name].dtype))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in new.columns
+    )
+
+
+def told(jobs: pl.DataFrame, features: list[Feature], until_s: int):
+    """All that is known of the jobs submitted up to a moment, at their submission."""
+    past = population(jobs.lazy(), [column for feature in features for column in feature.columns])
+    known = submitted(past.jobs, features, ZONE, past)
+    rows = past.submit_s <= until_s
+    texts = {
+        name: np.array([*labels, "(blank)"], dtype=object)[known.codes[name][rows]].tolist()
+        for name, labels in known.labels.items()
+    }
+    part = known.take(rows)
+    encoder = Encoder.fit(features, part)
+    return {
+        "texts": texts,
+        **{f"number of {name}": values for name, values in part.numbers.items()},
+        **{f"rates of {name}": values for name, values in part.rates.items()},
+        **{f"ended of {name}": values for name, values in part.ended.items()},
+        **{f"weekend of {name}": values for name, values in part.weekend.items()},
+        "overall": part.overall,
+        "encoder": json.dumps(encoder.to_json()),
+        "design": encoder.design(part).rows(slice(None)),
+    }
+
+
+def differences(one: dict, other: dict) -> list[str]:
+    def same(a, b):
+        return np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) else a == b
+
+    assert one.keys() == other.keys()
+    return [name for name in one if not same(one[name], other[name])]
+
+
+# Features ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_what_is_written_later_of_jobs_that_had_not_ended_changes_no_feature(name):
+    jobs, features = jobs_of_format(name), features_of_format(name)
+    assert features
+    later = FORMATS[name]["written_later"]
+    for place in (60, 300, 480):
+        moment = int(jobs["submit_s"][place])
+        changed = rewritten(jobs, moment, place, later)
+        assert any((jobs[column] != changed[column]).any() for column in later)
+        assert differences(told(jobs, features, moment), told(changed, features, moment)) == []
+
+
+@pytest.mark.parametrize("column", [*LATER, "size"])
+def test_a_feature_of_what_is_written_later_would_be_found_out(column):
+    """The comparison above has eyes: each such column, were it a feature, makes a difference."""
+    jobs = jobs_of_format("openb").with_columns(attempts=pl.lit(1, dtype=pl.Int64))
+    kind = "numeric" if jobs[column].dtype.is_numeric() else "category"
+    leak = features_of({"leak": {"kind": kind, "column": column, "vocabulary": 5}})
+    moment = int(jobs["submit_s"][300])
+    changed = rewritten(jobs, moment, 1, ["size"])
+    assert "design" in differences(told(jobs, leak, moment), told(changed, leak, moment))
+
+
+def test_what_is_written_of_jobs_that_had_ended_does_change_them():
+    jobs = jobs_of_format("pai2020")
+    moment = int(jobs["submit_s"][480])
+    swapped = jobs.with_columns(
+        outcome=pl.when(pl.col("end_s") < moment)
+        .then(pl.col("outcome").replace({"failure": "success", "success": "failure"}))
+        .otherwise("outcome")
+    )
+    features = features_of_format("pai2020")
+    assert {"overall", "rates of history"} <= set(
+        differences(told(jobs, features, moment), told(swapped, features, moment))
+    )
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 399))
+def test_outcomes_of_jobs_that_end_later_may_be_dealt_out_anew(seed, place):
+    """No feature of a job submitted up to a moment goes by the outcome of one whose end is written later."""
+    jobs = made_risk.with_users(400, 2)
+    features = features_of({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
+    moment = int(jobs["submit_s"][place])
+    rows = np.flatnonzero((jobs["end_s"] >= moment).fill_null(False))
+    outcome = jobs["outcome"].to_numpy().copy()
+    outcome[rows] = np.random.default_rng(seed).permutation(outcome[rows])
+    changed = jobs.with_columns(outcome=pl.Series(outcome))
+    one, other = (
+        submitted(past.jobs, features, None, past).take(past.submit_s <= moment)
+        for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
+    )
+    assert (one.rates["history"] == other.rates["history"]).all()
+    assert (one.ended["history"] == other.ended["history"]).all()
+    assert (one.overall == other.overall).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 399))
+def test_jobs_that_come_later_may_be_left_out(seed, place):
+    """A trace that stops at a moment tells of the jobs up to it what the whole trace does."""
+    jobs = made_risk.with_users(400, 3)
+    features = features_of({"history": {"kind": HISTORY, "keys": [["user"], ["recurrence_group"]]}})
+    moment = int(jobs["submit_s"][place])
+    cut = jobs.filter(pl.col("submit_s") <= moment)
+    changed = rewritten(cut, moment, seed, [])
+    one, other = (
+        submitted(past.jobs, features, None, past).take(past.submit_s <= moment).rates["history"]
+        for past in (population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
+    )
+    assert (one == other).all()
+
+
+# Models ------------------------------------------------------------------------------------------------------
+
+
+def model_at(jobs: pl.DataFrame, features: list[Feature], learn_s: int, until_s: int) -> str:
+    """The model made at `until_s`, of jobs submitted before `learn_s` and recalibrated on those after; as JSON."""
+    past = population(jobs.lazy(), [column for feature in features for column in feature.columns])
+    known = submitted(past.jobs, features, ZONE, past)
+    learn = past.ended & (past.submit_s < learn_s) & (past.known_s < learn_s)
+    again = past.ended & (past.submit_s >= learn_s) & (past.submit_s < until_s) & (past.known_s < until_s)
+    model = train(past, known, features, learn, again, until_s)
+    return json.dumps(model.to_json())
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_what_comes_after_a_model_was_made_changes_nothing_of_it(name):
+    """Ends, outcomes and all that is written later; and jobs submitted later, which may be any.
+
+    Of a job that ended, when nobody wrote, nobody knows whether it ran at that moment: such ends are written here.
+    """
+    jobs, features = jobs_of_format(name, 1_500), features_of_format(name)
+    jobs = jobs.filter(pl.col("end_s").is_not_null() | pl.col("outcome").is_in(["running", "waiting"]))
+    # Runs so long that at any time some are under way.
+    jobs = jobs.with_columns(runtime_s=20 * pl.col("runtime_s"), end_s=pl.col("start_s") + 20 * pl.col("runtime_s"))
+    learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN, AGAIN))
+    made = model_at(jobs, features, learn_s, until_s)
+    assert json.loads(made)["hours"]["censored"] > 0
+    changed = rewritten(jobs, until_s, 1, FORMATS[name]["written_later"], started_too=False)
+    assert (changed["outcome"] != jobs["outcome"]).sum() > 100
+    assert model_at(changed, features, learn_s, until_s) == made
+    # Of the jobs to come only the first half, and these of other users and sizes.
+    came = pl.col("submit_s") >= until_s
+    others = changed.filter(~came | (pl.int_range(pl.len()) < 0.8 * jobs.height))
+    shuffled = others["user"].gather(np.random.default_rng(1).permutation(others.height))
+    others = others.with_columns(
+        user=pl.when(came).then(shuffled).otherwise("user"), gpu_milli=pl.when(came).then(77).otherwise("gpu_milli")
+    )
+    assert model_at(others, features, learn_s, until_s) == made
+
+
+def test_what_came_before_a_model_was_made_does_change_it():
+    jobs, features = jobs_of_format("pai2020", 1_500), features_of_format("pai2020")
+    learn_s, until_s = (int(jobs["submit_s"][int(share * jobs.height)]) for share in (LEARN, AGAIN))
+    changed = rewritten(jobs, learn_s - 86_400, 1, [])
+    assert model_at(changed, features, learn_s, until_s) != model_at(jobs, features, learn_s, until_s)
+
+
+# Declarations ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OF_JOBS)
+def test_no_feature_of_a_format_is_of_a_column_written_later(name):
+    """Columns of features are all among those known at the submission, which share none with those written later."""
+    about = FORMATS[name]
+    of_features = {column for feature in features_of_format(name) for column in feature.columns} - {"submit_s"}
+    assert of_features
+    assert of_features <= set(about["at_submission"])
+    assert not of_features & {*about["written_later"], *LATER}
+    assert not set(about["at_submission"]) & {*about["written_later"], *LATER}

@@ -1,0 +1,310 @@
+"""A model: which jobs it learns from, when their ends are known, recalibration, and JSON to the last bit."""
+
+import json
+
+import made_risk
+import numpy as np
+import polars as pl
+import pytest
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit
+from ttf.jobs import JOB_COLUMNS
+from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature, submitted
+from ttf.risk.model import (
+    FEWEST_JOBS,
+    FEWEST_OF_A_KIND,
+    NO_FEATURES,
+    ONE_KIND,
+    TOO_FEW,
+    Model,
+    log_odds,
+    platt,
+    train,
+    why_not,
+)
+from ttf.risk.population import ENDED, LATE, NEVER, population
+from ttf.risk.splits import at_random, temporal
+
+FEATURES = [
+    Feature("gpus", NUMERIC, "gpu_milli"),
+    Feature("gpu_type", CATEGORY, "gpu_type", size=2),
+    Feature("group", HASHED, "recurrence_group", size=8),
+    Feature("clock", CLOCK),
+    Feature("history", HISTORY, keys=(("user",), ("recurrence_group",))),
+]
+
+
+def made(n: int = 3_000, seed: int = 5):
+    """(jobs, what is known of them, the last origin)."""
+    jobs = population(made_risk.with_users(n, seed).lazy(), ["recurrence_group"])
+    return jobs, submitted(jobs.jobs, FEATURES, "UTC", jobs), temporal(jobs)[-1]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    jobs, known, split = made()
+    return jobs, known, split, train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
+
+
+# The jobs ----------------------------------------------------------------------------------------------------
+
+
+def few_jobs(*rows: tuple) -> pl.LazyFrame:
+    """Rows of (submit_s, start_s, end_s, outcome, trace_end_s, gpu_milli, size)."""
+    names = ("submit_s", "start_s", "end_s", "outcome", "trace_end_s", "gpu_milli", "size")
+    frame = pl.DataFrame(rows, {name: JOB_COLUMNS[name] for name in names}, orient="row")
+    return frame.with_columns(runtime_s=pl.col("end_s") - pl.col("start_s")).lazy()
+
+
+def test_jobs_without_submission_or_that_ended_before_it_take_no_part():
+    jobs = population(
+        few_jobs(
+            (50, 60, 70, "success", 99, 1000, 1),
+            (None, 1, 2, "failure", 99, 1000, 1),
+            (30, 10, 29, "failure", 99, 1000, 1),
+            (40, 40, 40, "failure", 99, 1000, 1),
+        )
+    )
+    assert jobs.submit_s.tolist() == [40, 50]
+    assert jobs.left_out == {"no submission": 1, "ended before it was submitted": 1}
+
+
+def test_what_became_of_a_job_is_told_at_its_end():
+    jobs = population(
+        few_jobs(
+            (0, 10, 3_610, "success", 9_000, 2000, 4),
+            (1, 10, 20, "failure", 9_000, 500, None),
+            (2, 10, None, "running", 7_210, None, 1),
+            (3, None, None, "waiting", 9_000, 1000, 1),
+            (4, 10, 30, "cancelled", 9_000, 0, 3),
+            (5, None, 30, "unknown", 9_000, 1000, 1),
+        )
+    )
+    assert jobs.ended.tolist() == [True, True, False, False, True, True]
+    assert jobs.failed.tolist() == [False, True, False, False, False, False]
+    assert jobs.running.tolist() == [False, False, True, False, False, False]
+    assert jobs.known_s.tolist() == [3_610, 20, NEVER, NEVER, 30, 30]
+    assert jobs.started_s.tolist() == [10, 10, 10, NEVER, 10, NEVER]
+    assert jobs.hours[:3] == pytest.approx([1, 10 / 3600, 2])
+    assert np.isnan(jobs.hours[[3, 5]]).all()
+    assert jobs.gpus.tolist() == [8, 0.5, 0, 1, 0, 1]
+
+
+def test_an_unwritten_end_is_known_once_99_in_100_of_its_outcome_had_ended():
+    """Failures that take 100 s each, and one of whose end nothing is written: known as soon as one may know so."""
+    others = [(1_000 * place, 1_000 * place, 1_000 * place + 100, "failure", 10**6, 1000, 1) for place in range(50)]
+    ones = [(20_500, 20_500, None, "failure", 10**6, 1000, 1), (20_600, 20_600, None, "cancelled", 10**6, 1000, 1)]
+    jobs = population(few_jobs(*others, *ones))
+    known = dict(zip(jobs.submit_s.tolist(), jobs.known_s.tolist(), strict=True))
+    assert known[20_500] == 20_600
+    # Of an outcome without any written end nothing is known before the trace's end.
+    assert known[20_600] == 10**6
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**5))), min_size=1, max_size=60))
+def test_an_unwritten_end_is_known_by_the_ends_before_that_moment_alone(runs):
+    rows = [(at, at, None if lasts is None else at + lasts, "failure", None, 1000, 1) for at, lasts in runs]
+    jobs = population(few_jobs(*rows))
+    is_late = (jobs.ended_s == NEVER) & (jobs.known_s < NEVER)
+    for job in np.flatnonzero(is_late):
+        moment = jobs.known_s[job]
+        before = (jobs.ended_s < moment) & (jobs.ended_s < NEVER)
+        assert before.any()
+        took = np.sort((jobs.ended_s - jobs.submit_s)[before])
+        # Not before the least of what was ever said by then.
+        assert moment - jobs.submit_s[job] >= took[0]
+        # Nothing that ended from that moment on moves it.
+        later = [(at, at, end if end is None or end < moment else end + 777, *rest) for at, _, end, *rest in rows]
+        again = population(few_jobs(*later))
+        assert again.known_s[job] == moment
+    assert 0 < LATE < 1
+
+
+def test_a_trace_without_users_is_clustered_by_nothing():
+    jobs = population(made_risk.with_users(300, 1).drop("cluster_by", "cluster", "group_by", "group").lazy())
+    assert jobs.by is None
+    assert set(jobs.cluster) == {-1}
+
+
+def test_jobs_of_one_user_are_clustered_by_their_groups():
+    one = pl.lit(0, dtype=pl.UInt32)
+    frame = made_risk.with_users(300, 1)
+    jobs = population(frame.with_columns(cluster=one).lazy())
+    assert jobs.by == "recurrence group"
+    assert len(set(jobs.cluster)) == frame["group"].n_unique()
+
+
+def test_codes_tell_values_apart_and_blanks_are_0():
+    frame = made_risk.with_users(300, 1).with_columns(user=pl.when(pl.int_range(pl.len()) % 3 > 0).then("user"))
+    jobs = population(frame.lazy())
+    codes, users = jobs.codes("user"), jobs.jobs["user"].cast(pl.String)
+    assert ((codes == 0) == users.is_null().to_numpy()).all()
+    assert len({*zip(codes, users, strict=True)}) == len(set(codes)) == users.n_unique()
+    assert jobs.codes("nobody_has_it") is None
+
+
+# Splits ------------------------------------------------------------------------------------------------------
+
+
+def test_origins_learn_from_what_had_ended_and_test_what_came_after():
+    jobs, _, _ = made()
+    before = np.zeros(len(jobs), dtype=bool)
+    for split in temporal(jobs):
+        parts = (split.learn, split.recalibrate, split.test)
+        assert not (split.learn & split.recalibrate).any()
+        assert not ((split.learn | split.recalibrate) & split.test).any()
+        assert not (split.running & jobs.ended).any()
+        assert all(part.sum() > 100 for part in parts)
+        first_again, first_test = jobs.submit_s[split.recalibrate].min(), jobs.submit_s[split.test].min()
+        assert jobs.submit_s[split.learn].max() < first_again
+        assert jobs.known_s[split.learn].max() < first_again
+        assert jobs.submit_s[split.recalibrate].max() < split.until_s <= first_test
+        assert jobs.known_s[split.recalibrate].max() < split.until_s
+        assert jobs.ended[split.learn | split.recalibrate | split.test].all()
+        # What an origin was tested on, no other is.
+        assert not (before & split.test).any()
+        before |= split.test
+    assert np.isin(jobs.jobs["outcome"].cast(pl.String).to_numpy()[before], ENDED).all()
+
+
+def test_a_random_split_deals_all_jobs_that_ended_out_once():
+    jobs, _, _ = made()
+    split = at_random(jobs, 7)
+    parts = split.learn.astype(int) + split.recalibrate + split.test
+    assert (parts == jobs.ended).all()
+    assert (at_random(jobs, 7).learn == split.learn).all()
+    assert (at_random(jobs, 8).learn != split.learn).any()
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_a_few_jobs_can_be_split(n):
+    jobs = population(made_risk.with_users(300, 1).head(n).lazy())
+    assert len(jobs) == n
+    for split in [*temporal(jobs), at_random(jobs, 1)]:
+        assert len(split.learn) == len(split.test) == n
+
+
+# Training ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("jobs", "failures", "why"),
+    [
+        (FEWEST_JOBS - 1, 100, TOO_FEW),
+        (FEWEST_JOBS, 100, None),
+        (FEWEST_JOBS, FEWEST_OF_A_KIND - 1, ONE_KIND),
+        (FEWEST_JOBS, FEWEST_OF_A_KIND, None),
+        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_OF_A_KIND, None),
+        (FEWEST_JOBS, FEWEST_JOBS - FEWEST_OF_A_KIND + 1, ONE_KIND),
+        (0, 0, TOO_FEW),
+    ],
+)
+def test_why_nothing_can_be_learnt(jobs, failures, why):
+    assert why_not(np.arange(jobs) < failures) == why
+
+
+def test_what_does_not_differ_is_no_model():
+    jobs, known, split = made()
+    only = [Feature("gpus", NUMERIC, "trace_end_s")]
+    known = submitted(jobs.jobs, only, None, jobs)
+    assert train(jobs, known, only, split.learn, split.recalibrate, split.until_s) == NO_FEATURES
+    assert train(jobs, known, [], split.learn, split.recalibrate, split.until_s) == NO_FEATURES
+
+
+def test_a_model_says_what_it_was_trained_on(trained):
+    jobs, _, split, model = trained
+    assert (model.n, model.failures) == (split.learn.sum(), jobs.failed[split.learn].sum())
+    assert model.base_rate == model.failures / model.n
+    assert model.until_s == split.until_s
+    assert model.fit.converged
+    assert model.hours.converged
+
+
+def test_a_model_read_again_gives_the_same_scores_to_the_last_bit(trained):
+    _, known, _, model = trained
+    text = json.dumps(model.to_json(), allow_nan=False)
+    again = Model.from_json(json.loads(text), FEATURES)
+    design, of_again = model.encoder.design(known), again.encoder.design(known)
+    assert again.probability(of_again).tobytes() == model.probability(design).tobytes()
+    assert again.hours.median(of_again).tobytes() == model.hours.median(design).tobytes()
+    assert again.hours.expected(of_again).tobytes() == model.hours.expected(design).tobytes()
+    assert again.contributions(of_again)[1].tobytes() == model.contributions(design)[1].tobytes()
+    assert json.dumps(again.to_json()) == text
+
+
+def test_a_model_without_hours_is_read_again():
+    jobs, known, split = made(1_500)
+    model = train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s, with_hours=False)
+    assert model.hours is None
+    assert Model.from_json(json.loads(json.dumps(model.to_json())), FEATURES).hours is None
+
+
+def test_two_trainings_are_one(trained):
+    jobs, known, split, model = trained
+    again = train(jobs, known, FEATURES, split.learn, split.recalibrate, split.until_s)
+    assert json.dumps(again.to_json()) == json.dumps(model.to_json())
+
+
+def test_contributions_are_what_the_log_odds_are_made_of(trained):
+    _, known, split, model = trained
+    design = model.encoder.design(known)
+    names, parts = model.contributions(design)
+    assert names == ["gpus", "clock", "history", "gpu_type", "group"]
+    centre = model.shift + model.slope * float(model.centre @ model.fit.coefficients)
+    assert parts.sum(axis=1) + centre == pytest.approx(logit(model.probability(design)))
+    # Against the mean of the training data: there they come to nothing.
+    assert parts[split.learn].mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-9)
+
+
+def test_the_encoder_of_a_warm_start_is_kept(trained):
+    jobs, known, split, model = trained
+    later = train(jobs, known, FEATURES, split.recalibrate, split.test, NEVER - 1, encoder=model.encoder)
+    assert later.encoder is model.encoder
+
+
+# Recalibration -----------------------------------------------------------------------------------------------
+
+
+def test_recalibration_is_the_logistic_regression_on_the_log_odds():
+    rng = np.random.default_rng(1)
+    eta = rng.normal(-1, 1.5, 1_000)
+    failed = rng.random(1_000) < expit(0.4 + 0.6 * eta)
+    theirs = sm.Logit(failed.astype(float), sm.add_constant(eta)).fit(disp=0, tol=1e-12)
+    assert platt(eta, failed) == pytest.approx(tuple(theirs.params), abs=1e-6)
+
+
+def test_log_odds_in_the_wrong_order_are_not_recalibrated():
+    rng = np.random.default_rng(1)
+    eta = rng.normal(size=1_000)
+    assert platt(eta, rng.random(1_000) < expit(-eta)) == (0, 1)
+
+
+def test_log_odds_all_the_same_are_shifted():
+    failed = np.arange(1_000) < 300
+    shift, slope = platt(np.zeros(1_000), failed)
+    assert slope == 1
+    assert expit(shift) == pytest.approx(0.3)
+
+
+def test_too_few_later_jobs_recalibrate_nothing():
+    assert platt(np.zeros(10), np.arange(10) < 5) == (0, 1)
+    assert platt(np.zeros(0), np.zeros(0, dtype=bool)) == (0, 1)
+
+
+def test_log_odds_perfectly_in_order_are_recalibrated_to_finite_ones():
+    eta = np.linspace(-3, 3, 400)
+    shift, slope = platt(eta, eta > 0)
+    assert np.isfinite([shift, slope]).all()
+    assert slope > 0
+    assert np.isfinite(log_odds(np.array([0.0, 1.0]))).all()
+
+
+def test_recalibrated_probabilities_are_right_in_the_mean(trained):
+    """The mean of the probabilities of the jobs it was recalibrated on is the share of them that failed."""
+    jobs, known, split, model = trained
+    p = model.probability(model.encoder.design(known.take(split.recalibrate)))
+    assert p.mean() == pytest.approx(jobs.failed[split.recalibrate].mean(), abs=1e-6)
+    eta = logit(p)
+    assert platt(eta, jobs.failed[split.recalibrate]) == pytest.approx((0, 1), abs=1e-5)
