@@ -71,8 +71,8 @@ def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
 def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; what is said of them, line by line."""
     import polars as pl
-    from ttf.analyses.predict_failure import EVALUATION
-    from ttf.risk import served, trust
+    from ttf.analyses.predict_failure import EVALUATION, trust
+    from ttf.risk import served
     from ttf.risk.features import submitted
     from ttf.risk.new_jobs import Asked, read_new_jobs
     from ttf.risk.population import NEVER, population

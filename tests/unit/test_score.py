@@ -13,9 +13,11 @@ from scipy.special import logit
 from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
 from sklearn.metrics import average_precision_score
-from ttf.analyses.predict_failure import EVALUATION
+from ttf.analyses.predict_failure import EVALUATION, trust
+from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD
+from ttf.analyses.predict_failure.trust import SAID
 from ttf.errors import StudyError
-from ttf.risk import served, trust
+from ttf.risk import served
 from ttf.risk.features import Feature, submitted
 from ttf.risk.model import train
 from ttf.risk.new_jobs import Asked, read_new_jobs
@@ -423,61 +425,52 @@ def test_windows_of_time_count_by_their_last_moment(tmp_path):
 # What it is worth ----------------------------------------------------------------------------------------------
 
 
-def evaluation(above: float | None, low: float | None, reason: str | None = None) -> pl.DataFrame:
+def evaluation(*above: tuple[float | None, float | None], reason: str | None = None) -> pl.DataFrame:
+    """above: PR-AUC above the share of failures by origin, and the lower end of its interval."""
     about = {"stage": "1", "model": "logistic", "slice": "all", "n": 100, "failures": 25, "reason": reason}
-    rows = [
-        about | {"split": "temporal_2", "metric": "pr_auc", "estimate": 0.9},
-        about | {"split": "random", "metric": "pr_auc", "estimate": 0.95},
-        about
-        | {
-            "split": "temporal_3",
-            "metric": "pr_auc",
-            "estimate": 0.4,
-            "ci_low_clustered": 0.3,
-            "ci_high_clustered": 0.5,
-        },
-        about
-        | {"split": "temporal_3", "metric": "pr_auc_above_base_rate", "estimate": above}
-        | {"ci_low_clustered": low, "ci_high_clustered": None if low is None else 0.3},
-        about
-        | {"split": "temporal_3", "slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "no test job is one"},
-    ]
+    rows = [about | {"split": "random", "metric": "pr_auc_above_base_rate", "estimate": 0.7, "ci_low_clustered": 0.6}]
+    for number, (estimate, low) in enumerate(above, start=1):
+        ends = {"ci_low_clustered": low, "ci_high_clustered": None if low is None else 0.3}
+        row = about | {"split": f"temporal_{number}", "metric": "pr_auc_above_base_rate", "estimate": estimate} | ends
+        rows += [row, row | {"model": "nested_rate", "ci_low_clustered": 0.2}, row | {"stage": "landmark"}]
+    last = about | {"split": "temporal_3"}
+    ends = {"estimate": 0.4, "ci_low_clustered": 0.3, "ci_high_clustered": 0.5}
+    rows.append(last | {"metric": "pr_auc"} | ends)
+    rows.append(last | {"slice": "unseen_user", "metric": "pr_auc", "n": 0, "reason": "no test job is one"})
     return EVALUATION.frame(rows)
+
+
+GOOD, BAD, OPEN, NONE = (0.15, 0.01), (0.15, 0.0), (0.15, None), (None, None)
 
 
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (
-            evaluation(0.15, 0.01),
-            "Failure can be told in advance in part: PR-AUC above the share of failures (0.25) by 0.15",
-        ),
-        (evaluation(0.15, 0.0), "Failure cannot be told in advance in this trace: PR-AUC above"),
-        (evaluation(-0.02, -0.1), "Failure cannot be told in advance in this trace: PR-AUC above"),
-        (
-            evaluation(0.15, None, "3 clusters"),
-            "Failure cannot be told in advance in this trace, as far as is known: PR",
-        ),
-        (
-            evaluation(None, None, "no failure"),
-            "Failure cannot be told in advance in this trace, as far as is known: no f",
-        ),
-        (
-            EVALUATION.frame([]),
-            "Failure cannot be told in advance in this trace, as far as is known: it was not tested",
-        ),
-        (None, "Failure cannot be told in advance in this trace, as far as is known: it was not evaluated"),
+        (evaluation(GOOD, BAD, GOOD), f"{SAID[TOLD]}: PR-AUC is above the share of failures at 2 of 3 origins; at the"),
+        (evaluation(GOOD, GOOD, BAD), f"{SAID[TOLD]}: PR-AUC is above the share of failures at 2 of 3 origins; at the"),
+        (evaluation(GOOD, BAD, BAD), f"{SAID[NOT_TOLD]}: PR-AUC is above the share of failures at 1 of 3 origins"),
+        (evaluation((-0.1, -0.2), BAD, OPEN, reason="3 clusters"), f"{SAID[NOT_TOLD]}: PR-AUC"),
+        (evaluation(GOOD, BAD, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: PR-AUC"),
+        (evaluation(OPEN, OPEN, OPEN, reason="3 clusters"), f"{SAID[CANNOT_SAY]}: PR-AUC"),
+        (evaluation(OPEN, OPEN, NONE, reason="no failure"), f"{SAID[CANNOT_SAY]}: no failure."),
+        (EVALUATION.frame([]), f"{SAID[CANNOT_SAY]}: it was not tested."),
+        (None, f"{SAID[CANNOT_SAY]}: it was not evaluated"),
     ],
 )
 def test_the_verdict_comes_first(table, said):
     assert next(iter(trust.of_evaluation(table))).startswith(said)
 
 
+def test_why_an_interval_lacks_is_said():
+    first = next(iter(trust.of_evaluation(evaluation(OPEN, OPEN, OPEN, reason="3 clusters"))))
+    assert first.endswith("0 of 3 origins; at the last by 0.15, of a share of 0.25; 3 clusters.")
+
+
 def test_the_last_origin_says_how_far_a_score_can_be_trusted():
-    *_, last = trust.of_evaluation(evaluation(0.15, 0.01))
+    *_, last = trust.of_evaluation(evaluation(GOOD, GOOD, GOOD))
     assert last == (
-        "PR-AUC in the last test: of all jobs 0.40 (95% CI 0.30–0.50), 25 of 100 failed; "
-        "of users not in the training not known (no test job is one)."
+        "PR-AUC in the last test: all jobs 0.40 (95% CI 0.30–0.50), 25 of 100 failed; "
+        "users never seen: not known (no test job is one)."
     )
 
 

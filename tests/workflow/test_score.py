@@ -50,10 +50,10 @@ def scores_in(study: Checkout, stem: str) -> Path:
 def test_new_jobs_are_scored(slurm):
     said = score(slurm, "--file", "new_jobs.csv").stdout
     lines = said.splitlines()
-    assert lines[0].startswith("Failure can")
+    assert lines[0].startswith("Failure can be told in advance: PR-AUC is above the share of failures at ")
     assert lines[1] == "The trace sample_slurm is synthetic: its scores say nothing of a real cluster."
     assert lines[2].startswith("Scored: 3 by the model of part 1: 2025-a.txt; 1 beyond the range of its training")
-    assert "PR-AUC in the last test: of all jobs 0." in said
+    assert "PR-AUC in the last test: all jobs 0." in said
     found = read_table(scores_in(slurm, "new_jobs"), SCORES)
     SCORES.check(found)
     assert found["job_id"].to_list() == ["new-1", "new-2", "new-3"]
@@ -174,7 +174,7 @@ def test_without_study_or_evaluation_it_says_so(slurm, tmp_path):
     (empty.folder / "new_jobs.csv").write_text(EXAMPLE)
     (empty.folder / "results/sample_slurm/tables/risk_evaluation.csv").unlink()
     said = score(empty, "--file", "new_jobs.csv").stdout
-    assert said.startswith("Failure cannot be told in advance in this trace, as far as is known: it was not evaluated")
+    assert said.startswith("The data cannot say whether failure can be told in advance in this trace: it was not evalu")
     shutil.rmtree(empty.folder / "results/sample_slurm/models")
     assert "there is no model yet" in score(empty, "--file", "new_jobs.csv", check=False).stderr
 

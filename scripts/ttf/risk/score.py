@@ -23,7 +23,7 @@ BLANK_SHARE = "blank"
 SEVERAL = "several values: no one number"
 
 NO_HOURS = "the model has too few failures of known time to tell hours"
-NO_GPUS = "the GPUs are not known at submission"
+NO_GPUS = "no GPU was requested, or nobody wrote how many"
 _FEWER = "fewer features move the score"
 _OF_WHOM = "the model does not go by {}"
 

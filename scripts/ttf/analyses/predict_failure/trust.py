@@ -4,44 +4,45 @@ from collections.abc import Iterator
 
 import polars as pl
 
-# As scripts/ttf/analyses/predict_failure/evaluate.py names them.
-SLICES = {
-    "all": "of all jobs",
-    "unseen_user": "of users not in the training",
-    "unseen_group": "of groups not in it",
-    "beyond_range": "beyond its range",
+from ttf.analyses.predict_failure.names import LAST, ORIGINS, UNSEEN
+from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD, verdict
+
+SLICES = {"all": "all jobs", **UNSEEN}
+STAGE, MODEL, ABOVE = "1", "logistic", "pr_auc_above_base_rate"
+SAID = {
+    TOLD: "Failure can be told in advance",
+    NOT_TOLD: "Failure cannot be told in advance in this trace",
+    CANNOT_SAY: "The data cannot say whether failure can be told in advance in this trace",
 }
-MODEL, STAGE, ORIGINS = "logistic", "1", "temporal_"
-CANNOT = "Failure cannot be told in advance in this trace"
 
 
 def of_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
     """Sentences, the verdict first. evaluation: the table risk_evaluation, None where there is none."""
     if evaluation is None:
-        yield f"{CANNOT}, as far as is known: it was not evaluated (tables/risk_evaluation.csv)."
+        yield f"{SAID[CANNOT_SAY]}: it was not evaluated (tables/risk_evaluation.csv)."
         return
-    rows = evaluation.filter(
-        (pl.col("stage") == STAGE) & (pl.col("model") == MODEL) & pl.col("split").str.starts_with(ORIGINS)
-    )
-    rows = rows.filter(split=rows["split"].max()) if rows.height else rows
-    yield verdict(rows)
-    found = [said for name, words in SLICES.items() if (said := _pr_auc(rows, name, words))]
+    rows = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=STAGE, model=MODEL)
+    yield of_verdict(rows)
+    last = rows.filter(split=LAST)
+    found = [said for name, words in SLICES.items() if (said := _pr_auc(last, name, words))]
     if found:
         yield f"PR-AUC in the last test: {'; '.join(found)}."
 
 
-def verdict(rows: pl.DataFrame) -> str:
-    """Whether the model told failures from other jobs better than chance, by the rows of one test of it."""
-    pr_auc, above = (_row(rows, "all", metric) for metric in ("pr_auc", "pr_auc_above_base_rate"))
-    if pr_auc is None or pr_auc["estimate"] is None or above is None or above["estimate"] is None:
-        why = next((row["reason"] for row in (pr_auc, above) if row and row["reason"]), "it was not tested")
-        return f"{CANNOT}, as far as is known: {why}."
-    base = pr_auc["failures"] / pr_auc["n"]
-    by = f"PR-AUC above the share of failures ({base:.2f}) by {above['estimate']:.2f}{_interval(above)}"
-    low = above["ci_low_clustered"]
-    if low is None:
-        return f"{CANNOT}, as far as is known: {by}; {above['reason']}."
-    return f"{CANNOT}: {by}." if low <= 0 else f"Failure can be told in advance in part: {by}."
+def of_verdict(rows: pl.DataFrame) -> str:
+    """Whether failure is told in advance, as the page says it; rows: of the model at the origins."""
+    above = rows.filter(pl.col("estimate").is_not_null(), slice="all", metric=ABOVE)
+    said, told = SAID[verdict(above)], (above["ci_low_clustered"] > 0).sum()
+    last, pr_auc = (_row(rows.filter(split=LAST), "all", metric) for metric in (ABOVE, "pr_auc"))
+    if last is None or last["estimate"] is None:
+        why = next((row["reason"] for row in (last, pr_auc) if row and row["reason"]), "it was not tested")
+        return f"{said}: {why}."
+    parts = [
+        f"PR-AUC is above the share of failures at {told} of {len(ORIGINS)} origins",
+        f"at the last by {last['estimate']:.2f}{_interval(last)}, of a share of {last['failures'] / last['n']:.2f}",
+        *([last["reason"]] if last["ci_low_clustered"] is None else []),
+    ]
+    return f"{said}: {'; '.join(parts)}."
 
 
 def _pr_auc(rows: pl.DataFrame, name: str, words: str) -> str | None:
@@ -49,7 +50,7 @@ def _pr_auc(rows: pl.DataFrame, name: str, words: str) -> str | None:
     if row is None:
         return None
     if row["estimate"] is None:
-        return f"{words} not known ({row['reason']})"
+        return f"{words}: not known ({row['reason']})"
     return f"{words} {row['estimate']:.2f}{_interval(row)}, {row['failures']:,} of {row['n']:,} failed"
 
 
