@@ -1,10 +1,10 @@
-"""The sections of a trace's page, in their order: nine questions, then the appendix. Nothing else lists them."""
+"""The sections of a trace's page, in their order: ten questions, then the appendix. Nothing else lists them."""
 
 from typing import NamedTuple
 
 
 class Theme(NamedTuple):
-    """number: 1 to 9, of the appendix a letter; question: what the section answers."""
+    """number: 1 to 10, of the appendix a letter; question: what the section answers."""
 
     number: str
     title: str

@@ -14,6 +14,7 @@ from ttf.lives import lives_of_jobs
 END = 5000  # of the trace, written in a job of its own
 EXTRAS = {
     "inst_num": pl.Int64,
+    "job_tasks": pl.Int64,
     "runtime_from": pl.String,
     "task_start_s": pl.Int64,
     "task_end_s": pl.Int64,
@@ -68,6 +69,7 @@ def test_columns_of_the_job_record(derive):
         "attempts": 1,
         "trace_end_s": END,
         "inst_num": 3,
+        "job_tasks": 1,
         "runtime_from": "instance",
         "task_start_s": 100,
         "task_end_s": 210,

@@ -40,19 +40,16 @@ OUTCOMES = {"Terminated": "success", "Failed": "failure", "Running": "running", 
 
 
 def of_pai(tasks: int, seed: int) -> pl.DataFrame:
-    """Of the truth, the record does not say that failures rise in the last quarter, and how many tasks a job has.
+    """Of the truth, nothing known at submission says that failures will rise in the last quarter.
 
-    Each multiplies the odds of first tasks by how many times as common it is among failures: see `true_risk`.
+    That multiplies the odds of first tasks by how many times as common it is among failures: see `true_risk`.
     """
     sample, risk = plan_sample(tasks, seed), pai.true_risk(tasks, seed)["risk"].to_numpy()
     jobs, of_tasks = sample.jobs, sample.tasks
     job, status = of_tasks.job, of_tasks.status
     late = jobs.submit_s >= np.sort(jobs.submit_s)[3 * len(jobs.submit_s) // 4]
-    by_record = logit(risk)
-    for habit in (late, np.bincount(job) > 1):
-        of_failed, of_others = (habit[jobs.status == end].mean() for end in (published.FAILED, published.TERMINATED))
-        factor = np.where(habit, of_failed / of_others, (1 - of_failed) / (1 - of_others))
-        by_record -= np.log(factor)[job]
+    of_failed, of_others = (late[jobs.status == end].mean() for end in (published.FAILED, published.TERMINATED))
+    by_record = logit(risk) - np.log(np.where(late, of_failed / of_others, (1 - of_failed) / (1 - of_others)))[job]
     is_first = np.diff(job, prepend=-1) > 0
     submit_s, waits = jobs.submit_s[job], status == published.WAITING
     ended = np.isin(status, (published.FAILED, published.TERMINATED)) & ~of_tasks.end_unwritten
@@ -69,6 +66,7 @@ def of_pai(tasks: int, seed: int) -> pl.DataFrame:
             "cpu_milli": 10 * of_tasks.plan_cpu,
             "mem_mib": of_tasks.plan_mib,
             "inst_num": of_tasks.instances,
+            "job_tasks": np.bincount(job)[job],
             "true_risk": risk,
             "risk_by_record": np.where(is_first, expit(by_record), risk),
         },
@@ -176,13 +174,12 @@ class Sampled:
     data: Data
     trials: list[Tried]
 
-    def precision(self, trial: Tried, of: str, among: np.ndarray | None = None) -> float:
+    def precision(self, trial: Tried, of: str) -> float:
         """PR-AUC of a truth, or of a model, on the test jobs."""
         jobs = self.data.jobs
         score = jobs.jobs[of].to_numpy()[trial.rows] if of in TRUTHS else trial.probability[of]
         failed, cluster = jobs.failed[trial.rows], jobs.cluster[trial.rows]
-        kept = slice(None) if among is None else among
-        return average_precision(failed[kept], score[kept], cluster[kept], jobs.by).estimate
+        return average_precision(failed, score, cluster, jobs.by).estimate
 
     def slope(self, trial: Tried):
         jobs, rows = self.data.jobs, trial.rows
@@ -203,23 +200,18 @@ def sampled(request) -> Sampled:
 
 
 def test_failures_are_ordered_almost_as_by_the_true_risk(sampled):
-    """By what the record says; what it does not say of PAI is worth up to .05 more."""
+    """By what was known; the rise of failures in PAI's last quarter, which was not, is worth up to .04 more."""
     for trial in sampled.trials:
         found = sampled.precision(trial, LOGISTIC)
         assert sampled.precision(trial, "risk_by_record") - found < 0.06
-        assert sampled.precision(trial, "true_risk") - found < 0.09
+        assert sampled.precision(trial, "true_risk") - found < 0.08
 
 
 def test_no_model_orders_failures_better_than_the_true_risk(sampled):
-    """Else it would know what came later. The truth of Slurm knows no campaign, which users' last jobs tell of.
-
-    There, a limit below three hours is that of a job that hits it, and no part of the truth: such jobs are left out.
-    """
+    """Else it would know what came later. The truth of Slurm knows no campaign, which users' last jobs tell of."""
     for trial in sampled.trials:
-        among, campaigns = None, 0.0
-        if sampled.name == "sacct":
-            among, campaigns = sampled.data.jobs.jobs["timelimit_s"].to_numpy()[trial.rows] >= 3 * 3_600, 0.03
-        assert sampled.precision(trial, LOGISTIC, among) < sampled.precision(trial, "true_risk", among) + campaigns
+        campaigns = 0.03 if sampled.name == "sacct" else 0.0
+        assert sampled.precision(trial, LOGISTIC) < sampled.precision(trial, "true_risk") + campaigns
 
 
 def test_models_know_more_than_the_base_rate(sampled):
@@ -239,9 +231,8 @@ def test_probabilities_are_calibrated(sampled):
 
 
 def test_intervals_of_the_slope_hold_1_on_the_samples_as_they_come():
-    """But for one origin: the slope of its recalibration rests on 53 failures, of which its interval does not know."""
     registry = yaml.safe_load((ROOT / "config" / "traces.yaml").read_text())
-    outside, origins = set(), 0
+    origins = 0
     for entry in registry.values():
         if entry["format"] in SAMPLES and "generate" in entry:
             size = entry["generate"].get("tasks") or entry["generate"]["jobs"]
@@ -249,10 +240,8 @@ def test_intervals_of_the_slope_hold_1_on_the_samples_as_they_come():
             for trial in found.trials:
                 slope = found.slope(trial)
                 origins += 1
-                if not slope.low < 1 < slope.high:
-                    outside.add((entry["format"], trial.split.name))
+                assert slope.low < 1 < slope.high, (entry["format"], trial.split.name)
     assert origins == 9
-    assert outside <= {("philly", "temporal_2")}
 
 
 # ---- a coin ----

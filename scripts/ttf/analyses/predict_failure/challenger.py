@@ -14,6 +14,8 @@ from ttf.risk.model import log_odds, platt
 
 NOT_ASKED = "not requested (risk.challenger)"
 NOT_INSTALLED = "scikit-learn is not installed, which the challenger needs"
+# Of more levels than scikit-learn takes, the place of one, the commonest first, counts as a number.
+MOST_LEVELS = 255
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Challenger:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         learnt = _columns(encoder, known, np.flatnonzero(learn))
-        numbers = learnt.shape[1] - len(encoder.design(known.take(rows[:0])).levels)
-        categories = [column >= numbers for column in range(learnt.shape[1])]
+        sizes = [size for _, size in encoder.design(known.take(rows[:0])).levels]
+        categories = [False] * (learnt.shape[1] - len(sizes)) + [size <= MOST_LEVELS for size in sizes]
         model = HistGradientBoostingClassifier(
             early_stopping=False, categorical_features=categories, random_state=self.seed
         ).fit(learnt, failed[learn])

@@ -10,7 +10,7 @@ from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.text import capital, count, labels, listed, percent, significant
-from ttf.charts.theme import ACCENT, CANCELLED, FAILURE, FAINT, INK, OPEN_LINE, SUCCESS, THIRD
+from ttf.charts.theme import ACCENT, CANCELLED, FAILURE, FAINT, INFRA, INK, OPEN_LINE, THIRD
 from ttf.inputs import Inputs
 
 # Of a feature with many values those that most jobs have.
@@ -18,7 +18,7 @@ MOST_VALUES = 11
 # Room above the largest share of the calibration, and the least that an axis reaches to.
 HEADROOM, LEAST_SHARE = 1.05, 0.05
 _TEMPORAL, _RANDOM = "last origin", "random split: sees the future"
-_MODEL_COLOURS = {"logistic": ACCENT, "gradient_boosting": THIRD, "nested_rate": SUCCESS, "base_rate": CANCELLED}
+_MODEL_COLOURS = {"logistic": ACCENT, "gradient_boosting": INFRA, "nested_rate": THIRD, "base_rate": CANCELLED}
 _ORACLE, _EVERYONE = "all that fail are known", "all are tried"
 
 
@@ -102,7 +102,8 @@ def _plain(value: float) -> str:
 
 def risk_importance(given: Inputs, study: Study) -> Figure:
     """How much PR-AUC is lost without each feature."""
-    what, how = "What carries the score", {"permuted": "values permuted", "left_out": "trained without any history"}
+    what = "PR-AUC lost without a feature"
+    how = {"permuted": "values permuted", "left_out": "trained without any history"}
     known = given["risk_importance"].drop_nulls("drop")
     if not known.height:
         return nothing_to_draw(what, f"too few test {study.units}, or no feature is used")
@@ -131,7 +132,7 @@ def risk_importance(given: Inputs, study: Study) -> Figure:
         {"features": rows},
         study,
         title=what,
-        subtitle="PR-AUC that the logistic regression loses without a feature, 95% CI, last origin",
+        subtitle=f"Logistic regression of the last origin, on its test {study.units}; 95% CI",
         caption=f"n = {count(first['n'], study.unit)}, {count(first['failures'], 'failure')}. {_clusters(known)}",
         alt_text=f"Points with intervals; {spoken}.",
     )
@@ -159,7 +160,7 @@ def risk_dependence(given: Inputs, study: Study) -> Figure:
         rows,
         study,
         title=what,
-        subtitle="Mean over the test jobs were the feature the same in all of them; last origin",
+        subtitle=f"Mean over the test {study.units} were the feature the same in all of them; last origin",
         caption=f"n = {count(first, study.unit)}. Size of a point: {study.units} of about that value.",
         alt_text=f"Points by value, a panel each of {listed([feature_name(label) for label in named.values()])}.",
     )
@@ -226,7 +227,11 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
     ]
     lines = chart_of("curves").mark_line(strokeWidth=2).encode(x=x, y=y, color=colour, order="share:Q", tooltip=tooltip)
     points = chart_of("chosen").mark_circle(size=70, opacity=1).encode(x=x, y=y, color=colour, tooltip=tooltip)
-    end = chart_of("all").mark_text(align="right", dy=-9, fontSize=12, color=FAINT).encode(x=x, y=y, text="note:N")
+    end = (
+        chart_of("all")
+        .mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
+        .encode(x=x, y=y, text="note:N")
+    )
     nought = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
     best = table.filter(model="oracle")["net_gpu_hours"].max()
     mine = next((row["net"] for row in chosen if row["by"] == MODELS["logistic"]), None)

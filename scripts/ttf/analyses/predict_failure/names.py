@@ -19,16 +19,26 @@ UNSEEN = {
     "unseen_gpu_type": "GPU types never seen",
     "beyond_range": "requests beyond those seen",
 }
+
+
+def _short(value: float) -> str:
+    return words.count(value) if value == round(value) else words.number(value)
+
+
 # How a column of the job record is written, by the end of its name: (unit, words of a value).
 _UNITS: dict[str, tuple[str, Callable[[float], str]]] = {
     "_s": ("", words.duration),
-    "_milli": ("", lambda value: words.number(value / 1000)),
-    "_mib": ("GiB", lambda value: words.number(value / 1024)),
+    "_milli": ("", lambda value: _short(value / 1000)),
+    "_mib": ("GiB", lambda value: _short(value / 1024)),
 }
 
 
+_ACRONYMS = {"gpu": "GPU", "gpus": "GPUs", "cpu": "CPU", "cpus": "CPUs", "qos": "QOS"}
+
+
 def feature_name(feature: str) -> str:
-    return feature.replace("_", " ")
+    """A feature as readers know it: GPU type for gpu_type."""
+    return " ".join(_ACRONYMS.get(word, word) for word in feature.split("_"))
 
 
 def feature_unit(columns: str) -> str:
@@ -48,4 +58,4 @@ def feature_value(value: str, kind: str, columns: str) -> str:
 
 
 def _of(columns: str) -> tuple[str, Callable[[float], str]]:
-    return next((of for end, of in _UNITS.items() if columns.endswith(end)), ("", words.number))
+    return next((of for end, of in _UNITS.items() if columns.endswith(end)), ("", _short))

@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.predict_failure import COEFFICIENTS, EVALUATION, EXTRAPOLATION, FEATURES
 from ttf.analyses.predict_failure.names import LAST, MODELS, RANDOM, SPLITS, UNSEEN, feature_name
 from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD
-from ttf.charts.text import capital, plural
+from ttf.charts.text import plural
 from ttf.report import words
 from ttf.report.head import Callout, Head, Key, Line
 from ttf.report.numbers import Numbers
@@ -16,6 +16,7 @@ from ttf.report.tables import CLUSTERED, Interval, Shown, yes_or_no
 from ttf.report.trace import Trace
 
 MOST_TERMS = 20
+NO_BREAK_HYPHEN = "\u2011"  # in a finding, whose lines are short on a phone
 # From which share of ends without a result on the target is explained.
 MANY_UNKNOWN = 0.1
 _LOGISTIC = f"risk.{LAST}.logistic"
@@ -48,7 +49,8 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
 
 
 def _claim(m: Numbers) -> str:
-    against = f"PR-AUC {number(m, f'{_LOGISTIC}.pr_auc')}, base rate {number(m, f'risk.{LAST}.base_rate.pr_auc')}"
+    pr_auc, base = number(m, f"{_LOGISTIC}.pr_auc"), number(m, f"risk.{LAST}.base_rate.pr_auc")
+    against = f"PR{NO_BREAK_HYPHEN}AUC {pr_auc}, base rate {base}"
     if m["risk.verdict"] == TOLD:
         return f"Failure can be told in advance: {against}"
     if m["risk.verdict"] == NOT_TOLD:
@@ -62,11 +64,11 @@ def _claim(m: Numbers) -> str:
 def _keys(m: Numbers, units: str) -> list[Key]:
     pr_auc, above, saved = f"{_LOGISTIC}.pr_auc", f"{_LOGISTIC}.pr_auc_above_base_rate", "risk.savings.gpu_hours"
     n = f"n = {number(m, f'risk.{LAST}.jobs', words.count)}"
-    keys = [Key("PR-AUC, last of three origins", number(m, pr_auc), _joined(interval(m, pr_auc) or _few(m), n))]
+    keys = [Key("PR-AUC, last origin", number(m, pr_auc), _joined(interval(m, pr_auc) or _few(m), n))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
     if m.has(above):
-        told = f"above 0 at {number(m, 'risk.origins_told', words.count)} of {m['risk.origins']} origins"
+        told = f"> 0 at {number(m, 'risk.origins_told', words.count)} of {m['risk.origins']} origins"
         keys.append(Key("Above the base rate", number(m, above), _joined(interval(m, above), told)))
     if m.has(saved):
         label = f"Saved by trying {units} at risk on one GPU first"
@@ -115,17 +117,17 @@ def carried(m: Numbers) -> str:
     if not m.has("risk.importance.first.drop"):
         return ""
     names = [_feature(m, place) for place in ("first", "second") if m.has(f"risk.importance.{place}.drop")]
-    first = f"{capital(names[0])} carries most of the score" + f", then {names[1]}" * (len(names) > 1)
+    first = f"The score rests most on {', then '.join(names)}"
     if not m.has("risk.history.share_of_gain"):
         return f"{first}."
     share = number(m, "risk.history.share_of_gain", words.share)
     untold = m.value("risk.history.drop_low_clustered", 0) <= 0
-    return f"{first}; without any history it loses {share} of its gain{' (CI includes 0)' * untold}."
+    return f"{first}; without any history it loses {share} of its gain over the base rate{' (CI includes 0)' * untold}."
 
 
 def _feature(m: Numbers, place: str) -> str:
     name = m[f"risk.importance.{place}.feature"]
-    return "history of failures" if name == "history" else of_trace(feature_name(name))
+    return "the history of failures" if name == "history" else of_trace(feature_name(name))
 
 
 def _callout(m: Numbers, units: str) -> Callout | None:
@@ -175,7 +177,7 @@ def models(evaluation: pl.DataFrame) -> pl.DataFrame:
     """A row for each model and test: the origins, the random split, jobs still running, and kinds never seen."""
     tests = [(SPLITS[split], {"stage": "1", "slice": "all", "split": split}) for split in SPLITS if split != RANDOM]
     tests += [(f"Last origin, {name}", {"stage": "1", "slice": of, "split": LAST}) for of, name in UNSEEN.items()]
-    tests += [("Still running after the landmark, last origin", {"stage": "landmark", "split": LAST})]
+    tests += [("Still running at the landmark, last origin", {"stage": "landmark", "split": LAST})]
     tests += [(f"{SPLITS[RANDOM]}, which sees the future", {"stage": "1", "slice": "all", "split": RANDOM})]
     known = evaluation.filter(pl.col("estimate").is_not_null())
     return pl.concat([_wide(known.filter(**of), ("model",)).with_columns(test=pl.lit(name)) for name, of in tests])

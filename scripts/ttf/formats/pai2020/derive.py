@@ -22,10 +22,10 @@ MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 def jobs(source: Source) -> pl.LazyFrame:
     """One row per (job, task), in file order, with the columns of the common job record and these extras:
 
-    inst_num: the instances that the task asked for; runtime_from: `instance`, `task`, or blank where no end was
-    written; task_start_s, task_end_s: the task table's own times; negative_queue: an instance started before its task
-    (the queueing delay is blank then); recurrence_group, workload: from the group tags; gpu_used_milli, cpu_used_milli,
-    mem_used_mib: means over the task's sensor rows.
+    inst_num: the instances that the task asked for; job_tasks: the tasks that its job is made of; runtime_from:
+    `instance`, `task`, or blank where no end was written; task_start_s, task_end_s: the task table's own times;
+    negative_queue: an instance started before its task (the queueing delay is blank then); recurrence_group,
+    workload: from the group tags; gpu_used_milli, cpu_used_milli, mem_used_mib: means over the task's sensor rows.
 
     A Running task that has an end before the trace's, be it its own or that of every one of its instances, has ended,
     with an unknown result. Where some of them have none it runs, and its end is when the others were last seen.
@@ -39,10 +39,10 @@ def jobs(source: Source) -> pl.LazyFrame:
 def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iterator[pl.DataFrame]:
     """Per task what the other tables say of it, partition by partition, for `jobs`.
 
-    Columns: row, its place in the task table; user; of its instances their number (instances), how many of them have an
-    end (instances_ended), the earliest start and latest end (instance_start_s, instance_end_s) and on how many machines
-    they were seen (nodes, blank for none); the mean use by its sensor rows and its job's tags, where the trace has
-    these tables.
+    Columns: row, its place in the task table; user; job_tasks, the tasks of its job; of its instances their number
+    (instances), how many of them have an end (instances_ended), the earliest start and latest end
+    (instance_start_s, instance_end_s) and on how many machines they were seen (nodes, blank for none); the mean use
+    by its sensor rows and its job's tags, where the trace has these tables.
     Raises SharedKeyError where two tasks of a partition have the same key.
     """
     split, key = partitions.split, partitions.key(*TASK)
@@ -54,7 +54,9 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
     if "sensor" in raw:
         parts.append(split("sensor", raw["sensor"], "job_name", key, *MEASURED))
     for users, tasks, instances, *sensors in zip(*parts, strict=True):
-        of_tasks = tasks.join(users, on="job_name", how="left").join(_instances(instances), on="key", how="left")
+        jobs = tasks.group_by("job_name").agg(job_tasks=pl.len().cast(pl.Int64))
+        of_tasks = tasks.join(users, on="job_name", how="left").join(jobs, on="job_name", how="left")
+        of_tasks = of_tasks.join(_instances(instances), on="key", how="left")
         for sensor in sensors:
             of_tasks = of_tasks.join(_measured(sensor), on="key", how="left")
         of_tasks = of_tasks.drop("job_name").sort("row").collect(engine="streaming")
@@ -142,7 +144,7 @@ def _job_record(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
     return conform(
         times.select(
             *("user", "start_s", "end_s", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"),
-            *(*extras, "inst_num", "runtime_from", "task_start_s", "task_end_s", "file"),
+            *(*extras, "inst_num", "job_tasks", "runtime_from", "task_start_s", "task_end_s", "file"),
             job_id="job_name",
             task="task_name",
             submit_s="task_start_s",

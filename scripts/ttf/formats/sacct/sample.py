@@ -165,11 +165,10 @@ def plan(jobs: int, seed: int) -> Plan:
         hours = QuantileFunction(knots)(spread(rng, length[rows]))
         work_s[rows] = np.maximum(30, whole(HOUR_S * hours))
     # Limits in whole hours, for the work as it was meant to be: no limit tells how a job will end. Whoever hits theirs
-    # had asked for too little.
-    is_timeout = state == names.index("TIMEOUT")
+    # had meant to be done before.
     limit_min = np.minimum(LONGEST_LIMIT_MIN, (work_s * 5 // 4 // HOUR_S + 3) * 60)
-    work_s = np.where(is_timeout, -(-work_s // HOUR_S) * HOUR_S, work_s)
-    limit_min = np.where(is_timeout, work_s // 60, limit_min)
+    is_timeout = state == names.index("TIMEOUT")
+    work_s = np.where(is_timeout, 60 * limit_min, work_s)
     # Users' own failures come early, most of them.
     early = rng.random(jobs) * rng.random(jobs)
     unfinished = np.isin(state, [names.index(name) for name in ("FAILED", "CANCELLED", "OUT_OF_MEMORY")])

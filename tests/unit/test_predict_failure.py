@@ -1,0 +1,516 @@
+"""Failure told in advance: of records whose risk is known, by hand on a few jobs, and of records that tell little."""
+
+import hashlib
+import importlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import made_risk
+import numpy as np
+import polars as pl
+import pytest
+from scipy.integrate import quad
+from scipy.stats import lognorm
+from ttf.analyses.predict_failure import ANALYSIS
+from ttf.analyses.predict_failure.challenger import NOT_ASKED, NOT_INSTALLED, Challenger
+from ttf.analyses.predict_failure.compute import compute, evaluated
+from ttf.analyses.predict_failure.extrapolate import largest, newest
+from ttf.analyses.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
+from ttf.analyses.predict_failure.trials import Data, Tried, still_running, tried
+from ttf.inputs import Inputs
+from ttf.risk.encoder import Design
+from ttf.risk.features import features_of, submitted
+from ttf.risk.hours import Hours
+from ttf.risk.logistic import Fit
+from ttf.risk.model import NO_FEATURES, ONE_KIND, TOO_FEW, Model
+from ttf.risk.population import population
+from ttf.risk.splits import temporal
+
+ROOT = Path(__file__).resolve().parents[2]
+FEATURES = {
+    "gpus": {"kind": "numeric", "column": "gpu_milli"},
+    "gpu_type": {"kind": "category", "column": "gpu_type", "vocabulary": 12},
+    "clock": {"kind": "clock"},
+    "history": {"kind": "history", "keys": [["user"], ["recurrence_group"]]},
+}
+LANDMARK_S, TRIAL_MIN, SEED = 3600, 10, 7
+ORIGINS = ["temporal_1", "temporal_2", "temporal_3"]
+END_S = made_risk.FIRST_S + 8 * made_risk.WEEK_S
+AT_ALL = pl.col("slice") == "all"
+
+
+def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> Data:
+    made = features_of(features)
+    people = population(jobs.lazy(), [column for feature in made for column in feature.columns])
+    known = submitted(people.jobs, made, clock, people)
+    return Data(people, known, made, Challenger.of(challenger, SEED))
+
+
+def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> dict[str, pl.DataFrame]:
+    """All tables, each checked against its contract."""
+    found = evaluated(data_of(jobs, features, clock, challenger), LANDMARK_S, TRIAL_MIN / 60, SEED)
+    assert list(found) == [table.name for table in ANALYSIS.tables]
+    for table in ANALYSIS.tables:
+        table.check(found[table.name])
+    return found
+
+
+@pytest.fixture(scope="module")
+def of_users():
+    return [tables_of(made_risk.with_users(12_000, seed)) for seed in (1, 3, 6)]
+
+
+def rows(found: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "1") -> pl.DataFrame:
+    """Of the three origins, all test jobs."""
+    of_it = (pl.col("model") == model) & (pl.col("metric") == metric) & (pl.col("stage") == stage)
+    return found["risk_evaluation"].filter(of_it & AT_ALL & pl.col("split").is_in(ORIGINS))
+
+
+# Where the risk is known -------------------------------------------------------------------------------------
+
+
+def test_where_users_differ_the_score_is_above_the_base_rate(of_users):
+    for found in of_users:
+        above = rows(found, "logistic", "pr_auc_above_base_rate")
+        assert above["split"].to_list() == ORIGINS
+        assert (above["ci_low_clustered"] > 0).all()
+        assert (rows(found, "nested_rate", "pr_auc_above_base_rate")["ci_low_clustered"] > 0).all()
+
+
+def test_the_slope_of_the_calibration_holds_1(of_users):
+    """Of nine tests at least seven, as users that come later are drawn anew."""
+    slopes = pl.concat(rows(found, "logistic", "calibration_slope") for found in of_users)
+    holds = (slopes["ci_low_clustered"] <= 1) & (slopes["ci_high_clustered"] >= 1)
+    assert slopes.height == 9
+    assert holds.sum() >= 7
+    assert slopes["estimate"].mean() == pytest.approx(1, abs=0.1)
+
+
+def test_the_score_is_near_the_best_there_can_be(of_users):
+    """The ROC-AUC of the true risk is the bound: most of the way from a coin to it is found."""
+    jobs = population(made_risk.with_users(12_000, 1).lazy(), ["true_risk"])
+    found = rows(of_users[0], "logistic", "roc_auc")["estimate"].to_list()
+    for split, auc in zip(temporal(jobs), found, strict=True):
+        risk, failed = jobs.jobs["true_risk"].to_numpy()[split.test], jobs.failed[split.test]
+        order = np.argsort(np.argsort(risk))
+        fails = int(failed.sum())
+        best = (order[failed].sum() - fails * (fails - 1) / 2) / (fails * (len(failed) - fails))
+        assert 0.5 + 0.8 * (best - 0.5) < auc < best + 0.02
+
+
+def test_where_a_coin_decides_nothing_is_told():
+    found = tables_of(made_risk.coin(6_000, 1))
+    above = rows(found, "logistic", "pr_auc_above_base_rate")
+    holds_0 = (above["ci_low_clustered"] <= 0) & (above["ci_high_clustered"] >= 0)
+    assert holds_0.sum() >= 2
+    assert (above["estimate"].abs() < 0.06).all()
+    auc = rows(found, "logistic", "roc_auc")
+    assert (auc["estimate"] - 0.5).abs().max() < 0.05
+
+
+def test_the_table_of_measures_has_every_model_split_and_slice(of_users):
+    measures = of_users[0]["risk_evaluation"]
+    stage_1 = measures.filter(pl.col("stage") == "1", pl.col("metric") == "pr_auc")
+    assert stage_1.group_by("model", "split", "slice").len()["len"].to_list() == [1] * stage_1.height
+    assert stage_1.height == 4 * 4 * 5
+    assert set(measures.filter(pl.col("stage") == "2")["model"]) == {"base_rate", "lognormal"}
+    landmark = measures.filter(pl.col("stage") == "landmark")
+    assert set(landmark["slice"]) == {"all"}
+    assert landmark["split"].unique(maintain_order=True).to_list() == ORIGINS
+    key = ["stage", "model", "split", "slice", "metric"]
+    assert not measures.select(key).is_duplicated().any()
+    assert set(measures.filter(pl.col("model") == "gradient_boosting", AT_ALL)["reason"]) == {NOT_ASKED}
+
+
+def test_counts_are_those_of_the_test_jobs(of_users):
+    data = data_of(made_risk.with_users(12_000, 1))
+    for split, row in zip(
+        temporal(data.jobs), rows(of_users[0], "logistic", "pr_auc").iter_rows(named=True), strict=True
+    ):
+        assert (row["n"], row["failures"]) == (split.test.sum(), data.jobs.failed[split.test].sum())
+    stay = still_running(data.jobs, LANDMARK_S)
+    of_landmark = rows(of_users[0], "logistic", "pr_auc", "landmark")["n"].to_list()
+    assert of_landmark == [(split.test & stay).sum() for split in temporal(data.jobs)]
+    assert of_users[0]["risk_features"]["known"].to_list()[:3] == [12_000] * 3
+
+
+def test_hours_are_told_better_than_by_one_number(of_users):
+    """Failed runs are longer with each doubling of GPUs: against all jobs alike their order is told."""
+    for found in of_users:
+        order = rows(found, "lognormal", "concordance", "2")
+        assert (order["estimate"] > 0.5).all()
+        assert (order["ci_low_clustered"] > 0.5).sum() >= 2
+        off = rows(found, "lognormal", "median_factor_off", "2")["estimate"]
+        # Half of a normal distribution lies within 0.674 of its spread: exp(0.674 RUN_LOG_SD) is the best there can be.
+        assert off.is_between(
+            0.9 * np.exp(0.674 * made_risk.RUN_LOG_SD), 1.25 * np.exp(0.674 * made_risk.RUN_LOG_SD)
+        ).all()
+    one, of_features = (
+        np.mean([rows(found, model, "r2_log", "2")["estimate"].mean() for found in of_users])
+        for model in ("base_rate", "lognormal")
+    )
+    assert of_features > one
+
+
+def test_the_tenths_hold_all_test_jobs(of_users):
+    tenths = of_users[0]["risk_calibration"].filter(pl.col("model") == "logistic")
+    n = tenths.group_by("split", maintain_order=True).agg(pl.col("n", "failures").sum())
+    logistic = rows(of_users[0], "logistic", "pr_auc")
+    assert n["n"].to_list()[:3] == logistic["n"].to_list()
+    assert n["failures"].to_list()[:3] == logistic["failures"].to_list()
+    assert (tenths["predicted"].diff().drop_nulls().filter(tenths["tenth"].diff().drop_nulls() > 0) > 0).all()
+
+
+# What carries the score --------------------------------------------------------------------------------------
+
+
+def test_a_feature_that_says_nothing_matters_nothing():
+    jobs = made_risk.with_users(6_000, 4)
+    noise = np.random.default_rng(1)
+    jobs = jobs.with_columns(
+        dice=pl.Series(noise.integers(0, 6, jobs.height)).cast(pl.String), draw=pl.Series(noise.random(jobs.height))
+    )
+    nothing = {
+        "dice": {"kind": "category", "column": "dice", "vocabulary": 12},
+        "draw": {"kind": "numeric", "column": "draw"},
+        "buckets": {"kind": "hashed", "column": "dice", "buckets": 4},
+    }
+    found = tables_of(jobs, FEATURES | nothing)["risk_importance"]
+    permuted = found.filter(pl.col("how") == "permuted")
+    drops = dict(permuted.select("feature", "drop").iter_rows())
+    assert all(abs(drops[name]) < 0.01 for name in nothing)
+    assert permuted["feature"][0] == "history"
+    assert drops["history"] > 0.1
+    assert permuted["drop"].is_sorted(descending=True)
+    left_out = found.row(by_predicate=pl.col("how") == "left_out", named=True)
+    assert left_out["feature"] == "history"
+    assert left_out["share_of_gain"] > 0.5
+
+
+def test_coefficients_of_what_matters_are_told_with_their_interval(of_users):
+    for found in of_users:
+        terms = found["risk_coefficients"]
+        by_user = terms.row(by_predicate=pl.col("term") == "history by user", named=True)
+        assert by_user["ci_low_clustered"] > 0
+        assert by_user["odds_ratio"] == pytest.approx(np.exp(by_user["coefficient"]))
+        middle = (terms["ci_low_clustered"] + terms["ci_high_clustered"]) / 2
+        assert (middle - terms["coefficient"]).abs().max() < 1e-9
+
+
+def test_partial_dependence_rises_with_the_share_that_failed(of_users):
+    for found in of_users:
+        history = found["risk_dependence"].filter(pl.col("feature") == "history")
+        assert history["place"].to_list() == list(range(history.height))
+        assert history["probability"][-1] > 3 * history["probability"][0]
+        values = history["value"].cast(pl.Float64)
+        assert values.is_sorted()
+        n = rows(found, "logistic", "pr_auc")["n"][-1]
+        assert history["jobs"].sum() == n
+
+
+# What it is worth --------------------------------------------------------------------------------------------
+
+
+def by_hand(probability: list[float], hours: Hours | None) -> Savings:
+    """Five jobs. The first failed early, the second succeeded, the third has one GPU, the fourth failed late, and the
+    fifth was cancelled early."""
+    run_h = [0.1, 5.0, 0.1, 3.0, 0.05]
+    jobs = pl.DataFrame(
+        {
+            "submit_s": list(range(5)),
+            "outcome": ["failure", "success", "failure", "failure", "cancelled"],
+            "gpu_milli": [8_000, 4_000, 1_000, 2_000, 2_000],
+            "user": list("abcde"),
+            "runtime_s": [round(3600 * one) for one in run_h],
+        },
+    ).with_columns(
+        start_s="submit_s",
+        end_s=pl.col("submit_s") + pl.col("runtime_s"),
+        size=1,
+        trace_end_s=10**6,
+    )
+    people = population(jobs.lazy())
+    encoder = data_of(made_risk.with_users(20, 1))  # any: nothing of it is asked
+    model = Model(encoder, Fit(np.zeros(1), np.eye(1), True), 0.0, 1.0, hours, np.zeros(1), 5, 3, 0)
+    split = temporal(people)[-1]
+    trial = Tried(split, model, np.arange(5), Design(np.empty((5, 0)), ()), {"logistic": np.array(probability)})
+    return Savings(replace(encoder, jobs=people), trial, 0.5)
+
+
+def test_savings_are_those_worked_out_by_hand():
+    savings = by_hand([0.9, 0.01, 0.9, 0.9, 0.9], Hours(np.log([0.2]), 0.7, 10.0, 20, 0.0, True))
+    # Of the first seven GPUs for a tenth of an hour; a job that stays pays half an hour, or its run if that is shorter.
+    assert savings.saved == pytest.approx([0.7, 0, 0, 0])
+    assert savings.cost == pytest.approx([0, 0.5, 0.5, 0.05])
+    assert savings.oracle == pytest.approx(0.7)
+    of = lognorm(0.7, scale=0.2)
+    early = quad(lambda t: t * of.pdf(t), 0, 0.5)[0]
+    gain = [p * (g - 1) * early - (1 - p * of.cdf(0.5)) * 0.5 for p, g in ((0.9, 8), (0.01, 4), (0.9, 2), (0.9, 2))]
+    assert savings._expected("logistic") == pytest.approx(gain, rel=1e-6)
+    assert [value > 0 for value in gain] == [True, False, True, True]
+    curve = pl.DataFrame(savings.curve())
+    chosen = {row["model"]: row for row in curve.filter("chosen").iter_rows(named=True)}
+    logistic = chosen["logistic"]
+    assert (logistic["flagged"], logistic["caught"]) == (3, 1)
+    assert logistic["net_gpu_hours"] == pytest.approx(0.7 - 0.55)
+    assert logistic["share_of_oracle"] == pytest.approx(0.15 / 0.7)
+    assert chosen["oracle"]["net_gpu_hours"] == pytest.approx(0.7)
+    assert (chosen["everyone"]["flagged"], chosen["everyone"]["net_gpu_hours"]) == (4, pytest.approx(0.7 - 1.05))
+    measured = {row["metric"]: row for row in savings.rows("logistic")}
+    assert measured["gpu_hours_saved"]["estimate"] == pytest.approx(0.15)
+    assert measured["gpu_hours_saved_of_oracle"]["estimate"] == pytest.approx(0.15 / 0.7)
+    assert (measured["gpu_hours_saved"]["n"], measured["gpu_hours_saved"]["failures"]) == (4, 1)
+
+
+def test_without_hours_nothing_is_tried():
+    savings = by_hand([0.5] * 5, None)
+    assert savings.lacks == NO_HOURS
+    assert list(savings.curve()) == []
+
+
+def test_the_oracle_saves_the_most(of_users):
+    for found in of_users:
+        curve = found["risk_decisions"]
+        best = curve.filter(pl.col("model") == "oracle", "chosen")["net_gpu_hours"].item()
+        assert best > 0
+        assert (curve["net_gpu_hours"] <= best + 1e-9).all()
+        # Tried all, every model is everyone.
+        everyone = curve.filter(pl.col("model") == "everyone").row(0, named=True)
+        at_the_end = curve.filter(pl.col("flagged") == everyone["flagged"], pl.col("model") != "everyone")
+        assert at_the_end["net_gpu_hours"].to_numpy() == pytest.approx(everyone["net_gpu_hours"])
+        for (_,), of_model in curve.group_by("model", maintain_order=True):
+            assert of_model["chosen"].sum() == 1
+            assert of_model["flagged"].diff().drop_nulls().gt(0).all()
+            # Sums in another order differ in their last digits.
+            assert of_model["saved_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
+            assert of_model["cost_gpu_hours"].diff().drop_nulls().gt(-1e-9).all()
+        saved = rows(found, "logistic", "gpu_hours_saved")["estimate"][-1]
+        of_curve = curve.filter(pl.col("model") == "logistic", "chosen")["net_gpu_hours"].item()
+        assert saved == pytest.approx(of_curve)
+
+
+# Beyond the training -----------------------------------------------------------------------------------------
+
+
+def test_jobs_of_a_kind_that_was_left_out_are_compared(of_users):
+    for found in of_users:
+        compared = found["risk_extrapolation"].filter(pl.col("held_out") == "newest_gpu_type")
+        assert set(compared["value"]) == {"C"}
+        measured = compared.filter(pl.col("trained") == "without")
+        assert measured["metric"].to_list() == ["pr_auc", "roc_auc", "log_loss", "calibration_slope"]
+        without, with_, less = (
+            compared.filter(pl.col("trained") == trained, pl.col("metric") == "pr_auc")["estimate"].item()
+            for trained in ("without", "with", "difference")
+        )
+        assert less == pytest.approx(with_ - without)
+
+
+def test_the_kinds_left_out_are_the_largest_and_the_last():
+    data = data_of(made_risk.with_users(3_000, 1))
+    trial = Tried(temporal(data.jobs)[-1], NO_FEATURES, np.arange(0), None)
+    value, held, why = largest(data, trial)
+    limit = np.quantile(data.jobs.gpus[trial.split.learn], 0.9, method="lower")
+    assert (value, why) == (f"{limit:g}", None) if held is not None else value == f"{limit:g}"
+    if held is not None:
+        assert (held == (data.jobs.gpus > limit)).all()
+    value, held, _ = newest(data, trial)
+    types = data.jobs.jobs["gpu_type"].cast(pl.String).to_numpy()
+    assert value == "C"
+    assert (held == (types == "C")).all()
+
+
+# Records that tell little ------------------------------------------------------------------------------------
+
+MADE = made_risk.with_users(1_500, 3)
+BLANK_TIME = pl.lit(None, dtype=pl.Int64)
+NO_CLUSTERS = {
+    "cluster_by": pl.lit(None, dtype=pl.String),
+    "cluster": pl.lit(None, dtype=pl.UInt32),
+    "group_by": pl.lit(None, dtype=pl.String),
+    "group": pl.lit(None, dtype=pl.UInt32),
+}
+FAILED = pl.col("outcome") == "failure"
+LAST_THIRD = pl.col("submit_s") >= MADE["submit_s"].quantile(0.8, "higher")
+EVERY = pl.int_range(pl.len())
+NO_GPUS = {"gpu_milli": pl.lit(None, dtype=pl.Int64), "gpu_type": pl.lit(None, dtype=pl.String)}
+CONSTANT = {name: FEATURES[name] for name in ("gpus", "gpu_type")}
+
+
+def all_are(outcome: str, *blank: str) -> pl.DataFrame:
+    return MADE.with_columns(pl.lit(outcome).alias("outcome"), *(BLANK_TIME.alias(name) for name in blank))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "features", "why"),
+    [
+        (MADE.clear(), FEATURES, TOO_FEW),
+        (MADE.head(1), FEATURES, TOO_FEW),
+        (MADE.head(190), FEATURES, TOO_FEW),
+        (all_are("success"), FEATURES, ONE_KIND),
+        (all_are("failure"), FEATURES, ONE_KIND),
+        (all_are("running", "end_s", "runtime_s"), FEATURES, TOO_FEW),
+        (all_are("waiting", "start_s", "end_s", "runtime_s"), FEATURES, TOO_FEW),
+        (MADE.with_columns(submit_s=BLANK_TIME), FEATURES, TOO_FEW),
+        (MADE.with_columns(submit_s=pl.lit(END_S + 10**8)).filter(pl.col("end_s").is_not_null()), FEATURES, TOO_FEW),
+        (MADE.with_columns(gpu_milli=pl.lit(1000), gpu_type=pl.lit("A")), CONSTANT, NO_FEATURES),
+        (MADE, {}, NO_FEATURES),
+    ],
+    ids=["none", "one", "few", "success", "failure", "running", "waiting", "undated", "backwards", "alike", "unknown"],
+)
+def test_where_nothing_can_be_learnt_every_table_says_why(jobs, features, why):
+    found = tables_of(jobs, features)
+    measures = found["risk_evaluation"]
+    assert measures["estimate"].is_null().all()
+    assert set(measures["reason"]) == {why}
+    assert set(measures["split"]) == {*ORIGINS, "random"}
+    assert found["risk_extrapolation"]["reason"].null_count() == 0
+    assert found["risk_features"]["feature"].to_list() == list(features)
+    assert not found["risk_features"]["used"].any()
+    for name in ("calibration", "coefficients", "importance", "dependence", "decisions"):
+        assert found[f"risk_{name}"].is_empty()
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        (NO_CLUSTERS | {"user": pl.lit(None, dtype=pl.String)}, "nothing in the trace says what repeats"),
+        ({"cluster": pl.lit(0, dtype=pl.UInt32), "group": pl.lit(0, dtype=pl.UInt32)}, "effective clusters by"),
+        ({"user": pl.lit("a"), "cluster": pl.lit(0, dtype=pl.UInt32)}, "no test job is one"),
+        ({"outcome": pl.when(LAST_THIRD & FAILED).then(pl.lit("success")).otherwise("outcome")}, "no job failed"),
+        ({"gpu_type": pl.format("type {}", EVERY * 67 % 100_003)}, None),
+        ({"submit_s": pl.when(EVERY % 3 == 0).then(pl.col("end_s") + 9).otherwise("submit_s")}, None),
+        (NO_GPUS, NO_LARGE),
+        ({"gpu_milli": pl.lit(0, dtype=pl.Int64)}, NO_LARGE),
+        ({"gpu_type": pl.when(FAILED).then(pl.lit("A")).otherwise(pl.lit("B"))}, "tells all failures from the others"),
+        ({"runtime_s": pl.col("runtime_s") * 0, "end_s": pl.col("start_s") + 0 * pl.col("end_s")}, None),
+        ({name: pl.when(EVERY % 4 > 0).then(name) for name in ("user", "gpu_type", "gpu_milli")}, None),
+        ({"gpu_milli": pl.when(EVERY % 97 == 0).then(pl.lit(10**15)).otherwise("gpu_milli")}, None),
+        ({"trace_end_s": BLANK_TIME}, None),
+        ({"end_s": BLANK_TIME, "runtime_s": BLANK_TIME}, TOO_FEW),
+        ({"submit_s": pl.lit(made_risk.FIRST_S)}, TOO_FEW),
+        ({"runtime_s": pl.when(~FAILED).then("runtime_s")}, "too few failures of known time"),
+    ],
+    ids=[
+        *("no clusters", "one cluster", "one user", "no failure tested", "many levels", "after their end", "no GPU"),
+        *("0 GPUs", "separated", "at once", "blanks", "huge", "no trace end", "no end", "one submission", "no hours"),
+    ],
+)
+def test_what_cannot_be_told_is_blank_with_its_reason(columns, reason):
+    """Each table within its contract, and no warning."""
+    jobs = MADE.with_columns(**columns)
+    found = tables_of(jobs)
+    measures = found["risk_evaluation"]
+    assert measures["estimate"].is_not_null().any()
+    assert reason is None or measures["reason"].str.contains(reason, literal=True).any()
+
+
+def test_without_a_clock_the_hour_is_not_known():
+    found = tables_of(MADE, clock=None)["risk_features"]
+    clock = found.row(by_predicate=pl.col("feature") == "clock", named=True)
+    assert (clock["used"], clock["known"], clock["reason"]) == (False, 0, "the hour is not known")
+    assert found.filter(pl.col("used"))["feature"].to_list() == ["gpus", "gpu_type", "history"]
+
+
+def test_a_table_without_the_columns_of_features_is_as_one_of_blanks():
+    found = tables_of(MADE.drop("user", "recurrence_group", "gpu_type"))
+    assert found["risk_features"].filter(pl.col("feature") == "gpu_type")["reason"].to_list() == ["blank in all jobs"]
+    reasons = found["risk_evaluation"]["reason"]
+    assert {"the trace names no users", "the trace names no GPU types"} <= set(reasons)
+
+
+# The challenger ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def one_thread():
+    """As `ttf.entry` sees to it: with more threads than cores are free the boosting stands still."""
+    pytest.importorskip("sklearn")
+    with importlib.import_module("threadpoolctl").threadpool_limits(1):
+        yield
+
+
+def test_the_challenger_stands_beside_the_others_and_is_the_same_each_time(one_thread):
+    one, other = (tables_of(MADE, challenger=True) for _ in range(2))
+    for name, table in one.items():
+        assert table.equals(other[name]), name
+    boosting = rows(one, "gradient_boosting", "pr_auc")
+    assert boosting["estimate"].null_count() == 0
+    measures = set(one["risk_evaluation"].filter(pl.col("model") == "gradient_boosting", AT_ALL)["metric"])
+    assert {"pr_auc_above_base_rate", "pr_auc_above_nested_rate", "pr_auc_above_logistic"} <= measures
+    assert "gradient_boosting" in set(one["risk_decisions"]["model"])
+    # The others are what they are without it.
+    alone = tables_of(MADE)["risk_evaluation"]
+    assert alone.filter(pl.col("model") == "logistic").equals(
+        one["risk_evaluation"].filter(pl.col("model") == "logistic")
+    )
+
+
+def test_a_challenger_of_many_levels_and_few_features(one_thread):
+    """More than scikit-learn takes for one category."""
+    only = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
+    data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", EVERY % 700)), only, challenger=True)
+    found = tried(data, temporal(data.jobs)[-1], with_hours=False)
+    assert found.lacks == {}
+    assert ((found.probability["gradient_boosting"] > 0) & (found.probability["gradient_boosting"] < 1)).all()
+
+
+def test_without_scikit_learn_the_challenger_says_so(monkeypatch):
+    monkeypatch.setattr("ttf.analyses.predict_failure.challenger.find_spec", lambda _: None)
+    assert Challenger.of(True, 1).lacks == NOT_INSTALLED
+    assert Challenger.of(False, 1).lacks == NOT_ASKED
+    found = tables_of(MADE.head(900), challenger=True)
+    assert set(rows(found, "gradient_boosting", "pr_auc")["reason"]) == {NOT_INSTALLED}
+
+
+# The same bytes ----------------------------------------------------------------------------------------------
+
+SETTINGS = {
+    "risk": {"features": FEATURES, "clock": "UTC", "unit": "job"},
+    "challenger": False,
+    "landmark_s": LANDMARK_S,
+    "trial_minutes": TRIAL_MIN,
+    "seed": SEED,
+}
+COMPUTED = """
+import sys
+import ttf.entry
+import made_risk, test_predict_failure as tested
+from pathlib import Path
+for name, table in tested.computed(Path(sys.argv[1])).items():
+    table.write_csv(Path(sys.argv[2]) / f"{name}.csv")
+"""
+
+
+def computed(path: Path) -> dict[str, pl.DataFrame]:
+    """As the rule has it, of a jobs.parquet."""
+    return compute(Inputs({"jobs": path}, {}, SETTINGS))
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.csv"))}
+
+
+def test_tables_are_the_same_bytes_whatever_the_threads(tmp_path):
+    MADE.write_parquet(tmp_path / "jobs.parquet")
+    found = []
+    for threads in ("1", "2"):
+        folder = tmp_path / threads
+        folder.mkdir()
+        paths = [str(ROOT / part) for part in ("scripts", "workflow", "tests", "tests/unit")]
+        environment = os.environ | {"POLARS_MAX_THREADS": threads, "PYTHONPATH": os.pathsep.join(paths)}
+        subprocess.run(
+            [sys.executable, "-c", COMPUTED, tmp_path / "jobs.parquet", folder],
+            env=environment,
+            check=True,
+            timeout=120,
+        )
+        found.append(digests(folder))
+    here = tmp_path / "here"
+    here.mkdir()
+    for name, table in computed(tmp_path / "jobs.parquet").items():
+        table.write_csv(here / f"{name}.csv")
+    assert found[0] == found[1] == digests(here)
+    assert len(found[0]) == len(ANALYSIS.tables)

@@ -1,0 +1,466 @@
+"""Failure risk on the page: the verdict, its numbers and sentences, and the charts, of tables made by hand."""
+
+import json
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+import vl_convert
+from hypothesis import given as drawn_from
+from hypothesis import strategies as st
+from ttf.analyses import predict_failure as room
+from ttf.analyses.predict_failure.charts import CHARTS, MOST_VALUES
+from ttf.analyses.predict_failure.names import feature_name, feature_value
+from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD, numbers, verdict
+from ttf.analyses.predict_failure.page import carried, head, interval, lines, models, tables, worth
+from ttf.charts.figure import Study
+from ttf.numbers.metrics import Metrics
+from ttf.report import said
+from ttf.report.head import Head, Line
+from ttf.report.numbers import Numbers
+
+HOSTILE = ["<script>alert(1)</script>", "'; datum.x || \"", "V100\u202e001V\x00", "long" * 2_500, "{risk.a|0}", ""]
+ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
+TELLING = ((0.16, 0.08), (0.15, 0.06), (0.22, 0.11))
+NOT_TELLING = ((0.02, -0.05), (0.15, 0.06), (0.01, -0.02))
+WITHOUT_INTERVALS = ((0.75, None), (0.74, None), (0.70, None))
+
+
+def measured(metric: str, estimate: float | None, low: float | None = None, high: float | None = None, **of) -> dict:
+    """A row of risk_evaluation; of the logistic regression at the last origin, unless said otherwise."""
+    about = {"stage": "1", "model": "logistic", "split": "temporal_3", "slice": "all", "n": 656, "failures": 186}
+    ends = {"ci_low_clustered": low, "ci_high_clustered": high, "cluster_by": "user", "clusters": 12.3}
+    why = None if low is not None else "too few"
+    return about | {"metric": metric, "estimate": estimate, "reason": why} | (ends if estimate is not None else {}) | of
+
+
+def evaluation(*above: tuple[float, float | None], savings=(10.3, -23.5, 44.0), more=()) -> pl.DataFrame:
+    """risk_evaluation with a base rate of 0.28; above: PR-AUC above it and the lower end of its interval, by origin."""
+    rows = []
+    for split, (estimate, low) in zip(ORIGINS, above, strict=False):
+        ends = (None, None) if low is None else (low, 2 * estimate - low)
+        of_pr_auc = (None, None) if low is None else (0.28 + low, 0.28 + ends[1])
+        rows += [
+            measured("pr_auc", 0.28, *of_pr_auc, split=split, model="base_rate"),
+            measured("pr_auc", 0.28 + estimate, *of_pr_auc, split=split),
+            measured("pr_auc_above_base_rate", estimate, *ends, split=split),
+            measured("pr_auc", None, split=split, model="gradient_boosting", reason="not requested (risk.challenger)"),
+        ]
+    if savings:
+        rows += [measured("gpu_hours_saved", *savings), measured("gpu_hours_saved_of_oracle", 0.457, 0.1, 0.8)]
+    rows.append(measured("median_factor_off", 3.87, 2.8, 6.0, stage="2", model="lognormal"))
+    return room.EVALUATION.frame([*rows, *more])
+
+
+def importance(*drops: tuple[str, float, float], history: tuple[float, float] | None = (0.127, 0.01)) -> pl.DataFrame:
+    """risk_importance; drops: a feature, its drop and the lower end; history: those of the model without any."""
+    rows = [(feature, "permuted", drop, low) for feature, drop, low in drops]
+    rows += [("history", "left_out", *history)] if history else []
+    return room.IMPORTANCE.frame(
+        {
+            "feature": feature,
+            "how": how,
+            "n": 656,
+            "failures": 186,
+            "drop": drop,
+            "cluster_by": "user",
+            "clusters": 12.3,
+            "ci_low_clustered": low,
+            "ci_high_clustered": 2 * drop - low,
+            "share_of_gain": drop / 0.22,
+        }
+        for feature, how, drop, low in rows
+    )
+
+
+def features(*names: tuple[str, str, str]) -> pl.DataFrame:
+    """risk_features; names: a feature, its kind and its columns."""
+    return room.FEATURES.frame(
+        {"feature": name, "kind": kind, "columns": columns, "warm": True, "known": 656, "used": True}
+        for name, kind, columns in names
+    )
+
+
+USUAL = (("history", "history", "user, gpu_milli"), ("time_limit", "numeric", "timelimit_s"))
+
+
+def decisions() -> pl.DataFrame:
+    """risk_decisions: of 378 jobs none, 72 and all are tried in the order of the logistic regression."""
+    rows = [("logistic", 0, 0, False, 0.0, 0.0), ("logistic", 72, 11, True, 18.5, 8.2)]
+    rows += [("logistic", 378, 47, False, 22.4, 46.5), ("oracle", 0, 0, False, 0.0, 0.0)]
+    rows += [("oracle", 47, 47, True, 22.4, 0.0), ("everyone", 378, 47, True, 22.4, 46.5)]
+    names = ("model", "flagged", "caught", "chosen", "saved_gpu_hours", "cost_gpu_hours")
+    made = [dict(zip(names, row, strict=True)) for row in rows]
+    return room.DECISIONS.frame(
+        row
+        | {
+            "flagged_share": row["flagged"] / 378,
+            "net_gpu_hours": row["saved_gpu_hours"] - row["cost_gpu_hours"],
+            "share_of_oracle": (row["saved_gpu_hours"] - row["cost_gpu_hours"]) / 22.4,
+        }
+        for row in made
+    )
+
+
+def calibration(values=((0.1, 0.12), (0.4, 0.36), (0.62, 0.63))) -> pl.DataFrame:
+    """risk_calibration: tenths of the last origin, the second without an interval, and of the random split."""
+    return room.CALIBRATION.frame(
+        {
+            "model": "logistic",
+            "split": split,
+            "tenth": tenth,
+            "n": 60,
+            "failures": round(60 * seen),
+            "predicted": told,
+            "observed": seen,
+            "cluster_by": "user",
+            "clusters": 9.0,
+            "ci_low_clustered": None if tenth == 2 else seen / 2,
+            "ci_high_clustered": None if tenth == 2 else (1 + seen) / 2,
+        }
+        for split in ("temporal_3", "random")
+        for tenth, (told, seen) in enumerate(values, start=1)
+    )
+
+
+def dependence(*values: str, feature: str = "history") -> pl.DataFrame:
+    return room.DEPENDENCE.frame(
+        {"feature": feature, "place": place, "value": value, "jobs": 10 + place, "probability": 0.1 + place / 100}
+        for place, value in enumerate(values)
+    )
+
+
+def study_of(**changed) -> dict[str, pl.DataFrame]:
+    given = {
+        "risk_evaluation": evaluation(*TELLING),
+        "risk_calibration": calibration(),
+        "risk_coefficients": room.COEFFICIENTS.frame([]),
+        "risk_importance": importance(("history", 0.169, 0.06), ("time_limit", 0.056, 0.03), ("qos", -0.007, -0.02)),
+        "risk_dependence": dependence("0.1", "0.2"),
+        "risk_decisions": decisions(),
+        "risk_extrapolation": room.EXTRAPOLATION.frame([]),
+        "risk_features": features(*USUAL),
+    }
+    return given | {f"risk_{name}": table for name, table in changed.items()}
+
+
+def numbers_of(given: dict[str, pl.DataFrame], **others) -> Numbers:
+    metrics = Metrics()
+    numbers(metrics, given)
+    return Numbers(metrics | {key: {"value": value, "unit": "share", "n": 1} for key, value in others.items()})
+
+
+def trace_of(given=None, unit="job"):
+    tables_of = given or {}
+    return SimpleNamespace(about={"unit": unit}, table=lambda name: tables_of[name])
+
+
+def told(m: Numbers) -> Head:
+    """The head of the section, which keeps to its measures and names each of its numbers."""
+    found = head(trace_of(), m)
+    assert isinstance(found, Head)
+    assert said.length(found.claim) <= 18
+    assert len(found.keys) <= 4
+    assert sum(map(said.length, found.text)) <= 60
+    assert all(key in m for text in (found.claim, *found.text) for key in said.keys(text))
+    return found
+
+
+def plain(text: str) -> str:
+    return said.plain(text).replace("\u00a0", " ").replace("\u2011", "-")
+
+
+# The verdict ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lows", "says"),
+    [
+        ((0.1, 0.1, 0.1), TOLD),
+        ((0.1, -0.1, 0.1), TOLD),
+        ((0.1, 0.1, None), TOLD),
+        ((0.1, -0.1, -0.1), NOT_TOLD),
+        ((None, -0.1, 0.0), NOT_TOLD),
+        ((0.1, -0.1, None), CANNOT_SAY),
+        ((0.1, None, None), CANNOT_SAY),
+        ((None, None, None), CANNOT_SAY),
+        ((0.1,), CANNOT_SAY),
+        ((), CANNOT_SAY),
+    ],
+)
+def test_the_verdict_goes_by_most_of_the_origins(lows, says) -> None:
+    assert verdict(pl.DataFrame({"ci_low_clustered": lows}, schema={"ci_low_clustered": pl.Float64})) == says
+
+
+LOWS = st.lists(st.none() | st.floats(-1, 1), max_size=3)
+
+
+@drawn_from(lows=LOWS, seed=st.randoms())
+def test_the_verdict_knows_no_order_and_needs_two_that_agree(lows, seed) -> None:
+    def of(values):
+        return verdict(pl.DataFrame({"ci_low_clustered": values}, schema={"ci_low_clustered": pl.Float64}))
+
+    mixed = seed.sample(lows, len(lows))
+    assert of(mixed) == of(lows)
+    above, not_above = (
+        sum(low is not None and low > 0 for low in lows),
+        sum(low is not None and low <= 0 for low in lows),
+    )
+    assert (of(lows) == CANNOT_SAY) == (max(above, not_above) < 2)
+
+
+def test_told_in_advance_has_its_chart_and_its_numbers() -> None:
+    m = numbers_of(study_of())
+    found = told(m)
+    assert plain(found.claim) == "Failure can be told in advance: PR-AUC 0.500, base rate 0.280"
+    assert found.charts == ("risk_calibration",)
+    keys = {key.label: (plain(key.value), plain(key.note)) for key in found.keys}
+    assert keys["PR-AUC, last origin"] == ("0.500", "95% CI 0.390–0.610, n = 656")
+    assert keys["Above the base rate"] == ("0.220", "95% CI 0.110–0.330, > 0 at 3 of 3 origins")
+    label = "Saved by trying jobs at risk on one GPU first"
+    assert keys[label] == ("10.3 GPU-h", "95% CI −23.5 to 44.0, no saving can be told")
+    assert m["risk.temporal_3.failures"] == 186 and m.n("risk.temporal_3.logistic.pr_auc") == 656
+    assert m.source("risk.temporal_3.logistic.pr_auc") == "tables/risk_evaluation.csv"
+    assert m["risk.savings.tried"] == 72 and m["risk.savings.oracle_gpu_hours"] == 22.4
+
+
+def test_not_told_has_no_chart_in_the_open() -> None:
+    m = numbers_of(study_of(evaluation=evaluation(*NOT_TELLING)))
+    found = told(m)
+    assert m["risk.verdict"] == NOT_TOLD and m["risk.origins_told"] == 1
+    assert plain(found.claim) == "Failure cannot be told in advance here: PR-AUC 0.290, base rate 0.280"
+    assert found.charts == ()
+
+
+def test_without_intervals_the_data_cannot_say() -> None:
+    few = [
+        row | {"cluster_by": "request profile", "clusters": 1.52} for row in evaluation(*WITHOUT_INTERVALS).to_dicts()
+    ]
+    m = numbers_of(study_of(evaluation=room.EVALUATION.frame(few)))
+    found = told(m)
+    assert m["risk.verdict"] == CANNOT_SAY and m["risk.origins_with_interval"] == 0
+    assert plain(found.claim) == (
+        "The data cannot say whether failure can be told: failures are of 1.52 effective request profiles"
+    )
+    assert [plain(key.note) for key in found.keys] == ["no interval: 1.52 effective request profiles, n = 656"]
+    assert found.charts == () and found.text == ()
+
+
+def test_one_interval_of_three_is_too_little() -> None:
+    m = numbers_of(study_of(evaluation=evaluation((0.75, None), (0.74, None), (0.7, 0.1))))
+    assert plain(told(m).claim) == (
+        "The data cannot say whether failure can be told in advance: PR-AUC 0.980, base rate 0.280"
+    )
+
+
+def test_what_has_no_result_is_named() -> None:
+    m = numbers_of(study_of(), **{"outcomes.unknown.jobs_share": 0.633})
+    callout = told(m).callout
+    assert plain(callout.lead) == "63.3% of jobs end unrecorded." and "recorded failure" in callout.text
+    assert told(numbers_of(study_of(), **{"outcomes.unknown.jobs_share": 0.05})).callout is None
+
+
+def test_a_trace_without_a_model_is_a_line() -> None:
+    none = [
+        measured("pr_auc", None, split=split, n=0, failures=0, reason="fewer than 50 failures") for split in ORIGINS
+    ]
+    given = study_of(evaluation=room.EVALUATION.frame(none), importance=room.IMPORTANCE.frame([]))
+    m = numbers_of(given)
+    found = head(trace_of(), m)
+    assert found == Line(
+        "Failure risk", "failure cannot be predicted: fewer than 50 failures", "risk_evaluation", checked=False
+    )
+    assert not m.has("risk.verdict") and lines(trace_of(), m) == [] and tables(trace_of(given)) == {}
+
+
+def test_no_trial_is_a_line() -> None:
+    why = measured("gpu_hours_saved", None, reason="no test job has more than one GPU")
+    m = numbers_of(study_of(evaluation=evaluation(*TELLING, savings=None, more=[why])))
+    assert [line.found for line in lines(trace_of(), m)] == ["no test job has more than one GPU"]
+    assert [key.label for key in told(m).keys] == ["PR-AUC, last origin", "Above the base rate"]
+
+
+# Sentences -----------------------------------------------------------------------------------------------------
+
+
+def test_what_carries_the_score() -> None:
+    m = numbers_of(study_of())
+    assert plain(carried(m)) == (
+        "History of failures carries most of the score, then time limit; without any history it loses 57.7% of its gain."
+    )
+    assert plain(told(m).text[0]).endswith("It rests on users' own history: not for ranking people.")
+
+
+def test_a_loss_whose_interval_holds_0_says_so() -> None:
+    m = numbers_of(study_of(importance=importance(("history", 0.169, 0.06), history=(0.127, -0.001))))
+    assert plain(carried(m)).endswith("loses 57.7% of its gain (CI includes 0).")
+
+
+def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:
+    given = study_of(
+        importance=importance(("memory", 0.05, 0.02), history=None),
+        features=features(("memory", "numeric", "mem_mib"), ("user_share", "numeric", "user_share")),
+    )
+    m = numbers_of(given)
+    assert plain(carried(m)) == "Memory carries most of the score."
+    assert m["risk.features_of_user"] == 0 and "ranking" not in " ".join(told(m).text)
+
+
+def test_nothing_carries_it_where_every_interval_holds_0() -> None:
+    m = numbers_of(study_of(importance=importance(("memory", 0.05, -0.02), history=None)))
+    assert m["risk.importance.features"] == 0 and carried(m) == ""
+
+
+@pytest.mark.parametrize(
+    ("savings", "says"),
+    [
+        ((10.3, -23.5, 44.0), "no saving can be told"),
+        ((10.3, 0.0, 20.6), "no saving can be told"),
+        ((10.3, None, None), "no saving can be told"),
+        ((-3.5, -6.8, -0.3), "it costs more than it saves"),
+        ((10.3, 2.0, 18.6), "upper bound, 45.7% of what knowing all failures would save"),
+    ],
+)
+def test_what_acting_on_it_is_worth(savings, says) -> None:
+    assert plain(worth(numbers_of(study_of(evaluation=evaluation(*TELLING, savings=savings))))) == says
+
+
+def test_the_challenger_that_is_absent_says_why_and_the_one_that_is_there_wins_by_its_intervals() -> None:
+    absent = numbers_of(study_of())
+    assert absent["risk.gradient_boosting.reason"] == "not requested (risk.challenger)"
+    assert not absent.has("risk.gradient_boosting.origins_won")
+    against = [
+        measured("pr_auc_above_logistic", 0.02, low, 0.05, split=split, model="gradient_boosting")
+        for split, low in zip(ORIGINS, (0.01, -0.01, 0.002), strict=True)
+    ]
+    there = numbers_of(study_of(evaluation=evaluation(*TELLING, more=against)))
+    assert there["risk.gradient_boosting.origins_won"] == 2 and there.n("risk.gradient_boosting.origins_won") == 3
+    assert not there.has("risk.gradient_boosting.reason")
+
+
+def test_slices_and_extrapolation_have_their_number_or_their_reason() -> None:
+    seen = measured("pr_auc", 0.33, 0.2, 0.5, slice="unseen_group", n=119, failures=28)
+    none = measured("pr_auc", None, slice="unseen_user", n=8, failures=2, reason="fewer than 20 test jobs")
+    beyond = room.EXTRAPOLATION.frame(
+        {
+            "held_out": "largest_jobs",
+            "value": "8",
+            "trained": trained,
+            "metric": "pr_auc",
+            "n": 58,
+            "failures": 17,
+            "estimate": estimate,
+            "ci_low_clustered": estimate - 0.1,
+            "ci_high_clustered": estimate + 0.1,
+        }
+        for trained, estimate in (("without", 0.35), ("with", 0.42), ("difference", 0.07))
+    )
+    given = study_of(evaluation=evaluation(*TELLING, more=[seen, none]), extrapolation=beyond)
+    m = numbers_of(given)
+    assert m["risk.unseen_group.pr_auc"] == 0.33 and m["risk.unseen_group.jobs"] == 119
+    assert m["risk.unseen_user.reason"] == "fewer than 20 test jobs" and m["risk.unseen_user.jobs"] == 8
+    assert [m[f"risk.largest_jobs.{of}.pr_auc"] for of in ("without", "with", "difference")] == [0.35, 0.42, 0.07]
+    assert interval(m, "risk.largest_jobs.difference.pr_auc").replace("\u00a0", " ") == "95% CI −0.0300 to 0.170"
+    found = tables(trace_of(given))
+    wide = models(given["risk_evaluation"])
+    assert wide["test"].unique(maintain_order=True).to_list() == [
+        *("First origin", "Second origin", "Last origin", "Last origin, groups never seen")
+    ]
+    assert wide.filter(test="Last origin", model="logistic regression").select("n", "pr_auc").row(0) == (656, 0.5)
+    assert found["risk-extrapolation"].frame["of"].to_list() == ["More than 8 GPUs"] * 3
+
+
+# Charts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("study", [Study(), Study("pod", True, narrow=True)], ids=["desk", "phone"])
+def test_every_chart_is_drawn(name, study) -> None:
+    found = CHARTS[name](study_of(), study)
+    assert found.empty is None
+    vl_convert.vegalite_to_svg(json.dumps(found.spec(validate=True)), allowed_base_urls=[])
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_without_rows_there_is_nothing_to_draw(name) -> None:
+    contracts = {contract.name: contract for contract in room.ANALYSIS.tables}
+    given = {name: contract.frame([]) for name, contract in contracts.items()}
+    assert CHARTS[name](given, Study()).empty
+
+
+def test_the_calibration_has_every_tenth_and_intervals_of_the_last_origin_alone() -> None:
+    found = CHARTS["risk_calibration"](study_of(), Study())
+    tenths = found.datasets["tenths"]
+    assert [row["of"] for row in tenths] == ["last origin"] * 3 + ["random split: sees the future"] * 3
+    assert "n = 180 jobs, 67 failures" in found.caption and "some have too few clusters" in found.caption
+    top = found.datasets["right"][1]["at"]
+    assert max(row["high"] or 0 for row in tenths) <= top <= 1
+    slope = measured("calibration_slope", 0.9, 0.55, 1.25)
+    given = study_of(evaluation=evaluation(*TELLING, more=[slope]))
+    assert "slope 0.9, right: 1" in CHARTS["risk_calibration"](given, Study()).caption
+
+
+def test_the_importance_has_each_feature_once_and_all_history_last() -> None:
+    rows = CHARTS["risk_importance"](study_of(), Study()).datasets["features"]
+    assert [row["feature"] for row in rows] == ["History", "Time limit", "QOS", "All history"]
+
+
+def test_the_decisions_name_what_is_chosen() -> None:
+    found = CHARTS["risk_decisions"](study_of(), Study())
+    assert [row["flagged"] for row in found.datasets["chosen"]] == [72]
+    assert {row["by"] for row in found.datasets["curves"]} == {"logistic regression", "all that fail are known"}
+    assert "n = 378 jobs" in found.caption and "10.3" in found.alt
+
+
+def test_a_feature_with_many_values_shows_those_that_most_jobs_have() -> None:
+    given = study_of(
+        dependence=dependence(*(f"q{place}" for place in range(20)), feature="queue"),
+        features=features(("queue", "category", "queue")),
+    )
+    rows = CHARTS["risk_dependence"](given, Study()).datasets["panel0"]
+    assert [row["value"] for row in rows] == [f"q{place}" for place in range(20 - MOST_VALUES, 20)]
+
+
+def test_hostile_values_of_features_stay_labels() -> None:
+    given = study_of(
+        dependence=pl.concat([dependence(*HOSTILE, feature="queue"), dependence("0.5", feature=HOSTILE[0])]),
+        importance=importance(*((name, 0.1, 0.05) for name in HOSTILE), history=None),
+        features=features(("queue", "category", "queue"), (HOSTILE[0], "history", "user")),
+    )
+    for name in ("risk_dependence", "risk_importance"):
+        found = CHARTS[name](given, Study())
+        svg = vl_convert.vegalite_to_svg(json.dumps(found.spec(validate=True)), allowed_base_urls=[])
+        assert "<script" not in svg and "\u202e" not in svg and "\x00" not in svg
+        assert "long" * 30 not in svg
+    values = [row["value"] for row in CHARTS["risk_dependence"](given, Study()).datasets["panel0"]]
+    assert len(set(values)) == len(HOSTILE)
+    m = numbers_of(given)
+    sentence = carried(m)
+    assert all(key in m for key in said.keys(sentence)) and "<script" not in said.html(sentence)
+
+
+# Words ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "columns", "shown"),
+    [
+        ("10800", "numeric", "timelimit_s", "3.00\u00a0h"),
+        ("8000", "numeric", "gpu_requested_milli", "8"),
+        ("500", "numeric", "gpu_milli", "0.500"),
+        ("16384", "numeric", "mem_mib", "16"),
+        ("3", "numeric", "inst_num", "3"),
+        ("0.284", "history", "user, gpu_milli", "28.4%"),
+        ("13.50 h", "clock", "submit_s", "13.50 h"),
+        ("100", "category", "queue", "100"),
+        ("V100", "category", "gpu_type", "V100"),
+    ],
+)
+def test_values_of_features_in_words(value, kind, columns, shown) -> None:
+    assert feature_value(value, kind, columns) == shown
+
+
+def test_names_of_features() -> None:
+    assert [feature_name(name) for name in ("gpu_type", "cpus", "time_limit", "qos")] == [
+        *("GPU type", "CPUs", "time limit", "QOS")
+    ]
