@@ -168,15 +168,16 @@ def _write(scores: Any, skew: Any, to: tuple[Path, Path]) -> None:
     unfinished = [place.with_name(f".{place.name}.{os.getpid()}.csv") for place in to]
     try:
         to[0].parent.mkdir(parents=True, exist_ok=True)
-        for frame, contract, file in zip((scores, skew), (SCORES, SKEW), unfinished, strict=True):
-            write_product(frame, contract, file)
-        for file, place in zip(unfinished, to, strict=True):
-            file.replace(place)
+        try:
+            for frame, contract, file in zip((scores, skew), (SCORES, SKEW), unfinished, strict=True):
+                write_product(frame, contract, file)
+            for file, place in zip(unfinished, to, strict=True):
+                file.replace(place)
+        finally:
+            for file in unfinished:
+                file.unlink(missing_ok=True)
     except OSError as error:
         raise StudyError(f"{to[0]}: cannot be written ({error.strerror}).") from None
-    finally:
-        for file in unfinished:
-            file.unlink(missing_ok=True)
 
 
 def main(arguments: Sequence[str]) -> int:
