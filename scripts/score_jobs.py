@@ -71,93 +71,100 @@ def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
 def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; what is said of them, line by line."""
     import polars as pl
-    from ttf.analyses.predict_failure import EVALUATION, trust
-    from ttf.risk import served
     from ttf.risk.features import submitted
-    from ttf.risk.new_jobs import Asked, read_new_jobs
-    from ttf.risk.population import NEVER, population
-    from ttf.risk.score import gpu_columns, known_besides, model_of, needed, scored, skew
-    from ttf.tables import read_table
+    from ttf.risk.new_jobs import read_new_jobs
+    from ttf.risk.population import population
+    from ttf.risk.score import gpu_columns, known_besides, needed, scored, skew
 
     folder = Path("results") / trace.name
     if not (folder / "jobs.parquet").is_file():
         raise StudyError(f"{folder}/jobs.parquet: not there. Run `make report`.")
-    past_jobs = pl.scan_parquet(folder / "jobs.parquet")
-    types = past_jobs.collect_schema()
-    parts = _parts(past_jobs, types, part, trace.name)
-    if window:
-        stored = served.chosen(folder / "models", window)
-    elif part:
-        first_s = past_jobs.filter(part=part).select(pl.col("submit_s").min()).collect().item()
-        stored = served.before_part(folder / "models", part, parts, NEVER if first_s is None else first_s)
-    else:
-        stored = served.current(folder / "models")
-    try:
-        model = model_of(stored.said)
-    except StudyError as error:
-        raise StudyError(f"{stored.file}: {error}. Delete it and run `make report`.") from None
-    columns, besides = needed(model), known_besides(model)
-    gpus = gpu_columns(trace.format["at_submission"])
-    if gone := [name for name in columns if name not in types]:
+    record = pl.scan_parquet(folder / "jobs.parquet")
+    types = record.collect_schema()
+    name, model = _model(folder / "models", record, part, window, trace.name)
+    columns, gpus = needed(model), gpu_columns(trace.format["at_submission"])
+    besides = [column for column in (*known_besides(model), *gpus) if column in types]
+    if gone := [column for column in columns if column not in types]:
         raise StudyError(
-            f"{folder}/jobs.parquet: no column {', '.join(gone)}, by which the model goes. Run `make report`."
+            f"{folder}/jobs.parquet: no column {', '.join(gone)}, which the model needs. Run `make report`."
         )
-    past = population(past_jobs, ["job_id", *columns, *besides, *gpus])
+    past = population(record, ["job_id", *columns, *besides])
     past_known = submitted(past.jobs, model.encoder.features, trace.risk["clock"], past)
-    left_out: list[str] = []
     if part:
         rows = (past.jobs["part"].cast(pl.String) == part).fill_null(False).to_numpy()
-        jobs, known = past.jobs.filter(rows), past_known.take(rows)
+        jobs, known, left_out = past.jobs.filter(rows), past_known.take(rows), []
         if not jobs.height:
             raise StudyError(f"PART={part}: none of its jobs has a submission; nothing to score.")
     else:
-        asked = Asked(
-            columns,
-            types,
-            [name for name in (*besides, *gpus) if name in types],
-            (*LATER, *trace.format["written_later"]),
-            trace.clock is not None,
-            (int(past.submit_s[0]), int(past.submit_s[-1])) if len(past) else (0, 0),
-        )
-        jobs, left_out = read_new_jobs(Path(file), asked)
+        jobs, left_out = read_new_jobs(Path(file), _asked(trace, columns, types, besides, past.submit_s))
         known = submitted(jobs, model.encoder.features, trace.risk["clock"], past)
     trained = past.ended & (past.known_s < model.until_s)
     scores = scored(model, jobs, known, past.jobs.filter(trained), gpus)
     differs = skew(model, jobs, known, past.jobs.filter(trained), past_known.take(trained))
     _write(scores, differs, to)
-
-    table = folder / EVALUATION.path
-    evaluation = read_table(table, EVALUATION) if table.is_file() else None
-    verdict, *more = trust.of_evaluation(evaluation)
-    yield verdict
-    if trace.synthetic:
-        yield f"The trace {trace.name} is synthetic: its scores say nothing of a real cluster."
-    yield trust.of_scores(scores, stored.window)
-    yield trust.of_skew(differs)
-    yield from more
+    yield from _said(trace, folder, scores, differs, name)
     if early := (jobs["submit_s"] < model.until_s).sum():
         yield f"note: {early:,} were submitted before the training ended; of them the score is no forecast."
     if left_out:
-        yield f"note: columns that the model does not use, left out: {', '.join(_name(name) for name in left_out)}."
+        yield f"note: columns that the model does not use, left out: {', '.join(left_out)}."
     yield f"{to[0]}, {to[1]}"
 
 
-def _parts(jobs: Any, types: Any, part: str, trace: str) -> list[str]:
-    """The parts of the trace in their order; raises ConfigError where `part` is none of them."""
+def _model(folder: Path, record: Any, part: str, window: str, trace: str) -> tuple[str, Any]:
+    """(the window of the model that scores, the model). record: the jobs of the trace."""
+    import polars as pl
+    from ttf.risk import served
+    from ttf.risk.population import NEVER
+    from ttf.risk.score import model_of
+
+    parts = _parts(record, part, trace)
+    if window:
+        stored = served.chosen(folder, window)
+    elif part:
+        first_s = record.filter(part=part).select(pl.col("submit_s").min()).collect().item()
+        stored = served.before_part(folder, part, parts, NEVER if first_s is None else first_s)
+    else:
+        stored = served.current(folder)
+    try:
+        return stored.window, model_of(stored.said)
+    except StudyError as error:
+        raise StudyError(f"{stored.file}: {error}. Delete it and run `make report`.") from None
+
+
+def _parts(record: Any, part: str, trace: str) -> list[str]:
+    """The parts of the trace in their order. Raises ConfigError where `part` is none of them."""
     if not part:
         return []
-    if "part" not in types:
+    if "part" not in record.collect_schema():
         raise ConfigError(f"PART={part}: the trace {trace} is not given in parts; give FILE.")
-    there = jobs.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
+    there = record.select("part").collect()["part"].drop_nulls().unique(maintain_order=True).to_list()
     if part not in there:
         raise ConfigError(f"PART={part}: no such part of {trace}{mean(part, there)} There: {', '.join(there)}.")
     return there
 
 
-def _name(name: str) -> str:
-    from ttf.raw_tables import printable
+def _asked(trace: Trace, columns: Any, types: Any, besides: Sequence[str], submit_s: Any) -> Any:
+    """What a file of new jobs of the trace is to hold. submit_s: of the jobs that are there, ascending."""
+    from ttf.risk.new_jobs import Asked
 
-    return printable(name)
+    later = (*LATER, *trace.format["written_later"])
+    seen = (int(submit_s[0]), int(submit_s[-1])) if len(submit_s) else (0, 0)
+    return Asked(columns, types, besides, later, trace.clock is not None, seen)
+
+
+def _said(trace: Trace, folder: Path, scores: Any, differs: Any, window: str) -> Iterator[str]:
+    """How far the scores can be trusted: the verdict of the evaluation first."""
+    from ttf.analyses.predict_failure import EVALUATION, trust
+    from ttf.tables import read_table
+
+    table = folder / EVALUATION.path
+    verdict, *more = trust.of_evaluation(read_table(table, EVALUATION) if table.is_file() else None)
+    yield verdict
+    if trace.synthetic:
+        yield f"The trace {trace.name} is synthetic: its scores say nothing of a real cluster."
+    yield trust.of_scores(scores, window)
+    yield trust.of_skew(differs)
+    yield from more
 
 
 def _write(scores: Any, skew: Any, to: tuple[Path, Path]) -> None:

@@ -184,6 +184,9 @@ def test_a_model_from_its_file_gives_the_same_scores(past, known, model, later, 
         lambda said: said["features"]["gpus"].update(column="end_s"),
         lambda said: said.update(features=[]),
         lambda said: said["centre"].__setitem__(0, "x"),
+        lambda said: said["hours"]["coefficients"].pop(),
+        lambda said: said["recalibration"].update(slope=None),
+        lambda said: said["recalibration"].update(shift=float("nan")),
     ],
 )
 def test_an_edited_model_is_refused(model, edit):

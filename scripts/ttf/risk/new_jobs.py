@@ -55,7 +55,8 @@ def read_new_jobs(path: Path, asked: Asked) -> tuple[pl.DataFrame, list[str]]:
     wanted = [name for name in (*asked.needed, *asked.may) if name in table.columns]
     for name in dict.fromkeys(wanted):
         read.setdefault(name, _typed(path, table[name], asked.types[name], f"{place} {{}}, column {name}", first))
-    return pl.DataFrame(read), [name for name in table.columns if name not in read and name != TIME]
+    left_out = [printable(name) for name in table.columns if name not in read and name != TIME]
+    return pl.DataFrame(read), left_out
 
 
 # Reading -------------------------------------------------------------------------------------------------------

@@ -91,9 +91,10 @@ def model_of(said: Mapping[str, Any]) -> Model:
         model = Model.from_json(said, features)
         same = [f"{term.feature}: {term.name}" for term in model.encoder.terms] == terms
         same = same and model.encoder.digest == said["digest"]
-        same = same and all(
-            len(of) == 1 + len(terms) and np.isfinite(of).all() for of in (model.fit.coefficients, model.centre)
-        )
+        of_terms = [model.fit.coefficients, model.centre, *([model.hours.coefficients] if model.hours else [])]
+        numbers = [model.shift, model.slope, *([model.hours.sigma, model.hours.horizon] if model.hours else [])]
+        same = same and all(len(of) == 1 + len(terms) for of in of_terms)
+        same = same and bool(np.isfinite(np.concatenate([*of_terms, numbers])).all())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StudyError(f"no model as it was written ({type(error).__name__})") from None
     if not same:
