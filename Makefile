@@ -8,7 +8,7 @@ ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),require
 BIN := $(VENV)/bin
 CORES ?= $(if $(PROFILE),,all)
 # Not what a shell happens to have exported under these common names.
-$(foreach name,DATA STUDY PART SURE,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
+$(foreach name,DATA STUDY PART SURE FILE MODEL OUT,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
@@ -16,7 +16,7 @@ SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CO
   $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
   $(if $(CORES),--cores $(CORES))
 
-.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
@@ -41,6 +41,9 @@ verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edite
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
 	@$(BIN)/python scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
+
+score: $(ENVIRONMENT)  ## the risk of failure of new jobs, FILE=new_jobs.csv, or of PART=name of TRACE=name: docs/risk.md; MODEL=window, OUT=file
+	@$(BIN)/python scripts/score_jobs.py --study='$(STUDY)' --trace='$(TRACE)' --file='$(FILE)' --part='$(PART)' --model='$(MODEL)' --out='$(OUT)'
 
 check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
 	@$(BIN)/python scripts/check_resources.py

@@ -21,7 +21,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     code 1. The terminal shows what the log says (study.progress). Libraries learn how many threads they may use before
     `main` imports them.
     """
-    _limit_libraries(snakemake.threads)
+    limit_libraries(snakemake.threads)
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
@@ -42,7 +42,8 @@ def _write(log: Path, text: str) -> None:
     log.write_text(f"{text.rstrip()}\n", encoding="utf-8", errors="backslashreplace")
 
 
-def _limit_libraries(threads: int) -> None:
+def limit_libraries(threads: int) -> None:
+    """Before any of them is imported: how many threads they may use."""
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     # Linear algebra gives other last digits with another number of threads, so it gets one. See design: determinism.
     for library in ("OPENBLAS", "OMP", "MKL"):

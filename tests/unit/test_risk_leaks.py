@@ -6,7 +6,7 @@ import made_risk
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import FORMATS
 from study.risk import LATER, risk_of
@@ -161,6 +161,7 @@ def test_what_is_written_of_jobs_that_had_ended_does_change_them():
     )
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 399))
 def test_outcomes_of_jobs_that_end_later_may_be_dealt_out_anew(seed, place):
     """No feature of a job submitted up to a moment goes by the outcome of one whose end is written later."""
@@ -180,6 +181,7 @@ def test_outcomes_of_jobs_that_end_later_may_be_dealt_out_anew(seed, place):
     assert (one.overall == other.overall).all()
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 399))
 def test_jobs_that_come_later_may_be_left_out(seed, place):
     """A trace that stops at a moment tells of the jobs up to it what the whole trace does."""
@@ -214,7 +216,7 @@ def test_what_comes_after_a_model_was_made_changes_nothing_of_it(name):
 
     Of a job that ended, when nobody wrote, nobody knows whether it ran at that moment: such ends are written here.
     """
-    jobs, features = jobs_of_format(name, 1_500), features_of_format(name)
+    jobs, features = jobs_of_format(name, 1_000), features_of_format(name)
     jobs = jobs.filter(pl.col("end_s").is_not_null() | pl.col("outcome").is_in(["running", "waiting"]))
     # Runs so long that at any time some are under way.
     jobs = jobs.with_columns(runtime_s=20 * pl.col("runtime_s"), end_s=pl.col("start_s") + 20 * pl.col("runtime_s"))
@@ -222,7 +224,7 @@ def test_what_comes_after_a_model_was_made_changes_nothing_of_it(name):
     made = model_at(jobs, features, learn_s, until_s)
     assert json.loads(made)["hours"]["censored"] > 0
     changed = rewritten(jobs, until_s, 1, FORMATS[name]["written_later"], started_too=False)
-    assert (changed["outcome"] != jobs["outcome"]).sum() > 100
+    assert (changed["outcome"] != jobs["outcome"]).sum() > 60
     assert model_at(changed, features, learn_s, until_s) == made
     # Of the jobs to come only the first half, and these of other users and sizes.
     came = pl.col("submit_s") >= until_s

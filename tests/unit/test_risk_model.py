@@ -9,6 +9,7 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 from ttf.jobs import JOB_COLUMNS
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, Feature, submitted
@@ -17,6 +18,7 @@ from ttf.risk.model import (
     FEWEST_OF_A_KIND,
     NO_FEATURES,
     ONE_KIND,
+    SLOPE_SD,
     TOO_FEW,
     Model,
     log_odds,
@@ -101,6 +103,15 @@ def test_an_unwritten_end_is_known_once_99_in_100_of_its_outcome_had_ended():
     assert known[20_500] == 20_600
     # Of an outcome without any written end nothing is known before the trace's end.
     assert known[20_600] == 10**6
+
+
+def test_an_unwritten_end_goes_by_all_ends_before_not_by_the_first_ones():
+    """Failures at first take 100 s each, later 5 000 s."""
+    others = [(1_000 * place, 100 if place < 50 else 5_000) for place in range(100)]
+    written = [(at, at, at + lasts, "failure", 10**6, 1000, 1) for at, lasts in others]
+    jobs = population(few_jobs(*written, (98_500, 98_500, None, "failure", 10**6, 1000, 1)))
+    known = jobs.known_s[jobs.submit_s == 98_500]
+    assert known.tolist() == [98_500 + 5_000]
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.one_of(st.none(), st.integers(0, 10**5))), min_size=1, max_size=60))
@@ -267,12 +278,27 @@ def test_the_encoder_of_a_warm_start_is_kept(trained):
 # Recalibration -----------------------------------------------------------------------------------------------
 
 
-def test_recalibration_is_the_logistic_regression_on_the_log_odds():
+def test_recalibration_is_the_logistic_regression_on_the_log_odds(monkeypatch):
+    """But for the prior of its slope, which draws it towards 1."""
     rng = np.random.default_rng(1)
     eta = rng.normal(-1, 1.5, 1_000)
     failed = rng.random(1_000) < expit(0.4 + 0.6 * eta)
-    theirs = sm.Logit(failed.astype(float), sm.add_constant(eta)).fit(disp=0, tol=1e-12)
-    assert platt(eta, failed) == pytest.approx(tuple(theirs.params), abs=1e-6)
+    drawn = platt(eta, failed)
+    theirs = sm.Logit(failed.astype(float), sm.add_constant(eta)).fit(disp=0, tol=1e-12).params
+    assert theirs[1] < drawn[1] < 1
+    best = minimize(
+        lambda at: (
+            np.logaddexp(0, at[0] + at[1] * eta).sum()
+            - failed @ (at[0] + at[1] * eta)
+            + ((at[1] - 1) / SLOPE_SD) ** 2 / 2
+        ),
+        [0, 1],
+        method="BFGS",
+        options={"gtol": 1e-4},
+    )
+    assert drawn == pytest.approx(tuple(best.x), abs=1e-5)
+    monkeypatch.setattr("ttf.risk.model.SLOPE_SD", 1e6)
+    assert platt(eta, failed) == pytest.approx(tuple(theirs), abs=1e-6)
 
 
 def test_log_odds_in_the_wrong_order_are_not_recalibrated():
@@ -306,5 +332,3 @@ def test_recalibrated_probabilities_are_right_in_the_mean(trained):
     jobs, known, split, model = trained
     p = model.probability(model.encoder.design(known.take(split.recalibrate)))
     assert p.mean() == pytest.approx(jobs.failed[split.recalibrate].mean(), abs=1e-6)
-    eta = logit(p)
-    assert platt(eta, jobs.failed[split.recalibrate]) == pytest.approx((0, 1), abs=1e-5)

@@ -202,10 +202,8 @@ def test_the_verdict_knows_no_order_and_needs_two_that_agree(lows, seed) -> None
 
     mixed = seed.sample(lows, len(lows))
     assert of(mixed) == of(lows)
-    above, not_above = (
-        sum(low is not None and low > 0 for low in lows),
-        sum(low is not None and low <= 0 for low in lows),
-    )
+    known = [low for low in lows if low is not None]
+    above, not_above = sum(low > 0 for low in known), sum(low <= 0 for low in known)
     assert (of(lows) == CANNOT_SAY) == (max(above, not_above) < 2)
 
 
@@ -286,14 +284,15 @@ def test_no_trial_is_a_line() -> None:
 def test_what_carries_the_score() -> None:
     m = numbers_of(study_of())
     assert plain(carried(m)) == (
-        "History of failures carries most of the score, then time limit; without any history it loses 57.7% of its gain."
+        "The score rests most on the history of failures, then time limit; "
+        "without any history it loses 57.7% of its gain over the base rate."
     )
     assert plain(told(m).text[0]).endswith("It rests on users' own history: not for ranking people.")
 
 
 def test_a_loss_whose_interval_holds_0_says_so() -> None:
     m = numbers_of(study_of(importance=importance(("history", 0.169, 0.06), history=(0.127, -0.001))))
-    assert plain(carried(m)).endswith("loses 57.7% of its gain (CI includes 0).")
+    assert plain(carried(m)).endswith("loses 57.7% of its gain over the base rate (CI includes 0).")
 
 
 def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:
@@ -302,7 +301,7 @@ def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:
         features=features(("memory", "numeric", "mem_mib"), ("user_share", "numeric", "user_share")),
     )
     m = numbers_of(given)
-    assert plain(carried(m)) == "Memory carries most of the score."
+    assert plain(carried(m)) == "The score rests most on memory."
     assert m["risk.features_of_user"] == 0 and "ranking" not in " ".join(told(m).text)
 
 

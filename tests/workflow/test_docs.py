@@ -27,7 +27,7 @@ FIRST = BLOCK.findall(README)[0]
 OTHERS = [(path, text) for path, text in BLOCKS if text != FIRST and not re.search("snakedeploy|my_slurm", text)]
 LONGEST_README = 900
 # Commands that look at a finished study, or only name what they would do.
-QUICK = ("verify", "explain", "remove")
+QUICK = ("verify", "explain", "remove", "score")
 PLANNED = ("report", "pdf", "publish", "archive")
 # Command -> the test that runs it, or the file that has it run.
 RUN_BY = {
@@ -130,6 +130,8 @@ def study(world) -> Path:
     shutil.copytree(checkout / "raw/mine", checkout / "path/to/the/csv/files")
     (checkout / "path/to/folder").mkdir()
     shutil.copy(FIXTURES / "real_readme.txt", checkout / "path/to/folder/2025.txt")
+    given = (ROOT / "docs/risk.md").read_text(encoding="utf-8")
+    (checkout / "new_jobs.csv").write_text(re.search(r"```csv\n(.*?)```", given, re.DOTALL)[1])
     return checkout
 
 
