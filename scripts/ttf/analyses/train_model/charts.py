@@ -10,14 +10,14 @@ from ttf.charts.theme import ACCENT, CANCELLED, INFRA, INK, THIRD
 from ttf.inputs import Inputs
 
 MOST_WINDOWS, FEWEST_WINDOWS = 40, 2
-# Log-loss of what: column -> name, in the order of the legend.
+# Log-loss of what: column -> name, in the order of the legend; the last is drawn over the others.
 MODELS = {
-    "log_loss_new": "new model",
-    "log_loss_cold": "trained from nothing",
-    "log_loss_current": "model in use",
     "log_loss_base_rate": "base rate",
+    "log_loss_current": "model in use",
+    "log_loss_cold": "trained from nothing",
+    "log_loss_new": "new model",
 }
-COLOURS = dict(zip(MODELS.values(), (ACCENT, THIRD, INFRA, CANCELLED), strict=True))
+COLOURS = dict(zip(MODELS.values(), (CANCELLED, INFRA, THIRD, ACCENT), strict=True))
 PROMOTED, NOT_PROMOTED = "promoted", "not promoted"
 WHAT = "Log-loss on the next window"
 
