@@ -349,7 +349,7 @@ def test_a_warm_start_is_the_fit_of_all():
         prior = Prior(fits["first"].coefficients, fits["first"].information)
     both = fits["both"]
     se = np.sqrt(np.diag(np.linalg.inv(both.information)))
-    assert np.abs((fits["then"].coefficients - both.coefficients) / se).max() < 0.1
+    assert np.abs((fits["then"].coefficients - both.coefficients) / se).max() < 0.02, "of a standard error"
     assert np.abs((fits["first"].coefficients - both.coefficients) / se).max() > 0.3
 
 

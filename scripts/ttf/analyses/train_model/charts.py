@@ -6,20 +6,19 @@ import polars as pl
 from ttf.charts.encodings import coloured, picked, tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.text import count, labels
-from ttf.charts.theme import ACCENT, CANCELLED, FAILURE, INK, SUCCESS, THIRD
+from ttf.charts.theme import ACCENT, CANCELLED, INFRA, INK, THIRD
 from ttf.inputs import Inputs
 
-MOST_WINDOWS = 40
-# Log-loss of what: column -> name, in the order of the legend.
+MOST_WINDOWS, FEWEST_WINDOWS = 40, 2
+# Log-loss of what: column -> name, in the order of the legend; the last is drawn over the others.
 MODELS = {
-    "log_loss_new": "new model",
-    "log_loss_cold": "trained from nothing",
-    "log_loss_current": "model in use",
     "log_loss_base_rate": "base rate",
+    "log_loss_current": "model in use",
+    "log_loss_cold": "trained from nothing",
+    "log_loss_new": "new model",
 }
-COLOURS = dict(zip(MODELS.values(), (ACCENT, THIRD, INK, CANCELLED), strict=True))
+COLOURS = dict(zip(MODELS.values(), (CANCELLED, INFRA, THIRD, ACCENT), strict=True))
 PROMOTED, NOT_PROMOTED = "promoted", "not promoted"
-DECIDED = {PROMOTED: SUCCESS, NOT_PROMOTED: FAILURE}
 WHAT = "Log-loss on the next window"
 
 
@@ -27,8 +26,8 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
     """A line for each of new model, model from nothing, model in use and base rate; the decisions as points."""
     table = given["model_lineage"]
     tested = table.filter(pl.col("log_loss_new").is_not_null()).tail(MOST_WINDOWS)
-    if not tested.height:
-        return nothing_to_draw(WHAT, "no model has been tested on a later window")
+    if tested.height < FEWEST_WINDOWS:
+        return nothing_to_draw(WHAT, f"fewer than {FEWEST_WINDOWS} models have been tested on a later window")
     names = labels(table["window"])
     windows = [names[window] for window in tested["window"]]
     rows, points = [], []
@@ -55,26 +54,19 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
         .encode(
             x=x,
             y=y,
-            color=coloured(
-                "model", COLOURS, ordered=True, title=None, orient="bottom", columns=2 if study.narrow else 4
-            ),
+            color=coloured("model", COLOURS, ordered=True, title=None, orient="bottom", columns=4),
             tooltip=[*tips("model"), *tip],
         )
     )
     marks = (
         chart_of("decisions")
-        .mark_point(size=110, strokeWidth=2)
+        .mark_point(size=130, strokeWidth=1.8, color=INK)
         .encode(
             x=x,
             y=y,
-            stroke=alt.Stroke(
-                "decided:N",
-                scale=alt.Scale(domain=list(DECIDED), range=list(DECIDED.values())),
-                legend=alt.Legend(title=None, orient="bottom"),
-            ),
             shape=alt.Shape(
                 "decided:N",
-                scale=alt.Scale(domain=list(DECIDED), range=["circle", "cross"]),
+                scale=alt.Scale(domain=[PROMOTED, NOT_PROMOTED], range=["circle", "cross"]),
                 legend=alt.Legend(title=None, orient="bottom"),
             ),
             tooltip=[*tips("decision"), *tip],
@@ -86,7 +78,7 @@ def model_lineage(given: Inputs, study: Study) -> Figure:
     if left_out:
         caption += f" {count(left_out, 'window')} without a test not drawn."
     return figure(
-        fitted(alt.layer(lines, marks).resolve_scale(color="independent", shape="independent"), study, 260),
+        fitted(alt.layer(lines, marks), study, 260),
         {"losses": rows, "decisions": points},
         study,
         title=WHAT,
