@@ -59,7 +59,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def rows(data, trials) -> list[dict]:
-    return [row for trial in trials.values() for row in of_probability(data, trial, "1")]
+    return [row for trial in trials.values() for row in of_probability(data, trial, "probability")]
 
 
 def those(rows, **about):

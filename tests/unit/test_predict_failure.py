@@ -64,7 +64,7 @@ def of_users():
     return [tables_of(made_risk.with_users(12_000, seed)) for seed in (1, 3, 6)]
 
 
-def rows(found: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "1") -> pl.DataFrame:
+def rows(found: dict[str, pl.DataFrame], model: str, metric: str, stage: str = "probability") -> pl.DataFrame:
     """Of the three origins, all test jobs."""
     of_it = (pl.col("model") == model) & (pl.col("metric") == metric) & (pl.col("stage") == stage)
     return found["risk_evaluation"].filter(of_it & AT_ALL & pl.col("split").is_in(ORIGINS))
@@ -114,10 +114,10 @@ def test_where_a_coin_decides_nothing_is_told():
 
 def test_the_table_of_measures_has_every_model_split_and_slice(of_users):
     measures = of_users[0]["risk_evaluation"]
-    stage_1 = measures.filter(pl.col("stage") == "1", pl.col("metric") == "pr_auc")
+    stage_1 = measures.filter(pl.col("stage") == "probability", pl.col("metric") == "pr_auc")
     assert stage_1.group_by("model", "split", "slice").len()["len"].to_list() == [1] * stage_1.height
     assert stage_1.height == 4 * 4 * 5
-    assert set(measures.filter(pl.col("stage") == "2")["model"]) == {"base_rate", "lognormal"}
+    assert set(measures.filter(pl.col("stage") == "hours")["model"]) == {"base_rate", "lognormal"}
     landmark = measures.filter(pl.col("stage") == "landmark")
     assert set(landmark["slice"]) == {"all"}
     assert landmark["split"].unique(maintain_order=True).to_list() == ORIGINS
@@ -143,16 +143,16 @@ def test_counts_are_those_of_the_test_jobs(of_users):
 def test_hours_are_told_better_than_by_one_number(of_users):
     """Failed runs are longer with each doubling of GPUs: against all jobs alike their order is told."""
     for found in of_users:
-        order = rows(found, "lognormal", "concordance", "2")
+        order = rows(found, "lognormal", "concordance", "hours")
         assert (order["estimate"] > 0.5).all()
         assert (order["ci_low_clustered"] > 0.5).sum() >= 2
-        off = rows(found, "lognormal", "median_factor_off", "2")["estimate"]
+        off = rows(found, "lognormal", "median_factor_off", "hours")["estimate"]
         # Half of a normal distribution lies within 0.674 of its spread: exp(0.674 RUN_LOG_SD) is the best there can be.
         assert off.is_between(
             0.9 * np.exp(0.674 * made_risk.RUN_LOG_SD), 1.25 * np.exp(0.674 * made_risk.RUN_LOG_SD)
         ).all()
     one, of_features = (
-        np.mean([rows(found, model, "r2_log", "2")["estimate"].mean() for found in of_users])
+        np.mean([rows(found, model, "r2_log", "hours")["estimate"].mean() for found in of_users])
         for model in ("base_rate", "lognormal")
     )
     assert of_features > one

@@ -260,7 +260,7 @@ def test_nothing_is_found_in_a_coin(seed):
     data = data_of(coin.with_columns(risk_by_record="true_risk"), OF_A_COIN, None)
     held = []
     for split in temporal(data.jobs):
-        rows = of_probability(data, tried(data, split, with_hours=False), "1")
+        rows = of_probability(data, tried(data, split, with_hours=False), "probability")
         about = {"model": LOGISTIC, "slice": "all", "metric": "pr_auc_above_base_rate"}
         (row,) = [row for row in rows if about.items() <= row.items()]
         held.append(row["ci_low_clustered"] < 0 < row["ci_high_clustered"])

@@ -430,7 +430,7 @@ def test_windows_of_time_count_by_their_last_moment(tmp_path):
 
 def evaluation(*above: tuple[float | None, float | None], reason: str | None = None) -> pl.DataFrame:
     """above: PR-AUC above the share of failures by origin, and the lower end of its interval."""
-    about = {"stage": "1", "model": "logistic", "slice": "all", "n": 100, "failures": 25, "reason": reason}
+    about = {"stage": "probability", "model": "logistic", "slice": "all", "n": 100, "failures": 25, "reason": reason}
     rows = [about | {"split": "random", "metric": "pr_auc_above_base_rate", "estimate": 0.7, "ci_low_clustered": 0.6}]
     for number, (estimate, low) in enumerate(above, start=1):
         ends = {"ci_low_clustered": low, "ci_high_clustered": None if low is None else 0.3}

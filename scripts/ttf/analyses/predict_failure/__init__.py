@@ -4,6 +4,9 @@ from ttf.analysis import Analysis
 from ttf.columns import clustered
 from ttf.contract import REASON, count, number, reason, share, table, text, truth
 
+# The stages: whether a job fails; after how many hours; whether one fails that has run for a while.
+PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
+
 _MODEL = text(
     "Model",
     "base_rate, nested_rate (shrunken share of failures of group, user and all), logistic, gradient_boosting; "
@@ -15,7 +18,7 @@ _CI = clustered(number)
 EVALUATION = table(
     "risk_evaluation",
     "How well failure was told in advance by one measure.",
-    stage=text("Stage", "1 (probability), 2 (hours until failure) or landmark (of jobs that have run for a while)."),
+    stage=text("Stage", "probability, hours (until failure) or landmark (probability of those still running)."),
     model=_MODEL,
     split=_SPLIT,
     slice=text("Slice", "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training."),

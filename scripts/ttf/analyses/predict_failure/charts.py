@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import polars as pl
 
+from ttf.analyses.predict_failure import PROBABILITY
 from ttf.analyses.predict_failure.names import LAST, MODELS, RANDOM, feature_name, feature_unit, feature_value
 from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked, tips
@@ -77,7 +78,7 @@ def _n(tenths: pl.DataFrame, study: Study) -> str:
 
 def _slope(evaluation: pl.DataFrame) -> str:
     """The slope of calibration at the last origin, where it is known."""
-    rows = evaluation.filter(stage="1", model="logistic", split=LAST, slice="all", metric="calibration_slope")
+    rows = evaluation.filter(stage=PROBABILITY, model="logistic", split=LAST, slice="all", metric="calibration_slope")
     for row in rows.filter(pl.col("estimate").is_not_null()).iter_rows(named=True):
         return f"; slope {_plain(row['estimate'])}, right: 1"
     return ""

@@ -15,6 +15,8 @@ from ttf.analyses.predict_failure import (
     EXTRAPOLATION,
     FEATURES,
     IMPORTANCE,
+    LANDMARK,
+    PROBABILITY,
 )
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.analyses.predict_failure.evaluate import of_calibration, of_hours, of_probability
@@ -44,12 +46,12 @@ def evaluated(data: Data, landmark_s: int, trial_h: float, seed: int) -> dict[st
     last = origins[-1]
     savings = {trial.split.name: Savings(data, trial, trial_h) for trial in origins}
     at_once = tried(data, at_random(data.jobs, seed), with_hours=False)
-    rows = [row for trial in origins for row in of_probability(data, trial, "1", savings[trial.split.name])]
-    rows += of_probability(data, at_once, "1")
+    rows = [row for trial in origins for row in of_probability(data, trial, PROBABILITY, savings[trial.split.name])]
+    rows += of_probability(data, at_once, PROBABILITY)
     rows += [row for trial in origins for row in of_hours(data, trial)]
     stay = still_running(data.jobs, landmark_s)
     for split in temporal(data.jobs):
-        rows += of_probability(data, tried(data, split, stay, with_hours=False), "landmark")
+        rows += of_probability(data, tried(data, split, stay, with_hours=False), LANDMARK)
     matter = importance(data, last, seed)
     order = [row["feature"] for row in matter if row["how"] == PERMUTED]
     return {

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ttf.analyses.predict_failure import HOURS, PROBABILITY
 from ttf.analyses.predict_failure.savings import Savings
 from ttf.analyses.predict_failure.trials import (
     ALL,
@@ -76,7 +77,7 @@ def of_probability(data: Data, trial: Tried, stage: str, savings: Savings | None
         return
     failed, cluster, by = data.jobs.failed[trial.rows], data.jobs.cluster[trial.rows], data.jobs.by
     for name, among in slices(data, trial):
-        if stage != "1" and name != ALL:
+        if stage != PROBABILITY and name != ALL:
             continue
         n, failures = (0, 0) if isinstance(among, str) else (int(among.sum()), int(failed[among].sum()))
         why = among if isinstance(among, str) else TOO_FEW if n < FEWEST else None
@@ -115,7 +116,7 @@ def _measures(
 
 def of_hours(data: Data, trial: Tried) -> Iterator[Row]:
     """Rows of risk_evaluation for stage 2: hours until failure of the test jobs at risk."""
-    about = {"stage": "2", "split": trial.split.name, "slice": ALL}
+    about = {"stage": HOURS, "split": trial.split.name, "slice": ALL}
     found = at_risk(data, trial)
     for model in (BASE, "lognormal"):
         row = about | {"model": model}

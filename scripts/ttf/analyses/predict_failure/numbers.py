@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ttf.analyses.predict_failure import HOURS, LANDMARK, PROBABILITY
 from ttf.analyses.predict_failure.names import LAST, ORIGINS, RANDOM, UNSEEN
 from ttf.numbers.metrics import CLUSTERS, Metrics
 
@@ -11,29 +12,27 @@ from ttf.numbers.metrics import CLUSTERS, Metrics
 TOLD, NOT_TOLD, CANNOT_SAY = "can be told", "cannot be told", "the data cannot say"
 MOST_ORIGINS = 2
 _ABOVE = "pr_auc_above_base_rate"
-_UNITS = {
-    **dict.fromkeys(("pr_auc", _ABOVE, "pr_auc_above_nested_rate", "pr_auc_above_logistic"), "PR-AUC"),
-    "roc_auc": "ROC-AUC",
-    "brier": "Brier score",
-    "log_loss": "nats",
-    "concordance": "concordance",
-    **dict.fromkeys(("calibration_slope", "gpu_hours_predicted_over_seen"), "ratio"),
-    "median_factor_off": "times",
+_UNITS = {"pr_auc": "PR-AUC", _ABOVE: "PR-AUC", "calibration_slope": "ratio", "median_factor_off": "times"}
+# Of what sentences tell, by model: the measures.
+_SAID = {
+    "base_rate": ["pr_auc"],
+    "logistic": ["pr_auc", _ABOVE, "calibration_slope"],
+    "gradient_boosting": ["pr_auc"],
 }
 _EVALUATION, _IMPORTANCE = "tables/risk_evaluation.csv", "tables/risk_importance.csv"
 
 
 def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     evaluation = given["risk_evaluation"]
-    probability = evaluation.filter(stage="1", slice="all")
+    probability = evaluation.filter(stage=PROBABILITY, slice="all")
     for split in (*ORIGINS, RANDOM):
         _of_models(metrics, f"risk.{split}", probability.filter(split=split))
     _of_verdict(metrics, probability)
-    _of_models(metrics, "risk.landmark", evaluation.filter(stage="landmark", split=LAST))
+    _of_models(metrics, "risk.landmark", evaluation.filter(stage=LANDMARK, split=LAST))
     for name in UNSEEN:
-        rows = evaluation.filter(stage="1", slice=name, split=LAST, model="logistic", metric="pr_auc")
+        rows = evaluation.filter(stage=PROBABILITY, slice=name, split=LAST, model="logistic", metric="pr_auc")
         _of_kind(metrics, f"risk.{name}", rows)
-    _of_hours(metrics, evaluation.filter(stage="2", split=LAST))
+    _of_hours(metrics, evaluation.filter(stage=HOURS, split=LAST))
     _of_savings(metrics, probability.filter(split=LAST, model="logistic"), given["risk_decisions"])
     _of_importance(metrics, given["risk_importance"])
     _of_extrapolation(metrics, given["risk_extrapolation"])
@@ -73,10 +72,11 @@ def _of_verdict(metrics: Metrics, probability: pl.DataFrame) -> None:
 
 
 def _of_models(metrics: Metrics, key: str, rows: pl.DataFrame) -> None:
-    """Every measure of every model on one split, with jobs and failures of the split."""
+    """How well the models tell failure on one split, with its jobs and failures; more stands in the table."""
     known = rows.filter(pl.col("estimate").is_not_null(), pl.col("metric").is_in(list(_UNITS)))
     for row in known.iter_rows(named=True):
-        _estimate(metrics, f"{key}.{row['model']}.{row['metric']}", row, _UNITS[row["metric"]])
+        if row["metric"] in _SAID.get(row["model"], ()):
+            _estimate(metrics, f"{key}.{row['model']}.{row['metric']}", row, _UNITS[row["metric"]])
     for row in rows.filter(metric="pr_auc", model="logistic").iter_rows(named=True):
         _counted(metrics, key, row)
         metrics.put_row(f"{key}.logistic", row, CLUSTERS, _EVALUATION, row["n"])

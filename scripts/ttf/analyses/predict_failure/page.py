@@ -4,7 +4,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ttf.analyses.predict_failure import COEFFICIENTS, EVALUATION, EXTRAPOLATION, FEATURES
+from ttf.analyses.predict_failure import (
+    COEFFICIENTS,
+    EVALUATION,
+    EXTRAPOLATION,
+    FEATURES,
+    LANDMARK,
+    PROBABILITY,
+)
 from ttf.analyses.predict_failure.names import LAST, MODELS, RANDOM, SPLITS, UNSEEN, feature_name
 from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD
 from ttf.charts.text import plural
@@ -175,10 +182,14 @@ def _measured(name: str, heading: str) -> Interval:
 
 def models(evaluation: pl.DataFrame) -> pl.DataFrame:
     """A row for each model and test: the origins, the random split, jobs still running, and kinds never seen."""
-    tests = [(SPLITS[split], {"stage": "1", "slice": "all", "split": split}) for split in SPLITS if split != RANDOM]
-    tests += [(f"Last origin, {name}", {"stage": "1", "slice": of, "split": LAST}) for of, name in UNSEEN.items()]
-    tests += [("Still running at the landmark, last origin", {"stage": "landmark", "split": LAST})]
-    tests += [(f"{SPLITS[RANDOM]}, which sees the future", {"stage": "1", "slice": "all", "split": RANDOM})]
+    tests = [
+        (SPLITS[split], {"stage": PROBABILITY, "slice": "all", "split": split}) for split in SPLITS if split != RANDOM
+    ]
+    tests += [
+        (f"Last origin, {name}", {"stage": PROBABILITY, "slice": of, "split": LAST}) for of, name in UNSEEN.items()
+    ]
+    tests += [("Still running at the landmark, last origin", {"stage": LANDMARK, "split": LAST})]
+    tests += [(f"{SPLITS[RANDOM]}, which sees the future", {"stage": PROBABILITY, "slice": "all", "split": RANDOM})]
     known = evaluation.filter(pl.col("estimate").is_not_null())
     return pl.concat([_wide(known.filter(**of), ("model",)).with_columns(test=pl.lit(name)) for name, of in tests])
 

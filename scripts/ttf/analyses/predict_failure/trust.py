@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from ttf.analyses.predict_failure import PROBABILITY
 from ttf.analyses.predict_failure.names import LAST, ORIGINS, UNSEEN
 from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD, verdict
 
 SLICES = {"all": "all jobs", **UNSEEN}
-STAGE, MODEL, ABOVE = "1", "logistic", "pr_auc_above_base_rate"
+STAGE, MODEL, ABOVE = PROBABILITY, "logistic", "pr_auc_above_base_rate"
 SAID = {
     TOLD: "Failure can be told in advance",
     NOT_TOLD: "Failure cannot be told in advance in this trace",
