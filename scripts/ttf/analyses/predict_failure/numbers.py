@@ -83,10 +83,10 @@ def _of_models(metrics: Metrics, key: str, rows: pl.DataFrame) -> None:
 
 
 def _estimate(metrics: Metrics, key: str, row: Mapping, unit: str, source: str = _EVALUATION, of: str = "estimate"):
-    """An estimate with its clustered interval, as key, key_low_clustered and key_high_clustered."""
+    """An estimate with its clustered interval, as key, key_ci_low_clustered and key_ci_high_clustered."""
     metrics.put(key, row[of], unit, source, row["n"])
     for end in ("low", "high"):
-        metrics.put(f"{key}_{end}_clustered", row[f"ci_{end}_clustered"], unit, source, row["n"])
+        metrics.put(f"{key}_ci_{end}_clustered", row[f"ci_{end}_clustered"], unit, source, row["n"])
 
 
 def _counted(metrics: Metrics, key: str, row: Mapping, source: str = _EVALUATION) -> None:

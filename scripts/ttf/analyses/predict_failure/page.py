@@ -55,7 +55,7 @@ def _claim(m: Numbers) -> str:
         return f"Failure can be told in advance: {against}"
     if m["risk.verdict"] == NOT_TOLD:
         return f"Failure cannot be told in advance here: {against}"
-    if m.has(f"{_LOGISTIC}.pr_auc_low_clustered") or not m.has(f"{_LOGISTIC}.clusters"):
+    if m.has(f"{_LOGISTIC}.pr_auc_ci_low_clustered") or not m.has(f"{_LOGISTIC}.clusters"):
         return f"The data cannot say whether failure can be told in advance: {against}"
     by, clusters = m[f"{_LOGISTIC}.cluster_by"], number(m, f"{_LOGISTIC}.clusters")
     return f"The data cannot say whether failure can be told: failures are of {clusters} effective {plural(by)}"
@@ -78,7 +78,7 @@ def _keys(m: Numbers, units: str) -> list[Key]:
 
 def interval(m: Numbers, key: str) -> str:
     """The clustered interval of a number in words; nothing where it has none."""
-    return m.interval(f"{key}_{{}}") if m.has(f"{key}_low_clustered") else ""
+    return m.interval(f"{key}_ci_{{}}") if m.has(f"{key}_ci_low_clustered") else ""
 
 
 def _few(m: Numbers) -> str:
@@ -95,9 +95,9 @@ def _joined(*parts: str) -> str:
 def worth(m: Numbers) -> str:
     """Whether acting on the score saves anything: of what knowing all failures would save, where that can be told."""
     key = "risk.savings.gpu_hours"
-    if not m.has(f"{key}_low_clustered") or m[f"{key}_low_clustered"] <= 0 <= m[f"{key}_high_clustered"]:
+    if not m.has(f"{key}_ci_low_clustered") or m[f"{key}_ci_low_clustered"] <= 0 <= m[f"{key}_ci_high_clustered"]:
         return "no saving can be told"
-    if m[f"{key}_high_clustered"] < 0:
+    if m[f"{key}_ci_high_clustered"] < 0:
         return "it costs more than it saves"
     if not m.has("risk.savings.of_oracle"):
         return "upper bound"
@@ -121,7 +121,7 @@ def carried(m: Numbers) -> str:
     if not m.has("risk.history.share_of_gain"):
         return f"{first}."
     share = number(m, "risk.history.share_of_gain", words.share)
-    untold = m.value("risk.history.drop_low_clustered", 0) <= 0
+    untold = m.value("risk.history.drop_ci_low_clustered", 0) <= 0
     return f"{first}; without any history it loses {share} of its gain over the base rate{' (CI includes 0)' * untold}."
 
 
