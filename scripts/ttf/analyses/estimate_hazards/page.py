@@ -67,9 +67,8 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if m.value("cox.changing", 0):
         changing, of = number(m, "cox.changing", words.count), number(m, "cox.covariates", words.count)
         text.append(f"For {changing} of {of} factors the ratio changes with age: it is an average.")
-    charts = ("factors_of_failure", "factors_of_run_time") if drawn(m) else ("factors_of_failure",)
     details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
-    return Head(_claim(m, unit), charts, tuple(keys), tuple(text), details=details)
+    return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), tuple(text), details=details)
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:

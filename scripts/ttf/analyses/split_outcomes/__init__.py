@@ -59,7 +59,7 @@ ANALYSIS = Analysis(
         "failure_rate_by_gpus": ["outcomes_by_gpus", "outcomes"],
         "runtime_distribution": ["runtime_quantiles", "outcomes"],
     },
-    main=("jobs_and_gpu_time", "failure_rate_by_gpus"),
+    main=("jobs_and_gpu_time",),
     sections=["outcomes", "run_times"],
     memory_mb=460,
     mb_per_gb={"pai2020": 10},

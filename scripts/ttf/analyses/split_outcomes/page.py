@@ -17,9 +17,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     unit, units = trace.about["unit"], plural(trace.about["unit"])
     if not m.value("outcomes.jobs", 0):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
-    charts, sized = ["jobs_and_gpu_time"], _is_sized(m)
-    if m["outcomes.sizes"] > 1:
-        charts.append("failure_rate_by_gpus")
+    sized = _is_sized(m)
     excluded = {"running": "outcomes.running.jobs", "waiting": "outcomes.waiting.jobs"}
     excluded |= {"cancelled": "outcomes.cancelled.jobs"}
     names = [name for name, key in excluded.items() if m.value(key, 0)]
@@ -31,7 +29,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         text.append(f"{capital(listed(names))} {units} are excluded from the failure rate.")
     return Head(
         claim=_claim(m, unit, units),
-        charts=tuple(charts),
+        charts=("jobs_and_gpu_time",),
         keys=tuple(_keys(m, unit, units, sized)[:4]),
         text=tuple(text),
         callout=_callout(m, units),
