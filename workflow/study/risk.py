@@ -21,7 +21,7 @@ MAPPED = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}
 
 
 def risk_of(name: str, entry: Mapping, format: Mapping, asked: Mapping, clock: str | None) -> dict | None:
-    """What the rooms need to score the jobs of the trace `name`; None where it has no jobs or no submissions.
+    """What the rooms need to score the jobs of the trace `name`; None where it has no jobs, no submissions or no features.
 
     entry: of the registry; format: its declaration; asked: `risk.features` of the configuration, without
     `risk_problems`; clock: the zone by which hours are known, if they are.
@@ -32,8 +32,11 @@ def risk_of(name: str, entry: Mapping, format: Mapping, asked: Mapping, clock: s
     if format["gives"] != "jobs" or not _is_submitted(entry):
         return None
     features = {**dict(_own(entry, format, clock)), **_asked(name, entry, asked)}
+    features = {key: _complete(feature) for key, feature in features.items() if feature is not None}
+    if not features:
+        return None
     return {
-        "features": {key: _complete(feature) for key, feature in features.items() if feature is not None},
+        "features": features,
         "clock": clock,
         "unit": format["unit"],
     }
@@ -65,11 +68,11 @@ def column_problem(column: str, name: str, entry: Mapping, format: Mapping) -> s
     may = f"What may be used: {', '.join(usable)}." if usable else "Nothing else is known at the submission either."
     if column in NAMES:
         return f"the column {column} names or numbers a job, and says nothing of what it is like. {may}"
-    if column in (*LATER, *format["written_later"]):
+    if column in (*LATER, *format.get("written_later", ())):
         return f"the column {column} is written after submission. {may}"
     if column == "task" and column in entry.get("mapping", {}):
         return f"the column {column} numbers the rows of an id, which are known after submission. {may}"
-    if column in format["at_submission"]:
+    if column in format.get("at_submission", ()):
         return f"the column {column} is not in the mapping of {name}. {may}"
     return f"{column} is no column of jobs of the format {entry['format']}{mean(column, usable)} {may}"
 
@@ -77,7 +80,7 @@ def column_problem(column: str, name: str, entry: Mapping, format: Mapping) -> s
 def usable_columns(entry: Mapping, format: Mapping) -> list[str]:
     """The columns of the trace's jobs that a feature may come from."""
     if entry["format"] != "table":
-        return list(format["at_submission"])
+        return list(format.get("at_submission", ()))
     mapped = {MAPPED.get(key, key) for key in entry["mapping"]}
     # Rows of one id are numbered when all are there: a number tells that another row follows.
     numbered = {"task"} if not entry.get("unique_ids", True) else set()
@@ -96,7 +99,7 @@ def _asked(name: str, entry: Mapping, asked: Mapping) -> dict[str, dict | None]:
 def _own(entry: Mapping, format: Mapping, clock: str | None) -> Iterator[tuple[str, dict]]:
     """The features of the format, without those of columns that a table does not map, or of an unknown clock."""
     usable = usable_columns(entry, format)
-    for name, feature in format["risk"]["features"].items():
+    for name, feature in format.get("risk", {"features": {}})["features"].items():
         if feature["kind"] == "history":
             keys = [level for level in feature["keys"] if set(level) <= set(usable)]
             if keys:
