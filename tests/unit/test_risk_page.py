@@ -147,6 +147,10 @@ def study_of(**changed) -> dict[str, pl.DataFrame]:
         "risk_decisions": decisions(),
         "risk_extrapolation": room.EXTRAPOLATION.frame([]),
         "risk_features": features(*USUAL),
+        "risk_jobs": room.TAKEN.frame(
+            {"jobs_are": which, "jobs": jobs, "part": "one"}
+            for which, jobs in (("ended", 1976), ("running", 24), ("waiting", 1), ("no submission", 3))
+        ),
     }
     return given | {f"risk_{name}": table for name, table in changed.items()}
 

@@ -119,7 +119,7 @@ def test_the_site_works_in_a_browser_without_a_network(published):
         assert title.startswith("Synthetic sample"), "which trace it is of"
         hits.first.locator("a").click()
         place = page.url.partition("index.html#")[2]
-        assert page.locator(f"[id='{place}']").is_visible()
+        page.locator(f"[id='{place}']").wait_for(state="visible", timeout=5_000)
         browser.close()
     assert failed == []
     assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob"}

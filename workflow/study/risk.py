@@ -21,7 +21,7 @@ MAPPED = {"gpus": "gpu_milli", "cpus": "cpu_milli", "memory": "mem_mib"}
 
 
 def risk_of(name: str, entry: Mapping, format: Mapping, asked: Mapping, clock: str | None) -> dict | None:
-    """What the rooms need to score the jobs of the trace `name`; None where it has no jobs, no submissions or no features.
+    """What the rooms need to score the jobs of a trace; None where it has no jobs, no submissions or no features.
 
     entry: of the registry; format: its declaration; asked: `risk.features` of the configuration, without
     `risk_problems`; clock: the zone by which hours are known, if they are.

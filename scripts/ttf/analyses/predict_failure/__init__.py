@@ -86,6 +86,8 @@ DECISIONS = table(
     cost_gpu_hours=number("Cost", "GPU-hours of the trials of the others.", unit="GPU-hours"),
     net_gpu_hours=number("Net", "Saved less cost.", unit="GPU-hours"),
     share_of_oracle=number("of the oracle's", "Net, of what the oracle would save.", blank="it would save nothing"),
+    **clustered(number),
+    reason=reason("Why there is no interval of the net."),
 )
 EXTRAPOLATION = table(
     "risk_extrapolation",
@@ -112,6 +114,14 @@ FEATURES = table(
     reason=reason("Why it is not used."),
 )
 
+TAKEN = table(
+    "risk_jobs",
+    "The jobs of the trace by what part they take.",
+    jobs_are=text("Which", "ended, running, waiting, no submission or ended before it was submitted."),
+    jobs=count("n", "Jobs."),
+    part=text("Part", "learnt from and tested on; right-censored in hours; or left out."),
+)
+
 ANALYSIS = Analysis(
     question="Can failure be told in advance, when, and what is it worth?",
     theme="risk",
@@ -125,7 +135,7 @@ ANALYSIS = Analysis(
         "trial_minutes": "risk/trial_minutes",
         "seed": "risk/seed",
     },
-    tables=[EVALUATION, CALIBRATION, COEFFICIENTS, IMPORTANCE, DEPENDENCE, DECISIONS, EXTRAPOLATION, FEATURES],
+    tables=[EVALUATION, CALIBRATION, COEFFICIENTS, IMPORTANCE, DEPENDENCE, DECISIONS, EXTRAPOLATION, FEATURES, TAKEN],
     charts={
         "risk_calibration": ("risk_calibration", "risk_evaluation"),
         "risk_importance": "risk_importance",

@@ -208,6 +208,10 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
         picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": names[row["model"]]}
         for row in table.filter(pl.col("model").is_in(list(names))).iter_rows(named=True)
     ]
+    band = [
+        picked(row, share="flagged_share", low="ci_low_clustered", high="ci_high_clustered")
+        for row in table.filter(pl.col("ci_low_clustered").is_not_null(), model="logistic").iter_rows(named=True)
+    ]
     chosen = [
         picked(row, "flagged", "caught", share="flagged_share", net="net_gpu_hours") | {"by": MODELS[row["model"]]}
         for row in table.filter("chosen", pl.col("model").is_in(list(MODELS))).iter_rows(named=True)
@@ -233,16 +237,17 @@ def risk_decisions(given: Inputs, study: Study) -> Figure:
         .mark_text(align="right", dx=-12, dy=-1, fontSize=12, color=FAINT)
         .encode(x=x, y=y, text="note:N")
     )
+    ends = chart_of("band").mark_area(opacity=0.12, color=ACCENT).encode(x=x, y=alt.Y("low:Q"), y2="high:Q")
     nought = chart_of("all").mark_rule(color=OPEN_LINE, strokeDash=[3, 3]).encode(y=alt.datum(0))
     best = table.filter(model="oracle")["net_gpu_hours"].max()
     mine = next((row["net"] for row in chosen if row["by"] == MODELS["logistic"]), None)
     told = "" if mine is None else f"; the logistic regression {_plain(mine)}"
     return figure(
-        fitted(nought + lines + points + end, study, 300),
-        {"curves": curves, "chosen": chosen, "all": notes},
+        fitted(ends + nought + lines + points + end, study, 300),
+        {"band": band, "curves": curves, "chosen": chosen, "all": notes},
         study,
         title=what,
-        subtitle=f"{capital(study.units)} tried in the order of their expected saving; dot: those above 0. Last origin",
+        subtitle=f"{capital(study.units)} tried by expected saving; dot: those above 0; band: 95% CI. Last origin",
         caption=f"n = {count(everyone['flagged'], study.unit)} of more than one GPU. An upper bound.",
         alt_text=f"Curves of net GPU-hours; were all failures known {_plain(best or 0)}{told}.",
     )

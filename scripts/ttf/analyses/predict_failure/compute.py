@@ -17,6 +17,7 @@ from ttf.analyses.predict_failure import (
     IMPORTANCE,
     LANDMARK,
     PROBABILITY,
+    TAKEN,
 )
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.analyses.predict_failure.evaluate import of_calibration, of_hours, of_probability
@@ -27,8 +28,10 @@ from ttf.analyses.predict_failure.trials import Data, Tried, still_running, trie
 from ttf.inputs import Inputs
 from ttf.risk.features import HISTORY, Feature, features_of, submitted
 from ttf.risk.model import NO_FEATURES, Model
-from ttf.risk.population import population
+from ttf.risk.population import Population, population
 from ttf.risk.splits import at_random, temporal
+
+LEFT_OUT = "left out"
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -65,7 +68,18 @@ def evaluated(data: Data, landmark_s: int, trial_h: float, seed: int) -> dict[st
         "risk_decisions": DECISIONS.frame(savings[last.split.name].curve()),
         "risk_extrapolation": EXTRAPOLATION.frame(extrapolation(data, last)),
         "risk_features": FEATURES.frame(used_features(data, last)),
+        "risk_jobs": TAKEN.frame(taken(data.jobs)),
     }
+
+
+def taken(jobs: Population) -> Iterator[Mapping[str, Any]]:
+    """Rows of risk_jobs."""
+    ended, running = int(jobs.ended.sum()), int(jobs.running.sum())
+    yield {"jobs_are": "ended", "jobs": ended, "part": "learnt from and tested on"}
+    yield {"jobs_are": "running", "jobs": running, "part": "right-censored in hours"}
+    yield {"jobs_are": "waiting", "jobs": len(jobs) - ended - running, "part": LEFT_OUT}
+    for which, number in jobs.left_out.items():
+        yield {"jobs_are": which, "jobs": number, "part": LEFT_OUT}
 
 
 def used_features(data: Data, trial: Tried) -> Iterator[Mapping[str, Any]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from ttf.analyses.predict_failure import HOURS, PROBABILITY
+from ttf.analyses.predict_failure.rows import Row, cells, interval
 from ttf.analyses.predict_failure.savings import Savings
 from ttf.analyses.predict_failure.trials import (
     ALL,
@@ -50,21 +50,6 @@ OF_PREDICTIONS: dict[str, Callable[..., Estimate]] = {
 # Against which model a difference of PR-AUC is told: measure -> it.
 AGAINST = {"pr_auc_above_base_rate": BASE, "pr_auc_above_nested_rate": NESTED, "pr_auc_above_logistic": LOGISTIC}
 AFTER = {NESTED: ("pr_auc_above_base_rate",), LOGISTIC: tuple(AGAINST)[:2], BOOSTING: tuple(AGAINST)}
-
-Row = dict[str, Any]
-
-
-def cells(estimate: Estimate) -> Row:
-    """An estimate as cells of a table."""
-    return {
-        "n": estimate.n,
-        "estimate": estimate.estimate,
-        "cluster_by": estimate.cluster_by,
-        "clusters": estimate.clusters,
-        "ci_low_clustered": estimate.low,
-        "ci_high_clustered": estimate.high,
-        "reason": estimate.reason,
-    }
 
 
 def of_probability(data: Data, trial: Tried, stage: str, savings: Savings | None = None) -> Iterator[Row]:
@@ -170,7 +155,8 @@ def of_calibration(data: Data, trial: Tried) -> Iterator[Row]:
                 "failures": tenth.failures,
                 "predicted": tenth.predicted,
                 "observed": tenth.observed.estimate,
-            } | {name: value for name, value in cells(tenth.observed).items() if name != "estimate"}
+                "n": tenth.observed.n,
+            } | interval(tenth.observed)
 
 
 def usable(trials: Iterable[Tried]) -> list[Tried]:

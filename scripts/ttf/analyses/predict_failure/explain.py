@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from ttf.analyses.predict_failure.evaluate import FEWEST, TOO_FEW, Row, cells
+from ttf.analyses.predict_failure.evaluate import FEWEST, TOO_FEW
+from ttf.analyses.predict_failure.rows import Row, cells
 from ttf.analyses.predict_failure.trials import BASE, LOGISTIC, Data, Tried
 from ttf.columns import FEWEST_CLUSTERS
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Feature, Submitted

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ttf.analyses.predict_failure.evaluate import FEWEST, OF_PREDICTIONS, Row, cells
+from ttf.analyses.predict_failure.evaluate import FEWEST, OF_PREDICTIONS
+from ttf.analyses.predict_failure.rows import Row, cells
 from ttf.analyses.predict_failure.trials import LOGISTIC, Data, Tried
 from ttf.risk.model import train
 from ttf.stats.predictions import calibration, difference

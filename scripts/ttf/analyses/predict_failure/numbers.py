@@ -37,6 +37,8 @@ def numbers(metrics: Metrics, given: Mapping[str, pl.DataFrame]) -> None:
     _of_importance(metrics, given["risk_importance"])
     _of_extrapolation(metrics, given["risk_extrapolation"])
     _of_challenger(metrics, probability)
+    for which, jobs in given["risk_jobs"].select("jobs_are", "jobs").iter_rows():
+        metrics.put(f"risk.jobs.{which.replace(' ', '_')}", jobs, "jobs", "tables/risk_jobs.csv")
     used = given["risk_features"].filter("used")
     source = "tables/risk_features.csv"
     metrics.put("risk.features", used.height, "features", source, given["risk_features"].height)

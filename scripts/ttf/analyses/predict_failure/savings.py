@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ttf.analyses.predict_failure.rows import cells, interval
 from ttf.analyses.predict_failure.trials import Data, Tried
 from ttf.risk.model import Model
 from ttf.stats.predictions import Estimate, mean_ratio, total
@@ -73,16 +74,7 @@ class Savings:
             found: Estimate = total(net, self._cluster, self._by)
         else:
             found = mean_ratio(net, self.saved, self._cluster, self._by)
-        return {
-            "n": found.n,
-            "failures": int(self.caught.sum()),
-            "estimate": found.estimate,
-            "cluster_by": found.cluster_by,
-            "clusters": found.clusters,
-            "ci_low_clustered": found.low,
-            "ci_high_clustered": found.high,
-            "reason": found.reason,
-        }
+        return cells(found) | {"failures": int(self.caught.sum())}
 
     def curve(self) -> Iterator[dict[str, Any]]:
         """Rows of risk_decisions: by how many jobs are tried, those of the highest expected saving first."""
@@ -102,6 +94,8 @@ class Savings:
 
     def _row(self, model: str, which: np.ndarray, chosen: bool) -> dict[str, Any]:
         saved, cost = float(self.saved[which].sum()), float(self.cost[which].sum())
+        net = np.zeros(len(self.saved))
+        net[which] = (self.saved - self.cost)[which]
         return {
             "model": model,
             "flagged": len(which),
@@ -112,4 +106,4 @@ class Savings:
             "cost_gpu_hours": cost,
             "net_gpu_hours": saved - cost,
             "share_of_oracle": (saved - cost) / self.oracle if self.oracle else None,
-        }
+        } | interval(total(net, self._cluster, self._by))

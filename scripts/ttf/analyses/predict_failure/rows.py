@@ -1,0 +1,22 @@
+"""Cells of the tables that tell an estimate."""
+
+from typing import Any
+
+from ttf.stats.predictions import Estimate
+
+Row = dict[str, Any]
+
+
+def cells(estimate: Estimate) -> Row:
+    """An estimate as cells of a table."""
+    return interval(estimate) | {"n": estimate.n, "estimate": estimate.estimate}
+
+
+def interval(estimate: Estimate) -> Row:
+    return {
+        "cluster_by": estimate.cluster_by,
+        "clusters": estimate.clusters,
+        "ci_low_clustered": estimate.low,
+        "ci_high_clustered": estimate.high,
+        "reason": estimate.reason,
+    }
