@@ -85,10 +85,7 @@ def model_of(said: Mapping[str, Any]) -> Model:
     """The model as its file says it. Raises StudyError where that was edited."""
     try:
         terms = list(said["terms"])
-        # Keys are sorted in the file; columns of the design stand in the order of the terms.
-        places = {feature: place for place, feature in reversed(list(enumerate(t.split(": ")[0] for t in terms)))}
-        features = sorted(features_of(said["features"]), key=lambda feature: places.get(feature.name, len(terms)))
-        model = Model.from_json(said, features)
+        model = Model.from_json(said, features_of(said["features"]))
         same = [f"{term.feature}: {term.name}" for term in model.encoder.terms] == terms
         same = same and model.encoder.digest == said["digest"]
         of_terms = [model.fit.coefficients, model.centre, *([model.hours.coefficients] if model.hours else [])]
