@@ -267,7 +267,7 @@ instances = st.lists(st.tuples(moment, moment), max_size=4)
 
 
 @given(st.lists(st.tuples(status, moment, moment, instances), min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_against_a_reading_by_hand(tasks):
     """Each task by itself in plain Python; never a negative run time, nor one without two times that were written."""
     tasks = [

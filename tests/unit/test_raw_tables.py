@@ -360,7 +360,7 @@ def verdict(line):
     mark=st.booleans(),
     last_end=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @example(lines=[(b"x^,,,Failed,,", b"\n")] * 2, block_bytes=1, mark=False, last_end=True)
 def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_bytes, mark, last_end):
     first = JOB.format(n=0).encode()  # so that the file as a whole is a table
@@ -388,7 +388,7 @@ def test_any_mix_of_lines_in_any_blocks(schemas, tmp_path_factory, lines, block_
 
 
 @given(text=st.binary(max_size=200), table_=st.sampled_from(["pods", "nodes"]), with_header=st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_bytes_at_all(schemas, tmp_path_factory, text, table_, with_header):
     path = Path(tmp_path_factory.getbasetemp()) / "any.csv"
     header = ",".join(column.name for column in schemas["openb"][table_].columns).encode() + b"\n"
@@ -442,7 +442,7 @@ ODD = [
 
 
 @given(data=st.data(), large=st.sampled_from([1, 1 << 20]), damaged=st.integers(0, 2))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_quick_way_gives_what_the_careful_one_gives(schemas, data, large, damaged):
     format_, name = data.draw(st.sampled_from(TABLES))
     schema = (table_schemas(TOLD) if format_ == "told" else schemas[format_])[name]

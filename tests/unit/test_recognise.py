@@ -483,7 +483,7 @@ STARTS = st.sampled_from(
 
 
 @given(st.dictionaries(NAMES, st.tuples(STARTS, st.binary(max_size=200) | HEADERS), max_size=4), st.booleans())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_nothing_but_a_refusal(tmp_path_factory, files, is_packed):
     folder = tmp_path_factory.mktemp("hostile")
     for name, (start, body) in files.items():

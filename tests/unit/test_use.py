@@ -113,7 +113,7 @@ readings = st.tuples(
 
 
 @given(st.lists(intervals, max_size=6), st.lists(readings, min_size=1, max_size=12), st.integers(1, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_use_against_reading_by_reading_in_any_pieces(spans, rows, chunk):
     jobs = held(
         *(
@@ -186,7 +186,7 @@ def test_hosts_with_and_without_idle_machines():
 
 
 @given(st.lists(intervals, max_size=6), st.lists(readings, min_size=1, max_size=12), st.integers(1, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_busy_minutes_against_one_by_one(spans, rows, chunk):
     jobs = held(*((0, 0, machine, gpu, start, start + length, *kind) for machine, gpu, start, length, kind in spans))
     table = host_use(jobs, cpu_util(*((minute, machine, 1000) for minute, machine, *_ in rows)), None, chunk)
