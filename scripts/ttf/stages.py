@@ -304,9 +304,62 @@ ETTR_REFERENCE = replace(
     path="ettr_reference.csv",
 )
 
+_UNIT = {
+    "trace": text("Trace", "Name of the trace."),
+    "unit_id": text("Unit", "The node or component, one name each."),
+    "node": text("Node", "The node that the unit is, or is in.", blank=_NOT_SAID),
+    "rack": text("Rack", "Where the node stands.", blank=_NOT_SAID),
+    "group": text("Group", "What divides the units: system, partition, machine room or model.", blank=_NOT_SAID),
+}
+_NO_CAUSE = "the record names no cause"
+_CAUSE = {
+    "level": text("Level", "The widest word for the cause, such as hardware.", blank=_NO_CAUSE),
+    "class": text("Class", "The part that failed, or the kind of work.", blank=_NO_CAUSE),
+    "cause": text("Cause", "The cause in the words of the trace.", blank=_NO_CAUSE),
+    "domain": text("Domain", "Where the cause can lie, by the rules of outage causes.", blank="no rule names one"),
+    "planned": truth("Planned", "Somebody scheduled it, by the rules of outage causes."),
+}
+_OUTAGE_START = whole_seconds("Start", "When the unit could no longer be used, on the clock of the trace.")
+OUTAGES = parquet(
+    "outages",
+    "An outage: a maximal interval in which a unit could not be used. Records that overlap or touch are one.",
+    "outages.parquet",
+    open=True,
+    **_UNIT,
+    kind=text("Kind", "What units fail alike by beside their place, such as model and application.", blank=_NOT_SAID),
+    start_s=_OUTAGE_START,
+    end_s=whole_seconds("End", "The repair: when the unit could be used again.", blank="it was still down"),
+    duration_s=whole_seconds("Duration", "End less start.", blank="it was still down"),
+    seen_until_s=whole_seconds("Seen until", "Its end, or the last moment at which the unit was still down."),
+    **_CAUSE,
+    counted=truth("Counted", "It began while the unit was watched; down when the watch began is no failure seen."),
+    flagged=text("Flagged", "What is odd about it, in words with semicolons between.", blank="nothing is"),
+    records=count("Records", "Records that it was merged of."),
+)
+OUTAGE_RECORDS = parquet(
+    "outage_records",
+    "A record of an outage as the trace has it, with its cause.",
+    "outage_records.parquet",
+    open=True,
+    **_UNIT,
+    start_s=_OUTAGE_START,
+    end_s=whole_seconds("End", "When it ended.", blank="it was still open"),
+    **_CAUSE,
+    outage=row_number("Outage", "The row in outages.parquet that it is part of."),
+)
+EXPOSURE = parquet(
+    "exposure",
+    "Time in which a unit was in service and watched, down or up; of units without an outage too.",
+    "exposure.parquet",
+    open=True,
+    **_UNIT,
+    from_s=whole_seconds("From", "When the watch began, on the clock of the trace."),
+    until_s=whole_seconds("To", "When it ended."),
+)
+
 TABLES = (
     *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
     *(SCORECARD, IMPLIED_N, ETTR_REFERENCE),
 )
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).
-OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, LIVES, LIVES_INFRA)
+OF_TRACES = (JOBS, NODES, ATTEMPTS, PLACEMENTS, LIVES, LIVES_INFRA, OUTAGES, OUTAGE_RECORDS, EXPOSURE)

@@ -245,7 +245,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, name, registry, taxonomy, analyses, claims, quarantine, correlation, survival, lost_work, "
+    "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, survival, lost_work, "
     "lemons, infra_failures, sizes, ettr, risk, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
@@ -560,6 +560,7 @@ FULL = {
         "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },
     "taxonomy": "reasons.yaml",
+    "outage_causes": "causes.yaml",
     "analyses": [str(ROOT / "tests")],
     "claims": [str(ROOT / "config/claims.yaml")],
     "quarantine": {"max_share": 0.5},

@@ -125,6 +125,44 @@ rule derive_placements:
         "../../scripts/derive_placements.py"
 
 
+# Whether it is known which units were watched decides what the rule writes.
+for name, exposed in {"derive_outages": True, "derive_outages_unwatched": False}.items():
+    with_outages = STUDY.traces_where(lambda trace: trace.has_outages and trace.has_exposure == exposed)
+
+    rule:
+        """Outages of nodes or components, the records they are merged of, and the time that units were watched."""
+        name:
+            name
+        input:
+            unpack(lambda wildcards: given(trace_of(wildcards).outage_sources)),
+            raw="results/{trace}/raw",
+        output:
+            **({"exposure": "results/{trace}/exposure.parquet"} if exposed else {}),
+            outages="results/{trace}/outages.parquet",
+            records="results/{trace}/outage_records.parquet",
+        log:
+            "logs/{trace}/derive_outages.log",
+        benchmark:
+            "benchmarks/{trace}/derive_outages.tsv"
+        wildcard_constraints:
+            trace=any_of(with_outages),
+        group:
+            "analyses"
+        conda:
+            "../../environment.yml"
+        threads: 1
+        resources:
+            **asks_for("derive_outages"),
+        params:
+            *code_of("derive_outages", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
+            derived_by=lambda wildcards: trace_of(wildcards).outages_by,
+            rules=lambda wildcards: trace_of(wildcards).outage_rules,
+        script:
+            "../../scripts/derive_outages.py"
+
+    RULES_OF_TRACES[name] = with_outages
+
+
 rule derive_lives:
     """Exposure with its duration and the event that ended it, censored where none did: of jobs, or of components."""
     input:

@@ -25,6 +25,7 @@ from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
 from study.infra import health_events_of, loss_log_of
+from study.outage_causes import outage_rules_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
 from study.room import OF_STUDY, Room, check_claims, known
@@ -53,6 +54,7 @@ class Study:
         registry = load_yaml(root / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
         self.taxonomy = taxonomy_of(root / "config" / "taxonomy.yaml", self.config["taxonomy"])
+        self.outage_rules = outage_rules_of(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
@@ -122,6 +124,7 @@ class Study:
             shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
             tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
+            outage_rules=self.outage_rules,
             schema=schema_of(name, entry, self._declarations[entry["format"]]),
         )
 

@@ -37,6 +37,7 @@ class Trace:
     shares: int
     tells_reasons: bool
     taxonomy: dict = field(repr=False)
+    outage_rules: list = field(repr=False)
     schema: str | None = field(repr=False)
 
     @property
@@ -46,6 +47,19 @@ class Trace:
     @property
     def has_jobs(self) -> bool:
         return self.gives == "jobs"
+
+    @property
+    def has_outages(self) -> bool:
+        """Whether it tells when units were down: by its format, or by node events beside its jobs."""
+        return self.gives == "outages" or self.format.get("outages", False) or "node_events" in self.sources
+
+    @property
+    def has_exposure(self) -> bool:
+        """Whether the units that were watched are known, those without an outage too."""
+        if not self.has_outages:
+            return False
+        table = self.format.get("exposure")
+        return table is True or table in self.raw_files or "nodes" in self.entry or "node_events" in self.sources
 
     @property
     def unit(self) -> str:
@@ -123,6 +137,12 @@ class Trace:
         return {"code": self.format["code"], "meaning": self.meaning, "tables": list(self.raw_files)}
 
     @property
+    def outages_by(self) -> dict[str, Any]:
+        """What derive_outages is given: the same, and how many units the registry says were watched, and when."""
+        watched = {key: self.entry[key] for key in ("nodes", "window_days") if key in self.entry}
+        return self.derived_by | {"meaning": self.meaning | watched}
+
+    @property
     def raw_inputs(self) -> dict[str, list[str]]:
         """Table -> the files that it is read from; several tables may be in one archive."""
         return {table: [on_disk(file) for file in files] for table, files in self.raw_files.items()}
@@ -145,6 +165,11 @@ class Trace:
         return {"events": file} if (file := self.file("events")) else {}
 
     @property
+    def outage_sources(self) -> dict[str, str]:
+        """What outages are derived from beside the raw tables: node events, and the jobs on these nodes."""
+        return {name: file for name in ("node_events", "nodes") if (file := self.file(name)) and self.has_jobs}
+
+    @property
     def infra_sources(self) -> dict[str, str]:
         """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
         names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)
@@ -164,7 +189,10 @@ class Trace:
         """Which of the products before the analyses it has."""
         of_jobs = {"jobs", "nodes"} if self.has_jobs else set()
         optional = {name for name in ("attempts", "placements") if self.format.get(name)}
-        return {"lives", "lives_infra", "raw"} | of_jobs | optional
+        lives = {"lives", "lives_infra"} if self.gives != "outages" or self.has_exposure else set()
+        outages = {"outages", "outage_records"} if self.has_outages else set()
+        exposure = {"exposure"} if self.has_exposure else set()
+        return {"raw"} | lives | outages | exposure | of_jobs | optional
 
     def file(self, name: str) -> str | None:
         """Where a product before the analyses lies, or what is given beside the tables; None where it has none."""

@@ -37,6 +37,8 @@ class Format:
     """The code of a format: functions of a Source. None: the format has no such table, and its declaration says so.
 
     jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.stages.
+    outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.outages.records. exposure: the columns of
+    EXPOSURE; None where the trace does not tell which units were watched, and since when.
     nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
     come from, worked out once and given to them. placements_of_attempts: placements come from the attempts instead, so
     that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each
@@ -48,6 +50,8 @@ class Format:
     placements: Derive | None = None
     lives: Derive | None = None
     nodes: Derive | None = None
+    outage_records: Derive | None = None
+    exposure: Derive | None = None
     records: Callable[[Source], Any] | None = None
     placements_of_attempts: bool = False
     by_partition: Mapping[str, Make] = field(default_factory=dict)

@@ -1,0 +1,26 @@
+"""Rule derive_outages: raw tables -> outages, the records they are merged of, and the time that units were watched."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from ttf.formats.protocol import format_and_source
+    from ttf.outages.causes import with_rules
+    from ttf.outages.records import exposure_of, outages_of
+    from ttf.stages import EXPOSURE, OUTAGE_RECORDS, OUTAGES
+    from ttf.tables import write_product
+
+    trace, given, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
+    format_, source = format_and_source(given["raw"], **snakemake.params.derived_by)
+    records = with_rules(format_.outage_records(source), snakemake.params.rules)
+    exposure = exposure_of(trace, format_.exposure(source)) if hasattr(output, "exposure") else None
+    outages, records = outages_of(trace, records, exposure)
+    write_product(outages, OUTAGES, output.outages)
+    write_product(records, OUTAGE_RECORDS, output.records)
+    if exposure is not None:
+        write_product(exposure, EXPOSURE, output.exposure)
+    units = f", {exposure['unit_id'].n_unique():,} units watched" if exposure is not None else ""
+    return f"{outages.height:,} outages of {records.height:,} records{units}"
+
+
+run_rule(main, snakemake)

@@ -1,0 +1,58 @@
+"""Records of outages become outages: merged where they overlap or touch, flagged where they are odd."""
+
+import itertools
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+from outage_traces import made
+from ttf.outages.causes import with_rules
+from ttf.outages.records import outages_of
+
+
+def test_records_that_overlap_or_touch_are_one_outage():
+    outages, records, _ = made({"a": [(10, 20), (20, 30), (25, 28), (40, 40)], "b": [(5, None)]}, 100)
+    assert outages.select("unit_id", "start_s", "end_s", "duration_s", "records").rows() == [
+        ("a", 10, 30, 20, 3),
+        ("a", 40, 40, 0, 1),
+        ("b", 5, None, None, 1),
+    ]
+    assert outages["seen_until_s"].to_list() == [30, 40, 100]
+    assert outages["flagged"].to_list() == [None, "starts and ends in the same second", "no end was written"]
+    assert records["outage"].to_list() == [0, 0, 0, 1, 2]
+
+
+def test_what_began_before_the_watch_or_outside_it_is_no_failure_seen():
+    outages, *_ = made({"a": [(0, 10), (50, 200), (300, 400)]}, 100)
+    assert outages["counted"].to_list() == [False, True, False]
+    assert outages["flagged"].str.contains("watched").to_list() == [None, True, True]
+
+
+def test_rules_say_what_is_planned_and_what_is_no_outage():
+    rows = [("a", 0, 1, "Hardware", "Maintenance"), ("a", 5, 6, "Hardware", "CPU"), ("a", 9, 9, "", "cold-start")]
+    records = pl.DataFrame(rows, schema=["unit_id", "start_s", "end_s", "level", "cause"], orient="row")
+    rules = [
+        {"cause": ["^cold-start$"], "outage": False},
+        {"level": ["^hardware$"], "cause": ["maint"], "planned": True},
+        {"level": ["^hardware$"], "domain": ["hardware"], "planned": False},
+    ]
+    ruled = with_rules(records, rules)
+    assert ruled.select("cause", "planned", "domain").rows() == [
+        ("Maintenance", True, "hardware"),
+        ("CPU", False, "hardware"),
+    ]
+    outages, _ = outages_of("t", ruled, None)
+    assert outages["counted"].all()
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 60), st.integers(0, 20)), min_size=1, max_size=30))
+def test_outages_cover_the_same_moments_and_never_touch(rows):
+    intervals = {"a": [], "b": []}
+    for unit, start, length in rows:
+        intervals[unit].append((start, start + length))
+    outages, records, _ = made(intervals, 100)
+    for unit, written in intervals.items():
+        found = outages.filter(unit_id=unit).select("start_s", "end_s").rows()
+        assert {s for a, b in written for s in range(a, b + 1)} == {s for a, b in found for s in range(a, b + 1)}
+        assert all(before[1] < after[0] for before, after in itertools.pairwise(found))
+    assert outages["records"].sum() == records.height == len(rows)
