@@ -1,10 +1,10 @@
-"""The sections of a trace's page, in their order: ten questions, then the appendix. Nothing else lists them."""
+"""The sections of a trace's page, in their order: eleven questions, then the appendix. Nothing else lists them."""
 
 from typing import NamedTuple
 
 
 class Theme(NamedTuple):
-    """number: 1 to 10, of the appendix a letter; question: what the section answers."""
+    """number: 1 to 11, of the appendix a letter; question: what the section answers."""
 
     number: str
     title: str
@@ -21,8 +21,9 @@ THEMES = {
     "lost": Theme("6", "Lost GPU time", "lost", "What do failures cost?"),
     "large_runs": Theme("7", "Large runs, planner", "large-runs", "What can a large run expect?"),
     "nodes": Theme("8", "Nodes and periods", "nodes", "Is it always, and everywhere, the same?"),
-    "queue": Theme("9", "Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
-    "risk": Theme("10", "Failure risk", "risk", "Can failure be told in advance?"),
+    "outages": Theme("9", "Node outages", "outages", "When are nodes down, for how long, and what does it take?"),
+    "queue": Theme("10", "Queue and utilisation", "queue", "How long do jobs wait, how full is the cluster?"),
+    "risk": Theme("11", "Failure risk", "risk", "Can failure be told in advance?"),
     "quality": Theme("A", "Data quality", "quality"),
     "replication": Theme("B", "Published analyses, repeated", "replication"),
     "comparison": Theme("", "Comparison of the traces", "comparison"),
