@@ -245,8 +245,8 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 # Messages -------------------------------------------------------------------------------------------------
 
 TOP = (
-    "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, survival, lost_work, "
-    "lemons, infra_failures, sizes, ettr, risk, scatter, targets, publish."
+    "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, "
+    "survival, lost_work, lemons, infra_failures, sizes, ettr, risk, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 

@@ -218,11 +218,11 @@ def test_the_verdict_knows_no_order_and_needs_two_that_agree(lows, seed) -> None
     assert (of(lows) == CANNOT_SAY) == (max(above, not_above) < 2)
 
 
-def test_told_in_advance_has_its_chart_and_its_numbers() -> None:
+def test_told_in_advance_has_its_numbers() -> None:
     m = numbers_of(study_of())
     found = told(m)
     assert plain(found.claim) == "Failure can be told in advance: PR-AUC 0.500, base rate 0.280"
-    assert found.charts == ("risk_calibration",)
+    assert found.charts == ()
     keys = {key.label: (plain(key.value), plain(key.note)) for key in found.keys}
     assert keys["PR-AUC, last origin"] == ("0.500", "95% CI 0.390–0.610, n = 656")
     assert keys["Above the base rate"] == ("0.220", "95% CI 0.110–0.330, > 0 at 3 of 3 origins")

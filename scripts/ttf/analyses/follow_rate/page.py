@@ -23,7 +23,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     named = nodes_in_words(m)
     return Head(
         claim=f"{_claim(m, what)}{f'; {named}' if named else ''}",
-        charts=("failure_rate_over_time",),
+        # A picture of what did not change can wait in the fold.
+        charts=("failure_rate_over_time",) if _changed(m) else (),
         keys=(*_keys(m), *of_nodes(trace, m)),
         text=tuple(_texts(m)),
         details="rate by cause, nodes, test power",
@@ -34,11 +35,17 @@ def _rate(m: Numbers, end: str) -> str:
     return number(m, f"{WINDOW}.{end}.failures_per_1000_node_days")
 
 
+def _changed(m: Numbers) -> bool:
+    """Whether the intervals of the lowest and the highest window do not meet, or cannot be compared."""
+    low, high = _closest(m)
+    return low is None or high is None or low < high
+
+
 def _claim(m: Numbers, what: str) -> str:
     if m[f"{WINDOW}.windows"] == 1:
         return f"The {what} was {_rate(m, 'highest')} per 1,000 node-days"
     low, high = _closest(m)
-    if low is not None and high is not None and low >= high:
+    if not _changed(m):
         windows = number(m, f"{WINDOW}.windows", words.count)
         return f"The {what} shows no significant change over {windows} windows"
     verb = "ranged from {} to" if low is None or high is None else "varied between {} and"

@@ -142,7 +142,6 @@ ANALYSIS = Analysis(
         "risk_dependence": ("risk_dependence", "risk_features"),
         "risk_decisions": "risk_decisions",
     },
-    main=["risk_calibration"],
     sections=["risk"],
     memory_mb=400,
     mb_per_gb={"pai2020": 300, "philly": 1500, "sacct": 1900},

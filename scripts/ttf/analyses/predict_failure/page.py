@@ -31,19 +31,17 @@ _MEASURES = ("pr_auc", "roc_auc", "brier", "log_loss", "calibration_slope")
 
 
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    """The finding with its chart where failure is told in advance; without the chart where it is not, or untold."""
+    """The finding in figures; its chart, calibration, is for those who open the fold."""
     unit, units = trace.about["unit"], plural(trace.about["unit"])
     if not m.has("risk.verdict"):
         found = f"failure cannot be predicted: {m.value('risk.reason', f'no {unit} has ended')}"
         return Line("Failure risk", found, "risk_evaluation", checked=False)
-    told = m["risk.verdict"] == TOLD
     return Head(
         claim=_claim(m),
-        charts=("risk_calibration",) if told else (),
         keys=tuple(_keys(m, units)),
         text=tuple(_text(m)),
         callout=_callout(m, units),
-        details="what carries it, trials on one GPU, where it ends, models",
+        details="calibration, what carries it, trials on one GPU, where it ends, models",
     )
 
 
