@@ -12,6 +12,7 @@ from study.formats import OF_READING, meaning_of
 from study.infra import infra_failures_of
 from study.raw_tables import member_of, on_disk
 from study.risk import risk_of
+from study.watch import watch_of
 from study.window import window_of
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
@@ -139,8 +140,7 @@ class Trace:
     @property
     def outages_by(self) -> dict[str, Any]:
         """What derive_outages is given: the same, and how many units the registry says were watched, and when."""
-        watched = {key: self.entry[key] for key in ("nodes", "window_days") if key in self.entry}
-        return self.derived_by | {"meaning": self.meaning | watched}
+        return self.derived_by | {"meaning": self.meaning | watch_of(self.entry, self.clock)}
 
     @property
     def raw_inputs(self) -> dict[str, list[str]]:
