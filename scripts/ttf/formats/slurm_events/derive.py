@@ -15,8 +15,8 @@ import polars as pl
 from ttf.errors import StudyError
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
+from ttf.outages.exposure import watched
 
-DAY_S = 86_400
 # What Slurm writes by itself, from the beginning of a reason on, in any case of letters: kind -> pattern.
 KINDS = {
     "Not responding": r"^not responding",
@@ -153,34 +153,23 @@ def exposure(source: Source) -> pl.DataFrame:
     registered = registered_nodes(source)
     if registered.height:
         return registered
-    rows, meaning = node_rows(source), source.meaning
+    rows = node_rows(source)
     first, last = rows["start_s"].min(), last_moment(source)
     seen = rows.select("unit_id", "node", "group")
     if source.placements is not None:
         first = source.placements.select(pl.col("start_s").min()).collect().item()
+        of_jobs = source.placements.select(pl.col("node").unique()).collect().with_columns(unit_id="node")
         meanwhile = rows.filter(pl.coalesce("end_s", "seen_until_s") >= first).select("unit_id", "node", "group")
-        of_jobs = source.placements.select("node").unique().collect()
-        of_jobs = of_jobs.select(unit_id="node", node="node", group=pl.lit(None, pl.String))
-        seen = of_jobs if "nodes" not in meaning else pl.concat([of_jobs, seen])
-        seen = pl.concat([seen, meanwhile])
-    seen = seen.unique("unit_id").sort("unit_id")
-    if "nodes" in meaning:
-        unseen = meaning["nodes"] - seen.height
-        if unseen < 0:
-            raise StudyError(
-                f"nodes: {meaning['nodes']}, but the trace names {seen.height:,} nodes. Correct the number in "
-                "the trace's entry in the registry."
-            )
-        names = [f"unseen-{number}" for number in range(1, unseen + 1)]
-        seen = pl.concat([seen, pl.DataFrame({"unit_id": names}, schema={"unit_id": pl.String})], how="diagonal")
-        first, last = (round(DAY_S * day) for day in meaning.get("window_days", (first / DAY_S, last / DAY_S)))
-    elif source.placements is None:
+        seen = pl.concat([meanwhile, of_jobs], how="diagonal")
+    elif "nodes" not in source.meaning:
         raise StudyError(
             "the node events do not say which nodes there were: no row is a registration of the cluster. Add a dump of "
             "sacctmgr -P show event All_Time Event=Cluster format=Cluster,ClusterNodes,Start,End,TRES,Reason, or say "
             "nodes in the trace's entry in the registry."
         )
-    return seen.with_columns(from_s=pl.lit(first, pl.Int64), until_s=pl.lit(last, pl.Int64))
+    if "nodes" in source.meaning:
+        return watched(seen, source.meaning, first or 0, last or 0)
+    return watched(seen, {"nodes": seen["unit_id"].n_unique()}, first or 0, last or 0)
 
 
 def registered_nodes(source: Source) -> pl.DataFrame:
