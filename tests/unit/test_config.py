@@ -557,6 +557,7 @@ FULL = {
         "table_too": TABLE_TOO,
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
+        "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]},
         "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },
     "taxonomy": "reasons.yaml",

@@ -52,6 +52,8 @@ def content(layout, **changes):
 
 def file_name(name, table):
     spec = FORMATS[name]["tables"][table]
+    if "beside" in spec:
+        return f"{table}.txt"
     return f"made{spec['every'][0]}" if "every" in spec else spec["file"] + ("" if spec.get("json") else ".csv")
 
 
@@ -95,6 +97,9 @@ def test_a_sample(name, tmp_path):
     found = recognise(folder)
     assert (found.format, found.name) == (name, "trace")
     beside = {key: f"{folder}/{file}" for key, file in FORMATS[name]["sample"].items() if key not in LAYOUTS[name]}
+    for table, spec in FORMATS[name]["tables"].items():
+        if "beside" in spec:
+            beside[spec["beside"]] = [f"{folder}/{file}" for file in FORMATS[name]["sample"][table]]
     assert found.entry == {"format": name, "folder": str(folder)} | beside
     made = {table: [files] if isinstance(files, str) else files for table, files in FORMATS[name]["sample"].items()}
     there = {table: [Path(file).name for file in files] for table, files in loaded(found).raw_files.items()}
@@ -162,7 +167,14 @@ PACKED = {
 
 
 @pytest.mark.parametrize("ending", PACKED)
-@pytest.mark.parametrize("name", [name for name, about in FORMATS.items() if "schema" in about and name != "sacct"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, about in FORMATS.items()
+        if "schema" in about and "every" not in next(iter(about["tables"].values()))
+    ],
+)
 def test_packed(name, ending, tmp_path):
     for table in ["seren"] if name == "acme" else LAYOUTS[name]:
         stem = FORMATS[name]["tables"][table]["file"]
