@@ -34,6 +34,7 @@ REASONS = {
     "out_of_range": "{column} is negative or beyond its largest possible value",
     "unknown_value": "{column} holds a word the format does not know",
     "end_before_start": "{column} lies before the time it must follow",
+    "end_without_start": "the end of what has not begun, or has ended before",
     "duplicate_key": "an earlier row has the same {column}; the first one is kept",
     "orphan": "no row of the table it belongs to has this {column}",
 }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from of_formats import raw_schemas, table_of
-from ttf import raw_files
+from ttf import raw_files, raw_json
 from ttf.analyses.check_philly.compute import listed_machines
 from ttf.analyses.check_philly.numbers import numbers
 from ttf.errors import StudyError
@@ -471,8 +471,8 @@ def test_the_text_put_aside_is_cut(raw):
         ("[{'status': 'Pass'}]", "record 1 of the array is no valid JSON"),
         ('[{},{"status": NaN}]', "record 2 of the array is no valid JSON"),
         ('[{"user": "a\nb"}]', "record 1 of the array is no valid JSON"),
-        ("[{}]\n[{}]", "line 2: the array of jobs ends before this line"),
-        ("[{}],", "the array of jobs ends before"),
+        ("[{}]\n[{}]", "line 2: the array ends before this line"),
+        ("[{}],", "the array ends before"),
         ("[" * 10**6 + "]" * 10**6, "nested far deeper"),
         ('[{"a":' + '{"a":' * 10**5 + "1" + "}" * 10**5 + "}]", "nested far deeper"),
         ("<!DOCTYPE html><html>", "HTML"),
@@ -498,8 +498,8 @@ def test_a_log_cut_anywhere(raw):
 
 
 def test_a_log_far_too_long(raw, monkeypatch):
-    monkeypatch.setattr(philly_raw, "LARGEST_LOG_BYTES", 1000)
-    with pytest.raises(StudyError, match="not the job log"):
+    monkeypatch.setattr(raw_json, "LARGEST_BYTES", 1000)
+    with pytest.raises(StudyError, match="not the table expected"):
         raw([job()] * 10)
 
 

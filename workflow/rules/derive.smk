@@ -4,6 +4,7 @@ WITH_ATTEMPTS = STUDY.traces_where(lambda trace: "attempts" in trace.products)
 WITHOUT_ATTEMPTS = STUDY.traces_where(lambda trace: trace.has_jobs and trace.name not in WITH_ATTEMPTS)
 # Of the others, these have placements too.
 WITH_PLACEMENTS = [name for name in WITHOUT_ATTEMPTS if "placements" in STUDY.traces[name].products]
+WITH_LIVES = STUDY.traces_where(lambda trace: "lives" in trace.products)
 
 
 rule derive_share:
@@ -164,9 +165,9 @@ for name, exposed in {"derive_outages": True, "derive_outages_unwatched": False}
 
 
 rule derive_lives:
-    """Exposure with its duration and the event that ended it, censored where none did: of jobs, or of components."""
+    """Exposure with its duration and the event that ended it, censored where none did: of jobs, nodes or components."""
     input:
-        branch(lambda wildcards: trace_of(wildcards).has_jobs, "results/{trace}/jobs.parquet", "results/{trace}/raw"),
+        unpack(lambda wildcards: given(trace_of(wildcards).life_sources)),
     output:
         lives="results/{trace}/lives.parquet",
     log:
@@ -182,8 +183,11 @@ rule derive_lives:
         **asks_for("derive_lives"),
     params:
         *code_of("derive_lives", by_trace=lambda wildcards: [trace_of(wildcards).format["code"]]),
-        gives=lambda wildcards: trace_of(wildcards).gives,
         derived_by=lambda wildcards: trace_of(wildcards).derived_by,
+        of_outages=lambda wildcards: {
+            "causes": trace_of(wildcards).causes,
+            "clusters": trace_of(wildcards).format.get("clusters", {}),
+        },
     script:
         "../../scripts/derive_lives.py"
 
@@ -217,6 +221,6 @@ RULES_OF_TRACES |= {
     "derive_runtimes": WITHOUT_ATTEMPTS,
     "derive_attempts": WITH_ATTEMPTS,
     "derive_placements": WITH_PLACEMENTS,
-    "derive_lives": STUDY.names,
-    "derive_infra_lives": STUDY.names,
+    "derive_lives": WITH_LIVES,
+    "derive_infra_lives": WITH_LIVES,
 }

@@ -170,6 +170,12 @@ class Trace:
         return {name: file for name in ("node_events", "nodes") if (file := self.file(name)) and self.has_jobs}
 
     @property
+    def life_sources(self) -> dict[str, str]:
+        """What lives are derived from: jobs, or outages with the exposure of their units, or components."""
+        names = {"jobs": ["jobs"], "outages": ["outages", "exposure"], "lives": ["raw"]}[self.gives]
+        return {name: self.file(name) for name in names}
+
+    @property
     def infra_sources(self) -> dict[str, str]:
         """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
         names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)

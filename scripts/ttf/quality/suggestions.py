@@ -45,6 +45,7 @@ NO_CHANGE = {
     "out_of_range": "none: correct the values of {column}",
     "unknown_value": "none: no word stands often enough in {column} to be one of its values; correct the rows",
     "end_before_start": "none: correct the times; look whether both are of one clock and one time zone",
+    "end_without_start": "none: look whether the file begins after the first outages, or holds events twice",
     "duplicate_key": "none: take the repeated rows out; look whether a file was joined with itself",
     "orphan": "none: fetch the rows that these belong to; look whether both tables are of one period",
 }

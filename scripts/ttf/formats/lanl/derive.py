@@ -82,7 +82,27 @@ def lives(source: Source) -> pl.DataFrame:
     return conform(with_levels(frame, CLUSTERS), LIFE_COLUMNS)
 
 
-FORMAT = Format(lives=lives)
+def outage_records(source: Source) -> pl.DataFrame:
+    """A row per row of the table that names a node: the column that has the cause is its level, the text its cause."""
+    rows = source.raw["outages"].collect().drop_nulls("node")
+    level = pl.coalesce(
+        pl.when(pl.col(cause).is_not_null()).then(pl.lit(cause.replace("_", " ").title())) for cause in CAUSES
+    )
+    unit = pl.concat_str("system", "node", separator="/")
+    return rows.select(
+        "start_s", "end_s", unit_id=unit, node=unit, group="system", level=level, cause=pl.coalesce(CAUSES)
+    )
+
+
+def exposure(source: Source) -> pl.DataFrame:
+    """The months of service of each node, seen or not. Raises StudyError where a month cannot be read."""
+    service = in_service(source.raw["outages"].collect())
+    return service.filter(pl.col("from_s") < pl.col("until_s")).select(
+        "unit_id", "from_s", "until_s", node="unit_id", group="system"
+    )
+
+
+FORMAT = Format(lives=lives, outage_records=outage_records, exposure=exposure)
 
 
 def merged_outages(rows: pl.DataFrame) -> pl.DataFrame:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import polars as pl
-from ttf.errors import StudyError
 from ttf.formats.protocol import Reading
-from ttf.raw_files import blocks_of_lines, is_a_table, unpacked
+from ttf.raw_files import blocks_of_lines
+from ttf.raw_json import records_in, shown, texts_of_records, whole
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
     LONGEST_TEXT_SHOWN,
@@ -26,13 +25,9 @@ from ttf.raw_tables import (
     TableSchema,
     check_rows,
     columns_by_header,
-    printable,
     read_block,
     texts_of_lines,
 )
-
-# Thirty times the published log. It is held in memory whole.
-LARGEST_LOG_BYTES = 1 << 30
 
 # A record of the job log as it is in the file.
 _DETAIL = pl.Struct({"ip": pl.String, "gpus": pl.List(pl.String)})
@@ -47,8 +42,6 @@ _BOM = b"\xef\xbb\xbf"
 # Read by a thread each.
 PIECE_BYTES = 4 << 20
 _BETWEEN_JOBS = re.compile(rb"\}\s*,\s*(?=\{\s*\"(?:status|vc|jobid|attempts|submitted_time|user)\")")
-_SPACE = re.compile(r"[ \t\n\r]*")
-_FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 _OFFSETS = {" PDT,": "-0700,", " PST,": "-0800,"}
 # The field after the last comma of a row, which holds nothing.
 _UNNAMED = Column(name="field after the last comma", type="text", as_="unnamed", keep=False, values=("",))
@@ -69,7 +62,7 @@ def read_job_log(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
     `attempts[].detail[].gpus`. Unknown fields are read past; a list that is null is an empty one.
     Raises StudyError where the file is no JSON array, or is cut short.
     """
-    text = _whole(path)
+    text = whole(path)
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         pieces = list(pool.map(_read_at_once, _pieces(text)))
         if all(records is not None for records in pieces):
@@ -88,16 +81,6 @@ def _kept_and_aside(
         aside = pl.DataFrame(unsound, schema=["line", "reason", "column", "text"], orient="row")
         broken = pl.concat([broken, aside.cast(broken.schema)]).sort("line")
     return kept, broken.with_columns(table=pl.lit(schema.name)).select(*ASIDE_SCHEMA)
-
-
-def texts_of_records(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
-    """The text of the records with these numbers, as the quarantine keeps it."""
-    text = _whole(path).decode("utf-8", errors="surrogateescape")
-    return {
-        number: _shown(text, start, end)
-        for number, (_, start, end) in enumerate(_records(path, text), start=1)
-        if number in numbers
-    }
 
 
 def read_lines(
@@ -145,19 +128,6 @@ READING = Reading(READERS)
 
 
 # The job log: from text to records ------------------------------------------------------------------------
-
-
-def _whole(path: Path) -> bytes:
-    """The file's bytes, unpacked, without a byte order mark."""
-    pieces, size = [], 0
-    for chunk in unpacked(path, size=1 << 23):
-        pieces.append(chunk)
-        size += len(chunk)
-        if size > LARGEST_LOG_BYTES:
-            raise StudyError(f"{path}: more than {LARGEST_LOG_BYTES:,} bytes: not the job log. {_FETCH_AGAIN}")
-    text = b"".join(pieces).removeprefix(_BOM)
-    is_a_table(path, text[:4096])
-    return text
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
@@ -229,84 +199,16 @@ def _each(frame: pl.DataFrame, lists: str) -> pl.DataFrame:
 def _read_one_by_one(path: Path, text: str) -> tuple[pl.DataFrame, list[tuple]]:
     """The sound records as _read_at_once gives them, and (number, reason, field, text) of the others."""
     sound, numbers, unsound = [], [], []
-    for number, (record, start, end) in enumerate(_records(path, text), start=1):
+    for number, (record, start, end) in enumerate(records_in(path, text), start=1):
         try:
             sound.append(json.dumps(_sound(record), ensure_ascii=False).encode())
             numbers.append(number)
         except _Unsound as error:
-            unsound.append((number, error.reason, error.column, _shown(text, start, end)))
+            unsound.append((number, error.reason, error.column, shown(text, start, end)))
         except UnicodeEncodeError:
-            unsound.append((number, "not_utf8", None, _shown(text, start, end)))
+            unsound.append((number, "not_utf8", None, shown(text, start, end)))
     frame = pl.read_json(b"[" + b",".join(sound) + b"]", schema=RECORD) if sound else pl.DataFrame(schema=RECORD)
     return frame.with_columns(line=pl.Series(numbers, dtype=pl.UInt32)), unsound
-
-
-def _records(path: Path, text: str) -> Iterator[tuple[object, int, int]]:
-    """(record, its first character, the one after its last) of each record of the array."""
-    # Numbers are in no field, and one of a million digits must not be worked out.
-    decoder = json.JSONDecoder(parse_int=lambda _: 0, parse_float=lambda _: 0, parse_constant=_no_json)
-    number, position = 0, _skip(text, 0)
-    if text[position : position + 1] != "[":
-        start = text[position : position + 60]
-        raise StudyError(
-            f"{path}: line {_line(text, position)}: expected one JSON array of jobs, from [ to ], "
-            f"found {printable(start)!r}. {_FETCH_AGAIN}"
-        )
-    position = _skip(text, position + 1)
-    mark = text[position : position + 1]
-    while mark != "]":
-        number += 1
-        try:
-            record, end = decoder.raw_decode(text, position)
-        except RecursionError:
-            raise StudyError(
-                f"{path}: line {_line(text, position)}: record {number} of the array is nested far deeper than a job "
-                f"can be. {_FETCH_AGAIN}"
-            ) from None
-        except ValueError as error:
-            raise StudyError(_no_record(path, number, text, error)) from None
-        yield record, position, end
-        position = _skip(text, end)
-        mark = text[position : position + 1]
-        if mark == ",":
-            position = _skip(text, position + 1)
-        elif mark != "]":
-            raise StudyError(
-                _no_record(path, number, text, json.JSONDecodeError("Expecting ',' or ']'", text, position))
-            )
-    if (rest := _skip(text, position + 1)) != len(text):
-        raise StudyError(
-            f"{path}: line {_line(text, rest)}: the array of jobs ends before this line; found "
-            f"{printable(text[rest : rest + 60])!r}. Keep one array in the file."
-        )
-
-
-def _skip(text: str, position: int) -> int:
-    return _SPACE.match(text, position).end()
-
-
-def _line(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
-
-
-def _no_json(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON")
-
-
-def _no_record(path: Path, number: int, text: str, error: ValueError) -> str:
-    """What to say of the place where the text is no JSON any more."""
-    position, problem = getattr(error, "pos", 0), getattr(error, "msg", str(error))
-    is_cut = _skip(text, position) == len(text) or problem.startswith("Unterminated string")
-    return (
-        f"{path}: line {_line(text, position)}: record {number} of the array is "
-        f"{'cut short' if is_cut else 'no valid JSON'} ({problem}). {_FETCH_AGAIN}"
-    )
-
-
-def _shown(text: str, start: int, end: int) -> str:
-    """The start of a record as the quarantine keeps it."""
-    shown = text[start : min(end, start + LONGEST_TEXT_SHOWN)]
-    return shown.encode("utf-8", errors="surrogatepass").decode("utf-8", errors="replace")[:LONGEST_TEXT_SHOWN]
 
 
 # The form of one record -----------------------------------------------------------------------------------
