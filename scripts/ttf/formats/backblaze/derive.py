@@ -38,12 +38,12 @@ def lives(source: Source) -> pl.DataFrame:
     """
     rows = source.raw["days"]
     parts = 1 + rows.select(pl.len()).collect().item() // MOST_ROWS
-    of_part = number_of(["serial"], 0) % parts
+    of_part = number_of(["serial_number"], 0) % parts
     found = pl.concat(_stretches(rows.filter(of_part == part).collect()) for part in range(parts))
     hours = pl.col("power_on_h")
-    frame = found.sort("serial", "start_s").select(
-        unit_id="serial",
-        life_id=pl.int_range(pl.len()).over("serial"),
+    frame = found.sort("serial_number", "start_s").select(
+        unit_id="serial_number",
+        life_id=pl.int_range(pl.len()).over("serial_number"),
         entry_s=pl.lit(0),
         duration_s=pl.col("days") * DAY_S,
         event=pl.when(pl.col("failed") == 1).then(pl.lit("failure")),
@@ -59,10 +59,10 @@ FORMAT = Format(lives=lives)
 
 
 def _stretches(rows: pl.DataFrame) -> pl.DataFrame:
-    """serial, model, start_s, power_on_h of the first day, days, and failed (1 or 0) of the last one."""
-    rows = rows.sort("serial", "day_s")
+    """serial_number, model, start_s, power_on_h of the first day, days, and failed (1 or 0) of the last one."""
+    rows = rows.sort("serial_number", "day_s")
     goes_on = (
-        (pl.col("serial") == pl.col("serial").shift())
+        (pl.col("serial_number") == pl.col("serial_number").shift())
         & (pl.col("day_s") - pl.col("day_s").shift() == DAY_S)
         & (pl.col("failure").shift() == 0)
     )
@@ -70,7 +70,7 @@ def _stretches(rows: pl.DataFrame) -> pl.DataFrame:
         rows.with_columns(life=(~goes_on.fill_null(False)).cum_sum())
         .group_by("life", maintain_order=True)
         .agg(
-            pl.col("serial", "model", "power_on_h").first(),
+            pl.col("serial_number", "model", "power_on_h").first(),
             start_s=pl.col("day_s").first(),
             days=pl.len().cast(pl.Int64),
             failed=pl.col("failure").last(),
