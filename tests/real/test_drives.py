@@ -50,7 +50,7 @@ def test_known_numbers(lives, drives):
     assert lives["unit_id"].n_unique() == len(drives) == 21_959
     assert lives["duration_s"].sum() == 431_087 * 86_400
     assert lives["event"].count() == 43
-    # Two pods of 45 less a drive, and one drive alone, were away for 4 to 12 days and came back.
+    # Blocks of 45 and 43 drives were away for 12 and 10 days, one drive alone for 4, and came back.
     assert lives.filter(pl.col("life_id") > 0).height == 89
     assert lives["life_id"].max() == 1
     # One drive reads 29 years of power.
