@@ -166,14 +166,13 @@ PACKED = {
 }
 
 
+def takes_every_file(name):
+    return any("every" in spec for spec in FORMATS[name]["tables"].values())
+
+
 @pytest.mark.parametrize("ending", PACKED)
 @pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, about in FORMATS.items()
-        if "schema" in about and "every" not in next(iter(about["tables"].values()))
-    ],
+    "name", [name for name, about in FORMATS.items() if "schema" in about and not takes_every_file(name)]
 )
 def test_packed(name, ending, tmp_path):
     for table in ["seren"] if name == "acme" else LAYOUTS[name]:
@@ -183,12 +182,14 @@ def test_packed(name, ending, tmp_path):
     assert recognise(tmp_path).format == name
 
 
-def test_dumps_packed_or_many(tmp_path):
-    text = content(LAYOUTS["sacct"]["record"])
+@pytest.mark.parametrize(("name", "table", "ending"), [("sacct", "record", ".txt"), ("backblaze", "days", ".csv")])
+def test_files_packed_or_many(name, table, ending, tmp_path):
+    text = content(LAYOUTS[name][table])
     for month in range(1, 5):
-        (tmp_path / f"2025-{month}.txt").write_text(text)
-    (tmp_path / "2025-5.txt.gz").write_bytes(gzip.compress(text.encode()))
+        (tmp_path / f"2025-{month}{ending}").write_text(text)
+    (tmp_path / f"2025-5{ending}.gz").write_bytes(gzip.compress(text.encode()))
     found = recognise(tmp_path)
+    assert found.format == name
     assert "files" not in found.entry
     assert "as all 5 files" in found.why
     assert len(loaded(found).parts) == 5
