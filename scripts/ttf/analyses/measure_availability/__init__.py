@@ -91,5 +91,8 @@ ANALYSIS = Analysis(
     needs=["outages", "outage_records"],
     uses=["exposure"],
     tables=[OUTAGE_CAUSES, AVAILABILITY],
+    charts={"outage_causes": "outage_causes"},
+    main=["outage_causes"],
+    sections=["outages"],
     memory_mb=600,
 )
