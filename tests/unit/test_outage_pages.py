@@ -103,7 +103,7 @@ def test_odd_traces_have_words(intervals):
     ("trend", "says"),
     [
         ("worse", "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; Lewis-Robinson p = 0.030)."),
-        ("better", "Faults became less frequent"),
+        ("better", "Faults became less frequent, but not steadily (growth β 1.20"),
         ("changed", "but the rate changed: 2.00 times as high after day 58 (p = 0.040)."),
         ("bursts", "Faults come in bursts, which"),
         ("none", "No trend in the rate of faults is seen (Lewis-Robinson p = 0.030)."),

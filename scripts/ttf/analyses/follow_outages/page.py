@@ -22,13 +22,15 @@ _TRENDS = {
 
 def trend_in_words(m: Numbers) -> str:
     """Whether it is getting better, and whether it changed; nothing where there were too few faults to tell."""
-    if not m.has("growth.trend"):
-        return ""
+    return f"{_trend(m)}{_groups(m)}" if m.has("growth.trend") else ""
+
+
+def _trend(m: Numbers) -> str:
     trend, robust = m["growth.trend"], f"p {_p(m, 'lewis_robinson_p')}" if m.has("growth.lewis_robinson_p") else ""
     if trend in ("worse", "better"):
         ends = words.span(*(words.number(m[f"growth.ci_{end}"]) for end in ("low", "high")))
         grow = f"growth β {number(m, 'growth.beta')}, 95% CI {ends}; " if m.has("growth.beta") else ""
-        return f"Faults became {_TRENDS[trend]} ({grow}Lewis-Robinson {robust})."
+        return f"Faults became {_TRENDS[trend]}{_steadily(m)} ({grow}Lewis-Robinson {robust})."
     if trend == "changed":
         return f"No steady trend (Lewis-Robinson {robust}), but the rate changed: {_change(m)}."
     if trend == "bursts":
@@ -37,6 +39,24 @@ def trend_in_words(m: Numbers) -> str:
             f"the Lewis-Robinson test sees no trend ({robust})."
         )
     return f"No trend in the rate of faults is seen{f' (Lewis-Robinson {robust})' if robust else ''}."
+
+
+def _steadily(m: Numbers) -> str:
+    """That the growth does not say the same as the tests of the mean time, where it does not."""
+    low, high = (m.value(f"growth.ci_{end}", 1) for end in ("low", "high"))
+    return (
+        ""
+        if (low > 1 and m["growth.trend"] == "worse") or (high < 1 and m["growth.trend"] == "better")
+        else ", but not steadily"
+    )
+
+
+def _groups(m: Numbers) -> str:
+    """How many groups of units became better, and worse, where there are several."""
+    if m.value("growth.groups.n", 0) < 2:
+        return ""
+    better, worse = (number(m, f"growth.groups.{trend}", words.count) for trend in ("better", "worse"))
+    return f" Of {number(m, 'growth.groups.n', words.count)} groups {better} became less, {worse} more frequent."
 
 
 def _p(m: Numbers, test: str) -> str:

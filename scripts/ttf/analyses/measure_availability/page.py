@@ -1,5 +1,7 @@
 """What stands open of node outages, and their tables."""
 
+import math
+
 import polars as pl
 
 from ttf.analyses.follow_outages.page import trend_in_words
@@ -33,6 +35,16 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
+def near_one(share: float) -> str:
+    """A share in per cent, of which what lacks to all has two significant digits: 97.7%, 99.88%, 99.965%."""
+    lacks = 100 * (1 - share)
+    return f"{100 * share:.{max(1, 1 + math.ceil(-math.log10(lacks))) if lacks > 0 else 0}f}%"
+
+
+def _small(share: float) -> str:
+    return f"{words.number(100 * share, 2)}%"
+
+
 def _claim(m: Numbers) -> str:
     outages = number(m, "outages.outages", lambda n: words.plural(n, "outage"))
     half = ""
@@ -40,26 +52,36 @@ def _claim(m: Numbers) -> str:
         half = f"half lasted less than {number(m, 'outages.repair.median_s', words.duration)}"
     if not m.has("outages.down_share"):
         return f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded{f'; {half}' if half else ''}"
-    down = f"{capital(m['outages.unit'])}s were down {number(m, 'outages.down_share', words.share)} of the time"
+    down = f"{capital(m['outages.unit'])}s were down {number(m, 'outages.down_share', _small)} of the time"
     return f"{down}, in {outages}{f'; {half}' if half else ''}"
 
 
 def _keys(m: Numbers):
     unit = m["outages.unit"]
-    for label, key, ends in (
-        ("Availability", "outages.up.availability", "outages.up.ci_{}"),
-        (f"Time between outages of a {unit}", "outages.between.mtbf_s", "outages.between.ci_{}_s"),
-        ("Mean repair", "outages.repair.mttr_s", "outages.repair.ci_{}_s"),
-    ):
+    if m.has("outages.up.availability"):
+        yield Key("Availability", number(m, "outages.up.availability", near_one), _about_availability(m))
+    for label, key in ((f"Time between outages of a {unit}", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
+        key = f"outages.{key}"
         if m.has(key):
-            known = m.has(ends.format("low_clustered")) or m.has(ends.format("low"))
-            note = (
-                m.interval(ends, key if ends.endswith("_s") else None) if known else f"{unit}s too few for an interval"
-            )
-            yield Key(label, number(m, key, words.duration if ends.endswith("_s") else words.share), note)
+            yield Key(label, number(m, key, words.duration), _about_time(m, key))
     if m.has("outages.most.level.name"):
         share = number(m, "outages.most.level.downtime_share", words.share)
         yield Key("Most time down", of_trace(m["outages.most.level.name"], 24), f"{share} of it")
+
+
+def _about_availability(m: Numbers) -> str:
+    """Its interval: the clustered one, or that of few units."""
+    for kind in ("_clustered", ""):
+        if m.has(f"outages.up.ci_low{kind}"):
+            ends = (near_one(m[f"outages.up.ci_{end}{kind}"]) for end in ("low", "high"))
+            return f"95% CI {words.span(*ends)}{'' if kind else ', exponential times'}"
+    return "no interval"
+
+
+def _about_time(m: Numbers, key: str) -> str:
+    ends = f"{key.rpartition('.')[0]}.ci_{{}}_s"
+    known = m.has(ends.format("low_clustered")) or m.has(ends.format("low"))
+    return m.interval(ends, key) if known else "no interval"
 
 
 def _planned(m: Numbers) -> str:
@@ -84,7 +106,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "mtbf_s": Interval(low="mtbf_ci_low_clustered_s", high="mtbf_ci_high_clustered_s"),
         "mttr_s": Interval(low="mttr_ci_low_s", high="mttr_ci_high_s"),
         **dict.fromkeys(("repair_median_s", "repair_p90_s"), None),
-        "availability": Interval(low="availability_ci_low", high="availability_ci_high"),
+        "availability": Interval(worded=near_one, low="availability_ci_low", high="availability_ci_high"),
     }
     present = {name: column for name, column in columns.items() if kept[name].count()}
     named = kept.with_columns(pl.col("stratum_by").replace_strict(_KINDS))
