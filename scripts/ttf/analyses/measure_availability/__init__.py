@@ -1,0 +1,100 @@
+"""How often are units down, for how long, what for, and what share of the time are they up?"""
+
+from collections.abc import Callable
+
+from ttf.analysis import Analysis
+from ttf.contract import REASON, Column, count, number, reason, seconds, share, table, text, whole_seconds
+
+OUTAGE_CAUSES = table(
+    "outage_causes",
+    "A cause that records of outages name, at one of four depths: all, a level, a class of it, a cause of that.",
+    depth=text("Depth", "all, level, class or cause where records name one; of each the 500 with most records."),
+    **{
+        "level": text("Level", "The widest word for the cause.", "the depth is all, or the records name none"),
+        "class": text("Class", "The part, or the kind of work.", "the depth is all or level, or the records name none"),
+        "cause": text("Cause", "In the words of the trace.", "the depth is another, or the records name none"),
+    },
+    events=count("Records", "Records of outages, also those that overlap in one outage.", unit="records"),
+    share=share("Share", "Of all records."),
+    downtime_s=whole_seconds("Time down", "Sum of their durations, open ones up to when they were last seen."),
+    downtime_share=share("of time down", "Of that of all records.", REASON),
+    repair_mean_s=seconds("Mean repair", "Time down over the records that have ended.", REASON),
+    repair_median_s=seconds("Median repair", "Kaplan-Meier, open records censored.", REASON),
+    repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open records censored.", REASON),
+    planned=count("Planned", "Those of them that somebody scheduled.", unit="records"),
+    reason=reason(),
+)
+
+
+def _mean(name: str, heading: str, about: str) -> dict[str, Column]:
+    """The columns of a mean time between outages, with exact and clustered ends."""
+    return {
+        f"{name}_s": seconds(heading, about, REASON),
+        f"{name}_ci_low_s": seconds("95% from", "Garwood's interval; without an outage a one-sided bound.", REASON),
+        f"{name}_ci_high_s": seconds("95% to", "Upper end of Garwood's interval.", REASON),
+        f"{name}_ci_low_clustered_s": seconds("from, clustered", "Lower end that holds when units differ.", REASON),
+        f"{name}_ci_high_clustered_s": seconds("to, clustered", "Upper end of it.", REASON),
+    }
+
+
+def _ends(of: str, kind: Callable[..., Column], names: str) -> dict[str, Column]:
+    """The columns of the ends of an interval that holds when units differ."""
+    return {
+        names.format("low"): kind("95% from", f"Lower end of {of} that holds when units differ.", REASON),
+        names.format("high"): kind("95% to", "Upper end of it.", REASON),
+    }
+
+
+def _per_1000(heading: str, about: str) -> Column:
+    return number(heading, about, REASON, "per 1000 unit-days")
+
+
+AVAILABILITY = table(
+    "availability",
+    "Units that were watched, or some of them, or their outages of one kind: time between, time to repair, share up.",
+    stratum_by=text("Strata", "all; planned and level divide the outages, group the units."),
+    stratum=text("Stratum", "The value that those of the row have of it; of levels the 20 with most outages."),
+    units=count("Units", "Units watched.", REASON, "units"),
+    exposure_s=whole_seconds("Watched", "Sum of the time in which the units were watched, down or up.", REASON),
+    down_s=whole_seconds("Time down", "Time down of these outages, while watched; of open ones too."),
+    outages=count("Outages", "Outages that began while the unit was watched.", unit="outages"),
+    **_mean("mtbf", "Mean time between outages", "Time watched over outages: from start to start."),
+    **_mean("mttf", "Mean time to failure", "Time watched and not down by these outages over outages."),
+    repairs=count("Repairs", "Outages that ended while the unit was watched.", unit="repairs"),
+    mttr_s=seconds("Mean repair", "Time down over repairs, so that open outages count.", REASON),
+    **_ends("the mean repair", seconds, "mttr_ci_{}_s"),
+    repair_median_s=seconds("Median repair", "Kaplan-Meier, open outages censored.", REASON),
+    repair_p90_s=seconds("90% repaired by", "Kaplan-Meier, open outages censored.", REASON),
+    repair_restricted_mean_s=seconds("Restricted mean repair", "Mean time down up to the horizon.", REASON),
+    repair_horizon_s=whole_seconds("Horizon", "30 days, or the longest time down seen if shorter.", REASON),
+    open=count("Open", "Those of the outages of which no end was written.", unit="outages"),
+    availability=share("Availability", "One less time down over time watched.", REASON),
+    **_ends("the availability", share, "availability_ci_{}"),
+    availability_method=text(
+        "Method", "clustered (by unit), or of few units: exponential up and down times.", "there is no interval"
+    ),
+    records=count(
+        "Faults", "Records that began while watched, but for those that go on or repeat another.", unit="records"
+    ),
+    records_per_1000_unit_days=_per_1000("Faults per 1000 unit-days", "These records over time watched."),
+    records_ci_low=_per_1000("95% from", "Lower end of Garwood's interval."),
+    records_ci_high=_per_1000("95% to", "Upper end of it; without a record a one-sided bound."),
+    records_ci_low_clustered=_per_1000("from, clustered", "Lower end that holds when units differ."),
+    records_ci_high_clustered=_per_1000("to, clustered", "Upper end of it."),
+    cluster_by=text("Clustered by", "What fails and is repaired over and over: node, or another unit."),
+    clusters=number("Effective clusters", "Kish's effective number of them, by the time watched."),
+    reason=reason(),
+)
+
+ANALYSIS = Analysis(
+    question="How often are nodes down, for how long, what for, and what share of the time are they up?",
+    theme="outages",
+    rank=10,
+    needs=["outages", "outage_records"],
+    uses=["exposure"],
+    tables=[OUTAGE_CAUSES, AVAILABILITY],
+    charts={"outage_causes": "outage_causes"},
+    main=["outage_causes"],
+    sections=["outages"],
+    memory_mb=600,
+)

@@ -1,0 +1,157 @@
+"""Outages and their records -> how often, how long, what for, and the share of the time up."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.inputs import Inputs
+from ttf.outages.faults import faults
+from ttf.stats.renewal import estimates, repair_times
+
+CAUSE = ("level", "class", "cause")
+DEPTHS = {"all": (), "level": CAUSE[:1], "class": CAUSE[:2], "cause": CAUSE}
+MOST_CAUSES, MOST_LEVELS = 500, 20
+# What divides units, and what divides their outages.
+OF_UNITS = {"all": pl.lit("all"), "group": pl.col("group")}
+OF_OUTAGES = {
+    "planned": pl.when("planned").then(pl.lit("planned")).otherwise(pl.lit("unplanned")),
+    "level": pl.col("level"),
+}
+_OUTAGES = ("unit_id", "node", "group", "start_s", "end_s", "seen_until_s", "level", "planned")
+_RECORDS = ("unit_id", "start_s", "end_s", *CAUSE, "planned", "outage")
+_EXPOSURE = ("unit_id", "group", "from_s", "until_s")
+NO_TIMES = repair_times(np.zeros(0, np.int64), np.zeros(0, bool))
+_SUMS = ("down_s", "outages", "repairs", "records")
+
+
+def compute(given: Inputs) -> dict[str, pl.DataFrame]:
+    outages, records = given.read("outages", _OUTAGES), given.read("outage_records", _RECORDS)
+    exposure = given.read("exposure", _EXPOSURE) if "exposure" in given else None
+    return {"outage_causes": causes(outages, records), "availability": availability(outages, records, exposure)}
+
+
+def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
+    """The records by cause (OUTAGE_CAUSES), of a depth the most frequent first; of those that overlap each counts."""
+    until = pl.coalesce("end_s", outages["seen_until_s"].gather(records["outage"]))
+    records = records.with_columns(seconds=until - pl.col("start_s"), ended=pl.col("end_s").is_not_null())
+    groups = [
+        records.group_by(pl.lit(depth).alias("depth"), *by)
+        .agg("seconds", "ended", pl.col("planned").sum().cast(pl.Int64), events=pl.len().cast(pl.Int64))
+        .filter(pl.col("events") > 0)
+        .sort("events", *by, descending=[True, *(False for _ in by)], nulls_last=True)
+        .head(MOST_CAUSES)
+        for depth, by in DEPTHS.items()
+        if depth == "all" or records[depth].count()
+    ]
+    downtime = records["seconds"].sum()
+    rows = pl.concat(groups, how="diagonal").iter_rows(named=True)
+    return OUTAGE_CAUSES.frame(_cause(row, records.height, downtime) for row in rows)
+
+
+def _cause(row: dict, events: int, downtime: int) -> dict:
+    """A row of `causes`; row: with its seconds and ended as lists."""
+    seconds, ended = np.array(row["seconds"]), np.array(row["ended"])
+    down, repairs, times = int(seconds.sum()), int(ended.sum()), repair_times(seconds, ended)
+    reasons = ["no record has ended: no mean"] * (not repairs) + times["reasons"]
+    return row | {
+        "share": row["events"] / events,
+        "downtime_s": down,
+        "downtime_share": down / downtime if downtime else None,
+        "repair_mean_s": down / repairs if repairs else None,
+        "repair_median_s": times.get("median_s"),
+        "repair_p90_s": times.get("p90_s"),
+        "reason": "; ".join(reasons + ["no record lasts"] * (not downtime)) or None,
+    }
+
+
+def availability(outages: pl.DataFrame, records: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFrame:
+    """Of all units and of each group of them, and of outages planned or not and by level (AVAILABILITY)."""
+    unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
+    units, windows = _watched(outages, exposure)
+    outages, records = (_in_windows(frame, windows) for frame in (outages, faults(records)))
+    rows = []
+    for stratum_by, kind in (OF_UNITS | OF_OUTAGES).items():
+        of_outages, of_records = (_labelled(frame, kind) for frame in (outages, records))
+        if stratum_by in OF_UNITS:
+            of_units = _labelled(units, kind)
+        else:
+            of_units = _kinds(stratum_by, of_outages).join(units, how="cross")
+        times = {label: repair_times(*of) for label, *of in _repairs(of_outages)}
+        sums = _sums(of_units, of_outages, of_records).with_columns(stratum_by=pl.lit(stratum_by))
+        for row in estimates(sums, ["stratum_by", "stratum"], unit):
+            rows.append(_with_times(row, times.get(row["stratum"], NO_TIMES)))
+    return AVAILABILITY.frame(rows)
+
+
+def _watched(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(units, windows): unit_id, group, exposure_s of each unit watched; unit_id, group, from_s, until_s of each watch.
+
+    Where nobody knows which units were watched: those with an outage, all the time, exposure_s blank.
+    """
+    groups = outages.group_by("unit_id").agg(pl.col("group").drop_nulls().first())
+    if exposure is None:
+        ends = outages.select(from_s=pl.col("start_s").min() - 1, until_s=pl.col("seen_until_s").max())
+        return groups.with_columns(exposure_s=pl.lit(None, pl.Int64)), groups.join(ends, how="cross")
+    windows = exposure.join(groups, on="unit_id", how="left", suffix="_of_outages").select(
+        "unit_id", "from_s", "until_s", group=pl.coalesce("group", "group_of_outages")
+    )
+    watched = windows.group_by("unit_id").agg(
+        pl.col("group").drop_nulls().first(), exposure_s=(pl.col("until_s") - pl.col("from_s")).sum()
+    )
+    return watched, windows
+
+
+def _in_windows(frame: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
+    """Outages or records in each watch of their unit: with inside_s of it, and whether they began and ended there."""
+    until = pl.col("seen_until_s" if "seen_until_s" in frame.columns else "end_s")
+    inside = pl.min_horizontal(until, "until_s") - pl.max_horizontal("start_s", "from_s")
+    return (
+        frame.drop("group", strict=False)
+        .join(windows, on="unit_id")
+        .with_columns(
+            inside_s=inside.clip(lower_bound=0),
+            began=(pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s")),
+            ended=((pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))).fill_null(False),
+        )
+    )
+
+
+def _labelled(frame: pl.DataFrame, kind: pl.Expr) -> pl.DataFrame:
+    return frame.with_columns(stratum=kind).drop_nulls("stratum")
+
+
+def _kinds(stratum_by: str, outages: pl.DataFrame) -> pl.DataFrame:
+    """The strata of outages, a column."""
+    if stratum_by == "planned":
+        return pl.DataFrame({"stratum": ["planned", "unplanned"]})
+    counted = outages.group_by("stratum").agg(n=pl.col("began").sum())
+    return counted.sort("n", "stratum", descending=[True, False]).head(MOST_LEVELS).select("stratum")
+
+
+def _sums(units: pl.DataFrame, outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
+    """stratum, unit_id, exposure_s and the sums that `ttf.stats.renewal.estimates` takes, by stratum and unit."""
+    keys = ["stratum", "unit_id"]
+    of_outages = outages.group_by(keys).agg(
+        down_s=pl.col("inside_s").sum(), outages=pl.col("began").sum(), repairs=pl.col("ended").sum()
+    )
+    of_records = records.group_by(keys).agg(records=pl.col("began").sum())
+    found = units.join(of_outages, on=keys, how="left").join(of_records, on=keys, how="left")
+    return found.with_columns(pl.col(_SUMS).fill_null(0).cast(pl.Int64)).sort(keys)
+
+
+def _repairs(outages: pl.DataFrame) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """(stratum, seconds down, whether they ended) of the outages that began while the unit was watched."""
+    times = outages.filter("began").select(
+        "stratum", seconds=pl.col("seen_until_s") - pl.col("start_s"), ended=pl.col("end_s").is_not_null()
+    )
+    for (label,), part in times.group_by("stratum"):
+        yield label, part["seconds"].to_numpy(), part["ended"].to_numpy()
+
+
+def _with_times(row: dict, times: dict) -> dict:
+    """A row of `availability`: estimates with the times of repair."""
+    columns = {f"repair_{name}": times.get(name) for name in ("median_s", "p90_s", "restricted_mean_s", "horizon_s")}
+    reasons = row["reasons"] + times["reasons"]
+    return row | columns | {"open": times["open"], "reason": "; ".join(reasons) or None}

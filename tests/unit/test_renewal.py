@@ -1,0 +1,133 @@
+"""Units that fail and are repaired: against closed forms, SciPy, and the example of a textbook."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outage_traces import DAY, made
+from scipy import stats
+from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.analyses.measure_availability.compute import availability, causes
+from ttf.stats.clustered import Clusters
+from ttf.stats.renewal import exponential_availability, half_width, mean_repair, repair_times
+
+
+def at(table, **wanted):
+    return table.row(by_predicate=pl.all_horizontal(pl.col(k) == v for k, v in wanted.items()), named=True)
+
+
+@pytest.mark.parametrize(("up", "down", "n", "low", "high"), [(999, 1, 1, 0.9624, 1), (9990, 10, 10, 0.9975, 0.9996)])
+def test_trivedis_examples(up, down, n, low, high):
+    assert exponential_availability(up, down, n) == pytest.approx((low, high), abs=5e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=40))
+def test_repair_times_are_those_of_scipy(times):
+    seconds, ended = np.array([time for time, _ in times]), np.array([done for _, done in times])
+    found = repair_times(seconds, ended)
+    curve = stats.ecdf(stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])).sf
+    down = np.concatenate(([1.0], curve.probabilities))
+    edges = np.concatenate(([0.0], curve.quantiles, [seconds.max()]))
+    assert found["restricted_mean_s"] == pytest.approx((down * np.diff(edges)).sum())
+    assert found["open"] == (~ended).sum()
+    for name, share in (("median_s", 0.5), ("p90_s", 0.1)):
+        under = curve.quantiles[curve.probabilities < share - 1e-9]
+        if name in found and under.size:
+            assert found[name] <= under[0]
+    if ended.all():
+        assert found["median_s"] == np.median(seconds)
+
+
+def test_the_spread_of_a_mean_is_that_of_the_units():
+    """Of one outage each: the classical interval of a mean of n values, but for the scale and n / (n - 1)."""
+    down, one = np.array([10.0, 30, 20, 50, 40, 25]), np.ones(6)
+    clusters = Clusters(np.zeros(6, np.int64), one, 1)
+    influence = down / down.sum() - 1 / 6
+    se = np.sqrt((influence**2).sum()) / (1 - 1 / 6)
+    assert se == pytest.approx(down.std(ddof=1) / np.sqrt(6) / down.mean() * np.sqrt(6 / 5))
+    degrees = (influence**2).sum() ** 2 / (influence**4).sum()
+    away = stats.t.ppf(0.975, degrees) * se
+    assert half_width(clusters, influence, one / 6) == pytest.approx([away])
+    low, high = mean_repair(clusters, down, one)
+    assert (low[0], high[0]) == pytest.approx((down.mean() * np.exp(-away), down.mean() * np.exp(away)))
+
+
+def of(intervals, until_s=100, **columns):
+    outages, records, exposure = made(intervals, until_s, **columns)
+    table = availability(outages, records, exposure)
+    AVAILABILITY.check(table)
+    return table
+
+
+def test_a_few_units_by_hand():
+    """Units of 100 s: down 10 and 20 s, an open outage from 90 on, nothing, and one that lies beyond the watch."""
+    row = at(of({"a": [(10, 20), (40, 60)], "b": [(90, None)], "c": [], "d": [(95, 130)], "e": []}), stratum="all")
+    assert (row["units"], row["exposure_s"], row["down_s"], row["outages"], row["repairs"]) == (5, 500, 45, 4, 2)
+    assert (row["mtbf_s"], row["mttf_s"], row["mttr_s"]) == (125, 455 / 4, 22.5)
+    assert row["availability"] == 1 - 45 / 500
+    low, high = stats.chi2.ppf([0.025, 0.975], [8, 10]) / 2
+    assert (row["mtbf_ci_low_s"], row["mtbf_ci_high_s"]) == pytest.approx((500 / high, 500 / low))
+    # Of 10, 20, 35 s, and one of at least 10 s: the last at risk of none that ended later.
+    assert (row["repair_median_s"], row["repair_p90_s"], row["open"]) == (20, 35, 1)
+    assert row["records_per_1000_unit_days"] == pytest.approx(4 / (500 / (1000 * DAY)))
+
+
+def test_what_cannot_be_said_is_blank():
+    nothing = at(of({"a": [], "b": []}), stratum="all")
+    assert nothing["mtbf_s"] is None and nothing["mtbf_ci_low_s"] == pytest.approx(200 / -np.log(0.05))
+    assert nothing["availability"] == 1 and nothing["availability_ci_low"] is None
+    assert "lower bounds only" in nothing["reason"]
+    one = at(of({"a": [(10, 20), (40, 50)]}), stratum="all")
+    assert one["availability_method"] == "exponential up and down times"
+    assert one["mttr_ci_low_s"] is one["mtbf_ci_low_clustered_s"] is None and "fewer than 4" in one["reason"]
+    gone = at(of({"a": [(100, None)], "b": []}), stratum="all")
+    assert gone["availability"] is None and "no outage is seen to last" in gone["reason"]
+    whole = at(of({"a": [(0, 100)], "b": [(-5, 200)]}), stratum="all")
+    assert (whole["outages"], whole["availability"]) == (0, 0) and "never up" in whole["reason"]
+    short = at(of({name: [(10, 10)] for name in "abcde"}), stratum="all")
+    assert (short["mttr_s"], short["availability"]) == (0, 1) and "second of its start" in short["reason"]
+
+
+def test_without_exposure_repairs_alone():
+    outages, records, _ = made({name: [(10, 20 + at), (40, 60)] for at, name in enumerate("abcdef")}, 100)
+    row = at(availability(outages, records, None), stratum="all")
+    known = {name for name, value in row.items() if value is not None}
+    assert known.isdisjoint({"units", "exposure_s", "mtbf_s", "availability", "records_per_1000_unit_days"})
+    assert row["mttr_s"] == pytest.approx((6 * 30 + 15) / 12) and row["mttr_ci_low_s"] < row["mttr_s"]
+    assert "no one knows how many units" in row["reason"]
+
+
+def test_strata_divide_units_or_outages():
+    outages, records, exposure = made({"a": [(10, 20), (40, 60)], "b": [(30, 60)], "c": []}, 100)
+    exposure = exposure.with_columns(group=pl.Series(["x", "x", "y"]))
+    level, planned = pl.Series(["hardware", None, "software"]), pl.Series([False, True, False])
+    outages, records = (frame.with_columns(level=level, planned=planned) for frame in (outages, records))
+    table = availability(outages, records, exposure)
+    sums = table.select("stratum_by", "stratum", "units", "exposure_s", "down_s", "outages", "records").rows()
+    assert sums == [
+        ("all", "all", 3, 300, 60, 3, 3),
+        ("group", "x", 2, 200, 60, 3, 3),
+        ("group", "y", 1, 100, 0, 0, 0),
+        ("planned", "planned", 3, 300, 20, 1, 1),
+        ("planned", "unplanned", 3, 300, 40, 2, 2),
+        ("level", "hardware", 3, 300, 10, 1, 1),
+        ("level", "software", 3, 300, 30, 1, 1),
+    ]
+
+
+def test_causes_at_their_depths():
+    outages, records, _ = made({"a": [(10, 20), (15, 30), (40, None)], "b": [(30, 60)]}, 100)
+    said = {"level": ["H", "S", "H", None], "class": ["GPU", "OS", None, None], "cause": ["xid", "kernel", None, None]}
+    table = causes(outages, records.with_columns(**{name: pl.Series(values) for name, values in said.items()}))
+    OUTAGE_CAUSES.check(table)
+    shown = table.select("depth", "level", "class", "cause", "events", "downtime_s", "repair_mean_s").rows()
+    assert shown[:4] == [
+        ("all", None, None, None, 4, 115, 115 / 3),
+        ("level", "H", None, None, 2, 70, 70),
+        ("level", "S", None, None, 1, 15, 15),
+        ("level", None, None, None, 1, 30, 30),
+    ]
+    assert table.group_by("depth", maintain_order=True).agg(pl.col("share").sum())["share"].to_list() == [1, 1, 1, 1]
+    assert causes(outages.clear(), records.clear()).height == 0
