@@ -220,7 +220,8 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
         outcomes = sorted(self.outcomes) or None
-        return {"unit": self.unit, "gives": self.gives, "synthetic": self.synthetic, "outcomes": outcomes}
+        gives = "jobs" if self.has_jobs else "lives"
+        return {"unit": self.unit, "gives": gives, "synthetic": self.synthetic, "outcomes": outcomes}
 
     @property
     def about(self) -> dict[str, Any]:

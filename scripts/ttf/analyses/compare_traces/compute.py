@@ -32,7 +32,7 @@ SIZES = {"all": (None, None)} | GPU_BUCKETS
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     rows = {table.name: [] for table in ANALYSIS.tables}
     jobs_files = iter(given.files.get("jobs", ()))
-    for (trace, about), lives_file in zip(given.settings.about.items(), given.files["lives"], strict=True):
+    for (trace, about), lives_file in zip(given.settings.about.items(), given.files.get("lives", ()), strict=True):
         subject = Subject(trace, **about)
         lives, jobs, alike = scan_columns(lives_file, [*LIVES_READ, *CLUSTER_COLUMNS]), None, None
         if subject.gives == "jobs":
