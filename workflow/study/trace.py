@@ -185,8 +185,8 @@ class Trace:
 
     @property
     def infra_sources(self) -> dict[str, str]:
-        """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
-        names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)
+        """What infra lives are derived from: jobs, attempts, health events and outages of nodes, or components."""
+        names = ("jobs", "attempts", "events", "outages") if self.has_jobs else ("lives",)
         return {name: file for name in names if (file := self.file(name))}
 
     @cached_property
