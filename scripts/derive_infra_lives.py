@@ -16,9 +16,10 @@ def main(snakemake):
     else:
         attempts = pl.read_parquet(given["attempts"]) if "attempts" in given else None
         events = read_health_events(given["events"]) if "events" in given else None
+        outages = pl.read_parquet(given["outages"]) if "outages" in given else None
         jobs = scan_columns(given["jobs"], INFRA_READ_OF_JOBS)
-        alone = attempts is None and events is None
-        lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events)
+        alone = attempts is None and events is None and outages is None
+        lives = infra_lives(jobs if alone else jobs.collect(), attempts, snakemake.params.rules, events, outages)
     write_product(lives.lazy(), LIVES_INFRA, snakemake.output.lives)
     of_infra = (pl.col("event") == EVENT).sum()
     counted = pl.scan_parquet(snakemake.output.lives).select(pl.len(), of_infra, pl.col("basis").first())

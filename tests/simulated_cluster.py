@@ -17,6 +17,7 @@ from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
 from ttf.formats.sacct import read as sacct_reader
 from ttf.infra import infra_lives, read_health_events
 from ttf.ingest import ingest
+from ttf.outages.records import outages_of
 from ttf.partitions import Partitions
 
 RULES = {"states": ["NODE_FAIL", "BOOT_FAIL"], "events": {"severities": ["high"]}}
@@ -30,10 +31,14 @@ USERS = 60
 
 @dataclass(frozen=True)
 class Simulated:
-    """dump, events: the lines of sacct and of the health log; bad: the nodes that fail so many times as often."""
+    """dump, events: the lines of sacct and of the health log; bad: the nodes that fail so many times as often.
+
+    outages: each failure of a node, down for four hours from a minute after it.
+    """
 
     dump: pl.DataFrame
     events: pl.DataFrame
+    outages: pl.DataFrame
     bad: set[str]
 
 
@@ -82,7 +87,10 @@ def simulate(seed: int, bad: int = 3) -> Simulated:
     )
     codes = rng.choice(["XID79", "GPU_ECC", "IB_LINK"], events.height)
     events = events.with_columns(code=pl.Series(codes.tolist()), severity=pl.lit("high")).sort("time", "node", "code")
-    return Simulated(dump, events, set(names[worse].tolist()))
+    down_s = FIRST_S + failed_day * DAY + at_s[fails] + 60
+    down = pl.DataFrame({"unit_id": names[failed], "start_s": down_s, "end_s": down_s + 4 * 3600})
+    outages, _ = outages_of("t", down.with_columns(node="unit_id"), None)
+    return Simulated(dump, events, outages, set(names[worse].tolist()))
 
 
 def _runs(rng, day, hit, start_s, end_s, at_s, is_node_fail, lists, nodes, by_user) -> pl.DataFrame:
@@ -115,8 +123,8 @@ def _runs(rng, day, hit, start_s, end_s, at_s, is_node_fail, lists, nodes, by_us
     return told.filter(pl.Series(down_s > start_s))
 
 
-def judged(cluster: Simulated, folder: Path, with_log: bool, days: int = 365) -> list[pl.DataFrame]:
-    """lemon_nodes and lemon_effect of the dump and, if asked, the health log, by the study's own functions."""
+def judged(cluster: Simulated, folder: Path, with_log: bool, with_outages: bool = False) -> list[pl.DataFrame]:
+    """lemon_nodes and lemon_effect of the dump and, if so, the health log or outages, by the study's own functions."""
     folder.mkdir(parents=True, exist_ok=True)
     cluster.dump.write_csv(folder / "dump.txt", separator="|")
     schemas = raw_schemas("sacct")
@@ -127,8 +135,9 @@ def judged(cluster: Simulated, folder: Path, with_log: bool, days: int = 365) ->
         cluster.events.write_csv(folder / "events.csv")
         events = read_health_events(folder / "events.csv")
     jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
-    lives = infra_lives(jobs, table_of("sacct", "attempts", raw), RULES, events).lazy()
+    outages = cluster.outages if with_outages else None
+    lives = infra_lives(jobs, table_of("sacct", "attempts", raw), RULES, events, outages).lazy()
     placements = table_of("sacct", "placements", raw).collect().lazy()
-    window = last_window(placements, days)
+    window = last_window(placements, 365)
     found = lemon_nodes(placements, lives, [window, *halves_of(window)], 0.05, Partitions(folder))
     return [found[0], lemon_effect(*found)]

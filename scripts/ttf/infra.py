@@ -41,13 +41,17 @@ HEALTH_EVENT_COLUMNS = ("node", "time", "code", "severity")
 
 
 def infra_lives(
-    jobs: Frame, attempts: pl.DataFrame | None, rules: Mapping, events: pl.DataFrame | None = None
+    jobs: Frame,
+    attempts: pl.DataFrame | None,
+    rules: Mapping,
+    events: pl.DataFrame | None = None,
+    outages: pl.DataFrame | None = None,
 ) -> Frame:
     """One row per attempt that ran, in the attempts' order, with INFRA_COLUMNS; of a trace without attempts, per life.
 
     jobs: the common job record, which may be lazy where there are neither attempts nor events; attempts: of the
     format's ATTEMPT_COLUMNS, or None. rules: `infra_failures` of the configuration: states, exit_codes, reasons (lists
-    of texts) and events (severities, codes). events: see `read_health_events`.
+    of texts) and events (severities, codes). events: see `read_health_events`; outages: of OUTAGES.
 
     life_id is the attempt's number, unit_id its job_id, so that both find it in attempts.parquet; attempt_id is as in
     PLACEMENT_COLUMNS, so that it finds its placements. submit_s is when the attempt began to wait: the job's
@@ -56,30 +60,34 @@ def infra_lives(
     or the reason; blank where nothing did, and for a proxy. An attempt of which nobody tells how it ended is censored.
 
     failed_node is the node that the failure is attributed to: the one of its own that the trace names as failed
-    (Slurm's FailedNode), else that of the health event; blank where neither tells. incident is the attempt_id of the
-    attempt that the failure hit: of the attempts with one health event on their failed_node the one that ended nearest
-    to it in time (of equals the first), of any other its own. One health event is one incident, however many attempts
-    it ended. Both are blank for a proxy, and where the attempt did not end in an infra failure.
+    (Slurm's FailedNode), else that of the health event, else the one that went down by `went_down`; blank where none
+    tells. incident is the attempt_id of the attempt that the failure hit: of the attempts with one health event, or one
+    outage, on their failed_node the one that ended nearest to it in time (of equals the first), of any other its own.
+    One health event is one incident, however many attempts it ended. Both are blank for a proxy, and where the attempt
+    did not end in an infra failure.
     Raises StudyError where a rule asks for something that the trace does not have.
     """
     runs = _runs(with_clusters(jobs), attempts)
     if attempts is not None and (runs["outcome"] == "waiting").any():
         raise ValueError("a run that waits has no life")
     runs = _with_events(runs, rules, events)
-    cause = _cause(runs, rules)
     failed = (pl.col("outcome") == "failure").fill_null(False) & ~at_time_limit("state")
     basis = _basis(rules, events)
+    runs = runs.with_columns(
+        cause=_cause(runs, rules), failed=failed, named_node=pl.coalesce(_named_node(runs), "event_node")
+    )
     is_infra = pl.col("failed") if basis == "proxy" else pl.col("cause").is_not_null()
     is_told = is_infra & pl.lit(basis != "proxy")
+    runs = _with_outages(runs, is_told & pl.col("named_node").is_null(), None if basis == "proxy" else outages)
     columns = life_columns(first_end_s(runs)) | {
         **{name: pl.col(name) for name in ("user", "submit_s", "start_s", "end_s", "state", "cause", "attempt_id")},
         "life_id": pl.col("attempt"),
         "event": pl.when(is_infra).then(pl.lit(EVENT)),
         "basis": pl.lit(basis),
-        "failed_node": pl.when(is_told).then(pl.coalesce(_named_node(runs), "event_node")),
-        "incident": pl.when(is_told).then(pl.coalesce("event_victim", "attempt_id")),
+        "failed_node": pl.when(is_told).then(pl.coalesce("named_node", "outage_node")),
+        "incident": pl.when(is_told).then(pl.coalesce("event_victim", "outage_victim", "attempt_id")),
     }
-    return runs.with_columns(cause=cause, failed=failed, outcome=pl.col("outcome").fill_null("unknown")).select(
+    return runs.with_columns(outcome=pl.col("outcome").fill_null("unknown")).select(
         columns[name].cast(dtype).alias(name) for name, dtype in INFRA_COLUMNS.items()
     )
 
@@ -145,31 +153,54 @@ def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[st
     counts, by the order of `severities` (as listed, the first most severe; all alike where nothing is listed), then the
     earliest, then the first code by name, then the first row.
     """
-    # Two moments at most a window apart are in the same bucket or in neighbours: an exact join, not a product. What is
-    # found twice does not matter, as one event of a run is kept.
-    width = BEFORE_S + AFTER_S + 1
-    of_events = events.with_row_index("place").select(
-        "place", "node", "time_s", "code", "severity", bucket=pl.col("time_s") // width
+    rank = {severity: place for place, severity in enumerate(severities)}
+    return (
+        near(runs, events)
+        .with_columns(rank=pl.col("severity").replace_strict(rank, default=len(rank), return_dtype=pl.Int64))
+        .sort("run", "rank", "time_s", "code", "place")
+        .unique("run", keep="first", maintain_order=True)
+        .select("run", "code", "node", "place", "apart_s")
     )
+
+
+def went_down(runs: pl.DataFrame, outages: pl.DataFrame) -> pl.DataFrame:
+    """run, node, place, apart_s: the node of a run's that went down near its end, of the runs that have one.
+
+    runs: as of `attributed`; outages: of OUTAGES, in which place is the row. Unplanned outages count, of which the
+    start was seen, from BEFORE_S before the end of the run to AFTER_S after it: of several the earliest. Where several
+    nodes went down in that second nobody knows which of them it was, and the run has none.
+    """
+    starts = outages.with_row_index("place").filter(~pl.col("planned"), "counted", pl.col("node").is_not_null())
+    found = near(runs, starts.select("place", "node", time_s="start_s"))
+    first = found.filter(pl.col("time_s") == pl.col("time_s").min().over("run"))
+    alone = first.filter(pl.col("node").n_unique().over("run") == 1).sort("run", "place")
+    return alone.unique("run", keep="first", maintain_order=True).select("run", "node", "place", "apart_s")
+
+
+def near(runs: pl.DataFrame, events: pl.DataFrame, before_s: int = BEFORE_S, after_s: int = AFTER_S) -> pl.DataFrame:
+    """Each pair of a run and an event on one of its nodes, from before_s before the run's end to after_s after it: run,
+
+    end_s, apart_s and the columns of the event. runs, events: see `attributed`; place: the row where there is none.
+    """
+    # Two moments at most a window apart are in the same bucket or in neighbours: an exact join, not a product.
+    width = before_s + after_s + 1
+    of_events = events if "place" in events.columns else events.with_row_index("place")
+    of_events = of_events.with_columns(bucket=pl.col("time_s") // width)
     on_nodes = (
         runs.drop_nulls(["end_s", "node_list"])
         .select("run", "end_s", node="node_list")
         .explode("node")
         .join(events.select("node").unique(), on="node", how="semi")
         .with_columns(
-            bucket=pl.concat_list((pl.col("end_s") - BEFORE_S) // width, (pl.col("end_s") + AFTER_S) // width)
+            bucket=pl.concat_list((pl.col("end_s") - before_s) // width, (pl.col("end_s") + after_s) // width)
         )
         .explode("bucket")
+        # Where both are one bucket, or a node is listed twice.
+        .unique()
     )
-    rank = {severity: place for place, severity in enumerate(severities)}
-    return (
-        on_nodes.join(of_events, on=["node", "bucket"])
-        .filter((pl.col("time_s") - pl.col("end_s")).is_between(-BEFORE_S, AFTER_S))
-        .with_columns(rank=pl.col("severity").replace_strict(rank, default=len(rank), return_dtype=pl.Int64))
-        .sort("run", "rank", "time_s", "code", "place")
-        .unique("run", keep="first", maintain_order=True)
-        .select("run", "code", "node", "place", apart_s=(pl.col("time_s") - pl.col("end_s")).abs())
-    )
+    apart = pl.col("time_s") - pl.col("end_s")
+    found = on_nodes.join(of_events, on=["node", "bucket"]).drop("bucket")
+    return found.filter(apart.is_between(-before_s, after_s)).with_columns(apart_s=apart.abs())
 
 
 def _runs(jobs: Frame, attempts: pl.DataFrame | None) -> Frame:
@@ -268,10 +299,26 @@ def _with_events(runs: Frame, rules: Mapping, events: pl.DataFrame | None) -> Fr
     found = attributed(failed.select("run", "end_s", "node_list"), events, wanted.get("severities", []))
     found = found.join(failed.select("run", "named_node"), on="run", how="left", maintain_order="left")
     hit = found.filter(pl.col("named_node").is_null() | (pl.col("named_node") == pl.col("node")))
-    victim = pl.col("run").sort_by("apart_s", "run").first().over("place")
-    hit = hit.select("run", event_victim=victim)
+    hit = hit.select("run", event_victim=_victim())
     found = found.join(hit, on="run", how="left").select("run", "event_victim", event_code="code", event_node="node")
     return runs.join(found, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
+
+
+def _with_outages(runs: Frame, are_looked_at: pl.Expr, outages: pl.DataFrame | None) -> Frame:
+    """The runs with outage_node, which `went_down`, and outage_victim, the run that its outage hit."""
+    if outages is None or "node_list" not in runs.collect_schema():
+        blank = {"outage_node": pl.String, "outage_victim": pl.UInt32}
+        return runs.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in blank.items())
+    told = runs.filter(are_looked_at).select("end_s", "node_list", run="attempt_id")
+    if told.schema["node_list"] == pl.String:
+        told = told.with_columns(pl.col("node_list").str.split(","))
+    found = went_down(told, outages).select("run", outage_node="node", outage_victim=_victim())
+    return runs.join(found, left_on="attempt_id", right_on="run", how="left", maintain_order="left")
+
+
+def _victim() -> pl.Expr:
+    """Of the runs that one event ended, the one that ended nearest to it."""
+    return pl.col("run").sort_by("apart_s", "run").first().over("place")
 
 
 def _basis(rules: Mapping, events: pl.DataFrame | None) -> str:

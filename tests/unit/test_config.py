@@ -246,7 +246,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, "
-    "survival, lost_work, lemons, infra_failures, sizes, ettr, outages, risk, scatter, targets, publish."
+    "survival, lost_work, ledger, lemons, infra_failures, sizes, ettr, outages, risk, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -579,6 +579,10 @@ FULL = {
     "correlation": {"cutoffs_s": [1], "significance": 0.5},
     "survival": {"max_steps": 10},
     "lost_work": {"checkpoint_interval_s": 1, "preemption_window_s": 0, "trial_minutes": [1], "owners": 1},
+    "ledger": {
+        **dict.fromkeys(["price_per_gpu_hour", "gpu_power_w", "idle_power_w", "pue", "co2_kg_per_kwh"], 1.5),
+        "currency": "EUR",
+    },
     "lemons": {"window_days": 7, "infra_window_days": 90, "false_discovery": 0.1},
     "infra_failures": INFRA,
     "sizes": {"above_gpus": 0},

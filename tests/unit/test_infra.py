@@ -21,10 +21,12 @@ from ttf.infra import (
     infra_lives,
     infra_lives_of_components,
     read_health_events,
+    went_down,
     with_infra_failures,
 )
 from ttf.jobs import JOB_COLUMNS
 from ttf.lives import LIFE_COLUMNS, lives_of_jobs
+from ttf.stages import OUTAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS = {"states": ["NODE_FAIL", "BOOT_FAIL"]}
@@ -257,6 +259,54 @@ def test_one_health_event_is_one_incident_of_the_run_that_ended_nearest_to_it():
     lives = infra_lives(told, runs, DEFAULTS, events(("n1", 1000, "ECC", None), ("n2", 1005, "PCIE", None)))
     assert lives["failed_node"].to_list() == ["n1", "n1", "n2"]
     assert lives["incident"].to_list() == [1, 1, 2]
+
+
+def outages(*rows):
+    """Outages of (node, start), unplanned and begun under watch unless more by name says otherwise."""
+    told = []
+    for node, start, *more in rows:
+        usual = {"trace": "t", "unit_id": node, "node": node, "start_s": start, "seen_until_s": start + 9000}
+        told.append(usual | {"planned": False, "counted": True, "records": 1} | (more[0] if more else {}))
+    return OUTAGES.frame(told)
+
+
+@pytest.mark.parametrize(
+    ("down", "found"),
+    [
+        ([("n1", 400)], "n1"),
+        ([("n1", 1300)], "n1"),
+        ([("n1", 399)], None),
+        ([("n1", 1301)], None),
+        ([("n3", 1000)], None),
+        ([("n1", 1000, {"planned": True})], None),
+        ([("n1", 1000, {"counted": False})], None),
+        ([("n1", 1000), ("n2", 999)], "n2"),
+        ([("n1", 999), ("n2", 999), ("n2", 1000)], None),
+        ([("n1", 999, {"planned": True}), ("n2", 999)], "n2"),
+    ],
+)
+def test_the_node_that_went_down_near_the_end(down, found):
+    runs = pl.DataFrame({"run": [7], "end_s": [1000], "node_list": [["n1", "n2", "n1"]]})
+    assert went_down(runs, outages(*down))["node"].to_list() == ([found] if found else [])
+
+
+def test_an_outage_names_the_node_where_neither_the_trace_nor_a_health_event_does():
+    told = jobs(*((name, "failure", "x") for name in "abcde"))
+    ends = [{}, {}, {"end_s": 1100}, {"end_s": 5000, "failed_node": "n2"}, {}]
+    states = ["NODE_FAIL", "FAILED", "NODE_FAIL", "NODE_FAIL", "NODE_FAIL"]
+    runs = attempts(
+        *((name, 0, state, "failure", more) for name, state, more in zip("abcde", states, ends, strict=True))
+    ).with_columns(failed_node=pl.Series([more.get("failed_node") for more in ends]))
+    down = outages(("n1", 1090), ("n1", 5000))
+    lives = infra_lives(told, runs, DEFAULTS, None, down)
+    assert lives["basis"].unique().to_list() == ["state"]
+    assert lives["event"].is_not_null().to_list() == [True, False, True, True, True]
+    assert lives["failed_node"].to_list() == ["n1", None, "n1", "n2", "n1"]
+    # One outage is one incident, of the run that ended nearest to it.
+    assert lives["incident"].to_list() == [2, None, 2, 3, 2]
+    with_event = infra_lives(told, runs, DEFAULTS, events(("n2", 1000, "XID79", "high")), down)
+    assert with_event["failed_node"].to_list() == ["n2", "n2", "n2", "n2", "n2"]
+    assert infra_lives(told, None, {}, None, down)["failed_node"].null_count() == 5
 
 
 def test_a_proxy_attributes_nothing():

@@ -57,6 +57,13 @@ def test_without_the_log_it_says_that_failures_could_not_be_attributed(cluster, 
     assert "Found with 80% power: a typical node with" in drawn.caption
 
 
+def test_outages_attribute_what_no_log_does(cluster, tmp_path):
+    table, effect = judged(cluster, tmp_path, with_log=False, with_outages=True)
+    assert table["attributed_share"].unique().to_list() == [1]
+    assert found(table) == cluster.bad
+    assert effect["lemons"][0] == 3
+
+
 def test_a_false_node_is_named_in_few_clusters(tmp_path):
     """At a false-discovery rate of 5 %. Of 200 seeds 11 name a false node, and all find the three."""
     seeds, false, right = 6, 0, 0

@@ -185,8 +185,8 @@ class Trace:
 
     @property
     def infra_sources(self) -> dict[str, str]:
-        """What infra lives are derived from: jobs, attempts and health events where there are any, or components."""
-        names = ("jobs", "attempts", "events") if self.has_jobs else ("lives",)
+        """What infra lives are derived from: jobs, attempts, health events and outages of nodes, or components."""
+        names = ("jobs", "attempts", "events", "outages") if self.has_jobs else ("lives",)
         return {name: file for name in names if (file := self.file(name))}
 
     @cached_property
@@ -220,8 +220,8 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
         outcomes = sorted(self.outcomes) or None
-        gives = "jobs" if self.has_jobs else "lives"
-        return {"unit": self.unit, "gives": gives, "synthetic": self.synthetic, "outcomes": outcomes}
+        has = {"gives": "jobs" if self.has_jobs else "lives", "lives": "lives" in self.products}
+        return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | has
 
     @property
     def about(self) -> dict[str, Any]:

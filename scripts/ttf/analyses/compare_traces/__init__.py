@@ -124,12 +124,7 @@ ANALYSIS = Analysis(
     uses=["jobs"],
     of_study=True,
     threads=2,
-    # A trace of outages of which nobody knows how many units were watched has no lives, and nothing to compare.
-    settings={
-        "about": lambda study: {
-            name: trace.compared for name, trace in study.traces.items() if "lives" in trace.products
-        }
-    },
+    settings={"about": lambda study: {name: trace.compared for name, trace in study.traces.items()}},
     tables=(TRACES, OUTCOMES, RUN_TIMES, QUEUEING, FAILURE_SHARE, MTTF),
     charts={
         "run_times": "compared_run_times",

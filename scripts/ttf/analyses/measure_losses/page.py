@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.measure_losses import FAILURES_BY_OWNER, LOST_WORK, LOST_WORK_BY_MONTH, REPEATS, WHAT_IF
 from ttf.analyses.measure_losses.what_if import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.charts.text import gpus_label
@@ -91,7 +92,9 @@ def _keys(m: Numbers) -> list[Key]:
         every = "with hourly checkpoints" if interval == 3600 else f"with checkpoints every {words.duration(interval)}"
         label = f"… lost {every}" if known else f"Lost {every}, any failure"
         keys.append(Key(label, hours("first_order"), f"{of_all('first_order')}, assumed"))
-    if m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
+    keys += productive(m)
+    # The fourth at most.
+    if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
         keys.append(Key("Preempted", hours("second_order"), f"upper bound, {attempts('preemptions')}"))
     return keys
 

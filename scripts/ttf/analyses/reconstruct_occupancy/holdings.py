@@ -85,7 +85,7 @@ class Holdings:
     `accounts` the place there, -1 for none. start < end, gpu_milli > 0; servers and attempts are numbers. cuts_s: some
     of the starts and ends between the first start and the last end, ascending, that divide the time into windows with
     about as many of them in each. known_milli: what each server holds, 0 where no table says and for a number that no
-    server has. counts: of OCCUPANCY_BASIS.
+    server has. names: of the servers' numbers. counts: of OCCUPANCY_BASIS.
     """
 
     by_server: Spill
@@ -94,6 +94,7 @@ class Holdings:
     last_s: int
     cuts_s: np.ndarray
     known_milli: np.ndarray
+    names: Numbers
     counts: dict[str, int]
 
     @property
@@ -153,6 +154,7 @@ def holdings(
         last,
         _cuts(np.concatenate(moments), first, last, -(-2 * rows_held // WINDOW_ROWS)),
         known_milli,
+        numbers,
         counts,
     )
     return held, attempt_milli

@@ -1,0 +1,29 @@
+"""The ledger on the page: its table, and the key value that stands open beside what failures cost."""
+
+import polars as pl
+
+from ttf.analyses.account_gpu_hours import LEDGER
+from ttf.analyses.account_gpu_hours.labels import LABELS
+from ttf.report import words
+from ttf.report.head import Key
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
+from ttf.report.tables import Shown
+from ttf.report.trace import Trace
+
+COLUMNS = ("category", "attempts", "gpu_hours", "share", "cost", "kwh", "co2_kg", "note")
+
+
+def productive(m: Numbers) -> list[Key]:
+    """What of all GPU hours was productive, where the number of GPUs is known."""
+    if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share"):
+        return []
+    whole = number(m, "ledger.capacity_gpu_hours")
+    return [Key("Productive", number(m, "ledger.productive.share", words.share), f"of capacity, {whole} GPU-h")]
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    every = trace.table("ledger").filter(scope_by="all")
+    every = every.with_columns(pl.col("category").replace_strict(LABELS))
+    columns = [name for name in COLUMNS if every[name].count()]
+    return {"ledger": Shown(every, columns, LEDGER, longest=120)}

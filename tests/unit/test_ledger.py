@@ -1,0 +1,315 @@
+"""The account of all GPU hours: by hand, against a count second by second, and that it adds up whatever comes."""
+
+import random
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_placements import jobs_of, nodes_of, placed
+from ttf.analyses import account_gpu_hours as category
+from ttf.analyses.account_gpu_hours import LEDGER, UNUSED, USED
+from ttf.analyses.account_gpu_hours.charts import gpu_hours_account
+from ttf.analyses.account_gpu_hours.compute import compute
+from ttf.analyses.account_gpu_hours.labels import LABELS
+from ttf.analyses.account_gpu_hours.numbers import numbers
+from ttf.analyses.account_gpu_hours.rows import NO_CAPACITY, categories_of, ledger, named, notes_of
+from ttf.analyses.account_gpu_hours.spent import Months, in_use, spent, timed
+from ttf.analyses.account_gpu_hours.unused import AWAY, Steps, account_of, away, intervals, waiting
+from ttf.analyses.reconstruct_occupancy import OCCUPANCY_BASIS
+from ttf.analyses.reconstruct_occupancy.holdings import holdings
+from ttf.charts.figure import Study
+from ttf.infra import infra_lives
+from ttf.inputs import Inputs
+from ttf.numbers.metrics import Metrics
+from ttf.runs import GPU_HOUR, RUN_COLUMNS
+from ttf.stages import EXPOSURE, OUTAGES
+
+HOUR, DAY = 3600, 86_400
+SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}
+
+
+def made(*rows: dict, basis="state") -> pl.LazyFrame:
+    """Runs from what differs: one GPU, from 0, an hour, success."""
+    usual = {"attempt": 0, "start_s": 0, "runtime_s": HOUR, "gpu_milli": 1000, "outcome": "success", "basis": basis}
+    usual |= dict.fromkeys(("infra", "timed_out", "preempted", "again"), False)
+    filled = [usual | {"job": number} | row for number, row in enumerate(rows)]
+    filled = [row | {"failed": row["outcome"] == "failure"} for row in filled]
+    partition = pl.Series("partition", [row.get("partition") for row in rows], pl.String)
+    return timed(pl.LazyFrame(filled, schema=RUN_COLUMNS).with_columns(partition))
+
+
+def hours(sums: pl.DataFrame, *keys: str) -> dict:
+    found = sums.group_by("category", *keys).agg(pl.col("milli_s").sum())
+    return {key[0] if not keys else key[:-1]: key[-1] / GPU_HOUR for key in found.iter_rows()}
+
+
+def test_what_runs_were_for_by_hand() -> None:
+    runs = made(
+        {"gpu_milli": 8000},
+        {"outcome": "failure", "infra": True, "runtime_s": 3 * HOUR, "gpu_milli": 4000},  # loses the last hour
+        {"outcome": "failure", "infra": True, "runtime_s": 1800, "again": True},  # all of it is lost, no restart
+        {"outcome": "failure", "timed_out": True},
+        {"outcome": "failure"},
+        {"outcome": "cancelled", "preempted": True},
+        {"outcome": "cancelled"},
+        {"outcome": "running"},
+        {"outcome": None},
+        {"again": True, "runtime_s": HOUR},
+        {"runtime_s": None},
+        {"gpu_milli": 0},
+    )
+    sums = spent(runs, Months(0, 3 * HOUR), 2 * HOUR, 300)
+    assert hours(sums) == {
+        category.PRODUCTIVE: 8 + 55 / 60,
+        category.INFRA_KEPT: 8,
+        category.INFRA_LOST: 4.5,
+        category.TIME_LIMIT: 1,
+        category.FAILED: 1,
+        category.PREEMPTED: 1,
+        category.CANCELLED: 1,
+        category.RUNNING: 1,
+        category.UNKNOWN: 1,
+        category.RESTART: 5 / 60,
+    }
+    assert dict(sums.select("category", "begins").iter_rows())[category.INFRA_LOST] == 2
+    proxy = made({"outcome": "failure", "infra": True}, basis="proxy")
+    assert hours(spent(proxy, Months(0, HOUR), 2 * HOUR, 300)) == {category.FAILED_UNRECORDED: 1}
+    assert category.INFRA_LOST not in categories_of("proxy", {})
+
+
+def test_months_part_the_time_of_runs() -> None:
+    new_year = 1_735_689_600
+    months = Months(new_year - DAY, new_year + 32 * DAY)
+    assert months.names == ["2024-12", "2025-01", "2025-02"]
+    assert months.edges_s == [new_year - DAY, new_year, new_year + 31 * DAY, new_year + 32 * DAY]
+    runs = made({"start_s": new_year - HOUR, "runtime_s": 31 * DAY + 2 * HOUR, "gpu_milli": 2000})
+    sums = spent(runs, months, HOUR, 0)
+    assert hours(sums, "month") == {("productive", 0): 2, ("productive", 1): 2 * 24 * 31, ("productive", 2): 2}
+    assert sums["attempts"].to_list() == [1, 1, 1] and sums["begins"].to_list() == [1, 0, 0]
+    assert Months(500, 500 + 30 * DAY).names == ["days 1 to 28", "days 29 to 56"]
+
+
+TIMES = st.integers(0, 24)
+SPAN = st.tuples(TIMES, TIMES).map(sorted)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(SPAN, st.integers(1, 3), st.sampled_from("abc"))),
+    st.lists(st.tuples(SPAN, st.booleans(), st.sampled_from("abcd"))),
+    st.lists(st.tuples(SPAN, st.sampled_from("abd")), unique_by=lambda row: row[1]),
+)
+def test_servers_that_are_away_against_a_count_by_second(held, outages, watched) -> None:
+    rows = [(f"j{n}", node, *span, 1000 * gpus) for n, (span, gpus, node) in enumerate(held)]
+    of_nodes = nodes_of(a=4, d=2)  # what is known of them; b and c hold what was most in use
+    capacity = {"a": 4, "d": 2} | {
+        node: max(sum(g for (s, e), g, n in held if n == node and s <= t < e) for t in range(25)) for node in "bc"
+    }
+    down = pl.DataFrame(
+        [{"unit_id": n, "node": n, "start_s": s, "seen_until_s": e, "planned": p} for (s, e), p, n in outages],
+        schema={name: OUTAGES.schema[name] for name in ("unit_id", "node", "start_s", "seen_until_s", "planned")},
+    )
+    exposure = pl.DataFrame(
+        [{"unit_id": n, "node": n, "from_s": s, "until_s": e} for (s, e), n in watched],
+        schema={name: EXPOSURE.schema[name] for name in ("unit_id", "node", "from_s", "until_s")},
+    )
+    with TemporaryDirectory() as folder:
+        frames = placed(rows).lazy(), jobs_of([]).lazy(), of_nodes
+        found = away(
+            holdings(*frames, None, Path(folder))[0], intervals(down, exposure, 0, 24), pl.Series([*"abcd", "e"])
+        )
+    assert found.capacity_milli == 1000 * sum(capacity.values())
+    assert found.unsized == 1 + sum(not capacity[node] for node in "bc")
+    expected = np.zeros((len(AWAY), 24), int)
+    for node, gpus in capacity.items():
+        for t in range(24):
+            rest = max(gpus - sum(g for (s, e), g, n in held if n == node and s <= t < e), 0)
+            kinds = [0 if not p else 1 for (s, e), p, n in outages if n == node and s <= t < e]
+            kinds += [2 for (s, e), n in watched if n == node and not s <= t < e]
+            if kinds:
+                expected[min(kinds), t] += 1000 * rest
+    assert [steps.at(np.arange(24)).tolist() for steps in found.steps] == expected.tolist()
+
+
+def steps(seed: random.Random, most: int, size: int) -> Steps:
+    times = np.array([seed.randrange(-5, 60) for _ in range(size)])
+    return Steps(np.unique(times), np.array([seed.randrange(most) for _ in np.unique(times)]))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(0, 12), st.booleans())
+def test_the_account_adds_up_in_every_month(seed, size, is_known) -> None:
+    seed = random.Random(seed)
+    used, gone = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in AWAY]
+    waits = steps(seed, 5000, size) if is_known else None
+    edges = sorted({0, 50, *(seed.randrange(1, 50) for _ in range(3))})
+    found = account_of(used, 6000, gone, waits, edges)
+    for place, (begin, end) in enumerate(pairwise(edges)):
+        at = np.arange(begin, end)
+        assert sum(values[place] for values in found.values()) + used.at(at).sum() == 6000 * (end - begin)
+        free = np.maximum(6000 - used.at(at) - sum(of.at(at) for of in gone), 0)
+        waited = 0 if waits is None else np.minimum(waits.at(at), free)
+        assert found[category.FREE_WAITED][place] == np.sum(waited)
+        assert found[category.ABOVE][place] <= 0
+
+
+def test_who_waits() -> None:
+    jobs = jobs_of(
+        [
+            ("a", None, 0, 10, 20, 1000),
+            ("b", None, 5, 15, 20, 1000),
+            ("c", None, 0, 30, 40, 0),
+            ("d", None, 40, None, 50, 500),
+        ]
+    )
+    found = waiting(jobs.lazy())
+    assert found.at(np.array([-1, 0, 5, 10, 15, 39, 40, 50])).tolist() == [0, 1000, 2000, 1000, 0, 0, 500, 0]
+    assert waiting(jobs.with_columns(submit_s=pl.lit(None, pl.Int64)).lazy()) is None
+    queued = jobs.tail(1).with_columns(outcome=pl.lit("waiting"), end_s=pl.lit(None, pl.Int64))
+    assert waiting(queued.lazy()).at(np.array([9_999, 10_000])).tolist() == [500, 0]
+
+
+def test_what_cannot_be_told_apart_has_a_name_of_its_own() -> None:
+    unused = {name: [1] for name in (*AWAY, category.FREE_WAITED, category.FREE, category.ABOVE)}
+    assert set(named(unused, True, True)) == set(unused)
+    assert set(named(unused, False, True)) == {category.IDLE_WAITED, category.IDLE, category.ABOVE}
+    assert set(named(unused, True, False)) == {*AWAY, category.NOT_IN_USE, category.ABOVE}
+    assert set(named(unused, False, False)) == {category.NOT_IN_USE, category.ABOVE}
+    assert {*USED, *UNUSED, category.ABOVE} == set(LABELS)
+
+
+SUMS = pl.DataFrame(
+    [
+        ("productive", "x", None, 0, 6 * GPU_HOUR, 2, 2),
+        ("productive", "y", None, 0, 1 * GPU_HOUR, 1, 1),
+        ("failed", "z", None, 1, 2 * GPU_HOUR, 1, 1),
+        ("failed", None, None, 1, 1 * GPU_HOUR, 1, 1),
+    ],
+    schema={
+        **dict.fromkeys(("category", "account", "partition"), pl.String),
+        "month": pl.Int64,
+        "milli_s": pl.Int128,
+        "attempts": pl.Int64,
+        "begins": pl.Int64,
+    },
+    orient="row",
+)
+UNUSED_BY_MONTH = {category.FREE: [3 * GPU_HOUR, 0], category.DOWN: [0, 7 * GPU_HOUR], category.ABOVE: [0, 0]}
+
+
+def rows_of(prices=None, unused=UNUSED_BY_MONTH) -> pl.DataFrame:
+    notes = notes_of(HOUR, 300, True, 3)
+    table = ledger(SUMS, unused, ["1", "2"], "state", notes, prices or {}, 1)
+    LEDGER.check(table)
+    return table
+
+
+def test_the_scopes_of_the_account() -> None:
+    table = rows_of()
+    totals = table.group_by("scope_by", "scope", maintain_order=True).agg(pl.col("gpu_hours", "share").sum())
+    assert totals.rows() == [
+        ("all", "all", 20.0, 1.0),
+        ("account", "x", 6.0, 1.0),
+        ("account", "other", 3.0, 1.0),
+        ("account", None, 1.0, 1.0),
+        ("month", "1", 10.0, 1.0),
+        ("month", "2", 10.0, 1.0),
+    ]
+    every = table.filter(scope_by="all")
+    assert every.filter(category="productive").select("attempts", "share").row(0) == (3, 0.35)
+    assert "left out: 3" in every.filter(category="down")["note"].item()
+    assert category.ABOVE not in every["category"] and category.PREEMPTED in every["category"]
+    alone = rows_of(unused={})
+    assert alone.filter(scope_by="all")["share"].sum() == 1 and NO_CAPACITY in alone["reason"][0]
+    assert set(alone["category"]) <= set(USED)
+
+
+def test_what_the_hours_are_worth() -> None:
+    reasons = rows_of({"price_per_gpu_hour": 2.0})["reason"]
+    assert reasons[0] == "not set: ledger.gpu_power_w, ledger.co2_kg_per_kwh"
+    prices = {"price_per_gpu_hour": 2.5, "currency": "EUR", "gpu_power_w": 400, "idle_power_w": 100, "pue": 1.5}
+    table = rows_of(prices | {"co2_kg_per_kwh": 0.5}).filter(scope_by="all")
+    worth = {row[0]: row[1:] for row in table.select("category", "cost", "kwh", "co2_kg").iter_rows()}
+    assert worth["productive"] == pytest.approx((17.5, 7 * 0.6, 7 * 0.3))
+    assert worth["down"] == pytest.approx((17.5, 7 * 0.15, 7 * 0.075))
+    assert table["reason"].null_count() == table.height and set(table["currency"]) == {"EUR"}
+
+
+def given_of(tmp_path: Path, **frames: pl.DataFrame) -> Inputs:
+    for name, frame in frames.items():
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    files = {name: str(tmp_path / f"{name}.parquet") for name in frames}
+    return Inputs(files, {"occupancy_basis": OCCUPANCY_BASIS}, SETTINGS, "t", str(tmp_path / "ledger.csv"))
+
+
+def test_a_whole_trace(tmp_path) -> None:
+    """Two servers of two GPUs for four hours: one down for an hour in which a job waits, the other for an hour free."""
+    jobs = jobs_of(
+        [
+            ("1", "x", 0, 0, 4 * HOUR, 2000),
+            ("2", "y", 0, 0, HOUR, 2000),
+            ("3", "y", HOUR, 2 * HOUR, 3 * HOUR, 1000),
+        ],
+        end=4 * HOUR,
+    ).with_columns(runtime_s=pl.col("end_s") - pl.col("start_s"))
+    placements = placed(
+        [("1", "a", 0, 4 * HOUR, 2000), ("2", "b", 0, HOUR, 2000), ("3", "b", 2 * HOUR, 3 * HOUR, 1000)]
+    )
+    outage = {"trace": "t", "unit_id": "b", "node": "b", "start_s": HOUR, "end_s": 2 * HOUR, "seen_until_s": 2 * HOUR}
+    outage |= {"duration_s": HOUR, "planned": False, "counted": True, "records": 1}
+    exposure = [{"trace": "t", "unit_id": node, "node": node, "from_s": 0, "until_s": 4 * HOUR} for node in "ab"]
+    frames = {
+        "jobs": jobs,
+        "lives_infra": infra_lives(jobs, None, {}),
+        "placements": placements,
+        "nodes": nodes_of(),
+        "outages": OUTAGES.frame([outage]),
+        "exposure": EXPOSURE.frame(exposure),
+    }
+    table = compute(given_of(tmp_path, **frames))["ledger"]
+    LEDGER.check(table)
+    every = table.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
+    assert dict(every.select("category", "gpu_hours").iter_rows()) == {"productive": 11, "down": 2, "free": 3}
+    assert table.filter(scope_by="account").select("scope", "gpu_hours").rows() == [("x", 8.0), ("y", 3.0)]
+    metrics = Metrics()
+    numbers(metrics, {"ledger": table})
+    assert (
+        metrics["ledger.capacity_gpu_hours"]["value"] == 16 and metrics["ledger.productive.share"]["value"] == 11 / 16
+    )
+    drawn = gpu_hours_account({"ledger": table}, Study())
+    assert [row["to"] for row in drawn.datasets["parts"]] == [11 / 16, 13 / 16, 1]
+    drawn.spec(validate=True)
+    # Without outages what is not in use is down or free; without a number of GPUs there is used time alone.
+    for name in ("outages", "exposure", "nodes", "placements"):
+        (tmp_path / f"{name}.parquet").unlink()
+    alone = compute(given_of(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"], nodes=nodes_of(a=2, b=2)))[
+        "ledger"
+    ]
+    every = alone.filter(pl.col("scope_by") == "all", pl.col("gpu_hours") != 0)
+    assert dict(every.select("category", "gpu_hours").iter_rows()) == {
+        "productive": 11,
+        category.IDLE_WAITED: 1,
+        category.IDLE: 4,
+    }
+    alone = compute(given_of(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"]))["ledger"]
+    assert alone.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in alone["reason"][0]
+
+
+def test_a_trace_that_used_no_gpu(tmp_path) -> None:
+    jobs = jobs_of([("1", "x", 0, 0, 10, 0)]).with_columns(runtime_s=pl.lit(10, pl.Int64))
+    table = compute(given_of(tmp_path, jobs=jobs, lives_infra=infra_lives(jobs, None, {})))["ledger"]
+    assert not table.height and gpu_hours_account({"ledger": table}, Study()).empty
+    metrics = Metrics()
+    numbers(metrics, {"ledger": table})
+    assert not metrics
+
+
+def test_gpus_in_use_follow_the_runs() -> None:
+    runs = made({"gpu_milli": 2000}, {"start_s": 1800, "gpu_milli": 500})
+    found = Steps.of(*in_use(runs)).at(np.array([0, 1800, HOUR, HOUR + 1800]))
+    assert found.tolist() == [2000, 2500, 500, 0]
