@@ -220,7 +220,7 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
         outcomes = sorted(self.outcomes) or None
-        has = {"gives": self.gives, "lives": "lives" in self.products}
+        has = {"gives": "jobs" if self.has_jobs else "lives", "lives": "lives" in self.products}
         return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | has
 
     @property
