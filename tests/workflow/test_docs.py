@@ -1,8 +1,8 @@
 """What README and docs tell people to type, as it stands there: run, or planned where it would take long.
 
-Every block marked `sh` is run by a shell. Stand-ins: `git clone` copies this checkout, `sacct` and `sacctmgr` print dumps
-of a real Slurm; `make` and `snakemake` plan, but for the first study and what is quick. What only says here what it would do is
-run by the test that RUN_BY names.
+Every block marked `sh` is run by a shell. Stand-ins: `git clone` copies this checkout, `sacct` and `sacctmgr` print
+dumps of a real Slurm; `make` and `snakemake` plan, but for the first study and what is quick. What only says here what
+it would do is run by the test that RUN_BY names.
 """
 
 import json
