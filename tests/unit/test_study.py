@@ -99,6 +99,7 @@ def test_the_analyses_that_a_trace_has(samples):
     assert of["sample_philly"] - of["sample"] >= {"describe_attempts", "check_philly", "measure_use", "measure_epochs"}
     of_outages = {name for name, room in rooms().items() if room.theme == "outages"}
     assert of["sample_slurm"] - of["sample_philly"] - of_outages == {"classify_failures"}
+    assert "measure_availability" in of["sample_slurm"]
     # Drift is to be asked for; no sample is of drives.
     assert every - set().union(*of.values()) - of_outages - {"annual_failure_rate"} == {"measure_drift"}
     for name, room in samples.rooms.items():
@@ -201,8 +202,8 @@ def test_what_the_numbers_are_taken_from(samples):
     for trace in samples.names:
         tables = {name for room in samples.rooms_of(trace) for name in room.tables}
         of_stages = {"row_account", "anomalies", "statistics", "validation", "jobs", "nodes", "runtime_agreement"}
-        of_outages = {"outages", "exposure"} & samples.traces[trace].products
-        assert samples.summed_up(trace).keys() == tables | of_stages | of_outages
+        of_stages |= {"outages", "exposure"} if trace == "sample_slurm" else set()
+        assert samples.summed_up(trace).keys() == tables | of_stages
         assert all(samples.summed_up(trace).values())
     assert samples.summed_up("comparison").keys() == samples.rooms["compare_traces"].tables.keys()
 
