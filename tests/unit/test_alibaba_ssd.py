@@ -32,8 +32,8 @@ def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):
     records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
     outages, _ = outages_of("t", with_rules(records, []), None)
     assert outages.select("unit_id", "node", "rack", "group", "kind", "start_s").rows() == [
-        ("A2/7", "n2", "11/r1", "11", "A2/RM", 1_514_833_778),
-        ("C1/7", "n1", "10/r1", "10", "C1/none", 1_514_851_200),
+        ("A2/7", "n2", "r1", "11", "A2/RM", 1_514_833_778),
+        ("C1/7", "n1", "r1", "10", "C1/none", 1_514_851_200),
     ]
     # Neither an end nor any time down is made up.
     assert outages.select("end_s", "duration_s", "level", "class", "cause").null_count().row(0) == (2,) * 5
