@@ -3,6 +3,7 @@
 # Beginnings of ids -> the file of tests under tests/unit/ with an `ANSWERS` that has every such id.
 ELSEWHERE = {
     "infinitehbd-": "test_claims_outages.py",
+    "lanl-": "test_claims_lanl.py",
     "philly-delay-": "test_claims_queueing.py",
     "philly-window-": "test_claims_queueing.py",
     "philly-attempts-": "test_claims_queueing.py",
