@@ -96,6 +96,8 @@ def repair_times(seconds: np.ndarray, ended: np.ndarray) -> dict:
     found = {"n": seconds.size, "open": int(seconds.size - ended.sum()), "reasons": []}
     if not seconds.size:
         return found
+    if not (ended.any() or seconds.any()):
+        return found | {"reasons": ["no one wrote when outages ended"]}
     at, place = np.unique(seconds, return_inverse=True)
     repaired = np.bincount(place, weights=ended)
     at_risk = seconds.size - np.concatenate(([0], np.cumsum(np.bincount(place))[:-1]))

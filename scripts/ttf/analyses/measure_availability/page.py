@@ -93,7 +93,8 @@ def _planned(m: Numbers) -> str:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outages.units") or not m.value("outages.outages", 0):
         return []
-    why = "no one knows how many units were watched; repairs are known"
+    why = "no one knows how many units were watched"
+    why += "; repairs are known" if m["outages.repairs"] else ", or when outages ended"
     return [Line("Availability, time between outages", why, "tables/availability.csv", checked=False)]
 
 
