@@ -85,8 +85,8 @@ def _growth(fleet: Fleet, begin: int) -> dict:
     exposed = cumulative(fleet.at, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
     found = growth(exposed, total)
-    if found["n"] and "change_at" in found:
-        place = min(int(np.searchsorted(exposed, found["change_at"] - 0.5)), exposed.size - 1)
+    if "change_place" in found:
+        place = found["change_place"]
         after, left = exposed.size - place - 1, total - int(exposed[place])
         found["change_point_s"] = int(fleet.at[place]) + begin
         if left:
