@@ -45,11 +45,7 @@ def bursts(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     )
     colours = dict(zip(places, CATEGORY_COLOURS, strict=False))
     base = chart_of("bursts").encode(x=x, color=coloured("place", colours, title=None, orient="bottom"))
-    dashes = alt.StrokeDash(
-        "kind:N",
-        scale=alt.Scale(domain=[OBSERVED, CHANCE], range=[[1, 0], [4, 3]]),
-        legend=alt.Legend(title=None, orient="bottom"),
-    )
+    dashes = alt.StrokeDash("kind:N", scale=alt.Scale(domain=[OBSERVED, CHANCE], range=[[1, 0], [4, 3]]), legend=None)
     y = alt.Y("share:Q", axis=percent_axis(), scale=alt.Scale(domain=[0, 1]))
     lines = base.mark_line(strokeWidth=1.8, point={"size": 16}).encode(
         y=y,
