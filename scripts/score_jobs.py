@@ -51,7 +51,8 @@ def _trace(name: str, config: dict[str, Any]) -> Trace:
     entry = config["registry"][name]
     none: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "sources": {}, "windows": {}}
     format = load_formats()[entry["format"]]
-    return Trace(name, entry, format, config, **none, shares=1, tells_reasons=False, taxonomy={}, schema=None)
+    none |= {"taxonomy": {}, "outage_rules": [], "schema": None}
+    return Trace(name, entry, format, config, **none, shares=1, tells_reasons=False)
 
 
 def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:

@@ -313,6 +313,8 @@ def _height(rows: pl.LazyFrame) -> int:
 def _refuse_too_many(
     paths: Sequence[Path], schema: TableSchema, rows_read: int, aside: pl.DataFrame, max_share: float
 ) -> None:
+    if rows_read == 0 and schema.may_be_empty:
+        return
     if rows_read == 0:
         raise StudyError(f"{_named(paths, schema)}: the table has no rows. Check that the whole file is there.")
     if aside.height / rows_read > max_share:

@@ -98,6 +98,7 @@ class TableSchema:
     """One raw table: its columns in file order and the rules that hold between columns, rows and tables.
 
     quoted: a field may stand in double quotes, with the delimiter inside and a quote doubled; a line break may not.
+    may_be_empty: a table without rows says that nothing happened.
     """
 
     name: str
@@ -108,6 +109,7 @@ class TableSchema:
     key: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     belongs_to: tuple[str, tuple[str, ...]] | None = None
+    may_be_empty: bool = False
 
     @property
     def stored(self) -> dict[str, type[pl.DataType]]:
@@ -152,6 +154,7 @@ def table_schemas(document: dict) -> dict[str, TableSchema]:
             key=tuple(table.get("key", ())),
             order=tuple(table.get("order", ())),
             belongs_to=(owner["table"], tuple(owner["by"])) if owner else None,
+            may_be_empty=table.get("may_be_empty", False),
         )
     return schemas
 

@@ -319,6 +319,7 @@ _CAUSE = {
     "domain": text("Domain", "Where the cause can lie, by the rules of outage causes.", blank="no rule names one"),
     "planned": truth("Planned", "Somebody scheduled it, by the rules of outage causes."),
 }
+_NO_END = "it was still down, or nobody wrote when it ended"
 _OUTAGE_START = whole_seconds("Start", "When the unit could no longer be used, on the clock of the trace.")
 OUTAGES = parquet(
     "outages",
@@ -328,8 +329,8 @@ OUTAGES = parquet(
     **_UNIT,
     kind=text("Kind", "What units fail alike by beside their place, such as model and application.", blank=_NOT_SAID),
     start_s=_OUTAGE_START,
-    end_s=whole_seconds("End", "The repair: when the unit could be used again.", blank="it was still down"),
-    duration_s=whole_seconds("Duration", "End less start.", blank="it was still down"),
+    end_s=whole_seconds("End", "The repair: when the unit could be used again.", blank=_NO_END),
+    duration_s=whole_seconds("Duration", "End less start.", blank=_NO_END),
     seen_until_s=whole_seconds("Seen until", "Its end, or the last moment at which the unit was still down."),
     **_CAUSE,
     counted=truth("Counted", "It began while the unit was watched; down when the watch began is no failure seen."),
@@ -343,7 +344,7 @@ OUTAGE_RECORDS = parquet(
     open=True,
     **_UNIT,
     start_s=_OUTAGE_START,
-    end_s=whole_seconds("End", "When it ended.", blank="it was still open"),
+    end_s=whole_seconds("End", "When it ended.", blank=_NO_END),
     **_CAUSE,
     outage=row_number("Outage", "The row in outages.parquet that it is part of."),
 )

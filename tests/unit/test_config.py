@@ -246,7 +246,7 @@ def test_the_dump_keeps_the_folder_as_typed_and_has_no_aliases():
 
 TOP = (
     "Allowed here: study, name, registry, taxonomy, outage_causes, analyses, claims, quarantine, correlation, "
-    "survival, lost_work, ledger, lemons, infra_failures, sizes, ettr, risk, scatter, targets, publish."
+    "survival, lost_work, ledger, lemons, infra_failures, sizes, ettr, outages, risk, scatter, targets, publish."
 )
 NAMES = "letters, digits, _ and - only"
 
@@ -557,6 +557,7 @@ FULL = {
         "table_too": TABLE_TOO,
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
+        "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]},
         "made_too": {"format": "philly", "generate": {"jobs": 300}},
     },
     "taxonomy": "reasons.yaml",
@@ -582,6 +583,7 @@ FULL = {
         "run_key": ["user"],
         "run_at_least_s": 0,
     },
+    "outages": {"spare_targets": [0.9], "spares": [0], "simulations": 2, "seed": 1},
     "risk": {
         "features": {
             "mine": {

@@ -52,6 +52,8 @@ def content(layout, **changes):
 
 def file_name(name, table):
     spec = FORMATS[name]["tables"][table]
+    if "beside" in spec:
+        return f"{table}.txt"
     return f"made{spec['every'][0]}" if "every" in spec else spec["file"] + ("" if spec.get("json") else ".csv")
 
 
@@ -95,6 +97,9 @@ def test_a_sample(name, tmp_path):
     found = recognise(folder)
     assert (found.format, found.name) == (name, "trace")
     beside = {key: f"{folder}/{file}" for key, file in FORMATS[name]["sample"].items() if key not in LAYOUTS[name]}
+    for table, spec in FORMATS[name]["tables"].items():
+        if "beside" in spec:
+            beside[spec["beside"]] = [f"{folder}/{file}" for file in FORMATS[name]["sample"][table]]
     assert found.entry == {"format": name, "folder": str(folder)} | beside
     made = {table: [files] if isinstance(files, str) else files for table, files in FORMATS[name]["sample"].items()}
     there = {table: [Path(file).name for file in files] for table, files in loaded(found).raw_files.items()}
@@ -161,8 +166,14 @@ PACKED = {
 }
 
 
+def takes_every_file(name):
+    return any("every" in spec for spec in FORMATS[name]["tables"].values())
+
+
 @pytest.mark.parametrize("ending", PACKED)
-@pytest.mark.parametrize("name", [name for name, about in FORMATS.items() if "schema" in about and name != "sacct"])
+@pytest.mark.parametrize(
+    "name", [name for name, about in FORMATS.items() if "schema" in about and not takes_every_file(name)]
+)
 def test_packed(name, ending, tmp_path):
     for table in ["seren"] if name == "acme" else LAYOUTS[name]:
         stem = FORMATS[name]["tables"][table]["file"]
@@ -171,12 +182,14 @@ def test_packed(name, ending, tmp_path):
     assert recognise(tmp_path).format == name
 
 
-def test_dumps_packed_or_many(tmp_path):
-    text = content(LAYOUTS["sacct"]["record"])
+@pytest.mark.parametrize(("name", "table", "ending"), [("sacct", "record", ".txt"), ("backblaze", "days", ".csv")])
+def test_files_packed_or_many(name, table, ending, tmp_path):
+    text = content(LAYOUTS[name][table])
     for month in range(1, 5):
-        (tmp_path / f"2025-{month}.txt").write_text(text)
-    (tmp_path / "2025-5.txt.gz").write_bytes(gzip.compress(text.encode()))
+        (tmp_path / f"2025-{month}{ending}").write_text(text)
+    (tmp_path / f"2025-5{ending}.gz").write_bytes(gzip.compress(text.encode()))
     found = recognise(tmp_path)
+    assert found.format == name
     assert "files" not in found.entry
     assert "as all 5 files" in found.why
     assert len(loaded(found).parts) == 5

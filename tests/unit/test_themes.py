@@ -42,7 +42,7 @@ def test_sections_are_numbered_in_the_order_of_the_page_and_the_appendix_goes_on
     kinds = [(theme.number.isdigit(), theme.number.isalpha()) for theme in THEMES.values()]
     assert [kind for kind, _ in groupby(kinds)] == [(True, False), (False, True), (False, False)]
     numbers = [theme.number for theme in (*THEMES.values(), METHODS, NUMBERS, REPRODUCE) if theme.number]
-    assert numbers == [*map(str, range(1, 11)), *"ABCDE"]
+    assert numbers == [*map(str, range(1, 12)), *"ABCDE"]
 
 
 def test_every_place_is_named_once_and_every_section_asks():

@@ -30,8 +30,8 @@ def add_week(study: Checkout, number: int) -> None:
     (study.folder / f"weeks/week{number}.csv").write_text("\n".join(["id,start,end,state", *rows, "x,1,2,huh"]) + "\n")
 
 
-def planned_jobs(study: Checkout) -> dict[str, int]:
-    shown = study.snakemake("--dry-run", "--", *TARGETS, **CONFIG)
+def planned_jobs(study: Checkout, targets: tuple[str, ...], config: dict) -> dict[str, int]:
+    shown = study.snakemake("--dry-run", "--", *targets, **config)
     table = shown.stdout.split("Job stats:")[1].split("\ntotal")[0]
     return {rule: int(jobs) for rule, jobs in re.findall(r"^(\w+) +(\d+)$", table, re.MULTILINE)}
 
@@ -42,7 +42,7 @@ def test_a_new_file_is_read_alone(checkout):
     checkout.snakemake("--", *TARGETS, **CONFIG)
     before = checkout.hashes()
     add_week(checkout, 3)
-    jobs = planned_jobs(checkout)
+    jobs = planned_jobs(checkout, TARGETS, CONFIG)
     assert jobs == {"ingest_part": 1} | dict.fromkeys(
         ("merge_parts", "describe_tables", "derive_runtimes", "measure_drift"), 1
     )
@@ -90,3 +90,36 @@ def test_shares_of_the_work_give_the_same(checkout):
     # What was passed on is gone, and is not asked for again.
     assert not (checkout.folder / "results/sample/shares").exists()
     assert checkout.planned("--", *targets, **shared) == set()
+
+
+def test_a_new_day_of_drives_is_read_alone(checkout):
+    """It may hold drives that come back, or failures after which a drive is in service again."""
+
+    def add_day(day: int, *drives: str) -> None:
+        lines = [
+            f"2013-04-{day},{drive},{'B' if drive == 'd' else 'A'},1,{int((day, drive) == (12, 'b'))},9"
+            for drive in drives
+        ]
+        text = "\n".join(["date,serial_number,model,capacity_bytes,failure,smart_9_raw", *lines, ""])
+        (checkout.folder / "days").mkdir(exist_ok=True)
+        (checkout.folder / f"days/2013-04-{day}.csv").write_text(text)
+
+    config = {"study": ["mine"], "registry": {"mine": {"format": "backblaze", "folder": "days"}}}
+    targets = ("results/mine/tables/afr.csv",)
+    add_day(10, "a", "b", "c")
+    add_day(11, "a", "b", "d")
+    checkout.snakemake("--", *targets, **config)
+    add_day(12, "a", "b", "c", "d")
+    assert planned_jobs(checkout, targets, config) == dict.fromkeys(
+        ("ingest_part", "merge_parts", "derive_lives", "annual_failure_rate"), 1
+    )
+    done = checkout.snakemake("--", *targets, **config)
+    assert "2013-04-12.csv: 4 rows" in done.stderr and "2013-04-11.csv" not in done.stderr
+    afr = pl.read_csv(checkout.folder / targets[0])
+    assert afr.select("stratum", "drives", "drive_days", "failures").rows() == [
+        ("all", 4, 10, 1),
+        ("A", 3, 8, 1),
+        ("B", 1, 2, 0),
+    ]
+    lives = pl.read_parquet(checkout.folder / "results/mine/lives.parquet")
+    assert lives["unit_id"].to_list() == ["a", "b", "c", "c", "d"]

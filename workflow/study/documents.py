@@ -293,7 +293,7 @@ def kind(schema: dict) -> str:
     words = {"string": "text", "integer": "a whole number", "number": "a number", "object": "a mapping"}
     words |= {"boolean": "true or false", "array": "a list of names", "null": "nothing"}
     lists = {"integer": "a list of whole numbers", "number": "a list of numbers", "object": "a list of mappings"}
-    lists |= {"array": "a list of lists of names"}
+    lists |= {"array": "a list of lists of names", "['number', 'string']": "a list of numbers or texts"}
     if schema["type"] == "array":
         return lists.get(str(schema["items"]["type"]), words["array"])
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

@@ -186,10 +186,23 @@ def files_beside(shape: Shape, files: Sequence[str]) -> dict[str, str]:
     return {key: name for key, name in beside.items() if name in files}
 
 
+def tables_beside(folder: Folder, shape: Shape) -> dict[str, list[str]]:
+    """Table -> the files in the folder that are it by their header, of the tables that the registry has a key for."""
+    tables = [table for table, spec in shape.declared["tables"].items() if "beside" in spec]
+    found = {
+        table: [file for file in folder.files[:MOST_FILES] if folder.known(file, shape.layouts[table])]
+        for table in tables
+    }
+    return {table: files for table, files in found.items() if files}
+
+
 def fit_of(folder: Folder, shape: Shape) -> Fit:
     """How the folder fits the shape."""
+    beside = tables_beside(folder, shape)
     files, missing, lacks = {}, [], []
     for table, spec in shape.declared["tables"].items():
+        if "beside" in spec:
+            continue
         found, problems = _every(folder, shape, table) if "every" in spec else _one(folder, shape, table)
         files |= {table: found} if found else {}
         lacks += problems
@@ -201,7 +214,7 @@ def fit_of(folder: Folder, shape: Shape) -> Fit:
         lacks.append(f"{_all(files)} are traces of their own; put each into its own folder.")
     if folder.only and not missing and not lacks and not any(folder.only in found for found in files.values()):
         lacks.append(f"{said(folder.only)} is none of its tables.")
-    return Fit(shape, files, missing, lacks)
+    return Fit(shape, files | beside, missing, lacks)
 
 
 def share_of(folder: Folder, fit: Fit) -> float:
@@ -255,7 +268,8 @@ def _renamed(folder: Folder, shape: Shape, table: str, files: Sequence[str]) -> 
 def _every(folder: Folder, shape: Shape, table: str) -> tuple[list[str], list[str]]:
     """(the files of a table that takes every file of an ending; what is wrong with those that would be taken)."""
     layout = shape.layouts[table]
-    beside = files_beside(shape, folder.files).values()
+    beside = set(files_beside(shape, folder.files).values())
+    beside |= {file for files in tables_beside(folder, shape).values() for file in files}
     taken = [file for file in files_of(shape.declared["tables"][table], folder.files) if file not in beside]
     looked_at = [folder.only] if folder.only else taken[:MOST_FILES]
     fits = {file: bool(folder.known(file, layout)) for file in looked_at}

@@ -1,13 +1,15 @@
 """Which raw files a trace has: known when the DAG is built, from the registry and a look into the folder."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from study.config import ConfigError
+from study.documents import given_file
 
 PACKINGS = ("", ".gz", ".zst", ".xz")
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
-# Files that an entry may name and that may lie in the trace's folder: no raw tables, whatever their endings.
-BESIDE = ("health_events", "loss_log", "log_tails")
+# Files that an entry may name by a key of their own and that may lie in the trace's folder, whatever their endings.
+BESIDE = ("health_events", "loss_log", "log_tails", "node_events")
 
 
 def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
@@ -21,7 +23,8 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     tables = formats[entry["format"]]["tables"]
     if "generate" in entry:
         made = sample_files(trace, entry, formats)
-        return {table: made[table] for table in tables if table in made}
+        own = {table: made[table] for table, spec in tables.items() if table in made and "beside" not in spec}
+        return own | tables_beside(trace, entry, tables, [file for files in made.values() for file in files])
     if isinstance(entry["folder"], list):
         parts = parts_of(trace, entry, formats).values()
         found = {table: [files[table] for files in parts if table in files] for table in tables}
@@ -40,6 +43,8 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
     present = [name for name in present if name not in others]
     found = {}
     for table, spec in tables.items():
+        if "beside" in spec:
+            continue
         named = entry.get("files", {}).get(table)
         names = [name for name in present if name == named] if named else files_of(spec, present)
         if len(names) > 1 and "every" not in spec:
@@ -59,7 +64,26 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
                 + ("" if named else f" (also packed: {', '.join((*PACKINGS[1:], *ARCHIVES))})")
                 + f"{_or_download(trace, entry, table)}. The folder holds: {listing(present)}.{_by_hand(trace, entry)}"
             )
-    return found
+    return found | tables_beside(trace, entry, tables)
+
+
+def tables_beside(trace: str, entry: dict, tables: dict, made: Collection[str] = ()) -> dict[str, list[str]]:
+    """Table -> its files, of the tables that the entry names by a key of their own.
+
+    made: those that a rule writes, there or not yet. Raises ConfigError for another that is not there.
+    """
+    found = {table: paths_of(entry, spec["beside"]) for table, spec in tables.items() if "beside" in spec}
+    for table, files in found.items():
+        for file in files:
+            if file not in made:
+                given_file(on_disk(file), f"registry.{trace}.{tables[table]['beside']}")
+    return {table: files for table, files in found.items() if files}
+
+
+def paths_of(entry: dict, key: str) -> list[str]:
+    """The paths that an entry has under a key that takes one or several."""
+    paths = entry.get(key, [])
+    return [paths] if isinstance(paths, str) else list(paths)
 
 
 def sample_files(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
@@ -94,8 +118,17 @@ def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]
             found = raw_tables(trace, entry | {"folder": folder}, formats)
             parts[name] = {table: file for table, (file,) in found.items()}
     else:
-        for table in [table for table in takes_every if table not in entry.get("files", {})]:
-            parts |= {Path(file).name: {table: file} for file in raw_tables(trace, entry, formats)[table]}
+        found = raw_tables(trace, entry, formats)
+        taken = [table for table in takes_every if table not in entry.get("files", {})]
+        parts = {Path(file).name: {table: file} for table in taken for file in found[table]}
+        # After the others: jobs say by number which part they are of.
+        beside = [table for table, spec in tables.items() if "beside" in spec and table in found and parts]
+        for table in beside:
+            for file in found[table]:
+                if Path(file).name in parts:
+                    where = f"registry.{trace}.{tables[table]['beside']}"
+                    raise ConfigError(f"{where}: two files are called {Path(file).name}; give each a name of its own.")
+                parts[Path(file).name] = {table: file}
     if odd := [name for name in parts if not set(name).isdisjoint("{}\r\n")]:
         raise ConfigError(f"{where}: {odd[0]!r} has a curly brace or a line break in its name; rename it.")
     return parts
@@ -194,12 +227,14 @@ def _or_download(trace: str, entry: dict, table: str | None = None) -> str:
 
 def _files_beside(entry: dict) -> set[str]:
     """The files in the trace's folder that its entry names as something else than a raw table."""
-    paths = [Path(entry[key]) for key in BESIDE if key in entry]
+    paths = [Path(path) for key in BESIDE for path in paths_of(entry, key)]
     return {path.name for path in paths if path.parent.resolve() == Path(entry["folder"]).resolve()}
 
 
 def expected_file(spec: dict) -> str:
     """What a table's file is called."""
+    if "beside" in spec:
+        return f"files under the key {spec['beside']}"
     if "every" in spec:
         return " or ".join(f"*{ending}" for ending in spec["every"])
     return spec["file"] if "json" in spec else f"{spec['file']}.csv"

@@ -50,6 +50,8 @@ def recognise(data: Path) -> Recognised:
     folder, formats, registry = folder_of(Path(data)), load_formats(), load_yaml(TRACES, TRACES_FILE)
     fits = [fit_of(folder, shape) for shape in shapes_of(formats, registry)]
     right = [fit for fit in fits if fit.is_right]
+    # Node events beside jobs are a part of these, and no trace of their own.
+    right = [fit for fit in right if not any(_taken(fit) < _taken(other) for other in right)]
     if not right:
         raise ConfigError("\n".join([*_unknown(folder, fits), *_published(folder, registry), ANY_OTHER]))
     if len(right) > 1:
@@ -57,6 +59,10 @@ def recognise(data: Path) -> Recognised:
     entry = _entry(folder, right[0])
     name = next(name for name in _trace_names(folder.path) if _is_free(name, entry, registry, formats))
     return Recognised(entry["format"], name, entry, "\n".join(_why(right[0])))
+
+
+def _taken(fit: Fit) -> set[str]:
+    return {file for files in fit.files.values() for file in files}
 
 
 def configuration_text(recognised: Recognised) -> str:
@@ -79,13 +85,17 @@ def _entry(folder: Folder, fit: Fit) -> dict:
     """The entry in the registry by which the folder is read as it fits."""
     shape, path = fit.shape, str(folder.path)
     beside = files_beside(shape, folder.files)
-    present = [file for file in folder.files if file not in beside.values()]
     tables = shape.declared["tables"]
-    named = {table: found[0] for table, found in fit.files.items() if files_of(tables[table], present) != found}
+    given = {tables[table]["beside"]: files for table, files in fit.files.items() if "beside" in tables[table]}
+    apart = {*beside.values(), *(file for files in given.values() for file in files)}
+    present = [file for file in folder.files if file not in apart]
+    own = {table: files for table, files in fit.files.items() if "beside" not in tables[table]}
+    named = {table: found[0] for table, found in own.items() if files_of(tables[table], present) != found}
     return (
         {"format": shape.format, "folder": path}
         | ({"files": named} if named else {})
         | {key: f"{path}/{file}" for key, file in beside.items()}
+        | {key: [f"{path}/{file}" for file in files] for key, files in given.items()}
         | dict(shape.about)
     )
 

@@ -34,6 +34,7 @@ from study.studies import STUDIES
 from study.table_schema import schema_of
 from study.taxonomy import taxonomy_of, tells_reasons
 from study.trace import Trace
+from study.watch import unwatched, watch_problems
 from study.windows import windows_of
 
 # Raw tables below this are read in a moment by one thread.
@@ -62,7 +63,10 @@ class Study:
         if problems := [
             problem
             for trace in self.traces.values()
-            for problem in risk_problems(trace.name, trace.entry, trace.format, asked, trace.clock)
+            for problem in (
+                *risk_problems(trace.name, trace.entry, trace.format, asked, trace.clock),
+                *watch_problems(trace.name, trace.entry, trace.format, trace.has_outages, trace.clock),
+            )
         ]:
             raise ConfigError(in_files(problems, stacked(layers, registry)))
         self.folders = tuple(self.config.get("analyses", []))
@@ -127,6 +131,12 @@ class Study:
             outage_rules=self.outage_rules,
             schema=schema_of(name, entry, self._declarations[entry["format"]]),
         )
+
+    @property
+    def questions(self) -> list[str]:
+        """What a person is asked before the first job: what would make more of a trace known."""
+        lacking = [trace for trace in self.traces.values() if trace.has_outages and not trace.has_exposure]
+        return [unwatched(trace.name, trace.unit) for trace in lacking]
 
     # Traces ---------------------------------------------------------------------------------------------------
 
@@ -246,7 +256,8 @@ class Study:
             return found
         stages = ["row_account", "anomalies", "statistics", "validation"]
         stages += ["jobs", "nodes", "runtime_agreement"] if self.traces[trace].has_jobs else ["lives"]
-        return found | {name: self.file(trace, name) for name in stages}
+        stages += ["outages", "exposure"]
+        return found | {name: file for name in stages if (file := self.file(trace, name))}
 
     def briefed(self, trace: str) -> dict[str, Any] | None:
         """What the brief of a trace says of it; nothing of the study as a whole."""

@@ -9,9 +9,11 @@ from typing import Any
 from ttf.analysis import PRODUCTS
 
 from study.formats import OF_READING, meaning_of
+from study.headers import layouts_of, names_in
 from study.infra import infra_failures_of
 from study.raw_tables import member_of, on_disk
 from study.risk import risk_of
+from study.watch import watch_of
 from study.window import window_of
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
@@ -50,16 +52,23 @@ class Trace:
 
     @property
     def has_outages(self) -> bool:
-        """Whether it tells when units were down: by its format, or by node events beside its jobs."""
-        return self.gives == "outages" or self.format.get("outages", False) or "node_events" in self.sources
+        """Whether it tells when units were down: always, or by a table of its own, such as node events beside jobs."""
+        return self.gives == "outages" or self._tells("outages")
 
     @property
     def has_exposure(self) -> bool:
         """Whether the units that were watched are known, those without an outage too."""
-        if not self.has_outages:
-            return False
-        table = self.format.get("exposure")
-        return table is True or table in self.raw_files or "nodes" in self.entry or "node_events" in self.sources
+        return self.has_outages and (self._tells("exposure") or "nodes" in self.entry)
+
+    def _tells(self, key: str) -> bool:
+        """Whether it does by its format: always, where it has a table, or where that table has a column."""
+        said = self.format.get(key, False)
+        if isinstance(said, dict):
+            layout = layouts_of(self.entry, self.format)[said["table"]]
+            return any(
+                said["column"] in (names_in(file, layout) or ()) for file in self.raw_files.get(said["table"], ())
+            )
+        return said if isinstance(said, bool) else said in self.raw_files
 
     @property
     def unit(self) -> str:
@@ -139,8 +148,7 @@ class Trace:
     @property
     def outages_by(self) -> dict[str, Any]:
         """What derive_outages is given: the same, and how many units the registry says were watched, and when."""
-        watched = {key: self.entry[key] for key in ("nodes", "window_days") if key in self.entry}
-        return self.derived_by | {"meaning": self.meaning | watched}
+        return self.derived_by | {"meaning": self.meaning | watch_of(self.entry, self.clock)}
 
     @property
     def raw_inputs(self) -> dict[str, list[str]]:
@@ -166,8 +174,8 @@ class Trace:
 
     @property
     def outage_sources(self) -> dict[str, str]:
-        """What outages are derived from beside the raw tables: node events, and the jobs on these nodes."""
-        return {name: file for name in ("node_events", "nodes") if (file := self.file(name)) and self.has_jobs}
+        """What outages are derived from beside the raw tables: what ran on the nodes."""
+        return {"placements": file} if self.has_jobs and (file := self.file("placements")) else {}
 
     @property
     def life_sources(self) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The bottom line: two sentences of at most 45 words from fixed templates, what holds the most GPU-hours first."""
 
 from ttf.brief import rules
-from ttf.brief.texts import fraction, interval, is_fraction, span, whole_percent
+from ttf.brief.texts import fraction, interval, is_fraction, plural, span, whole_percent
 from ttf.report import words
 from ttf.report.numbers import Numbers
 from ttf.report.said import length, number, plain
@@ -86,6 +86,9 @@ def _target(m: Numbers) -> list[str]:
 
 
 def _of_components(m: Numbers, unit: str) -> tuple[str, ...]:
+    if not m.has("lives.units"):
+        outages = f"{plural(m, 'data.outages', 'outage')} of {plural(m, 'data.units_with_outage', unit)}"
+        return (f"{outages}; how many {unit}s were watched is not known, so there is no failure rate.",)
     if not m.has("mttf.mttf_s"):
         return (f"No {unit} of this trace failed.",)
     ci = interval(m, "mttf.ci_{}_s", "mttf.mttf_s")

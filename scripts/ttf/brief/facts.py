@@ -82,6 +82,11 @@ def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
 
 def _of_components(m: Numbers, about: Mapping) -> list[Fact]:
     unit = about["unit"]
+    if not m.has("lives.units"):
+        having = plural(m, "data.units_with_outage", unit)
+        return [
+            Fact("Outages", number(m, "data.outages", words.count), f"of {having}; how many were watched is not known")
+        ]
     return [
         Fact(f"{unit if unit.isupper() else capital(unit)}s", number(m, "lives.units", words.count)),
         Fact("Failures", number(m, "lives.failures", words.count), f"in {plural(m, 'lives.lives', 'period')} at risk"),

@@ -26,11 +26,15 @@ def of_brief(metrics: Metrics, given: Inputs) -> None:
 
 def of_period(metrics: Metrics, m: Numbers, given: Inputs) -> None:
     """From the first moment of the trace to its last."""
-    jobs = "jobs" in given
-    table, source = ("jobs", "jobs.parquet") if jobs else ("lives", "lives.parquet")
+    moments = {
+        "jobs": ("submit_s", "trace_end_s"),
+        "lives": ("start_s", "end_s"),
+        "outages": ("start_s", "seen_until_s"),
+    }
+    table = next(name for name in moments if name in given)
+    source, (first, last) = f"{table}.parquet", moments[table]
     frame = given.scan(table)
     names = frame.collect_schema().names()
-    first, last = ("submit_s", "trace_end_s") if jobs else ("start_s", "end_s")
     if first not in names:
         return
     end = pl.col(last) if last in names else pl.col(first) + pl.col("duration_s")
@@ -74,6 +78,8 @@ def of_rate(metrics: Metrics, m: Numbers, given: Inputs) -> None:
     if rate := m.value("sizes.rate.failures_per_1000_node_days", 0.0):
         failures = m["sizes.rate.failures"]
         metrics.put("sizes.rate.days_a_failure", 1000 / rate, "days", "tables/node_failure_rate.csv", failures)
+    if "failure_rate_over_time" not in given:
+        return
     windows = given["failure_rate_over_time"].filter(pl.col("by") == "all")
     for row in windows.drop_nulls("failures_per_1000_node_days").tail(1).iter_rows(named=True):
         rate, source = row["failures_per_1000_node_days"], "tables/failure_rate_over_time.csv"

@@ -107,7 +107,8 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
         title = f"Failure rate per {unit}"
     per = f"per 1,000 {unit}-days"
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
-        why = m.value("sizes.rate.reason", "no node was seen at work")
+        unknown = f"how many {unit}s were watched is not known"
+        why = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen at work")
         return Tile(name, title, WITHHELD, CANNOT, means=f"{capital(why)}.", link=link)
     failures = m["sizes.rate.failures"]
     if rules.r7_no_failures(m):

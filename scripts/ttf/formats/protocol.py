@@ -18,13 +18,14 @@ class Source:
     """What the tables of a trace are derived from.
 
     raw: its typed raw tables by name. meaning: the mapping, words and zone by which they are read (meaning_of in
-    workflow/study/formats.py). records, attempts, results: what was made of them before, see Format.
+    workflow/study/formats.py). records, attempts, placements, results: what was made of them before, see Format.
     """
 
     raw: Mapping[str, pl.LazyFrame]
     meaning: Mapping = field(default_factory=dict)
     records: Any = None
     attempts: pl.LazyFrame | None = None
+    placements: pl.LazyFrame | None = None
     results: Results | None = None
 
 
@@ -38,7 +39,8 @@ class Format:
 
     jobs, attempts, placements, lives, nodes: the common tables, with the columns of ttf.stages.
     outage_records: a row per record of an outage, with RECORD_COLUMNS of ttf.outages.records. exposure: the columns of
-    EXPOSURE; None where the trace does not tell which units were watched, and since when.
+    EXPOSURE; None where the trace does not tell which units were watched, and since when. Both are given the placements
+    of a trace with jobs.
     nodes: where no raw table is that of the nodes. records: of a format with attempts what all its tables
     come from, worked out once and given to them. placements_of_attempts: placements come from the attempts instead, so
     that the records need not be held any longer. by_partition: of a large trace, product -> what is made of each

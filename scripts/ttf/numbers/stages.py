@@ -86,6 +86,15 @@ def of_quality(metrics: Metrics, anomalies: pl.DataFrame, statistics: pl.DataFra
     metrics.put("quality.checks_not_passed", validation.height - passed, "checks", source, validation.height)
 
 
+def of_outages(metrics: Metrics, outages: pl.DataFrame, exposure: pl.DataFrame | None) -> None:
+    """Outages, the units that had one, and how many were watched."""
+    source = "outages.parquet"
+    metrics.put("data.outages", outages.height, "outages", source)
+    metrics.put("data.units_with_outage", outages["unit_id"].n_unique(), "units", source, outages.height)
+    if exposure is not None:
+        metrics.put("data.units_watched", exposure["unit_id"].n_unique(), "units", "exposure.parquet")
+
+
 def of_stages(metrics: Metrics, given: Inputs) -> None:
     if "row_account" in given:
         of_rows(metrics, given["row_account"])
@@ -93,3 +102,6 @@ def of_stages(metrics: Metrics, given: Inputs) -> None:
     if "nodes" in given:
         of_jobs(metrics, given.scan("jobs"), given.read("nodes"))
         of_agreement(metrics, given["runtime_agreement"])
+    if "outages" in given:
+        exposure = given.read("exposure", ["unit_id"]) if "exposure" in given else None
+        of_outages(metrics, given.read("outages", ["unit_id"]), exposure)

@@ -1,4 +1,4 @@
-"""The page of a trace as .qmd: its brief, ten sections of which each is open in its head and folded in its details.
+"""The page of a trace as .qmd: its brief, eleven sections of which each is open in its head and folded in its details.
 
 Templates of folds are Jinja with <% %> and << >>, because {{< >}} is Quarto's; what they leave is .qmd that Quarto and
 Pandoc both render. All else is HTML by report/blocks.html, which no renderer reads.

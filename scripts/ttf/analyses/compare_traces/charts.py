@@ -93,7 +93,7 @@ def mttf(given: Inputs, study: Study) -> Figure:
     drawn = Traces(table, study, pl.col("low") > 0)
     if not drawn.shown:
         return drawn.nothing("Mean time to failure by number of GPUs", "jobs or components of a known duration")
-    units = {row["trace"]: labels([row["unit"]])[row["unit"]] for row in drawn.rows if row["gives"] == "lives"}
+    units = {row["trace"]: labels([row["unit"]])[row["unit"]] for row in drawn.rows if row["gives"] != "jobs"}
     merged: dict[tuple, dict] = {}
     for row in (row for row in drawn.rows if row["n"]):
         of_jobs, name = row["gives"] == "jobs", drawn.names[row["trace"]]

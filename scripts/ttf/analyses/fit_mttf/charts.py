@@ -25,7 +25,7 @@ MOST_LIMITS = 3
 # The axis of time begins where so many have failed.
 TO_BE_SEEN = 0.01
 # What is in service, not running.
-COMPONENTS = ("node", "GPU")
+COMPONENTS = ("node", "GPU", "drive")
 TOOLTIPS = 50  # of one curve
 # Of more than these each takes less room.
 MOST_WIDE = 10

@@ -8,7 +8,7 @@ from ttf.contract import REASON, Column, count, number, reason, seconds, share, 
 OUTAGE_CAUSES = table(
     "outage_causes",
     "A cause that records of outages name, at one of four depths: all, a level, a class of it, a cause of that.",
-    depth=text("Depth", "all, level, class or cause; of the latter three the 500 with most records."),
+    depth=text("Depth", "all, level, class or cause where records name one; of each the 500 with most records."),
     **{
         "level": text("Level", "The widest word for the cause.", "the depth is all, or the records name none"),
         "class": text("Class", "The part, or the kind of work.", "the depth is all or level, or the records name none"),
@@ -73,8 +73,10 @@ AVAILABILITY = table(
     availability_method=text(
         "Method", "clustered (by unit), or of few units: exponential up and down times.", "there is no interval"
     ),
-    records=count("Records", "Records that began while the unit was watched, of this level or plan.", unit="records"),
-    records_per_1000_unit_days=_per_1000("Records per 1000 unit-days", "Records over time watched."),
+    records=count(
+        "Faults", "Records that began while watched, but for those that go on or repeat another.", unit="records"
+    ),
+    records_per_1000_unit_days=_per_1000("Faults per 1000 unit-days", "These records over time watched."),
     records_ci_low=_per_1000("95% from", "Lower end of Garwood's interval."),
     records_ci_high=_per_1000("95% to", "Upper end of it; without a record a one-sided bound."),
     records_ci_low_clustered=_per_1000("from, clustered", "Lower end that holds when units differ."),
@@ -91,5 +93,8 @@ ANALYSIS = Analysis(
     needs=["outages", "outage_records"],
     uses=["exposure"],
     tables=[OUTAGE_CAUSES, AVAILABILITY],
+    charts={"outage_causes": "outage_causes"},
+    main=["outage_causes"],
+    sections=["outages"],
     memory_mb=600,
 )

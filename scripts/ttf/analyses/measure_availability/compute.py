@@ -7,6 +7,7 @@ import polars as pl
 
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.inputs import Inputs
+from ttf.outages.faults import faults
 from ttf.stats.renewal import estimates, repair_times
 
 CAUSE = ("level", "class", "cause")
@@ -42,6 +43,7 @@ def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
         .sort("events", *by, descending=[True, *(False for _ in by)], nulls_last=True)
         .head(MOST_CAUSES)
         for depth, by in DEPTHS.items()
+        if depth == "all" or records[depth].count()
     ]
     downtime = records["seconds"].sum()
     rows = pl.concat(groups, how="diagonal").iter_rows(named=True)
@@ -68,7 +70,7 @@ def availability(outages: pl.DataFrame, records: pl.DataFrame, exposure: pl.Data
     """Of all units and of each group of them, and of outages planned or not and by level (AVAILABILITY)."""
     unit = "node" if outages["unit_id"].equals(outages["node"]) else "unit"
     units, windows = _watched(outages, exposure)
-    outages, records = (_in_windows(frame, windows) for frame in (outages, records))
+    outages, records = (_in_windows(frame, windows) for frame in (outages, faults(records)))
     rows = []
     for stratum_by, kind in (OF_UNITS | OF_OUTAGES).items():
         of_outages, of_records = (_labelled(frame, kind) for frame in (outages, records))

@@ -20,6 +20,7 @@ from ttf.formats.sacct.read import (
     state_word,
 )
 from ttf.formats.sacct.tres import mebibytes, tres
+from ttf.formats.slurm_events.derive import exposure, outage_records
 from ttf.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
@@ -269,7 +270,15 @@ def records(source: Source) -> pl.DataFrame:
     ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
 
 
-FORMAT = Format(jobs=jobs, attempts=attempts, placements=placements, records=records, placements_of_attempts=True)
+FORMAT = Format(
+    jobs=jobs,
+    attempts=attempts,
+    placements=placements,
+    outage_records=outage_records,
+    exposure=exposure,
+    records=records,
+    placements_of_attempts=True,
+)
 
 
 def _typed(records: pl.LazyFrame) -> pl.LazyFrame:

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 from ttf.formats.declared import declared, outcomes_of
 from ttf.formats.protocol import Reading
+from ttf.formats.slurm_events import read as slurm_events
 from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, raw_lines, read_table, texts_of_lines
 
 OUTCOMES = outcomes_of("sacct")
@@ -61,5 +62,5 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
         yield kept_none, pl.DataFrame(rows, schema=ASIDE_SCHEMA, orient="row")
 
 
-READERS = {"record": Reader(read_records, texts_of_lines)}
+READERS = {"record": Reader(read_records, texts_of_lines)} | slurm_events.READERS
 READING = Reading(READERS)

@@ -1,4 +1,5 @@
-"""Synthetic Slurm accounting: two dumps of `sacct -P` of a cluster whose nodes fail at a given rate, and health events.
+"""Synthetic Slurm accounting: two dumps of `sacct -P` of a cluster whose nodes fail at a given rate, health events, and
+node events (sample_events.py).
 
 The mix of sizes and states leans on RSC-1 (Kokolis et al., HPCA 2025): most jobs have a GPU or a node, jobs of 256 GPUs
 and more take most of the GPU time. Some hundred nodes are simulated (sample_cluster.py). They fail as a Poisson
@@ -31,6 +32,7 @@ Same (jobs, seed), same bytes: see ttf.formats.draws.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -55,9 +57,11 @@ from ttf.formats.draws import (
     which_fail,
     whole,
 )
+from ttf.formats.sacct import sample_events
 from ttf.formats.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
 
 FILES = {"record_a": "2025-a.txt", "record_b": "2025-b.txt", "health_events": "health_events.csv"}
+FILES |= {"node_events": "node_events.txt", "cluster_events": "cluster_events.txt"}
 COLUMNS = (
     "JobIDRaw", "JobID", "Cluster", "User", "Account", "Partition", "QOS", "State", "ExitCode", "DerivedExitCode",
     "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "NodeList", "ReqTRES",
@@ -344,7 +348,7 @@ def dumps(planned: Plan, runs: list[Run]) -> tuple[list[list[str]], list[list[st
 
 
 def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Hazard = Hazard()) -> dict[str, int]:
-    """Write two dumps and the health events of a cluster with `jobs` jobs, and a waiting array; rows by file.
+    """Write two dumps of a cluster with `jobs` jobs and a waiting array, its health and node events; rows by file.
 
     The same `jobs`, `seed` and `hazard` give the same bytes.
     """
@@ -353,6 +357,8 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Haza
     failures, events = node_failures(np.random.default_rng([seed, 1]), nodes, hazard)
     runs = runs_of(planned, nodes, failures)
     first, second = dumps(planned, runs)
+    found = outages_of_nodes(seed, runs, failures, events, nodes)
+    everyone = hostlist(tuple(range(nodes)))
     tables = {
         "record_a": ["|".join(fields) for fields in (COLUMNS, *first)],
         "record_b": ["|".join(fields) for fields in (COLUMNS, *second)],
@@ -360,11 +366,19 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Haza
             "node,time,code,severity",
             *(f"{node_name(node)},{second},{code},{severity}" for second, node, code, severity in events),
         ],
-    }
+    } | sample_events.dumps(found, [node_name(node) for node in range(nodes)], everyone, FIRST_S, END_S)
     with staged_files(folder, FILES) as files:
         for name, lines in tables.items():
             files[name].write(("\n".join(lines) + "\n").encode())
     return {name: len(lines) - 1 for name, lines in tables.items()}
+
+
+def outages_of_nodes(
+    seed: int, runs: Sequence[Run], failures: Sequence[Failure], events: Sequence, nodes: int
+) -> list[sample_events.Outage]:
+    """Every time in which a node of the sample was out of use: see sample_events."""
+    rng = np.random.default_rng([seed, 2])
+    return sample_events.outages(rng, runs, failures, events, nodes, FIRST_S, END_S)
 
 
 def true_risk(jobs: int = 3_000, seed: int = 2025) -> pl.DataFrame:

@@ -1,0 +1,36 @@
+"""How many of a hundred drives of each model fail in a year?"""
+
+from functools import partial
+
+from ttf.analysis import Analysis
+from ttf.columns import clustered, ends
+from ttf.contract import REASON, count, number, reason, table, text
+
+_PERCENT = partial(number, unit="% a year")
+
+AFR = table(
+    "afr",
+    "A model, or all of them: its annual failure rate.",
+    stratum_by=text("Strata", "all, or the column of lives.parquet that divides the drives."),
+    stratum=text("Stratum", "The value that the drives of the row have of it."),
+    drives=count("Drives", "Drives that were seen."),
+    drive_days=count("Drive-days", "Days on which a drive was seen, of all of them.", unit="days"),
+    failures=count("Failures", "Drives that failed."),
+    afr=_PERCENT("Annual failure rate", "100 times failures over years of 365 drive-days.", REASON),
+    **ends(_PERCENT, "Garwood's 95% CI of it; without a failure a one-sided bound", REASON),
+    **clustered(_PERCENT),
+    reason=reason(),
+)
+
+ANALYSIS = Analysis(
+    question="How many of a hundred drives of each model fail in a year?",
+    theme="time_to_failure",
+    rank=15,
+    needs=["lives"],
+    applies=lambda trace: "annual_failure_rate" in trace.format,
+    settings={"by": lambda trace: trace.format["annual_failure_rate"]},
+    tables=[AFR],
+    charts={"afr": "afr"},
+    sections=["afr"],
+    memory_mb=250,
+)

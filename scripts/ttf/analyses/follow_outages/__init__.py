@@ -1,0 +1,58 @@
+"""Do outages become more or less frequent, and when did their rate change?"""
+
+from ttf.analysis import Analysis
+from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
+
+_STRATUM = {
+    "stratum_by": text("Strata", "all, group (of units) or level (of causes); of either the 20 with most events."),
+    "stratum": text("Stratum", "The value that those of the row have of it."),
+}
+GROWTH = table(
+    "growth",
+    "Faults of all units, some of them, or one level: whether they become more frequent, by tests that can disagree.",
+    **_STRATUM,
+    n=count(
+        "n", "Records that began while the unit was watched, but for those that only go on or repeat.", unit="events"
+    ),
+    beta=number("Growth β", "Of the Crow-AMSAA model in cumulative time watched: above 1 is getting worse.", REASON),
+    ci_low=number("95% from", "Lower end of its exact interval.", REASON),
+    ci_high=number("95% to", "Upper end of it.", REASON),
+    laplace_u=number("Laplace U", "Mean time of the events less half the time watched, in SDs.", REASON),
+    laplace_p=share("Laplace p", "Two-sided; it supposes a Poisson process, and bursts alone reject it.", REASON),
+    mil_hdbk_p=share("MIL-HDBK p", "Two-sided, of the military handbook test; it supposes the same.", REASON),
+    lewis_robinson_p=share("Lewis-Robinson p", "Two-sided: Laplace's, corrected for bursts.", REASON),
+    change_point_s=whole_seconds("Point of change", "Furthest from a constant rate, clock of the trace.", REASON),
+    change_point_p=share("Change p", "Kolmogorov's, of the furthest distance from a constant rate.", REASON),
+    change_point_p_corrected=share("Change p, corrected", "The same, corrected for bursts.", REASON),
+    rate_ratio=number(
+        "Rate after / before", "Events over time watched after the point of change, over before.", REASON
+    ),
+    trend=text(
+        "Trend",
+        "worse, better or changed, by the tests corrected for bursts; bursts, which others reject; none.",
+        REASON,
+    ),
+    reason=reason(),
+)
+MCF = table(
+    "mcf",
+    "A time at which faults began, of at most 2,000 a stratum: how many a unit has had by then, on average.",
+    **_STRATUM,
+    time_s=whole_seconds("Time", "Since the first unit was watched."),
+    at_risk=count("Watched", "Units watched then.", unit="units"),
+    mcf=number("Mean faults", "Mean cumulative function: faults of a unit so far.", unit="faults"),
+    ci_low=number("95% from", "Lower end of the robust interval, on the log scale.", REASON, "faults"),
+    ci_high=number("95% to", "Upper end of it.", REASON, "faults"),
+    reason=reason(),
+)
+
+ANALYSIS = Analysis(
+    question="Do outages become more or less frequent, and when did their rate change?",
+    theme="outages",
+    rank=30,
+    needs=["outages", "outage_records", "exposure"],
+    tables=[GROWTH, MCF],
+    charts={"mcf": ("mcf", "growth")},
+    sections=["growth"],
+    memory_mb=600,
+)

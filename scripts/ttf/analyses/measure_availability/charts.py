@@ -1,0 +1,87 @@
+"""What units were down for: the share of each cause in the records of outages, and in their time down."""
+
+import altair as alt
+import polars as pl
+
+from ttf.analyses.measure_availability.compute import CAUSE
+from ttf.charts.figure import Figure, Study, chart_of, figure, nothing_to_draw
+from ttf.charts.text import capital, count, labels, listed, percent
+from ttf.charts.theme import CANCELLED, INFRA, INK, THIRD
+from ttf.inputs import Inputs
+
+MOST_BARS = 8
+_MEASURES = {"share": "records", "downtime_share": "their time down"}
+_COLOURS = {"other": INFRA, "planned": THIRD, "rest": CANCELLED}
+# Of a row of bars, of the names beside them and of the words at their ends, in px.
+_STEP, _NAMES, _NAMES_NARROW, _LABEL = 27, 190, 136, 40
+
+
+def outage_causes(given: Inputs, study: Study) -> Figure:
+    """Bars of causes in one or two panels, those with most time down first."""
+    causes = given["outage_causes"]
+    depth = _depth(causes)
+    if depth is None:
+        return nothing_to_draw("Outages by cause", "no record of an outage names a cause" if causes.height else "none")
+    what, every = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
+    rows = _most(every, depth)
+    measures = {name: words for name, words in _MEASURES.items() if every[name].sum()}
+    rows = [row | {f"{name}_label": percent(row[name]) for name in measures} for row in rows]
+    names = _NAMES_NARROW if study.narrow else _NAMES
+    width = (study.width - names - _LABEL * len(measures) - 16 * (len(measures) - 1)) // len(measures)
+    most = max(row[name] for row in rows for name in measures)
+    panels = []
+    for place, (name, words) in enumerate(measures.items()):
+        style = {"labelColor": INK, "domain": False, "ticks": False, "labelPadding": 8, "labelLimit": names - 10}
+        axis = None if place else alt.Axis(**style, minExtent=names, maxExtent=names)
+        base = chart_of("causes").encode(
+            x=alt.X(f"{name}:Q", scale=alt.Scale(domain=[0, most], nice=False), axis=None),
+            y=alt.Y("cause:N", sort=[row["cause"] for row in rows], title=None, axis=axis),
+        )
+        colour = alt.Color("kind:N", scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())), legend=None)
+        bars = base.mark_bar(height=17, cornerRadius=1).encode(color=colour)
+        shares = base.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text=f"{name}_label:N")
+        heading = alt.TitleParams(words, fontSize=12, fontWeight="normal", anchor="start", frame="group", offset=6)
+        panels.append((bars + shares).properties(width=width, height=_STEP * len(rows), title=heading))
+    planned = "; yellow: planned" if any(row["kind"] == "planned" for row in rows) else ""
+    spoken = [f"{row['cause']} {' and '.join(row[f'{name}_label'] for name in measures)}" for row in rows]
+    of = " and of ".join(measures.values())
+    return figure(
+        alt.hconcat(*panels, spacing=16 + _LABEL, bounds="flush"),
+        {"causes": rows},
+        study,
+        title=what,
+        subtitle=f"Share of {of}{planned}",
+        caption=f"n = {count(int(every['events'].sum()), 'record')} of outages",
+        alt_text=f"Bars of the share of {of}: {listed(spoken)}.",
+    )
+
+
+def _depth(causes: pl.DataFrame) -> str | None:
+    """The classes of causes, or the causes, or the levels: which is told apart; None where no record names any."""
+    named = [name for name in ("class", "cause", "level") if causes[name].count()]
+    apart = [name for name in named if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
+    return next(iter([*apart, *named]), None)
+
+
+def _most(every: pl.DataFrame, depth: str) -> list[dict]:
+    """The causes with most time down, the others together, in at most MOST_BARS; of one name with their level."""
+    twice = every[depth].is_duplicated() & every[depth].is_not_null()
+    above = CAUSE[: CAUSE.index(depth)]
+    full = pl.concat_str(depth, pl.format(" ({})", above[0]), ignore_nulls=True) if above else pl.col(depth)
+    names = every.select(pl.when(twice).then(full).otherwise(pl.col(depth)).fill_null("No cause named")).to_series()
+    short = labels(names)
+    ranked = [
+        {"cause": capital(short[name])}
+        | {"kind": "planned" if 2 * row["planned"] > row["events"] else "other", "records": row["events"]}
+        | {measure: row[measure] or 0 for measure in _MEASURES}
+        for name, row in zip(names, every.iter_rows(named=True), strict=True)
+    ]
+    ranked.sort(key=lambda row: (-row["downtime_share"], -row["records"], row["cause"]))
+    if len(ranked) <= MOST_BARS:
+        return ranked
+    rest = ranked[MOST_BARS - 1 :]
+    together = {name: sum(row[name] for row in rest) for name in ("records", *_MEASURES)}
+    return [*ranked[: MOST_BARS - 1], {"cause": f"{len(rest)} others", "kind": "rest"} | together]
+
+
+CHARTS = {"outage_causes": outage_causes}

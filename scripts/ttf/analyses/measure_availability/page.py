@@ -1,0 +1,120 @@
+"""What stands open of node outages, and their tables."""
+
+import math
+
+import polars as pl
+
+from ttf.analyses.follow_outages.page import trend_in_words
+from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
+from ttf.charts.text import capital
+from ttf.report import words
+from ttf.report.head import Head, Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number, of_trace
+from ttf.report.tables import Interval, Shown
+from ttf.report.trace import Trace
+
+MOST_STRATA, MOST_CAUSES = 12, 30
+_KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
+
+
+def head(trace: Trace, m: Numbers) -> Head | Line:
+    if not m.value("outages.outages", 0):
+        units = (
+            f"of {number(m, 'outages.units', lambda n: words.plural(n, m['outages.unit']))} "
+            if m.has("outages.units")
+            else ""
+        )
+        return Line("Node outages", f"no outage {units}is recorded", "tables/availability.csv")
+    return Head(
+        claim=_claim(m),
+        charts=("outage_causes",),
+        keys=tuple(_keys(m))[:4],
+        text=tuple(text for text in (trend_in_words(m), _planned(m)) if text),
+        details="by cause and group, change over time",
+    )
+
+
+def near_one(share: float) -> str:
+    """A share in per cent, of which what lacks to all has two significant digits: 97.7%, 99.88%, 99.965%."""
+    lacks = 100 * (1 - share)
+    return f"{100 * share:.{max(1, 1 + math.ceil(-math.log10(lacks))) if lacks > 0 else 0}f}%"
+
+
+def _small(share: float) -> str:
+    return f"{words.number(100 * share, 2)}%"
+
+
+def _claim(m: Numbers) -> str:
+    outages = number(m, "outages.outages", lambda n: words.plural(n, "outage"))
+    half = ""
+    if m.has("outages.repair.median_s"):
+        half = f"half lasted less than {number(m, 'outages.repair.median_s', words.duration)}"
+    if not m.has("outages.down_share"):
+        return f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded{f'; {half}' if half else ''}"
+    down = f"{capital(m['outages.unit'])}s were down {number(m, 'outages.down_share', _small)} of the time"
+    return f"{down}, in {outages}{f'; {half}' if half else ''}"
+
+
+def _keys(m: Numbers):
+    unit = m["outages.unit"]
+    if m.has("outages.up.availability"):
+        yield Key("Availability", number(m, "outages.up.availability", near_one), _about_availability(m))
+    for label, key in ((f"Time between outages of a {unit}", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
+        key = f"outages.{key}"
+        if m.has(key):
+            yield Key(label, number(m, key, words.duration), _about_time(m, key))
+    if m.has("outages.most.level.name"):
+        share = number(m, "outages.most.level.downtime_share", words.share)
+        yield Key("Most time down", of_trace(m["outages.most.level.name"], 24), f"{share} of it")
+
+
+def _about_availability(m: Numbers) -> str:
+    """Its interval: the clustered one, or that of few units."""
+    for kind in ("_clustered", ""):
+        if m.has(f"outages.up.ci_low{kind}"):
+            ends = (near_one(m[f"outages.up.ci_{end}{kind}"]) for end in ("low", "high"))
+            return f"95% CI {words.span(*ends)}{'' if kind else ', exponential times'}"
+    return "no interval"
+
+
+def _about_time(m: Numbers, key: str) -> str:
+    ends = f"{key.rpartition('.')[0]}.ci_{{}}_s"
+    known = m.has(ends.format("low_clustered")) or m.has(ends.format("low"))
+    return m.interval(ends, key) if known else "no interval"
+
+
+def _planned(m: Numbers) -> str:
+    if not m.has("outages.planned.outages"):
+        return ""
+    return f"Of these outages, {number(m, 'outages.planned.outages', words.count)} were planned."
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    if m.has("outages.units") or not m.value("outages.outages", 0):
+        return []
+    why = "no one knows how many units were watched; repairs are known"
+    return [Line("Availability, time between outages", why, "tables/availability.csv", checked=False)]
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    every = trace.table("availability").filter((pl.col("outages") > 0) | (pl.col("stratum_by") == "all"))
+    most = every.sort("outages", descending=True, maintain_order=True).group_by("stratum_by", maintain_order=True)
+    kept = every.join(most.head(MOST_STRATA), on=["stratum_by", "stratum"], how="semi", maintain_order="left")
+    columns = {"stratum": ("Stratum", None)} | dict.fromkeys(("units", "outages", "open"), None)
+    columns |= {
+        "mtbf_s": Interval(low="mtbf_ci_low_clustered_s", high="mtbf_ci_high_clustered_s"),
+        "mttr_s": Interval(low="mttr_ci_low_s", high="mttr_ci_high_s"),
+        **dict.fromkeys(("repair_median_s", "repair_p90_s"), None),
+        "availability": Interval(worded=near_one, low="availability_ci_low", high="availability_ci_high"),
+    }
+    present = {name: column for name, column in columns.items() if kept[name].count()}
+    named = kept.with_columns(pl.col("stratum_by").replace_strict(_KINDS))
+    causes = trace.table("outage_causes").filter(pl.col("depth") != "all").head(MOST_CAUSES)
+    depths = causes.with_columns(depth=pl.format("By {}", "depth"))
+    of_causes = [name for name in ("level", "class", "cause") if causes[name].count()]
+    of_causes += ["events", "share", "downtime_share", "repair_mean_s", "repair_median_s", "planned"]
+    return {
+        "availability": Shown(named, present, AVAILABILITY, "stratum_by"),
+        "outage-causes": Shown(depths, of_causes, OUTAGE_CAUSES, "depth"),
+    }

@@ -1,0 +1,59 @@
+"""How many units are down at once, and how many spares does that take?"""
+
+from ttf.analysis import Analysis
+from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
+
+STRATUM = {
+    "stratum_by": text("Strata", "What the units are divided by: all (not at all) or group."),
+    "stratum": text("Stratum", "The value that the units of the row have of it."),
+    "outages": text("Outages", "all, or unplanned: those that somebody scheduled are left out."),
+}
+FLEET = {
+    "n": count("n", "Outages that began while their unit was watched.", unit="outages"),
+    "units": number("Units", "Mean number of units watched at once.", REASON),
+}
+
+UNITS_DOWN = table(
+    "units_down",
+    "A number of units down at once: for how much of the time, and what independent units would give.",
+    **STRATUM,
+    down=count("Down", "Units down at once.", REASON, "units"),
+    time_s=whole_seconds("Time", "For how long just so many were down.", REASON),
+    time_share=share("Share of the time", "The same over the time in which any unit was watched.", REASON),
+    cumulative=share("At most", "Share of the time with so many down or fewer.", REASON),
+    binomial=share("Binomial", "What the share of the time would be of independent units, each down as often.", REASON),
+    binomial_cumulative=share("At most, binomial", "Share with so many down or fewer, of the same.", REASON),
+    **FLEET,
+    fleet=text("Fleet", "One number of units, or several: then a mixture of binomials, each for its time.", REASON),
+    reason=reason(),
+)
+SPARES = table(
+    "spares",
+    "A share of the time, and the smallest number of spares with which no more units than spares are down for so long.",
+    **STRATUM,
+    p=share("Share of the time", "For which at most so many units are to be down."),
+    spares_binomial=count("Binomial", "Spares among the units if they are independent, each down as often.", REASON),
+    spares_observed=count("Observed", "Spares among the units by the time in which so many were down.", REASON),
+    observed_low=count("95% from", "Lower end of the observed, weeks of the trace resampled.", REASON),
+    observed_high=count("95% to", "Upper end of it.", REASON),
+    spares_simulated=count(
+        "Simulated", "Spares of independent units with up and repair times drawn from those observed.", REASON
+    ),
+    spares_beside=count("Beside", "Spares beside as many units that are all needed, if independent.", REASON),
+    short_share=share("Short", "Share of the time in which more were down than the binomial spares.", REASON),
+    **FLEET,
+    weeks=count("Weeks", "Those that were resampled.", REASON, "weeks"),
+    reason=reason(),
+)
+
+ANALYSIS = Analysis(
+    question="How many units are down at once, and how many spares does that take?",
+    theme="outages",
+    rank=20,
+    needs=["outages", "exposure"],
+    settings={"seed": "outages/seed"},
+    tables=(UNITS_DOWN, SPARES),
+    charts={"units_down": ["units_down", "spares"]},
+    sections=["spares"],
+    memory_mb=350,
+)

@@ -1,0 +1,46 @@
+"""Tickets of failed SSDs: an outage without an end each, of which nobody says how long it lasted."""
+
+import polars as pl
+from of_formats import raw_schemas, table_of
+from ttf.ingest import ingest
+from ttf.outages.causes import with_rules
+from ttf.outages.records import outages_of
+
+HEADER = "model,failure_time,failure,app,r_5,n_5,disk_id,node_id,rack_id,machine_room_id"
+TICKETS = [
+    "C1,2018-01-02 08:00:00,1,none,,,7,n1,r1,10",
+    "A2,2018-01-02 03:09:38,1,RM,1,2,7,n2,r1,11",
+    "B3,2018-01-03 00:00:00,0,RM,,,8,n2,r1,11",
+]
+
+
+def read(folder, rows):
+    (folder / "ssd_failure_tag.csv").write_text("".join(f"{row}\n" for row in [HEADER, *rows]))
+    files = {"tickets": [folder / "ssd_failure_tag.csv"]}
+    _, quarantine = ingest(files, raw_schemas("alibaba_ssd"), folder, 1.0)
+    return {"tickets": pl.scan_parquet(folder / "tickets.parquet")}, quarantine
+
+
+def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):
+    records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
+    outages, _ = outages_of("t", with_rules(records, []), None)
+    assert outages.select("unit_id", "node", "rack", "group", "kind", "start_s").rows() == [
+        ("A2/7", "n2", "11/r1", "11", "A2/RM", 1_514_833_778),
+        ("C1/7", "n1", "10/r1", "10", "C1/none", 1_514_851_200),
+    ]
+    # Neither an end nor any time down is made up.
+    assert outages.select("end_s", "duration_s", "level", "class", "cause").null_count().row(0) == (2,) * 5
+    assert outages["seen_until_s"].equals(outages["start_s"])
+    assert outages["counted"].all()
+    assert outages["flagged"].to_list() == ["no end was written"] * 2
+
+
+def test_rows_that_break_a_rule(tmp_path):
+    wrong = [TICKETS[0], TICKETS[0].replace("none", ""), "C1,2018-01-02,1,RM,,,9,n1,r1,10", "C1,2018"]
+    _, quarantine = read(tmp_path, TICKETS + wrong)
+    assert quarantine.select("line", "reason", "column").rows() == [
+        (5, "duplicate_key", "model, disk_id, start_s"),
+        (6, "missing_value", "app"),
+        (7, "not_a_time", "failure_time"),
+        (8, "wrong_column_count", None),
+    ]

@@ -1,0 +1,105 @@
+"""The annual failure rate against SciPy, by hand, and where there is nothing to tell."""
+
+import polars as pl
+import pytest
+from scipy import stats
+from ttf.analyses.annual_failure_rate import AFR
+from ttf.analyses.annual_failure_rate.charts import afr
+from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
+from ttf.analyses.annual_failure_rate.numbers import numbers
+from ttf.charts.figure import Study
+from ttf.clusters import with_levels
+from ttf.numbers.metrics import Metrics
+from ttf.stats.mttf import mean_time_to_failure
+
+DAY_S = 86_400
+# Model -> (drives, days of each, failures): six models, the last without a failure.
+MODELS = {
+    "m1": (40, 90, 12),
+    "m2": (50, 80, 1),
+    "m3": (30, 100, 15),
+    "m4": (40, 70, 3),
+    "m5": (45, 90, 6),
+    "m6": (9, 5, 0),
+}
+
+
+@pytest.fixture(scope="module")
+def lives():
+    rows = [
+        (f"{model}-{drive}", days * DAY_S, "failure" if drive < failures else None, model)
+        for model, (drives, days, failures) in MODELS.items()
+        for drive in range(drives)
+    ]
+    rows.append(("m1-0", DAY_S, None, "m1"))  # back in service
+    schema = {"unit_id": pl.String, "duration_s": pl.Int64, "event": pl.String, "model": pl.String}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return with_levels(frame, {"model": ["model"], "drive": ["unit_id"]}).lazy()
+
+
+@pytest.fixture(scope="module")
+def table(lives):
+    found = pl.concat([annual_failure_rates(lives, by) for by in ("all", "model")])
+    typed = AFR.typed(found)
+    AFR.check(typed)
+    return typed
+
+
+def test_by_hand_and_by_scipy(table):
+    for row in table.filter(stratum_by="model").iter_rows(named=True):
+        drives, days, failures = MODELS[row["stratum"]]
+        drive_days = drives * days + (row["stratum"] == "m1")
+        assert (row["drives"], row["drive_days"], row["failures"]) == (drives, drive_days, failures)
+        per_failure = 100 / (drive_days / 365)
+        assert row["afr"] == pytest.approx(failures * per_failure)
+        if failures:
+            assert row["ci_low"] == pytest.approx(stats.chi2.ppf(0.025, 2 * failures) / 2 * per_failure)
+            assert row["ci_high"] == pytest.approx(stats.chi2.ppf(0.975, 2 * failures + 2) / 2 * per_failure)
+        else:
+            assert row["ci_low"] is None
+            assert row["ci_high"] == pytest.approx(2.995732 * per_failure)
+            assert row["reason"] == "no failure: upper bound only"
+
+
+def test_models_are_what_drives_fail_alike_by(table, lives):
+    """Of all drives the clustered interval is that of the mean time to failure; one model is one cluster."""
+    whole = table.row(0, named=True)
+    assert (whole["stratum"], whole["cluster_by"], whole["reason"]) == ("all", "model", None)
+    mttf = mean_time_to_failure(
+        lives.with_columns(gpu_milli=pl.lit(None, pl.Int64), nodes=pl.lit(1)), "failure", ["all"], [0.95]
+    ).row(0, named=True)
+    year_s = 100 * 365 * DAY_S
+    assert whole["ci_low_clustered"] == pytest.approx(year_s / mttf["ci_high_clustered_s"])
+    assert whole["ci_high_clustered"] == pytest.approx(year_s / mttf["ci_low_clustered_s"])
+    assert whole["ci_low_clustered"] < whole["ci_low"]
+    models = table.filter(stratum_by="model")
+    assert models["ci_low_clustered"].null_count() == models.height
+    assert "effective clusters by model" in models["reason"][0]
+
+
+def test_numbers_and_chart(table):
+    metrics = Metrics()
+    numbers(metrics, {"afr": table})
+    assert {key: metrics[key]["value"] for key in ("afr.models", "afr.without_failure", "afr.failures")} == {
+        "afr.models": 6,
+        "afr.without_failure": 1,
+        "afr.failures": 37,
+    }
+    assert (metrics["afr.lowest.model"]["value"], metrics["afr.highest.model"]["value"]) == ("m1", "m3")
+    drawn = afr({"afr": table}, Study("drive"))
+    drawn.spec(validate=True)
+    rows = drawn.datasets["models"]
+    assert [row["model"] for row in rows] == ["m3", "m1", "m5", "m4", "m2", "m6"]
+    assert "afr" not in rows[-1] and rows[-1]["bound"] > 0
+    assert afr({"afr": table.head(1)}, Study("drive")).empty
+
+
+def test_no_drive_failed(lives):
+    never = lives.with_columns(event=pl.lit(None, pl.String))
+    table = AFR.typed(pl.concat([annual_failure_rates(never, by) for by in ("all", "model")]))
+    AFR.check(table)
+    assert table["afr"].unique().to_list() == [0]
+    afr({"afr": table}, Study("drive")).spec(validate=True)
+    metrics = Metrics()
+    numbers(metrics, {"afr": table})
+    assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0

@@ -1,0 +1,148 @@
+"""Growth, tests of trend and the mean cumulative function: closed forms, a published example, SciPy, simulation."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outage_traces import made
+from scipy import stats
+from ttf.analyses.follow_outages import GROWTH, MCF
+from ttf.analyses.follow_outages.compute import follow
+from ttf.outages.faults import faults
+from ttf.stats.growth import cumulative, growth
+from ttf.stats.mcf import mean_cumulative
+
+# Failures of a system on test for 620 hours (ReliaWiki, Crow-AMSAA, the example of developmental testing).
+HOURS = [2.7, 10.3, 12.5, 30.6, 57, 61.3, 80, 109.5, 125, 128.6, 143.8, 167.9, 229.2, 296.7, 320.6, 328.2, 366.2, 396.7]
+HOURS += [421.1, 438.2, 501.2, 620]
+
+
+def test_the_growth_of_a_published_example():
+    found = growth(np.array(HOURS), 620)
+    assert found["n"] == 22 and found["beta"] == pytest.approx(0.6142, abs=1e-4)
+    ends = found["beta"] * stats.chi2.ppf([0.025, 0.975], 44) / 44
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(ends))
+
+
+def test_the_tests_of_trend_by_their_formulas():
+    at, total = np.array([5.0, 20, 22, 60, 64, 90]), 100
+    found = growth(at, total)
+    laplace = (at.mean() - 50) / (100 / np.sqrt(72))
+    assert found["laplace_u"] == pytest.approx(laplace)
+    assert found["laplace_p"] == pytest.approx(2 * stats.norm.sf(abs(laplace)))
+    handbook = 2 * np.log(total / at).sum()
+    assert found["mil_hdbk_p"] == pytest.approx(2 * min(stats.chi2.cdf(handbook, 12), stats.chi2.sf(handbook, 12)))
+    gaps = np.diff(at, prepend=0)
+    corrected = laplace / (gaps.std(ddof=1) / gaps.mean())
+    assert found["lewis_robinson_p"] == pytest.approx(2 * stats.norm.sf(abs(corrected)))
+    farthest = stats.kstest(at / total, "uniform")
+    assert found["change_point_p"] == pytest.approx(farthest.pvalue)
+    assert found["change_at"] == pytest.approx(total * farthest.statistic_location)
+
+
+def test_what_has_no_trend():
+    assert growth(np.array([1.0, 2]), 3)["reasons"] == ["fewer than 3 events: no trend"]
+    assert "beta" not in growth(np.full(4, 7.0), 7)
+    assert "lewis_robinson_p" not in growth(np.array([2.0, 4, 6]), 7)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=8),
+    st.lists(st.integers(0, 120), min_size=1, max_size=8),
+)
+def test_time_watched_together_second_by_second(windows, times):
+    begin, end = np.array([(first, first + length) for first, length in windows]).T
+    by_hand = [sum(max(0, min(time, last) - first) for first, last in zip(begin, end, strict=True)) for time in times]
+    assert cumulative(np.array(times), begin, end).tolist() == by_hand
+
+
+def test_bursts_reject_what_supposes_none_and_not_what_allows_for_them():
+    """Bursts at a constant rate; and that a rate which doubles is seen all the same."""
+    rng, total = np.random.default_rng(7), 1e6
+    names = ("laplace_p", "mil_hdbk_p", "change_point_p", "lewis_robinson_p", "change_point_p_corrected")
+
+    def rejected(power):
+        found = []
+        for _ in range(80):
+            begun = rng.random(rng.poisson(200)) ** power * total
+            events = np.repeat(begun, rng.geometric(0.4, begun.size))
+            at = np.sort(np.clip(events + 10 * rng.random(events.size), 1, total))
+            found.append([growth(at, total)[name] < 0.05 for name in names])
+        return dict(zip(names, np.mean(found, axis=0), strict=True))
+
+    constant, worse = rejected(1), rejected(0.5)
+    assert min(constant[name] for name in names[:3]) > 0.2 and max(constant[name] for name in names[3:]) < 0.12
+    assert min(worse[name] for name in names) > 0.95
+
+
+def test_mean_cumulative_of_all_watched_throughout():
+    """Nelson's variance but for n / (n - 1): that of the numbers of events of the units."""
+    times, units = np.array([3, 5, 5, 8, 9, 9]), np.array([0, 1, 2, 1, 1, 3])
+    n, watch = 5, np.full(5, 10)
+    found = mean_cumulative(times, units, 0 * watch, watch, np.arange(n), 2000)
+    assert found["time_s"].tolist() == [3, 5, 8, 9] and found["at_risk"].tolist() == [5] * 4
+    for place, time in enumerate(found["time_s"]):
+        numbers = np.bincount(units[times <= time], minlength=n)
+        se = np.sqrt(((numbers - numbers.mean()) ** 2).sum()) / n
+        assert found["mcf"][place] == pytest.approx(numbers.mean())
+        ends = numbers.mean() * np.exp(np.array([-1, 1]) * stats.norm.ppf(0.975) * se / numbers.mean())
+        assert (found["ci_low"][place], found["ci_high"][place]) == pytest.approx(tuple(ends))
+
+
+def test_mean_cumulative_with_staggered_watches_by_its_formula():
+    rng = np.random.default_rng(3)
+    begin = np.array([0, 0, 20, 35, 0, 60, 5])
+    end = np.array([100, 30, 100, 80, 50, 100, 90])
+    owner = np.array([0, 1, 2, 3, 4, 4, 5])
+    rows = [(w, t) for w in range(7) for t in rng.integers(begin[w] + 1, end[w] + 1, 4)]
+    times, units = np.array([t for _, t in rows]), np.array([owner[w] for w, _ in rows])
+    found = mean_cumulative(times, units, begin, end, owner, 2000)
+    at = np.unique(times)
+    watched = np.array([[((begin < t) & (t <= end) & (owner == unit)).any() for t in at] for unit in range(6)])
+    own = np.array([[((times == t) & (units == unit)).sum() for t in at] for unit in range(6)])
+    at_risk, events = watched.sum(0), own.sum(0)
+    moved = np.cumsum(watched / at_risk * (own - events / at_risk), axis=1)
+    se = np.sqrt((moved**2).sum(0))
+    assert found["mcf"] == pytest.approx(np.cumsum(events / at_risk))
+    assert found["ci_high"] == pytest.approx(found["mcf"] * np.exp(stats.norm.ppf(0.975) * se / found["mcf"]))
+    few = mean_cumulative(times, units, begin, end, owner, 5)
+    assert few["time_s"].size == 5 and set(few["ci_low"]) <= set(found["ci_low"])
+
+
+def test_faults_are_records_that_neither_go_on_nor_repeat():
+    _, records, _ = made({"a": [(10, 20), (20, 30), (25, 28), (25, 40), (40, 40)], "b": [(5, None), (9, 12)]}, 100)
+    assert faults(records).select("unit_id", "start_s").rows() == [("a", 10), ("a", 25), ("b", 5), ("b", 9)]
+
+
+def test_a_fleet_that_grows_is_not_taken_for_one_that_fails_more():
+    """Four units, then forty, each with an outage every 10 s."""
+    old, new = (
+        {f"{kind}{n}": range(first + n % 10 + 1, 401, 10) for n in range(many)} for kind, many, first in _FLEETS
+    )
+    intervals = {unit: [(at, at + 1) for at in times] for unit, times in (old | new).items()}
+    _, records, exposure = made(intervals, 400)
+    exposure = exposure.with_columns(from_s=pl.when(pl.col("unit_id").is_in([*new])).then(200).otherwise("from_s"))
+    tables = follow(records, exposure.with_columns(group=pl.col("unit_id").str.slice(0, 1)))
+    GROWTH.check(tables["growth"])
+    MCF.check(tables["mcf"])
+    every, *groups = tables["growth"].iter_rows(named=True)
+    assert (every["trend"], every["n"]) == ("none", 4 * 40 + 36 * 20) and every["beta"] == pytest.approx(1, abs=0.03)
+    assert [row["stratum"] for row in groups] == ["n", "o"]
+    last = tables["mcf"].filter(pl.col("stratum_by") == "all").row(-1, named=True)
+    assert last["at_risk"] == 40 and last["mcf"] == pytest.approx(40, rel=0.02)
+
+
+_FLEETS = (("o", 4, 0), ("n", 36, 200))
+
+
+def test_few_faults_have_reasons():
+    _, records, exposure = made({"a": [(10, 20)], "b": []}, 100)
+    tables = follow(records, exposure)
+    for name, contract in (("growth", GROWTH), ("mcf", MCF)):
+        contract.check(tables[name])
+    assert tables["growth"]["reason"].to_list() == ["fewer than 3 events: no trend"]
+    assert "fewer than 4 units" in tables["mcf"]["reason"][0]
+    none = follow(records.clear(), exposure)
+    assert none["growth"]["n"].to_list() == [0] and none["mcf"].height == 0

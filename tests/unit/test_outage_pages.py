@@ -1,0 +1,126 @@
+"""Rooms of outages from tables to the page: numbers, charts, heads and tables, whatever the trace has."""
+
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from outage_traces import DAY, made
+from ttf.analyses import follow_outages, measure_availability
+from ttf.analyses.follow_outages import charts as growth_charts
+from ttf.analyses.follow_outages import compute as growth
+from ttf.analyses.follow_outages import numbers as growth_numbers
+from ttf.analyses.follow_outages import page as growth_page
+from ttf.analyses.measure_availability import charts, compute, numbers, page
+from ttf.charts.figure import Study
+from ttf.numbers.metrics import Metrics
+from ttf.report.head import Head, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import keys, length, plain
+
+UNTIL = 400 * DAY
+
+
+def of(outages, records, exposure):
+    """(tables, numbers, trace) of both rooms, of the first alone where nobody knows what was watched."""
+    tables = {
+        "outage_causes": compute.causes(outages, records),
+        "availability": compute.availability(outages, records, exposure),
+    }
+    if exposure is not None:
+        tables |= growth.follow(records, exposure)
+    for declared in (*measure_availability.ANALYSIS.tables, *follow_outages.ANALYSIS.tables):
+        if declared.name in tables:
+            declared.check(tables[declared.name])
+    metrics = Metrics()
+    numbers.numbers(metrics, tables)
+    if exposure is not None:
+        growth_numbers.numbers(metrics, tables)
+    trace = SimpleNamespace(about={"unit": "node"}, table=tables.__getitem__)
+    return tables, Numbers(metrics), trace
+
+
+def fleet(nodes=20, until_s=UNTIL, **columns):
+    """Nodes that fail every 30 days or so, each twice as long down as the one before; more towards the end."""
+    begun = {
+        f"n{node}": [(d * DAY, d * DAY + 600 * node + 1) for d in range(40 + node, 400, 29)] for node in range(nodes)
+    }
+    return made(begun, until_s, node="unit_id", **columns)
+
+
+def checked(head, m):
+    """The claim as it is read; the head keeps to its limits, and each number it names is there."""
+    texts = [head.claim, *head.text, *(text for key in head.keys for text in (key.label, key.value, key.note))]
+    assert length(head.claim) <= 18 and len(head.keys) <= 4 and sum(length(text) for text in head.text) <= 60
+    assert all(key in m for text in texts for key in keys(text))
+    assert not [text for text in texts if "None" in text or "nan" in text]
+    return plain(head.claim)
+
+
+def test_head_of_a_fleet():
+    tables, m, trace = of(*fleet())
+    claim = checked(page.head(trace, m), m)
+    assert claim.startswith("Nodes were down ") and "half lasted less than" in claim
+    labels = [key.label for key in page.head(trace, m).keys]
+    assert labels == ["Availability", "Time between outages of a node", "Mean repair"]
+    assert m.value("growth.trend", None) in {"worse", "better", "changed", "bursts", "none"}
+    assert page.lines(trace, m) == growth_page.lines(trace, m) == []
+    shown = page.tables(trace) | growth_page.tables(trace)
+    assert all("<table" in table.html(name) for name, table in shown.items() if table.frame.height)
+    for build, name in ((charts.outage_causes, "causes"), (growth_charts.mcf, "curve")):
+        for study in (Study("node"), Study("node", narrow=True)):
+            drawn = build(tables, study)
+            drawn.spec(validate=True)
+            assert drawn.empty or drawn.datasets[name]
+
+
+def test_head_without_exposure():
+    outages, records, _ = fleet(level=pl.lit("hardware"))
+    _, m, trace = of(outages, records, None)
+    head = page.head(trace, m)
+    assert checked(head, m).endswith("outages are recorded; half lasted less than 1.50\u00a0h")
+    assert [key.label for key in head.keys] == ["Mean repair", "Most time down"]
+    assert [line.checked for line in page.lines(trace, m)] == [False]
+
+
+def test_no_outage_is_a_line():
+    _, m, trace = of(*made({"a": [], "b": []}, UNTIL, node="unit_id"))
+    line = page.head(trace, m)
+    assert isinstance(line, Line) and plain(line.found) == "no outage of 2 nodes is recorded"
+    assert plain(growth_page.lines(trace, m)[0].found) == "0 faults: too few for a trend"
+
+
+@pytest.mark.parametrize("intervals", [[(10, 20)], [(10, None)], [(0, UNTIL)], [(10, 10), (20, 20)], [(UNTIL, None)]])
+def test_odd_traces_have_words(intervals):
+    _, m, trace = of(*made({"a": intervals, "b": []}, UNTIL))
+    head = page.head(trace, m)
+    if isinstance(head, Head):
+        checked(head, m)
+    for table in (page.tables(trace) | growth_page.tables(trace)).values():
+        assert table.frame.height == 0 or table.html("name")
+
+
+@pytest.mark.parametrize(
+    ("trend", "says"),
+    [
+        ("worse", "Faults became more frequent (growth β 1.20, 95% CI 1.10–1.30; Lewis-Robinson p = 0.030)."),
+        ("better", "Faults became less frequent, but not steadily (growth β 1.20"),
+        ("changed", "but the rate changed: 2.00 times as high after day 58 (p = 0.040)."),
+        ("bursts", "Faults come in bursts, which"),
+        ("none", "No trend in the rate of faults is seen (Lewis-Robinson p = 0.030)."),
+    ],
+)
+def test_the_trend_in_words(trend, says):
+    values = {"trend": trend, "beta": 1.2, "ci_low": 1.1, "ci_high": 1.3, "lewis_robinson_p": 0.03, "rate_ratio": 2.0}
+    values |= {"change_point": "day 58", "change_point_p_corrected": 0.04, "n": 90}
+    m = Numbers({f"growth.{name}": {"value": value, "unit": "1", "n": 90} for name, value in values.items()})
+    assert says in plain(growth_page.trend_in_words(m)) and length(growth_page.trend_in_words(m)) <= 30
+
+
+def test_causes_beyond_eight_are_added_up():
+    outages, records, exposure = fleet()
+    named = records.with_columns(level=pl.lit("hardware"), **{"class": pl.format("part {}", pl.col("outage") % 11)})
+    tables, *_ = of(outages, named, exposure)
+    rows = charts.outage_causes(tables, Study("node")).datasets["causes"]
+    assert len(rows) == charts.MOST_BARS and rows[-1]["cause"] == "4 others"
+    assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-5)
+    assert sum(row["downtime_share"] for row in rows) == pytest.approx(1, abs=1e-5)

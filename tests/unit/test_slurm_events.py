@@ -1,0 +1,379 @@
+"""Node events of Slurm: dumps as they come become records of outages and the time in which nodes were watched."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from of_formats import FILES, FORMATS, raw_schemas
+from ttf.errors import StudyError
+from ttf.formats.protocol import Source, code_of
+from ttf.formats.sacct import sample, sample_events
+from ttf.formats.slurm_events.read import READERS
+from ttf.ingest import ingest
+from ttf.outages.causes import with_rules
+from ttf.outages.records import exposure_of, outages_of
+
+RULES = yaml.safe_load((FILES["sacct"].parents[4] / "config/outage_causes.yaml").read_text())["rules"]
+NODES = "Cluster|NodeName|TimeStart|TimeEnd|State|StateRaw|Reason|User"
+CLUSTER = "Cluster|Cluster Nodes|TimeStart|TimeEnd|TRES|Reason"
+T = 1_700_000_000
+
+
+def source_of(folder, *dumps, limit=0.0, **meaning):
+    """What a trace of these dumps is derived from; and the row account and the quarantine."""
+    folder.mkdir(exist_ok=True)
+    files = []
+    for number, dump in enumerate(dumps):
+        files.append(folder / f"{number}.txt")
+        files[-1].write_bytes(dump if isinstance(dump, bytes) else dump.encode())
+    account, aside = ingest({"node_event": files}, raw_schemas("slurm_events"), folder, limit, READERS)
+    return Source({"node_event": pl.scan_parquet(folder / "node_event.parquet")}, meaning), account, aside
+
+
+def derived(source, rules=RULES, exposed=True):
+    """(outages, records, exposure) as the rule derive_outages makes them."""
+    format_ = code_of(FORMATS["slurm_events"]["code"])
+    exposure = exposure_of("t", format_.exposure(source)) if exposed else None
+    return *outages_of("t", with_rules(format_.outage_records(source), rules), exposure), exposure
+
+
+def dump(*rows, header=NODES):
+    return "\n".join([header, *rows]) + "\n"
+
+
+def found(tmp_path, *dumps, columns=("unit_id", "start_s", "end_s", "cause"), **how):
+    source, *_ = source_of(tmp_path / "d", *dumps)
+    return derived(source, exposed=False, **how)[0].select(columns).rows()
+
+
+# ---- the sample: the truth is known ----
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("events")
+    sample.write_sample(folder / "new", 4_000)
+    names = ("node_events", "cluster_events")
+    source, account, _ = source_of(
+        folder / "d", *((folder / "new" / sample.FILES[name]).read_bytes() for name in names)
+    )
+    planned, nodes = sample.plan(4_000, 2025), sample.count_of_nodes(4_000)
+    failures, events = sample.node_failures(np.random.default_rng([2025, 1]), nodes, sample.Hazard())
+    runs = sample.runs_of(planned, nodes, failures)
+    return source, account, sample.outages_of_nodes(2025, runs, failures, events, nodes), runs
+
+
+def test_the_outages_of_the_sample_are_found_again(written):
+    source, account, true, _ = written
+    outages, records, exposure = derived(source)
+    wanted = sorted(
+        (
+            sample.node_name(outage.node),
+            outage.start_s,
+            outage.end_s if outage.end_s < sample.END_S else None,
+            outage.planned,
+            outage.rows[0].reason.replace("|", "¦"),
+            outage.rows[-1].reason.replace("|", "¦"),
+        )
+        for outage in true
+    )
+    assert account["rows_quarantined"].sum() == 0
+    told = records.select("unit_id", "start_s", "end_s", "planned", "symptom", "cause").sort("unit_id", "start_s")
+    assert told.rows() == wanted
+    assert outages.height == len(wanted)
+    assert outages["counted"].all()
+    is_open = outages.filter(pl.col("end_s").is_null())
+    assert is_open.height >= 2
+    assert set(is_open["seen_until_s"]) == {sample_events_end(source)}
+    # Watched from the first day, but for the moments in which there was no controller.
+    assert exposure["unit_id"].n_unique() == 240
+    assert exposure.height == 480
+    away = (exposure["until_s"] - exposure["from_s"]).sum() + 240 * sample_events.AWAY_S
+    assert away == 240 * (sample_events_end(source) - sample.FIRST_S)
+
+
+def sample_events_end(source):
+    return source.raw["node_event"].select(pl.max_horizontal("start_s", "end_s").max()).collect().item()
+
+
+def test_nothing_runs_on_a_node_of_the_sample_that_is_down(written):
+    *_, true, runs = written
+    by_node = {}
+    for outage in true:
+        by_node.setdefault(outage.node, []).append(outage)
+    for run in runs:
+        if run.start_s is None:
+            continue
+        until_s = sample.END_S if run.end_s is None else run.end_s
+        for node in run.nodes:
+            for outage in by_node.get(node, ()):
+                assert until_s <= outage.start_s or run.start_s >= outage.end_s
+
+
+def test_the_sample_has_every_habit(written):
+    source, _, true, _ = written
+    rows = source.raw["node_event"].collect()
+    assert (rows["reason"] == "cold-start").sum() == 240
+    resent = rows.filter(pl.col("end_s") == sample_events.resent_at_s(true, sample.FIRST_S))
+    assert resent["node"].drop_nulls().len() >= sample_events.RESENT_NODES
+    assert sum(outage.rows[-1].reason == "rack switch failed" for outage in true) == sample_events.BURST_NODES
+    assert {"DOWN*", "DOWN", "DRAIN", "MAINT", "BOOT^"} == set(rows["state"].drop_nulls())
+    assert rows["reason"].str.contains("¦").any()
+    lemons = sample.Hazard().lemons(240).tolist()
+    of_lemons = [sum(outage.node == lemon and not outage.planned for outage in true) for lemon in lemons]
+    assert min(of_lemons) >= 3
+
+
+# ---- what rows mean ----
+
+
+def test_rows_that_touch_are_one_outage_with_its_symptom_and_its_cause(tmp_path):
+    text = dump(
+        f"c|n1|{T}|{T + 60}|DOWN*|2049|Not responding|slurm(64030)",
+        f"c|n1|{T + 60}|{T + 500}|DRAIN|514|bad DIMM in slot 3|slurm(64030)",
+        f"c|n1|{T + 500}|{T + 900}|DOWN*|2049|Not responding|slurm(64030)",
+        f"c|n1|{T + 901}|{T + 950}|DRAIN|514|checking|root(0)",
+        f"c|n2|{T + 60}|{T + 90}|DOWN|1|Not responding|slurm(64030)",
+    )
+    source, *_ = source_of(tmp_path / "d", text)
+    outages, records, _ = derived(source, exposed=False)
+    assert outages.select("unit_id", "start_s", "end_s", "level", "class", "cause").rows() == [
+        ("n1", T, T + 900, "drained", "Set by a person", "bad DIMM in slot 3"),
+        ("n1", T + 901, T + 950, "drained", "Set by a person", "checking"),
+        ("n2", T + 60, T + 90, "down", "Not responding", "Not responding"),
+    ]
+    assert records.select("symptom", "rows", "user").rows() == [
+        ("Not responding", 3, "slurm(64030)"),
+        ("checking", 1, "root(0)"),
+        ("Not responding", 1, "slurm(64030)"),
+    ]
+
+
+def test_rows_sent_again_at_one_instant_neither_end_nor_begin_an_outage(tmp_path):
+    rows = [f"c|n{node}|{T + node}|{T + 100}|DOWN*|2049|Not responding|" for node in range(1, 5)]
+    rows += [f"c|n{node}|{T + 100}|{T + 200 + node}|DOWN*|2049|Not responding|" for node in range(1, 4)]
+    # One came back without a reason of its own: it is written as registered, and stays what it was.
+    rows.append(f"c|n4|{T + 100}|{T + 204}|DOWN*|2049|First Registration|")
+    assert found(tmp_path, dump(*rows)) == [
+        (f"n{node}", T + node, T + 200 + node, "Not responding") for node in range(1, 5)
+    ]
+
+
+def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
+    rows = [f"c|n{node}|{T + 100}|{T + 130}|DOWN|1|cold-start|slurm(64030)" for node in range(1, 5)]
+    rows += [f"c|n1|{T}|{T + 100}|DOWN*|2049|Not responding|", f"c|n2|{T + 130}|{T + 300}|DOWN*|2049|Not responding|"]
+    rows += [f"c|n5|{T}|{T + 9}|DOWN|1|{reason}|" for reason in ("First Registration", "node-update")]
+    assert found(tmp_path, dump(*dict.fromkeys(rows))) == [
+        ("n1", T, T + 130, "Not responding"),
+        ("n2", T + 100, T + 300, "Not responding"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "said"),
+    [
+        ("DOWN*", "Not responding", ("down", "Not responding", False)),
+        ("DOWN", "Node unexpectedly rebooted", ("down", "Unexpectedly rebooted", False)),
+        ("DRAIN", "Low RealMemory (reported:1 < 100.00% of configured:2)", ("drained", "Low RealMemory", False)),
+        ("DRAIN", "gres/gpu count reported lower than configured (7 < 8)", ("drained", "GRES missing", False)),
+        ("DRAIN", "Prolog error", ("drained", "Prolog error", False)),
+        ("DRAIN*", "Epilog error", ("drained", "Epilog error", False)),
+        ("DRAIN", "Kill task failed", ("drained", "Kill task failed", False)),
+        ("DRAIN", "batch job complete failure", ("drained", "Job not ended", False)),
+        ("DRAIN", "NHC: check_hw_gpu failed", ("drained", "Health check", False)),
+        ("FAIL", "node not responding to IPMI", ("fail", "Set by a person", False)),
+        ("DRAIN", "Planned maintenance, Tuesday", ("drained", "Set by a person", True)),
+        ("DRAIN", "kernel update", ("drained", "Set by a person", True)),
+        ("DRAIN", "unplanned power cut", ("drained", "Set by a person", False)),
+        ("DRAIN", "kernel panic", ("drained", "Set by a person", False)),
+        ("MAINT", "", ("maint", None, True)),
+        ("BOOT^", "new driver : reboot issued", ("reboot", "Reboot", True)),
+        ("DRAIN$", "GPU lost", ("drained", "Set by a person", False)),
+        ("IDLE~", "Powered down after SuspendTime", None),
+        ("FUTURE", "Set to State=FUTURE", None),
+        ("DOWN", "", ("down", None, False)),
+    ],
+)
+def test_states_and_reasons(tmp_path, state, reason, said):
+    rows = found(tmp_path, dump(f"c|n1|{T}|{T + 9}|{state}||{reason}|"), columns=("level", "class", "planned"))
+    assert rows == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("bits", "level"),
+    [("514", "drained"), ("0x202", "drained"), ("2049", "down"), ("32770", "maint"), ("8194", "fail"), ("", None)],
+)
+def test_a_dump_without_states_tells_them_by_their_bits(tmp_path, bits, level):
+    text = dump(f"n1|{T}|{T + 9}|{bits}", header="NodeName|TimeStart|TimeEnd|StateRaw")
+    assert found(tmp_path, text, columns=["level"]) == [(level,)]
+
+
+# ---- several dumps ----
+
+
+def test_a_later_dump_closes_what_was_open_and_rows_count_once(tmp_path):
+    first = dump(f"c|n1|{T}|Unknown|DOWN*|2049|Not responding|", f"c|n2|{T + 5}|0|DRAIN|514|disk|")
+    second = dump(
+        f"c|n1|{T}|{T + 50}|DOWN*|2049|Not responding|",
+        f"c|n2|{T + 5}|Unknown|DRAIN|514|disk|",
+        f"c|n3|{T + 900}|{T + 950}|DOWN*|2049|Not responding|",
+    )
+    wanted = [("n1", T, T + 50), ("n2", T + 5, None), ("n3", T + 900, T + 950)]
+    for dumps in ((first, second), (second, first), (first, second, second)):
+        source, *_ = source_of(tmp_path / "d", *dumps)
+        outages = derived(source, exposed=False)[0]
+        assert outages.select("unit_id", "start_s", "end_s").rows() == wanted
+        # Still down when the last dump was printed, which is not known but by the last moment in it.
+        assert outages["seen_until_s"].to_list()[1] == T + 950
+
+
+def test_an_open_row_that_a_later_dump_no_longer_has_lasts_to_its_own_dump(tmp_path):
+    first = dump(f"c|n1|{T}|Unknown|DOWN*|2049|Not responding|", f"c|n2|{T + 5}|{T + 60}|DRAIN|514|disk|")
+    second = dump(f"c|n3|{T + 900}|{T + 950}|DOWN*|2049|Not responding|")
+    outages, *_ = derived(source_of(tmp_path / "d", first, second)[0], exposed=False)
+    assert outages.filter(unit_id="n1").select("end_s", "seen_until_s").rows() == [(None, T + 60)]
+    # Another row of the node closes it, as Slurm does.
+    third = dump(f"c|n1|{T + 800}|{T + 850}|DRAIN|514|disk|")
+    assert found(tmp_path, first, third, columns=("unit_id", "start_s", "end_s"))[0] == ("n1", T, T + 850)
+
+
+def test_nodes_of_two_clusters_with_one_name_are_two(tmp_path):
+    text = dump(f"a|n1|{T}|{T + 9}|DOWN|1|x|", f"b|n1|{T}|{T + 8}|DOWN|1|x|")
+    assert found(tmp_path, text, columns=("unit_id", "node", "group", "end_s")) == [
+        ("a:n1", "n1", "a", T + 9),
+        ("b:n1", "n1", "b", T + 8),
+    ]
+
+
+# ---- exposure ----
+
+
+def test_the_cluster_s_registrations_say_which_nodes_were_watched(tmp_path):
+    nodes = dump(f"c|n1|{T}|{T + 9}|DOWN|1|x|", f"c|n3|{T + 700}|{T + 800}|DOWN|1|x|")
+    cluster = dump(
+        f"c|n[1-2]|{T - 100}|{T + 500}|cpu=2|Cluster Registered TRES",
+        f"c|n[1-3]|{T + 500}|{T + 600}|cpu=3|Cluster Registered TRES",
+        f"c|n[1-3]|{T + 600}|{T + 650}||slurmctld disconnect",
+        f"c|n[2-3]|{T + 650}|Unknown|cpu=2|Cluster Registered TRES",
+        header=CLUSTER,
+    )
+    for dumps in ((nodes, cluster), (cluster, nodes), (both(nodes, cluster),)):
+        _, _, exposure = derived(source_of(tmp_path / "d", *dumps)[0])
+        assert exposure.select("unit_id", "from_s", "until_s").rows() == [
+            ("n1", T - 100, T + 600),
+            ("n2", T - 100, T + 600),
+            ("n2", T + 650, T + 800),
+            ("n3", T + 500, T + 600),
+            ("n3", T + 650, T + 800),
+        ]
+
+
+def both(nodes, cluster):
+    """The two dumps as one, as sacctmgr prints them where no kind of event is asked for."""
+    head, *rows = cluster.splitlines()
+    places = [head.split("|").index(name) for name in ("Cluster", "Cluster Nodes", "TimeStart", "TimeEnd", "Reason")]
+    cells = [[row.split("|")[place] for place in places] for row in rows]
+    of_cluster = [f"{name}||{nodes_of}|{start}|{end}||{why}|" for name, nodes_of, start, end, why in cells]
+    of_nodes = []
+    for row in nodes.splitlines()[1:]:
+        name, node, start, end, state, _, reason, user = row.split("|")
+        of_nodes.append(f"{name}|{node}||{start}|{end}|{state}|{reason}|{user}")
+    return dump(*of_cluster, *of_nodes, header="Cluster|NodeName|Cluster Nodes|TimeStart|TimeEnd|State|Reason|User")
+
+
+def test_without_registrations_the_registry_or_the_jobs_say_it(tmp_path):
+    text = dump(f"c|n1|{T}|{T + 9}|DOWN|1|x|", f"c|n9|{T - 900}|{T - 800}|DOWN|1|x|")
+    source, *_ = source_of(tmp_path / "d", text)
+    with pytest.raises(StudyError, match="Event=Cluster"):
+        derived(source)
+    _, _, exposure = derived(replace(source, meaning={"nodes": 4}))
+    assert exposure.select("unit_id", "from_s", "until_s").rows() == [
+        (name, T - 900, T + 9) for name in ("n1", "n9", "unseen-1", "unseen-2")
+    ]
+    placements = pl.LazyFrame({"node": ["n1", "n2", "n1"], "start_s": [T - 50, T, T], "end_s": [T, T + 70, None]})
+    _, _, exposure = derived(replace(source, placements=placements))
+    assert exposure.select("unit_id", "from_s", "until_s").rows() == [
+        ("n1", T - 50, T + 70),
+        ("n2", T - 50, T + 70),
+    ]
+
+
+def test_a_hostlist_that_cannot_be_read_is_told(tmp_path):
+    cluster = dump(f"c|n[1-|{T}|Unknown|cpu=2|Cluster Registered TRES", header=CLUSTER)
+    with pytest.raises(StudyError, match=r"Cluster Nodes .* brackets do not match.* -P"):
+        derived(source_of(tmp_path / "d", cluster)[0])
+
+
+# ---- dumps as they should not be ----
+
+GOOD = [f"c|n{node}|{T}|{T + 9}|DOWN|1|x|" for node in range(1, 4)]
+
+
+def test_a_reason_with_the_delimiter_or_half_a_character_in_it_is_kept(tmp_path):
+    rows = [
+        f"c|n1|{T}|{T + 9}|DOWN|1|a | b || c|root(0)".encode(),
+        f"c|n2|{T}|{T + 9}|DRAIN|514|".encode() + b"zu hei\xc3|",
+    ]
+    source, account, _ = source_of(tmp_path / "d", b"\n".join([NODES.encode(), *rows]) + b"\n")
+    assert account["rows_quarantined"].item() == 0
+    records = derived(source, exposed=False)[1]
+    assert records.select("cause", "user").rows() == [("a ¦ b ¦¦ c", "root(0)"), ("zu hei\ufffd", None)]
+
+
+def test_columns_in_another_order_fewer_or_more_and_a_delimiter_at_the_end(tmp_path):
+    text = dump(f"x|n1|{T + 9}|{T}|1-00:00:00|", header="Reason|NodeName|TimeEnd|TimeStart|Duration|")
+    assert found(tmp_path, text) == [("n1", T, T + 9, "x")]
+    text = dump(
+        "n1|2025-03-01T08:00:00|None", "n2|2025-03-01T08:00:00|2025-03-01T09:00:00", header="NodeName|TimeStart|TimeEnd"
+    )
+    assert found(tmp_path, text) == [("n1", 1740816000, None, None), ("n2", 1740816000, 1740819600, None)]
+
+
+def test_a_dump_cut_in_the_middle_of_a_line_and_an_end_before_the_start_are_put_aside(tmp_path):
+    backwards = f"c|n8|{T}|{T - 9}|DOWN|1|x|"
+    source, account, aside = source_of(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", limit=0.5)
+    assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 3, 2)
+    assert aside.select("line", "reason").rows() == [(5, "end_before_start"), (6, "wrong_column_count")]
+    assert derived(source, exposed=False)[0].height == 3
+    with pytest.raises(StudyError, match="2 of 5 rows"):
+        source_of(tmp_path / "d", dump(*GOOD, backwards) + f"c|n9|{T}", limit=0.01)
+
+
+def test_the_same_dump_twice_is_one(tmp_path):
+    assert found(tmp_path, dump(*GOOD), dump(*GOOD)) == found(tmp_path, dump(*GOOD))
+
+
+def test_a_dump_without_events_says_that_no_node_was_down(tmp_path):
+    cluster = dump(f"c|n[1-3]|{T}|{T + 90}|cpu=3|Cluster Registered TRES", header=CLUSTER)
+    for dumps in ((dump(), cluster), (cluster,)):
+        outages, _, exposure = derived(source_of(tmp_path / "d", *dumps)[0])
+        assert not outages.height
+        assert exposure.select("unit_id", "from_s", "until_s").row(2) == ("n3", T, T + 90)
+    assert not derived(source_of(tmp_path / "d", dump())[0], exposed=False)[0].height
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "   Cluster NodeName                  TimeStart             TimeEnd  State  Reason       User \n"
+            "---------- --------------- ------------------- ------------------- ------ ------- ---------- \n"
+            "onemachine n1              2026-11-23T17:15:57 2026-11-23T17:15:58  DRAIN slow an+ slurm(640+ \n",
+            r"0\.txt: line 1: the columns have a fixed width.* print the dump with -P",
+        ),
+        (dump(f"c|{T}|{T}", header="Cluster|TimeStart|TimeEnd"), "neither NodeName nor Cluster Nodes"),
+        (dump(f"c|n1|{T}", header="Cluster|NodeName|TimeStart"), "the header row has no column TimeEnd"),
+        ("<html><body>Sign in</body></html>\n", "HTML"),
+        ("", "empty"),
+    ],
+)
+def test_what_is_no_dump_is_refused_with_what_to_do(tmp_path, text, message):
+    with pytest.raises(StudyError, match=message):
+        source_of(tmp_path / "d", text)
+
+
+def test_the_table_is_the_same_beside_jobs():
+    alone, beside = (raw_schemas(name)["node_event"] for name in ("slurm_events", "sacct"))
+    assert alone == beside

@@ -1,0 +1,141 @@
+"""Units down at once and the spares for them, against closed forms and a second by second count."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outage_rooms import Frames, on_page, tables_of
+from outage_traces import DAY, made
+from scipy import stats
+from ttf.analyses.size_spares.compute import ALWAYS_DOWN, NO_OUTAGE, NOT_WATCHED
+from ttf.outages.down import at_most, binomial_cumulative, course_of, smallest, spans_of, spares_beside
+
+
+def spares_of(folder, outages, exposure):
+    return tables_of("size_spares", Frames({"outages": outages, "exposure": exposure}, seed=1), folder)
+
+
+@pytest.mark.parametrize("units", [1, 7, 400])
+@pytest.mark.parametrize("down_share", [0.001, 0.02, 0.4])
+def test_binomials_are_those_of_scipy(units, down_share):
+    down = np.arange(units + 3)
+    assert at_most(down, units, down_share) == pytest.approx(stats.binom.cdf(down, units, down_share), abs=1e-12)
+    for share in (0.9, 0.95, 0.99, 0.999):
+        s = spares_beside(units, down_share, share)
+        assert stats.binom.cdf(s, units + s, down_share) >= share - 1e-12
+        assert s == 0 or stats.binom.cdf(s - 1, units + s - 1, down_share) < share
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, 60), st.integers(0, 20)), max_size=12),
+    st.tuples(st.integers(0, 10), st.integers(20, 60)),
+    st.integers(1, 17),
+)
+def test_the_sweep_counts_every_second(rows, late, block):
+    intervals = {unit: [(a, a + n) for name, a, n in rows if name == unit] for unit in "abc"}
+    outages, *_, exposure = made(intervals, 50)
+    exposure = exposure.with_columns(from_s=pl.when(unit_id="c").then(late[0]).otherwise("from_s"))
+    exposure = exposure.with_columns(until_s=pl.when(unit_id="c").then(late[1]).otherwise("until_s"))
+    course = course_of(spans_of(outages, exposure), exposure)
+    watch = {unit: (start, until) for unit, start, until in exposure.select("unit_id", "from_s", "until_s").rows()}
+    seconds = [
+        (
+            sum(start <= s < until for start, until in watch.values()),
+            sum(watch[unit][0] <= s < watch[unit][1] and any(a <= s < b for a, b in intervals[unit]) for unit in watch),
+        )
+        for s in range(60)
+    ]
+    counted = [pair for pair in seconds if pair[0]]
+    assert np.repeat(course.watched, course.length_s).tolist() == [watched for watched, _ in counted]
+    assert np.repeat(course.down, course.length_s).tolist() == [down for _, down in counted]
+    assert course.time_down().tolist() == np.bincount([down for _, down in counted]).tolist()
+    by_block = course.time_down_by(block)
+    assert by_block.sum(axis=0).tolist() == course.time_down().tolist()
+    assert by_block.sum(axis=1)[:-1].tolist() == [block] * (len(by_block) - 1)
+
+
+def test_a_fleet_that_grows_has_a_mixture_of_binomials_with_the_same_mean():
+    outages, *_, exposure = made({"a": [(10, 30)], "b": [(60, 70)], "c": [], "d": []}, 100)
+    exposure = exposure.with_columns(from_s=pl.when(unit_id="d").then(50).otherwise("from_s"))
+    course = course_of(spans_of(outages, exposure), exposure)
+    assert course.units == 3.5
+    assert course.down_share == pytest.approx(30 / 350)
+    mixture = sum(stats.binom.cdf(np.arange(5), units, 30 / 350) / 2 for units in (3, 4))
+    assert binomial_cumulative(course, 4) == pytest.approx(mixture, abs=1e-12)
+    mean = (np.diff(binomial_cumulative(course, 4), prepend=0) * np.arange(5)).sum()
+    assert mean == pytest.approx((course.time_down() * np.arange(len(course.time_down()))).sum() / 100)
+
+
+def test_batches_that_fail_together_need_more_spares_than_the_binomial_says(tmp_path):
+    """Of 40 units ten fail together, a day in every twenty: 10 down for 5% of the time, else none."""
+    together = [(20 * DAY * n + DAY, 20 * DAY * n + 2 * DAY) for n in range(10)]
+    outages, *_, exposure = made({f"u{n:02}": together if n < 10 else [] for n in range(40)}, 200 * DAY)
+    given = spares_of(tmp_path, outages, exposure)
+    down = given["units_down"].filter(pl.col("time_s") > 0)
+    assert down.select("down", "time_share").rows() == [(0, 0.95), (10, 0.05)]
+    by_share = {row["p"]: row for row in given["spares"].iter_rows(named=True)}
+    assert [by_share[p]["spares_observed"] for p in (0.9, 0.95, 0.99)] == [0, 0, 10]
+    for p, row in by_share.items():
+        assert row["spares_binomial"] == stats.binom.ppf(p, 40, 0.0125)
+        assert row["short_share"] == pytest.approx(0.05)
+        assert abs(row["spares_simulated"] - row["spares_binomial"]) <= 1
+        assert row["observed_low"] <= row["spares_observed"] <= row["observed_high"]
+        assert (row["n"], row["units"], row["weeks"], row["reason"]) == (100, 40, 29, None)
+    m, text, charts = on_page("size_spares", given)
+    assert "At most 10 of 40 were down at once" in text
+    assert m["spares.p99_9.observed"] == 10
+    assert charts["units_down"].empty is None
+
+
+def test_batches_have_the_variance_of_the_formula():
+    """Batches at random moments, of units each repaired by itself: mean + rate E[B(B-1)] times the integral of S^2."""
+    rng = np.random.default_rng(5)
+    years, size, repair = 400, 6, 10 * 3600
+    starts = np.sort(rng.integers(0, years * 365 * DAY, 100 * years))
+    starts = np.repeat(starts, size)
+    # A unit for each outage: what counts is how many are down.
+    moments = np.concatenate([starts, starts + rng.exponential(repair, len(starts))])
+    order = np.argsort(moments, kind="stable")
+    down, length = np.cumsum(np.repeat([1, -1], len(starts))[order])[:-1], np.diff(moments[order])
+    mean = (down * length).sum() / length.sum()
+    variance = ((down - mean) ** 2 * length).sum() / length.sum()
+    rate = 100 / (365 * DAY)
+    assert mean == pytest.approx(rate * size * repair, rel=0.03)
+    assert variance == pytest.approx(mean + rate * size * (size - 1) * repair / 2, rel=0.05)
+
+
+def test_groups_and_planned_outages_have_rows_of_their_own(tmp_path):
+    racks = {"a": [(10, 20)], "b": [(10, 30)]}
+    outages, _, exposure = made(racks, 100)
+    group = pl.col("unit_id").replace_strict({"a": "x", "b": "y"})
+    outages = outages.with_columns(planned=pl.col("unit_id") == "b")
+    given = spares_of(tmp_path, outages, exposure.with_columns(group=group))
+    found = given["spares"].filter(p=0.99).select("stratum_by", "stratum", "outages", "n", "spares_observed")
+    assert found.rows() == [
+        ("all", "all", "all", 2, 2),
+        ("all", "all", "unplanned", 1, 1),
+        ("group", "x", "all", 1, 1),
+        ("group", "y", "all", 1, 1),
+        ("group", "y", "unplanned", 0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("intervals", "until", "reason"),
+    [
+        ({"a": []}, 0, NOT_WATCHED),
+        ({"a": [], "b": []}, 10 * DAY, NO_OUTAGE),
+        ({"a": [(0, 10 * DAY)]}, 10 * DAY, ALWAYS_DOWN),
+    ],
+)
+def test_what_cannot_be_given_says_why(tmp_path, intervals, until, reason):
+    given = spares_of(tmp_path, *(made(intervals, until)[i] for i in (0, 2)))
+    assert given["spares"]["reason"].str.contains(reason, literal=True).all()
+    _, text, _ = on_page("size_spares", given)
+    assert (reason in text) == (until == 0)
+
+
+def test_one_spare_is_not_lost_to_rounding():
+    assert smallest(np.array([0.3, 0.3 + 0.6, 1.0]), 0.9) == 1
