@@ -220,7 +220,8 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
         outcomes = sorted(self.outcomes) or None
-        return {"unit": self.unit, "gives": self.gives, "synthetic": self.synthetic, "outcomes": outcomes}
+        has = {"gives": self.gives, "lives": "lives" in self.products}
+        return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | has
 
     @property
     def about(self) -> dict[str, Any]:

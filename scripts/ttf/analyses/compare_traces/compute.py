@@ -31,10 +31,12 @@ SIZES = {"all": (None, None)} | GPU_BUCKETS
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     rows = {table.name: [] for table in ANALYSIS.tables}
-    jobs_files = iter(given.files.get("jobs", ()))
-    for (trace, about), lives_file in zip(given.settings.about.items(), given.files["lives"], strict=True):
+    jobs_files, lives_files = iter(given.files.get("jobs", ())), iter(given.files["lives"])
+    for trace, about in given.settings.about.items():
         subject = Subject(trace, **about)
-        lives, jobs, alike = scan_columns(lives_file, [*LIVES_READ, *CLUSTER_COLUMNS]), None, None
+        lives, jobs, alike = None, None, None
+        if subject.lives:
+            lives = scan_columns(next(lives_files), [*LIVES_READ, *CLUSTER_COLUMNS])
         if subject.gives == "jobs":
             file = next(jobs_files)
             jobs, alike = read_columns(file, JOBS_READ), scan_columns(file, [*JOBS_READ, *READ_OF_JOBS])
@@ -47,13 +49,15 @@ def compute(given: Inputs) -> dict[str, pl.DataFrame]:
 class Subject:
     """One trace of the comparison.
 
-    unit: what a job, or the component that lives, is called. gives: `jobs` or `lives`, as its format declares.
+    unit: what a job, or the component that lives, is called. gives: jobs, lives or outages, as its format declares.
+    lives: whether it has any: not where nobody knows which units were watched.
     outcomes: those that the trace's format distinguishes; None where the format does not say.
     """
 
     trace: str
     unit: str = "job"
     gives: str = "jobs"
+    lives: bool = True
     synthetic: bool = False
     outcomes: Collection[str] | None = None
 
@@ -63,12 +67,12 @@ class Subject:
 
 
 def compared(
-    subject: Subject, jobs: pl.DataFrame | None, lives: Frame, alike: Frame | None = None
+    subject: Subject, jobs: pl.DataFrame | None, lives: Frame | None, alike: Frame | None = None
 ) -> dict[str, list[dict]]:
-    """The rows of one trace in each table. jobs: None of components; alike: the same with CLUSTER_COLUMNS."""
+    """The rows of one trace in each table: jobs and alike (with CLUSTER_COLUMNS) None of components, lives where none."""
     row = subject.columns | {"gives": subject.gives}
     if jobs is None:
-        return {"compared_traces": [row], "compared_mttf": compared_lives(subject, lives)}
+        return {"compared_traces": [row], "compared_mttf": [] if lives is None else compared_lives(subject, lives)}
     found = {"compared_traces": [row | population(jobs)]} | compared_jobs(
         subject, jobs, jobs if alike is None else alike
     )
