@@ -1,4 +1,4 @@
-"""Which nodes are worth draining, and would such lists have been right?"""
+"""Which nodes go down more than others, what would draining them save, and were such lists right?"""
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
@@ -47,14 +47,14 @@ DRAIN_BACKTEST = table(
     others=count("Others", "Nodes not listed that were up when it began.", unit="nodes"),
     others_failed=count("failed", "Those of them with an unplanned outage in the week.", unit="nodes"),
     base_share=share("Base share", "Failed of the others.", blank=REASON),
-    expected=number("Expected", "Listed times the base share, summed over the weeks.", blank=REASON, unit="nodes"),
+    expected=number("Expected", "Of the listed, at the base share of the fleet of each.", blank=REASON, unit="nodes"),
     ratio=number("Ratio", "Failed over expected.", blank=REASON),
     **clustered(number),
     reason=reason(),
 )
 
 ANALYSIS = Analysis(
-    question="Which nodes are worth draining, and would such lists have been right?",
+    question="Which nodes go down more than others, what would draining them save, and were such lists right?",
     theme="outages",
     rank=60,
     needs=["outages", "exposure"],

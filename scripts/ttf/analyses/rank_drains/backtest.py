@@ -28,7 +28,7 @@ def backtest(history: History, false_discovery: float) -> pl.DataFrame:
     first, last = history.begin_s + LEAST_S, history.end_s
     weeks = min(max(0, last - first) // WEEK, MOST_WEEKS)
     rows, failed_of, expected_of = [], *np.zeros((2, len(history.names)))
-    weeks_of = np.zeros(len(history.names))
+    weeks_of, fleet = np.zeros(len(history.names)), np.unique(history.fleets, return_inverse=True)[1]
     for start_s in range(last - weeks * WEEK, last, WEEK):
         listed = history.judged(start_s, false_discovery)["listed"].to_numpy()
         up, failed = history.is_up(start_s, start_s + WEEK), history.outages(start_s, start_s + WEEK) > 0
@@ -36,13 +36,24 @@ def backtest(history: History, false_discovery: float) -> pl.DataFrame:
         row = {"listed": mine.sum(), "failed": (mine & failed).sum()}
         row = {"window": _name(start_s, history.begin_s), "start_s": start_s} | {k: int(n) for k, n in row.items()}
         row |= {"others": int(others.sum()), "others_failed": int((others & failed).sum())}
-        base = part_of(row["others_failed"], row["others"])
-        rows.append(_told(row | {"expected": None if base is None else row["listed"] * base}))
-        if base is not None:
+        expected = None
+        if row["others"]:
+            chance = mine * _base_of(fleet, others, failed)
+            expected = float(chance.sum())
             weeks_of += mine
             failed_of += mine & failed
-            expected_of += mine * base
+            expected_of += chance
+        rows.append(_told(row | {"expected": expected}))
     return DRAIN_BACKTEST.frame([_together(rows, weeks_of, failed_of, expected_of), *rows])
+
+
+def _base_of(fleet: np.ndarray, others: np.ndarray, failed: np.ndarray) -> np.ndarray:
+    """The share of the others of its fleet that failed, for each node; of all others where its fleet has none."""
+    of_fleet, failed_of_fleet = (
+        np.bincount(fleet, weights=who, minlength=fleet.max() + 1) for who in (others, others & failed)
+    )
+    overall = (others & failed).sum() / others.sum()
+    return np.divide(failed_of_fleet, of_fleet, out=np.full(of_fleet.size, overall), where=of_fleet > 0)[fleet]
 
 
 def _told(row: dict) -> dict:

@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from ttf.analyses.rank_drains.hostlist import SAFE
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
 
@@ -15,6 +16,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
     metrics.put("drains.nodes", compared.height, "nodes", source, nodes.height)
     metrics.put("drains.listed", listed.height, "nodes", source, compared.height)
     metrics.put("drains.outages", int(compared["outages"].sum()), "outages", source, compared.height)
+    excluded = sum(SAFE.fullmatch(node) is not None for node in listed["node"])
+    metrics.put("drains.excluded", excluded, "nodes", "drains/exclude.txt", listed.height)
     if listed.height:
         for name, unit in {
             "saved_gpu_hours": "GPU-hours",
