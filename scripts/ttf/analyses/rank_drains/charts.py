@@ -37,7 +37,7 @@ def drain_list(given: Inputs, study: Study) -> Figure:
         {"nodes": rows},
         study,
         title=what,
-        subtitle="Unplanned outages against the fleet's at the same time up, shrunken towards it; 95% interval",
+        subtitle="Unplanned outages against the fleet's at the same time up, shrunken towards it; 95% CI",
         caption=f"n = {count(compared.height, 'node')}, the first {len(rows)} shown; {listed} listed.",
         alt_text=f"Points with intervals for {count(len(rows), 'node')}; {listed} listed.",
     )
