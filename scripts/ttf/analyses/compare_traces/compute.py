@@ -69,7 +69,7 @@ class Subject:
 def compared(
     subject: Subject, jobs: pl.DataFrame | None, lives: Frame | None, alike: Frame | None = None
 ) -> dict[str, list[dict]]:
-    """The rows of one trace in each table: jobs and alike (with CLUSTER_COLUMNS) None of components, lives where none."""
+    """The rows of one trace in each table: jobs and alike (with CLUSTER_COLUMNS) None of components, lives if none."""
     row = subject.columns | {"gives": subject.gives}
     if jobs is None:
         return {"compared_traces": [row], "compared_mttf": [] if lives is None else compared_lives(subject, lives)}
