@@ -18,8 +18,6 @@ TRACES = {
     "backblaze-2013": ("backblaze", ["days"]),
     "eagle": ("table", ["rows"]),
     "gcm-sacct/sample-sacct-output.txt": ("sacct", ["record"]),
-    "alibaba-ssd": ("alibaba_ssd", ["tickets"]),
-    "backblaze-2013": ("backblaze", ["days"]),
 }
 OTHERS = {
     "pai": "  pai2020: the table job is missing, expected pai_job_table.csv.",
