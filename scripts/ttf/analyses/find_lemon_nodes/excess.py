@@ -136,25 +136,30 @@ def benjamini_hochberg(p_values: np.ndarray) -> np.ndarray:
 
 
 def with_posterior(nodes: pl.DataFrame) -> pl.DataFrame:
-    """The nodes with posterior_rate_ratio and posterior_above_3: of a node's rate over its fleet's, shrunken.
+    """The nodes with posterior_rate_ratio, _above_1, _above_3, _ci_low and _ci_high: of a node's rate over its fleet's,
 
-    nodes: fleet, counted, expected. Counts are Poisson with mean expected x ratio, the ratios of a fleet's nodes gamma
-    with mean 1 and shape a, so that counts are negative binomial; a is that of the largest marginal likelihood
-    (empirical Bayes). The posterior is gamma of shape a + counted and rate a + expected: its mean, and its probability
-    above MUCH_MORE. Where the counts spread no more than Poisson counts do (the sum of (counted - expected)^2 is at
-    most that of counted) there is no such shape: all ratios are 1, none is above. Blank without an expectation.
+    shrunken. nodes: fleet, counted, expected. Counts are Poisson with mean expected x ratio, the ratios of a fleet's
+    nodes gamma with mean 1 and shape a, so that counts are negative binomial; a is that of the largest marginal
+    likelihood (empirical Bayes). The posterior is gamma of shape a + counted and rate a + expected: its mean, and its
+    probability above 1 and above MUCH_MORE, its quantiles at CONFIDENCE. Where the counts spread no more than Poisson
+    counts do (the sum of (counted - expected)^2 is at most that of counted) there is no such shape: all ratios are 1,
+    none is above MUCH_MORE, and there is no more to say. Blank without an expectation.
     """
-    ratio, above = np.full((2, nodes.height), np.nan)
+    ratio, above_1, above_3, low, high = np.full((5, nodes.height), np.nan)
     counted, expected = nodes["counted"].to_numpy(), nodes["expected"].to_numpy()
     fleets, fleet = np.unique(nodes["fleet"].to_numpy(), return_inverse=True)
     for place in range(fleets.size):
         rows = np.flatnonzero((fleet == place) & (expected > 0))
-        k, mean = counted[rows], expected[rows]
-        shape = _gamma_shape(k, mean) if rows.size else None
-        ratio[rows] = 1 if shape is None else (shape + k) / (shape + mean)
-        above[rows] = 0 if shape is None else gammaincc(shape + k, MUCH_MORE * (shape + mean))
-    columns = {"posterior_rate_ratio": ratio, "posterior_above_3": above}
-    return nodes.with_columns(pl.Series(name, values).fill_nan(None) for name, values in columns.items())
+        a = _gamma_shape(counted[rows], expected[rows]) if rows.size else None
+        if a is None:
+            ratio[rows], above_3[rows] = 1, 0
+            continue
+        shape, rate = a + counted[rows], a + expected[rows]
+        ratio[rows] = shape / rate
+        above_1[rows], above_3[rows] = gammaincc(shape, rate), gammaincc(shape, MUCH_MORE * rate)
+        low[rows], high[rows] = (gammaincinv(shape, (1 + side * CONFIDENCE) / 2) / rate for side in (-1, 1))
+    columns = {"rate_ratio": ratio, "above_1": above_1, "above_3": above_3, "ci_low": low, "ci_high": high}
+    return nodes.with_columns(pl.Series(f"posterior_{name}", of).fill_nan(None) for name, of in columns.items())
 
 
 def _gamma_shape(counted: np.ndarray, expected: np.ndarray) -> float | None:

@@ -1,0 +1,49 @@
+"""The list of nodes worth draining on the page, and how such lists did."""
+
+import polars as pl
+
+from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
+from ttf.report import words
+from ttf.report.head import Key, Line
+from ttf.report.numbers import Numbers
+from ttf.report.said import number
+from ttf.report.tables import CLUSTERED, Interval, Shown
+from ttf.report.trace import Trace
+
+MOST_NODES = 15
+# Where none is listed, those that come next.
+NEXT = 5
+
+
+def keys(m: Numbers) -> list[Key]:
+    """For the head of the section: how many nodes have significantly more outages than their fleet."""
+    if not m.value("drains.listed", 0):
+        return []
+    listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
+    share = number(m, "drains.share_of_outages", words.share)
+    return [Key("Nodes with excess outages", f"{listed} of {nodes}", f"{share} of outages")]
+
+
+def lines(trace: Trace, m: Numbers) -> list[Line]:
+    what, table = "Nodes with excess outages", "tables/drain_list.csv"
+    if not m.has("drains.nodes"):
+        return [Line(what, "no node can be compared with others", table, checked=False)]
+    if m["drains.listed"]:
+        return []
+    outages = number(m, "drains.outages", lambda n: words.plural(n, "outage"))
+    return [Line(what, f"0 of {number(m, 'drains.nodes', words.count)}, of {outages}", table)]
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    nodes = trace.table("drain_list").drop_nulls("p_value").filter(pl.col("outages") > 0)
+    listed = nodes.filter("listed")
+    shown = listed.head(MOST_NODES) if listed.height else nodes.head(NEXT)
+    columns = dict.fromkeys(("node", "fleet", "saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"))
+    columns |= dict.fromkeys(("outages", "again_24h", "expected", "jobs_lost", "causes"))
+    columns |= {"rate_ratio": Interval(low="ci_low", high="ci_high"), "q_value": None}
+    backtest = trace.table("drain_backtest").filter(pl.col("window") == "all", pl.col("listed") > 0)
+    of_weeks = dict.fromkeys(("listed", "failed", "share", "others", "others_failed", "base_share"))
+    return {
+        "drain-list": Shown(shown, {name: of for name, of in columns.items() if shown[name].count()}, DRAIN_LIST),
+        "drain-backtest": Shown(backtest, of_weeks | {"ratio": CLUSTERED}, DRAIN_BACKTEST),
+    }

@@ -1,0 +1,164 @@
+"""Which nodes are listed, what draining them would save, and the backtest of such lists."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from outage_traces import made
+from scipy import stats
+from ttf.analyses.find_lemon_nodes.excess import with_posterior
+from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
+from ttf.analyses.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
+from ttf.analyses.rank_drains.charts import drain_list as draw
+from ttf.analyses.rank_drains.compute import ALIKE, NO_GPUS, NO_JOBS, NO_TEST, causes_of, drain_list
+from ttf.analyses.rank_drains.history import History
+from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
+from ttf.analyses.rank_drains.numbers import numbers
+from ttf.charts.figure import Study
+from ttf.formats.sacct.hostlist import expand
+from ttf.numbers.metrics import Metrics
+
+HOUR = 3_600
+
+
+def listed(history, outages, lost=None, gpus=None, rate=0.05):
+    table = DRAIN_LIST.typed(drain_list(history, outages, lost, gpus or [None] * len(history.names), rate))
+    DRAIN_LIST.check(table)
+    return table
+
+
+def of(intervals, until_s, **columns):
+    outages, _, exposure = made(intervals, until_s, **columns)
+    outages, exposure = (frame.with_columns(node="unit_id") for frame in (outages, exposure))
+    return History.of(outages, exposure), outages
+
+
+def test_a_history_by_hand():
+    intervals = {"a": [(2 * DAY, 3 * DAY), (3 * DAY + HOUR, 4 * DAY), (9 * DAY, None)], "b": [], "c": [(DAY, 20 * DAY)]}
+    history, outages = of(intervals, 10 * DAY)
+    assert (history.names, history.begin_s, history.end_s) == (["a", "b", "c"], 0, 10 * DAY)
+    assert history.up_s(10 * DAY).tolist() == [7 * DAY + HOUR, 10 * DAY, DAY]
+    assert history.up_s(2 * DAY + HOUR).tolist() == [2 * DAY, 2 * DAY + HOUR, DAY]
+    # The second of a is the same trouble once more.
+    assert history.outages(0, 10 * DAY).tolist() == [3, 0, 1] and history.counted(10 * DAY).tolist() == [2, 0, 1]
+    assert history.outages(3 * DAY + HOUR, 9 * DAY).tolist() == [1, 0, 0]
+    assert history.is_up(DAY, 10 * DAY).tolist() == [True, True, False]
+    assert history.is_up(2 * DAY, 10 * DAY).tolist() == [False, True, False]
+    assert not history.is_up(DAY, 11 * DAY).any()
+    planned = History.of(outages.with_columns(planned=pl.lit(True)), made(intervals, 10 * DAY)[2])
+    assert planned.counted(10 * DAY).sum() == 0 and planned.up_s(10 * DAY).tolist() == history.up_s(10 * DAY).tolist()
+
+
+def test_what_draining_would_save_by_hand():
+    """One of 50 nodes with ten outages of 2 h, the others with one each."""
+    intervals = {"bad": [(k * 3 * DAY, k * 3 * DAY + 2 * HOUR) for k in range(1, 11)]}
+    intervals |= {f"n{k}": [(k * DAY, k * DAY + 2 * HOUR)] for k in range(1, 50)}
+    history, outages = of(intervals, 60 * DAY)
+    lost = pl.DataFrame({"node": ["bad", "n1"], "jobs_lost": [2, 1], "job_hours": [100.0, 18.0]})
+    table = listed(history, outages, lost, [8.0] * 50)
+    first = table.row(0, named=True)
+    assert table.filter("listed")["node"].to_list() == ["bad"] and first["rank"] == 1
+    assert (first["outages"], first["counted"], first["again_24h"], first["jobs_lost"]) == (10, 10, 0, 2)
+    assert first["idle_gpu_hours"] == 8 * 168 and first["lost_gpu_hours"] == pytest.approx(8 * 2 + 118 / 59)
+    rate = 59 / history.up_s(60 * DAY).sum() * WEEK
+    assert first["saved_node_hours"] == pytest.approx((first["rate_ratio"] - 1) * rate * 2)
+    assert first["saved_gpu_hours"] == pytest.approx((first["rate_ratio"] - 1) * rate * 18)
+    assert first["fleet_rate"] == pytest.approx(rate / 7 * 1000)
+    assert first["ci_low"] < first["rate_ratio"] < first["ci_high"] and first["above_1"] > 0.95
+    # Where no one knows of GPUs and jobs, time down alone is told.
+    without = listed(history, outages)
+    assert without["saved_gpu_hours"].null_count() == 50 and without["saved_node_hours"].null_count() == 0
+    assert NO_GPUS in without["reason"][0] and NO_JOBS in without["reason"][0]
+    drawn = draw({"drain_list": table}, Study())
+    drawn.spec(validate=True)
+    assert drawn.datasets["nodes"][0]["kind"] == "listed"
+
+
+def test_the_posterior_is_that_of_a_gamma():
+    counted, expected = [9, 0, 1, 0, 0], [1.5, 2.0, 2.0, 2.5, 2.0]
+    nodes = pl.DataFrame({"fleet": "f", "counted": counted, "expected": expected})
+    found = with_posterior(nodes)
+    ratio = found["posterior_rate_ratio"].to_numpy()
+    # From the first mean follows the shape.
+    shape = (9 - ratio[0] * 1.5) / (ratio[0] - 1)
+    posterior = stats.gamma(shape + np.array(counted), scale=1 / (shape + np.array(expected)))
+    assert found["posterior_above_1"].to_numpy() == pytest.approx(posterior.sf(1))
+    assert found["posterior_ci_low"].to_numpy() == pytest.approx(posterior.ppf(0.025))
+    assert found["posterior_ci_high"].to_numpy() == pytest.approx(posterior.ppf(0.975))
+
+
+def test_nodes_that_differ_by_chance_are_not_listed():
+    """Of equal nodes a list names one in few clusters, at a false-discovery rate of 5 %."""
+    rng, named, clusters = np.random.default_rng(4), 0, 40
+    for _ in range(clusters):
+        starts = np.sort(rng.integers(DAY, 300 * DAY, 120))
+        intervals = {f"n{k}": [] for k in range(60)}
+        for start, node in zip(starts.tolist(), rng.integers(0, 60, 120).tolist(), strict=True):
+            if not intervals[f"n{node}"] or intervals[f"n{node}"][-1][1] < start:
+                intervals[f"n{node}"].append((start, start + HOUR))
+        named += of(intervals, 300 * DAY)[0].judged(300 * DAY, 0.05)["listed"].any()
+    assert named <= stats.binom.ppf(0.999, clusters, 0.05)
+
+
+def test_the_backtest_knows_nothing_of_the_week_it_is_asked_about():
+    """Two nodes fail every third day to the end, one of them only in the last week; forty fail once."""
+    days = 11 * 7
+    bad = [(k * 3 * DAY + HOUR, k * 3 * DAY + 2 * HOUR) for k in range(1, days // 3)]
+    intervals = {
+        "bad": bad,
+        "late": [(days * DAY - WEEK + k * HOUR, days * DAY - WEEK + k * HOUR + 60) for k in (1, 9)],
+    }
+    intervals |= {f"n{k}": [(k * DAY, k * DAY + HOUR)] for k in range(1, 41)}
+    history, _ = of(intervals, days * DAY)
+    table = backtest(history, 0.05)
+    DRAIN_BACKTEST.check(table)
+    weeks = table.filter(pl.col("window") != "all")
+    assert weeks["start_s"].to_list() == [LEAST_S + k * WEEK for k in range(7)]
+    every = table.row(0, named=True)
+    assert every["listed"] == weeks["listed"].sum() == 7 and every["failed"] == 7
+    assert every["expected"] == pytest.approx((weeks["listed"] * weeks["base_share"]).sum())
+    assert every["ratio"] == pytest.approx(7 / every["expected"])
+    # The late one was not listed when it failed, and is among the others that failed.
+    assert weeks["others_failed"][-1] == 1
+    # What comes after a week does not change its row.
+    cut = {
+        node: [(start, end) for start, end in spans if start < LEAST_S + 2 * WEEK] for node, spans in intervals.items()
+    }
+    assert backtest(of(cut, days * DAY)[0], 0.05)[1:3].equals(weeks[:2])
+
+
+def test_what_cannot_be_compared_says_why():
+    alone, outages = of({"a": [(5, 10)]}, 10 * DAY)
+    assert NO_TEST in listed(alone, outages)["reason"][0]
+    table = backtest(alone, 0.05)
+    assert table.height == 1 and table["reason"][0] == TOO_SHORT
+    even, outages = of({"a": [(5, 10)], "b": [(5, 10)]}, 10 * DAY)
+    assert ALIKE in listed(even, outages)["reason"][0]
+    metrics = Metrics()
+    numbers(metrics, {"drain_list": listed(alone, outages), "drain_backtest": table})
+    assert not metrics
+
+
+def test_causes_are_the_most_frequent():
+    outages, *_ = of({"a": [(k * DAY, k * DAY + 1) for k in range(1, 8)], "b": []}, 10 * DAY)[1:]
+    told = ["x", "y", "y", "z", "w", "w", None]
+    found = causes_of(outages.with_columns(cause=pl.Series(told)))
+    assert found.rows() == [("a", "w (2), y (2), x (1)")]
+
+
+NAMES = st.lists(
+    st.one_of(st.from_regex(r"n[0-9]{1,4}", fullmatch=True), st.from_regex(SAFE, fullmatch=True)), unique=True
+)
+
+
+@given(NAMES)
+def test_a_hostlist_is_what_slurm_makes_of_it(names):
+    text = hostlist(names)
+    assert sorted(expand(text)) == sorted(names) if names else text == ""
+
+
+def test_names_that_are_no_names_of_nodes_stay_out_of_a_command_line():
+    hostile = ["n1 --uid=0", "n1;id", "$(id)", "n[1-9]", "-x", "n1\n", "", "n1,n2", "..", "nß", "n3"]
+    assert hostlist(hostile) == "n3"
+    assert hostlist(["n001", "n003", "n002", "n10", "gpu7"]) == "gpu7,n10,n[001-003]"
