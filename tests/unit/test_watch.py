@@ -42,7 +42,7 @@ def test_they_are_for_traces_of_outages_that_do_not_say_it_themselves():
     (said,) = problems(has_outages=False, nodes=4, format={"unit": "pod"})
     assert said == "registry.mine.nodes: is of traces of outages, and of the format infinitehbd there are none here."
     (said,) = problems(nodes=4, format=OF_OUTAGES | {"exposure": True})
-    assert said.endswith("the files of infinitehbd say which nodes were watched; leave it out.")
+    assert said.endswith("its files say which nodes were watched; leave it out.")
     (said,) = problems(window_days=[0, 1])
     assert said.endswith("says when nodes were watched; say how many there were, too, with nodes.")
 

@@ -27,9 +27,7 @@ def watch_problems(name: str, entry: dict, format: dict, has_outages: bool, cloc
         elif format.get("exposure") is False:
             yield Problem(path, f"{format['unit']}s came and went, and no file says when; leave it out.")
         elif format.get("exposure") is True:
-            yield Problem(
-                path, f"the files of {entry['format']} say which {format['unit']}s were watched; leave it out."
-            )
+            yield Problem(path, f"its files say which {format['unit']}s were watched; leave it out.")
     if "window_days" in given:
         path = ("registry", name, "window_days")
         if "nodes" not in given:
