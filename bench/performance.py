@@ -67,6 +67,11 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "graph of the jobs of 50 traces, s", 3, measured["many_traces"]["graph_seconds"]
     for name, (what, limit) in BROWSED.items() if "page" in measured else ():
         yield f"page of the Slurm sample, {what}", limit, measured["page"][name]
+    if "outages" in measured:
+        merge, rooms = (measured["outages"][name] for name in ("merge", "rooms"))
+        seconds = merge["cpu_seconds"] + rooms["cpu_seconds"]
+        yield "a million records of outages merged and tabulated, s of processor time", 10, seconds
+        yield "the same, GB", 1, max(merge["gigabytes"], rooms["gigabytes"])
     if "risk" in measured:
         alone, both = measured["risk"]["room"], measured["risk"]["challenger"]
         yield "failure risk of 1,261,050 jobs, s of processor time", 40, alone["cpu_seconds"]
@@ -165,6 +170,17 @@ jobs and products, which is Snakemake itself, {bare} s. A whole study of {found[
 {found["machine"]}."""
 
 
+def outages(found: dict) -> str:
+    """Outages of a large fleet: merging them, and what is made of them."""
+    merge, rooms = (
+        f"{found[name]['cpu_seconds']:.1f} s of processor time and {found[name]['gigabytes']:.2f} GB"
+        for name in ("merge", "rooms")
+    )
+    return f"""\
+**Outages.** {found["records"]:,} records of {found["units"]:,} nodes, read and merged: {merge}; repairs, \
+availability, causes, growth and the mean cumulative function: {rooms}. {found["machine"]}."""
+
+
 def risk(found: dict) -> str:
     """The failure risk of a large trace, and its logistic regression against scikit-learn's."""
     ours, peer = (found[side]["seconds"] - found["start"]["seconds"] for side in ("ours", "peer"))
@@ -200,7 +216,7 @@ Once each, jobs.parquet up to the full size the medians of three; memory of the 
 {found["machine"]}."""
 
 
-PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, risk, growth)}
+PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, outages, risk, growth)}
 
 
 def growth_chart(found: dict) -> str:

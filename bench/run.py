@@ -12,6 +12,7 @@ import full_size
 import growth
 import lifetimes
 import many_traces
+import outages
 import page
 import performance
 import reruns
@@ -25,6 +26,7 @@ SECTIONS = {
     "reruns": lambda folder, _: reruns.compare(folder),
     "many_traces": lambda folder, _: many_traces.compare(folder),
     "page": lambda folder, rounds: page.compare(folder, rounds),
+    "outages": lambda folder, rounds: outages.compare(folder, rounds),
     "risk": lambda folder, rounds: risk.compare(folder, rounds),
     "growth": lambda folder, _: growth.compare(folder),
 }

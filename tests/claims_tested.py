@@ -3,6 +3,7 @@
 # Beginnings of ids -> the file of tests under tests/unit/ with an `ANSWERS` that has every such id.
 ELSEWHERE = {
     "infinitehbd-": "test_claims_outages.py",
+    "lanl-": "test_claims_lanl.py",
     "philly-delay-": "test_claims_queueing.py",
     "philly-window-": "test_claims_queueing.py",
     "philly-attempts-": "test_claims_queueing.py",
@@ -24,7 +25,7 @@ ELSEWHERE = {
         )
     },
     "rsc": "test_claims_rsc.py",
-    "llama3-": "test_claims_rsc.py",
+    **{f"{name}-": "test_claims_printed.py" for name in ("llama3", "survey", "delta", "byterobust", "tpuv4", "crusoe")},
     "acme-failures-": "test_claims_rsc.py",
     "acme-both-": "test_claims_rsc.py",
     "acme-summary-": "test_claims_rsc.py",

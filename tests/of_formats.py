@@ -5,6 +5,7 @@ from dataclasses import replace
 import polars as pl
 import yaml
 from study.formats import declarations, load_formats, meaning_of, schema_text
+from study.watch import watch_of
 from ttf.formats.protocol import Source, code_of
 from ttf.raw_tables import table_schemas
 
@@ -76,13 +77,13 @@ def raw_schemas(name):
 
 
 def table_of(name, product, raw, entry=None):
-    """A common table (jobs, attempts, placements, lives, nodes) of a trace, from its typed raw tables.
+    """A common table (jobs, attempts, placements, lives, nodes, outages) of a trace, from its typed raw tables.
 
     raw: the tables by name. entry: the trace's entry in the registry.
     """
     about = FORMATS[name]
     format_ = code_of(about["code"])
-    source = Source(raw, meaning_of(entry or {}, about))
+    source = Source(raw, meaning_of(entry or {}, about) | watch_of(entry or {}, None))
     if format_.records:
         source = replace(source, records=format_.records(source))
     if product == "placements" and format_.placements_of_attempts:

@@ -22,6 +22,9 @@ FIELDS = (
     "JobIDRaw,JobID,Cluster,User,Account,Partition,QOS,State,ExitCode,DerivedExitCode,Submit,Eligible,Start,End,"
     "ElapsedRaw,Suspended,TimelimitRaw,NNodes,NodeList,ReqTRES,AllocTRES,Reason,Flags"
 )
+# Of the events of nodes and of the cluster.
+NODE_FIELDS = "Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
+CLUSTER_FIELDS = "Cluster,ClusterNodes,Start,End,TRES,Reason"
 # Another selection, in another order, with steps and times as sacct prints them by default. A field that this version
 # does not know makes sacct fail, so the ones it knows are asked first.
 OTHER_FIELDS = (

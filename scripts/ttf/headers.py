@@ -35,13 +35,23 @@ class Wanted(NamedTuple):
 
 
 def names_of(header: bytes, delimiter: str = ",", quoted: bool = False) -> list[str]:
-    """The names in a header row, without blanks around them; quoted: they may stand in double quotes."""
+    """The names in a header row, without blanks around them; quoted: they may stand in double quotes.
+
+    Of a delimiter `|#` (see has_marked_names) both signs stand between names, where `|` is expected.
+    """
+    if delimiter == "|" and has_marked_names(header):
+        header = header.replace(b"|#", b"|")
     text = header.removeprefix(BYTE_ORDER_MARK).decode("utf-8", errors="replace").strip("\r")
     fields = text.split(delimiter)
     if quoted:
         with contextlib.suppress(csv.Error):  # such as a field of more than 128 kB
             fields = next(csv.reader([text], delimiter=delimiter))
     return [name.strip() for name in fields]
+
+
+def has_marked_names(header: bytes) -> bool:
+    """Whether `|#` stands between the names of a header row, as in dumps of sacct in which `|` may stand in a cell."""
+    return b"|#" in header and header.count(b"|#") == header.count(b"|")
 
 
 def found_and_missing(names: Iterable[str], columns: Sequence[Named]) -> tuple[dict[str, Named], list[Named]]:

@@ -98,7 +98,8 @@ class TableSchema:
     """One raw table: its columns in file order and the rules that hold between columns, rows and tables.
 
     quoted: a field may stand in double quotes, with the delimiter inside and a quote doubled; a line break may not.
-    may_be_empty: a table without rows says that nothing happened.
+    may_be_empty: a table without rows says that nothing happened. may_repeat_columns: a column that stands there twice
+    says the same twice.
     """
 
     name: str
@@ -110,6 +111,7 @@ class TableSchema:
     order: tuple[str, ...] = ()
     belongs_to: tuple[str, tuple[str, ...]] | None = None
     may_be_empty: bool = False
+    may_repeat_columns: bool = False
 
     @property
     def stored(self) -> dict[str, type[pl.DataType]]:
@@ -155,13 +157,17 @@ def table_schemas(document: dict) -> dict[str, TableSchema]:
             order=tuple(table.get("order", ())),
             belongs_to=(owner["table"], tuple(owner["by"])) if owner else None,
             may_be_empty=table.get("may_be_empty", False),
+            may_repeat_columns=table.get("may_repeat_columns", False),
         )
     return schemas
 
 
-def read_table(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+def read_table(
+    path: Path, schema: TableSchema, blocks: Iterator[bytes] | None = None
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield (rows kept, rows excluded) block by block, in file order.
 
+    blocks: those of the file with a line for each row, where the file has not.
     Kept rows have the columns of `schema.stored`; the others those of ASIDE_SCHEMA. Every row of the file is in
     one of the two; blank lines are no rows.
     Raises StudyError where the file as a whole cannot be the table (see blocks_of_lines), or its header row differs.
@@ -176,7 +182,7 @@ def read_table(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, 
             first, next_line = next_line, next_line + lines
             return kept.with_columns(pl.col("line") + first), aside.with_columns(pl.col("line") + first)
 
-        for block, columns, has_header in _blocks(path, schema):
+        for block, columns, has_header in _blocks(path, schema, blocks or blocks_of_lines(path)):
             next_line += has_header
             pending.append(pool.submit(read_block, block, columns, schema))
             # One block more than there are threads is read ahead: nobody waits for the file, and memory stays bounded.
@@ -186,10 +192,12 @@ def read_table(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, 
             yield finished()
 
 
-def _blocks(path: Path, schema: TableSchema) -> Iterator[tuple[bytes, tuple[Column, ...], bool]]:
+def _blocks(
+    path: Path, schema: TableSchema, blocks: Iterator[bytes]
+) -> Iterator[tuple[bytes, tuple[Column, ...], bool]]:
     """The table's blocks without BOM and header row, the file's columns, and whether a header row stood before."""
     columns = None
-    for block in blocks_of_lines(path):
+    for block in blocks:
         has_header = columns is None and schema.header
         if columns is None:
             columns = schema.columns
@@ -235,7 +243,7 @@ def sound_rows(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -
         or b"\r" in marks
         or (schema.quoted and b'"' in marks)
         or _is_mistakable(block)
-        or not _is_utf8(block)
+        or not is_utf8(block)
         # A header row has a word where a number stands; where none does, it must be looked for.
         or (pl.Float64 not in types.values() and _has_header(block, columns, schema, delimiter))
     )
@@ -339,14 +347,15 @@ def columns_by_header(path: Path, header: bytes, schema: TableSchema) -> tuple[C
             "Name the columns so, or check that this file is the right table."
         )
     repeated = sorted({name for name in names if names.count(name) > 1 and name in known})
-    if repeated:
+    if repeated and not schema.may_repeat_columns:
         raise StudyError(
             f"{path}: line 1: the header row names {printable(', '.join(repeated))!r} more than once. "
             "Give each column a name of its own."
         )
     return tuple(
-        known.get(name, Column(name=f"unknown column {place}", type="text", as_=f"unknown column {place}", keep=False))
+        known.get("" if name in names[:place] else name, Column(name=unread, type="text", as_=unread, keep=False))
         for place, name in enumerate(names)
+        for unread in [f"unknown column {place}"]
     )
 
 
@@ -362,7 +371,7 @@ def _whole_lines(
     fields = len(columns)
     has_header = _has_header(block, columns, schema, delimiter)
     has_quotes = schema.quoted and b'"' in block
-    in_utf8 = _is_utf8(block)
+    in_utf8 = is_utf8(block)
     if in_utf8 and not has_header and not has_quotes and _lines_of_whole_rows(block, delimiter, fields) == lines:
         return pl.int_range(lines, dtype=pl.Int64, eager=True).alias("line"), block, delimiter, [], lines
 
@@ -374,7 +383,7 @@ def _whole_lines(
         reason, values = None, line.split(delimiter)
         if has_header and line == header:
             reason = "header_row"
-        elif not in_utf8 and not _is_utf8(line):
+        elif not in_utf8 and not is_utf8(line):
             reason = "not_utf8"
         elif has_quotes and b'"' in line:
             values = _unquoted(line, schema.delimiter)
@@ -441,7 +450,8 @@ def _is_mistakable(text: bytes) -> bool:
     return text[:1] == b"x"
 
 
-def _is_utf8(text: bytes) -> bool:
+def is_utf8(text: bytes) -> bool:
+    """Whether a text is UTF-8."""
     if text.isascii():
         return True
     try:

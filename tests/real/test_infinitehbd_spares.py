@@ -1,6 +1,7 @@
 """InfiniteHBD: nodes down at once and spares, against a count of every minute."""
 
 import json
+import math
 from collections import defaultdict
 
 import pytest
@@ -43,3 +44,18 @@ def test_spares(trace, tmp_path):
     m, text, _ = on_page("size_spares", given)
     assert m["spares.most_down"] == 35
     assert "At most 35 of 400 were down at once" in text
+
+
+def test_a_week_of_256_nodes_takes_more_spares_than_the_formula_says(trace, tmp_path):
+    _, outages, _, exposure = trace
+    asked = {"spare_targets": [0.99], "spares": [0, 16], "simulations": 300, "seed": 1, "sizes": [256]}
+    given = tables_of("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **asked), tmp_path)
+    needed = dict(given["spares_needed"].filter(hours=168).select("way", "spares").iter_rows())
+    assert needed["exponential"] == 15
+    assert abs(needed["observed"] - 15) <= 1
+    assert needed["weeks"] > 20
+    # Of 256 nodes, all up: no fault for a week, at the rate of the trace while up.
+    week = given["capacity"].filter(hours=168, spares=0, way="exponential").row(0, named=True)
+    down_s = (outages["seen_until_s"] - outages["start_s"]).sum()
+    up_s = 400 * round(DAYS * DAY) - down_s
+    assert week["p_no_interruption"] == pytest.approx(math.exp(-256 * 7 * DAY * outages.height / up_s), rel=1e-6)

@@ -15,6 +15,8 @@ from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.survfunc import survdiff
+from study.documents import load_yaml
+from study_runs import ROOT
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
 from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
@@ -24,6 +26,8 @@ from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.formats.lanl import derive as lanl
 from ttf.infra import infra_lives_of_components
 from ttf.ingest import ingest
+from ttf.outages.causes import with_rules
+from ttf.outages.records import exposure_of, outages_of
 from ttf.stats.mttf import mean_time_to_failure
 from ttf.stats.plans import node_rate
 from ttf.stats.projection import Reach
@@ -196,6 +200,36 @@ def test_exposure_by_system(lives, rows, outages):
     units = dict(lives.group_by("system").agg(pl.col("unit_id").n_unique()).iter_rows())
     assert units == nodes
     assert sum(nodes.values()) == 5006
+
+
+def test_outages_and_exposure_agree_with_lives(done, lives, rows, outages):
+    exposure = exposure_of("lanl", table_of("lanl", "exposure", done[1]))
+    rules = load_yaml(ROOT / "config/outage_causes.yaml")["rules"]
+    found, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", done[1]), rules), exposure)
+    assert found["counted"].sum() == lives["event"].count() == 23_324
+    assert sorted(found.select("unit_id", "start_s").rows()) == sorted(
+        (f"{system}/{node}", start) for (system, node), spans in outages.items() for start in starts(spans)
+    )
+    # Each minute of each node down, counted one by one; of the time in service what is not up is down.
+    down_s = 60 * sum(down_minutes(spans) for spans in outages.values())
+    served_s = (exposure["until_s"] - exposure["from_s"]).sum()
+    assert served_s - lives["duration_s"].sum() == down_s == found["duration_s"].sum()
+    assert round(1 - down_s / served_s, 4) == 0.9988
+    assert round((served_s - down_s) / 23_324 / 86_400, 1) == 209.1
+    levels = dict(records.drop_nulls("level").group_by("level").len().iter_rows())
+    assert levels == {name: sum(bool(row[name]) for row in rows if row["nodenumz"]) for name in CAUSES}
+    planned = [row for row in rows if row["Hardware"] == "Maintenance" or row["Software"].startswith("DST")]
+    assert len(planned) == 734 + 1313
+    assert records["planned"].sum() == sum(bool(row["nodenumz"]) for row in planned)
+
+
+def starts(spans):
+    """The starts of outages that do not run into each other."""
+    until = None
+    for start, end in spans:
+        if until is None or start > until:
+            yield start
+        until = max(end, until or end)
 
 
 def test_causes_of_lives(lives, rows):

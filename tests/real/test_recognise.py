@@ -13,16 +13,16 @@ TRACES = {
     "openb": ("openb", ["pods", "nodes"]),
     "lanl": ("lanl", ["outages"]),
     "titan": ("titan", ["stays"]),
+    "infinitehbd": ("infinitehbd", ["events"]),
+    "alibaba-ssd": ("alibaba_ssd", ["tickets"]),
+    "backblaze-2013": ("backblaze", ["days"]),
     "eagle": ("table", ["rows"]),
     "gcm-sacct/sample-sacct-output.txt": ("sacct", ["record"]),
 }
 OTHERS = {
     "pai": "  pai2020: the table job is missing, expected pai_job_table.csv.",
     "gcm-sacct": "  sacct: other files would be read as its table record too: ",
-    "alibaba-ssd": "nor near any",
-    "backblaze-2013": "nor near any",
     "hpc-ai-failure-survey": "nor near any",
-    "infinitehbd": "nor near any",
     "titan/gc_summary_loc.csv": "  titan: gc_summary_loc.csv is none of its tables.",
 }
 

@@ -4,6 +4,7 @@ import csv
 import io
 import shutil
 import subprocess
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,9 @@ from ttf.analyses.estimate_hazards.logrank import logrank
 from ttf.analyses.fit_mttf.lifetimes import lifetime_models
 from ttf.clusters import with_levels
 from ttf.stats.clustered_lives import Influences
+from ttf.stats.mcf import mean_cumulative
+from ttf.stats.normal import Z_95
+from ttf.stats.renewal import repair_times
 from ttf.stats.strata import CountedLives, competing_times_by_stratum
 from ttf.stats.survival import _of_log_survival, _steps, survival_tables
 
@@ -188,3 +192,46 @@ def test_lifetime_models(both):
     assert found == pytest.approx([loglik, intercept, scale], rel=1e-6)
     (loglik, intercept, scale), fit = said["lognormal"][0], fits["lognormal"]
     assert [fit["loglik"], fit["mu_log_s"], fit["sigma"]] == pytest.approx([loglik, intercept, scale], rel=1e-6)
+
+
+OUTAGES = """
+library(survival)
+watched <- read.csv(commandArgs(TRUE)[1])
+said <- function(what, ...) cat(what, sprintf("%.17g", c(...)), "\\n", sep = ",")
+fit <- survfit(Surv(from, until, event) ~ 1, data = watched, id = unit, cluster = unit, robust = TRUE)
+for (i in which(fit$n.event > 0)) said("mcf", fit$time[i], fit$n.risk[i], fit$cumhaz[i], fit$std.chaz[i])
+said("repair", quantile(survfit(Surv(watched$down, watched$ended) ~ 1), c(0.5, 0.9))$quantile)
+said("restricted", summary(survfit(Surv(watched$down, watched$ended) ~ 1), rmean = 40)$table["rmean"])
+"""
+
+
+def test_outages(tmp_path):
+    """The mean cumulative function of units that come and go, with its spread; repairs of which some are open."""
+    program, draws = rscript(), np.random.default_rng(5)
+    begin, end = draws.integers(0, 40, 30), draws.integers(60, 100, 30)
+    at = [
+        np.unique(draws.integers(first + 1, last + 1, draws.poisson(3))) for first, last in zip(begin, end, strict=True)
+    ]
+    edges = [np.unique([first, *times, last]) for first, times, last in zip(begin, at, end, strict=True)]
+    rows = [(unit, first, last, int(last in at[unit])) for unit, of in enumerate(edges) for first, last in pairwise(of)]
+    watched = pl.DataFrame(rows, schema=["unit", "from", "until", "event"], orient="row")
+    watched = watched.with_columns(
+        down=pl.Series(draws.integers(0, 60, len(rows))), ended=draws.random(len(rows)) < 0.7
+    )
+    watched.with_columns(pl.col("ended").cast(pl.Int64)).write_csv(tmp_path / "watched.csv")
+    (tmp_path / "oracle.R").write_text(OUTAGES)
+    command = [program, "--vanilla", tmp_path / "oracle.R", tmp_path / "watched.csv"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    said = [
+        (name, [float(number) for number in numbers if number]) for name, *numbers in csv.reader(io.StringIO(printed))
+    ]
+    times, units = np.concatenate(at), np.repeat(np.arange(30), [len(of) for of in at])
+    found = mean_cumulative(times, units, begin, end, np.arange(30), 2000)
+    se = np.log(found["ci_high"] / found["mcf"]) / Z_95 * found["mcf"]
+    ours = np.column_stack([found["time_s"], found["at_risk"], found["mcf"], se])
+    assert ours == pytest.approx(np.array([numbers for name, numbers in said if name == "mcf"]), rel=1e-9)
+    times = repair_times(watched["down"].to_numpy(), watched["ended"].to_numpy())
+    assert [times["median_s"], times["p90_s"]] == pytest.approx(dict(said)["repair"])
+    within = watched.select(pl.col("down").clip(upper_bound=40), ended=pl.col("ended") & (pl.col("down") <= 40))
+    restricted = repair_times(within["down"].to_numpy(), within["ended"].to_numpy())["restricted_mean_s"]
+    assert restricted == pytest.approx(dict(said)["restricted"][0])

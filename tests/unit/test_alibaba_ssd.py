@@ -1,7 +1,14 @@
 """Tickets of failed SSDs: an outage without an end each, of which nobody says how long it lasted."""
 
+from pathlib import Path
+
 import polars as pl
+import pytest
 from of_formats import raw_schemas, table_of
+from study.documents import ConfigError
+from study.study import Study
+from ttf.analyses.measure_availability import AVAILABILITY
+from ttf.analyses.measure_availability.compute import availability
 from ttf.ingest import ingest
 from ttf.outages.causes import with_rules
 from ttf.outages.records import outages_of
@@ -25,14 +32,39 @@ def test_a_ticket_is_an_outage_whose_end_nobody_wrote(tmp_path):
     records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
     outages, _ = outages_of("t", with_rules(records, []), None)
     assert outages.select("unit_id", "node", "rack", "group", "kind", "start_s").rows() == [
-        ("A2/7", "n2", "11/r1", "11", "A2/RM", 1_514_833_778),
-        ("C1/7", "n1", "10/r1", "10", "C1/none", 1_514_851_200),
+        ("A2/7", "n2", "r1", "11", "A2/RM", 1_514_833_778),
+        ("C1/7", "n1", "r1", "10", "C1/none", 1_514_851_200),
     ]
     # Neither an end nor any time down is made up.
     assert outages.select("end_s", "duration_s", "level", "class", "cause").null_count().row(0) == (2,) * 5
     assert outages["seen_until_s"].equals(outages["start_s"])
     assert outages["counted"].all()
     assert outages["flagged"].to_list() == ["no end was written"] * 2
+
+
+def test_no_repair_time_is_made_up(tmp_path):
+    records = table_of("alibaba_ssd", "outage_records", read(tmp_path, TICKETS)[0])
+    found = availability(*outages_of("t", with_rules(records, []), None), None)
+    AVAILABILITY.check(found)
+    times = found.select(pl.col("^(repair|mttr|mtbf)_.*$"))
+    assert times.null_count().row(0) == (found.height,) * times.width
+    assert "no one wrote when outages ended" in found["reason"][0]
+
+
+def test_a_number_of_drives_makes_no_exposure(tmp_path, monkeypatch):
+    """Drives came and went, and no file says when: there is nothing to ask for, and no number is taken."""
+    read(tmp_path, TICKETS)
+    monkeypatch.chdir(tmp_path)
+
+    def study_with(**more):
+        entry = {"format": "alibaba_ssd", "folder": "."} | more
+        return Study([("my.yaml", {"study": ["mine"], "registry": {"mine": entry}})], Path(__file__).parents[2])
+
+    study = study_with()
+    assert study.questions == []
+    assert not study.traces["mine"].has_exposure and study.traces["mine"].has_outages
+    with pytest.raises(ConfigError, match=r"registry\.mine\.nodes: SSDs came and went, and no file says when"):
+        study_with(nodes=1_000_000)
 
 
 def test_rows_that_break_a_rule(tmp_path):

@@ -1,5 +1,8 @@
 """The annual failure rate against SciPy, by hand, and where there is nothing to tell."""
 
+import re
+from pathlib import Path
+
 import polars as pl
 import pytest
 from scipy import stats
@@ -10,6 +13,9 @@ from ttf.analyses.annual_failure_rate.numbers import numbers
 from ttf.charts.figure import Study
 from ttf.clusters import with_levels
 from ttf.numbers.metrics import Metrics
+from ttf.report.numbers import Numbers
+from ttf.report.page import environment
+from ttf.rooms import places
 from ttf.stats.mttf import mean_time_to_failure
 
 DAY_S = 86_400
@@ -77,9 +83,20 @@ def test_models_are_what_drives_fail_alike_by(table, lives):
     assert "effective clusters by model" in models["reason"][0]
 
 
+def section(metrics):
+    """The text of the section, without its handles."""
+    template = environment(Path(__file__).parents[2] / "report", places().values()).get_template("afr.qmd")
+    text = template.render(unit="drive", m=Numbers(metrics), chart=lambda _: "", table=lambda *_: "")
+    return re.sub(r"</?(data|bdi)[^>]*>", "", text)
+
+
 def test_numbers_and_chart(table):
     metrics = Metrics()
     numbers(metrics, {"afr": table})
+    text = section(metrics)
+    # 36,500 x 37 / 17,496, 12 / 3,601 and 15 / 3,000.
+    assert "is **77.2%**" in text and "Clustered by model" in text
+    assert "m1 has the lowest rate, 122%, and m3 the highest, 182%" in text
     assert {key: metrics[key]["value"] for key in ("afr.models", "afr.without_failure", "afr.failures")} == {
         "afr.models": 6,
         "afr.without_failure": 1,
@@ -103,3 +120,10 @@ def test_no_drive_failed(lives):
     metrics = Metrics()
     numbers(metrics, {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
+    assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
+
+
+def test_a_name_of_a_model_is_no_markup(table):
+    metrics = Metrics()
+    numbers(metrics, {"afr": table.with_columns(pl.col("stratum").replace("m3", "<b>*m3*</b>"))})
+    assert "<b>" not in section(metrics)

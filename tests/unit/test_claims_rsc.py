@@ -1,4 +1,4 @@
-"""Claims about RSC, Llama 3, and Helios, Acme and Philly as a whole: each quantity on a dozen rows, worked out by hand.
+"""Claims about RSC, and Helios, Acme and Philly as a whole: each quantity on a dozen rows, worked out by hand.
 
 A cluster's table does not come from a trace of one format, so each table is made by its own function from the fewest
 rows that let every claim's row stand in it.
@@ -202,7 +202,6 @@ def worked_out() -> dict[str, float]:
     for name, rate, write in (("rsc1-ettr-12000-rate", 1.5, 5), ("rsc1-ettr-12000-write", 9.75, 1 / 6)):
         s = (rate * write * minute / 2) ** 0.5
         answers[name] = (1 - rate * 5 * minute - s) / (1 + s)
-    answers |= {"llama3-unplanned": 419, "llama3-interruptions": 466, "llama3-faulty-gpu": 148 / 419}
     answers |= {"acme-failures-infra-count": 281, "acme-failures-framework-count": 404}
     answers |= {"acme-failures-script-count": 1890, "acme-failures-infra-share": 281 / 2575}
     answers |= {"acme-failures-infra-gpu-time": 82.06, "acme-failures-framework-gpu-time": 14.71}
@@ -249,7 +248,7 @@ def test_verdicts_on_printed_numbers():
     found = scorecard(MINE, [], lambda *_: None)
     verdicts = dict(found.filter(pl.col("computed").is_not_null()).select("id", "verdict").iter_rows())
     suspect = {id for id, verdict in verdicts.items() if verdict == "suspect in the source"}
-    assert suspect == {"rsc1-mttf-8", "rsc1-mttf-1024", "rsc1-mttf-4096", "rsc1-lemon-causes", "llama3-faulty-gpu"}
+    assert suspect == {"rsc1-mttf-8", "rsc1-mttf-1024", "rsc1-mttf-4096", "rsc1-lemon-causes"}
     assert [id for id, verdict in verdicts.items() if verdict == "differs"] == ["rsc2-ettr-100000-21min"]
     notes = dict(found.select("id", "note").iter_rows())
     assert not [id for id in suspect if "agree" in notes[id]]

@@ -537,6 +537,16 @@ TABLE = {
 }
 # cpus for gpus, and runtime for end: one slip makes the one of the other.
 TABLE_TOO = TABLE | {"mapping": {"job_id": "j", "start": "b", "status": "s", "runtime": "r", "cpus": "c"}}
+OF_OUTAGES = {key: key for key in ("unit", "start", "level", "class", "cause", "group", "rack", "node", "kind")}
+OUTAGES = {
+    "format": "outages",
+    "folder": "x",
+    "mapping": OF_OUTAGES
+    | {"duration": {"column": "d", "unit": "min"}, "planned": {"column": "p", "words": ["maintenance"]}},
+    "times": {"format": "epoch"},
+    "nodes": 9,
+    "window_days": [0, "2024-03-30"],
+}
 # A document with every key, to be misspelt.
 FULL = {
     "study": ["mine", "made"],
@@ -555,6 +565,7 @@ FULL = {
         },
         "table": TABLE,
         "table_too": TABLE_TOO,
+        "outages": OUTAGES,
         "windowed": {"format": "philly", "folder": "x", "window": {"from": 0, "to": "2017-12-16T00:00:00-08:00"}},
         "made": {"format": "pai2020", "generate": {"tasks": 1000, "seed": 1}, "citation": "x", "note": "x"},
         "events": {"format": "sacct", "folder": "x", "node_events": ["n.txt", "c.txt"]},

@@ -73,6 +73,23 @@ def test_head_of_a_fleet():
             assert drawn.empty or drawn.datasets[name]
 
 
+def test_what_other_rooms_add():
+    _, m, trace = of(*fleet())
+    added = {"spares.p99.observed": 45, "spares.p99.low": 40, "spares.p99.high": 51, "spares.p99.binomial": 17}
+    added |= {"drains.listed": 3, "drains.nodes": 20, "drains.share_of_outages": 0.25}
+    units = {"drains.share_of_outages": "share"}
+    more = {key: {"value": value, "unit": units.get(key, "units"), "n": 9} for key, value in added.items()}
+    m = Numbers({**m, **more})
+    head = page.head(trace, m)
+    checked(head, m)
+    assert (head.keys[3].label, plain(head.keys[3].note)) == (
+        "Spares for 99% of the time",
+        "95% CI 40–51; if independent 17",
+    )
+    said = "3 of 20 nodes have significantly more outages than expected, 25.0% of all."
+    assert said in [plain(text) for text in head.text]
+
+
 def test_head_without_exposure():
     outages, records, _ = fleet(level=pl.lit("hardware"))
     _, m, trace = of(outages, records, None)

@@ -1,5 +1,8 @@
 """Units that fail and are repaired: against closed forms, SciPy, and the example of a textbook."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -27,6 +30,9 @@ def test_trivedis_examples(up, down, n, low, high):
 def test_repair_times_are_those_of_scipy(times):
     seconds, ended = np.array([time for time, _ in times]), np.array([done for _, done in times])
     found = repair_times(seconds, ended)
+    if not (ended.any() or seconds.any()):
+        assert set(found) == {"n", "open", "reasons"}, "nobody wrote an end, or saw one last"
+        return
     curve = stats.ecdf(stats.CensoredData(uncensored=seconds[ended], right=seconds[~ended])).sf
     down = np.concatenate(([1.0], curve.probabilities))
     edges = np.concatenate(([0.0], curve.quantiles, [seconds.max()]))
@@ -131,3 +137,20 @@ def test_causes_at_their_depths():
     ]
     assert table.group_by("depth", maintain_order=True).agg(pl.col("share").sum())["share"].to_list() == [1, 1, 1, 1]
     assert causes(outages.clear(), records.clear()).height == 0
+
+
+SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "coverage_outages.py"))
+
+
+@pytest.mark.parametrize("fleet", ["repairs of log SD 1", "repairs of log SD 2", "repairs of log SD 1.5, nodes differ"])
+def test_the_intervals_cover(fleet):
+    """docs/coverage.md at a price that a test can pay."""
+    repetitions = 300
+    differ = "differ" in fleet
+    between, repair, up = SIMULATED["coverage"](SIMULATED["FLEETS"][fleet], repetitions, 1)
+    for _, robust, there in (between, repair, up):
+        assert there > 0.98
+        assert robust > 0.95 - 4 * np.sqrt(0.95 * 0.05 / repetitions)
+    garwood, of_ended = between[0], repair[0]
+    assert garwood < 0.85 if differ else garwood > 0.92
+    assert of_ended < 0.93

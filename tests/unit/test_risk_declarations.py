@@ -125,9 +125,9 @@ def test_formats_of_lives_say_nothing_and_those_of_jobs_everything(name):
 def test_what_is_common_is_written_once():
     assert not set(NAMES) & set(LATER)
     assert set(COMMON) - {"part"} <= set(JOBS.columns)
-    assert {key: column for key, column in COLUMNS.items() if MAPPED.get(key, key) != column} == {
-        key: f"{key}_s" for key in ("submit", "start", "end", "runtime")
-    }
+    times = {key: f"{key}_s" for key in ("submit", "start", "end", "runtime", "duration")}
+    renamed = {key: column for key, column in COLUMNS.items() if MAPPED.get(key, key) != column}
+    assert renamed == times | {"unit": "unit_id"}
 
 
 @pytest.mark.parametrize("name", OF_JOBS)

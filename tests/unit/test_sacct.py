@@ -472,3 +472,56 @@ def test_only_steps_make_no_jobs(told):
     jobs, attempts = told(record("1.batch", "FAILED"), record("1.0", "FAILED"))
     assert (jobs.height, attempts.height) == (0, 0)
     assert jobs.schema == told(record(1, "FAILED"))[0].schema
+
+
+# --- rows that are no lines
+
+
+def as_dump(*rows, columns, delimiter="|"):
+    return "".join(delimiter.join(map(str, row)) + "\n" for row in (columns, *rows))
+
+
+def test_a_line_break_in_a_cell(told):
+    columns = ["JobName", *COLUMNS, "Comment"]
+    rows = [("a", *record(1, "COMPLETED"), "one\n\ntwo"), ("b\nb", *record(2, "FAILED"), "")]
+    jobs, _ = told(files=[as_dump(*rows, ("c", *record(3, "COMPLETED"), "x"), columns=columns)])
+    assert jobs.select("job_id", "outcome", "user").rows() == [
+        ("1", "success", "ana"),
+        ("2", "failure", "ana"),
+        ("3", "success", "ana"),
+    ]
+
+
+def test_lines_that_make_no_row_together_are_put_aside(tmp_path):
+    columns = [*COLUMNS, "Comment"]
+    text = as_dump((*record(1, "COMPLETED"), "x"), columns=columns)
+    lines = ["2|ana|FAILED", "0|10|20", "3|ana|FAILED|0|10|20|n1|cpu=1|x|y|z", *text.splitlines()[1:], "4|ana|COM"]
+    (tmp_path / "dump.txt").write_text("\n".join([text.splitlines()[0], *lines]))
+    account, jobs, _ = study(tmp_path / "dump.txt", folder=tmp_path / "raw")
+    assert account.select("rows_read", "rows_kept", "rows_quarantined").row(0) == (5, 1, 4)
+    assert jobs["job_id"].to_list() == ["1"]
+
+
+def test_the_delimiter_that_leaves_bars_in_cells(told):
+    columns = ["SubmitLine", *COLUMNS]
+    jobs, _ = told(files=[as_dump(("a || b | c", *record(1, "COMPLETED")), columns=columns, delimiter="|#")])
+    assert jobs.select("job_id", "outcome").rows() == [("1", "success")]
+
+
+def test_bytes_that_are_no_utf8_matter_in_columns_that_are_read(tmp_path):
+    columns = ["JobName", *COLUMNS]
+    rows = [("name", *record(1, "COMPLETED")), ("x", *record(2, "COMPLETED", user="name"))]
+    text = as_dump(*rows, ("y", *record(3, "COMPLETED")), columns=columns).encode()
+    (tmp_path / "dump.txt").write_bytes(text.replace(b"name", b"nam\xff"))
+    account, jobs, _ = study(tmp_path / "dump.txt", folder=tmp_path / "raw")
+    assert account["rows_quarantined"].item() == 1
+    assert jobs["job_id"].to_list() == ["1", "3"]
+
+
+def test_a_column_asked_for_twice_and_no_submissions(told):
+    columns = ["JobIDRaw", "State", "Start", "End", "End"]
+    jobs, _ = told((1, "REQUEUED", 10, 20, 20), (1, "COMPLETED", 50, 80, 80), (2, "FAILED", 5, 6, 6), columns=columns)
+    assert jobs.select("job_id", "outcome", "submit_s", "queue_s", "runtime_s", "attempts").rows() == [
+        ("1", "success", None, None, 40, 2),
+        ("2", "failure", None, None, 1, 1),
+    ]

@@ -123,7 +123,8 @@ def test_resampled_weeks_of_all_units_keep_what_fails_together():
     expected = (0.8 * sum(whole[:5]) + whole[5]) / 6 * 5
     found = (paths.time_down() * np.arange(4)).sum() / replicates
     assert found == pytest.approx(expected, rel=0.02)
-    assert resampled(np.random.default_rng(1), blocks, 6, 1, horizon) is None
+    with pytest.raises(ValueError, match="no block with 6 units"):
+        resampled(np.random.default_rng(1), blocks, 6, 1, horizon)
     up = up_at_begin(blocks)
     assert up.watched[1].tolist() == [True, True, True, False, True]
 

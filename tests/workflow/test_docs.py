@@ -1,8 +1,8 @@
 """What README and docs tell people to type, as it stands there: run, or planned where it would take long.
 
-Every block marked `sh` is run by a shell. Stand-ins: `git clone` copies this checkout, `sacct` prints a dump of a real
-Slurm; `make` and `snakemake` plan, but for the first study and what is quick. What only says here what it would do is
-run by the test that RUN_BY names.
+Every block marked `sh` is run by a shell. Stand-ins: `git clone` copies this checkout, `sacct` and `sacctmgr` print
+dumps of a real Slurm; `make` and `snakemake` plan, but for the first study and what is quick. What only says here what
+it would do is run by the test that RUN_BY names.
 """
 
 import json
@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sacct_story import FIELDS, FIXTURES
+from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
 from study_runs import ROOT, check_out, environment, pods, write_pods
 
 DOCS = sorted(path for pattern in ("*.md", "docs/*.md", "config/*.md") for path in ROOT.glob(pattern))
@@ -56,6 +56,14 @@ SHIMS = {
     "git": '#!/bin/sh\ncp -a "$DOCS_CLONE" "$(basename "$2")"\n',
     "snakemake": '#!/bin/sh\nexec "$DOCS_SNAKEMAKE" --dry-run "$@"\n',
     "sacct": '#!/bin/sh\nexec "$DOCS_PYTHON" "$DOCS_SACCT" "$@"\n',
+    "sacctmgr": f"""#!/bin/sh
+test "$TZ $SLURM_TIME_FORMAT" = "UTC %s" || exit 1
+case "$*" in
+  "-P show event All_Time Event=Node format={NODE_FIELDS}") cat "{FIXTURES}/node_events.txt";;
+  "-P show event All_Time Event=Cluster format={CLUSTER_FIELDS}") cat "{FIXTURES}/cluster_events.txt";;
+  *) exit 1;;
+esac
+""",
     "make": f"""#!/bin/sh
 case "$* " in
   "report ") [ -e results ] || exec {shutil.which("make")} "$@";;
@@ -158,6 +166,8 @@ def test_the_dump_of_the_readme_is_what_the_format_reads(world, study, more):
         (report,) = [text for _, text in BLOCKS if "DATA=my_slurm" in text]
         said = typed(report, study, env)
         assert "sacct: 2025.txt has the columns" in said
+        named = (study / "results/studies/my_slurm/study.yaml").read_text()
+        assert "node_events: [my_slurm/cluster.txt, my_slurm/nodes.txt]" in named
         assert "render_page" in said
 
 

@@ -30,7 +30,7 @@ from study.documents import (
     schema_problems,
     show,
 )
-from study.mapping import mapping_problems, zone_problems
+from study.mapping import MAPPED, mapping_problems, zone_problems
 from study.module import OF_MODULE, in_module
 from study.window import window_problems
 
@@ -245,8 +245,8 @@ def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
             text = f"a sample of the format {entry['format']} is as large as {size} says; "
             yield Problem(("generate", key), f"{text}write {size} in place of {key}.")
     checks = [window_problems(entry)]
-    checks += [mapping_problems(entry)] if entry["format"] == "table" else []
-    checks += [zone_problems(entry)] if entry["format"] in ("table", "sacct") else []
+    checks += [mapping_problems(entry)] if entry["format"] in MAPPED else []
+    checks += [zone_problems(entry)] if entry["format"] in (*MAPPED, "sacct") else []
     yield from (Problem(path, text) for found in checks for path, text in found)
 
 

@@ -32,7 +32,7 @@ class Layout(NamedTuple):
     """What the start of a raw table must be: its columns, and how their names are written.
 
     header: whether there is a header row; json: whether the table is an array of objects; parquet: whether a file that
-    ends in .parquet is read as such.
+    ends in .parquet is read as such. repeats: whether a column may stand there twice.
     """
 
     columns: tuple[Wanted, ...]
@@ -41,6 +41,7 @@ class Layout(NamedTuple):
     header: bool = True
     json: bool = False
     parquet: bool = False
+    repeats: bool = False
 
 
 def layouts_of(entry: Mapping, format: Mapping) -> dict[str, Layout]:
@@ -63,6 +64,7 @@ def layouts_of(entry: Mapping, format: Mapping) -> dict[str, Layout]:
             about.get("quoted", False),
             about.get("header", document.get("header", True)),
             format["tables"][table].get("json", False),
+            repeats=about.get("may_repeat_columns", False),
         )
         for table, about in document["tables"].items()
         if table in format["tables"]
@@ -94,7 +96,7 @@ def wrong_headers(trace: str, entry: Mapping, raw_files: Mapping[str, Sequence[s
 def is_right(names: Sequence[str], layout: Layout) -> bool:
     """Whether a header row has all columns that it must have, each once."""
     found, missing = found_and_missing(names, layout.columns)
-    return not missing and not any(names.count(name) > 1 for name in found)
+    return not missing and (layout.repeats or not any(names.count(name) > 1 for name in found))
 
 
 def header_problem(names: Sequence[str], layout: Layout) -> str:

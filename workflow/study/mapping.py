@@ -5,10 +5,14 @@ from collections.abc import Iterator
 from zoneinfo import available_timezones
 
 TIMES = ("submit", "start", "end")
+# The formats whose columns a mapping names, with the keys that each must have.
+MAPPED = {"table": ("job_id", "status"), "outages": ("unit",)}
+_OF_OUTAGES = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
+_OF_BOTH = ("start", "end")
 
 
 def mapping_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
-    """(path within the entry, what is wrong) of an entry of the format table.
+    """(path within the entry, what is wrong) of an entry of a format of MAPPED.
 
     What the schema refuses anyway (a wrong type, a missing key) is passed over.
     """
@@ -16,7 +20,8 @@ def mapping_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
     columns = {key: _column(part) for key, part in mapping.items()}
     columns = {key: column for key, column in columns.items() if column}
     if mapping:
-        yield from _run_time(mapping)
+        yield from _keys(mapping, entry)
+        yield from _run_time(mapping, entry)
     if any(key in mapping for key in TIMES) and "times" not in entry:
         text = "is missing; say how the times are written, for example "
         yield ("times",), text + '{format: "%Y-%m-%d %H:%M:%S", zone: America/Denver}.'
@@ -27,12 +32,13 @@ def mapping_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
 def zone_problems(entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
     """(path within the entry, what is wrong) of `times`: of the format sacct they have a zone and nothing else."""
     times = _mapping(entry.get("times"))
-    is_table = entry.get("format") == "table"
+    is_table = entry.get("format") in MAPPED
     if "times" in entry and is_table and "format" not in times:
         yield ("times", "format"), "is missing; expected text, for example '%Y-%m-%d %H:%M:%S'."
     for key in () if is_table else ("format", "zero_is_blank"):
         if key in times:
-            yield ("times", key), "works with the format table only; sacct writes its times in two ways, both known."
+            text = "works with the formats table and outages only; sacct writes its times in two ways, both known."
+            yield ("times", key), text
     zone, zones = times.get("zone"), available_timezones()
     if isinstance(zone, str) and zone and zones and zone not in zones:
         near = difflib.get_close_matches(zone, zones, n=1)
@@ -45,9 +51,24 @@ def mapped_columns(mapping: dict) -> list[str]:
     return [column for part in mapping.values() if (column := _column(part))]
 
 
-def _run_time(mapping: dict) -> Iterator[tuple[tuple[str, ...], str]]:
-    """A run time comes from start and end, or from a column of its own."""
-    if "end" in mapping and "runtime" in mapping:
+def _keys(mapping: dict, entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What a row must say, and what it cannot: those of the one format are jobs, of the other outages."""
+    format = entry.get("format")
+    for key in mapping:
+        other = "outages" if key in _OF_OUTAGES else "table"
+        if format in MAPPED and key not in _OF_BOTH and format != other:
+            yield ("mapping", key), f"works with the format {other} only, and the format here is {format}."
+    for key in MAPPED.get(format, ()):
+        if key not in mapping:
+            yield ("mapping", key), "is missing; expected a column's name on one line, for example their_name."
+
+
+def _run_time(mapping: dict, entry: dict) -> Iterator[tuple[tuple[str, ...], str]]:
+    """A run time comes from start and end, or from a column of its own; how long an outage lasted may be unknown."""
+    if entry.get("format") == "outages":
+        if "end" in mapping and "duration" in mapping:
+            yield ("mapping",), "has both end and duration; an outage would have two ends. Keep one."
+    elif "end" in mapping and "runtime" in mapping:
         yield ("mapping",), "has both end and runtime; the run time would have two sources. Keep one."
     elif "end" not in mapping and "runtime" not in mapping:
         yield ("mapping",), "has neither end nor runtime; map one of them, for example end: end_time."

@@ -24,8 +24,8 @@ MOST_NEAREST = 3
 LEAST_SHARE = 0.5
 LONGEST_TRACE_NAME = 60
 ANY_OTHER = (
-    "A table of any other layout with a row per job is of the format table, with a mapping of its columns: write it as "
-    "config/README.md says, and run make report CONFIG=my.yaml."
+    "A table of any other layout with a row per job is of the format table, with a mapping of its columns, one with a "
+    "row per outage of the format outages: write it as config/README.md says, and run make report CONFIG=my.yaml."
 )
 
 

@@ -135,8 +135,7 @@ class Study:
     @property
     def questions(self) -> list[str]:
         """What a person is asked before the first job: what would make more of a trace known."""
-        lacking = [trace for trace in self.traces.values() if trace.has_outages and not trace.has_exposure]
-        return [unwatched(trace.name, trace.unit) for trace in lacking]
+        return [unwatched(trace.name, trace.unit) for trace in self.traces.values() if trace.may_have_exposure]
 
     # Traces ---------------------------------------------------------------------------------------------------
 

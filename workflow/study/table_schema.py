@@ -6,6 +6,7 @@ from pathlib import Path
 
 from study.documents import ConfigError, given_file, load_document, load_schema, load_yaml
 from study.formats import schema_text
+from study.mapping import MAPPED
 
 # Rules write below it: a schema there would be an input of the rule that it comes from.
 PRODUCTS = Path("results")
@@ -15,15 +16,15 @@ MOST_PROBLEMS = 8
 def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
     """The text of the schema in force for a trace: in `shipped`, its format's, or in the file that its entry names.
 
-    None for the format table: its schema follows from the registry entry.
+    None for a format that is mapped: its schema follows from the registry entry.
     Raises ConfigError for a file that is not there, is no schema, lies below results/, or does not give the columns
     that the format is read by.
     """
-    if entry.get("format") == "table":
+    if entry.get("format") in MAPPED:
         if "schema" in entry:
             raise ConfigError(
-                f"registry.{trace}.schema: the schema of the format table follows from mapping, times, outcomes and "
-                "blank. Change those, and leave schema out."
+                f"registry.{trace}.schema: the schema of the format {entry['format']} follows from mapping, times, "
+                "outcomes and blank. Change those, and leave schema out."
             )
         return None
     if "schema" not in entry:

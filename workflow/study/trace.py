@@ -60,6 +60,11 @@ class Trace:
         """Whether the units that were watched are known, those without an outage too."""
         return self.has_outages and (self._tells("exposure") or "nodes" in self.entry)
 
+    @property
+    def may_have_exposure(self) -> bool:
+        """Whether it would be known if the registry said how many there were."""
+        return self.has_outages and not self.has_exposure and self.format.get("exposure") is not False
+
     def _tells(self, key: str) -> bool:
         """Whether it does by its format: always, where it has a table, or where that table has a column."""
         said = self.format.get(key, False)
@@ -220,7 +225,7 @@ class Trace:
     def compared(self) -> dict[str, Any]:
         """What the comparison says of the trace; outcomes: those that it can have, None where that is not known."""
         outcomes = sorted(self.outcomes) or None
-        has = {"gives": self.gives, "lives": "lives" in self.products}
+        has = {"gives": "jobs" if self.has_jobs else "lives", "lives": "lives" in self.products}
         return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | has
 
     @property
@@ -232,4 +237,5 @@ class Trace:
             "parts": len(self.parts),
             "unit": self.unit,
             "gives": self.gives,
+            "may_have_exposure": self.may_have_exposure,
         }

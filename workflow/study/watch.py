@@ -24,6 +24,8 @@ def watch_problems(name: str, entry: dict, format: dict, has_outages: bool, cloc
         path = ("registry", name, key)
         if not has_outages:
             yield Problem(path, f"is of traces of outages, and of the format {entry['format']} there are none here.")
+        elif format.get("exposure") is False:
+            yield Problem(path, f"{format['unit']}s came and went, and no file says when; leave it out.")
         elif format.get("exposure") is True:
             yield Problem(
                 path, f"the files of the format {entry['format']} say which units were watched; leave it out."

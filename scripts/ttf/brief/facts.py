@@ -55,7 +55,7 @@ def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
     said = of_trace(", ".join(about.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
     return (
         *found,
-        Fact(f"Failure by {'record' if about['gives'] == 'lives' else 'recorded state'}; {known}", "", said),
+        Fact(f"Failure by {'recorded state' if about['gives'] == 'jobs' else 'record'}; {known}", "", said),
     )
 
 

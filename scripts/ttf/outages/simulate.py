@@ -204,14 +204,14 @@ def up_at_begin(blocks: Blocks) -> Blocks:
     return Blocks(blocks.unit, blocks.start_s, blocks.end_s, blocks.began, blocks.first, watched, blocks.length_s)
 
 
-def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Spans | None:
+def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: int, horizon_s: int) -> Spans:
     """Units of the trace, of a random order the first `units` of each block, in blocks of the trace drawn at random.
 
-    None where no block has so many.
+    Blocks with fewer are left out. Raises ValueError where no block has so many.
     """
     enough = np.flatnonzero(blocks.watched.sum(axis=1) >= units)
     if not len(enough):
-        return None
+        raise ValueError(f"no block with {units} units")
     each = -(-horizon_s // blocks.length_s)
     picked = enough[rng.integers(len(enough), size=(replicates, each))]
     order = rng.permuted(np.tile(np.arange(blocks.watched.shape[1], dtype=np.int32), (replicates, 1)), axis=1)
@@ -263,6 +263,16 @@ class Paths:
     def lacking(self, spares: int) -> np.ndarray:
         """Unit-seconds that more spares would have filled, of each replicate."""
         return self._sum(self.length_s * np.maximum(self.down - spares, 0))
+
+    def of_replicates(self, spares: int, units: int) -> dict[str, np.ndarray]:
+        """Of each replicate of `units` units and spares beside them: whether it was never short (1 or 0), the share of
+        the time in which all `units` were up, and the mean share of them that was."""
+        time, lacking = self.time_above(spares), self.lacking(spares)
+        return {
+            "never_short": (self.most() <= spares).astype(float),
+            "full": 1 - time / self.horizon_s,
+            "capacity": 1 - lacking / (self.horizon_s * units),
+        }
 
     def _sum(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self.replicate, weights=values, minlength=self.replicates)

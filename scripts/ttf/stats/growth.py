@@ -29,21 +29,24 @@ def growth(at: np.ndarray, total: float) -> dict:
     n; beta = n / sum ln(T / t) with the exact interval beta chi2(2n) / 2n; laplace_u = (mean t - T / 2) / (T / sqrt(12
     n)); two-sided p-values of the Laplace and the military handbook test (2 sum ln(T / t) is chi2(2n)), which suppose a
     Poisson process, and of Lewis and Robinson's, laplace_u over the coefficient of variation of the gaps, which does
-    not (Lewis & Robinson 1974; Wang & Coit 2005). change_at: where events are furthest from what a constant rate gives,
-    with Kolmogorov's change_point_p, and change_point_p_corrected, its distance over the same coefficient: the share of
-    a renewal process that has come by a time strays by so much more (Donsker). reasons: why any lacks.
+    not (Lewis & Robinson 1974; Wang & Coit 2005). change_place: the event, counted from 0, at which they are furthest
+    from what a constant rate gives, with Kolmogorov's change_point_p, and change_point_p_corrected, its distance over
+    the same coefficient: the share of a renewal process that has come by a time strays by so much more (Donsker).
+    reasons: why any lacks.
     """
     n = at.size
     if n < FEWEST_EVENTS:
         return {"n": n, "reasons": [f"fewer than {FEWEST_EVENTS} events: no trend"]}
-    from scipy.stats import kstest
-
     logs = float(np.log(total / at).sum())
     gaps = np.diff(at, prepend=0)
     laplace = float((at.mean() - total / 2) / (total / np.sqrt(12 * n)))
-    farthest = kstest(at / total, "uniform")
+    come = np.arange(n + 1) / n
+    away = np.maximum(come[1:] - at / total, at / total - come[:-1])
+    place = int(away.argmax())
+    # Stephens 1970: within 0.005 of the exact p-value below 0.2, from 5 events on.
+    corrected = away[place] * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))
     found = {"n": n, "reasons": [], "laplace_u": laplace, "laplace_p": _two_sided(laplace)}
-    found |= {"change_at": float(farthest.statistic_location * total), "change_point_p": float(farthest.pvalue)}
+    found |= {"change_place": place, "change_point_p": float(kolmogorov(corrected))}
     if logs > 0:
         low, high = gammaincinv(n, TAIL) / logs, gammainccinv(n, TAIL) / logs
         found |= {"beta": n / logs, "ci_low": float(low), "ci_high": float(high)}
@@ -52,7 +55,7 @@ def growth(at: np.ndarray, total: float) -> dict:
         found["reasons"].append("every event at the end of the watch: no beta")
     if variation := float(gaps.std(ddof=1) / gaps.mean()):
         found["lewis_robinson_p"] = _two_sided(laplace / variation)
-        found["change_point_p_corrected"] = float(kolmogorov(np.sqrt(n) * farthest.statistic / variation))
+        found["change_point_p_corrected"] = float(kolmogorov(corrected / variation))
     else:
         found["reasons"].append("gaps of one length: no Lewis-Robinson test")
     return found

@@ -11,7 +11,7 @@ from ttf.stats.normal import Z_95
 from ttf.stats.survival import thinned
 
 # Units times steps that the variance is worked out for, at the most.
-MOST_CELLS = 1 << 28
+MOST_CELLS = 1 << 23
 
 
 def mean_cumulative(
@@ -47,6 +47,6 @@ def _variance(steps: dict, place: np.ndarray, times, units, begin, end, owner) -
     for row, (step, upto) in enumerate(zip(place, until, strict=True)):
         own += np.bincount(units[done:upto], weights=1 / at_risk[step_of[done:upto]], minlength=number)
         done = upto
-        watched = expected[np.clip(last, 0, step + 1)] - expected[np.clip(first, 0, step + 1)]
+        watched = expected[np.minimum(last, step + 1)] - expected[np.minimum(first, step + 1)]
         variance[row] = ((own - np.bincount(owner, weights=watched, minlength=number)) ** 2).sum()
     return variance

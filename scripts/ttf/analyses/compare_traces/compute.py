@@ -31,7 +31,7 @@ SIZES = {"all": (None, None)} | GPU_BUCKETS
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     rows = {table.name: [] for table in ANALYSIS.tables}
-    jobs_files, lives_files = iter(given.files.get("jobs", ())), iter(given.files["lives"])
+    jobs_files, lives_files = iter(given.files.get("jobs", ())), iter(given.files.get("lives", ()))
     for trace, about in given.settings.about.items():
         subject = Subject(trace, **about)
         lives, jobs, alike = None, None, None
@@ -69,7 +69,7 @@ class Subject:
 def compared(
     subject: Subject, jobs: pl.DataFrame | None, lives: Frame | None, alike: Frame | None = None
 ) -> dict[str, list[dict]]:
-    """The rows of one trace in each table: jobs and alike (with CLUSTER_COLUMNS) None of components, lives if none."""
+    """A trace's rows in each table: jobs and alike (with CLUSTER_COLUMNS) None of components, lives where none."""
     row = subject.columns | {"gives": subject.gives}
     if jobs is None:
         return {"compared_traces": [row], "compared_mttf": [] if lives is None else compared_lives(subject, lives)}

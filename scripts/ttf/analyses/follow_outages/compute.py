@@ -57,7 +57,7 @@ def _fleets(records: pl.DataFrame, exposure: pl.DataFrame, begin: int) -> Iterat
     most faults, by name."""
     units = exposure.select("unit_id").unique().sort("unit_id").with_row_index("owner")
     windows = exposure.join(units, on="unit_id").with_columns(pl.col("from_s", "until_s") - begin)
-    began = records.with_columns(pl.col("start_s") - begin).join(windows, on="unit_id")
+    began = records.select("unit_id", "level", pl.col("start_s") - begin).join(windows, on="unit_id")
     began = began.filter((pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s")))
     began = began.sort("start_s", "owner")
     yield "all", "all", _fleet(windows, began)
@@ -85,8 +85,8 @@ def _growth(fleet: Fleet, begin: int) -> dict:
     exposed = cumulative(fleet.at, fleet.begin, fleet.end)
     total = int((fleet.end - fleet.begin).sum())
     found = growth(exposed, total)
-    if found["n"] and "change_at" in found:
-        place = min(int(np.searchsorted(exposed, found["change_at"] - 0.5)), exposed.size - 1)
+    if "change_place" in found:
+        place = found["change_place"]
         after, left = exposed.size - place - 1, total - int(exposed[place])
         found["change_point_s"] = int(fleet.at[place]) + begin
         if left:

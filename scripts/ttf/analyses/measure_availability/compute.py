@@ -46,13 +46,15 @@ def causes(outages: pl.DataFrame, records: pl.DataFrame) -> pl.DataFrame:
         if depth == "all" or records[depth].count()
     ]
     downtime = records["seconds"].sum()
-    rows = pl.concat(groups, how="diagonal").iter_rows(named=True)
-    return OUTAGE_CAUSES.frame(_cause(row, records.height, downtime) for row in rows)
+    found = pl.concat(groups, how="diagonal")
+    rows = found.drop("seconds", "ended").iter_rows(named=True)
+    times = zip(rows, found["seconds"], found["ended"], strict=True)
+    return OUTAGE_CAUSES.frame(_cause(row, *of, records.height, downtime) for row, *of in times)
 
 
-def _cause(row: dict, events: int, downtime: int) -> dict:
-    """A row of `causes`; row: with its seconds and ended as lists."""
-    seconds, ended = np.array(row["seconds"]), np.array(row["ended"])
+def _cause(row: dict, seconds: pl.Series, ended: pl.Series, events: int, downtime: int) -> dict:
+    """A row of `causes`; row: its names and counts."""
+    seconds, ended = seconds.to_numpy(), ended.to_numpy()
     down, repairs, times = int(seconds.sum()), int(ended.sum()), repair_times(seconds, ended)
     reasons = ["no record has ended: no mean"] * (not repairs) + times["reasons"]
     return row | {

@@ -30,7 +30,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         claim=_claim(m),
         charts=("outage_causes",),
         keys=tuple(_keys(m))[:4],
-        text=tuple(text for text in (trend_in_words(m), _planned(m)) if text),
+        text=tuple(text for text in (trend_in_words(m), _excess(m), _planned(m)) if text),
         details="by cause and group, change over time",
     )
 
@@ -64,7 +64,9 @@ def _keys(m: Numbers):
         key = f"outages.{key}"
         if m.has(key):
             yield Key(label, number(m, key, words.duration), _about_time(m, key))
-    if m.has("outages.most.level.name"):
+    if m.has("spares.p99.observed"):
+        yield Key("Spares for 99% of the time", number(m, "spares.p99.observed", words.count), _about_spares(m))
+    elif m.has("outages.most.level.name"):
         share = number(m, "outages.most.level.downtime_share", words.share)
         yield Key("Most time down", of_trace(m["outages.most.level.name"], 24), f"{share} of it")
 
@@ -84,6 +86,21 @@ def _about_time(m: Numbers, key: str) -> str:
     return m.interval(ends, key) if known else "no interval"
 
 
+def _about_spares(m: Numbers) -> str:
+    low, high = (m.value(f"spares.p99.{end}", None) for end in ("low", "high"))
+    ends = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
+    return f"{ends}if independent {number(m, 'spares.p99.binomial', words.count)}"
+
+
+def _excess(m: Numbers) -> str:
+    """How many nodes stand out, by the room that ranks them."""
+    if not m.value("drains.listed", 0):
+        return ""
+    listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
+    share = number(m, "drains.share_of_outages", words.share)
+    return f"{listed} of {nodes} nodes have significantly more outages than expected, {share} of all."
+
+
 def _planned(m: Numbers) -> str:
     if not m.has("outages.planned.outages"):
         return ""
@@ -93,7 +110,8 @@ def _planned(m: Numbers) -> str:
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if m.has("outages.units") or not m.value("outages.outages", 0):
         return []
-    why = "no one knows how many units were watched; repairs are known"
+    why = "no one knows how many units were watched"
+    why += "; repairs are known" if m["outages.repairs"] else ", or when outages ended"
     return [Line("Availability, time between outages", why, "tables/availability.csv", checked=False)]
 
 

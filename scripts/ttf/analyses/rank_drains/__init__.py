@@ -25,7 +25,9 @@ DRAIN_LIST = table(
     expected=number("Expected", "Outages counted if its rate were its fleet's.", REASON, "outages"),
     causes=text("Causes", "Of its unplanned outages, the most frequent three.", "the records name none"),
     jobs_lost=count("Jobs lost", "Attempts of which the failure is attributed to it.", REASON, "attempts"),
-    excess_failures=truth("Excess failures", "Whether its failures are, as lemon_nodes has it.", "it is not compared"),
+    excess_failures=truth(
+        "Excess failures", "Whether its failures of jobs are significantly more too.", "it is not compared by them"
+    ),
     rate=number("Rate", "Outages counted in 1000 days up.", **_RATE),
     fleet_rate=number("Rate of the fleet", "The same of its fleet.", **_RATE),
     rate_ratio=number("Rate ratio", "Of its rate over its fleet's, shrunken.", REASON),

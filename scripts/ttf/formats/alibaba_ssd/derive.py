@@ -3,8 +3,9 @@
 Raw table `tickets` (ssd_failure_tag.csv of alibaba-edu/dcbrain). What is made of it, and what was found in the file:
 
 - A drive is `model/disk_id`: a number is given again to drives of other models (16,968 numbers for 18,387 drives).
-- A rack is `machine_room_id/rack_id`: 115 of the 5,320 numbers of racks stand in two rooms or more, and no rack does.
-  A node stands in one rack.
+- A rack is `rack_id` alone, as in the publishers' own scripts. 115 of the 5,320 numbers stand in two rooms or more.
+  With the room, 18.25% of the tickets are within 30 minutes of one before or after in the rack, without it 18.30%. A
+  node stands in one rack and room.
 - Kind: model and application, by which drives fail alike beside their place. The application `none` is kept as it is.
 - A ticket has no end, and says of no drive that it was still down later: seen_until_s is the start, so that no time
   down is made up. Which drives were watched is not in the file: there are neither rates nor repair times.
@@ -25,7 +26,7 @@ def outage_records(source: Source) -> pl.DataFrame:
         .select(
             unit_id=pl.concat_str("model", "disk_id", separator="/"),
             node="node_id",
-            rack=pl.concat_str("machine_room_id", "rack_id", separator="/"),
+            rack="rack_id",
             group="machine_room_id",
             kind=pl.concat_str("model", "app", separator="/"),
             start_s="start_s",

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 from ttf.formats.declared import declared, outcomes_of
 from ttf.formats.protocol import Reading
+from ttf.formats.sacct.lines import rows_as_lines
 from ttf.formats.slurm_events import read as slurm_events
 from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, raw_lines, read_table, texts_of_lines
 
@@ -49,7 +50,7 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
         .when(~pl.col("job_id_raw").str.contains(_ID))
         .then(pl.lit(names["job_id_raw"]))
     )
-    for kept, aside in read_table(path, schema):
+    for kept, aside in read_table(path, schema, rows_as_lines(path, words_read(schema))):
         kept_none = kept.clear() if kept_none is None else kept_none
         column = kept.select(unknown.alias("column"))["column"]
         if column.null_count() < kept.height:
@@ -60,6 +61,11 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
         texts = raw_lines(path, {line for line, _ in broken})
         rows = [(schema.name, line, "unknown_value", column, texts.get(line)) for line, column in broken]
         yield kept_none, pl.DataFrame(rows, schema=ASIDE_SCHEMA, orient="row")
+
+
+def words_read(schema: TableSchema) -> set[str]:
+    """The files' words for the columns that are read."""
+    return {word for column in schema.columns if column.is_read for word in (column.name, *column.also)}
 
 
 READERS = {"record": Reader(read_records, texts_of_lines)} | slurm_events.READERS

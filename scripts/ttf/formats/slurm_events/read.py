@@ -13,13 +13,12 @@ from pathlib import Path
 import polars as pl
 from ttf.errors import StudyError
 from ttf.formats.protocol import Reading
+from ttf.formats.sacct.lines import BAR, rows_as_lines
 from ttf.headers import BYTE_ORDER_MARK, names_of
-from ttf.raw_files import blocks_of_lines
-from ttf.raw_tables import Column, Reader, TableSchema, columns_by_header, read_block, texts_of_lines
+from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines
 
-# Stands in a Reason where `|` stood, which is no delimiter there.
-BAR = "¦".encode()
 COMMAND = "sacctmgr -P show event All_Time Event=Node format=Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
+FREE_TEXT, NAMES_OF_NODES = "Reason", ("NodeName", "Cluster Nodes")
 
 
 def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -27,48 +26,37 @@ def read_events(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame,
 
     Raises StudyError for a dump whose cells are cut, or that names no nodes at all, and as read_table.
     """
-    columns, line = None, 1
-    for block in blocks_of_lines(path):
-        if columns is None:
-            header, _, block = block.removeprefix(BYTE_ORDER_MARK).partition(b"\n")
-            columns, line = _columns(path, header, schema), 2
-        kept, aside, lines = read_block(_mended(block, columns, schema), columns, schema)
-        yield kept.with_columns(pl.col("line") + line), aside.with_columns(pl.col("line") + line)
-        line += lines
+    yield from read_table(path, schema, _blocks(path, {column.name for column in schema.columns} - {FREE_TEXT}))
 
 
-def _columns(path: Path, header: bytes, schema: TableSchema) -> tuple[Column, ...]:
-    names = names_of(header, schema.delimiter)
-    if len(names) == 1 and b"TimeStart" in header:
+def _blocks(path: Path, read: set[str]) -> Iterator[bytes]:
+    """The blocks of rows_as_lines, with a Reason that holds the delimiter made one cell."""
+    names = None
+    for block in rows_as_lines(path, read):
+        names = names or _names(path, block.partition(b"\n")[0])
+        lines = block.split(b"\n") if FREE_TEXT in names else []
+        for number, line in enumerate(lines):
+            cells = line.split(b"|")
+            if len(cells) > len(names):
+                first = names.index(FREE_TEXT)
+                after = first + 1 + len(cells) - len(names)
+                lines[number] = b"|".join((*cells[:first], BAR.join(cells[first:after]), *cells[after:]))
+        yield b"\n".join(lines) or block
+
+
+def _names(path: Path, header: bytes) -> list[str]:
+    names = names_of(header.removeprefix(BYTE_ORDER_MARK), "|")
+    if len(names) == 1 and "TimeStart" in names[0]:
         raise StudyError(
             f"{path}: line 1: the columns have a fixed width, so that sacctmgr cut long cells (a + at their end): "
             f"print the dump with -P, as in {COMMAND}"
         )
-    columns = columns_by_header(path, header, schema)
-    if not {"node", "cluster_nodes"} & {column.as_ for column in columns}:
+    if "TimeStart" in names and not set(NAMES_OF_NODES) & set(names):
         raise StudyError(
-            f"{path}: line 1: the header row has neither NodeName nor Cluster Nodes, so that no event names its node: "
-            f"print the dump with {COMMAND}"
+            f"{path}: line 1: the header row has neither {' nor '.join(NAMES_OF_NODES)}, so that no event names its "
+            f"node: print the dump with {COMMAND}"
         )
-    return columns
-
-
-def _mended(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -> bytes:
-    """The block with a Reason that holds the delimiter, or half a character at its end, made one field of UTF-8."""
-    delimiter = schema.delimiter.encode()
-    place = next((place for place, column in enumerate(columns) if column.as_ == "reason"), None)
-    text = block.decode("utf-8", errors="replace").encode()
-    too_many = len(columns)
-    if place is None or text.count(delimiter) == text.count(b"\n") * (too_many - 1):
-        return text
-    lines = text.split(b"\n")
-    for number, line in enumerate(lines):
-        fields = line.split(delimiter)
-        more = len(fields) - too_many
-        if more > 0:
-            fields[place : place + more + 1] = [BAR.join(fields[place : place + more + 1])]
-            lines[number] = delimiter.join(fields)
-    return b"\n".join(lines)
+    return names
 
 
 READERS = {"node_event": Reader(read_events, texts_of_lines)}

@@ -1,8 +1,9 @@
-"""A table of any layout, CSV or Parquet, one row per job: what its columns mean stands in the registry, not in code.
+"""A table of any layout, CSV or Parquet, one row per job or outage: what its columns mean stands in the registry.
 
-The registry's entry of a trace of this format has `mapping` (our name -> theirs), `times` (format and zone), `outcomes`
-(outcome -> status words), and may have `unique_ids`, `delimiter`, `quoted`, `blank`. From it follow the schema of the
-raw table (schema_document), and with derive.py the common job record. The keys are explained in registry.schema.yaml.
+The registry's entry of a trace of the format table or outages has `mapping` (our name -> theirs), `times` (format and
+zone), of jobs `outcomes` (outcome -> status words), and may have `unique_ids`, `delimiter`, `quoted`, `blank`. From it
+follow the schema of the raw table (schema_document), and with derive.py the jobs or the records of outages. The keys
+are explained in registry.schema.yaml.
 """
 
 import difflib
@@ -52,7 +53,12 @@ COLUMNS = {
     "nodes": "nodes",
     "reason": "reason",
     "exit_code": "exit_code",
+    "unit": "unit_id",
+    "duration": "duration_s",
+    **{key: key for key in ("level", "class", "cause", "planned", "group", "rack", "node", "kind")},
 }
+# Without which a row is none.
+REQUIRED = ("job_id", "unit")
 # Columns that the common job record does not have: extras of the jobs where they are mapped.
 EXTRAS = ("reason", "exit_code")
 TIMES = ("submit", "start", "end")
@@ -89,7 +95,7 @@ def schema_document(entry: dict) -> dict:
         "delimiter": entry.get("delimiter", ","),
         "quoted": entry.get("quoted", False),
     }
-    if entry.get("unique_ids", True):
+    if "job_id" in mapping and entry.get("unique_ids", True):
         table["key"] = [key for key in ("job_id", "task") if key in mapping]
     return {"version": 1, "header": True, "tables": {TABLE: table}}
 
@@ -156,7 +162,7 @@ def _key(column: Column) -> str:
 def _kind(key: str, part: str | dict, times: dict, entry: dict) -> dict:
     """Type and rules of the column that stands under `key`."""
     if key in TIMES:
-        return times
+        return times | ({"required": True} if key == "start" and "unit" in entry["mapping"] else {})
     if key in COUNTS:
         return {"type": "count"}
     if key in UNITS:
@@ -164,14 +170,14 @@ def _kind(key: str, part: str | dict, times: dict, entry: dict) -> dict:
         scale = units[_option(part, "unit", next(iter(units)))]
         kind = {"type": "number", "scale": scale, "minimum": 0}
         # The largest number is meant in seconds and in MiB.
-        if key == "runtime":
+        if key in ("runtime", "duration"):
             kind["maximum"] = LARGEST_NUMBER // scale
         elif stored_as(key, part) == BYTES:
             kind["maximum"] = LARGEST_NUMBER * BYTES_OF_A_MIB // scale
         return kind | ({"zero_is_blank": True} if _option(part, "zero_is_blank", False) else {})
     if key == "status":
         return {"type": "text", "required": True, "values": list(outcome_by_word(entry["outcomes"]))}
-    return {"type": "text", "required": key == "job_id"}
+    return {"type": "text", "required": key in REQUIRED}
 
 
 def _times(entry: dict) -> dict:
@@ -226,13 +232,16 @@ def _word(status: str) -> pl.Expr:
     return text.str.extract(r"^\s*(\S+)") if status == PHRASE else text.str.strip_chars()
 
 
-def _status(schema: TableSchema) -> Column:
-    return next(column for column in schema.columns if _key(column) == "status")
+def _status(schema: TableSchema) -> Column | None:
+    """The column of the status, which jobs have."""
+    return next((column for column in schema.columns if _key(column) == "status"), None)
 
 
 def _by_word(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Rows with a known status; and line and word of the others."""
     status = _status(schema)
+    if status is None:
+        return rows, pl.DataFrame(schema={"line": pl.Int64, "word": pl.String})
     rows = rows.with_columns(_word(status.as_).alias("word"))
     known = pl.col("word").is_in(status.values)
     return rows.filter(known).drop("word"), rows.filter(~known.fill_null(False)).select("line", "word")
@@ -240,6 +249,8 @@ def _by_word(rows: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.
 
 def _unknown_words(words: dict[int, str], texts: dict[int, str], schema: TableSchema) -> pl.DataFrame:
     """Rows put aside for their status: line -> word, line -> raw text."""
+    if not words:
+        return pl.DataFrame(schema=ASIDE_SCHEMA)
     # No delimiter stands in it, so that the fields of the row behind it can still be counted.
     known = " / ".join(_status(schema).values)
     if len(known) > LONGEST_LIST_SHOWN:
@@ -365,7 +376,7 @@ def _as_text(path: Path, column: Column, dtype: pl.DataType) -> tuple[Column, pl
         moment = raw.dt.convert_time_zone("UTC") if aware else raw.cast(pl.Datetime("us"))
         zone = "UTC" if aware else column.zone
         return replace(column, formats=(MOMENT,), zone=zone), moment.dt.strftime(MOMENT).alias(column.name)
-    if isinstance(dtype, pl.Duration) and column.as_ == "runtime_s":
+    if isinstance(dtype, pl.Duration) and column.as_ in ("runtime_s", "duration_s"):
         seconds = raw.dt.total_microseconds() / 1_000_000
         return replace(column, scale=1, maximum=LARGEST_NUMBER), seconds.cast(pl.String).alias(column.name)
     if dtype.is_nested() or dtype.is_temporal() or dtype in (pl.Binary, pl.Object):

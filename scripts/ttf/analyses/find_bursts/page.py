@@ -1,0 +1,22 @@
+"""Bursts and outages after a repair in the report."""
+
+import polars as pl
+
+from ttf.analyses.find_bursts import AGAIN_AFTER_REPAIR, BURSTS
+from ttf.report.tables import CLUSTERED, Shown
+from ttf.report.trace import Trace
+
+# Longer windows say little: chance alone fills them.
+LONGEST_S = 604_800
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    bursts = trace.table("bursts").drop_nulls("share").filter(pl.col("window_s") <= LONGEST_S, pl.col("near") > 0)
+    columns = {"window_s": None, "share": CLUSTERED}
+    columns |= dict.fromkeys(("null_uniform", "null_permuted", "null_shifted", "chain_share", "longest_chain"))
+    again = trace.table("again_after_repair").drop_nulls("observed")
+    of_again = {"within_s": None, "repairs": None, "observed": CLUSTERED, "expected_fleet": None, "expected_own": None}
+    return {
+        "bursts": Shown(bursts, columns, BURSTS, "within"),
+        "again-after-repair": Shown(again, of_again, AGAIN_AFTER_REPAIR),
+    }

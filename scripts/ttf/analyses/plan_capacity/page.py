@@ -1,0 +1,22 @@
+"""Runs with spares in the report."""
+
+import polars as pl
+
+from ttf.analyses.plan_capacity import CAPACITY
+from ttf.analyses.plan_capacity.numbers import HOURS
+from ttf.report.tables import Shown
+from ttf.report.trace import Trace
+
+# Of so many numbers of spares, the fewest.
+MOST_SPARES = 4
+
+
+def tables(trace: Trace) -> dict[str, Shown]:
+    """A week of the largest run that all ways can be asked about."""
+    found = trace.table("capacity").filter(hours=HOURS).drop_nulls("p_never_short")
+    whole = found.filter(pl.col("way").n_unique().over("nodes") == pl.col("way").n_unique())
+    largest = whole.filter(pl.col("nodes") == pl.col("nodes").max())
+    fewest = largest["spares"].unique().sort().gather_every(2).head(MOST_SPARES)
+    columns = ("way", "spares", "p_no_interruption", "p_never_short", "full_share", "capacity_share")
+    shown = largest.filter(pl.col("spares").is_in(fewest.implode())).sort("spares", maintain_order=True)
+    return {"capacity": Shown(shown, columns, CAPACITY)}

@@ -1,0 +1,147 @@
+"""The ways to reckon what a run of N nodes with s spares beside them can expect in T seconds.
+
+All say the same of independent nodes with exponential times. Observed times change how long a run lasts, not how many
+nodes are down at a moment; what fails together changes both. An interruption is an outage of any node of the run, which
+begins with all of them up; short is a run while fewer than N of the N + s nodes are up.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import sqrt
+
+import numpy as np
+import polars as pl
+from scipy.linalg import expm
+from scipy.special import bdtr
+
+from ttf.outages.down import at_most, course_of
+from ttf.outages.simulate import (
+    Blocks,
+    Exponential,
+    Times,
+    batches,
+    blocks_of,
+    paths_of,
+    renewals,
+    resampled,
+    times_of,
+    up_at_begin,
+)
+
+DAY_S, WEEK_S = 86_400, 604_800
+WAYS = ("exponential", "observed", "weeks")
+# With fewer blocks the same few would come again and again.
+FEWEST_BLOCKS = 8
+
+
+@dataclass
+class Planner:
+    """spans: of `ttf.outages.down.spans_of`, one at least that began, and not down all the time; exposure: of these.
+
+    What is asked again is not reckoned again; each simulation has a seed of its own, whatever is asked before it.
+    """
+
+    spans: pl.DataFrame
+    exposure: pl.DataFrame
+    simulations: int
+    seed: int
+    _known: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.units = self.exposure["unit_id"].n_unique()
+        self.down_share = course_of(self.spans, self.exposure).down_share
+        self.up, self.repair = times_of(self.spans, self.exposure)
+        self._blocks = {length: blocks_of(self.spans, self.exposure, length) for length in (DAY_S, WEEK_S)}
+        self._begun_up = {length: up_at_begin(blocks) for length, blocks in self._blocks.items()}
+
+    def why_not(self, way: str, nodes: int, time_s: int) -> str | None:
+        """Why so many nodes, spares among them, cannot be reckoned with that way."""
+        if way != "weeks":
+            return None
+        blocks, name = self._of(time_s), "days" if time_s < WEEK_S else "weeks"
+        enough = int((blocks.watched.sum(axis=1) >= nodes).sum())
+        return None if enough >= FEWEST_BLOCKS else f"{enough} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
+
+    def fares(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
+        """never_short, full and capacity, each with its standard error (None where it is not simulated)."""
+        key = (way, nodes, spares, time_s)
+        if key not in self._known:
+            self._known[key] = self._by_formula(*key[1:]) if way == "exponential" else self._simulated(*key)
+        return self._known[key]
+
+    def no_interruption(self, way: str, nodes: int, time_s: int) -> tuple[float | None, float | None]:
+        """P(no interruption), with its standard error; None where too few blocks have so many nodes up at the begin."""
+        if way != "weeks":
+            up: Times = Exponential(self.up.mean) if way == "exponential" else self.up
+            return up.left_longer(time_s) ** nodes, None
+        key = (way, nodes, time_s)
+        if key not in self._known:
+            blocks = self._begun_up[self._of(time_s).length_s]
+            if (blocks.watched.sum(axis=1) >= nodes).sum() < FEWEST_BLOCKS:
+                return None, None
+            rng, free = np.random.default_rng([self.seed, nodes, time_s]), []
+            for size in batches(self.units, self.simulations):
+                spans = resampled(rng, blocks, nodes, size, time_s)
+                free.append(np.bincount(spans.replicate[spans.began], minlength=size) == 0)
+            self._known[key] = _mean(np.concatenate(free).astype(float))
+        return self._known[key]
+
+    def _of(self, time_s: int) -> Blocks:
+        return self._blocks[DAY_S if time_s < WEEK_S else WEEK_S]
+
+    def _by_formula(self, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, None]]:
+        units = nodes + spares
+        # The mean of what lacks is the sum of P(more than k down), k from the spares on.
+        lacking = (1 - at_most(np.arange(spares, units), units, self.down_share)).sum()
+        found = {
+            "never_short": never_short(nodes, spares, time_s, self.up.mean, self.repair.mean),
+            "full": float(at_most(spares, units, self.down_share)),
+            "capacity": float(1 - lacking / nodes),
+        }
+        return {name: (value, None) for name, value in found.items()}
+
+    def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float]]:
+        rng, taken = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)]), nodes + spares
+        parts = []
+        for size in batches(taken if way == "observed" else self.units, self.simulations):
+            if way == "observed":
+                spans = renewals(rng, taken, size, time_s, self.up, self.repair)
+            else:
+                spans = resampled(rng, self._of(time_s), taken, size, time_s)
+            parts.append(paths_of(spans, size, time_s).of_replicates(spares, nodes))
+        return {name: _mean(np.concatenate([part[name] for part in parts])) for name in parts[0]}
+
+
+def _mean(values: np.ndarray) -> tuple[float, float]:
+    """The mean of simulated runs and its standard error; of runs that are all alike no error is seen: 0."""
+    return float(values.mean()), float(values.std(ddof=1) / sqrt(len(values)))
+
+
+def never_short(nodes: int, spares: int, time_s: float, up_s: float, repair_s: float) -> float:
+    """P(at no moment of time_s are more than `spares` of nodes + spares down), with exponential times, stationary.
+
+    The number down, k, is a birth and death chain: up by (nodes + spares - k) / up_s, down by k / repair_s (the machine
+    repair model: Feller 1968, XVII.7). Short is a state that is not left again; the matrix exponential is exact.
+    """
+    down = np.arange(spares + 1)
+    fails, repaired = (nodes + spares - down) / up_s, down / repair_s
+    chain = np.diag(-fails - repaired) + np.diag(fails[:-1], 1) + np.diag(repaired[1:], -1)
+    share = repair_s / (up_s + repair_s)
+    start = np.diff(bdtr(down.astype(float), nodes + spares, share), prepend=0)
+    return float(np.clip(start @ expm(chain * time_s).sum(axis=1), 0, 1))
+
+
+def fewest(target: float, most: int, reached: Callable[[int], float]) -> int | None:
+    """The fewest spares, from 0 to `most`, with which `reached` is the target or more; None where no number is."""
+    high = 0
+    while reached(min(high, most)) < target:
+        if high >= most:
+            return None
+        low, high = high, max(1, 2 * high)
+    if not high:
+        return 0
+    high = min(high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) >= target else (middle, high)
+    return high

@@ -1,0 +1,72 @@
+"""How often and how long nodes of real traces were down, what for, and whether it changed; against what was worked out
+by other routes."""
+
+import polars as pl
+import pytest
+from of_formats import raw_schemas, table_of
+from outage_traces import DAY, infinitehbd
+from ttf.analyses.follow_outages.compute import follow
+from ttf.analyses.measure_availability.compute import availability, causes
+from ttf.ingest import ingest
+from ttf.outages.causes import with_rules
+from ttf.outages.records import exposure_of, outages_of
+
+HOUR = 3_600
+
+
+@pytest.fixture(scope="module")
+def faults(shared_data):
+    if not (shared_data / "infinitehbd" / "fault_trace.json").is_file():
+        pytest.skip("the InfiniteHBD trace is not beside the checkout")
+    return infinitehbd(shared_data / "infinitehbd")
+
+
+def every(table):
+    return table.row(by_predicate=(pl.col("stratum_by") == "all"), named=True)
+
+
+def test_availability_of_400_servers(faults):
+    row = every(availability(*faults))
+    assert (row["units"], row["outages"], row["records"], row["open"]) == (400, 582, 584, 0)
+    assert row["mtbf_s"] / DAY == pytest.approx(239.85, abs=0.005)
+    assert row["mttf_s"] / DAY == pytest.approx(234.30, abs=0.005)
+    assert row["mttr_s"] / HOUR == pytest.approx(133.25, abs=0.005)
+    assert row["repair_median_s"] / HOUR == pytest.approx(20.41, abs=0.005)
+    assert row["availability"] == pytest.approx(0.97685, abs=5e-6)
+    rate = [row[name] for name in ("records_per_1000_unit_days", "records_ci_low", "records_ci_high")]
+    assert rate == pytest.approx([4.1836, 3.8512, 4.5371], abs=5e-5)
+    # Servers differ.
+    assert row["mtbf_ci_high_clustered_s"] - row["mtbf_ci_low_clustered_s"] > 1.5 * (
+        row["mtbf_ci_high_s"] - row["mtbf_ci_low_s"]
+    )
+
+
+def test_causes_of_584_faults(faults):
+    outages, records, _ = faults
+    table = causes(outages, records)
+    levels = dict(table.filter(pl.col("depth") == "level").select("level", "events").iter_rows())
+    assert levels == {"Hardware Failure": 298, "Other Failure": 262, "Software Failure": 24}
+    classes = table.filter(pl.col("depth") == "class").select("class", (100 * pl.col("share")).round(2))
+    assert classes.height == 22 and classes.row(0) == ("GPU", 27.05)
+
+
+def test_growth_of_faults(faults):
+    _, records, exposure = faults
+    row = every(follow(records, exposure)["growth"])
+    found = [row[name] for name in ("n", "beta", "ci_low", "ci_high", "laplace_u")]
+    assert found == pytest.approx([584, 1.1366, 1.0463, 1.2306, 0.658], abs=5e-4)
+    assert row["mil_hdbk_p"] < 0.01 < 0.5 < row["lewis_robinson_p"] and row["trend"] == "changed"
+
+
+def test_lanl(shared_data, tmp_path):
+    file = shared_data / "lanl" / "LA-UR-05-7318-failure-data-1996-2005.csv"
+    if not file.is_file():
+        pytest.skip("the LANL data are not beside the checkout")
+    ingest({"outages": [file]}, raw_schemas("lanl"), tmp_path, 0)
+    raw = {"outages": pl.scan_parquet(tmp_path / "outages.parquet")}
+    exposure = exposure_of("lanl", table_of("lanl", "exposure", raw))
+    outages, records = outages_of("lanl", with_rules(table_of("lanl", "outage_records", raw), []), exposure)
+    row = every(availability(outages, records, exposure))
+    assert (row["units"], row["outages"]) == (5006, 23_324)
+    assert row["mttf_s"] / DAY == pytest.approx(209.1, abs=0.05)
+    assert row["availability"] == pytest.approx(0.9988, abs=5e-5)

@@ -1,0 +1,78 @@
+"""InfiniteHBD's faults as the study has them, against the same read by other code and against what was published."""
+
+import json
+from collections import Counter
+
+import polars as pl
+import pytest
+from of_formats import raw_schemas, scanned, table_of
+from outage_traces import DAY, infinitehbd
+from study.documents import load_yaml
+from study_runs import ROOT
+from ttf.formats.infinitehbd.read import READING
+from ttf.ingest import ingest
+from ttf.outages.causes import with_rules
+from ttf.outages.lives import lives_of_outages
+from ttf.outages.records import exposure_of, outages_of
+
+ENTRY = load_yaml(ROOT / "config/traces.yaml")["infinitehbd"]
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data):
+    if not (shared_data / "infinitehbd").is_dir():
+        pytest.skip("the faults of InfiniteHBD are not beside the checkout")
+    return shared_data / "infinitehbd"
+
+
+@pytest.fixture(scope="module")
+def made(folder, tmp_path_factory):
+    """(row account, outages, records, exposure) as the study makes them, without the rules of causes."""
+    into = tmp_path_factory.mktemp("infinitehbd")
+    files = {"events": [folder / "fault_trace.json"]}
+    account, _ = ingest(files, raw_schemas("infinitehbd"), into, 0, READING.readers)
+    raw = scanned(into, "events")
+    exposure = exposure_of("t", table_of("infinitehbd", "exposure", raw, ENTRY))
+    records = with_rules(table_of("infinitehbd", "outage_records", raw, ENTRY), [])
+    return account, *outages_of("t", records, exposure), exposure
+
+
+def test_every_event_is_kept_and_the_file_is_the_one_of_the_registry(made, folder):
+    assert made[0].rows() == [("events", 1168, 1168, 0)]
+    assert ENTRY["download"]["events"]["bytes"] == (folder / "fault_trace.json").stat().st_size
+
+
+def test_the_numbers_of_faults_and_outages(made, folder):
+    _, outages, records, exposure = made
+    assert (records.height, outages.height, outages["counted"].sum()) == (584, 582, 582)
+    assert records["unit_id"].n_unique() == 231
+    levels = {"Hardware Failure": 298, "Software Failure": 24, "Other Failure": 262}
+    assert dict(records.group_by("level").len().iter_rows()) == levels
+    published = Counter(tuple(row[:2]) for row in records.select("level", "class").rows())
+    stated = json.loads((folder / "fault_statistics.json").read_text())
+    for level, classes in stated.items():
+        assert classes.pop("LevelTotal") == levels[level]
+        for name, causes in classes.items():
+            assert published[level, name] == causes["ClassTotal"]
+    assert outages.filter(pl.col("records") > 1)["records"].to_list() == [3]
+    assert (records["start_s"] == records["end_s"]).sum() == 14
+    assert (exposure["until_s"] - exposure["from_s"]).sum() == 400 * round(348.9798 * DAY)
+
+
+def test_the_same_as_read_by_other_code(made, folder):
+    (_, outages, records, exposure), (*theirs, watched) = made, infinitehbd(folder)
+    for ours, other in zip((outages, records), theirs, strict=True):
+        keys = ["unit_id", "start_s", "end_s", "cause"]
+        assert ours.sort(keys).equals(other.select(ours.columns).sort(keys))
+    times = ["unit_id", "from_s", "until_s"]
+    assert exposure.select(times).equals(watched.select(times))
+
+
+def test_lives_are_what_outages_leave_of_the_watch(made):
+    _, outages, _, exposure = made
+    lives = lives_of_outages(outages, exposure, ["hardware_failure"], {"node": ["unit_id"]})
+    watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
+    assert lives["duration_s"].sum() == watched_s - outages["duration_s"].sum()
+    assert lives["event"].count() == 582
+    assert lives["unit_id"].n_unique() == 400
+    assert lives["hardware_failure"].sum() == (outages["level"] == "Hardware Failure").sum()

@@ -1,0 +1,133 @@
+"""Runs with spares: ways that agree on independent nodes with exponential times, not where they fail together."""
+
+import html
+from math import exp
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from outage_rooms import Frames, on_page, tables_of
+from outage_traces import DAY, made
+from scipy import stats
+from ttf.analyses.plan_capacity.compute import COMPONENTS, NO_OUTAGE, TOO_SMALL
+from ttf.analyses.plan_capacity.ways import WAYS, Planner, fewest, never_short
+from ttf.outages.down import spans_of
+
+UP, REPAIR = 20 * DAY, DAY
+ASKED = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}
+
+
+def independent(rng, units=40, days=700):
+    intervals = {}
+    for unit in range(units):
+        at, mine = 0.0, []
+        while (at := at + rng.exponential(UP)) < days * DAY:
+            mine.append((int(at), int(at := at + rng.exponential(REPAIR))))
+        intervals[f"u{unit:02}"] = mine
+    outages, *_, exposure = made(intervals, days * DAY)
+    return outages, exposure
+
+
+@pytest.fixture(scope="module")
+def planner():
+    outages, exposure = independent(np.random.default_rng(1))
+    return Planner(spans_of(outages, exposure), exposure, 3000, 1)
+
+
+def test_one_node_without_spares_is_never_short_while_it_stays_up():
+    assert never_short(1, 0, 5 * DAY, UP, REPAIR) == pytest.approx(20 / 21 * exp(-5 / 20))
+    # In no time, what matters is the moment; in a very long one it happens.
+    assert never_short(10, 2, 0, UP, REPAIR) == pytest.approx(stats.binom.cdf(2, 12, 1 / 21))
+    assert never_short(10, 2, 1e6 * DAY, UP, REPAIR) == pytest.approx(0, abs=1e-9)
+    # Nodes that are never repaired: at most two of twelve fail.
+    assert never_short(10, 2, DAY, UP, 1e12) == pytest.approx(0, abs=1e-3)
+
+
+def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
+    for nodes, spares in ((8, 1), (30, 4)):
+        for time_s in (DAY, 7 * DAY):
+            formula = planner.fares("exponential", nodes, spares, time_s)
+            units, share = nodes + spares, planner.down_share
+            above = np.arange(spares + 1, units + 1)
+            lacking = ((above - spares) * stats.binom.pmf(above, units, share)).sum()
+            assert formula["full"][0] == pytest.approx(stats.binom.cdf(spares, units, share))
+            assert formula["capacity"][0] == pytest.approx(1 - lacking / nodes)
+            for way, slack in (("observed", 0.01), ("weeks", 0.05)):
+                for name, (value, error) in planner.fares(way, nodes, spares, time_s).items():
+                    assert abs(value - formula[name][0]) < 4 * error + slack, (way, name, nodes, time_s)
+            alone = [planner.no_interruption(way, nodes, time_s)[0] for way in WAYS]
+            assert alone[0] == pytest.approx(exp(-nodes * time_s / planner.up.mean))
+            assert alone[1:] == pytest.approx([alone[0]] * 2, abs=0.06)
+
+
+def test_the_same_is_said_whatever_was_asked_before(planner):
+    outages, exposure = independent(np.random.default_rng(1))
+    other = Planner(spans_of(outages, exposure), exposure, 3000, 1)
+    assert other.fares("weeks", 30, 4, DAY) == planner.fares("weeks", 30, 4, DAY)
+    assert other.fares("observed", 30, 4, DAY) == planner.fares("observed", 30, 4, DAY)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 1))
+def test_the_fewest_spares_are_those_of_trying_each(chances, target):
+    rising = np.sort(chances)
+    each = next((n for n, chance in enumerate(rising) if chance >= target), None)
+    assert fewest(target, len(rising) - 1, lambda spares: rising[spares]) == each
+
+
+def test_nodes_that_fail_together_take_more_spares(tmp_path):
+    """Twenty of forty nodes are down together for a day, at a moment of their own in each four weeks."""
+    rng = np.random.default_rng(2)
+    moments = [int((28 * n + rng.uniform(0, 26)) * DAY) for n in range(20)]
+    intervals = {f"u{n:02}": [(at + n, at + n + DAY) for at in moments] if n < 20 else [] for n in range(40)}
+    outages, *_, exposure = made(intervals, 560 * DAY)
+    given = tables_of("plan_capacity", Frames({"outages": outages, "exposure": exposure}, **ASKED), tmp_path)
+    needed = {
+        (row["nodes"], row["hours"], row["way"]): row["spares"] for row in given["spares_needed"].iter_rows(named=True)
+    }
+    assert {nodes for nodes, *_ in needed} == {1, 8, 30}
+    assert needed[30, 720, "observed"] < 8
+    # All 40 nodes hold the twenty: there are but ten to spare.
+    assert needed[30, 720, "weeks"] is None
+    capacity = given["capacity"].filter(nodes=30, hours=168, spares=2)
+    assert capacity["way"].to_list() == list(WAYS)
+    # A week without the twenty is as good as certain to be free of interruptions, whatever the number of nodes.
+    alone = dict(capacity.select("way", "p_no_interruption").iter_rows())
+    assert alone["weeks"] > 0.6 > 0.1 > alone["exponential"]
+    m, text, charts = on_page("plan_capacity", given)
+    assert m["capacity.nodes"] == 8
+    assert charts["spares_needed"].empty is None
+    assert "For a run of 8 nodes to be never short in a week" in text
+
+
+def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
+    outages, exposure = independent(np.random.default_rng(3), 12, 100)
+    group = pl.when(pl.col("unit_id") < "u05").then(pl.lit("small")).otherwise(pl.lit("large"))
+    rates = pl.DataFrame({"confidence": [0.9], "node_gpus": [8]})
+    frames = {"outages": outages, "exposure": exposure.with_columns(group=group), "node_failure_rate": rates}
+    given = tables_of(
+        "plan_capacity", Frames(frames, **(ASKED | {"simulations": 2, "sizes": [1, 4, 20, 200]})), tmp_path
+    )
+    sizes = given["capacity"].select("stratum", "gpus", "nodes").unique().sort("nodes")
+    assert sizes.rows() == [("large", 4, 1), ("large", 20, 3)]
+    few = given["capacity"].filter(way="weeks", nodes=3, spares=2, hours=720)
+    assert few["p_never_short"].count() == few["reason"].null_count()
+
+
+@pytest.mark.parametrize(
+    ("intervals", "columns", "sizes", "reason"),
+    [
+        ({"a": [], "b": []}, {}, [1], NO_OUTAGE),
+        ({"a": [(0, 10 * DAY)]}, {}, [1], NO_OUTAGE),
+        ({"a": [(1, 2)]}, {}, [9], TOO_SMALL),
+        ({"a": [(1, 2)], "b": []}, {"node": pl.lit("n")}, [1], COMPONENTS),
+    ],
+)
+def test_what_cannot_be_planned_says_why(tmp_path, intervals, columns, sizes, reason):
+    outages, *_, exposure = made(intervals, 10 * DAY, **columns)
+    frames = Frames({"outages": outages, "exposure": exposure}, **(ASKED | {"sizes": sizes}))
+    given = tables_of("plan_capacity", frames, tmp_path)
+    assert [given[name]["reason"].to_list() for name in given] == [[reason], [reason]]
+    _, text, _ = on_page("plan_capacity", given)
+    assert reason in html.unescape(text)
