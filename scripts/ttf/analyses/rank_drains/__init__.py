@@ -69,7 +69,6 @@ ANALYSIS = Analysis(
     },
     tables=[DRAIN_LIST, DRAIN_BACKTEST],
     folders=["drains"],
-    charts={"drain_list": "drain_list"},
     sections=["drains"],
     memory_mb=400,
     mb_per_gb={"sacct": 300},
