@@ -11,6 +11,7 @@ from ttf.report.tables import WITH_INTERVAL, Shown
 from ttf.report.trace import Trace, largest_strata
 
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
+TESTS = ("laplace_p", "mil_hdbk_p", "lewis_robinson_p", "change_point_p_corrected")
 _TRENDS = {
     "worse": "more frequent",
     "better": "less frequent",
@@ -63,6 +64,10 @@ def _p(m: Numbers, test: str) -> str:
     return number(m, f"growth.{test}", words.p_value)
 
 
+def _p_value(value: float) -> str:
+    return words.p_value(value).removeprefix("= ")
+
+
 def _change(m: Numbers) -> str:
     at = number(m, "growth.change_point", str)
     if not m.has("growth.rate_ratio"):
@@ -86,7 +91,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "stratum": ("Stratum", None),
         "n": None,
         "beta": WITH_INTERVAL,
-        **dict.fromkeys(("laplace_p", "mil_hdbk_p", "lewis_robinson_p", "change_point_p_corrected"), None),
+        **{name: (GROWTH.columns[name].heading, _p_value) for name in TESTS},
         "rate_ratio": None,
         "trend": ("Trend", None),
     }

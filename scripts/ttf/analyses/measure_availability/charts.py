@@ -57,8 +57,8 @@ def outage_causes(given: Inputs, study: Study) -> Figure:
 
 
 def _depth(causes: pl.DataFrame) -> str | None:
-    """The classes of causes, or the causes, or the levels: which is told apart; None where no record names any."""
-    named = [name for name in ("class", "cause", "level") if causes[name].count()]
+    """The classes of causes, or the levels, or the causes: which is told apart; None where no record names any."""
+    named = [name for name in ("class", "level", "cause") if causes[name].count()]
     apart = [name for name in named if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
     return next(iter([*apart, *named]), None)
 
