@@ -39,7 +39,7 @@ def _trend(m: Numbers) -> str:
             f"Faults come in bursts, which tests for independent faults take for a change; "
             f"the Lewis-Robinson test sees no trend ({robust})."
         )
-    return f"No trend in the rate of faults is seen{f' (Lewis-Robinson {robust})' if robust else ''}."
+    return f"No trend in faults{f' (Lewis-Robinson {robust})' if robust else ''}."
 
 
 def _steadily(m: Numbers) -> str:

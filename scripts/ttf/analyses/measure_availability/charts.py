@@ -9,7 +9,7 @@ from ttf.charts.text import capital, count, labels, listed, percent
 from ttf.charts.theme import CANCELLED, INFRA, INK, THIRD
 from ttf.inputs import Inputs
 
-MOST_BARS = 8
+MOST_BARS = 6
 _MEASURES = {"share": "records", "downtime_share": "their time down"}
 _COLOURS = {"other": INFRA, "planned": THIRD, "rest": CANCELLED}
 # Of a row of bars, of the names beside them and of the words at their ends, in px.

@@ -30,7 +30,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         claim=_claim(m),
         charts=("outage_causes",),
         keys=tuple(_keys(m))[:4],
-        text=(text,) if (text := " ".join(filter(None, (trend_in_words(m), _excess(m), _planned(m))))) else (),
+        text=(text,) if (text := " ".join(filter(None, (trend_in_words(m), _excess(m))))) else (),
         details="by cause and group, change over time",
     )
 
@@ -98,13 +98,7 @@ def _excess(m: Numbers) -> str:
         return ""
     listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
     share = number(m, "drains.share_of_outages", words.share)
-    return f"{listed} of {nodes} nodes have significantly more outages than expected, {share} of all."
-
-
-def _planned(m: Numbers) -> str:
-    if not m.has("outages.planned.outages"):
-        return ""
-    return f"Of these outages, {number(m, 'outages.planned.outages', words.count)} were planned."
+    return f"{listed} of {nodes} nodes {'has' if m['drains.listed'] == 1 else 'have'} excess outages ({share} of all)."
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
