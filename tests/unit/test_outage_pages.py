@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from outage_traces import DAY, made
 from ttf.analyses import follow_outages, measure_availability
 from ttf.analyses.follow_outages import charts as growth_charts
@@ -141,3 +143,25 @@ def test_causes_beyond_eight_are_added_up():
     assert len(rows) == charts.MOST_BARS and rows[-1]["cause"] == "6 others"
     assert sum(row["share"] for row in rows) == pytest.approx(1, abs=1e-5)
     assert sum(row["downtime_share"] for row in rows) == pytest.approx(1, abs=1e-5)
+
+
+TIMES = st.lists(st.tuples(st.integers(-20, 120), st.one_of(st.none(), st.integers(0, 90))), max_size=4)
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(TIMES, st.sampled_from(["x", "y", None])), min_size=1, max_size=6), st.booleans())
+def test_any_fleet_keeps_the_contracts(fleet, watched):
+    intervals = {
+        f"n{number}": [(start, None if lasts is None else start + lasts) for start, lasts in times]
+        for number, (times, _) in enumerate(fleet)
+    }
+    outages, records, exposure = made(intervals, 100)
+    exposure = exposure.with_columns(group=pl.Series([group for _, group in fleet], dtype=pl.String))
+    tables, m, trace = of(outages, records, exposure if watched else None)
+    if isinstance(head := page.head(trace, m), Head):
+        checked(head, m)
+    if watched:
+        sums = tables["availability"].group_by("stratum_by").agg(pl.col("down_s", "outages").sum())
+        whole, planned = (sums.filter(stratum_by=kind).row(0)[1:] for kind in ("all", "planned"))
+        assert whole == planned
+        assert tables["availability"].row(0, named=True)["down_s"] <= 100 * len(fleet)
