@@ -56,7 +56,7 @@ def test_ways_agree_on_independent_nodes_with_exponential_times(planner):
             assert formula["capacity"][0] == pytest.approx(1 - lacking / nodes)
             for way, slack in (("observed", 0.01), ("weeks", 0.05)):
                 for name, (value, error) in planner.fares(way, nodes, spares, time_s).items():
-                    assert abs(value - formula[name][0]) < 4 * error + slack, (way, name, nodes, time_s)
+                    assert abs(value - formula[name][0]) < 4 * (error or 0) + slack, (way, name, nodes, time_s)
             alone = [planner.no_interruption(way, nodes, time_s)[0] for way in WAYS]
             assert alone[0] == pytest.approx(exp(-nodes * time_s / planner.up.mean))
             assert alone[1:] == pytest.approx([alone[0]] * 2, abs=0.06)
@@ -95,9 +95,9 @@ def test_nodes_that_fail_together_take_more_spares(tmp_path):
     # A week without the twenty is as good as certain to be free of interruptions, whatever the number of nodes.
     alone = dict(capacity.select("way", "p_no_interruption").iter_rows())
     assert alone["weeks"] > 0.6 > 0.1 > alone["exponential"]
-    m, text, charts = on_page("plan_capacity", given)
+    m, text, _ = on_page("plan_capacity", given)
     assert m["capacity.nodes"] == 8
-    assert charts["spares_needed"].empty is None
+    assert "Fewest spares" in text
     assert "For a run of 8 nodes to be never short in a week" in text
 
 

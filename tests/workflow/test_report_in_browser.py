@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from acceptance import CHROMIUM, DESK, PHONE, browsing, faults, opened
 from hostile_trace import HOSTILE
-from study_runs import PAGE, check_out
+from study_runs import PAGE, check_out, tables_without_sense
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 
@@ -47,6 +47,7 @@ def test_failure_risk_has_a_finding_a_picture_and_its_limits(finished_study, bro
 
 @pytest.mark.parametrize("name", extreme_traces.NAMES)
 def test_a_page_of_anything_is_right_whole_and_quiet(extremes, browser, name):
+    assert tables_without_sense(extremes / name) == []
     page = extremes / f"studies/study/report/{name}.html"
     found = faults(browser, page, extremes / name, axe=name == "one_job")
     # What a hostile name leaves of a clause is its own fault.

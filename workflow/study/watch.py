@@ -28,7 +28,7 @@ def watch_problems(name: str, entry: dict, format: dict, has_outages: bool, cloc
             yield Problem(path, f"{format['unit']}s came and went, and no file says when; leave it out.")
         elif format.get("exposure") is True:
             yield Problem(
-                path, f"the files of the format {entry['format']} say which units were watched; leave it out."
+                path, f"the files of {entry['format']} say which {format['unit']}s were watched; leave it out."
             )
     if "window_days" in given:
         path = ("registry", name, "window_days")

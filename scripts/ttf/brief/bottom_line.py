@@ -93,7 +93,7 @@ def _of_components(m: Numbers, unit: str) -> tuple[str, ...]:
         return (f"No {unit} of this trace failed.",)
     ci = interval(m, "mttf.ci_{}_s", "mttf.mttf_s")
     mean = number(m, "mttf.mttf_s", words.duration)
-    first = f"{number(m, 'mttf.events', words.count)} failures: one per {unit} every {mean} of service ({ci})."
+    first = f"{plural(m, 'mttf.events', 'failure')}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
     if verdict in ("falls", "rises"):

@@ -50,7 +50,7 @@ def _dates(first_s: int, last_s: int, zone: str) -> str:
 
 def facts(m: Numbers, about: Mapping) -> tuple[Fact, ...]:
     found = _of_jobs(m, about) if about["gives"] == "jobs" else _of_components(m, about)
-    basis = m.value("sizes.basis", "proxy")
+    basis = m.value("sizes.basis", "proxy" if about["gives"] == "jobs" else "component")
     known = "failure reasons read from the records" if basis == "proxy" and m.has("taxonomy.trials") else _CAUSES[basis]
     said = of_trace(", ".join(about.get("failure_words", ())) or "every recorded failure", LONGEST_WORDS)
     return (

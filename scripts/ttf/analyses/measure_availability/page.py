@@ -30,7 +30,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         claim=_claim(m),
         charts=("outage_causes",),
         keys=tuple(_keys(m))[:4],
-        text=tuple(text for text in (trend_in_words(m), _excess(m), _planned(m)) if text),
+        text=(text,) if (text := " ".join(filter(None, (trend_in_words(m), _excess(m))))) else (),
         details="by cause and group, change over time",
     )
 
@@ -60,12 +60,12 @@ def _keys(m: Numbers):
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
         yield Key("Availability", number(m, "outages.up.availability", near_one), _about_availability(m))
-    for label, key in ((f"Time between outages of a {unit}", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
+    for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if m.has(key):
             yield Key(label, number(m, key, words.duration), _about_time(m, key))
     if m.has("spares.p99.observed"):
-        yield Key("Spares for 99% of the time", number(m, "spares.p99.observed", words.count), _about_spares(m))
+        yield Key("Spares for 99% of time", number(m, "spares.p99.observed", words.count), _about_spares(m))
     elif m.has("outages.most.level.name"):
         share = number(m, "outages.most.level.downtime_share", words.share)
         yield Key("Most time down", of_trace(m["outages.most.level.name"], 24), f"{share} of it")
@@ -89,7 +89,7 @@ def _about_time(m: Numbers, key: str) -> str:
 def _about_spares(m: Numbers) -> str:
     low, high = (m.value(f"spares.p99.{end}", None) for end in ("low", "high"))
     ends = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
-    return f"{ends}if independent {number(m, 'spares.p99.binomial', words.count)}"
+    return f"{ends}binomial {number(m, 'spares.p99.binomial', words.count)}"
 
 
 def _excess(m: Numbers) -> str:
@@ -98,13 +98,7 @@ def _excess(m: Numbers) -> str:
         return ""
     listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
     share = number(m, "drains.share_of_outages", words.share)
-    return f"{listed} of {nodes} nodes have significantly more outages than expected, {share} of all."
-
-
-def _planned(m: Numbers) -> str:
-    if not m.has("outages.planned.outages"):
-        return ""
-    return f"Of these outages, {number(m, 'outages.planned.outages', words.count)} were planned."
+    return f"{listed} of {nodes} nodes {'has' if m['drains.listed'] == 1 else 'have'} excess outages ({share} of all)."
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:

@@ -63,7 +63,7 @@ class Planner:
         return None if enough >= FEWEST_BLOCKS else f"{enough} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
 
     def fares(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
-        """never_short, full and capacity, each with its standard error (None where it is not simulated)."""
+        """never_short, full and capacity, each with its standard error (None where none is seen)."""
         key = (way, nodes, spares, time_s)
         if key not in self._known:
             self._known[key] = self._by_formula(*key[1:]) if way == "exponential" else self._simulated(*key)
@@ -100,7 +100,7 @@ class Planner:
         }
         return {name: (value, None) for name, value in found.items()}
 
-    def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float]]:
+    def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
         rng, taken = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)]), nodes + spares
         parts = []
         for size in batches(taken if way == "observed" else self.units, self.simulations):
@@ -112,9 +112,10 @@ class Planner:
         return {name: _mean(np.concatenate([part[name] for part in parts])) for name in parts[0]}
 
 
-def _mean(values: np.ndarray) -> tuple[float, float]:
-    """The mean of simulated runs and its standard error; of runs that are all alike no error is seen: 0."""
-    return float(values.mean()), float(values.std(ddof=1) / sqrt(len(values)))
+def _mean(values: np.ndarray) -> tuple[float, float | None]:
+    """The mean of simulated runs and its standard error: None of runs that were all alike, which show none."""
+    alike = (values == values[0]).all()
+    return float(values.mean()), None if alike else float(values.std(ddof=1) / sqrt(len(values)))
 
 
 def never_short(nodes: int, spares: int, time_s: float, up_s: float, repair_s: float) -> float:
