@@ -27,7 +27,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
         charts=("failure_rate_over_time",) if _changed(m) else (),
         keys=(*_keys(m), *of_nodes(trace, m)),
         text=tuple(_texts(m)),
-        details="rate by cause, nodes, test power",
+        details="rate over time, nodes, test power",
     )
 
 
