@@ -208,6 +208,7 @@ def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
         ("DRAIN", "Planned maintenance, Tuesday", ("drained", "Set by a person", True)),
         ("DRAIN", "kernel update", ("drained", "Set by a person", True)),
         ("DRAIN", "unplanned power cut", ("drained", "Set by a person", False)),
+        ("DRAIN", "GPU 3: retired pages, row remap pending", ("drained", "Set by a person", False)),
         ("DRAIN", "kernel panic", ("drained", "Set by a person", False)),
         ("MAINT", "", ("maint", None, True)),
         ("BOOT^", "new driver : reboot issued", ("reboot", "Reboot", True)),
