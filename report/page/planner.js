@@ -77,22 +77,24 @@ function planOf(form) {
     else input.setAttribute("aria-invalid", "true");
     if (!fits) plan.blank = true;
   }
-  plan.nodes = Math.ceil(plan.gpus / (Number(form.dataset.nodeGpus) || 1));
-  plan.rate *= plan.nodes;
+  plan.rate *= Math.ceil(plan.gpus / (Number(form.dataset.nodeGpus) || 1));
   return plan.blank ? null : plan;
 }
 
-function shortIn(form, {nodes, spares}) {
-  if (!form.dataset.down) return "–";
+// Needs no failure rate: what it goes by is how many nodes were down.
+function shortIn(form) {
+  const [gpus, spares] = ["gpus", "spares"].map((name) => form.elements[name].valueAsNumber);
+  const nodes = Math.ceil(gpus / (Number(form.dataset.nodeGpus) || 1));
   const share = shortShare(JSON.parse(form.dataset.down), Number(form.dataset.units), nodes, Math.floor(spares));
-  return Number.isNaN(share) ? "–" : percent(share);
+  return gpus > 0 && spares >= 0 && !Number.isNaN(share) ? percent(share) : "–";
 }
 
 function showPlan(form) {
   const plan = planOf(form), told = plan && expected(plan), best = plan && bestInterval(plan.rate, plan.write);
   const answers = plan && {ettr: percent(told.ettr), scheduled: percent(told.share), wall: timeIn(told.wall),
-    interruptions: threeDigits(told.interruptions), mttf: timeIn(1 / plan.rate), best: timeIn(best), short: shortIn(form, plan)};
-  for (const output of form.querySelectorAll("output")) output.value = answers?.[output.name] ?? "–";
+    interruptions: threeDigits(told.interruptions), mttf: timeIn(1 / plan.rate), best: timeIn(best)};
+  for (const output of form.querySelectorAll(".answers output")) output.value = answers?.[output.name] ?? "–";
+  if (form.dataset.down) form.elements.short.value = shortIn(form);
   showTime(form, plan, told);
   form.querySelector(".curve").replaceChildren(...(plan ? curveOf(plan, told, best) : []));
   const beyond = plan && plan.gpus > Number(form.dataset.largest);

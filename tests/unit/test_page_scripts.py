@@ -118,13 +118,19 @@ def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
     assert found == pytest.approx(right, abs=1e-9)
     assert found[-1] == pytest.approx(0.4)
     assert page.evaluate("Number.isNaN(shortShare([1], 40, 39, 2))")
-    form = """<form id="f" data-units="40" data-down="[0.5, 0.5]" data-node-gpus="8"></form>"""
+    form = """<form data-units="40" data-down="[0.5, 0.5]" data-node-gpus="8">
+    <input type="number" name="gpus"><input type="number" name="spares"></form>"""
     told = page.evaluate(
-        "(form) => { const node = document.createElement('div'); node.innerHTML = form;"
-        " return [[6, 0], [40, 1]].map(([nodes, spares]) => shortIn(node.firstChild, {nodes, spares})); }",
+        """(form) => [["48", "0"], ["320", "1"], ["", "0"], ["41", "0"]].map(([gpus, spares]) => {
+            const node = document.createElement("div");
+            node.innerHTML = form;
+            const [first, second] = node.querySelectorAll("input");
+            [first.value, second.value] = [gpus, spares];
+            return shortIn(node.firstChild);
+        })""",
         form,
     )
-    assert told == ["7.5%", "–"]
+    assert told == ["7.5%", "–", "–", "7.5%"]
 
 
 def test_what_is_packed_comes_back_in_the_page(page):
