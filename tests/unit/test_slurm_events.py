@@ -161,7 +161,7 @@ def test_rows_that_touch_are_one_outage_with_its_symptom_and_its_cause(tmp_path)
     source, *_ = source_of(tmp_path / "d", text)
     outages, records, _ = derived(source, exposed=False)
     assert outages.select("unit_id", "start_s", "end_s", "level", "class", "cause").rows() == [
-        ("n1", T, T + 900, "drained", "Set by a person", "bad DIMM in slot 3"),
+        ("n1", T, T + 900, "drained", "Memory", "bad DIMM in slot 3"),
         ("n1", T + 901, T + 950, "drained", "Set by a person", "checking"),
         ("n2", T + 60, T + 90, "down", "Not responding", "Not responding"),
     ]
@@ -207,12 +207,12 @@ def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
         ("FAIL", "node not responding to IPMI", ("fail", "Set by a person", False)),
         ("DRAIN", "Planned maintenance, Tuesday", ("drained", "Set by a person", True)),
         ("DRAIN", "kernel update", ("drained", "Set by a person", True)),
-        ("DRAIN", "unplanned power cut", ("drained", "Set by a person", False)),
-        ("DRAIN", "GPU 3: retired pages, row remap pending", ("drained", "Set by a person", False)),
+        ("DRAIN", "unplanned power cut", ("drained", "Power and cooling", False)),
+        ("DRAIN", "GPU 3: retired pages, row remap pending", ("drained", "GPU", False)),
         ("DRAIN", "kernel panic", ("drained", "Set by a person", False)),
-        ("MAINT", "", ("maint", None, True)),
+        ("MAINT", "", ("maint", "Maintenance", True)),
         ("BOOT^", "new driver : reboot issued", ("reboot", "Reboot", True)),
-        ("DRAIN$", "GPU lost", ("drained", "Set by a person", False)),
+        ("DRAIN$", "GPU lost", ("drained", "GPU", False)),
         ("IDLE~", "Powered down after SuspendTime", None),
         ("FUTURE", "Set to State=FUTURE", None),
         ("DOWN", "", ("down", None, False)),
