@@ -125,6 +125,8 @@ def told(slurm, tmp_path_factory):
     slurm.start_controller()
     until(lambda: operator.state("n1") == operator.state("n2") == "idle")
     slurm.stop_controller()
+    with (slurm.folder / "slurm.conf").open("a") as conf:  # or ids of jobs would be given out again
+        conf.write(f"FirstJobId={int(job) + 1}\n")
     slurm("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "slurmctld", "-c")
     until(lambda: operator.state("n1") == operator.state("n2") == "idle")
 
