@@ -69,6 +69,11 @@ def test_the_same_is_said_whatever_was_asked_before(planner):
     assert other.fares("observed", 30, 4, DAY) == planner.fares("observed", 30, 4, DAY)
 
 
+def test_of_a_large_fleet_fewer_runs_are_simulated(planner):
+    assert [planner.runs("observed", nodes) for nodes in (40, 2000, 10**6)] == [3000, 1048, 100]
+    assert planner.runs("weeks", 2) == 3000
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.01, 1))
 def test_the_fewest_spares_are_those_of_trying_each(chances, target):
     rising = np.sort(chances)
