@@ -26,6 +26,11 @@ def planned(tmp_path_factory):
     checkout = check_out(tmp_path_factory.mktemp("rules") / "checkout")
     registry = write_all(checkout.folder / "raw")
     registry["made_helios"]["windows"] = {"by": "month", "against": "made_acme"}
+    drives = checkout.folder / "raw" / "drives"
+    drives.mkdir()
+    day = "date,serial_number,model,capacity_bytes,failure,smart_9_raw\n2013-04-10,a,A,1,0,9\n"
+    (drives / "2013-04-10.csv").write_text(day)
+    registry["drives"] = {"format": "backblaze", "folder": "raw/drives"}
     for file in GROWN:
         with (checkout.folder / file).open("ab") as grown:
             grown.truncate(2_000_000_000)  # a hole, which takes no room on the disk
