@@ -1,6 +1,6 @@
-"""Time and memory of a million outages: records merged with the time watched, and the tables of both rooms.
+"""Time and memory of a million outages: records merged with the time watched, the tables of them, bursts; simulations.
 
-usage as one side: outages.py make FILE FILE | merge RECORDS EXPOSURE FOLDER | rooms FOLDER
+usage as one side: outages.py make FILE FILE | merge RECORDS EXPOSURE FOLDER | rooms FOLDER | bursts FOLDER | simulate
 """
 
 import os
@@ -15,6 +15,8 @@ from clock import ROOT, cost_of, in_turn, machine, tell
 
 sys.path[:0] = [str(ROOT / "scripts")]
 RECORDS, UNITS, SPAN_S, SEED = 1_000_000, 20_000, 5 * 365 * 86_400, 2026
+# Of the simulation.
+NODES, REPLICATES = 10_000, 1000
 # Of one reading, as CSV and as Parquet are the same to a merge.
 PRODUCTS = ("outages", "outage_records", "exposure")
 
@@ -25,9 +27,16 @@ def compare(folder: Path, rounds: int) -> dict:
     me, records, exposure = [sys.executable, str(Path(__file__).resolve())], folder / "made.csv", folder / "units.csv"
     tell(f"making {RECORDS:,} records of outages")
     cost_of([*me, "make", str(records), str(exposure)], folder)
-    sides = {"merge": [*me, "merge", str(records), str(exposure), str(folder)], "rooms": [*me, "rooms", str(folder)]}
+    sides = {"merge": [*me, "merge", str(records), str(exposure), str(folder)], "simulate": [*me, "simulate"]}
+    sides |= {name: [*me, name, str(folder)] for name in ("rooms", "bursts")}
     found = {name: vars(cost) for name, cost in in_turn(sides, folder, rounds).items()}
-    return {"records": RECORDS, "units": UNITS, "machine": machine("polars", "numpy")} | found
+    return {
+        "records": RECORDS,
+        "units": UNITS,
+        "nodes": NODES,
+        "replicates": REPLICATES,
+        "machine": machine("polars", "numpy"),
+    } | found
 
 
 def make(records: str, exposure: str) -> None:
@@ -75,6 +84,31 @@ def rooms(folder: str) -> None:
             table.write_csv(Path(folder, f"{name}.csv"))
 
 
+def bursts(folder: str) -> None:
+    from ttf.analyses.find_bursts.compute import compute as find
+    from ttf.analyses.size_spares.compute import compute as size
+    from ttf.inputs import Inputs
+
+    files = {name: str(Path(folder, f"{name}.parquet")) for name in PRODUCTS}
+    for room in (size, find):
+        for name, table in room(Inputs(files, {}, {"seed": SEED, "simulations": 1000})).items():
+            table.write_csv(Path(folder, f"{name}.csv"))
+
+
+def simulate() -> None:
+    """A year of 10,000 nodes 1,000 times over, each down 1.5 times for five days: at InfiniteHBD's rates."""
+    from ttf.outages.simulate import Exponential, batches, paths_of, renewals
+
+    rng, year, up, repair = (
+        np.random.default_rng(SEED),
+        365 * 86_400,
+        Exponential(234 * 86_400),
+        Exponential(5 * 86_400),
+    )
+    for size in batches(NODES, REPLICATES):
+        paths_of(renewals(rng, NODES, size, year, up, repair), size, year).most()
+
+
 if __name__ == "__main__":
-    sides = {side.__name__: side for side in (make, merge, rooms)}
+    sides = {side.__name__: side for side in (make, merge, rooms, bursts, simulate)}
     sides[sys.argv[1]](*sys.argv[2:])

@@ -72,6 +72,9 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         seconds = merge["cpu_seconds"] + rooms["cpu_seconds"]
         yield "a million records of outages merged and tabulated, s of processor time", 10, seconds
         yield "the same, GB", 1, max(merge["gigabytes"], rooms["gigabytes"])
+        bursts, simulated = (measured["outages"][name] for name in ("bursts", "simulate"))
+        yield "their bursts and the nodes down at once, s of processor time", 30, bursts["cpu_seconds"]
+        yield "a year of 10,000 nodes simulated 1,000 times, s", 20, simulated["seconds"]
     if "risk" in measured:
         alone, both = measured["risk"]["room"], measured["risk"]["challenger"]
         yield "failure risk of 1,261,050 jobs, s of processor time", 40, alone["cpu_seconds"]
@@ -172,13 +175,15 @@ jobs and products, which is Snakemake itself, {bare} s. A whole study of {found[
 
 def outages(found: dict) -> str:
     """Outages of a large fleet: merging them, and what is made of them."""
-    merge, rooms = (
+    merge, rooms, bursts, simulated = (
         f"{found[name]['cpu_seconds']:.1f} s of processor time and {found[name]['gigabytes']:.2f} GB"
-        for name in ("merge", "rooms")
+        for name in ("merge", "rooms", "bursts", "simulate")
     )
     return f"""\
 **Outages.** {found["records"]:,} records of {found["units"]:,} nodes, read and merged: {merge}; repairs, \
-availability, causes, growth and the mean cumulative function: {rooms}. {found["machine"]}."""
+availability, causes, growth and the mean cumulative function: {rooms}; nodes down at once, spares, and bursts in the \
+fleet and its groups against 20 permutations and shifts each: {bursts}. A year of {found["nodes"]:,} nodes simulated \
+{found["replicates"]:,} times: {simulated}. {found["machine"]}."""
 
 
 def risk(found: dict) -> str:

@@ -203,7 +203,9 @@ def faults(browser, file: Path, trace: Path, axe: bool = True) -> list[str]:
         for piece in seen["text"].split("§"):
             found += words_instead.slips(" ".join(piece.split())) + prose.slips(piece)
         if brief["withheld"] and planner:
-            answers = page.evaluate("[...document.querySelectorAll('#planner output')].map((one) => one.value)")
+            answers = page.evaluate(
+                "[...document.querySelectorAll('#planner .answers output')].map((one) => one.value)"
+            )
             told = page.evaluate("document.querySelector('#planner .why')?.innerText")
             rate = page.evaluate("document.querySelector('#p-rate').value")
             found += [] if rate == "" and set(answers) == {"–"} and told else [f"planner: {rate=} {answers=} {told=}"]

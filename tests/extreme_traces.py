@@ -58,6 +58,7 @@ def write_all(folder: Path) -> dict:
         "format": "sacct",
         "folder": f"{folder.name}/dumps",
         "health_events": f"{folder.name}/health_events.csv",
+        "node_events": [f"{folder.name}/node_events.txt", f"{folder.name}/cluster_events.txt"],
     }
     registry = {"hostile": own | about}
     for name, rows in TABLES.items():

@@ -32,9 +32,15 @@ def gpu_type(number: int) -> str:
 
 
 def write(folder) -> None:
-    """Two dumps and the health events: users, accounts, GPU types, nodes, reasons and codes of checks are HOSTILE."""
+    """Two dumps, health and node events: users, accounts, GPU types, nodes, reasons and codes of checks are HOSTILE."""
     folder.mkdir(parents=True)
     write_sample(folder, jobs=300, seed=2)  # one in which nodes fail
+    for name, number in (("node_events.txt", 6), ("cluster_events.txt", 5)):
+        # Any .csv or .txt here would be taken for a dump of jobs.
+        dump = (folder / name).rename(folder.parent / name)
+        header, *lines = dump.read_text().splitlines()
+        told = [_hostile_event(at, line.split("|"), number) for at, line in enumerate(lines)]
+        dump.write_text("\n".join([header, *("|".join(cells) for cells in told)]) + "\n")
     for dump in folder.glob("*.txt"):
         header, *lines = dump.read_text().splitlines()
         columns = header.split("|")
@@ -46,8 +52,14 @@ def write(folder) -> None:
     with events.open("w", newline="") as file:
         told = [[node(name), time, HOSTILE[at % len(HOSTILE)], how] for at, (name, time, _, how) in enumerate(checks)]
         csv.writer(file).writerows([header, *told])
-    # Any .csv or .txt here would be taken for a dump.
     events.rename(folder.parent / "health_events.csv")
+
+
+def _hostile_event(at: int, cells: list[str], reason: int) -> list[str]:
+    cells[1] = ",".join(node(name) for name in expand(cells[1]))
+    if "Registered" not in cells[reason] and at % 2:
+        cells[reason] = HOSTILE[at % len(HOSTILE)]
+    return cells
 
 
 def _hostile(row: dict[str, str]) -> dict[str, str]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parents[2] / "shared" / "tools" / "one-machine-slurm"
+# What is waited for takes seconds on an idle machine; a busy one may take its time.
+PATIENCE_S = 300
 CONFIGURATION = [Path("/etc/slurm") / name for name in ("slurm.conf", "slurmdbd.conf", "gres.conf")]
 
 
@@ -45,7 +47,7 @@ def one_machine_slurm(**settings: str) -> Iterator[Path]:
                 env=os.environ | settings,
                 stdout=log,
                 stderr=log,
-                timeout=60,
+                timeout=PATIENCE_S,
                 stdin=subprocess.DEVNULL,
             )
             assert started.returncode == 0, (folder / "up.log").read_text()
@@ -53,7 +55,7 @@ def one_machine_slurm(**settings: str) -> Iterator[Path]:
         finally:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 end_all_jobs()
-            subprocess.run([TOOLS / "down.sh", folder], stdout=log, stderr=log, timeout=60, check=False)
+            subprocess.run([TOOLS / "down.sh", folder], stdout=log, stderr=log, timeout=PATIENCE_S, check=False)
             for link in CONFIGURATION:
                 if link.is_symlink():
                     link.unlink()
@@ -62,10 +64,10 @@ def one_machine_slurm(**settings: str) -> Iterator[Path]:
 
 def end_all_jobs() -> None:
     """Cancel what still runs in the Slurm of these tests: its daemons would leave the jobs behind."""
-    if subprocess.run(["scancel", "-u", "root"], capture_output=True, timeout=60, check=False).returncode:
+    if subprocess.run(["scancel", "-u", "root"], capture_output=True, timeout=PATIENCE_S, check=False).returncode:
         return
-    for _ in range(50):
-        left = subprocess.run(["squeue", "-h"], capture_output=True, timeout=60, check=False)
+    for _ in range(150):
+        left = subprocess.run(["squeue", "-h"], capture_output=True, timeout=PATIENCE_S, check=False)
         if left.returncode or not left.stdout.strip():
             return
         time.sleep(0.2)
@@ -78,7 +80,7 @@ class Slurm:
     folder: Path
 
     def __call__(self, *command: str) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
         return done.stdout
 
@@ -87,7 +89,9 @@ class Slurm:
         return sorted(int(job) for job in self("squeue", "-h", "-t", state, "-o", "%A").split() if int(job) > after)
 
     def last_job(self) -> int:
-        return max(map(int, self("sacct", "-n", "-X", "-o", "JobIDRaw").split()), default=0)
+        """The id of the job submitted last: the accounting learns of it late, the controller forgets it in time."""
+        known = self("squeue", "-h", "-t", "all", "-o", "%A") + self("sacct", "-n", "-X", "-o", "JobIDRaw")
+        return max(map(int, known.split()), default=0)
 
     def states(self, after: int) -> list[str]:
         """How the jobs submitted after another ended."""
@@ -110,9 +114,9 @@ class Slurm:
         self("slurmd", "-N", node)
 
 
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
+def until(true: Callable[[], bool]) -> None:
     """Wait until it is true."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE_S
     while not true():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.1)

@@ -40,7 +40,8 @@ def on_page(room: str, given: Given) -> tuple[Numbers, str, dict]:
     """(numbers, text of the fold without markup, chart -> Figure) of a room; every chart is drawn at both widths."""
     metrics, drawn = Metrics(), {}
     import_module(f"ttf.analyses.{room}.numbers").numbers(metrics, given)
-    for name, chart in import_module(f"ttf.analyses.{room}.charts").CHARTS.items():
+    charts = import_module(f"ttf.analyses.{room}.charts").CHARTS if rooms()[room].charts else {}
+    for name, chart in charts.items():
         for study in (Study("node"), Study("node", narrow=True)):
             drawn[name] = chart(given, study)
             spec = json.dumps(drawn[name].spec(validate=True))

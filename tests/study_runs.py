@@ -129,6 +129,13 @@ def pages_of_several(traces) -> list[str]:
     return [PAGE_OF_SEVERAL, *(PAGE_OF_SEVERAL.replace("index", trace) for trace in traces)]
 
 
+def tables_without_sense(trace: Path) -> list[str]:
+    """The tables in results/<trace> that hold what is no number where one was computed."""
+    none = {"nan", "inf", "-inf"}
+    files = sorted((trace / "tables").glob("*.csv"))
+    return [file.name for file in files if none & set(re.split(r"[,\n]", file.read_text(encoding="utf-8").lower()))]
+
+
 SMALL = {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000}}}}
 
 PODS_HEADER = (

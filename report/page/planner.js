@@ -28,6 +28,20 @@ function bestInterval(rate, write) {
   return y / rate;
 }
 
+// Share of the time in which a run on nodes + spares of the units, drawn at random, has more than the spares down, by the
+// shares of the time with 0, 1, 2 ... of all units down: each a hypergeometric distribution. NaN where units are too few.
+function shortShare(shares, units, nodes, spares) {
+  const taken = nodes + spares, ln = [0];
+  if (taken > units) return NaN;
+  for (let n = 1; n <= units; n++) ln.push(ln[n - 1] + Math.log(n));
+  const ways = (n, k) => (k < 0 || k > n ? -Infinity : ln[n] - ln[k] - ln[n - k]);
+  return shares.reduce((sum, share, down) => {
+    let enough = 0;
+    for (let k = 0; k <= Math.min(spares, down); k++) enough += Math.exp(ways(down, k) + ways(units - down, taken - k) - ways(units, taken));
+    return sum + share * Math.max(1 - enough, 0);
+  }, 0);
+}
+
 // The fields: how many of the formula's units one of theirs is, and the ends of the slider, which is logarithmic.
 const FIELDS = {
   gpus: {unit: 1, from: 1, to: 131_072, above: true},
@@ -37,6 +51,7 @@ const FIELDS = {
   restart: {unit: 60, from: 0.1, to: 120},
   queue: {unit: 86_400, from: 0.001, to: 100},
   work: {unit: 86_400, from: 0.1, to: 365, above: true},
+  spares: {unit: 1, from: 1, to: 1000}, // only where it is known how many nodes were down at once
 };
 const STEPS = 1000;
 const UNITS = [["s", 1, 60], ["min", 60, 3600], ["h", 3600, 172_800], ["d", 86_400, 63_115_200], ["years", 31_557_600, Infinity]];
@@ -54,7 +69,8 @@ function timeIn(seconds) {
 function planOf(form) {
   const plan = {};
   for (const [name, {unit, above}] of Object.entries(FIELDS)) {
-    const input = form.elements[name], value = input.valueAsNumber;
+    const input = form.elements[name], value = input?.valueAsNumber;
+    if (!input) continue;
     plan[name] = value * unit;
     const fits = Number.isFinite(value) && (above ? value > 0 : value >= 0);
     if (fits || input.value === "") input.removeAttribute("aria-invalid");
@@ -65,11 +81,20 @@ function planOf(form) {
   return plan.blank ? null : plan;
 }
 
+// Needs no failure rate: what it goes by is how many nodes were down.
+function shortIn(form) {
+  const [gpus, spares] = ["gpus", "spares"].map((name) => form.elements[name].valueAsNumber);
+  const nodes = Math.ceil(gpus / (Number(form.dataset.nodeGpus) || 1));
+  const share = shortShare(JSON.parse(form.dataset.down), Number(form.dataset.units), nodes, Math.floor(spares));
+  return gpus > 0 && spares >= 0 && !Number.isNaN(share) ? percent(share) : "–";
+}
+
 function showPlan(form) {
   const plan = planOf(form), told = plan && expected(plan), best = plan && bestInterval(plan.rate, plan.write);
   const answers = plan && {ettr: percent(told.ettr), scheduled: percent(told.share), wall: timeIn(told.wall),
     interruptions: threeDigits(told.interruptions), mttf: timeIn(1 / plan.rate), best: timeIn(best)};
   for (const output of form.querySelectorAll(".answers output")) output.value = answers?.[output.name] ?? "–";
+  if (form.dataset.down) form.elements.short.value = shortIn(form);
   showTime(form, plan, told);
   form.querySelector(".curve").replaceChildren(...(plan ? curveOf(plan, told, best) : []));
   const beyond = plan && plan.gpus > Number(form.dataset.largest);
@@ -130,7 +155,7 @@ function addSlider(input, changed) {
   const slider = field.appendChild(made("input", {type: "range", min: 0, max: STEPS, "aria-label": `${label}, slider`}));
   slider.addEventListener("input", () => {
     const value = from * (to / from) ** (slider.value / STEPS);
-    const short = input.name === "gpus" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(3));
+    const short = input.name === "gpus" || input.name === "spares" ? Math.round(Number(value.toPrecision(3))) : Number(value.toPrecision(3));
     input.value = !above && slider.value === "0" ? 0 : short;
     changed();
   });
@@ -143,7 +168,7 @@ function addSlider(input, changed) {
 
 // The state is in the address as soon as something has been changed.
 function startPlanner(form) {
-  const inputs = Object.keys(FIELDS).map((name) => form.elements[name]), section = form.closest("section").id;
+  const inputs = Object.keys(FIELDS).map((name) => form.elements[name]).filter(Boolean), section = form.closest("section").id;
   const state = () => `${section}?${new URLSearchParams(inputs.map((input) => [input.name, input.value]))}`;
   const remember = debounced(400, () => history.replaceState(null, "", "#" + state()));
   const show = () => { showPlan(form); for (const place of sliders) place(); };
@@ -151,7 +176,7 @@ function startPlanner(form) {
   const fromAddress = () => {
     const [place, told] = location.hash.slice(1).split("?");
     if (place !== section || !told) return;
-    for (const [name, value] of new URLSearchParams(told)) if (Object.hasOwn(FIELDS, name)) form.elements[name].value = value;
+    for (const [name, value] of new URLSearchParams(told)) if (Object.hasOwn(FIELDS, name) && form.elements[name]) form.elements[name].value = value;
     show();
   };
   for (const input of inputs) input.addEventListener("input", () => { show(); remember(); });

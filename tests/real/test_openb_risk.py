@@ -10,11 +10,10 @@ from of_formats import FORMATS, raw_schemas, table_of
 from study.risk import risk_of
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.analyses.predict_failure.evaluate import of_probability
-from ttf.analyses.predict_failure.trials import BASE, BOOSTING, LOGISTIC, NESTED, NOTHING_NAMED, Data, tried
+from ttf.analyses.predict_failure.trials import BASE, BOOSTING, LOGISTIC, NESTED, NOTHING_NAMED, tried
 from ttf.clusters import with_clusters
 from ttf.ingest import ingest
-from ttf.risk.features import features_of, submitted
-from ttf.risk.population import population
+from ttf.risk.features import Data, features_of
 from ttf.risk.splits import temporal
 from ttf.stats.clustered import FEWEST
 
@@ -35,15 +34,14 @@ def data(shared_data, tmp_path_factory) -> Data:
     ingest({"pods": [shared_data / "openb" / "openb_pod_list_default.csv"]}, raw_schemas("openb"), folder, 0)
     pods = with_clusters(table_of("openb", "jobs", {"pods": pl.scan_parquet(folder / "pods.parquet")}))
     risk = risk_of("openb", {"format": "openb"}, FORMATS["openb"], {}, FORMATS["openb"]["zone"])
-    features = features_of(risk["features"])
-    jobs = population(pods.lazy(), [column for feature in features for column in feature.columns])
-    return Data(jobs, submitted(jobs.jobs, features, risk["clock"], jobs), features, Challenger.of(True, 2026))
+    return Data.of(pods.lazy(), features_of(risk["features"]), risk["clock"])
 
 
 @pytest.fixture(scope="module")
 def trials(data):
+    challenger = Challenger.of(True, 2026)
     with one_thread():
-        return {split.name: tried(data, split, with_hours=False) for split in temporal(data.jobs)}
+        return {split.name: tried(data, split, challenger, with_hours=False) for split in temporal(data.jobs)}
 
 
 def one_thread():

@@ -115,12 +115,18 @@ def told(slurm, tmp_path_factory):
     operator.update("n2", "state=drain", "reason=IB cable swapped, on trial")
     done.append(Done("n2", down, operator.back("n2"), "drained", "Not responding", "IB cable swapped, on trial"))
 
+    # A daemon started again is no outage.
+    slurm.restart_node("n1")
+    until(lambda: operator.state("n1") == "idle")
+
     # The controller is stopped and started again, and then started cold: no outage of any node.
     slurm.stop_controller()
     time.sleep(DOWN_S)
     slurm.start_controller()
     until(lambda: operator.state("n1") == operator.state("n2") == "idle")
     slurm.stop_controller()
+    with (slurm.folder / "slurm.conf").open("a") as conf:  # or ids of jobs would be given out again
+        conf.write(f"FirstJobId={int(job) + 1}\n")
     slurm("setpriv", "--reuid=slurm", "--regid=slurm", "--clear-groups", "slurmctld", "-c")
     until(lambda: operator.state("n1") == operator.state("n2") == "idle")
 
@@ -160,7 +166,8 @@ def test_every_outage_is_found_and_no_other(told):
             assert one.up[0] - SLACK_S <= row["end_s"] <= one.up[1] + SLACK_S, one
     symptoms = records.filter(pl.col("start_s") >= int(since)).sort("start_s")
     assert symptoms["symptom"].to_list() == [one.symptom for one in done]
-    assert symptoms["rows"].to_list()[3] == 3
+    # On 22.05 another reason alone makes no row.
+    assert symptoms["rows"].to_list()[3] >= 2
 
 
 def test_both_nodes_were_watched_but_while_there_was_no_controller(told):

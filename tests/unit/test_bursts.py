@@ -117,7 +117,7 @@ def test_racks_that_fail_together_are_found(tmp_path):
     m, text, charts = on_page("find_bursts", given)
     assert m["bursts.rack.30_min.share"] >= rack["share"]
     assert charts["bursts"].empty is None
-    assert "Within a day of a repair" in text
+    assert "followed by another outage of the unit within a day" in text
 
 
 def test_units_with_rates_of_their_own_fail_again_as_their_own_rate_says(tmp_path):

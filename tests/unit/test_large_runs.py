@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
@@ -16,6 +17,7 @@ from ttf.analyses.plan_ettr.page import head, lines, planner, tables
 from ttf.charts.figure import Study
 from ttf.numbers.metrics import Metrics
 from ttf.report import said
+from ttf.report.blocks import macros
 from ttf.report.numbers import Numbers
 from ttf.stats.plans import Habits
 
@@ -137,6 +139,21 @@ def test_the_planner_starts_at_the_trace() -> None:
     assert said.keys(starts["said"]["wall"]) == ["ettr.estimate.wall_s"]
     in_nodes = planner(trace_of(of := planned(a_rate(6.5e-3, 5e-3, 8e-3, None))[0]), planned(RATE)[1])
     assert in_nodes["node_gpus"] == 1 and of["ettr"]["gpus"].null_count() == of["ettr"].height
+
+
+def test_the_planner_asks_for_spares_where_nodes_down_at_once_are_known() -> None:
+    given, m = planned(RATE)
+    page = macros(Path(__file__).parents[2] / "report")
+    without = planner(trace_of(given), m)
+    assert without["down"] is None and "spares" not in str(page.planner(without))
+    times = {"stratum": "x", "outages": "all", "down": [0, 1, 2, 3], "time_s": [90, 0, 10, 0], "units": 16.0}
+    given["units_down"] = pl.DataFrame(times).with_columns(time_share=pl.col("time_s") / 100)
+    given["spares_needed"] = pl.DataFrame({"stratum": ["x"]})
+    starts = planner(trace_of(given), Numbers(m | {"capacity.nodes": {"value": 8, "n": None}}))
+    assert starts["down"] == {"units": 16, "shares": [0.9, 0.0, 0.1]}
+    assert starts["fields"]["spares"] == 0
+    assert 'data-units="16" data-down="[0.9, 0.0, 0.1]"' in str(page.planner(starts))
+    assert '<output name="short">' in str(page.planner(starts))
 
 
 def test_runs_that_nobody_measured_are_a_line() -> None:

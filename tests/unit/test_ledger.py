@@ -17,6 +17,7 @@ from ttf.analyses.account_gpu_hours.charts import gpu_hours_account
 from ttf.analyses.account_gpu_hours.compute import compute
 from ttf.analyses.account_gpu_hours.labels import LABELS
 from ttf.analyses.account_gpu_hours.numbers import numbers
+from ttf.analyses.account_gpu_hours.page import productive
 from ttf.analyses.account_gpu_hours.rows import NO_CAPACITY, categories_of, ledger, named, notes_of
 from ttf.analyses.account_gpu_hours.spent import Months, in_use, spent, timed
 from ttf.analyses.account_gpu_hours.unused import AWAY, Steps, account_of, away, intervals, waiting
@@ -26,6 +27,8 @@ from ttf.charts.figure import Study
 from ttf.infra import infra_lives
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
+from ttf.report import said
+from ttf.report.numbers import Numbers
 from ttf.runs import GPU_HOUR, RUN_COLUMNS
 from ttf.stages import EXPOSURE, OUTAGES
 
@@ -298,6 +301,18 @@ def test_a_whole_trace(tmp_path) -> None:
     }
     alone = compute(given_of(tmp_path, jobs=jobs, lives_infra=frames["lives_infra"]))["ledger"]
     assert alone.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in alone["reason"][0]
+
+
+def test_the_open_page_has_the_productive_share_where_records_fit_the_gpus() -> None:
+    def key(above: float) -> list:
+        milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE: [0, round(-above * GPU_HOUR)]}
+        metrics = Metrics()
+        numbers(metrics, {"ledger": rows_of(unused=milli)})
+        return productive(Numbers(metrics))
+
+    assert [(said.plain(of.value), said.plain(of.note)) for of in key(0)] == [("58.3%", "of capacity, 12.0 GPU-h")]
+    assert len(key(0.5)) == 1 and key(2) == []
+    assert productive(Numbers({})) == []
 
 
 def test_a_trace_that_used_no_gpu(tmp_path) -> None:

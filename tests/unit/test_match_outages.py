@@ -7,11 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import placed
 from ttf.analyses.match_outages import OUTAGE_MATCHES
-from ttf.analyses.match_outages.charts import outage_matches
 from ttf.analyses.match_outages.compute import DAY, DID, HOUR, NEAR, chances, compute, covered
 from ttf.analyses.match_outages.numbers import numbers
 from ttf.analyses.match_outages.page import LABELS
-from ttf.charts.figure import Study
 from ttf.infra import AFTER_S, BEFORE_S, EVENT
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
@@ -90,15 +88,11 @@ def test_failures_and_outages_by_hand(tmp_path):
     numbers(metrics, {"outage_matches": table})
     assert metrics["outage_matches.failures.share"]["value"] == 1 / 3
     assert metrics["outage_matches.no_job.share"]["value"] == 1 / 5
-    drawn = outage_matches({"outage_matches": table}, Study())
-    drawn.spec(validate=True)
-    assert len(drawn.datasets["shares"]) == 10
 
 
 def test_without_failures_every_row_says_why(tmp_path):
     table = tables(tmp_path, [("a", 0, 10, False)], [])
     assert table["n"].sum() == 0 and table["reason"].null_count() == 0
-    assert outage_matches({"outage_matches": table}, Study()).empty
     metrics = Metrics()
     numbers(metrics, {"outage_matches": table})
     assert not metrics

@@ -35,11 +35,12 @@ def test_rules_say_what_is_planned_and_what_is_no_outage():
         {"cause": ["^cold-start$"], "outage": False},
         {"level": ["^hardware$"], "cause": ["maint"], "planned": True},
         {"level": ["^hardware$"], "domain": ["hardware"], "planned": False},
+        {"cause": ["cpu"], "part": "Processor"},
     ]
     ruled = with_rules(records, rules)
-    assert ruled.select("cause", "planned", "domain").rows() == [
-        ("Maintenance", True, "hardware"),
-        ("CPU", False, "hardware"),
+    assert ruled.select("class", "cause", "planned", "domain").rows() == [
+        (None, "Maintenance", True, "hardware"),
+        ("Processor", "CPU", False, "hardware"),
     ]
     outages, _ = outages_of("t", ruled, None)
     assert outages["counted"].all()

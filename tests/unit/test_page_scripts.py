@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from plan_inputs import a_rate
+from scipy.stats import hypergeom
 from ttf.analyses.plan_ettr.compute import plan_tables
 from ttf.report.packing import packed
 from ttf.stats.ettr import (
@@ -102,6 +103,34 @@ def test_the_planner_agrees_with_the_table_of_ettr(page):
     assert [found["ettr"] for found in reckoned(page, plans)] == pytest.approx(
         table["ettr_renewal"].to_list(), rel=1e-9
     )
+
+
+def test_the_planner_says_how_long_a_run_is_short_of_nodes(page):
+    shares = [0.6, 0.2, 0.1, 0.0, 0.05, 0.05]
+    asked = [(1, 0), (8, 0), (8, 2), (30, 3), (35, 5), (40, 0)]
+    found = page.evaluate(
+        "([shares, asked]) => asked.map(([nodes, spares]) => shortShare(shares, 40, nodes, spares))", [shares, asked]
+    )
+    right = [
+        sum(share * hypergeom.sf(spares, 40, down, nodes + spares) for down, share in enumerate(shares))
+        for nodes, spares in asked
+    ]
+    assert found == pytest.approx(right, abs=1e-9)
+    assert found[-1] == pytest.approx(0.4)
+    assert page.evaluate("Number.isNaN(shortShare([1], 40, 39, 2))")
+    form = """<form data-units="40" data-down="[0.5, 0.5]" data-node-gpus="8">
+    <input type="number" name="gpus"><input type="number" name="spares"></form>"""
+    told = page.evaluate(
+        """(form) => [["48", "0"], ["320", "1"], ["", "0"], ["41", "0"]].map(([gpus, spares]) => {
+            const node = document.createElement("div");
+            node.innerHTML = form;
+            const [first, second] = node.querySelectorAll("input");
+            [first.value, second.value] = [gpus, spares];
+            return shortIn(node.firstChild);
+        })""",
+        form,
+    )
+    assert told == ["7.5%", "–", "–", "7.5%"]
 
 
 def test_what_is_packed_comes_back_in_the_page(page):

@@ -20,10 +20,10 @@ from ttf.analyses.predict_failure.challenger import NOT_ASKED, NOT_INSTALLED, Ch
 from ttf.analyses.predict_failure.compute import compute, evaluated
 from ttf.analyses.predict_failure.extrapolate import largest, newest
 from ttf.analyses.predict_failure.savings import NO_HOURS, NO_LARGE, Savings
-from ttf.analyses.predict_failure.trials import Data, Tried, still_running, tried
+from ttf.analyses.predict_failure.trials import Tried, still_running, tried
 from ttf.inputs import Inputs
 from ttf.risk.encoder import Design
-from ttf.risk.features import features_of, submitted
+from ttf.risk.features import Data, features_of
 from ttf.risk.hours import Hours
 from ttf.risk.logistic import Fit
 from ttf.risk.model import NO_FEATURES, ONE_KIND, TOO_FEW, Model
@@ -43,16 +43,13 @@ END_S = made_risk.FIRST_S + 8 * made_risk.WEEK_S
 AT_ALL = pl.col("slice") == "all"
 
 
-def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> Data:
-    made = features_of(features)
-    people = population(jobs.lazy(), [column for feature in made for column in feature.columns])
-    known = submitted(people.jobs, made, clock, people)
-    return Data(people, known, made, Challenger.of(challenger, SEED))
+def data_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC") -> Data:
+    return Data.of(jobs.lazy(), features_of(features), clock)
 
 
 def tables_of(jobs: pl.DataFrame, features=FEATURES, clock="UTC", challenger=False) -> dict[str, pl.DataFrame]:
     """All tables, each checked against its contract."""
-    found = evaluated(data_of(jobs, features, clock, challenger), LANDMARK_S, TRIAL_MIN / 60, SEED)
+    found = evaluated(data_of(jobs, features, clock), Challenger.of(challenger, SEED), LANDMARK_S, TRIAL_MIN / 60, SEED)
     assert list(found) == [table.name for table in ANALYSIS.tables]
     for table in ANALYSIS.tables:
         table.check(found[table.name])
@@ -455,8 +452,8 @@ def test_the_challenger_stands_beside_the_others_and_is_the_same_each_time(one_t
 def test_a_challenger_of_many_levels_and_few_features(one_thread):
     """More than scikit-learn takes for one category."""
     only = {"type": {"kind": "category", "column": "gpu_type", "vocabulary": 1000}}
-    data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", EVERY % 700)), only, challenger=True)
-    found = tried(data, temporal(data.jobs)[-1], with_hours=False)
+    data = data_of(MADE.with_columns(gpu_type=pl.format("type {}", EVERY % 700)), only)
+    found = tried(data, temporal(data.jobs)[-1], Challenger.of(True, SEED), with_hours=False)
     assert found.lacks == {}
     assert ((found.probability["gradient_boosting"] > 0) & (found.probability["gradient_boosting"] < 1)).all()
 

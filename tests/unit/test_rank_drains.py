@@ -10,12 +10,10 @@ from scipy import stats
 from ttf.analyses.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.analyses.rank_drains.backtest import DAY, LEAST_S, TOO_SHORT, WEEK, backtest
-from ttf.analyses.rank_drains.charts import drain_list as draw
 from ttf.analyses.rank_drains.compute import ALIKE, NO_GPUS, NO_JOBS, NO_TEST, causes_of, drain_list
 from ttf.analyses.rank_drains.history import History
 from ttf.analyses.rank_drains.hostlist import SAFE, hostlist
 from ttf.analyses.rank_drains.numbers import numbers
-from ttf.charts.figure import Study
 from ttf.formats.sacct.hostlist import expand
 from ttf.numbers.metrics import Metrics
 
@@ -70,9 +68,6 @@ def test_what_draining_would_save_by_hand():
     without = listed(history, outages)
     assert without["saved_gpu_hours"].null_count() == 50 and without["saved_node_hours"].null_count() == 0
     assert NO_GPUS in without["reason"][0] and NO_JOBS in without["reason"][0]
-    drawn = draw({"drain_list": table}, Study())
-    drawn.spec(validate=True)
-    assert drawn.datasets["nodes"][0]["kind"] == "listed"
 
 
 def test_the_posterior_is_that_of_a_gamma():

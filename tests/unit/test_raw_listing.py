@@ -6,7 +6,7 @@ import pytest
 import yaml
 from of_formats import FORMATS
 from study.config import ConfigError
-from study.raw_tables import ARCHIVES, PACKINGS, on_disk, raw_tables, to_fetch
+from study.raw_tables import ARCHIVES, PACKINGS, on_disk, parts_of, raw_tables, to_fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")
@@ -93,6 +93,25 @@ def test_what_the_entry_names_as_something_else_is_no_table(folder):
     entry = {"format": "sacct", "health_events": f"{path}/../mine/health_events.csv"}
     assert listed(path, **entry) == {"record": [f"{path}/a.txt", f"{path}/b.txt"]}
     assert len(listed(path, format="sacct", health_events="elsewhere/health_events.csv")["record"]) == 3
+
+
+def test_tables_that_have_a_key_of_their_own(folder, tmp_path):
+    path = folder("a.txt", "nodes.txt")
+    (tmp_path / "nodes.txt").touch()
+    entry = {"format": "sacct", "folder": path, "node_events": f"{path}/nodes.txt"}
+    assert listed(**entry) == {"record": [f"{path}/a.txt"], "node_event": [f"{path}/nodes.txt"]}
+    assert parts_of("t1", entry, FORMATS) == {
+        "a.txt": {"record": f"{path}/a.txt"},
+        "nodes.txt": {"node_event": f"{path}/nodes.txt"},
+    }
+    assert parts_of("t1", entry | {"files": {"record": "a.txt"}}, FORMATS) == {}
+    for wrong, message in (
+        ({"node_events": [f"{path}/gone.txt"]}, r"registry\.t1\.node_events: .*gone\.txt: there is no such file"),
+        ({"node_events": [f"{path}/nodes.txt", str(tmp_path / "nodes.txt")]}, "two files are called nodes.txt"),
+        ({"files": {"node_event": "nodes.txt"}}, r"registry\.t1\.files\.node_event: .* node_events"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            parts_of("t1", entry | wrong, FORMATS)
 
 
 def test_a_folder_is_no_table(folder, tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from of_formats import FORMATS
 from study.risk import LATER, risk_of
 from ttf.risk.encoder import Encoder
-from ttf.risk.features import HISTORY, NUMERIC, Feature, features_of, submitted
+from ttf.risk.features import HISTORY, NUMERIC, Data, Feature, features_of, submitted
 from ttf.risk.model import train
 from ttf.risk.population import NEVER, population
 
@@ -92,8 +92,8 @@ def rewritten(jobs: pl.DataFrame, moment: int, seed: int, later: list[str], star
 
 def told(jobs: pl.DataFrame, features: list[Feature], until_s: int):
     """All that is known of the jobs submitted up to a moment, at their submission."""
-    past = population(jobs.lazy(), [column for feature in features for column in feature.columns])
-    known = submitted(past.jobs, features, ZONE, past)
+    data = Data.of(jobs.lazy(), features, ZONE)
+    past, known = data.jobs, data.known
     rows = past.submit_s <= until_s
     texts = {
         name: np.array([*labels, "(blank)"], dtype=object)[known.codes[name][rows]].tolist()
@@ -202,11 +202,11 @@ def test_jobs_that_come_later_may_be_left_out(seed, place):
 
 def model_at(jobs: pl.DataFrame, features: list[Feature], learn_s: int, until_s: int) -> str:
     """The model made at `until_s`, of jobs submitted before `learn_s` and recalibrated on those after; as JSON."""
-    past = population(jobs.lazy(), [column for feature in features for column in feature.columns])
-    known = submitted(past.jobs, features, ZONE, past)
+    data = Data.of(jobs.lazy(), features, ZONE)
+    past = data.jobs
     learn = past.ended & (past.submit_s < learn_s) & (past.known_s < learn_s)
     again = past.ended & (past.submit_s >= learn_s) & (past.submit_s < until_s) & (past.known_s < until_s)
-    model = train(past, known, features, learn, again, until_s)
+    model = train(past, data.known, features, learn, again, until_s)
     return json.dumps(model.to_json())
 
 

@@ -17,7 +17,7 @@ from study.risk import risk_of
 from study_runs import ROOT
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.analyses.predict_failure.evaluate import of_probability
-from ttf.analyses.predict_failure.trials import BASE, LOGISTIC, NESTED, Data, Tried, tried
+from ttf.analyses.predict_failure.trials import BASE, LOGISTIC, NESTED, Tried, tried
 from ttf.clusters import with_clusters
 from ttf.formats.pai2020 import sample as pai
 from ttf.formats.pai2020 import sample_published as published
@@ -27,9 +27,8 @@ from ttf.formats.philly.sample_cluster import RETRY_TIMER_S
 from ttf.formats.sacct import sample as sacct
 from ttf.formats.sacct.sample_cluster import HIGH, LOW
 from ttf.jobs import JOB_COLUMNS, conform
-from ttf.risk.features import features_of, submitted
-from ttf.risk.population import population
-from ttf.risk.splits import temporal
+from ttf.risk.features import Data, features_of, submitted
+from ttf.risk.splits import Split, temporal
 from ttf.stats.predictions import average_precision, calibration
 
 JOBS, SEED = 100_000, 1
@@ -153,10 +152,11 @@ SAMPLES = {"pai2020": of_pai, "philly": of_philly, "sacct": of_sacct}
 
 
 def data_of(jobs: pl.DataFrame, declared: dict, clock: str | None) -> Data:
-    features = features_of(declared)
-    there = population(jobs.lazy(), [*TRUTHS, *(column for feature in features for column in feature.columns)])
-    known = submitted(there.jobs, features, clock, there)
-    return Data(there, known, features, Challenger("not tried here", 1))
+    return Data.of(jobs.lazy(), features_of(declared), clock, TRUTHS)
+
+
+def logistic_on(data: Data, split: Split) -> Tried:
+    return tried(data, split, Challenger("not tried here", 1), with_hours=False)
 
 
 def sample_data(name: str, jobs: int, seed: int) -> Data:
@@ -188,7 +188,7 @@ class Sampled:
 
 def sampled_trials(name: str, jobs: int, seed: int) -> Sampled:
     data = sample_data(name, jobs, seed)
-    return Sampled(name, data, [tried(data, split, with_hours=False) for split in temporal(data.jobs)])
+    return Sampled(name, data, [logistic_on(data, split) for split in temporal(data.jobs)])
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
@@ -260,7 +260,7 @@ def test_nothing_is_found_in_a_coin(seed):
     data = data_of(coin.with_columns(risk_by_record="true_risk"), OF_A_COIN, None)
     held = []
     for split in temporal(data.jobs):
-        rows = of_probability(data, tried(data, split, with_hours=False), "probability")
+        rows = of_probability(data, logistic_on(data, split), "probability")
         about = {"model": LOGISTIC, "slice": "all", "metric": "pr_auc_above_base_rate"}
         (row,) = [row for row in rows if about.items() <= row.items()]
         held.append(row["ci_low_clustered"] < 0 < row["ci_high_clustered"])
@@ -273,7 +273,7 @@ def test_a_model_that_saw_what_came_would_be_found_out():
     told = jobs.with_columns(end_s=pl.col("submit_s") + 1)
     data = data_of(told, FORMATS["philly"]["risk"]["features"], FORMATS["philly"]["zone"])
     data = replace(data, known=replace(data.known, rates={"history": seen_too_early(data)}))
-    trial = tried(data, temporal(data.jobs)[-1], with_hours=False)
+    trial = logistic_on(data, temporal(data.jobs)[-1])
     found = Sampled("philly", data, [trial])
     assert found.precision(trial, LOGISTIC) > found.precision(trial, "true_risk")
 

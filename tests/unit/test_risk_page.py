@@ -295,15 +295,14 @@ def test_no_trial_is_a_line() -> None:
 def test_what_carries_the_score() -> None:
     m = numbers_of(study_of())
     assert plain(carried(m)) == (
-        "The score rests most on the history of failures, then time limit; "
-        "without any history it loses 57.7% of its gain over the base rate."
+        "The score rests most on the history of failures, then time limit; without history it loses 57.7% of its gain."
     )
     assert plain(told(m).text[0]).endswith("It rests on users' own history: not for ranking people.")
 
 
 def test_a_loss_whose_interval_holds_0_says_so() -> None:
     m = numbers_of(study_of(importance=importance(("history", 0.169, 0.06), history=(0.127, -0.001))))
-    assert plain(carried(m)).endswith("loses 57.7% of its gain over the base rate (CI includes 0).")
+    assert plain(carried(m)).endswith("loses 57.7% of its gain (CI includes 0).")
 
 
 def test_without_any_history_there_is_none_of_it_and_nobody_to_rank() -> None:

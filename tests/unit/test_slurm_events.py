@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import yaml
 from of_formats import FILES, FORMATS, raw_schemas
+from sacct_story import FIXTURES
 from ttf.errors import StudyError
 from ttf.formats.protocol import Source, code_of
 from ttf.formats.sacct import sample, sample_events
@@ -119,7 +120,7 @@ def test_the_sample_has_every_habit(written):
     resent = rows.filter(pl.col("end_s") == sample_events.resent_at_s(true, sample.FIRST_S))
     assert resent["node"].drop_nulls().len() >= sample_events.RESENT_NODES
     assert sum(outage.rows[-1].reason == "rack switch failed" for outage in true) == sample_events.BURST_NODES
-    assert {"DOWN*", "DOWN", "DRAIN", "MAINT", "BOOT^"} == set(rows["state"].drop_nulls())
+    assert {"DOWN*", "DOWN", "DRAIN", "MAINT", "BOOT^", "UNK"} == set(rows["state"].drop_nulls())
     assert rows["reason"].str.contains("¦").any()
     lemons = sample.Hazard().lemons(240).tolist()
     of_lemons = [sum(outage.node == lemon and not outage.planned for outage in true) for lemon in lemons]
@@ -127,6 +128,26 @@ def test_the_sample_has_every_habit(written):
 
 
 # ---- what rows mean ----
+
+
+def test_the_events_of_a_real_slurm(tmp_path):
+    """As tests/slurm/test_node_events.py made them: down, drained with and without a job, a controller started cold."""
+    dumps = [(FIXTURES / name).read_bytes() for name in ("node_events.txt", "cluster_events.txt")]
+    outages, records, exposure = derived(source_of(tmp_path / "d", *dumps)[0])
+    start = 1_795_457_458
+    assert outages.with_columns(pl.col("start_s", "end_s") - start).select(
+        "node", "start_s", "end_s", "level", "cause", "planned", "counted"
+    ).rows() == [
+        ("n1", 0, 3, "down", "bad DIMM", False, True),
+        ("n1", 15, 18, "drained", "fan noise ¦ ticket 4711", False, True),
+        ("n2", 4, 7, "drained", "scheduled maintenance: firmware", True, True),
+        ("n2", 19, 28, "drained", "IB cable swapped, on trial", False, True),
+        ("n2", 49, None, "drained", "disk to be replaced", False, True),
+    ]
+    assert records["symptom"].to_list()[3] == "Not responding"
+    assert exposure.select("node", "from_s", "until_s").rows() == [
+        (node, start - 7, start + 49) for node in ("n1", "n2")
+    ]
 
 
 def test_rows_that_touch_are_one_outage_with_its_symptom_and_its_cause(tmp_path):
@@ -140,7 +161,7 @@ def test_rows_that_touch_are_one_outage_with_its_symptom_and_its_cause(tmp_path)
     source, *_ = source_of(tmp_path / "d", text)
     outages, records, _ = derived(source, exposed=False)
     assert outages.select("unit_id", "start_s", "end_s", "level", "class", "cause").rows() == [
-        ("n1", T, T + 900, "drained", "Set by a person", "bad DIMM in slot 3"),
+        ("n1", T, T + 900, "drained", "Memory", "bad DIMM in slot 3"),
         ("n1", T + 901, T + 950, "drained", "Set by a person", "checking"),
         ("n2", T + 60, T + 90, "down", "Not responding", "Not responding"),
     ]
@@ -167,7 +188,7 @@ def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
     rows += [f"c|n5|{T}|{T + 9}|DOWN|1|{reason}|" for reason in ("First Registration", "node-update")]
     assert found(tmp_path, dump(*dict.fromkeys(rows))) == [
         ("n1", T, T + 130, "Not responding"),
-        ("n2", T + 100, T + 300, "Not responding"),
+        ("n2", T + 130, T + 300, "Not responding"),
     ]
 
 
@@ -186,11 +207,12 @@ def test_a_cold_start_writes_every_node_down_and_none_is(tmp_path):
         ("FAIL", "node not responding to IPMI", ("fail", "Set by a person", False)),
         ("DRAIN", "Planned maintenance, Tuesday", ("drained", "Set by a person", True)),
         ("DRAIN", "kernel update", ("drained", "Set by a person", True)),
-        ("DRAIN", "unplanned power cut", ("drained", "Set by a person", False)),
+        ("DRAIN", "unplanned power cut", ("drained", "Power and cooling", False)),
+        ("DRAIN", "GPU 3: retired pages, row remap pending", ("drained", "GPU", False)),
         ("DRAIN", "kernel panic", ("drained", "Set by a person", False)),
-        ("MAINT", "", ("maint", None, True)),
+        ("MAINT", "", ("maint", "Maintenance", True)),
         ("BOOT^", "new driver : reboot issued", ("reboot", "Reboot", True)),
-        ("DRAIN$", "GPU lost", ("drained", "Set by a person", False)),
+        ("DRAIN$", "GPU lost", ("drained", "GPU", False)),
         ("IDLE~", "Powered down after SuspendTime", None),
         ("FUTURE", "Set to State=FUTURE", None),
         ("DOWN", "", ("down", None, False)),

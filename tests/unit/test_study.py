@@ -175,7 +175,7 @@ def test_what_charts_are_drawn_from(samples):
     assert charts["failure_share"].name == "correlate"
     drawn = samples.drawn_from("sample")
     assert drawn["outcomes"] == "results/sample/tables/outcomes.csv"
-    assert {"lemon_nodes", "study1", "survival_curves"} <= drawn.keys()
+    assert {"lemon_nodes", "study1", "survival"} <= drawn.keys()
     assert "retries" not in drawn and "success" not in drawn
     assert samples.makers(["failure_share", "mttf", "jobs", "row_account"]) == ["correlate", "fit_mttf"]
 

@@ -16,17 +16,16 @@ from ttf.analyses.train_model import ANALYSIS, LINEAGE
 from ttf.analyses.train_model.charts import CHARTS
 from ttf.analyses.train_model.checks import counted, largest_drift
 from ttf.analyses.train_model.gate import PROMOTED, UNTOLD, WORSE, decide, tolerance_of
-from ttf.analyses.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, Data, lineage, settled, warm_prior
+from ttf.analyses.train_model.lineage import DRIFT, ONLY, PENDING, SCHEMA, lineage, settled, warm_prior
 from ttf.analyses.train_model.numbers import numbers
 from ttf.analyses.train_model.windows import windows_of
 from ttf.charts.figure import Study
 from ttf.jobs import OUTCOMES
 from ttf.numbers.metrics import Metrics
 from ttf.risk.encoder import Encoder
-from ttf.risk.features import features_of, submitted
+from ttf.risk.features import Data, features_of
 from ttf.risk.logistic import Prior, fit
 from ttf.risk.model import Model
-from ttf.risk.population import population
 from ttf.stats.predictions import Estimate
 from ttf.tables import write_folder
 
@@ -41,9 +40,7 @@ FEATURES = {
 
 
 def data_of(jobs: pl.DataFrame, features=FEATURES) -> Data:
-    declared = features_of(features)
-    found = population(jobs.lazy(), [column for feature in declared for column in feature.columns])
-    return Data(found, submitted(found.jobs, declared, "UTC", found), declared)
+    return Data.of(jobs.lazy(), features_of(features), "UTC")
 
 
 def lineage_of(jobs, windows=WEEKLY, parts=(), limit=1.0, features=FEATURES):

@@ -70,13 +70,19 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
 def tables_beside(trace: str, entry: dict, tables: dict, made: Collection[str] = ()) -> dict[str, list[str]]:
     """Table -> its files, of the tables that the entry names by a key of their own.
 
-    made: those that a rule writes, there or not yet. Raises ConfigError for another that is not there.
+    made: those that a rule writes, there or not yet.
+    Raises ConfigError for another that is not there, and where `files` names such a table.
     """
     found = {table: paths_of(entry, spec["beside"]) for table, spec in tables.items() if "beside" in spec}
     for table, files in found.items():
+        key = tables[table]["beside"]
+        if table in entry.get("files", {}):
+            raise ConfigError(
+                f"registry.{trace}.files.{table}: its files have a key of their own, {key}; name them there."
+            )
         for file in files:
             if file not in made:
-                given_file(on_disk(file), f"registry.{trace}.{tables[table]['beside']}")
+                given_file(on_disk(file), f"registry.{trace}.{key}")
     return {table: files for table, files in found.items() if files}
 
 

@@ -55,7 +55,7 @@ class Trace:
         """Whether it tells when units were down: always, or by a table of its own, such as node events beside jobs."""
         return self.gives == "outages" or self._tells("outages")
 
-    @property
+    @cached_property
     def has_exposure(self) -> bool:
         """Whether the units that were watched are known, those without an outage too."""
         return self.has_outages and (self._tells("exposure") or "nodes" in self.entry)

@@ -38,6 +38,7 @@ def _of_components(m: Numbers, given: Mapping, about: Mapping) -> list[Tile | No
         mean_time(m, unit),
         when(m, given, unit),
         repair(m, unit),
+        availability(m),
         excess(m),
     ]
 
@@ -103,7 +104,7 @@ def node_rate(m: Numbers, given: Mapping, targets: Mapping, unit: str = "node") 
     name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
     proxy = rules.r1_cause_unknown(m)
     title = "Failure rate per node" if proxy else "Infrastructure failure rate"
-    if m.value("sizes.basis", "") == "component":
+    if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
         title = f"Failure rate per {unit}"
     per = f"per 1,000 {unit}-days"
     if not m.has(key) and not m.has("sizes.rate.ci_high"):
@@ -281,6 +282,20 @@ def repair(m: Numbers, unit: str) -> Tile | None:
         interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
         means=f"The mean is {mean}: few long repairs make most of the time.",
         link="nodes",
+    )
+
+
+def availability(m: Numbers) -> Tile | None:
+    key = "outages.up.availability"
+    if not m.has(key):
+        return None
+    by = "_clustered" if m.has("outages.up.ci_low_clustered") else ""
+    ends = [f"outages.up.ci_{end}{by}" for end in ("low", "high")]
+    return Tile(
+        *("availability", "Availability", SHOWN, number(m, key, words.near_one), "of the time watched"),
+        interval=f"95% CI {span(m, *ends, words.near_one)}" if all(map(m.has, ends)) else "",
+        means=f"The rest was lost in {plural(m, 'outages.outages', 'outage')}.",
+        link="outages",
     )
 
 

@@ -8,6 +8,7 @@ section 5.4). `resampled`: the trace's own days or weeks of all units together, 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ import polars as pl
 # Units of all replicates that are worked on together: some 100 MB.
 MOST_UNITS = 1 << 19
 # Points that stand for a distribution of observed times.
-POINTS = 4096
+POINTS, MET = 4096, 1 << 16
 # Fewer observed times than that tell no shape.
 FEWEST_TIMES = 10
 
@@ -53,9 +54,14 @@ class Drawn:
 
     def left(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """What is left, at a random moment, of the time under way: long ones are met more often."""
+        return self._met[rng.integers(len(self._met), size=n)] * rng.random(n)
+
+    @cached_property
+    def _met(self) -> np.ndarray:
+        """Equally likely times under way at a random moment: looked up once, not for each draw."""
         ends = np.cumsum(self.values)
-        met = np.searchsorted(ends, rng.random(n) * ends[-1], side="right")
-        return self.values[np.minimum(met, len(ends) - 1)] * rng.random(n)
+        at = (np.arange(MET) + 0.5) / MET * ends[-1]
+        return self.values[np.minimum(np.searchsorted(ends, at, side="right"), len(ends) - 1)]
 
     def left_longer(self, time_s: float) -> float:
         """P(what is left > time_s): the mean of what lasts beyond it over the mean."""
@@ -215,18 +221,18 @@ def resampled(rng: np.random.Generator, blocks: Blocks, units: int, replicates: 
     each = -(-horizon_s // blocks.length_s)
     picked = enough[rng.integers(len(enough), size=(replicates, each))]
     order = rng.permuted(np.tile(np.arange(blocks.watched.shape[1], dtype=np.int32), (replicates, 1)), axis=1)
-    last = np.full((replicates, blocks.number), units - 1, np.int32)
+    last = np.full(picked.shape, units - 1, np.int32)
     for block in np.flatnonzero(~blocks.watched.all(axis=1)):
-        if (there := blocks.watched[block]).sum() >= units:
-            last[:, block] = np.partition(order[:, there], units - 1, axis=1)[:, units - 1]
+        mine, nth = np.nonzero(picked == block)
+        if len(mine):
+            there = order[mine][:, blocks.watched[block]]
+            last[mine, nth] = np.partition(there, units - 1, axis=1)[:, units - 1]
     begin, rows = blocks.first[picked].ravel(), np.diff(blocks.first)[picked].ravel()
     row = np.repeat(begin - (np.cumsum(rows) - rows), rows) + np.arange(rows.sum())
     place = np.repeat(np.arange(picked.size), rows)
     replicate, nth = np.divmod(place, each)
-    unit = blocks.unit[row]
-    taken = (order[replicate, unit] <= last[replicate, picked.ravel()[place]]) & blocks.watched[
-        picked.ravel()[place], unit
-    ]
+    unit, block = blocks.unit[row], picked.ravel()[place]
+    taken = (order[replicate, unit] <= last.ravel()[place]) & blocks.watched[block, unit]
     row, replicate, offset = row[taken], replicate[taken], nth[taken] * blocks.length_s
     start, end = (np.minimum(offset + part[row], horizon_s) for part in (blocks.start_s, blocks.end_s))
     return Spans(replicate, start, end, blocks.began[row] & (start < horizon_s))

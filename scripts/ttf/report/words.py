@@ -80,6 +80,12 @@ def number(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{decimals}f}".replace("-", "−")
 
 
+def near_one(share: float) -> str:
+    """A share in per cent, of which what lacks to all has two significant digits: 97.7%, 99.88%, 99.965%."""
+    lacks = 100 * (1 - share)
+    return f"{100 * share:.{max(1, 1 + math.ceil(-math.log10(lacks))) if lacks > 0 else 0}f}%"
+
+
 def share(value: float) -> str:
     """A share in per cent: 22.9%. Below a tenth of a per cent, two significant digits; <0.001% is the least."""
     percent = 100 * value

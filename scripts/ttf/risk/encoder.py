@@ -117,7 +117,7 @@ class Encoder:
         names, labels = self.learnt[feature.name]["levels"], rows.labels[feature.name]
         places = {name: place for place, name in enumerate(names)}
         if feature.kind == HASHED:
-            of_labels = [_bucket(label, feature.size) for label in labels]
+            of_labels = [bucket(label, feature.size) for label in labels]
         else:
             of_labels = [places.get(label, places.get(OTHER, 0)) for label in labels]
         # The last entry stands for the code -1, of a blank.
@@ -214,7 +214,7 @@ def _learn_hashed(feature: Feature, rows: Submitted) -> dict[str, Any]:
     return {"levels": [f"bucket {number}" for number in range(feature.size)]}
 
 
-def _bucket(label: str, buckets: int) -> int:
+def bucket(label: str, buckets: int) -> int:
     return zlib.crc32(label.encode()) % buckets
 
 

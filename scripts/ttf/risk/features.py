@@ -14,7 +14,7 @@ import polars as pl
 from scipy.special import logit
 
 from ttf.errors import StudyError
-from ttf.risk.population import NEVER, Population, codes_of
+from ttf.risk.population import NEVER, Population, codes_of, population
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
 # A rate among few jobs is drawn to that of the level above as if so many more had ended at that one.
@@ -120,8 +120,24 @@ def submitted(
             numbers[feature.name], weekend[feature.name] = _clock(jobs["submit_s"], clock)
         else:
             rates[feature.name], ended[feature.name] = history(jobs, feature.keys, past)
-    overall, _ = history(jobs, (), past)
+    # Every history begins with all jobs.
+    overall = next(iter(rates.values())) if rates else history(jobs, (), past)[0]
     return Submitted(jobs.height, numbers, labels, codes, rates, ended, weekend, overall[:, 0])
+
+
+@dataclass(frozen=True)
+class Data:
+    """The jobs of a trace and what was known of each at its submission, in the same order."""
+
+    jobs: Population
+    known: Submitted
+    features: Sequence[Feature]
+
+    @classmethod
+    def of(cls, jobs: pl.LazyFrame, features: Sequence[Feature], clock: str | None, also: Sequence[str] = ()) -> "Data":
+        """jobs: the common job record; clock: as of `submitted`; also: columns that are read besides."""
+        found = population(jobs, [*(column for feature in features for column in feature.columns), *also])
+        return cls(found, submitted(found.jobs, features, clock, found), features)
 
 
 def _numbers(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:

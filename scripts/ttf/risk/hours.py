@@ -12,11 +12,11 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from ttf.risk.encoder import Design
+from ttf.risk.logistic import PRECISION
 from ttf.stats.newton import ascend
 
 # A run of less than half a second is none of 0.
 SHORTEST_H = 0.5 / 3600
-PRECISION = 1.0
 MOST_ROUNDS, SETTLED = 50, 1e-6
 # Without this many failures of known time there is no regression.
 FEWEST = 20

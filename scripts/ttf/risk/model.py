@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
-from ttf.risk.encoder import Design, Encoder
+from ttf.risk.encoder import Design, Encoder, Term
 from ttf.risk.features import Feature, Submitted
 from ttf.risk.hours import Hours, fit_hours
 from ttf.risk.logistic import Fit, Prior, fit
@@ -51,14 +51,17 @@ class Model:
         """That a job fails, recalibrated."""
         return expit(self.shift + self.slope * design.dot(self.fit.coefficients))
 
-    def contributions(self, design: Design) -> tuple[list[str], np.ndarray]:
-        """(features, (n, features)): what each adds to the log-odds of a job, against the mean of the training data."""
-        terms = [term.feature for term in self.encoder.terms]
-        names = list(dict.fromkeys(terms))
-        weights = np.zeros((design.width, len(names)))
-        for place, name in enumerate(terms, start=1):
-            weights[place, names.index(name)] = self.slope * self.fit.coefficients[place]
-        return names, design.dot(weights) - self.centre @ weights
+    def contributions(self, design: Design, part_of: Callable[[Term], Any]) -> tuple[list[Any], np.ndarray]:
+        """(parts, (n, parts)): what each adds to the log-odds of a job, against the mean of the training data.
+
+        part_of: of what a term is a part.
+        """
+        of_terms = [part_of(term) for term in self.encoder.terms]
+        parts = list(dict.fromkeys(of_terms))
+        weights = np.zeros((design.width, len(parts)))
+        for place, part in enumerate(of_terms, start=1):
+            weights[place, parts.index(part)] = self.slope * self.fit.coefficients[place]
+        return parts, design.dot(weights) - self.centre @ weights
 
     def to_json(self) -> dict[str, Any]:
         about = {

@@ -220,15 +220,10 @@ def reasons(model: Model, jobs: pl.DataFrame, known: Submitted) -> dict[str, pl.
     What is told together is one feature, of a history each of its levels.
     """
     by_name = {feature.name: feature for feature in model.encoder.features}
-    of_terms = [
-        (term.feature, term.name if by_name[term.feature].kind == HISTORY else "") for term in model.encoder.terms
-    ]
-    parts = list(dict.fromkeys(of_terms))
-    design = model.encoder.design(known)
-    weights = np.zeros((design.width, len(parts)))
-    for place, part in enumerate(of_terms, start=1):
-        weights[place, parts.index(part)] = model.slope * model.fit.coefficients[place]
-    adds = design.dot(weights) - model.centre @ weights
+    parts, adds = model.contributions(
+        model.encoder.design(known),
+        lambda term: (term.feature, term.name if by_name[term.feature].kind == HISTORY else ""),
+    )
     order = np.argsort(-np.abs(adds), axis=1, kind="stable")[:, :REASONS]
     values = [_values(by_name[feature], level, model, jobs, known) for feature, level in parts]
     names = [level or feature for feature, level in parts]

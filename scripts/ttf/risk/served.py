@@ -41,8 +41,13 @@ def current(folder: Path) -> Stored:
 
 
 def chosen(folder: Path, window: str) -> Stored:
-    """The model of a window, by the window's name or that of its file, promoted or not."""
-    return _named(folder, window)
+    """The model of a window, by its name or that of its file, promoted or not. Raises StudyError if there is none."""
+    stored = stored_in(folder)
+    for model in stored:
+        if window in (model.window, model.file.name, model.file.stem):
+            return model
+    there = ", ".join(model.window for model in stored) or "none"
+    raise StudyError(f"there is no model of the window '{printable(window)}'; there: {there}.")
 
 
 def before_part(folder: Path, part: str, parts: Sequence[str], first_s: int) -> Stored:
@@ -66,15 +71,6 @@ def stored_in(folder: Path) -> list[Stored]:
     """The models of all windows, in the order in which they were made."""
     files = [file for file in sorted(folder.glob("*.json")) if file.name != CURRENT]
     return sorted((Stored(file, _read(file)) for file in files), key=lambda model: (model.until_s, model.file.name))
-
-
-def _named(folder: Path, window: str) -> Stored:
-    stored = stored_in(folder)
-    for model in stored:
-        if window in (model.window, model.file.name, model.file.stem):
-            return model
-    there = ", ".join(model.window for model in stored) or "none"
-    raise StudyError(f"there is no model of the window '{printable(window)}'; there: {there}.")
 
 
 def _read(file: Path) -> dict[str, Any]:

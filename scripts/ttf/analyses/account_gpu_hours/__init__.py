@@ -49,5 +49,5 @@ ANALYSIS = Analysis(
     charts={"gpu_hours_account": "ledger"},
     sections=["ledger"],
     memory_mb=450,
-    mb_per_gb={"pai2020": 10, "philly": 260, "sacct": 3970},
+    mb_per_gb={"pai2020": 40, "philly": 260, "sacct": 3970},
 )

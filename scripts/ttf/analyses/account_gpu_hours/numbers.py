@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from ttf.analyses.account_gpu_hours import UNUSED, USED
+from ttf.analyses.account_gpu_hours import ABOVE, UNUSED, USED
 from ttf.inputs import Inputs
 from ttf.numbers.metrics import Metrics
 
@@ -19,5 +19,7 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put(f"ledger.{row['category']}.cost", row["cost"], row["currency"] or "currency", source)
     used, unused = (every.filter(pl.col("category").is_in(names))["gpu_hours"].sum() for names in (USED, UNUSED))
     metrics.put("ledger.used_gpu_hours", used, "GPU-hours", source)
+    if above := -every.filter(category=ABOVE)["gpu_hours"].sum():
+        metrics.put("ledger.above_gpu_hours", above, "GPU-hours", source)
     if unused:
         metrics.put("ledger.capacity_gpu_hours", every["gpu_hours"].sum(), "GPU-hours", source)

@@ -14,9 +14,14 @@ from ttf.report.trace import Trace
 COLUMNS = ("category", "attempts", "gpu_hours", "share", "cost", "kwh", "co2_kg", "note")
 
 
+# With more recorded than there can be, shares of all GPU hours do not stand open.
+MOST_ABOVE = 0.05
+
+
 def productive(m: Numbers) -> list[Key]:
-    """What of all GPU hours was productive, where the number of GPUs is known."""
-    if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share"):
+    """What of all GPU hours was productive, where the number of GPUs is known and the records fit it."""
+    above = -m.value("ledger.above_capacity.share", 0)
+    if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share") or above > MOST_ABOVE:
         return []
     whole = number(m, "ledger.capacity_gpu_hours")
     return [Key("Productive", number(m, "ledger.productive.share", words.share), f"of capacity, {whole} GPU-h")]

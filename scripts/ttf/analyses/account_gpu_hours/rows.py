@@ -48,7 +48,7 @@ def notes_of(checkpoint_interval_s: int, restart_s: int, has_attempts: bool, uns
         category.RESTART: restart if has_attempts else "the trace does not tell attempts apart",
         category.RUNNING: "how it will end is not known",
         category.UNKNOWN: "it ended, and no result is recorded",
-        category.ABOVE: "used beyond the GPUs that are there, as records overlap: taken off, so that all adds up",
+        category.ABOVE: "used beyond the GPUs that are there, as records overlap or stay open: taken off",
         category.DOWN: f"from an unplanned outage to its repair, where no attempt held the GPU{unsized_said}",
         category.MAINTENANCE: "planned outages, where no attempt held the GPU",
         category.NOT_WATCHED: "before the node was in service, or after",

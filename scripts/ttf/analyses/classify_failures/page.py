@@ -103,7 +103,7 @@ def _callout(m: Numbers) -> Callout | None:
     share = number(m, "taxonomy.unmatched_share", words.share)
     text = []
     if m.has("taxonomy.kind.none.gpu_share"):
-        text.append(f"They hold {number(m, 'taxonomy.kind.none.gpu_share', words.share)} of failed GPU time.")
+        text.append(f"They used {number(m, 'taxonomy.kind.none.gpu_share', words.share)} of failed GPU time.")
     if m.has("taxonomy.unmatched_line"):
         line, count = of_trace(m["taxonomy.unmatched_line"]), number(m, "taxonomy.unmatched_line_trials", words.count)
         text.append(f"A taxonomy rule for “{line}” ({count}) would help.")

@@ -197,7 +197,6 @@ ANALYSIS = Analysis(
     ),
     charts={
         "queue_by_gpus": "percentiles",
-        "queue_by_account": "percentiles",
         "request_use": "request_use",
         "roles": "roles",
     },

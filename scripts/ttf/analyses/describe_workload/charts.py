@@ -1,7 +1,5 @@
 """Waits by kind of job, requests against use, and failures by role."""
 
-from functools import partial
-
 import altair as alt
 import polars as pl
 
@@ -15,19 +13,16 @@ from ttf.charts.time_ranges import placed, ranges
 from ttf.inputs import Inputs
 
 RESOURCES = {"cpu": "CPU", "gpu": "GPU", "memory": "memory"}
-BY = {"gpus": "GPUs", "account": "account"}
 MOST_ROLES = 24
 _WIDTH = 490
 
 
-def waits(given: Inputs, study: Study, group_by: str) -> Figure:
-    """Quartiles, median, 90th and 95th percentile of the wait by kind of job, all outcomes together."""
-    what = f"Wait from submission to start by {'job size' if group_by == 'gpus' else BY[group_by]}"
-    known = given["percentiles"].filter(quantity="queue_s", outcome_set="all", group_by=group_by)
+def queue_by_gpus(given: Inputs, study: Study) -> Figure:
+    """Quartiles, median, 90th and 95th percentile of the wait by size of the job, all outcomes together."""
+    what = "Wait from submission to start by job size"
+    known = given["percentiles"].filter(quantity="queue_s", outcome_set="all", group_by="gpus")
     if not known.height:
         return nothing_to_draw(what, f"no {study.unit} with a known wait has a value there")
-    if group_by == "account" and known.height == 1:
-        return nothing_to_draw(what, f"all {study.units} with a known wait have one account")
     names = labels(known["group"])
     rows = [
         placed(row, f"{names[row['group']].replace('-', '–')} (n = {row['n']:,})")
@@ -38,7 +33,7 @@ def waits(given: Inputs, study: Study, group_by: str) -> Figure:
         [row["label"] for row in rows],
         study,
         "Wait",
-        f"GPUs of the {study.unit}" if group_by == "gpus" else capital(BY[group_by]),
+        f"GPUs of the {study.unit}",
         title=what,
         caption=f"n = {count(known['n'].sum(), study.unit)} with a known wait; below 1 s at 1 s",
         alt_text=f"Ranges on a logarithmic time axis, a row for each of {count(len(rows), 'kind')}.",
@@ -114,8 +109,7 @@ def roles(given: Inputs, study: Study) -> Figure:
 
 
 CHARTS = {
-    "queue_by_gpus": partial(waits, group_by="gpus"),
-    "queue_by_account": partial(waits, group_by="account"),
+    "queue_by_gpus": queue_by_gpus,
     "request_use": request_use,
     "roles": roles,
 }

@@ -47,7 +47,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
         keys=tuple(keys[:4]),
         text=_why(m, unit),
         callout=_callout(m),
-        details="waits, servers by load, retries, requests",
+        details="waits, retries, requests",
     )
 
 

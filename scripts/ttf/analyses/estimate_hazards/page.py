@@ -63,12 +63,12 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     if m.has("cox.job.hazard_ratio") and not _is_size(m):
         keys.append(_key(m, "cox.job", f"Hazard ratio per doubling of {m['cox.job.of']}"))
     keys += [_tested(m), *_run_time(m, unit)]
-    text = ["Ratios show association, not cause."]
+    text = "Ratios show association, not cause."
     if m.value("cox.changing", 0):
         changing, of = number(m, "cox.changing", words.count), number(m, "cox.covariates", words.count)
-        text.append(f"For {changing} of {of} factors the ratio changes with age: it is an average.")
+        text = f"Ratios show association, not cause; {changing} of {of} change with age and are averages."
     details = "hazard ratios, log-rank tests" + (", correlations" if drawn(m) else "")
-    return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), tuple(text), details=details)
+    return Head(_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:

@@ -1,7 +1,7 @@
 """Do outages become more or less frequent, and when did their rate change?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
+from ttf.contract import REASON, count, number, reason, table, text, whole_seconds
 
 _STRATUM = {
     "stratum_by": text("Strata", "all, group (of units) or level (of causes); of either the 20 with most events."),
@@ -18,12 +18,12 @@ GROWTH = table(
     ci_low=number("95% from", "Lower end of its exact interval.", REASON),
     ci_high=number("95% to", "Upper end of it.", REASON),
     laplace_u=number("Laplace U", "Mean time of the events less half the time watched, in SDs.", REASON),
-    laplace_p=share("Laplace p", "Two-sided; it supposes a Poisson process, and bursts alone reject it.", REASON),
-    mil_hdbk_p=share("MIL-HDBK p", "Two-sided, of the military handbook test; it supposes the same.", REASON),
-    lewis_robinson_p=share("Lewis-Robinson p", "Two-sided: Laplace's, corrected for bursts.", REASON),
+    laplace_p=number("Laplace p", "Two-sided; it supposes a Poisson process, and bursts alone reject it.", REASON),
+    mil_hdbk_p=number("MIL-HDBK p", "Two-sided, of the military handbook test; it supposes the same.", REASON),
+    lewis_robinson_p=number("Lewis-Robinson p", "Two-sided: Laplace's, corrected for bursts.", REASON),
     change_point_s=whole_seconds("Point of change", "Furthest from a constant rate, clock of the trace.", REASON),
-    change_point_p=share("Change p", "Kolmogorov's, of the furthest distance from a constant rate.", REASON),
-    change_point_p_corrected=share("Change p, corrected", "The same, corrected for bursts.", REASON),
+    change_point_p=number("Change p", "Kolmogorov's, of the furthest distance from a constant rate.", REASON),
+    change_point_p_corrected=number("Change p, corrected", "The same, corrected for bursts.", REASON),
     rate_ratio=number(
         "Rate after / before", "Events over time watched after the point of change, over before.", REASON
     ),

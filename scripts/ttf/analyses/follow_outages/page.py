@@ -11,6 +11,7 @@ from ttf.report.tables import WITH_INTERVAL, Shown
 from ttf.report.trace import Trace, largest_strata
 
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
+TESTS = ("laplace_p", "mil_hdbk_p", "lewis_robinson_p", "change_point_p_corrected")
 _TRENDS = {
     "worse": "more frequent",
     "better": "less frequent",
@@ -38,7 +39,7 @@ def _trend(m: Numbers) -> str:
             f"Faults come in bursts, which tests for independent faults take for a change; "
             f"the Lewis-Robinson test sees no trend ({robust})."
         )
-    return f"No trend in the rate of faults is seen{f' (Lewis-Robinson {robust})' if robust else ''}."
+    return f"No trend in faults{f' (Lewis-Robinson {robust})' if robust else ''}."
 
 
 def _steadily(m: Numbers) -> str:
@@ -61,6 +62,10 @@ def _groups(m: Numbers) -> str:
 
 def _p(m: Numbers, test: str) -> str:
     return number(m, f"growth.{test}", words.p_value)
+
+
+def _p_value(value: float) -> str:
+    return words.p_value(value).removeprefix("= ")
 
 
 def _change(m: Numbers) -> str:
@@ -86,7 +91,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "stratum": ("Stratum", None),
         "n": None,
         "beta": WITH_INTERVAL,
-        **dict.fromkeys(("laplace_p", "mil_hdbk_p", "lewis_robinson_p", "change_point_p_corrected"), None),
+        **{name: (GROWTH.columns[name].heading, _p_value) for name in TESTS},
         "rate_ratio": None,
         "trend": ("Trend", None),
     }

@@ -1,4 +1,4 @@
-"""The failure rate of a node over time: of all causes with its interval, and by cause."""
+"""The failure rate of a node over time, of all causes, with its interval."""
 
 import math
 from collections.abc import Mapping
@@ -7,15 +7,14 @@ import altair as alt
 import polars as pl
 
 from ttf.analyses.follow_rate.over_time import EVERY
-from ttf.charts.encodings import coloured, tips
+from ttf.charts.encodings import tips
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
-from ttf.charts.intervals import by_what, shown
-from ttf.charts.text import capital, count, labels, significant
-from ttf.charts.theme import CATEGORY_COLOURS, FAILURE, FAINT, INFRA, INK
+from ttf.charts.intervals import shown
+from ttf.charts.text import capital, count, significant
+from ttf.charts.theme import FAILURE, INFRA, INK
 
 # Windows of one line, which overlap: so many show its course.
 MOST_POINTS = 60
-MOST_POINTS_BY_CAUSE = 30
 # The highest window is so many times the middle one: the axis is one of square roots.
 STEEP = 8
 # The axis ends at so many times the highest rate.
@@ -56,41 +55,6 @@ def failure_rate_over_time(given: Mapping[str, pl.DataFrame], study: Study) -> F
     )
 
 
-def failure_rate_by_cause(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
-    """A line for each cause or domain; their rates add up to that of all."""
-    over_time = given["failure_rate_over_time"]
-    causes = over_time.filter((pl.col("by") != EVERY) & pl.col("ci_high").is_not_null())
-    failures = FAILURES.get(over_time["basis"].first(), "infrastructure failures")
-    by = causes["by"].first() or "cause"
-    what = f"{capital(failures)} per 1,000 node-days, by {by}"
-    if not causes.height:
-        return nothing_to_draw(what, "no two causes are told apart")
-    names = labels(causes["cause"].unique(maintain_order=True))
-    parts = [_thinned(part, MOST_POINTS_BY_CAUSE) for part in causes.partition_by("cause", maintain_order=True)]
-    rows = _rows(shown(pl.concat(parts))).with_columns(pl.col("cause").replace(names)).to_dicts()
-    colours = dict(zip(names.values(), [*CATEGORY_COLOURS, FAINT], strict=False))
-    chart = (
-        chart_of("causes")
-        .mark_line(strokeWidth=1.8, point={"size": 12} if len(rows) <= 2 * len(names) else False)
-        .encode(
-            x=_x(rows, study),
-            y=alt.Y("rate:Q", title=_titled(_scale(rows)), scale=_scale(rows)),
-            color=coloured("cause", colours, title=None, orient="bottom", columns=4, labelLimit=160),
-            tooltip=[*tips(cause=by), *_TOOLTIP],
-        )
-    )
-    length = count(causes["window_days"][0], "day")
-    return figure(
-        fitted(chart, study, 260),
-        {"causes": rows},
-        study,
-        title=what,
-        subtitle=f"Rolling windows of {length} by last day; the rates add up to that of all",
-        caption=f"n = {count(len(parts[0]), 'window')} of each {by}. {by_what(shown(causes))}",
-        alt_text=f"{what}: {count(len(names), 'line')} over time.",
-    )
-
-
 def _banded(windows: pl.DataFrame) -> pl.DataFrame:
     """Windows of `shown`, without a band where only others have enough clusters for an interval."""
     if windows["independent"].all():
@@ -111,8 +75,7 @@ def _rows(windows: pl.DataFrame) -> pl.DataFrame:
     calendar = "day" not in (windows["window"][0] or "").split(" ")[0]
     # Midnight after the last day would be read as the day that follows.
     at = {"date": pl.col("window").str.tail(10)} if calendar else {"day": pl.col("to_day") + 1}
-    cause = ["cause"] if windows["cause"].count() else []
-    return windows.select(*cause, "window", "failures", "to_day", **at, rate=RATE, low="low", high="high")
+    return windows.select("window", "failures", "to_day", **at, rate=RATE, low="low", high="high")
 
 
 def _ends(rows: list[dict]) -> list[dict]:
@@ -169,4 +132,4 @@ def _texts(rows: list[dict], ends: alt.Chart) -> list[alt.Chart]:
     return texts
 
 
-CHARTS = {"failure_rate_over_time": failure_rate_over_time, "failure_rate_by_cause": failure_rate_by_cause}
+CHARTS = {"failure_rate_over_time": failure_rate_over_time}

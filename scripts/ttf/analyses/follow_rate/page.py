@@ -20,14 +20,16 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
     if not m[f"{WINDOW}.failures_in_windows"]:
         windows = number(m, f"{WINDOW}.windows", lambda n: words.plural(n, "window"))
         return Line(f"{capital(what)} over time", f"no failure in {windows}", "tables/failure_rate_over_time.csv")
-    named = nodes_in_words(m)
+    named, nodes = nodes_in_words(m), of_nodes(trace, m)
+    # Where nothing changed, the extremes say nothing.
+    extremes = _keys(m) if _changed(m) or not nodes else ()
     return Head(
         claim=f"{_claim(m, what)}{f'; {named}' if named else ''}",
         # A picture of what did not change can wait in the fold.
         charts=("failure_rate_over_time",) if _changed(m) else (),
-        keys=(*_keys(m), *of_nodes(trace, m)),
+        keys=(*extremes, *nodes),
         text=tuple(_texts(m)),
-        details="rate by cause, nodes, test power",
+        details="rate over time, nodes, test power",
     )
 
 

@@ -56,7 +56,6 @@ ANALYSIS = Analysis(
     needs=["survival_curves", "lifetime_models", "lives"],
     settings={"causes": lambda trace: trace.causes},
     tables=(LIFETIME_VERDICT,),
-    charts={"probability_plots": ["lifetime_models", "survival_curves"]},
     sections=["lifetimes"],
     memory_mb=250,
     mb_per_gb={"pai2020": 60, "philly": 300, "sacct": 400},

@@ -28,7 +28,6 @@ ANALYSIS = Analysis(
     rank=50,
     needs=["outages", "exposure", "lives_infra", "placements"],
     tables=[OUTAGE_MATCHES],
-    charts={"outage_matches": "outage_matches"},
     sections=["outage_matches"],
     memory_mb=450,
     mb_per_gb={"sacct": 900},

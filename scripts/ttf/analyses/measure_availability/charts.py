@@ -9,7 +9,7 @@ from ttf.charts.text import capital, count, labels, listed, percent
 from ttf.charts.theme import CANCELLED, INFRA, INK, THIRD
 from ttf.inputs import Inputs
 
-MOST_BARS = 8
+MOST_BARS = 6
 _MEASURES = {"share": "records", "downtime_share": "their time down"}
 _COLOURS = {"other": INFRA, "planned": THIRD, "rest": CANCELLED}
 # Of a row of bars, of the names beside them and of the words at their ends, in px.
@@ -57,8 +57,8 @@ def outage_causes(given: Inputs, study: Study) -> Figure:
 
 
 def _depth(causes: pl.DataFrame) -> str | None:
-    """The classes of causes, or the causes, or the levels: which is told apart; None where no record names any."""
-    named = [name for name in ("class", "cause", "level") if causes[name].count()]
+    """The classes of causes, or the levels, or the causes: which is told apart; None where no record names any."""
+    named = [name for name in ("class", "level", "cause") if causes[name].count()]
     apart = [name for name in named if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
     return next(iter([*apart, *named]), None)
 

@@ -1,7 +1,5 @@
 """What stands open of node outages, and their tables."""
 
-import math
-
 import polars as pl
 
 from ttf.analyses.follow_outages.page import trend_in_words
@@ -30,15 +28,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
         claim=_claim(m),
         charts=("outage_causes",),
         keys=tuple(_keys(m))[:4],
-        text=tuple(text for text in (trend_in_words(m), _excess(m), _planned(m)) if text),
+        text=(text,) if (text := " ".join(filter(None, (trend_in_words(m), _excess(m))))) else (),
         details="by cause and group, change over time",
     )
-
-
-def near_one(share: float) -> str:
-    """A share in per cent, of which what lacks to all has two significant digits: 97.7%, 99.88%, 99.965%."""
-    lacks = 100 * (1 - share)
-    return f"{100 * share:.{max(1, 1 + math.ceil(-math.log10(lacks))) if lacks > 0 else 0}f}%"
 
 
 def _small(share: float) -> str:
@@ -51,21 +43,40 @@ def _claim(m: Numbers) -> str:
     if m.has("outages.repair.median_s"):
         half = f"half lasted less than {number(m, 'outages.repair.median_s', words.duration)}"
     if not m.has("outages.down_share"):
-        return f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded{f'; {half}' if half else ''}"
+        recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
+        near = next((f"{said} {where}" for where, said, _ in _near(m)), "")
+        return "; ".join(filter(None, (recorded, half or near)))
     down = f"{capital(m['outages.unit'])}s were down {number(m, 'outages.down_share', _small)} of the time"
     return f"{down}, in {outages}{f'; {half}' if half else ''}"
+
+
+def _near(m: Numbers):
+    """Place, share of outages with another there within half an hour, and that by chance; the widest place first."""
+    for place in ("rack", "node"):
+        key = f"bursts.{place}.30_min"
+        if m.has(f"{key}.share") and m.has(f"{key}.null_permuted"):
+            chance = number(m, f"{key}.null_permuted", words.share)
+            interval = f"{m.interval(key + '.ci_{}')}, " if m.has(f"{key}.ci_low_clustered") else ""
+            share = number(m, f"{key}.share", words.share)
+            yield (
+                f"in the same {place} within 30 min",
+                f"{share} have another",
+                (share, f"{interval}by chance {chance}"),
+            )
 
 
 def _keys(m: Numbers):
     unit = m["outages.unit"]
     if m.has("outages.up.availability"):
-        yield Key("Availability", number(m, "outages.up.availability", near_one), _about_availability(m))
-    for label, key in ((f"Time between outages of a {unit}", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
+        yield Key("Availability", number(m, "outages.up.availability", words.near_one), _about_availability(m))
+    for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
         if m.has(key):
             yield Key(label, number(m, key, words.duration), _about_time(m, key))
+    if not m.has("outages.down_share"):
+        yield from (Key(f"Another {where}", *said) for where, _, said in _near(m))
     if m.has("spares.p99.observed"):
-        yield Key("Spares for 99% of the time", number(m, "spares.p99.observed", words.count), _about_spares(m))
+        yield Key("Spares for 99% of time", number(m, "spares.p99.observed", words.count), _about_spares(m))
     elif m.has("outages.most.level.name"):
         share = number(m, "outages.most.level.downtime_share", words.share)
         yield Key("Most time down", of_trace(m["outages.most.level.name"], 24), f"{share} of it")
@@ -75,7 +86,7 @@ def _about_availability(m: Numbers) -> str:
     """Its interval: the clustered one, or that of few units."""
     for kind in ("_clustered", ""):
         if m.has(f"outages.up.ci_low{kind}"):
-            ends = (near_one(m[f"outages.up.ci_{end}{kind}"]) for end in ("low", "high"))
+            ends = (words.near_one(m[f"outages.up.ci_{end}{kind}"]) for end in ("low", "high"))
             return f"95% CI {words.span(*ends)}{'' if kind else ', exponential times'}"
     return "no interval"
 
@@ -89,7 +100,7 @@ def _about_time(m: Numbers, key: str) -> str:
 def _about_spares(m: Numbers) -> str:
     low, high = (m.value(f"spares.p99.{end}", None) for end in ("low", "high"))
     ends = "" if low is None or high is None else f"95% CI {words.span(words.count(low), words.count(high))}; "
-    return f"{ends}if independent {number(m, 'spares.p99.binomial', words.count)}"
+    return f"{ends}binomial {number(m, 'spares.p99.binomial', words.count)}"
 
 
 def _excess(m: Numbers) -> str:
@@ -98,13 +109,7 @@ def _excess(m: Numbers) -> str:
         return ""
     listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
     share = number(m, "drains.share_of_outages", words.share)
-    return f"{listed} of {nodes} nodes have significantly more outages than expected, {share} of all."
-
-
-def _planned(m: Numbers) -> str:
-    if not m.has("outages.planned.outages"):
-        return ""
-    return f"Of these outages, {number(m, 'outages.planned.outages', words.count)} were planned."
+    return f"{listed} of {nodes} nodes {'has' if m['drains.listed'] == 1 else 'have'} excess outages ({share} of all)."
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
@@ -124,7 +129,7 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "mtbf_s": Interval(low="mtbf_ci_low_clustered_s", high="mtbf_ci_high_clustered_s"),
         "mttr_s": Interval(low="mttr_ci_low_s", high="mttr_ci_high_s"),
         **dict.fromkeys(("repair_median_s", "repair_p90_s"), None),
-        "availability": Interval(worded=near_one, low="availability_ci_low", high="availability_ci_high"),
+        "availability": Interval(worded=words.near_one, low="availability_ci_low", high="availability_ci_high"),
     }
     present = {name: column for name, column in columns.items() if kept[name].count()}
     named = kept.with_columns(pl.col("stratum_by").replace_strict(_KINDS))

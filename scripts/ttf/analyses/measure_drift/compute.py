@@ -16,9 +16,8 @@ from ttf.inputs import Inputs
 from ttf.jobs import OUTCOMES
 from ttf.stats.differences import compare_distributions, compare_medians, compare_shares
 from ttf.stats.holm import with_holm
+from ttf.windows import WINDOW_S
 
-# A month is 30 days: windows of one length can be compared.
-WINDOW_S = {"day": 86_400, "week": 604_800, "month": 2_592_000}
 ALL_BEFORE = "all before"
 
 # Numbers whose medians are compared, by their column of jobs.parquet; a value of it in seconds, milli-units or MiB.

@@ -121,7 +121,8 @@ def _keys(m: Numbers, mttf: str):
         size += _gpus(m, "sizes.largest.gpus_high") if measured == "sizes.largest" else f"{at:,} GPUs"
         note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, {failures}"
         yield Key(f"{mttf} at {size}, measured", number(m, f"{measured}.mttf_s", words.duration), note)
-    if m.has("sizes.rate.failures_per_1000_node_days"):
+    # Beside an MTTF it is left to the tile of the first screen.
+    elif m.has("sizes.rate.failures_per_1000_node_days"):
         rate = number(m, "sizes.rate.failures_per_1000_node_days")
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
         yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))

@@ -17,7 +17,7 @@ _WAY = {
         REASON,
     )
 }
-_ERROR = "no simulation, or the column reason says why"
+_ERROR = "it is no simulation, all runs were alike, or the column reason says why"
 
 
 def _estimate(name: str, heading: str, about: str) -> dict:
@@ -64,7 +64,6 @@ ANALYSIS = Analysis(
         "sizes": "ettr/gpus",
     },
     tables=(CAPACITY, SPARES_NEEDED),
-    charts={"spares_needed": "spares_needed"},
     sections=["capacity"],
     memory_mb=500,
 )

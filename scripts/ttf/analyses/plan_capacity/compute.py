@@ -83,7 +83,7 @@ def capacity(planner: Planner, run: dict, spares: list[int]) -> Iterator[dict]:
                 row["reason"] = f"too seldom were {nodes:,} nodes up at once"
             for name, (value, error) in named:
                 row |= {name: value, f"{name}_se": error}
-            yield row | {"simulations": None if way == "exponential" else planner.simulations}
+            yield row | {"simulations": None if way == "exponential" else planner.runs(way, nodes + number)}
 
 
 def needed(planner: Planner, run: dict, targets: list[float]) -> Iterator[dict]:

@@ -30,6 +30,8 @@ from ttf.outages.simulate import (
 
 DAY_S, WEEK_S = 86_400, 604_800
 WAYS = ("exponential", "observed", "weeks")
+# Of a large fleet fewer runs are simulated, so that all have so many nodes together; FEWEST_RUNS at least.
+MOST_NODES, FEWEST_RUNS = 1 << 21, 100
 # With fewer blocks the same few would come again and again.
 FEWEST_BLOCKS = 8
 
@@ -62,8 +64,13 @@ class Planner:
         enough = int((blocks.watched.sum(axis=1) >= nodes).sum())
         return None if enough >= FEWEST_BLOCKS else f"{enough} {name} with {nodes:,} nodes, fewer than {FEWEST_BLOCKS}"
 
+    def runs(self, way: str, nodes: int) -> int:
+        """How many runs are simulated, on so many nodes with the spares: weeks are resampled of all nodes together."""
+        held = nodes if way == "observed" else self.units
+        return min(self.simulations, max(MOST_NODES // held, FEWEST_RUNS))
+
     def fares(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
-        """never_short, full and capacity, each with its standard error (None where it is not simulated)."""
+        """never_short, full and capacity, each with its standard error (None where none is seen)."""
         key = (way, nodes, spares, time_s)
         if key not in self._known:
             self._known[key] = self._by_formula(*key[1:]) if way == "exponential" else self._simulated(*key)
@@ -80,7 +87,7 @@ class Planner:
             if (blocks.watched.sum(axis=1) >= nodes).sum() < FEWEST_BLOCKS:
                 return None, None
             rng, free = np.random.default_rng([self.seed, nodes, time_s]), []
-            for size in batches(self.units, self.simulations):
+            for size in batches(self.units, self.runs(way, nodes)):
                 spans = resampled(rng, blocks, nodes, size, time_s)
                 free.append(np.bincount(spans.replicate[spans.began], minlength=size) == 0)
             self._known[key] = _mean(np.concatenate(free).astype(float))
@@ -100,10 +107,10 @@ class Planner:
         }
         return {name: (value, None) for name, value in found.items()}
 
-    def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float]]:
+    def _simulated(self, way: str, nodes: int, spares: int, time_s: int) -> dict[str, tuple[float, float | None]]:
         rng, taken = np.random.default_rng([self.seed, nodes, spares, time_s, WAYS.index(way)]), nodes + spares
         parts = []
-        for size in batches(taken if way == "observed" else self.units, self.simulations):
+        for size in batches(taken if way == "observed" else self.units, self.runs(way, taken)):
             if way == "observed":
                 spans = renewals(rng, taken, size, time_s, self.up, self.repair)
             else:
@@ -112,9 +119,10 @@ class Planner:
         return {name: _mean(np.concatenate([part[name] for part in parts])) for name in parts[0]}
 
 
-def _mean(values: np.ndarray) -> tuple[float, float]:
-    """The mean of simulated runs and its standard error; of runs that are all alike no error is seen: 0."""
-    return float(values.mean()), float(values.std(ddof=1) / sqrt(len(values)))
+def _mean(values: np.ndarray) -> tuple[float, float | None]:
+    """The mean of simulated runs and its standard error: None of runs that were all alike, which show none."""
+    alike = (values == values[0]).all()
+    return float(values.mean()), None if alike else float(values.std(ddof=1) / sqrt(len(values)))
 
 
 def never_short(nodes: int, spares: int, time_s: float, up_s: float, repair_s: float) -> float:

@@ -179,7 +179,8 @@ def planner(trace: Trace, m: Numbers) -> dict:
     unit: GPUs or nodes; node_gpus: GPUs of a node (1 where sizes are nodes); largest: the largest run, in `unit`;
     withheld: why the trace gives no failure rate to plan with, or None: then `rate` is None and all answers "–".
     fields: size (gpus), failures per 1,000 node-days (rate), minutes (interval, write, restart) and days (queue for
-    each start, work). said: the answers at these values, as texts of `ttf.report.said`.
+    each start, work); spares where `down` is known. said: the answers at these values, as texts of `ttf.report.said`.
+    down: shares of the time with 0, 1, 2 ... of so many units down at once; None where no one knows.
     """
     row, by = rate_row(trace.table("node_failure_rate")), f"ettr.{m.value('ettr.by', None)}"
     planned = m.has(f"{by}.ettr")
@@ -191,6 +192,8 @@ def planner(trace: Trace, m: Numbers) -> dict:
     assumed = {name: m[f"ettr.assumed.{key}"] for name, key in _FIELDS.items()}
     fields = {"gpus": int(m["ettr.assumed.size_of_the_run"]), "rate": _short(rate) if planned else None}
     fields |= {name: _short(seconds / (60 if name in _MINUTES else DAY_S)) for name, seconds in assumed.items()}
+    down = _down_at_once(trace, m)
+    fields |= {"spares": 0} if down else {}
     keys = (f"{by}.ettr", f"{by}.scheduled_share", f"{by}.wall_s", f"{by}.interruptions", "ettr.mttf_s")
     worded = (words.share, words.share, words.duration, words.number, words.duration, words.duration)
     answers = zip(_ANSWERS, (*keys, "ettr.optimal_interval_s"), worded, strict=True)
@@ -201,7 +204,20 @@ def planner(trace: Trace, m: Numbers) -> dict:
         "withheld": None if planned else f"{capital(m.value('ettr.withheld', 'the failure rate is not known'))}.",
         "fields": fields,
         "said": {name: number(m, key, text) if planned and m.has(key) else "–" for name, key, text in answers},
+        "down": down,
     }
+
+
+def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
+    """Of the units that a run may be on (`plan_capacity`): units, and shares of the time with 0, 1, 2 ... down."""
+    if not m.has("capacity.nodes"):
+        return None
+    stratum = trace.table("spares_needed")["stratum"][0]
+    rows = trace.table("units_down").filter(stratum=stratum, outages="all").filter(pl.col("time_s") > 0)
+    shares = [0.0] * (rows["down"].max() + 1)
+    for down, share in rows.select("down", "time_share").iter_rows():
+        shares[down] = _short(share)
+    return {"units": round(rows["units"][0]), "shares": shares}
 
 
 _FIELDS = {

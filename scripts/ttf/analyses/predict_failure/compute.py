@@ -24,11 +24,11 @@ from ttf.analyses.predict_failure.evaluate import of_calibration, of_hours, of_p
 from ttf.analyses.predict_failure.explain import PERMUTED, coefficients, dependence, importance
 from ttf.analyses.predict_failure.extrapolate import extrapolation
 from ttf.analyses.predict_failure.savings import Savings
-from ttf.analyses.predict_failure.trials import Data, Tried, still_running, tried
+from ttf.analyses.predict_failure.trials import Tried, still_running, tried
 from ttf.inputs import Inputs
-from ttf.risk.features import HISTORY, Feature, features_of, submitted
+from ttf.risk.features import HISTORY, Data, Feature, features_of
 from ttf.risk.model import NO_FEATURES, Model
-from ttf.risk.population import Population, population
+from ttf.risk.population import Population
 from ttf.risk.splits import at_random, temporal
 
 LEFT_OUT = "left out"
@@ -36,25 +36,25 @@ LEFT_OUT = "left out"
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
     settings = given.settings
-    features = features_of(settings.risk["features"])
-    jobs = population(given.scan("jobs"), [column for feature in features for column in feature.columns])
-    known = submitted(jobs.jobs, features, settings.risk["clock"], jobs)
-    data = Data(jobs, known, features, Challenger.of(settings.challenger, settings.seed))
-    return evaluated(data, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
+    data = Data.of(given.scan("jobs"), features_of(settings.risk["features"]), settings.risk["clock"])
+    challenger = Challenger.of(settings.challenger, settings.seed)
+    return evaluated(data, challenger, settings.landmark_s, settings.trial_minutes / 60, settings.seed)
 
 
-def evaluated(data: Data, landmark_s: int, trial_h: float, seed: int) -> dict[str, pl.DataFrame]:
+def evaluated(
+    data: Data, challenger: Challenger, landmark_s: int, trial_h: float, seed: int
+) -> dict[str, pl.DataFrame]:
     """All tables of the analysis. landmark_s: of those still running after so long; trial_h: hours of a trial."""
-    origins = [tried(data, split) for split in temporal(data.jobs)]
+    origins = [tried(data, split, challenger) for split in temporal(data.jobs)]
     last = origins[-1]
     savings = {trial.split.name: Savings(data, trial, trial_h) for trial in origins}
-    at_once = tried(data, at_random(data.jobs, seed), with_hours=False)
+    at_once = tried(data, at_random(data.jobs, seed), challenger, with_hours=False)
     rows = [row for trial in origins for row in of_probability(data, trial, PROBABILITY, savings[trial.split.name])]
     rows += of_probability(data, at_once, PROBABILITY)
     rows += [row for trial in origins for row in of_hours(data, trial)]
     stay = still_running(data.jobs, landmark_s)
-    for split in temporal(data.jobs):
-        rows += of_probability(data, tried(data, split, stay, with_hours=False), LANDMARK)
+    for trial in origins:
+        rows += of_probability(data, tried(data, trial.split, challenger, stay, with_hours=False), LANDMARK)
     matter = importance(data, last, seed)
     order = [row["feature"] for row in matter if row["how"] == PERMUTED]
     return {

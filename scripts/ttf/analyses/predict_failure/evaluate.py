@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -16,12 +16,11 @@ from ttf.analyses.predict_failure.trials import (
     LOGISTIC,
     MODELS,
     NESTED,
-    Data,
     Tried,
     at_risk,
     slices,
 )
-from ttf.risk.model import Model
+from ttf.risk.features import Data
 from ttf.stats.predictions import (
     Estimate,
     average_precision,
@@ -157,7 +156,3 @@ def of_calibration(data: Data, trial: Tried) -> Iterator[Row]:
                 "observed": tenth.observed.estimate,
                 "n": tenth.observed.n,
             } | interval(tenth.observed)
-
-
-def usable(trials: Iterable[Tried]) -> list[Tried]:
-    return [trial for trial in trials if isinstance(trial.model, Model)]

@@ -11,9 +11,9 @@ from scipy.special import stdtrit
 
 from ttf.analyses.predict_failure.evaluate import FEWEST, TOO_FEW
 from ttf.analyses.predict_failure.rows import Row, cells
-from ttf.analyses.predict_failure.trials import BASE, LOGISTIC, Data, Tried
+from ttf.analyses.predict_failure.trials import BASE, LOGISTIC, Tried
 from ttf.columns import FEWEST_CLUSTERS
-from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Feature, Submitted
+from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, Data, Feature, Submitted
 from ttf.risk.logistic import clustered_covariance
 from ttf.risk.model import Model, train
 from ttf.stats.clustered import UNCLUSTERED, too_few

@@ -9,7 +9,8 @@ import polars as pl
 
 from ttf.analyses.predict_failure.evaluate import FEWEST, OF_PREDICTIONS
 from ttf.analyses.predict_failure.rows import Row, cells
-from ttf.analyses.predict_failure.trials import LOGISTIC, Data, Tried
+from ttf.analyses.predict_failure.trials import LOGISTIC, Tried
+from ttf.risk.features import Data
 from ttf.risk.model import train
 from ttf.stats.predictions import calibration, difference
 

@@ -127,7 +127,7 @@ def carried(m: Numbers) -> str:
         return f"{first}."
     share = number(m, "risk.history.share_of_gain", words.share)
     untold = m.value("risk.history.drop_ci_low_clustered", 0) <= 0
-    return f"{first}; without any history it loses {share} of its gain over the base rate{' (CI includes 0)' * untold}."
+    return f"{first}; without history it loses {share} of its gain{' (CI includes 0)' * untold}."
 
 
 def _feature(m: Numbers, place: str) -> str:

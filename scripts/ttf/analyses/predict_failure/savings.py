@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ttf.analyses.predict_failure.rows import cells, interval
-from ttf.analyses.predict_failure.trials import Data, Tried
+from ttf.analyses.predict_failure.trials import Tried
+from ttf.risk.features import Data
 from ttf.risk.model import Model
 from ttf.stats.predictions import Estimate, mean_ratio, total
 

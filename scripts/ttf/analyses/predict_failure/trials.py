@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,31 +10,14 @@ from scipy.special import expit
 
 from ttf.analyses.predict_failure.challenger import Challenger
 from ttf.risk.encoder import Design
-from ttf.risk.features import Feature, Submitted
+from ttf.risk.features import Data, Submitted
 from ttf.risk.hours import Hours
-from ttf.risk.model import Model, log_odds, platt, train, why_not
+from ttf.risk.model import Model, log_odds, platt, train
 from ttf.risk.population import Population
 from ttf.risk.splits import Split
 
 BASE, NESTED, LOGISTIC, BOOSTING = "base_rate", "nested_rate", "logistic", "gradient_boosting"
 MODELS = (BASE, NESTED, LOGISTIC, BOOSTING)
-
-
-@dataclass(frozen=True)
-class Data:
-    """The jobs of a trace and their features; challenger: the gradient boosting, or why there is none."""
-
-    jobs: Population
-    known: Submitted
-    features: Sequence[Feature]
-    challenger: Challenger
-
-    @property
-    def nested(self) -> np.ndarray:
-        """The shrunken share of failures of what is most like each job, as it stood at its submission."""
-        for rates in self.known.rates.values():
-            return rates[:, -1]
-        return self.known.overall
 
 
 @dataclass(frozen=True)
@@ -52,7 +35,9 @@ class Tried:
     lacks: dict[str, str] = field(default_factory=dict)
 
 
-def tried(data: Data, split: Split, among: np.ndarray | None = None, with_hours: bool = True) -> Tried:
+def tried(
+    data: Data, split: Split, challenger: Challenger, among: np.ndarray | None = None, with_hours: bool = True
+) -> Tried:
     """Every model trained on a split; among: truth values, the jobs that take part."""
     learn, again, test = (
         part if among is None else part & among for part in (split.learn, split.recalibrate, split.test)
@@ -63,16 +48,24 @@ def tried(data: Data, split: Split, among: np.ndarray | None = None, with_hours:
         return Tried(split, model, rows, None, lacks=dict.fromkeys(MODELS, model))
     told = learn | again
     probability = {BASE: np.full(len(rows), jobs.failed[told].mean())}
-    shift, slope = platt(log_odds(data.nested[again]), jobs.failed[again])
-    probability[NESTED] = expit(shift + slope * log_odds(data.nested[rows]))
+    nested = _nested(data.known)
+    shift, slope = platt(log_odds(nested[again]), jobs.failed[again])
+    probability[NESTED] = expit(shift + slope * log_odds(nested[rows]))
     design = model.encoder.design(data.known.take(rows))
     probability[LOGISTIC] = model.probability(design)
     lacks = {}
-    if data.challenger.lacks:
-        lacks[BOOSTING] = data.challenger.lacks
+    if challenger.lacks:
+        lacks[BOOSTING] = challenger.lacks
     else:
-        probability[BOOSTING] = data.challenger.probability(model.encoder, data.known, jobs.failed, learn, again, rows)
+        probability[BOOSTING] = challenger.probability(model.encoder, data.known, jobs.failed, learn, again, rows)
     return Tried(split, model, rows, design, probability, lacks)
+
+
+def _nested(known: Submitted) -> np.ndarray:
+    """The shrunken share of failures of what is most like each job, as it stood at its submission."""
+    for rates in known.rates.values():
+        return rates[:, -1]
+    return known.overall
 
 
 # Slices --------------------------------------------------------------------------------------------------------
@@ -108,8 +101,8 @@ def slices(data: Data, trial: Tried) -> Iterator[tuple[str, np.ndarray | str]]:
 class AtRisk:
     """Test jobs at risk: their probability is at or above the share of failures in training.
 
-    places: among the test jobs, and after them those of the test window that still ran at the trace's end; rows: of the
-    jobs; hours, failed: what was seen of them; median, expected: predicted hours; one: predicted without features.
+    rows: their places, those of the test and after them those of its window that still ran at the trace's end; hours,
+    failed: what was seen of them; median, expected: predicted hours; one, one_expected: the same without features.
     """
 
     rows: np.ndarray
@@ -164,7 +157,3 @@ def still_running(jobs: Population, after_s: int) -> np.ndarray:
     """Whether a job is known to have run for so long."""
     with np.errstate(invalid="ignore"):
         return jobs.hours * 3600 >= after_s
-
-
-def landmark_why_not(jobs: Population, split: Split, among: np.ndarray) -> str | None:
-    return why_not(jobs.failed[split.learn & among])

@@ -9,7 +9,7 @@ from ttf.analyses.predict_failure.names import LAST, ORIGINS, UNSEEN
 from ttf.analyses.predict_failure.numbers import CANNOT_SAY, NOT_TOLD, TOLD, verdict
 
 SLICES = {"all": "all jobs", **UNSEEN}
-STAGE, MODEL, ABOVE = PROBABILITY, "logistic", "pr_auc_above_base_rate"
+ABOVE = "pr_auc_above_base_rate"
 SAID = {
     TOLD: "Failure can be told in advance",
     NOT_TOLD: "Failure cannot be told in advance in this trace",
@@ -22,7 +22,7 @@ def of_evaluation(evaluation: pl.DataFrame | None) -> Iterator[str]:
     if evaluation is None:
         yield f"{SAID[CANNOT_SAY]}: it was not evaluated (tables/risk_evaluation.csv)."
         return
-    rows = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=STAGE, model=MODEL)
+    rows = evaluation.filter(pl.col("split").is_in(ORIGINS), stage=PROBABILITY, model="logistic")
     yield of_verdict(rows)
     last = rows.filter(split=LAST)
     found = [said for name, words in SLICES.items() if (said := _pr_auc(last, name, words))]

@@ -26,7 +26,7 @@ DRAIN_LIST = table(
     causes=text("Causes", "Of its unplanned outages, the most frequent three.", "the records name none"),
     jobs_lost=count("Jobs lost", "Attempts of which the failure is attributed to it.", REASON, "attempts"),
     excess_failures=truth(
-        "Excess failures", "Whether its failures of jobs are significantly more too.", "that does not compare it"
+        "Excess failures", "Whether its failures of jobs are significantly more too.", "it is not compared by them"
     ),
     rate=number("Rate", "Outages counted in 1000 days up.", **_RATE),
     fleet_rate=number("Rate of the fleet", "The same of its fleet.", **_RATE),
@@ -69,7 +69,6 @@ ANALYSIS = Analysis(
     },
     tables=[DRAIN_LIST, DRAIN_BACKTEST],
     folders=["drains"],
-    charts={"drain_list": "drain_list"},
     sections=["drains"],
     memory_mb=400,
     mb_per_gb={"sacct": 300},

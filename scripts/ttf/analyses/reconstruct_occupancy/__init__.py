@@ -96,7 +96,6 @@ ANALYSIS = Analysis(
     settings={"clock": lambda trace: trace.clock},
     charts={
         "gpus_in_use": ["load_over_time", "occupancy_basis"],
-        "servers_by_load": "occupancy",
         "delay_causes": "delay_causes",
     },
     main=["gpus_in_use"],

@@ -1,4 +1,4 @@
-"""The cluster over time and by load: GPUs in use, servers empty and full, and inferred reasons of waiting."""
+"""The cluster over time: GPUs in use, and inferred reasons of waiting."""
 
 from collections.abc import Mapping
 
@@ -11,13 +11,11 @@ from ttf.charts.axes import percent_axis
 from ttf.charts.encodings import coloured, picked
 from ttf.charts.figure import Figure, Study, chart_of, figure, fitted, nothing_to_draw
 from ttf.charts.text import DAY_S, HOUR_S, count, duration
-from ttf.charts.theme import CANCELLED, FAILURE, FAINT, OPEN, ORDER_COLOURS, SUCCESS, THIRD
+from ttf.charts.theme import CANCELLED, FAILURE, FAINT, SUCCESS, THIRD
 from ttf.inputs import Inputs
 
 CAUSES = {"full": "too few GPUs were free", "fragmentation": "enough were free, but scattered"}
 _UNRECOGNISED = "enough were free: other reasons"
-_SERVERS = {"servers_full_share": "full", "servers_partly_share": "partly used", "servers_empty_share": "empty"}
-_STATES = {"full": ORDER_COLOURS[4], "partly used": ORDER_COLOURS[1], "empty": OPEN}
 _WIDTH = 560
 # Of a shorter trace each step is drawn.
 FEWEST_DAYS = 10
@@ -73,31 +71,6 @@ def gpus_in_use(given: Inputs, study: Study) -> Figure:
     )
 
 
-def servers_by_load(given, study: Study) -> Figure:
-    """Servers empty, partly used and full at each tenth of the load."""
-    known = given["occupancy"].filter((pl.col("load") != "all") & (pl.col("time_s") > 0))
-    if not known.height:
-        return nothing_to_draw("Servers by load", NOTHING_HELD)
-    rows = [
-        {
-            "load": row["load"].replace("-", "–").replace(" ", ""),
-            "state": state,
-            "share": row[column],
-            "note": duration(row["time_s"]),
-        }
-        for row in known.iter_rows(named=True)
-        for column, state in _SERVERS.items()
-    ]
-    return figure(
-        *_stacked(rows, "load", "GPUs in use", "Share of servers", _STATES),
-        study,
-        title="Servers empty, partly used and full by load",
-        subtitle="Mean over the time at each tenth of the load; right: how long",
-        caption="Full: all GPUs in use; empty: none. Placements without a known end are not counted.",
-        alt_text=f"Stacked bars of servers for {count(known.height, 'tenth')} of the load.",
-    )
-
-
 def delay_causes(given, study: Study) -> Figure:
     """Inferred reasons of waiting, by GPUs of the job."""
     table, what = given["delay_causes"], f"Inferred reasons of waiting by {study.unit} size"
@@ -142,4 +115,4 @@ def _stacked(
     return (bars + notes).properties(width=_WIDTH - 60, height=alt.Step(24)), {"shares": rows}
 
 
-CHARTS = {"gpus_in_use": gpus_in_use, "servers_by_load": servers_by_load, "delay_causes": delay_causes}
+CHARTS = {"gpus_in_use": gpus_in_use, "delay_causes": delay_causes}

@@ -14,10 +14,13 @@ WEEK_S = 7 * 86_400
 # With fewer weeks no interval is given: they say next to nothing of how others would differ.
 FEWEST_WEEKS = 8
 RESAMPLES = 1000
+# A part of the time that is as long as fewer mean times to repair was seen once or twice: intervals would hold 70%.
+FEWEST_REPAIRS = 3
 # Of the simulation of independent units.
 REPLICATES = 100
 YEAR_S = 365 * 86_400
 MOST_CYCLES, MOST_OUTAGES = 200, 2_000_000
+TOO_RARE = "the rest of the time is as long as fewer than 3 mean times to repair: no interval"
 NOT_WATCHED = "no unit was watched for any time"
 NO_OUTAGE = "no outage began while its unit was watched"
 ALWAYS_DOWN = "the units were down all the time"
@@ -72,22 +75,26 @@ def spares(part: Part, course: Course | None, seed: int) -> pl.DataFrame:
     binomial = binomial_cumulative(course, int(course.watched.max()))
     simulated, why = _simulated(part, course, np.random.default_rng(seed))
     by_week = course.time_down_by(WEEK_S)
-    ends, no_ends = _ends(by_week, np.random.default_rng(seed))
-    reasons = [] if course.down_share < 1 else [ALWAYS_DOWN]
-    reasons = "; ".join(dict.fromkeys([*reasons, *(one for one in (why, no_ends) if one)]))
-    shared = names | {"units": course.units, "weeks": len(by_week), "reason": reasons or None}
+    ends, no_ends = resampled_ends(by_week, np.random.default_rng(seed))
+    shared = names | {"units": course.units, "weeks": len(by_week)}
+    down_s = (part.spans["end_s"] - part.spans["start_s"]).sum()
     rows = []
     for p in SHARES:
         row = shared | {"p": p, "spares_observed": smallest(observed, p), "spares_binomial": smallest(binomial, p)}
         row["short_share"] = int(time[row["spares_binomial"] + 1 :].sum()) / course.total_s
+        reasons = [why] if why else []
         if course.down_share < 1:
             row["spares_beside"] = spares_beside(round(course.units), course.down_share, p)
         if simulated is not None:
             row["spares_simulated"] = smallest(simulated, p)
-        if ends is not None:
+        if ends is None:
+            reasons.append(no_ends)
+        elif part.began and (1 - p) * course.total_s < FEWEST_REPAIRS * down_s / part.began:
+            reasons.append(TOO_RARE)
+        else:
             found = np.sort([smallest(one, p) for one in ends])
             row |= {"observed_low": int(found[_rank(0.025)]), "observed_high": int(found[_rank(0.975)])}
-        rows.append(row)
+        rows.append(row | {"reason": "; ".join(reasons) or None})
     return SPARES.frame(rows)
 
 
@@ -95,7 +102,7 @@ def _rank(share: float) -> int:
     return min(int(share * RESAMPLES), RESAMPLES - 1)
 
 
-def _ends(by_week: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
+def resampled_ends(by_week: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
     """Cumulative shares of the time with 0, 1, 2 ... down, a row for each resample of the weeks; or why there are none.
 
     Weeks, not hours: what makes units fail together mostly lasts for hours or days. What lasts for longer than a week
@@ -110,10 +117,10 @@ def _ends(by_week: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray | N
 
 def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
     """Cumulative shares of the time with 0, 1, 2 ... of as many independent units down; or why there are none."""
-    if not part.began:
-        return None, NO_OUTAGE
     if course.down_share >= 1:
         return None, ALWAYS_DOWN
+    if not part.began:
+        return None, NO_OUTAGE
     up, repair = times_of(part.spans, part.exposure)
     units = round(course.units)
     cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)

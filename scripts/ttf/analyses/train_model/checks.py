@@ -4,12 +4,12 @@ History is left out, as who fails is what a new model has to learn; so is the cl
 hours.
 """
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ttf.risk.encoder import bucket
 from ttf.risk.features import CATEGORY, HASHED, NUMERIC, Feature, Submitted
 from ttf.risk.population import Population
 from ttf.stats.differences import compare_distributions, compare_medians
@@ -56,7 +56,7 @@ def counted(features: Sequence[Feature], known: Submitted) -> list[Counts]:
             labels = known.labels[feature.name]
             found.append(Counts(feature, known.codes[feature.name], len(labels), most=feature.size))
         elif feature.kind == HASHED:
-            buckets = [zlib.crc32(label.encode()) % feature.size for label in known.labels[feature.name]]
+            buckets = [bucket(label, feature.size) for label in known.labels[feature.name]]
             code = np.array([*buckets, -1])[known.codes[feature.name]]
             found.append(Counts(feature, code, feature.size, most=feature.size))
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from ttf.analyses.train_model.checks import counted, largest_drift, schema_problem
 from ttf.analyses.train_model.gate import PROMOTED, Decision, decide
 from ttf.analyses.train_model.windows import Window
-from ttf.risk.features import Feature, Submitted
+from ttf.risk.features import Data
 from ttf.risk.logistic import PRECISION, Prior
 from ttf.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Model, train
 from ttf.risk.population import Population
@@ -38,13 +38,6 @@ RECALIBRATING = 5
 # A model knows of jobs submitted so long before it is made that this share of jobs have ended within that time: of
 # later ones it would know those alone that end soon, and who fails ends sooner or later than others.
 SETTLED = 0.95
-
-
-@dataclass(frozen=True)
-class Data:
-    jobs: Population
-    known: Submitted
-    features: Sequence[Feature]
 
 
 @dataclass(frozen=True)

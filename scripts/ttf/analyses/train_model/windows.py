@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.analyses.measure_drift.compute import WINDOW_S
 from ttf.risk.population import Population
+from ttf.windows import WINDOW_S
 
 ALL = "all"
 # Longer names of files are cut; the number of the window stands first.

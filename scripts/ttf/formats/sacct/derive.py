@@ -7,8 +7,10 @@ Facts of Slurm 22.05 this rests on (tried on a real one; tests/fixtures/sacct/re
 - A job cancelled before it started has Start None and no nodes; other versions write one time for Start and End.
 """
 
+from dataclasses import replace
+
 import polars as pl
-from ttf.formats.protocol import Format, Source
+from ttf.formats.protocol import Source
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.read import (
     CONTINUED,
@@ -20,7 +22,7 @@ from ttf.formats.sacct.read import (
     state_word,
 )
 from ttf.formats.sacct.tres import mebibytes, tres
-from ttf.formats.slurm_events.derive import exposure, outage_records
+from ttf.formats.slurm_events.derive import FORMAT as NODE_EVENTS
 from ttf.jobs import JOB_COLUMNS, as_placements, came_twice, conform, outcome_of
 
 # A requeued job is submitted again at once. A longer gap means that the id was given out anew.
@@ -270,15 +272,8 @@ def records(source: Source) -> pl.DataFrame:
     ).drop("previous_state", "previous_user", "previous_end_s", "previous_started", "is_same_id", "goes_on")
 
 
-FORMAT = Format(
-    jobs=jobs,
-    attempts=attempts,
-    placements=placements,
-    outage_records=outage_records,
-    exposure=exposure,
-    records=records,
-    placements_of_attempts=True,
-)
+_OF_JOBS = {"jobs": jobs, "attempts": attempts, "placements": placements, "records": records}
+FORMAT = replace(NODE_EVENTS, **_OF_JOBS, placements_of_attempts=True)
 
 
 def _typed(records: pl.LazyFrame) -> pl.LazyFrame:

@@ -3,7 +3,7 @@
 A node that fails is down for as long as the simulated one: `Not responding`, in the same second followed by what was
 found where somebody looked, or drained by a health check. Beside these, in times in which a node stood idle: drains by
 people, planned maintenance, reboots, and one burst (a rack's switch takes several nodes down within a minute). The
-controller is started cold once, which writes every node down for some seconds, and the resources of the cluster change
+controller is started cold once, which writes every node unknown for some seconds. The resources of the cluster change
 once, at which all open rows are closed and sent again. Whoever is down at the end is open.
 
 A random stream of its own: the dumps of jobs do not change with what is drawn here.
@@ -21,7 +21,7 @@ from ttf.formats.sacct.sample_cluster import Failure, Run
 NODE_COLUMNS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "StateRaw", "Reason", "User")
 CLUSTER_COLUMNS = ("Cluster", "Cluster Nodes", "TimeStart", "TimeEnd", "TRES", "Reason")
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
-RAW = {"DOWN*": 2049, "DOWN": 1, "DRAIN": 514, "MAINT": 32_770, "BOOT^": 1_048_578}
+RAW = {"DOWN*": 2049, "DOWN": 1, "DRAIN": 514, "MAINT": 32_770, "BOOT^": 1_048_578, "UNK": 0}
 SLURM, ADMIN = "slurm(64030)", "root(0)"
 NODES_A_RACK = 16
 Gap = tuple[int, int]
@@ -213,7 +213,7 @@ def dumps(
     """
     resent_s = resent_at_s(found, first_s)
     cold_s = cold_start_s(found, first_s)
-    rows = [(cold_s, cold_s + COLD_S, node, "DOWN", "cold-start", SLURM) for node in range(len(names))]
+    rows = [(cold_s, cold_s + COLD_S, node, "UNK", "cold-start", SLURM) for node in range(len(names))]
     for outage in found:
         ends = [*(row.start_s for row in outage.rows[1:]), outage.end_s]
         for row, until_s in zip(outage.rows, ends, strict=True):

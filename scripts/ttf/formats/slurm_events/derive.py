@@ -7,7 +7,8 @@ Slurm writes a row when a node becomes unusable: down, failing, or drained (aske
 - A new state or reason while down closes the row and opens another in the same second. So do, for all nodes at once,
   new nodes or resources of the cluster: false ends and starts. Rows of a node that touch are one record here.
 - The first reason is the symptom ("Not responding"), a later one often the cause.
-- User is Slurm's own also where a person drained the node: what Slurm itself writes is told by its words.
+- User is Slurm's own also where a person drained a node with jobs on it: what Slurm itself writes is told by its words.
+- After a cold start of the controller every node has a row, state UNK and reason cold-start, until it is heard of.
 - Not all rows are failures, or outages at all: the rules in config/outage_causes.yaml say which.
 """
 
@@ -44,11 +45,11 @@ SYMPTOMS = ("Not responding", "Unexpectedly rebooted")
 NO_FAILURES = ("Reboot", "Registration", "Power saving", "Future")
 # Word of a state -> level, the first that is found. What follows a word (`*`, `$`, `^` ...) is no state by itself.
 LEVELS = {"MAINT": "maint", "FAIL": "fail", "DRAIN|DRNG": "drained", "DOWN": "down", "BOOT": "reboot"}
-LEVELS |= {"POW": "powered down", "FUT": "future", "INVAL": "invalid"}
+LEVELS |= {"POW": "powered down", "FUT": "future", "INVAL": "invalid", "UNK": "unknown"}
 # The same by the bits of StateRaw (slurm.h), where a dump has no State; the low four are the base state.
 BITS = {0x8000: "maint", 0x2000: "fail", 0x200: "drained", 0x110000: "reboot", 0x1000: "powered down"}
 BITS |= {0x400000: "invalid"}
-BASE = {1: "down", 6: "future"}
+BASE = {0: "unknown", 1: "down", 6: "future"}
 REGISTERED = r"(?i)registered tres"
 
 
@@ -64,6 +65,9 @@ def outage_records(source: Source) -> pl.DataFrame:
     so_far = last_seen.cum_max().shift().over("unit_id")
     rows = rows.with_columns(record=(pl.col("start_s") > so_far).fill_null(True).cum_sum())
     kind = pl.col("class")
+    # What begins while the controller has yet to hear of the node, after its cold start, begins when it has heard.
+    is_told = (kind != "Registration").fill_null(True)
+    rows = rows.filter((is_told.cum_sum().over("record") > 0) | ~is_told.any().over("record"))
     says = pl.when(pl.col("cause").is_null()).then(0).when(kind.is_in(NO_FAILURES)).then(1)
     says = says.when(kind.is_in(SYMPTOMS)).then(2).otherwise(3)
     rows = rows.with_columns(says=says)
