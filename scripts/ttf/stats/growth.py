@@ -8,6 +8,8 @@ more events for that alone: time is its cumulative exposure then, which changes 
 import numpy as np
 from scipy.special import chdtr, chdtrc, gammainccinv, gammaincinv, kolmogorov, ndtr
 
+from ttf.stats.p_value import never_zero
+
 FEWEST_EVENTS = 3
 TAIL = 0.025
 
@@ -46,20 +48,25 @@ def growth(at: np.ndarray, total: float) -> dict:
     # Stephens 1970: within 0.005 of the exact p-value below 0.2, from 5 events on.
     corrected = away[place] * (np.sqrt(n) + 0.12 + 0.11 / np.sqrt(n))
     found = {"n": n, "reasons": [], "laplace_u": laplace, "laplace_p": _two_sided(laplace)}
-    found |= {"change_place": place, "change_point_p": float(kolmogorov(corrected))}
+    found |= {"change_place": place, "change_point_p": _above_zero(kolmogorov(corrected))}
     if logs > 0:
         low, high = gammaincinv(n, TAIL) / logs, gammainccinv(n, TAIL) / logs
         found |= {"beta": n / logs, "ci_low": float(low), "ci_high": float(high)}
-        found["mil_hdbk_p"] = float(min(2 * min(chdtr(2 * n, 2 * logs), chdtrc(2 * n, 2 * logs)), 1))
+        found["mil_hdbk_p"] = _above_zero(min(2 * min(chdtr(2 * n, 2 * logs), chdtrc(2 * n, 2 * logs)), 1))
     else:
         found["reasons"].append("every event at the end of the watch: no beta")
     if variation := float(gaps.std(ddof=1) / gaps.mean()):
         found["lewis_robinson_p"] = _two_sided(laplace / variation)
-        found["change_point_p_corrected"] = float(kolmogorov(corrected / variation))
+        found["change_point_p_corrected"] = _above_zero(kolmogorov(corrected / variation))
     else:
         found["reasons"].append("gaps of one length: no Lewis-Robinson test")
     return found
 
 
 def _two_sided(statistic: float) -> float:
-    return float(2 * ndtr(-abs(statistic)))
+    return _above_zero(2 * ndtr(-abs(statistic)))
+
+
+def _above_zero(p: float) -> float:
+    """A p-value too small for a double is the smallest that there is."""
+    return never_zero(float(p))[0]

@@ -25,12 +25,13 @@ AFR = table(
 ANALYSIS = Analysis(
     question="How many of a hundred drives of each model fail in a year?",
     theme="time_to_failure",
-    rank=15,
+    rank=5,
     needs=["lives"],
     applies=lambda trace: "annual_failure_rate" in trace.format,
     settings={"by": lambda trace: trace.format["annual_failure_rate"]},
     tables=[AFR],
     charts={"afr": "afr"},
+    main=["afr"],
     sections=["afr"],
     memory_mb=250,
 )

@@ -1,8 +1,13 @@
-"""The table of the annual failure rates: all drives, and the models with the most drive-days."""
+"""The annual failure rate leads the section on times to failure; its table: all drives, and the largest models."""
 
 import polars as pl
 
 from ttf.analyses.annual_failure_rate import AFR
+from ttf.charts.text import capital, plural
+from ttf.report import words
+from ttf.report.head import Head, Key
+from ttf.report.numbers import Numbers
+from ttf.report.said import number, of_trace
 from ttf.report.tables import WITH_INTERVAL, Shown
 from ttf.report.trace import MOST_STRATA, Trace
 
@@ -11,3 +16,32 @@ def tables(trace: Trace) -> dict[str, Shown]:
     afr = trace.table("afr").sort(pl.col("stratum_by") != "all", -pl.col("drive_days"), "stratum").head(1 + MOST_STRATA)
     columns = dict.fromkeys(("stratum", "drives", "drive_days", "failures", "afr")) | {"afr": WITH_INTERVAL}
     return {"afr": Shown(afr, columns, AFR)}
+
+
+def head(trace: Trace, m: Numbers) -> Head | None:
+    """The rate of all, and of the models with the lowest and the highest that can be told."""
+    if not m.has("afr.afr"):
+        return None
+    unit = trace.about["unit"]
+    failures = number(m, "afr.failures", lambda n: words.plural(n, "failure"))
+    days = number(m, "afr.drive_days", words.count)
+    keys = [Key("Annual failure rate", number(m, "afr.afr", _percent), f"{m.interval('afr.ci_{}')}; {failures}")]
+    for end in ("lowest", "highest") if m.has("afr.highest.afr") else ():
+        name = of_trace(m[f"afr.{end}.model"], 24)
+        keys.append(Key(f"{capital(end)}, {name}", number(m, f"afr.{end}.afr", _percent), _told(m, end)))
+    return Head(
+        claim=f"{number(m, 'afr.afr', _percent)} of {plural(unit)} fail in a year, by {failures} in {days} {unit}-days",
+        charts=("afr",),
+        keys=tuple(keys),
+        details="rates by model, survival, hazard by age",
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{words.number(value, 3)}%"
+
+
+def _told(m: Numbers, end: str) -> str:
+    return (
+        f"{m.interval(f'afr.{end}.ci_{{}}')}; {number(m, f'afr.{end}.failures', lambda n: words.plural(n, 'failure'))}"
+    )
