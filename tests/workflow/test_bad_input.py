@@ -5,8 +5,7 @@ import tarfile
 
 import polars as pl
 import pytest
-from prose import faults_of_page
-from study_runs import Checkout, check_out, pages_of_several, pods, tables_without_sense, write_pods
+from study_runs import Checkout, check_out, pods, write_pods
 
 
 @pytest.fixture(scope="module")
@@ -126,31 +125,3 @@ def test_wrong_key_is_answered_with_file_key_and_nearest(folder_with_workflow):
     message = refused(folder_with_workflow, {"survival": {"max_stps": 3}})
     assert "my.yaml: survival.max_stps" in message
     assert "did you mean max_steps" in message
-
-
-# Others are in extreme_traces, whose pages are looked at in a browser.
-DEGENERATE = {
-    "long_without_failure": [f"pod-{n},4000,8192,1,500,,LS,Succeeded,0,{90_000 + n},1" for n in range(20)],
-    "no_successes": pods(30, phases=("Failed", "Running")),
-    "constant": [line.replace("250", "500").replace("1000,V", "500,V") for line in pods(60)],
-}
-
-
-def test_degenerate_traces_give_a_report_with_reasons(checkout):
-    registry = {}
-    for trace, lines in DEGENERATE.items():
-        registry |= write_pods(checkout, lines, trace)["registry"]
-    pages = pages_of_several(DEGENERATE)
-    checkout.snakemake("--", *pages, one_process=True, study=list(DEGENERATE), registry=registry)
-    assert {path: faults_of_page((checkout.folder / path).read_text()) for path in pages} == {
-        path: [] for path in pages
-    }
-    for trace in DEGENERATE:
-        assert tables_without_sense(checkout.folder / "results" / trace) == []
-    mttf = pl.read_csv(checkout.folder / "results/long_without_failure/tables/mttf.csv")
-    assert mttf["mttf_s"].null_count() == mttf.height
-    assert mttf["ci_low_s"].null_count() == 0
-    constant = pl.read_csv(checkout.folder / "results/constant/tables/correlations.csv")
-    gpu = constant.filter(pl.col("feature") == "gpu_request")
-    assert gpu["estimate"].null_count() == gpu.height
-    assert gpu["reason"].null_count() == 0

@@ -3,12 +3,9 @@
 import re
 
 import acceptance
-import extreme_traces
-import polars as pl
 import pytest
 from acceptance import CHROMIUM, DESK, PHONE, browsing, faults, opened
-from hostile_trace import HOSTILE
-from study_runs import PAGE, check_out, tables_without_sense
+from study_runs import PAGE
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 
@@ -17,15 +14,6 @@ pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed:
 def browser():
     with browsing() as browser:
         yield browser
-
-
-@pytest.fixture(scope="module")
-def extremes(tmp_path_factory):
-    """The study of traces at the edges of what can be."""
-    study = check_out(tmp_path_factory.mktemp("extremes") / "checkout")
-    registry = extreme_traces.write_all(study.folder / "raw")
-    study.snakemake(one_process=True, study=list(registry), registry=registry)
-    return study.folder / "results"
 
 
 def test_the_page_is_accepted(finished_study, browser):
@@ -42,46 +30,6 @@ def test_failure_risk_has_a_finding_pictures_in_its_fold_and_its_limits(finished
             assert page.locator(f"#risk figure[data-chart={chart}] svg").first.is_visible()
         assert page.locator("#sec-risk-limits").is_visible()
         assert wrong == []
-
-
-@pytest.mark.parametrize("name", extreme_traces.NAMES)
-def test_a_page_of_anything_is_right_whole_and_quiet(extremes, browser, name):
-    assert tables_without_sense(extremes / name) == []
-    page = extremes / f"studies/study/report/{name}.html"
-    found = faults(browser, page, extremes / name, axe=name == "one_job")
-    # What a hostile name leaves of a clause is its own fault.
-    assert [fault for fault in found if not (fault.startswith("a clause") and "window.broken" in fault)] == []
-
-
-def test_hostile_text_from_a_trace_is_shown_as_text(extremes, browser):
-    owners = pl.read_csv(extremes / "hostile/tables/failures_by_owner.csv", infer_schema_length=None)
-    assert set(HOSTILE) <= set(owners["owner"])
-    with opened(browser, extremes / "studies/study/report/hostile.html") as (page, wrong):
-        page.evaluate(acceptance.OPEN_ALL, True)
-        assert page.evaluate("window.broken") is None
-        text = page.inner_text("body")
-        assert sum(name[:20] in text for name in HOSTILE) >= 8
-        assert "root:" not in text
-        assert page.evaluate("document.querySelectorAll('a[href^=\"javascript\"], img, iframe, object').length") == 0
-        # Whatever a name is like, a label, a cell and a line of contents show a line of it.
-        longest = "(what) => Math.max(0, ...[...document.querySelectorAll(what)].map((one) => one.textContent.length))"
-        assert page.evaluate(longest, "svg text:not(:has(tspan)), svg tspan") < 150
-        assert page.evaluate(longest, "bdi") <= 200
-        assert page.evaluate(longest, "main :is(td, th)") < 450
-        # What changes the direction of reading ends where the name ends.
-        assert page.evaluate(
-            "[...document.querySelectorAll('td, th, dd')].every((one) => !/[\\u202a-\\u202e]/.test(one.textContent)"
-            " || one.querySelector('bdi'))"
-        )
-        page.locator("[data-do=explore]").first.click()
-        page.wait_for_selector(".drawing.live svg")
-        assert page.evaluate("window.broken") is None
-        # Vega warns of channels that a mark of a layer has no use for.
-        assert [what for what in wrong if "WARN" not in what] == []
-
-
-def test_two_thousand_accounts_stay_a_short_page(extremes):
-    assert (extremes / "studies/study/report/many_accounts.html").stat().st_size < 2_500_000
 
 
 FOCUSED = """() => {

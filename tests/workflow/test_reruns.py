@@ -256,12 +256,6 @@ def test_rerun_after_an_edit_gives_the_bytes_of_a_clean_run(study, finished_stud
     assert study.hashes() == finished_study.hashes()
 
 
-def test_jobs_one_after_the_other_in_one_process_give_the_same_bytes(checkout, finished_study):
-    """Which is how the tests of what a study makes run theirs, in half the time."""
-    checkout.snakemake(one_process=True, **SMALL)
-    assert checkout.hashes() == finished_study.hashes()
-
-
 def test_only_one_run_at_a_time(study):
     holder = subprocess.Popen(
         [
@@ -287,7 +281,9 @@ def test_only_one_run_at_a_time(study):
 
 
 def test_a_run_on_one_core_killed_twice_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
-    """The finished study had all cores."""
+    """The finished study had all cores. The rest is done by jobs one after the other in one process, which is how the
+    tests of what a study makes run theirs, in half the time.
+    """
     checkout.snakemake("--dry-run", **SMALL)
     for moment in ("results/sample/raw", "results/sample/tables/correlations.csv"):
         run = subprocess.Popen(
@@ -304,5 +300,5 @@ def test_a_run_on_one_core_killed_twice_goes_on_to_the_same_bytes(checkout: Chec
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
         assert not (checkout.folder / PAGE).exists(), "the run ended before it could be killed"
-    checkout.snakemake("--cores", "1", **SMALL)
+    checkout.snakemake(one_process=True, **SMALL)
     assert checkout.hashes() == finished_study.hashes()

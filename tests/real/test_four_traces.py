@@ -1,4 +1,4 @@
-"""Five traces at once, of jobs and of components: a page of each and one that compares them."""
+"""Four traces at once, of jobs and of components: a page of each and one that compares them."""
 
 import json
 import re
@@ -7,23 +7,22 @@ import polars as pl
 import pytest
 from acceptance import CHROMIUM, browsing, faults, opened, violations
 from prose import faults_of_page
-from study_runs import check_out, pages_of_several
+from study_runs import PAGE, check_out, pages_of_several
 from ttf.rooms import contracts
 from ttf.tables import read_table
 
-TRACES = ("sample", "openb", "titan", "lanl", "eagle")
+TRACES = ("openb", "titan", "lanl", "eagle")
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, shared_data):
-    study = check_out(tmp_path_factory.mktemp("five") / "checkout")
-    folders = {name: {"folder": str(shared_data / name)} for name in ("openb", "titan", "lanl", "eagle")}
-    folders["openb"]["windows"] = {"by": "month"}
-    sample = {"sample": {"generate": {"tasks": 2000}}}
+    study = check_out(tmp_path_factory.mktemp("four") / "checkout")
+    registry = {name: {"folder": str(shared_data / name)} for name in TRACES}
+    registry["openb"]["windows"] = {"by": "month"}
     # Curves are cut short, as those of large traces are.
     cut = {"survival": {"max_steps": 40}}
-    pages = pages_of_several(["sample", *folders])
-    study.snakemake("--", *pages, one_process=True, study=["sample", *folders], registry=sample | folders, **cut)
+    pages = pages_of_several(TRACES)
+    study.snakemake("--", *pages, one_process=True, study=list(TRACES), registry=registry, **cut)
     return study.folder / "results"
 
 
@@ -82,25 +81,27 @@ def test_the_pages_are_accepted(results):
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
 
 
-def test_no_headline_on_a_projection_that_the_data_do_not_bear(results):
+def test_no_headline_on_a_projection_that_the_data_do_not_bear(results, finished_study):
     """Failures of users stand for those of machines (openb, eagle, sample), or lives have one size (titan, lanl)."""
-    for trace in TRACES:
-        brief = json.loads((results / trace / "brief.json").read_text())
+    pages = {results / trace: results / f"studies/study/report/{trace}.html" for trace in TRACES}
+    pages[finished_study.folder / "results/sample"] = finished_study.folder / PAGE
+    for trace, file in pages.items():
+        brief = json.loads((trace / "brief.json").read_text())
         states = {tile["name"]: tile["state"] for tile in brief["tiles"]}
         assert states.get("ettr", "withheld") == "withheld"
         if "ettr" in states:
             assert states["mttf"] == "withheld"
         assert "ettr.estimate.ettr" in brief["withheld"]
-        page = (results / f"studies/study/report/{trace}.html").read_text()
+        page = file.read_text()
         assert 'data-key="ettr.estimate' not in page
         assert not re.search(r"can expect [\d,.]+ interruptions", page)
-        ettr = read_table(results / trace / "tables/ettr.csv", contracts()["ettr"])
+        ettr = read_table(trace / "tables/ettr.csv", contracts()["ettr"])
         assert ettr.filter(pl.coalesce("gpus", "nodes") == 1024)["ettr_renewal"].null_count() == 3
 
 
 def test_counts_in_the_caption_of_the_incidence_are_those_of_all_lives(results):
     """They were sums over the steps that a thinned curve keeps."""
-    for trace in ("sample", "openb", "eagle"):
+    for trace in ("openb", "eagle"):
         lives = pl.read_parquet(results / trace / "lives.parquet", columns=["event", "duration_s"])
         ended = dict(lives.drop_nulls().group_by("event").len().iter_rows())
         caption = json.loads((results / trace / "figures/index.json").read_text())["cumulative_incidence"]["caption"]

@@ -1,0 +1,88 @@
+"""Traces at the edges of what can be, studied at once: tables with reasons, and pages that are right in Chromium."""
+
+import acceptance
+import extreme_traces
+import polars as pl
+import pytest
+from acceptance import CHROMIUM, browsing, faults, opened
+from hostile_trace import HOSTILE
+from prose import faults_of_page
+from study_runs import check_out, tables_without_sense
+
+needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def extremes(tmp_path_factory):
+    """The results of a study of all these traces."""
+    study = check_out(tmp_path_factory.mktemp("extremes") / "checkout")
+    registry = extreme_traces.write_all(study.folder / "raw")
+    study.snakemake(one_process=True, study=list(registry), registry=registry)
+    return study.folder / "results"
+
+
+@pytest.mark.parametrize("name", extreme_traces.NAMES)
+def test_no_table_holds_what_is_no_number(extremes, name):
+    assert tables_without_sense(extremes / name) == []
+
+
+# What a hostile name leaves of a clause is its own fault.
+@pytest.mark.parametrize("page", ["index", *extreme_traces.TABLES])
+def test_pages_have_no_slip(extremes, page):
+    assert faults_of_page((extremes / f"studies/study/report/{page}.html").read_text()) == []
+
+
+def test_what_cannot_be_computed_has_a_reason(extremes):
+    mttf = pl.read_csv(extremes / "no_failure/tables/mttf.csv")
+    assert mttf["mttf_s"].null_count() == mttf.height
+    assert mttf["ci_low_s"].null_count() == 0
+    constant = pl.read_csv(extremes / "no_gpu/tables/correlations.csv").filter(feature="gpu_request")
+    assert constant["estimate"].null_count() == constant.height
+    assert constant["reason"].null_count() == 0
+
+
+@needs_chromium
+@pytest.mark.parametrize("name", extreme_traces.NAMES)
+def test_a_page_of_anything_is_right_whole_and_quiet(extremes, browser, name):
+    page = extremes / f"studies/study/report/{name}.html"
+    found = faults(browser, page, extremes / name, axe=name == "one_job")
+    # What a hostile name leaves of a clause is its own fault.
+    assert [fault for fault in found if not (fault.startswith("a clause") and "window.broken" in fault)] == []
+
+
+@needs_chromium
+def test_hostile_text_from_a_trace_is_shown_as_text(extremes, browser):
+    owners = pl.read_csv(extremes / "hostile/tables/failures_by_owner.csv", infer_schema_length=None)
+    assert set(HOSTILE) <= set(owners["owner"])
+    with opened(browser, extremes / "studies/study/report/hostile.html") as (page, wrong):
+        page.evaluate(acceptance.OPEN_ALL, True)
+        assert page.evaluate("window.broken") is None
+        text = page.inner_text("body")
+        assert sum(name[:20] in text for name in HOSTILE) >= 8
+        assert "root:" not in text
+        assert page.evaluate("document.querySelectorAll('a[href^=\"javascript\"], img, iframe, object').length") == 0
+        # Whatever a name is like, a label, a cell and a line of contents show a line of it.
+        longest = "(what) => Math.max(0, ...[...document.querySelectorAll(what)].map((one) => one.textContent.length))"
+        assert page.evaluate(longest, "svg text:not(:has(tspan)), svg tspan") < 150
+        assert page.evaluate(longest, "bdi") <= 200
+        assert page.evaluate(longest, "main :is(td, th)") < 450
+        # What changes the direction of reading ends where the name ends.
+        assert page.evaluate(
+            "[...document.querySelectorAll('td, th, dd')].every((one) => !/[\\u202a-\\u202e]/.test(one.textContent)"
+            " || one.querySelector('bdi'))"
+        )
+        page.locator("[data-do=explore]").first.click()
+        page.wait_for_selector(".drawing.live svg")
+        assert page.evaluate("window.broken") is None
+        # Vega warns of channels that a mark of a layer has no use for.
+        assert [what for what in wrong if "WARN" not in what] == []
+
+
+def test_two_thousand_accounts_stay_a_short_page(extremes):
+    assert (extremes / "studies/study/report/many_accounts.html").stat().st_size < 2_500_000
