@@ -22,7 +22,7 @@ TAILS = [
     {"job_id": 8, "attempt": 0, "text": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."},
     {"job_id": 7, "text": "no rule"},
 ]
-TARGETS = ["--cores", "2", "results/mine/reasons.parquet", "results/mine/tables/what_if.csv"]
+TARGETS = ["--", "results/mine/reasons.parquet", "results/mine/tables/what_if.csv"]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def done(tmp_path_factory) -> tuple[Checkout, dict]:
     (study.folder / "own.yaml").write_text(OWN)
     entry = {"format": "sacct", "folder": "raw", "log_tails": "tails.jsonl"}
     config = {"study": ["mine"], "registry": {"mine": entry}, "taxonomy": "own.yaml"}
-    study.snakemake(*TARGETS, **config)
+    study.snakemake(*TARGETS, one_process=True, **config)
     return study, config
 
 

@@ -39,14 +39,14 @@ def planned_jobs(study: Checkout, targets: tuple[str, ...], config: dict) -> dic
 def test_a_new_file_is_read_alone(checkout):
     add_week(checkout, 1)
     add_week(checkout, 2)
-    checkout.snakemake("--", *TARGETS, **CONFIG)
+    checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
     before = checkout.hashes()
     add_week(checkout, 3)
     jobs = planned_jobs(checkout, TARGETS, CONFIG)
     assert jobs == {"ingest_part": 1} | dict.fromkeys(
         ("merge_parts", "describe_tables", "derive_runtimes", "measure_drift"), 1
     )
-    done = checkout.snakemake("--", *TARGETS, **CONFIG)
+    done = checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
     assert "week3.csv: 102 rows, 1 quarantined" in done.stderr
     assert "week2.csv" not in done.stderr
     after = checkout.hashes()
@@ -56,7 +56,7 @@ def test_a_new_file_is_read_alone(checkout):
 
     # All files at once, in a folder where nothing has been done before, give the same bytes.
     (checkout.folder / "results").rename(checkout.folder / "in_steps")
-    checkout.snakemake("--", *TARGETS, **CONFIG)
+    checkout.snakemake("--", *TARGETS, one_process=True, **CONFIG)
     assert checkout.hashes() == after
 
     by_part = pl.read_csv(checkout.folder / "results/mine/quality/row_account_by_part.csv")
@@ -79,12 +79,12 @@ def test_a_new_file_is_read_alone(checkout):
 
 def test_shares_of_the_work_give_the_same(checkout):
     targets = (f"{OWN}/config.yaml", "results/sample/jobs.parquet", "results/sample/placements.parquet")
-    checkout.snakemake("--", *targets, **SMALL)
+    checkout.snakemake("--", *targets, one_process=True, **SMALL)
     alone = checkout.hashes()
     for product in targets:
         (checkout.folder / product).unlink()
     shared = SMALL | {"scatter": {"jobs": 3, "above_mb": 0, "partition_rows": 1500}}
-    done = checkout.snakemake("--", *targets, **shared)
+    done = checkout.snakemake("--", *targets, one_process=True, **shared)
     assert "share 3 of 3" in done.stderr
     assert checkout.hashes() == alone
     # What was passed on is gone, and is not asked for again.
@@ -108,12 +108,12 @@ def test_a_new_day_of_drives_is_read_alone(checkout):
     targets = ("results/mine/tables/afr.csv",)
     add_day(10, "a", "b", "c")
     add_day(11, "a", "b", "d")
-    checkout.snakemake("--", *targets, **config)
+    checkout.snakemake("--", *targets, one_process=True, **config)
     add_day(12, "a", "b", "c", "d")
     assert planned_jobs(checkout, targets, config) == dict.fromkeys(
         ("ingest_part", "merge_parts", "derive_lives", "annual_failure_rate"), 1
     )
-    done = checkout.snakemake("--", *targets, **config)
+    done = checkout.snakemake("--", *targets, one_process=True, **config)
     assert "2013-04-12.csv: 4 rows" in done.stderr and "2013-04-11.csv" not in done.stderr
     afr = pl.read_csv(checkout.folder / targets[0])
     assert afr.select("stratum", "drives", "drive_days", "failures").rows() == [
