@@ -80,7 +80,7 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     if not levels:
         blank = pl.lit(None, dtype=pl.UInt32)
         return rows.with_columns(cluster_by=by[0], cluster=blank, group_by=by[1], group=blank)
-    cluster, group = (_numbers(rows.lazy(), list(levels[name])) for (name,) in named)
+    cluster, group = (numbers_of(rows.lazy(), list(levels[name])) for (name,) in named)
     if isinstance(rows, pl.DataFrame):
         return rows.with_columns(cluster_by=by[0], cluster=cluster, group_by=by[1], group=group)
     # Beside rows yet to be read stand the numbers alone: carried through a join, the rows would be held.
@@ -89,7 +89,7 @@ def with_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
     return pl.concat([rows, numbers], how="horizontal").with_columns(cluster_by=by[0], group_by=by[1]).select(given)
 
 
-def _numbers(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
+def numbers_of(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
     """The place of each row's keys among all that differ, in their order; blanks first."""
     of_keys = rows.select(keys)
     known = of_keys.unique().collect(engine="streaming").sort(keys).with_row_index("number")

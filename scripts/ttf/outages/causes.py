@@ -17,9 +17,9 @@ def with_rules(records: pl.DataFrame, rules: Sequence[Mapping]) -> pl.DataFrame:
     """The records that are outages, with `planned` and `domain` where a rule says them and the record does not.
 
     rules: each {level, class, cause: patterns of Rust's regex; planned, outage: true or false; domain: texts; part: a
-    text, which takes the place of the class}, tried in order: of each thing said the
-    first rule that holds and says it counts. A rule holds where all it looks at fits; a blank text fits no pattern.
-    Records of which `outage: false` holds are left out.
+    text, which takes the place of the class}, tried in order: of each thing said the first rule that holds and says it
+    counts. A rule holds where all it looks at fits; a blank text fits no pattern. Records of which `outage: false`
+    holds are left out.
     """
     records = conform(records, RECORD_COLUMNS)
     said = {key: pl.coalesce(*(_where(rule, key) for rule in rules if key in rule), pl.lit(None)) for key in SAYS}

@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 from scipy.special import bdtr, nbdtr
 
+from ttf.outages.records import began_under_watch
+
 # Rounding of a share of the time may not cost a spare.
 ROUNDING = 1e-12
 
@@ -80,7 +82,7 @@ def spans_of(outages: pl.DataFrame, exposure: pl.DataFrame) -> pl.DataFrame:
             pl.col("unit").cast(pl.Int64),
             start_s=pl.max_horizontal("start_s", "from_s"),
             end_s=pl.min_horizontal("seen_until_s", "until_s"),
-            inside=(pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s")),
+            inside=began_under_watch(),
             repaired=pl.col("end_s").is_not_null() & (pl.col("end_s") <= pl.col("until_s")),
             until_s="until_s",
         )

@@ -5,17 +5,17 @@ import polars as pl
 from ttf.jobs import conform
 from ttf.stages import EXPOSURE, OUTAGE_RECORDS, OUTAGES
 
+CAUSE = ("level", "class", "cause", "domain")
+PLACE = ("node", "rack", "group", "kind")
 # What a format's `outage_records` gives, besides columns of its own; blank where it does not say. seen_until_s: of a
 # record without an end, the last moment at which the unit was still down. flagged: what is odd about the record.
 RECORD_COLUMNS = {
-    **dict.fromkeys(("unit_id", "node", "rack", "group", "kind"), pl.String),
+    **dict.fromkeys(("unit_id", *PLACE), pl.String),
     **dict.fromkeys(("start_s", "end_s", "seen_until_s"), pl.Int64),
-    **dict.fromkeys(("level", "class", "cause", "domain"), pl.String),
+    **dict.fromkeys(CAUSE, pl.String),
     "planned": pl.Boolean,
     "flagged": pl.String,
 }
-CAUSE = ("level", "class", "cause", "domain")
-PLACE = ("node", "rack", "group", "kind")
 NO_TIME = "starts and ends in the same second"
 SEVERAL_CAUSES = "records that overlap name several causes"
 OUTSIDE = "reaches beyond the time in which the unit was watched"
@@ -83,7 +83,7 @@ def _counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFra
     )
     inside = pl.min_horizontal("seen_until_s", "until_s") - pl.max_horizontal("start_s", "from_s")
     found = windows.group_by("outage").agg(
-        counted=((pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s"))).any(),
+        counted=began_under_watch().any(),
         inside_s=inside.clip(lower_bound=0).sum(),
     )
     lasts = pl.col("seen_until_s") - pl.col("start_s")
@@ -92,6 +92,17 @@ def _counted(outages: pl.DataFrame, exposure: pl.DataFrame | None) -> pl.DataFra
         .with_columns(pl.col("counted").fill_null(False), outside=pl.col("inside_s").fill_null(0) < lasts)
         .drop("inside_s")
     )
+
+
+def began_under_watch() -> pl.Expr:
+    """Whether start_s lies in the watch from from_s to until_s; a unit down when the watch begins was down before."""
+    return (pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s"))
+
+
+def of_nodes(units: pl.DataFrame) -> pl.DataFrame:
+    """The rows of units that are nodes, not parts of one; node: their name."""
+    node = pl.coalesce("node", "unit_id")
+    return units.filter(pl.col("unit_id") == node).with_columns(node=node)
 
 
 def exposure_of(trace: str, units: pl.DataFrame) -> pl.DataFrame:

@@ -7,9 +7,10 @@ import polars as pl
 from ttf.analyses.account_gpu_hours import LEDGER
 from ttf.analyses.account_gpu_hours.rows import ledger, named, notes_of
 from ttf.analyses.account_gpu_hours.spent import Months, in_use, spent, timed
-from ttf.analyses.account_gpu_hours.unused import NOTHING, Away, Steps, account_of, away, intervals, of_nodes, waiting
+from ttf.analyses.account_gpu_hours.unused import NOTHING, Away, Steps, account_of, away, intervals, waiting
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, holdings
 from ttf.inputs import Inputs
+from ttf.outages.records import of_nodes
 from ttf.runs import runs
 
 JOBS = (

@@ -13,6 +13,7 @@ import polars as pl
 from ttf.analyses.account_gpu_hours import ABOVE, DOWN, FREE, FREE_WAITED, MAINTENANCE, NOT_WATCHED
 from ttf.analyses.reconstruct_occupancy.holdings import GPU, Holdings
 from ttf.jobs import whole_gpus
+from ttf.outages.records import of_nodes
 from ttf.stats.order import distinct, first_of_each, order_by, running
 
 # Why a server cannot be used; where several hold, the first.
@@ -71,11 +72,6 @@ class Away:
     capacity_milli: int
     steps: Sequence[Steps]
     unsized: int
-
-
-def of_nodes(units: pl.DataFrame) -> pl.DataFrame:
-    """The rows of which the unit is the node, not a part of it."""
-    return units.filter(pl.col("unit_id") == pl.col("node"))
 
 
 def intervals(outages: pl.DataFrame, exposure: pl.DataFrame | None, begin_s: int, end_s: int) -> pl.DataFrame:

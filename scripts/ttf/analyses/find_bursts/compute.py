@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.find_bursts import AGAIN_AFTER_REPAIR, BURSTS, OUTAGE_COUNTS
+from ttf.clusters import numbers_of
 from ttf.inputs import Inputs
 from ttf.outages.down import spans_of
 from ttf.outages.nearness import (
@@ -99,15 +100,9 @@ def _events(events: pl.DataFrame, exposure: pl.DataFrame | None) -> Events:
     else:
         span = exposure.group_by("place").agg(first=pl.col("from_s").min(), last=pl.col("until_s").max())
     spans = events.join(span, on="place", how="left", maintain_order="left").select("first", "last")
-    numbered = (_numbered(events.select(columns)) for columns in (["place"], ["place", "member"], ["kind"]))
+    keys = (["place"], ["place", "member"], ["kind"])
+    numbered = (numbers_of(events.lazy(), columns).to_numpy().astype(np.int64) for columns in keys)
     return Events(*numbered, events["start_s"].to_numpy(), *(spans[name].to_numpy() for name in ("first", "last")))
-
-
-def _numbered(columns: pl.DataFrame) -> np.ndarray:
-    """The place of each row among all that differ, in their order."""
-    known = columns.unique().sort(columns.columns).with_row_index("number")
-    found = columns.join(known, on=columns.columns, how="left", nulls_equal=True, maintain_order="left")
-    return found["number"].to_numpy().astype(np.int64)
 
 
 def burst_rows(within: str, events: Events | str, rng: np.random.Generator, asked: int) -> Iterator[dict]:

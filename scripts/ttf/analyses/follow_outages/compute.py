@@ -9,6 +9,7 @@ import polars as pl
 from ttf.analyses.follow_outages import GROWTH, MCF
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
+from ttf.outages.records import began_under_watch
 from ttf.stats.growth import cumulative, growth
 from ttf.stats.mcf import mean_cumulative
 
@@ -58,8 +59,7 @@ def _fleets(records: pl.DataFrame, exposure: pl.DataFrame, begin: int) -> Iterat
     units = exposure.select("unit_id").unique().sort("unit_id").with_row_index("owner")
     windows = exposure.join(units, on="unit_id").with_columns(pl.col("from_s", "until_s") - begin)
     began = records.select("unit_id", "level", pl.col("start_s") - begin).join(windows, on="unit_id")
-    began = began.filter((pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s")))
-    began = began.sort("start_s", "owner")
+    began = began.filter(began_under_watch()).sort("start_s", "owner")
     yield "all", "all", _fleet(windows, began)
     for stratum_by in ("group", "level"):
         known = began.drop_nulls(stratum_by).group_by(stratum_by).len()

@@ -4,9 +4,8 @@ import polars as pl
 
 from ttf.analyses.match_outages import OUTAGE_MATCHES
 from ttf.report import words
-from ttf.report.head import Key, Line
+from ttf.report.head import Line
 from ttf.report.numbers import Numbers
-from ttf.report.said import number
 from ttf.report.tables import CLUSTERED, Shown, texts
 from ttf.report.trace import Trace
 
@@ -17,15 +16,6 @@ LABELS = {
     "job_ran_on": "Outages in which jobs ran on",
     "no_job": "Outages of a node that ran no job",
 }
-
-
-def keys(m: Numbers) -> list[Key]:
-    """For the head of the section: the share of failures near an outage, with what chance would give."""
-    if not m.has("outage_matches.failures.expected"):
-        return []
-    expected = number(m, "outage_matches.failures.expected", words.share)
-    share = number(m, "outage_matches.failures.share", words.share)
-    return [Key("Job failures near an outage", share, f"{expected} by chance")]
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:

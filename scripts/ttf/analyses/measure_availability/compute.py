@@ -8,6 +8,7 @@ import polars as pl
 from ttf.analyses.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.inputs import Inputs
 from ttf.outages.faults import faults
+from ttf.outages.records import began_under_watch
 from ttf.stats.renewal import estimates, repair_times
 
 CAUSE = ("level", "class", "cause")
@@ -114,7 +115,7 @@ def _in_windows(frame: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
         .join(windows, on="unit_id")
         .with_columns(
             inside_s=inside.clip(lower_bound=0),
-            began=(pl.col("start_s") > pl.col("from_s")) & (pl.col("start_s") <= pl.col("until_s")),
+            began=began_under_watch(),
             ended=((pl.col("end_s") > pl.col("from_s")) & (pl.col("end_s") <= pl.col("until_s"))).fill_null(False),
         )
     )

@@ -10,10 +10,11 @@ import polars as pl
 from ttf.analyses.find_lemon_nodes.excess import with_posterior
 from ttf.analyses.rank_drains import DRAIN_LIST
 from ttf.analyses.rank_drains.backtest import DAY, WEEK, backtest
-from ttf.analyses.rank_drains.history import History, of_nodes
+from ttf.analyses.rank_drains.history import History
 from ttf.analyses.rank_drains.hostlist import hostlist
 from ttf.infra import EVENT
 from ttf.inputs import Inputs
+from ttf.outages.records import of_nodes
 from ttf.runs import GPU_HOUR
 
 HOUR = 3_600

@@ -6,17 +6,12 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.find_lemon_nodes.excess import benjamini_hochberg, compared_by_exposure
+from ttf.outages.records import of_nodes
 from ttf.stats.exact import group_sums
 
 # An outage that begins within so long of the node's repair is the same trouble once more.
 AGAIN_S = 86_400
 NO_GROUP = "all"
-
-
-def of_nodes(units: pl.DataFrame) -> pl.DataFrame:
-    """The rows of units that are nodes, not parts of one; node: their name."""
-    node = pl.coalesce("node", "unit_id")
-    return units.filter(pl.col("unit_id") == node).with_columns(node=node)
 
 
 @dataclass(frozen=True)

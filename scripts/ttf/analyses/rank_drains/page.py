@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.rank_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.report import words
-from ttf.report.head import Key, Line
+from ttf.report.head import Line
 from ttf.report.numbers import Numbers
 from ttf.report.said import number
 from ttf.report.tables import CLUSTERED, Interval, Shown
@@ -13,15 +13,6 @@ from ttf.report.trace import Trace
 MOST_NODES = 15
 # Where none is listed, those that come next.
 NEXT = 5
-
-
-def keys(m: Numbers) -> list[Key]:
-    """For the head of the section: how many nodes have significantly more outages than their fleet."""
-    if not m.value("drains.listed", 0):
-        return []
-    listed, nodes = (number(m, f"drains.{name}", words.count) for name in ("listed", "nodes"))
-    share = number(m, "drains.share_of_outages", words.share)
-    return [Key("Nodes with excess outages", f"{listed} of {nodes}", f"{share} of outages")]
 
 
 def lines(trace: Trace, m: Numbers) -> list[Line]:
