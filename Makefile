@@ -8,7 +8,7 @@ ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),require
 BIN := $(VENV)/bin
 CORES ?= $(if $(PROFILE),,all)
 # Not what a shell happens to have exported under these common names.
-$(foreach name,DATA STUDY PART SURE FILE MODEL OUT,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
+$(foreach name,DATA STUDY PART SURE FILE FOLDER MODEL OUT,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
@@ -36,8 +36,8 @@ snakemake-report: report  ## how the study was run: rules, run times, tables and
 remove: $(ENVIRONMENT)  ## what STUDY=name, or PART=name of TRACE=name, has of its own; goes with SURE=yes
 	@$(BIN)/python scripts/remove_study.py --study='$(STUDY)' --trace='$(TRACE)' --part='$(PART)' --sure='$(SURE)'
 
-verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, missing or out of date?
-	@$(BIN)/python scripts/verify_results.py --study='$(STUDY)'
+verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, added, missing or out of date? FOLDER=: of an unpacked archive or a site
+	@$(BIN)/python scripts/verify_results.py --study='$(STUDY)' $(if $(FOLDER),--folder='$(FOLDER)')
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
 	@$(BIN)/python scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
