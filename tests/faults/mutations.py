@@ -181,7 +181,7 @@ def header_changed(draw, lines):
     at = draw.randrange(len(names))
     ways = {
         "gone": names[:at] + names[at + 1 :],
-        "twice": names[:at] + [names[at]] + names[at:],
+        "twice": [*names[:at], names[at], *names[at:]],
         "quoted": [b'"' + name + b'"' for name in names],
         "upper": [name.upper() for name in names],
         "long": [*names[:at], b'"' + b"h" * 200_000 + b'"', *names[at + 1 :]],

@@ -20,8 +20,8 @@ WORDS = {
 _TEXT = """\
 # Reliability
 
-Whatever the study is given, or whatever befalls it: a right answer, or one clear message. `make test-faults` tries it with
-seeded cases and writes this page; a small part of it is in `make test`. A case is right if
+Whatever the study is given, or whatever befalls it: a right answer, or one clear message. `make test-faults` tries it
+with seeded cases and writes this page; a small part of it is in `make test`. A case is right if
 
 - every row of every file is kept or excluded with a reason, counted again by code that is not the study's, and every
   entry of the folder is read or named as left out;
