@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
-from ttf.contract import REASON, Column, count, number, reason, seconds, share, text, whole_seconds
+from ttf.contract import REASON, Column, count, name, number, reason, seconds, share, whole_seconds, words
 
 # With fewer effective clusters no interval is given: two or three say next to nothing of how others would differ.
 FEWEST_CLUSTERS = 4
+
+# Windows and what is named after them: all, all before, days; a part is named after its file.
+WINDOWS = r"all|all before|[\d\W]+"
 
 
 def ends(kind: Callable[..., Column], of: str, blank: str | None, prefix: str = "") -> dict[str, Column]:
@@ -23,7 +26,7 @@ NO_CLUSTERS = f"the trace names nothing that fails alike, or there are fewer tha
 def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON) -> dict[str, Column]:
     """The columns of an interval that holds when clusters differ (`ttf.stats.clustered`), beside the exact ones."""
     return {
-        "cluster_by": text("Clustered by", "What fails alike: user, request profile or system.", blank),
+        "cluster_by": words("Clustered by", "What fails alike: user, request profile or system.", blank),
         "clusters": number("Effective clusters", "Kish's effective number of them.", blank),
         f"ci_low_clustered{suffix}": kind("from, clustered", "Lower end that holds when clusters differ.", blank),
         f"ci_high_clustered{suffix}": kind("to, clustered", "Upper end of it.", blank),
@@ -32,15 +35,15 @@ def clustered(kind: Callable[..., Column], suffix: str = "", blank: str = REASON
 
 CLUSTERED = clustered(share)
 STRATUM = {
-    "event": text("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
-    "stratum_by": text("Strata", "What those at risk are divided by; all: they are not."),
-    "stratum": text("Stratum", "The value that those of the row have of it."),
+    "event": words("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
+    "stratum_by": words("Strata", "What those at risk are divided by; all: they are not."),
+    "stratum": name("Stratum", "The value that those of the row have of it.", by="stratum_by"),
 }
 COUNTED = {
     "n": count("n", "Jobs or units at risk, of known duration.", unit="lives"),
     "events": count("Failures", "Those of them that the event ended.", unit="lives"),
 }
-BASIS = text("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component.", "no life ran")
+BASIS = words("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component.", "no life ran")
 
 AT_AGE = {
     "time_s": whole_seconds("Age", "Time since the start of the life."),
@@ -109,8 +112,8 @@ def wilson(blank: str | None = None) -> dict[str, Column]:
 def top_owners(ranked_by: str) -> dict[str, Column]:
     """Which of the owners a row is of. ranked_by: what may put them in order."""
     return {
-        "owner_by": text("By", "user or account."),
-        "ranked_by": text("Ranked by", ranked_by),
+        "owner_by": words("By", "user or account."),
+        "ranked_by": words("Ranked by", ranked_by),
         "top_share": share("Top", "So many of the owners, rounded up to whole ones."),
         "owners": count("Owners", "Owners in all."),
         "owners_in_top": count("of them", "Owners that the row is of."),

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Blank where the row's own column `reason` says why.
 REASON = "the column reason says why"
 TEXT, TRUTH, WHOLE, REAL, ROW = "text", "truth value", "whole number", "number", "row number"
+# What a text may name (ttf.publish.names): nobody, as in our own words and those of a cluster for its parts and states;
+# a user, an account or a node; or anybody, as in what people wrote.
+NOBODY, SOMEBODY, ANYBODY = "nobody", "somebody", "anybody"
 _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", ROW: "UInt32"}
 
 
@@ -27,7 +30,8 @@ _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", RO
 class Column:
     """kind: TEXT, TRUTH, WHOLE, REAL or ROW; unit: "" for none; heading: on the page; about: a plain sentence.
 
-    blank: why a cell may be blank, REASON where the row says it, None where no cell may be.
+    blank: why a cell may be blank, REASON where the row says it, None where no cell may be. names: NOBODY, SOMEBODY or
+    ANYBODY; of: whom, "user"; by: the column that says it of each row; ours: a pattern of texts that name nobody.
     """
 
     kind: str
@@ -35,14 +39,29 @@ class Column:
     heading: str
     about: str
     blank: str | None = None
+    names: str = ANYBODY
+    of: str = "text"
+    by: str = ""
+    ours: str = ""
 
     @property
     def types(self) -> str:
         return f"{self.kind}:{self.unit}:{self.blank == REASON}"
 
 
-def text(heading: str, about: str, blank: str | None = None) -> Column:
-    return Column(TEXT, "", heading, about, blank)
+def text(heading: str, about: str, blank: str | None = None, ours: str = "") -> Column:
+    """Text that may name anybody: it is never published, but for what matches `ours` as a whole."""
+    return Column(TEXT, "", heading, about, blank, ANYBODY, ours=ours)
+
+
+def words(heading: str, about: str, blank: str | None = None) -> Column:
+    """Words of ours, or of a cluster for its partitions, states and parts: they name nobody."""
+    return Column(TEXT, "", heading, about, blank, NOBODY)
+
+
+def name(heading: str, about: str, blank: str | None = None, of: str = "name", by: str = "") -> Column:
+    """A name. of: of whom, a user, an account or a node; by: the column of the table that says it of each row."""
+    return Column(TEXT, "", heading, about, blank, SOMEBODY, of, by)
 
 
 def truth(heading: str, about: str, blank: str | None = None) -> Column:
@@ -77,7 +96,7 @@ def number(heading: str, about: str, blank: str | None = None, unit: str = "") -
 
 
 def reason(about: str = "Why cells of the row are blank.") -> Column:
-    return text("Reason", about, blank="nothing is amiss")
+    return words("Reason", about, blank="nothing is amiss")
 
 
 def schema_of(columns: Mapping[str, Column]) -> dict[str, pl.DataType]:

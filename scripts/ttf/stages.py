@@ -6,6 +6,7 @@ from ttf.contract import (
     REASON,
     Table,
     count,
+    name,
     number,
     parquet,
     reason,
@@ -16,10 +17,11 @@ from ttf.contract import (
     text,
     truth,
     whole_seconds,
+    words,
 )
 
 _ACCOUNT = {
-    "table": text("Table", "Raw table."),
+    "table": words("Table", "Raw table."),
     "rows_read": count("Rows read", "Rows of its files.", unit="rows"),
     "rows_kept": count("kept", "Rows that went on; those folded into others count as kept.", unit="rows"),
     "rows_quarantined": count("quarantined", "Rows that break a rule of the schema and are excluded.", unit="rows"),
@@ -40,23 +42,23 @@ ROW_ACCOUNT_BY_PART = _quality(
 ANOMALIES = _quality(
     "anomalies",
     "A finding about the raw tables, with what to do about it.",
-    table=text("Table", "Raw table."),
-    column=text("Column", "Its column.", blank="the finding is of whole rows or of the table"),
-    code=text("Code", "Stable name of the kind of finding."),
-    severity=text("Severity", "error, warning or note."),
+    table=words("Table", "Raw table."),
+    column=words("Column", "Its column.", blank="the finding is of whole rows or of the table"),
+    code=words("Code", "Stable name of the kind of finding."),
+    severity=words("Severity", "error, warning or note."),
     rows=count("Rows", "Rows concerned.", unit="rows", blank="the finding is not of rows"),
     share=share("Share of the table", "Of the rows of the table.", blank="the finding is not of rows"),
-    first_lines=text("Lines", "The first lines concerned.", blank="the finding is not of lines"),
-    sentence=text("What is wrong", "The finding in words."),
-    suggestion=text("Suggestion", "What to do about it.", blank="there is nothing to do"),
+    first_lines=text("Lines", "The first lines concerned.", "the finding is not of lines", ours=r"[\d, ]+"),
+    sentence=words("What is wrong", "The finding in words."),
+    suggestion=text("Suggestion", "What to do about it.", "there is nothing to do", ours="none: .*"),
 )
 STATISTICS = _quality(
     "statistics",
     "A column of a raw table and what it holds, of the rows kept.",
-    table=text("Table", "Raw table."),
-    column=text("Column", "Column as the file names it."),
-    stored_as=text("Stored as", "Its name here.", blank="the column is not stored"),
-    type=text("Type", "Type by the schema."),
+    table=words("Table", "Raw table."),
+    column=words("Column", "Column as the file names it."),
+    stored_as=words("Stored as", "Its name here.", blank="the column is not stored"),
+    type=words("Type", "Type by the schema."),
     rows=count("Rows", "Rows kept.", unit="rows"),
     blank=count("Blank", "Blank cells.", unit="rows", blank=REASON),
     blank_share=share("Blank", "Of the rows.", blank=REASON),
@@ -74,10 +76,10 @@ STATISTICS = _quality(
 VALIDATION = _quality(
     "validation",
     "A rule of the schema, checked once more on the rows kept by a library of its own.",
-    table=text("Table", "Raw table."),
-    column=text("Column", "Its column.", blank="the check is of the whole table"),
-    check=text("Check", "Name of the check in Pointblank."),
-    sentence=text("Sentence", "The rule in words."),
+    table=words("Table", "Raw table."),
+    column=words("Column", "Its column.", blank="the check is of the whole table"),
+    check=words("Check", "Name of the check in Pointblank."),
+    sentence=words("Sentence", "The rule in words."),
     rows=count("Rows", "Rows or tables checked.", blank=REASON),
     rows_passed=count("Rows passed", "Those that keep the rule.", blank=REASON),
     rows_failed=count("Rows failed", "Those that break it.", blank=REASON),
@@ -86,7 +88,7 @@ VALIDATION = _quality(
 RUNTIME_AGREEMENT = table(
     "runtime_agreement",
     "A time that successful jobs have from two sources, and by how much the two differ.",
-    time=text("Time", "start, end or run time."),
+    time=words("Time", "start, end or run time."),
     n=count("n", "Successful jobs with both.", unit="jobs"),
     equal=count("Equal", "Those to which both give the same second.", unit="jobs", blank=REASON),
     equal_share=share("Equal", "Of n.", blank=REASON),
@@ -99,12 +101,12 @@ RUNTIME_AGREEMENT = table(
     reason=reason(),
 )
 _NOT_SAID = "the trace does not say"
-_JOB_ID = {"trace": text("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
-_TASK = text("Task", "What tells the jobs of one id apart.", blank="the id alone is unique")
-_USER = text("User", "Who submitted the job.", blank=_NOT_SAID)
-_ACCOUNT_OF = text("Account", "Whose quota it counts against.", blank=_NOT_SAID)
+_JOB_ID = {"trace": words("Trace", "Name of the trace."), "job_id": text("Job", "Id of the job in the trace.")}
+_TASK = words("Task", "What tells the jobs of one id apart.", blank="the id alone is unique")
+_USER = name("User", "Who submitted the job.", blank=_NOT_SAID, of="user")
+_ACCOUNT_OF = name("Account", "Whose quota it counts against.", blank=_NOT_SAID, of="account")
 _ATTEMPT = count("Attempt", "Its number among those of the job, from 0 on.")
-_GPU_TYPE = text("GPU type", "As the trace writes it.", blank=_NOT_SAID)
+_GPU_TYPE = words("GPU type", "As the trace writes it.", blank=_NOT_SAID)
 _CPU_AND_MEMORY = {
     "cpu_milli": count("Cores", "Thousandths of a core.", blank=_NOT_SAID, unit="milli-core"),
     "mem_mib": count("Memory", "Main memory.", blank=_NOT_SAID, unit="MiB"),
@@ -121,9 +123,9 @@ _NODES = count("Nodes", "Machines that the job or the attempt was on.", blank=_N
 
 _ALL_APART = "the trace names neither users nor anything else that they have in common"
 _CLUSTERS = {
-    "cluster_by": text("Clustered by", "What fails alike: user, request profile or system.", blank=_ALL_APART),
+    "cluster_by": words("Clustered by", "What fails alike: user, request profile or system.", blank=_ALL_APART),
     "cluster": row_number("Cluster", "Number of its user, or of what cluster_by names.", blank=_ALL_APART),
-    "group_by": text("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
+    "group_by": words("Grouped by", "What repeats within a cluster: recurrence group, node ...", blank=_ALL_APART),
     "group": row_number("Group", "Number of its recurrence group, or of what group_by names.", blank=_ALL_APART),
 }
 
@@ -143,8 +145,8 @@ JOBS = parquet(
         "Queueing delay", "First start less submission.", blank="one is not known, or it is negative"
     ),
     runtime_s=_RUNTIME,
-    outcome=text("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
-    status_raw=text("Status", "In the words of the trace.", blank=_NOT_SAID),
+    outcome=words("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
+    status_raw=words("Status", "In the words of the trace.", blank=_NOT_SAID),
     gpu_type=_GPU_TYPE,
     gpu_milli=count("GPUs", "Thousandths of a GPU.", blank=f"none was requested, or {_NOT_SAID}", unit="milli-GPU"),
     **_CPU_AND_MEMORY,
@@ -159,7 +161,7 @@ NODES = parquet(
     "A machine.",
     "nodes.parquet",
     open=True,
-    node=text("Node", "Its name."),
+    node=name("Node", "Its name.", of="node"),
     gpu_type=_GPU_TYPE,
     gpu_count=count("GPUs", "GPUs in it.", blank=_NOT_SAID),
     **_CPU_AND_MEMORY,
@@ -174,7 +176,7 @@ ATTEMPTS = parquet(
     start_s=_START,
     end_s=_END,
     runtime_s=_RUNTIME,
-    outcome=text("Outcome", "In the words of a job's.", blank="the trace does not say how it ended"),
+    outcome=words("Outcome", "In the words of a job's.", blank="the trace does not say how it ended"),
     gpu_milli=count("GPUs", "Thousandths of a GPU, of all its machines.", blank=_NOT_SAID, unit="milli-GPU"),
     nodes=_NODES,
 )
@@ -187,12 +189,12 @@ PLACEMENTS = parquet(
     task=_TASK,
     attempt=_ATTEMPT,
     placement=count("Part", "Its number among the parts of the attempt, from 0 on."),
-    node=text("Node", "Name of the machine."),
+    node=name("Node", "Name of the machine.", of="node"),
     start_s=_START,
     end_s=_END,
     runtime_s=_RUNTIME,
     gpu_milli=count("GPUs", "Thousandths of a GPU, of this part.", blank=_NOT_SAID, unit="milli-GPU"),
-    outcome=text("Outcome", "Of this part where the format tells it, else of the attempt.", blank=_NOT_SAID),
+    outcome=words("Outcome", "Of this part where the format tells it, else of the attempt.", blank=_NOT_SAID),
     nodes=_NODES,
     infra_failure=truth(
         "Infra failure",
@@ -206,12 +208,12 @@ PLACEMENTS = parquet(
 )
 _OF_COMPONENT = "the unit is a component"
 _LIFE = {
-    "trace": text("Trace", "Name of the trace."),
+    "trace": words("Trace", "Name of the trace."),
     "unit_id": text("Unit", "The job, or the component or node, whose life it is."),
     "life_id": count("Life", "Its number among those of the unit, from 0 on."),
     "entry_s": whole_seconds("Entry", "Age at which it came under watch."),
     "duration_s": whole_seconds("Duration", "Time at risk.", blank="nobody wrote when it ended, or it never started"),
-    "event": text("Event", "What ended it.", blank="nothing did: right-censored"),
+    "event": words("Event", "What ended it.", blank="nothing did: right-censored"),
     "gpu_count": count("GPUs", "Whole GPUs, a share of one rounded up.", blank=_OF_COMPONENT),
     "gpu_milli": count("GPUs", "Thousandths of a GPU, of all instances.", blank=_OF_COMPONENT, unit="milli-GPU"),
     "nodes": _NODES,
@@ -233,20 +235,20 @@ LIVES_INFRA = parquet(
     submit_s=_SUBMISSION,
     start_s=_START,
     end_s=_END,
-    state=text("State", "Status word of the attempt, else of the job's last one.", blank=_NOT_SAID),
-    cause=text("Cause", "What attributes the end to infrastructure.", blank="nothing does, or no cause is recorded"),
-    basis=text("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component."),
+    state=words("State", "Status word of the attempt, else of the job's last one.", blank=_NOT_SAID),
+    cause=words("Cause", "What attributes the end to infrastructure.", blank="nothing does, or no cause is recorded"),
+    basis=words("Basis", "Why an end counts as one by infrastructure: state, event, proxy or component."),
     attempt_id=row_number("Row of the attempt", "As in placements.parquet.", blank=_OF_COMPONENT),
-    failed_node=text("Failed node", "The node that the failure is attributed to.", blank="none is named"),
+    failed_node=name("Failed node", "The node that the failure is attributed to.", "none is named", of="node"),
     incident=row_number(
         "Incident", "attempt_id of the attempt that the failure hit.", blank="no infra failure, or no cause is recorded"
     ),
 )
 _CLAIM = {
-    "id": text("Id", "Of the claim."),
-    "trace": text("Trace", "Trace that it is about."),
-    "source": text("Source", "Where it was published."),
-    "statement": text("Finding", "What was published."),
+    "id": words("Id", "Of the claim."),
+    "trace": words("Trace", "Trace that it is about."),
+    "source": words("Source", "Where it was published."),
+    "statement": words("Finding", "What was published."),
 }
 SCORECARD = replace(
     table(
@@ -256,11 +258,11 @@ SCORECARD = replace(
         published=number("Published", "In `unit`."),
         computed=number("Computed", "In `unit`.", blank="see note"),
         tolerance=number("Tolerance", "By how much the two may differ.", blank="it is not computable"),
-        verdict=text("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
-        note=text("Note", "Why it is not computed, why it differs, or why the tolerance is what it is."),
+        verdict=words("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
+        note=words("Note", "Why it is not computed, why it differs, or why the tolerance is what it is."),
         n=count("n", "What the computed number rests on.", blank="the table does not say"),
-        unit=text("Unit", "Of the numbers.", blank="the claim names none"),
-        evidence=text("Evidence", "printed, digitised or second-hand."),
+        unit=words("Unit", "Of the numbers.", blank="the claim names none"),
+        evidence=words("Evidence", "printed, digitised or second-hand."),
     ),
     path="scorecard.csv",
 )
@@ -269,14 +271,14 @@ IMPLIED_N = replace(
         "implied_n",
         "The number of points that a printed correlation and its printed p-value imply.",
         **_CLAIM,
-        printed_r=text("r", "As printed."),
-        printed_p=text("p", "As printed."),
+        printed_r=words("r", "As printed."),
+        printed_p=words("p", "As printed."),
         n_low=count("at least", "Smallest n that gives both as printed.", blank="no n does, or r or p is no number"),
         n_best=count("best", "The n that comes nearest.", blank="as above"),
         n_high=count("at most", "Largest n that gives both as printed.", blank="as above, or there is no largest"),
         n_found=count("found", "n in the data.", blank="the trace is not in the study"),
-        verdict=text("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
-        note=text("Note", "What is to be known.", blank="nothing is amiss"),
+        verdict=words("Verdict", "agrees, differs, not run, malformed, impossible or identical."),
+        note=words("Note", "What is to be known.", blank="nothing is amiss"),
     ),
     path="implied_n.csv",
 )
@@ -285,9 +287,9 @@ ETTR_REFERENCE = replace(
     table(
         "ettr_reference",
         "A published statement on the effective training time ratio (ETTR) or mean time to failure, computed again.",
-        statement=text("Statement", "What was published."),
-        source=text("Source", "Where it was published."),
-        quantity=text("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),
+        statement=words("Statement", "What was published."),
+        source=words("Source", "Where it was published."),
+        quantity=words("Quantity", "ettr, mttf_h (hours) or error_percent (of an approximation)."),
         gpus=count("GPUs", "GPUs of the run."),
         failures_per_1000_node_days=number("per 1000 node-days", "Failure rate of a node."),
         checkpoint_interval_s=seconds("Checkpoint interval", "Work between two checkpoints.", blank=_NO_PART),
@@ -299,24 +301,24 @@ ETTR_REFERENCE = replace(
         exact=number("Exact", "By the exact renewal model.", blank="the statement is not of a ratio"),
         tolerance=number("Tolerance", "By how much the two may differ."),
         reproduced=truth("Verdict", "Whether the formula gives what is published."),
-        note=text("Note", "What is to be known.", blank="nothing is amiss"),
+        note=words("Note", "What is to be known.", blank="nothing is amiss"),
     ),
     path="ettr_reference.csv",
 )
 
 _UNIT = {
-    "trace": text("Trace", "Name of the trace."),
-    "unit_id": text("Unit", "The node or component, one name each."),
-    "node": text("Node", "The node that the unit is, or is in.", blank=_NOT_SAID),
-    "rack": text("Rack", "Where the node stands.", blank=_NOT_SAID),
-    "group": text("Group", "What divides the units: system, partition, machine room or model.", blank=_NOT_SAID),
+    "trace": words("Trace", "Name of the trace."),
+    "unit_id": name("Unit", "The node or component, one name each.", of="node"),
+    "node": name("Node", "The node that the unit is, or is in.", _NOT_SAID, of="node"),
+    "rack": words("Rack", "Where the node stands.", blank=_NOT_SAID),
+    "group": words("Group", "What divides the units: system, partition, machine room or model.", blank=_NOT_SAID),
 }
 _NO_CAUSE = "the record names no cause"
 _CAUSE = {
-    "level": text("Level", "The widest word for the cause, such as hardware.", blank=_NO_CAUSE),
-    "class": text("Class", "The part that failed, or the kind of work.", blank=_NO_CAUSE),
+    "level": words("Level", "The widest word for the cause, such as hardware.", blank=_NO_CAUSE),
+    "class": words("Class", "The part that failed, or the kind of work.", blank=_NO_CAUSE),
     "cause": text("Cause", "The cause in the words of the trace.", blank=_NO_CAUSE),
-    "domain": text("Domain", "Where the cause can lie, by the rules of outage causes.", blank="no rule names one"),
+    "domain": words("Domain", "Where the cause can lie, by the rules of outage causes.", blank="no rule names one"),
     "planned": truth("Planned", "Somebody scheduled it, by the rules of outage causes."),
 }
 _NO_END = "it was still down, or nobody wrote when it ended"
@@ -327,14 +329,14 @@ OUTAGES = parquet(
     "outages.parquet",
     open=True,
     **_UNIT,
-    kind=text("Kind", "What units fail alike by beside their place, such as model and application.", blank=_NOT_SAID),
+    kind=words("Kind", "What units fail alike by beside their place, such as model and application.", blank=_NOT_SAID),
     start_s=_OUTAGE_START,
     end_s=whole_seconds("End", "The repair: when the unit could be used again.", blank=_NO_END),
     duration_s=whole_seconds("Duration", "End less start.", blank=_NO_END),
     seen_until_s=whole_seconds("Seen until", "Its end, or the last moment at which the unit was still down."),
     **_CAUSE,
     counted=truth("Counted", "It began while the unit was watched; down when the watch began is no failure seen."),
-    flagged=text("Flagged", "What is odd about it, in words with semicolons between.", blank="nothing is"),
+    flagged=words("Flagged", "What is odd about it, in words with semicolons between.", blank="nothing is"),
     records=count("Records", "Records that it was merged of."),
 )
 OUTAGE_RECORDS = parquet(

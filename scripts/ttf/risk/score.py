@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ttf.contract import REASON, Table, count, number, reason, share, text, truth
+from ttf.contract import REASON, Table, count, number, reason, share, truth, words
 from ttf.errors import StudyError
 from ttf.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, NUMERIC, STRENGTH, Feature, Submitted, features_of
 from ttf.risk.model import Model
@@ -32,7 +32,7 @@ SCORES = Table(
     "A job and its risk of failure as it was known at submission.",
     "scores/<name>.csv",
     {
-        "job_id": text("Job", "As given."),
+        "job_id": words("Job", "As given."),
         "probability": share("Probability", "That the job ends in a recorded failure."),
         "at_risk": truth("At risk", "Whether that is at or above the share that failed of the jobs trained on."),
         "expected_hours_to_failure": number(
@@ -42,7 +42,7 @@ SCORES = Table(
             "At stake", "probability x GPUs requested x expected hours to failure.", REASON, "GPU-hours"
         ),
         **{
-            f"reason_{place}": text(
+            f"reason_{place}": words(
                 f"Reason {place}",
                 "Feature = value: what it adds to the log-odds, against the mean in training.",
                 _FEWER,
@@ -50,7 +50,7 @@ SCORES = Table(
             for place in range(1, REASONS + 1)
         },
         "beyond_range": truth("Beyond", "Whether the job lies beyond what the model was trained on."),
-        "beyond_feature": text("By", "The features by which it does.", "it does not"),
+        "beyond_feature": words("By", "The features by which it does.", "it does not"),
         "unseen_user": truth("New user", "Whether no job of the user had ended in training.", _OF_WHOM.format("users")),
         "unseen_group": truth(
             "New group", "The same of the finest keys that the history goes by.", _OF_WHOM.format("history")
@@ -63,15 +63,15 @@ SKEW = Table(
     "A feature, and by how much the scored jobs differ in it from the jobs trained on; the largest effect first.",
     "scores/<name>.skew.csv",
     {
-        "feature": text("Feature", "As the configuration names it; of a history its level too."),
-        "statistic": text(
+        "feature": words("Feature", "As the configuration names it; of a history its level too."),
+        "statistic": words(
             "Statistic", "median, distribution (of categories and hours) or blank (share of blank jobs)."
         ),
         "n_training": count("n, training", "Jobs trained on that have a value."),
         "n_scored": count("n, scored", "Scored jobs that have one."),
         "training": number("Training", "Median, or share; of a history the share that failed.", REASON),
         "scored": number("Scored", "The same.", REASON),
-        "effect_name": text("Effect size", "cliff_delta, cramer_v or cohen_h, as drift is told by."),
+        "effect_name": words("Effect size", "cliff_delta, cramer_v or cohen_h, as drift is told by."),
         "effect": number("Effect", "0: no difference; positive where the scored jobs have more.", REASON),
         "reason": reason(),
     },

@@ -1,7 +1,7 @@
 """Where did every GPU hour of the trace go?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, share, table, text
+from ttf.contract import REASON, count, name, number, reason, share, table, words
 
 # What becomes of a GPU hour, in the order of the account: used by attempts, then used by none.
 PRODUCTIVE, FAILED, FAILED_UNRECORDED, TIME_LIMIT = "productive", "failed", "failed_unrecorded", "time_limit"
@@ -19,17 +19,17 @@ UNUSED = (DOWN, MAINTENANCE, NOT_WATCHED, FREE_WAITED, FREE, IDLE_WAITED, IDLE, 
 LEDGER = table(
     "ledger",
     "A category of GPU hours. The rows of a scope add up to its GPUs times its time, or to the time used.",
-    scope_by=text("By", "all, account, partition or month; accounts and partitions hold used time only."),
-    scope=text("Scope", "The account, the partition or the month; all.", blank="the trace names none"),
-    category=text("Category", "What became of the GPU hours."),
+    scope_by=words("By", "all, account, partition or month; accounts and partitions hold used time only."),
+    scope=name("Scope", "The account, the partition or the month; all.", blank="the trace names none", by="scope_by"),
+    category=words("Category", "What became of the GPU hours."),
     attempts=count("Attempts", "Attempts with time in the category.", blank="the time is not that of attempts"),
     gpu_hours=number("GPU-hours", "Below 0: used above what is there, and taken off.", unit="GPU-hours"),
     share=share("Share", "Of all GPU hours of the scope.", blank=REASON),
     cost=number("Cost", "At the price of a GPU hour, in use or not.", blank=REASON, unit="currency"),
-    currency=text("Currency", "Of the cost.", blank="none is set"),
+    currency=words("Currency", "Of the cost.", blank="none is set"),
     kwh=number("kWh", "At the power of a GPU in use, or idle.", blank=REASON, unit="kWh"),
     co2_kg=number("CO2, kg", "At the emissions of a kWh.", blank=REASON, unit="kg"),
-    note=text("Note", "What is assumed, or cannot be told apart.", blank="nothing is to be known"),
+    note=words("Note", "What is assumed, or cannot be told apart.", blank="nothing is to be known"),
     reason=reason(),
 )
 

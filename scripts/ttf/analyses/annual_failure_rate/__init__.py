@@ -4,15 +4,15 @@ from functools import partial
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, ends
-from ttf.contract import REASON, count, number, reason, table, text
+from ttf.contract import REASON, count, name, number, reason, table, words
 
 _PERCENT = partial(number, unit="% a year")
 
 AFR = table(
     "afr",
     "A model, or all of them: its annual failure rate.",
-    stratum_by=text("Strata", "all, or the column of lives.parquet that divides the drives."),
-    stratum=text("Stratum", "The value that the drives of the row have of it."),
+    stratum_by=words("Strata", "all, or the column of lives.parquet that divides the drives."),
+    stratum=name("Stratum", "The value that the drives of the row have of it.", by="stratum_by"),
     drives=count("Drives", "Drives that were seen."),
     drive_days=count("Drive-days", "Days on which a drive was seen, of all of them.", unit="days"),
     failures=count("Failures", "Drives that failed."),

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, Column, count, number, reason, table, text, truth, whole_seconds
+from ttf.contract import REASON, Column, count, name, number, reason, table, truth, whole_seconds, words
 
 _NO_INTERVAL = "nothing is estimated, the points are too few for an interval, or it is a mean run time"
 _NO_TEST = "nothing is estimated, or it is a run time: nothing is tested"
@@ -17,20 +17,20 @@ def _clustered(prefix: str) -> dict[str, Column]:
 STUDY1 = table(
     "study1",
     "A question of study 1: its answer as published, and at job level, censored.",
-    question=text("Question", "correlation, cut_off (of shorter runs) or mean_run_time."),
-    outcome=text("Outcome", "success or failure."),
-    feature=text("Of", "Feature of the jobs."),
-    value=text("Value", "Its value.", blank="the question is of all values"),
+    question=words("Question", "correlation, cut_off (of shorter runs) or mean_run_time."),
+    outcome=words("Outcome", "success or failure."),
+    feature=words("Of", "Feature of the jobs."),
+    value=name("Value", "Its value.", blank="the question is of all values", by="feature"),
     cutoff_s=whole_seconds("Cut-off", "Run times below it count in the study.", blank="there is no cut-off"),
-    study_set=text("Jobs of the study", "Outcomes that it takes for this one."),
-    study_measure=text("As published", "What it estimates."),
+    study_set=words("Jobs of the study", "Outcomes that it takes for this one."),
+    study_measure=words("As published", "What it estimates."),
     study_estimate=number("As published", "A correlation, or a mean in s.", blank=REASON),
     study_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     study_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
     study_n=count("n", "Means, or jobs.", blank=REASON),
     study_p=number("p", "Two-sided, not adjusted.", blank=_NO_TEST),
-    asked_set=text("Jobs at job level", "Outcome of the jobs."),
-    asked_measure=text("Job-level, censored", "What is estimated."),
+    asked_set=words("Jobs at job level", "Outcome of the jobs."),
+    asked_measure=words("Job-level, censored", "What is estimated."),
     asked_estimate=number("Job-level, censored", "A correlation, or a time in s.", blank=REASON),
     asked_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_INTERVAL),
     asked_ci_high=number("to", "Upper end.", blank=_NO_INTERVAL),
@@ -40,7 +40,7 @@ STUDY1 = table(
     asked_p_adjusted=number("adjusted p", "Holm over the features.", blank=_NO_TEST),
     asked_p_clustered=number("p, clustered", "Two-sided, of jobs whose clusters differ.", blank=_NO_CLUSTERED),
     asked_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
-    split_value=text("Split", "Value that divides the jobs into halves.", blank=_NO_RATE),
+    split_value=name("Split", "Value that divides the jobs into halves.", blank=_NO_RATE, by="feature"),
     rate_ratio=number("Ratio of rates", "Failures an hour of run time above the split by those below.", blank=_NO_RATE),
     rate_ci_low=number("from", "Lower end of the 95% CI.", blank=_NO_RATE),
     rate_ci_high=number("to", "Upper end.", blank=_NO_RATE),
@@ -52,17 +52,17 @@ STUDY1 = table(
     rate_p_adjusted_clustered=number("adjusted p, clustered", "Holm over the features.", blank=_NO_CLUSTERED),
     rate_reject=truth("Significant", "Whether the adjusted p is below the level of the study.", blank=_NO_RATE),
     rate_reject_clustered=truth("Significant, clustered", "Whether the clustered one is.", blank=_NO_CLUSTERED),
-    verdict=text(
+    verdict=words(
         "Verdict",
         "kept, weaker, stronger, flips, lost, found, neither or not computable.",
         blank="the question is not of a correlation",
     ),
-    verdict_clustered=text(
+    verdict_clustered=words(
         "Verdict, clustered",
         "By the clustered p, or not told where there is none.",
         blank="the question is not of a correlation",
     ),
-    change=text("What changes", "The clustered verdict as a sentence."),
+    change=words("What changes", "The clustered verdict as a sentence."),
     reason=reason(),
 )
 

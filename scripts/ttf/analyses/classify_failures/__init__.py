@@ -1,7 +1,7 @@
 """Why do jobs fail, as far as log texts, reasons, exit codes or states say?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import count, number, parquet, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import count, number, parquet, seconds, share, table, text, truth, whole_seconds, words
 
 _OF_NONE = "no rule matches, or the row is of another grouping"
 _KINDS = {
@@ -15,12 +15,12 @@ _NO_TIME = "no run time is known"
 TAXONOMY = table(
     "taxonomy",
     "Failed attempts of one reason, domain, evidence or kind; RTF is the run time until the failure.",
-    by=text("By", "reason, domain, evidence, deterministic, or all."),
-    reason=text("Reason", "By the taxonomy; unmatched: no rule matches.", "the row is of another grouping"),
-    domain=text("Domain", "Where the cause lies; several joined by or.", _OF_NONE),
-    category=text("ATC'19", "Category in the Philly study: IF, AE or U.", "it has none, or another grouping"),
+    by=words("By", "reason, domain, evidence, deterministic, or all."),
+    reason=words("Reason", "By the taxonomy; unmatched: no rule matches.", "the row is of another grouping"),
+    domain=words("Domain", "Where the cause lies; several joined by or.", _OF_NONE),
+    category=words("ATC'19", "Category in the Philly study: IF, AE or U.", "it has none, or another grouping"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "not said, or of another grouping"),
-    evidence=text("Evidence", "What decided: event, text, reason, exit_code or state.", _OF_NONE),
+    evidence=words("Evidence", "What decided: event, text, reason, exit_code or state.", _OF_NONE),
     **_KINDS,
     n=count("n", "Attempts with a known run time.", unit="attempts"),
     rtf_p50_s=seconds("RTF: median", "Of the run times, linear between ranks.", _NO_TIME),
@@ -34,36 +34,36 @@ TAXONOMY = table(
     gpu_gt4=count("more", "Attempts on more than 4 GPUs.", unit="attempts"),
     rtf_x_demand_gpu_s=number("RTF × GPUs", "Run time times GPUs.", "no GPU demand is known", unit="GPU s"),
     rtf_x_demand_share=share("of RTF × GPUs", "Of that of all failed attempts.", "no GPU time above 0 s is known"),
-    note=text("Note", "Why cells of the row are blank.", "nothing is amiss"),
+    note=words("Note", "Why cells of the row are blank.", "nothing is amiss"),
 )
 UNMATCHED = table(
     "unmatched",
     "A line that attempts have in common which no rule matches; the commonest.",
-    source=text("From", "log: the line that says most; record: state, exit code and reason."),
+    source=words("From", "log: the line that says most; record: state, exit code and reason."),
     line=text("Line", "With # for numbers."),
     **(_KINDS | {"trials_share": share("Share of unmatched", "Of the attempts that no rule matches.")}),
 )
 LOG_TAILS = table(
     "log_tails",
     "What became of the lines of the ends of logs; no rows where none are given.",
-    code=text("Code", "lines: all that are not blank; else what is the matter."),
-    severity=text("Severity", "info or error."),
+    code=words("Code", "lines: all that are not blank; else what is the matter."),
+    severity=words("Severity", "info or error."),
     rows=count("Lines", "Lines of which this is so.", unit="lines"),
     share=share("Share", "Of the lines that are not blank.", "the row is of all lines"),
-    first_lines=text("First", "Numbers of the first of them.", "the row is of all lines"),
-    sentence=text("What is the matter", "The code in words."),
+    first_lines=words("First", "Numbers of the first of them.", "the row is of all lines"),
+    sentence=words("What is the matter", "The code in words."),
 )
 REASONS = parquet(
     "reasons",
     "A failed attempt, or a failed job where the trace has no attempts, with its reason.",
     "reasons.parquet",
-    job_id=text("Job", "As the trace names it."),
+    job_id=words("Job", "As the trace names it."),
     attempt=count("Attempt", "Number of the attempt, 0 where the trace has none."),
-    reason=text("Reason", "By the first rule of the taxonomy that matches.", "no rule matches"),
-    domain=text("Domain", "Where the cause lies; several joined by or.", "no rule matches"),
+    reason=words("Reason", "By the first rule of the taxonomy that matches.", "no rule matches"),
+    domain=words("Domain", "Where the cause lies; several joined by or.", "no rule matches"),
     deterministic=truth("Deterministic", "Whether a retry would fail again.", "no rule matches, or it is not said"),
-    task=text("Task", "Part of the job that failed.", "jobs have no parts"),
-    evidence=text("Evidence", "What decided: event, text, reason, exit_code or state.", "no rule matches"),
+    task=words("Task", "Part of the job that failed.", "jobs have no parts"),
+    evidence=words("Evidence", "What decided: event, text, reason, exit_code or state.", "no rule matches"),
 )
 
 ANALYSIS = Analysis(

@@ -4,21 +4,21 @@ from dataclasses import replace
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
 
 _TRACE = {
-    "trace": text("Trace", "Name of the trace."),
+    "trace": words("Trace", "Name of the trace."),
     "synthetic": truth("Synthetic", "Whether the trace is made up."),
-    "unit": text("Unit", "What a job, or a component at risk, is called."),
+    "unit": words("Unit", "What a job, or a component at risk, is called."),
 }
-_GIVES = {"gives": text("Gives", "`jobs`, or `lives` of components.")}
+_GIVES = {"gives": words("Gives", "`jobs`, or `lives` of components.")}
 _GPUS = {
-    "gpus": text("GPUs", "GPUs of the job, whole ones rounded up; all: of any number."),
+    "gpus": words("GPUs", "GPUs of the job, whole ones rounded up; all: of any number."),
     "gpus_low": count("GPUs from", "Fewest GPUs of the range.", blank="the row is of all"),
     "gpus_high": count("GPUs to", "Most GPUs of the range.", blank="the row is of all, or there is no most"),
 }
 _JOBS = {"jobs": count("Jobs", "GPU jobs.", blank=REASON)}
-_OUTCOME = {"outcome": text("Outcome", "Outcome of the jobs.")}
+_OUTCOME = {"outcome": words("Outcome", "Outcome of the jobs.")}
 
 
 def _compared(name, about, /, **columns):

@@ -2,11 +2,11 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
 
-_SET = text("Outcome", "success, failure or not_success (all but success).")
-_FEATURE = text("Feature", "A request of the job, its size, its GPU type or its measured use.")
-_VALUE = text("Value", "Value of the feature, in % of a GPU or core, GiB or instances.")
+_SET = words("Outcome", "success, failure or not_success (all but success).")
+_FEATURE = words("Feature", "A request of the job, its size, its GPU type or its measured use.")
+_VALUE = words("Value", "Value of the feature, in % of a GPU or core, GiB or instances.")
 _CUTOFF = whole_seconds("Cut-off", "Only run times below it count.", blank="there is no cut-off")
 FAILURE_SHARE = table(
     "failure_share",
@@ -39,8 +39,8 @@ CORRELATIONS = table(
     outcome_set=_SET,
     feature=_FEATURE,
     cutoff_s=_CUTOFF,
-    unit=text("Unit", "group_mean (a point per distinct value, at the mean run time) or job."),
-    method=text("Method", "pearson, spearman or kendall (tau-b)."),
+    unit=words("Unit", "group_mean (a point per distinct value, at the mean run time) or job."),
+    method=words("Method", "pearson, spearman or kendall (tau-b)."),
     n=count("n", "Points.", unit="points"),
     estimate=number("r", "The coefficient, from -1 to 1.", blank=REASON),
     ci_low=number("from", "Lower end of the 95% CI.", blank=REASON),

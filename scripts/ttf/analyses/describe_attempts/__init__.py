@@ -2,9 +2,9 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, percentiles
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, seconds, share, table, truth, whole_seconds, words
 
-_BUCKET = text("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
+_BUCKET = words("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
 _NEGATIVE = count("Negative", "Delays below 0, excluded.", unit="attempts")
 _UNKNOWN = count("Unknown", "Attempts of which the delay is not known.", unit="attempts")
 _PARTS = {25: "A quarter", 50: "Half", 75: "Three quarters", 90: "Nine of ten", 95: "19 of 20"}
@@ -15,10 +15,10 @@ _TIMES = {
 DELAYS = table(
     "delays",
     "Queueing delay of a group of attempts: of the first from submission to start, of others since the last one's end.",
-    group_by=text("By", "all or account; of accounts those with the most jobs."),
-    group=text("Account", "The account, or all."),
+    group_by=words("By", "all or account; of accounts those with the most jobs."),
+    group=name("Account", "The account, or all.", by="group_by"),
     gpu_bucket=_BUCKET,
-    which=text("Attempts", "every, first or later."),
+    which=words("Attempts", "every, first or later."),
     zeros_kept=truth("Zeros kept", "Whether delays of 0 are among n."),
     n=count("n", "Known delays from 0 on.", unit="attempts"),
     zeros=count("Zeros", "Attempts with a delay of exactly 0.", unit="attempts"),
@@ -48,7 +48,7 @@ DELAY_BY_NODES = table(
 OUT_OF_ORDER = table(
     "out_of_order",
     "Jobs of a size that start before one submitted earlier, within their account or in the whole cluster.",
-    scope=text("Among", "account or cluster."),
+    scope=words("Among", "account or cluster."),
     gpu_bucket=_BUCKET,
     n=count("n", "Jobs with the times this takes, and in scope account an account.", unit="jobs"),
     out_of_order=count("Out of order", "Jobs that started while an earlier submitted one waited.", unit="jobs"),
@@ -61,8 +61,8 @@ OUT_OF_ORDER = table(
 RETRIES = table(
     "retries",
     "Jobs of a size that ended after at least one attempt: how often they were tried again.",
-    group_by=text("By", "all, gpus (sizes) or gpu_count (each power of two)."),
-    group=text("GPUs", "GPUs of the job, or all."),
+    group_by=words("By", "all, gpus (sizes) or gpu_count (each power of two)."),
+    group=name("GPUs", "GPUs of the job, or all.", by="group_by"),
     n=count("n", "Jobs that ended after at least one attempt.", unit="jobs"),
     retries=count("Retries", "Attempts after the first, summed.", unit="attempts"),
     retries_mean=number("Retries, mean", "retries by n."),
@@ -78,7 +78,7 @@ RETRIES = table(
     **clustered(share),
     reason=reason(),
 )
-_BASIS = text("Basis", "recorded, or proxy (any failure, cause unknown): an attempt followed by another has failed.")
+_BASIS = words("Basis", "recorded, or proxy (any failure, cause unknown): an attempt followed by another has failed.")
 RUNTIME_TO_FAILURE = table(
     "runtime_to_failure",
     "Failed attempts by GPUs of their job: how long they ran.",
@@ -99,7 +99,7 @@ _NO_CLUSTERED = "there is no exact one either, or the column reason says why"
 FAILED_ATTEMPTS = table(
     "failed_attempts",
     "Jobs or users with at least so many failed attempts.",
-    group_by=text("Of", "failed_job (jobs that failed), job (with a failed attempt) or user."),
+    group_by=words("Of", "failed_job (jobs that failed), job (with a failed attempt) or user."),
     basis=_BASIS,
     at_least=count("At least", "Failed attempts.", unit="attempts"),
     groups=count("Number", "Jobs or users with at least so many."),
@@ -116,9 +116,9 @@ FAILED_ATTEMPTS = table(
 OUTCOMES_WINDOW = table(
     "outcomes_window",
     "Jobs or attempts of an outcome, in the whole trace and, where one is given, in a window of submission.",
-    window=text("Window", "all or window."),
-    unit=text("Unit", "job or attempt."),
-    outcome=text("Outcome", "Of the job, or of the attempt itself."),
+    window=words("Window", "all or window."),
+    unit=words("Unit", "job or attempt."),
+    outcome=words("Outcome", "Of the job, or of the attempt itself."),
     basis=_BASIS,
     n=count("Number", "Jobs or attempts of this outcome."),
     n_share=share("Share", "Of all jobs or attempts in the window.", blank=REASON),

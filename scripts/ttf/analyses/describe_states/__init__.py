@@ -1,14 +1,14 @@
 """In which states do jobs end, and how large are they?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, whole_seconds, words
 
 STATES = table(
     "states",
     "A state in which jobs or attempts end, the most frequent first; then what is attributed to infrastructure.",
-    unit=text("Unit", "job (by its last state) or attempt, where the trace has attempts."),
-    kind=text("Kind", "state, or infra: the failures attributed to infrastructure, which are among the states too."),
-    state=text("State", "Status as the trace writes it.", blank="the trace gives none, or the row is of kind infra"),
+    unit=words("Unit", "job (by its last state) or attempt, where the trace has attempts."),
+    kind=words("Kind", "state, or infra: the failures attributed to infrastructure, which are among the states too."),
+    state=words("State", "Status as the trace writes it.", blank="the trace gives none, or the row is of kind infra"),
     count=count("Number", "Jobs or attempts that ended so."),
     n=count("n", "All jobs or attempts."),
     count_share=share("Share", "count of n.", blank=REASON),
@@ -17,7 +17,7 @@ STATES = table(
     with_gpu_share=share("Share", "with_gpu of n_with_gpu.", blank=REASON),
     gpu_hours=number("GPU-hours", "GPUs requested times run time, summed over count.", unit="h"),
     gpu_hours_share=share("Share", "Of the GPU-hours of all n.", blank=REASON),
-    infra_basis=text(
+    infra_basis=words(
         "Basis", "How infrastructure is recognised; proxy: every failure counts.", blank="of kind state, or no life"
     ),
     reason=reason(),
@@ -43,7 +43,7 @@ _NO_GPUS = "no job of the row has a known number of GPUs"
 CLUSTER_SUMMARY = table(
     "cluster_summary",
     "The trace in a row: all jobs, those that requested a GPU, those that did not.",
-    population=text("Which", "all, gpu or no_gpu."),
+    population=words("Which", "all, gpu or no_gpu."),
     jobs=count("Number", "Jobs of the row.", unit="jobs"),
     days=number("Days", "From the first submission (or start) of the trace to the last.", blank=_NO_SPAN, unit="days"),
     jobs_per_day=number("a day", "jobs by days.", blank=f"{_NO_SPAN}, or all are at one moment", unit="jobs a day"),

@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import BASIS, NO_CLUSTERS, clustered, ends, wilson
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text
+from ttf.contract import REASON, count, name, number, reason, seconds, share, table, words
 
 # Values of one column that have a row: those with the most jobs.
 MOST = 100
@@ -22,8 +22,10 @@ def _limits(kind, suffix: str = "", prefix: str = "") -> dict:
 STRATA = table(
     "strata",
     f"The first numbers of the jobs of one stratum; of each stratification the {MOST} strata with the most jobs.",
-    stratum_by=text("Strata", "all, account, partition, gpu_type or gpus: what the jobs are divided by."),
-    stratum=text("Stratum", "The value that the jobs of the row have of it; of gpus a span, 0: none or unknown."),
+    stratum_by=words("Strata", "all, account, partition, gpu_type or gpus: what the jobs are divided by."),
+    stratum=name(
+        "Stratum", "The value that the jobs of the row have of it; of gpus a span, 0: none or unknown.", by="stratum_by"
+    ),
     jobs=count("Jobs", "Jobs of the stratum.", unit="jobs"),
     ended=count("Ended", "Those that ended in success or failure.", unit="jobs"),
     failures=count("Failures", "Those that failed.", unit="jobs"),

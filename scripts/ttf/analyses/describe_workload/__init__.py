@@ -2,11 +2,11 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, percentiles, top_owners, wilson
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, seconds, share, table, whole_seconds, words
 
 _GROUP = {
-    "group_by": text("By", "What jobs are divided by."),
-    "group": text("Group", "The kind of jobs; all: every job."),
+    "group_by": words("By", "What jobs are divided by."),
+    "group": words("Group", "The kind of jobs; all: every job."),
 }
 _JOBS = {
     "jobs": count("Jobs", "Jobs of the row.", unit="jobs"),
@@ -17,8 +17,8 @@ _JOBS = {
 PERCENTILES = table(
     "percentiles",
     "A time of the jobs of one kind and outcome: its mean and percentiles, linear between ranks.",
-    quantity=text("Quantity", "runtime_s, queue_s, or wall_s: from the first start to the last end."),
-    outcome_set=text("Outcome", "all, success, failure or cancelled."),
+    quantity=words("Quantity", "runtime_s, queue_s, or wall_s: from the first start to the last end."),
+    outcome_set=words("Outcome", "all, success, failure or cancelled."),
     **_GROUP,
     n=count("n", "Jobs of the row with a known time.", unit="jobs"),
     mean_s=seconds("Mean", "Mean of the time."),
@@ -28,7 +28,7 @@ GPU_REQUESTS = table(
     "gpu_requests",
     "Jobs that request one range of GPU shares per instance, of all jobs or of those of one GPU type.",
     **_GROUP,
-    gpu_request=text("GPU per instance", "What each instance requests, in percent of a GPU."),
+    gpu_request=words("GPU per instance", "What each instance requests, in percent of a GPU."),
     jobs=_JOBS["jobs"],
     n=count("n", "Jobs of the group that request a GPU.", unit="jobs"),
     jobs_share=_JOBS["jobs_share"],
@@ -36,7 +36,7 @@ GPU_REQUESTS = table(
 REQUEST_USE = table(
     "request_use",
     "A resource: how many jobs request more than they use, and how many use more.",
-    resource=text("Resource", "cpu, gpu or memory, each per instance."),
+    resource=words("Resource", "cpu, gpu or memory, each per instance."),
     n=count("n", "Jobs with a request and a measured use.", unit="jobs"),
     asked_more=count("Requested more", "Jobs that use less than they request.", blank=REASON, unit="jobs"),
     asked_more_share=share("Share", "Those over n.", blank=REASON),
@@ -48,7 +48,7 @@ REQUEST_USE = table(
 RECURRENCE = table(
     "recurrence",
     "Groups of at least so many jobs, and the jobs in them.",
-    group_by=text("By", "recurrence_group (jobs that are one job sent again) or user."),
+    group_by=words("By", "recurrence_group (jobs that are one job sent again) or user."),
     at_least=count("Jobs, at least", "Jobs of each of the groups counted.", unit="jobs"),
     groups=count("Groups", "Groups with at least so many jobs."),
     jobs=count("Jobs", "Jobs of these groups.", unit="jobs"),
@@ -58,9 +58,9 @@ RECURRENCE = table(
 SUBMISSIONS = table(
     "submissions",
     "Jobs submitted in one hour of the day, or on one weekday.",
-    by=text("By", "hour or weekday."),
-    value=text("Hour or day", "0 to 23, or the weekday in English.", blank=REASON),
-    zone=text("Zone", "Time zone of the clock.", blank=REASON),
+    by=words("By", "hour or weekday."),
+    value=words("Hour or day", "0 to 23, or the weekday in English.", blank=REASON),
+    zone=words("Zone", "Time zone of the clock.", blank=REASON),
     jobs=count("Jobs", "Jobs submitted then.", unit="jobs"),
     n=count("n", "Jobs with a time of submission.", unit="jobs"),
     jobs_share=share("Share of jobs", "Jobs over n.", blank=REASON),
@@ -72,7 +72,7 @@ SUBMISSIONS = table(
 ROLES = table(
     "roles",
     "A role, the name of a task within its job; of a trace with very many the most frequent.",
-    role=text("Role", "As the trace names the task."),
+    role=words("Role", "As the trace names the task."),
     jobs=count("Jobs", "Jobs with this role.", unit="jobs"),
     n=count("n", "Jobs with any role.", unit="jobs"),
     roles=count("Roles", "Different roles of the trace."),
@@ -113,9 +113,9 @@ GANGS = table(
 REQUEST_PERCENTILES = table(
     "request_percentiles",
     "What is requested of a resource; a percentile is the smallest value that so many per cent do not exceed.",
-    resource=text("Resource", "cpu, gpu or memory per instance; gpus: whole GPUs of a job."),
-    unit=text("Unit", "Of the values."),
-    weighted_by=text("Counted", "jobs or instances."),
+    resource=words("Resource", "cpu, gpu or memory per instance; gpus: whole GPUs of a job."),
+    unit=words("Unit", "Of the values."),
+    weighted_by=words("Counted", "jobs or instances."),
     n=count("n", "Jobs, or instances, that request some."),
     **percentiles(number, "", {p: f"{p}th percentile, in `unit`." for p in (50, 75, 90, 95, 99)}, REASON),
     largest=number("Largest", "The largest request, in `unit`.", blank=REASON),
@@ -124,8 +124,8 @@ REQUEST_PERCENTILES = table(
 WAIT_SHARE = table(
     "wait_share",
     "Jobs of one kind, and how much of their time to completion (delay and run time) is waiting.",
-    group_by=text("By", "all or run_length."),
-    group=text("Group", "all; short: ran no longer than the limit; long: ran longer."),
+    group_by=words("By", "all or run_length."),
+    group=name("Group", "all; short: ran no longer than the limit; long: ran longer.", by="group_by"),
     limit_s=seconds("Limit", "Median run time.", blank="the row is of all jobs"),
     n=count("n", "Jobs with a known delay and run time, not both 0.", unit="jobs"),
     over_half=count("Waited longer", "Jobs that wait for longer than they run.", unit="jobs"),
@@ -135,7 +135,7 @@ WAIT_SHARE = table(
 MACHINES = table(
     "machines",
     "The machines of one GPU type.",
-    gpu_type=text("GPU type", "As the trace names it.", blank="the machines have no known type"),
+    gpu_type=words("GPU type", "As the trace names it.", blank="the machines have no known type"),
     nodes=count("Machines", "Machines of the type."),
     nodes_share=share("Share of machines", "Of all machines."),
     gpus=count("GPUs", "GPUs of these machines, as far as known.", unit="GPUs"),
@@ -145,7 +145,7 @@ MACHINES = table(
 JOB_STATUS = table(
     "job_status",
     "A status in the trace's own table of whole jobs; no rows where it has none.",
-    status=text("Status", "As the trace writes it."),
+    status=words("Status", "As the trace writes it."),
     **_JOBS,
     with_start=count("With a start", "Jobs of which a start is written.", unit="jobs"),
     with_end=count("With an end", "Jobs of which an end is written.", unit="jobs"),
@@ -153,10 +153,10 @@ JOB_STATUS = table(
 MACHINE_LOAD = table(
     "machine_load",
     "A measure of all machines or of one GPU type; each reading weighs as the life of its instance is long.",
-    quantity=text("Quantity", "What is measured."),
-    unit=text("Unit", "Of the values."),
-    group_by=text("By", "all or gpu_type."),
-    group=text("Group", "all, or the GPU type."),
+    quantity=words("Quantity", "What is measured."),
+    unit=words("Unit", "Of the values."),
+    group_by=words("By", "all or gpu_type."),
+    group=name("Group", "all, or the GPU type.", by="group_by"),
     n=count("n", "Readings with a value and a life above 0 s."),
     nodes=count("Machines", "Machines among them."),
     measured_s=whole_seconds("Measured", "Time at risk of all readings together."),

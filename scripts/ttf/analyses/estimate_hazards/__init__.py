@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ttf.analysis import Analysis
 from ttf.columns import AT_AGE, CENSORED, COUNTED, MTTF, STRATUM, SUMMARY_DELAYED_ENTRY, clustered, ends
-from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, share, table, truth, whole_seconds, words
 
 # In the table `cox`: the level of an amount, and the row of all amounts together, as a job twice as large has twice the
 # GPUs on twice the nodes.
@@ -13,7 +13,7 @@ _OF_ALL = "the row is of all strata"
 _NO_RATIO = "the row is of the whole model, or its reason says why"
 _NOT_TESTED = "the row is of no coefficient, or could not be tested"
 _CLUSTERED = {name: column for name, column in clustered(number).items() if name in ("cluster_by", "clusters")}
-_COMPETING = STRATUM | {"event": text("Ended by", "One of the ends that compete.")}
+_COMPETING = STRATUM | {"event": words("Ended by", "One of the ends that compete.")}
 
 CUMULATIVE_HAZARD = table(
     "cumulative_hazard",
@@ -61,9 +61,9 @@ LOGRANK = table(
     "A log-rank test: of all strata together, or of two of them.",
     event=STRATUM["event"],
     stratum_by=STRATUM["stratum_by"],
-    kind=text("Kind", "overall or pairwise."),
-    stratum_a=text("One", "First stratum of the pair.", _OF_ALL),
-    stratum_b=text("Other", "Second stratum of the pair.", _OF_ALL),
+    kind=words("Kind", "overall or pairwise."),
+    stratum_a=name("One", "First stratum of the pair.", _OF_ALL, by="stratum_by"),
+    stratum_b=name("Other", "Second stratum of the pair.", _OF_ALL, by="stratum_by"),
     strata=count("compared", "Strata that are compared.", unit="strata"),
     **COUNTED,
     statistic=number("χ²", "Of the test.", REASON),
@@ -79,9 +79,14 @@ COX = table(
     "cox",
     "A coefficient of the Cox regression on all covariates; `all`: the whole model; `job_size`: all amounts doubled.",
     event=STRATUM["event"],
-    covariate=text("Covariate", "Column of lives.parquet, all or job_size."),
-    level=text("Level", "Value, or per doubling.", "the row is of the whole model or of a covariate without levels"),
-    reference=text("against", "Value that the level is compared with.", "the row is of no level"),
+    covariate=words("Covariate", "Column of lives.parquet, all or job_size."),
+    level=name(
+        "Level",
+        "Value, or per doubling.",
+        "the row is of the whole model or of a covariate without levels",
+        by="covariate",
+    ),
+    reference=name("against", "Value that the level is compared with.", "the row is of no level", by="covariate"),
     n=count("n", "Units at risk at the level; of an amount or the whole model all.", unit="lives"),
     events=count("Failures", "Those of n that the event ended.", unit="lives"),
     log_hazard_ratio=number("Log hazard ratio", "Coefficient.", _NO_RATIO),

@@ -2,14 +2,14 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
+from ttf.contract import REASON, count, number, reason, share, table, whole_seconds, words
 
 _CLUSTERED = clustered(share)
 
 BURSTS = table(
     "bursts",
     "A place and a window: unplanned outages that have another of the same place so near, before or after.",
-    within=text("Within", "The same unit; another unit of its node; another node of its rack, group or of the fleet."),
+    within=words("Within", "The same unit; another unit of its node; another node of its rack, group or of the fleet."),
     window_s=whole_seconds("Window", "To either side."),
     n=count("n", "Unplanned outages that began while their unit was watched, with a known place.", unit="outages"),
     near=count("With another near", "Those with another one of the place within the window.", REASON, "outages"),

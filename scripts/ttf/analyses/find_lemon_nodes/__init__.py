@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import NO_CLUSTERS, clustered
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, seconds, share, table, truth, whole_seconds, words
 
 _DATED = "components at risk bear no dates"
 _PLACED = "components have no placements"
@@ -13,9 +13,9 @@ _RATE = {"blank": _NO_TIME, "unit": "per 1000 node-days"}
 LEMON_NODES = table(
     "lemon_nodes",
     "A node with runs in the window, or a component in service: its failures against those expected of its fleet.",
-    node=text("Node", "Name of the node."),
-    fleet=text("Fleet", "Nodes it is compared with: those of its GPU type or system."),
-    basis=text("Basis", "How failures are attributed: state, event, proxy (all failures) or component."),
+    node=name("Node", "Name of the node.", of="node"),
+    fleet=words("Fleet", "Nodes it is compared with: those of its GPU type or system."),
+    basis=words("Basis", "How failures are attributed: state, event, proxy (all failures) or component."),
     window_from_s=whole_seconds("Window from", "First moment of the window.", blank=_DATED),
     window_to_s=whole_seconds("Window to", "The moment after its last.", blank=_DATED),
     placements=count("Placements", "Attempts that ran on the node.", blank=_PLACED),
@@ -56,8 +56,8 @@ LEMON_NODES = table(
 LEMON_EFFECT = table(
     "lemon_effect",
     "The fleet's mean time to failure with and without the nodes of excess failures that were picked.",
-    picked_on=text("Picked on", "Part of the window in which the nodes were tested."),
-    measured_on=text("measured on", "Part of the window in which the time to failure is measured."),
+    picked_on=words("Picked on", "Part of the window in which the nodes were tested."),
+    measured_on=words("measured on", "Part of the window in which the time to failure is measured."),
     nodes=count("Nodes of the fleet", "Nodes with runs in the part measured."),
     lemons=count("Nodes", "Nodes picked."),
     failures=count("Failures", "Failures of all nodes."),

@@ -3,7 +3,7 @@
 from ttf import columns
 from ttf.analysis import Analysis
 from ttf.columns import COUNTED, STRATUM
-from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, truth, whole_seconds, words
 
 # A fall of the survival curve by more at one second is a step of its own.
 STEP = 0.05
@@ -39,7 +39,7 @@ LIFETIME_MODELS = table(
     "lifetime_models",
     "A stratum and a model of its lifetimes, fitted by maximum likelihood with censoring.",
     **STRATUM,
-    model=text("Model", "exponential, weibull, lognormal or gamma."),
+    model=words("Model", "exponential, weibull, lognormal or gamma."),
     **COUNTED,
     exposure_s=columns.MTTF["exposure_s"],
     shape=number("Shape", "Of the Weibull or the gamma.", _NO_PARAMETER),

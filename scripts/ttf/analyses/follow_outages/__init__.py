@@ -1,11 +1,11 @@
 """Do outages become more or less frequent, and when did their rate change?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, table, text, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, table, whole_seconds, words
 
 _STRATUM = {
-    "stratum_by": text("Strata", "all, group (of units) or level (of causes); of either the 20 with most events."),
-    "stratum": text("Stratum", "The value that those of the row have of it."),
+    "stratum_by": words("Strata", "all, group (of units) or level (of causes); of either the 20 with most events."),
+    "stratum": name("Stratum", "The value that those of the row have of it.", by="stratum_by"),
 }
 GROWTH = table(
     "growth",
@@ -27,7 +27,7 @@ GROWTH = table(
     rate_ratio=number(
         "Rate after / before", "Events over time watched after the point of change, over before.", REASON
     ),
-    trend=text(
+    trend=words(
         "Trend",
         "worse, better or changed, by the tests corrected for bursts; bursts, which others reject; none.",
         REASON,

@@ -4,16 +4,16 @@ from functools import partial
 
 from ttf.analysis import Analysis
 from ttf.columns import BASIS, NO_CLUSTERS, clustered
-from ttf.contract import REASON, count, number, reason, table, text, whole_seconds
+from ttf.contract import REASON, count, number, reason, table, text, whole_seconds, words
 
 _PER_1000 = {"unit": "per 1000 node-days"}
 
 FAILURE_RATE_OVER_TIME = table(
     "failure_rate_over_time",
     "A window of days: failures of all causes, or of one, per node-day at work.",
-    by=text("By", "all, cause or domain."),
-    cause=text("Cause", "Of the failures counted.", "the row is of all causes"),
-    window=text("Window", "Its days.", REASON),
+    by=words("By", "all, cause or domain."),
+    cause=words("Cause", "Of the failures counted.", "the row is of all causes"),
+    window=words("Window", "Its days.", REASON),
     from_day=count("From day", "First day of the window, from 0.", REASON, "days"),
     to_day=count("To day", "Last day of the window, from 0.", REASON, "days"),
     start_s=whole_seconds("Start", "Moment, on the clock of the trace.", REASON),

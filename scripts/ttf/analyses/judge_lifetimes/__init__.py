@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import COUNTED, STRATUM, clustered, ends
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, share, table, truth, whole_seconds, words
 
 # Below so many failures the interval of the Weibull shape covers less than it says: tests/unit/test_coverage.py.
 FEWEST_FAILURES = 100
@@ -16,7 +16,7 @@ LIFETIME_VERDICT = table(
     "A stratum: whether its failure rate changes with age, and what a constant one hides.",
     **STRATUM,
     **COUNTED,
-    verdict=text(
+    verdict=words(
         "Over all", "The hazard `falls`, `rises` or `stays` with age, or is unclear, if all at risk are alike.", REASON
     ),
     shape=number("Weibull shape", "Over all at risk: below 1 a decreasing hazard, above 1 an increasing one.", REASON),
@@ -30,8 +30,8 @@ LIFETIME_VERDICT = table(
     p_clustered=number("p, clustered", "That the shape is 1, by its clustered standard error.", REASON),
     misleads=truth("A single MTTF misleads", "p < 0.01, and a gap of 0.05 or a ratio of 2 either way.", REASON),
     misleads_clustered=truth("A single MTTF misleads", "The same by the clustered p.", REASON),
-    verdict_within=text("Within", f"falls, rises or stays with age within groups, {MIXTURE}, or unclear.", REASON),
-    within=text("Groups by", "What repeats: those of one group have one rate, and all groups one shape.", REASON),
+    verdict_within=words("Within", f"falls, rises or stays with age within groups, {MIXTURE}, or unclear.", REASON),
+    within=words("Groups by", "What repeats: those of one group have one rate, and all groups one shape.", REASON),
     groups=count("Groups", "Those of two at risk or more.", REASON),
     shape_within=number("Shape within", "Weibull shape within groups whose rates differ by a gamma frailty.", REASON),
     **ends(number, "its clustered interval", REASON, "shape_within_"),

@@ -2,14 +2,14 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, reason, seconds, share, table, text, whole_seconds
+from ttf.contract import REASON, count, reason, seconds, share, table, whole_seconds, words
 
 OUTAGE_MATCHES = table(
     "outage_matches",
     "A measure of how failures of jobs and outages of their nodes go together.",
-    measure=text("Measure", "failure_near_outage, or what an outage did: job_failed, job_ended, job_ran_on, no_job."),
-    kind=text("Outages", "unplanned or planned."),
-    basis=text("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
+    measure=words("Measure", "failure_near_outage, or what an outage did: job_failed, job_ended, job_ran_on, no_job."),
+    kind=words("Outages", "unplanned or planned."),
+    basis=words("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
     before_s=whole_seconds("Outage from", "So long before the end of the attempt the outage may begin."),
     after_s=whole_seconds("to", "And so long after it."),
     n=count("n", "Infrastructure failures of attempts with a watched node, or outages."),

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, Column, count, number, reason, seconds, share, table, text, whole_seconds
+from ttf.contract import REASON, Column, count, name, number, reason, seconds, share, table, text, whole_seconds, words
 
 OUTAGE_CAUSES = table(
     "outage_causes",
     "A cause that records of outages name, at one of four depths: all, a level, a class of it, a cause of that.",
-    depth=text("Depth", "all, level, class or cause where records name one; of each the 500 with most records."),
+    depth=words("Depth", "all, level, class or cause where records name one; of each the 500 with most records."),
     **{
-        "level": text("Level", "The widest word for the cause.", "the depth is all, or the records name none"),
-        "class": text("Class", "The part, or the kind of work.", "the depth is all or level, or the records name none"),
+        "level": words("Level", "The widest word for the cause.", "the depth is all, or the records name none"),
+        "class": words(
+            "Class", "The part, or the kind of work.", "the depth is all or level, or the records name none"
+        ),
         "cause": text("Cause", "In the words of the trace.", "the depth is another, or the records name none"),
     },
     events=count("Records", "Records of outages, also those that overlap in one outage.", unit="records"),
@@ -52,8 +54,10 @@ def _per_1000(heading: str, about: str) -> Column:
 AVAILABILITY = table(
     "availability",
     "Units that were watched, or some of them, or their outages of one kind: time between, time to repair, share up.",
-    stratum_by=text("Strata", "all; planned and level divide the outages, group the units."),
-    stratum=text("Stratum", "The value that those of the row have of it; of levels the 20 with most outages."),
+    stratum_by=words("Strata", "all; planned and level divide the outages, group the units."),
+    stratum=name(
+        "Stratum", "The value that those of the row have of it; of levels the 20 with most outages.", by="stratum_by"
+    ),
     units=count("Units", "Units watched.", REASON, "units"),
     exposure_s=whole_seconds("Watched", "Sum of the time in which the units were watched, down or up.", REASON),
     down_s=whole_seconds("Time down", "Time down of these outages, while watched; of open ones too."),
@@ -70,7 +74,7 @@ AVAILABILITY = table(
     open=count("Open", "Those of the outages of which no end was written.", unit="outages"),
     availability=share("Availability", "One less time down over time watched.", REASON),
     **_ends("the availability", share, "availability_ci_{}"),
-    availability_method=text(
+    availability_method=words(
         "Method", "clustered (by unit), or of few units: exponential up and down times.", "there is no interval"
     ),
     records=count(
@@ -81,7 +85,7 @@ AVAILABILITY = table(
     records_ci_high=_per_1000("95% to", "Upper end of it; without a record a one-sided bound."),
     records_ci_low_clustered=_per_1000("from, clustered", "Lower end that holds when units differ."),
     records_ci_high_clustered=_per_1000("to, clustered", "Upper end of it."),
-    cluster_by=text("Clustered by", "What fails and is repaired over and over: node, or another unit."),
+    cluster_by=words("Clustered by", "What fails and is repaired over and over: node, or another unit."),
     clusters=number("Effective clusters", "Kish's effective number of them, by the time watched."),
     reason=reason(),
 )

@@ -1,31 +1,31 @@
 """What moved between windows of the submission, or against another trace?"""
 
 from ttf.analysis import Analysis
-from ttf.columns import FEWEST_CLUSTERS
-from ttf.contract import REASON, count, number, reason, table, text
+from ttf.columns import FEWEST_CLUSTERS, WINDOWS
+from ttf.contract import REASON, count, name, number, reason, table, text, words
 
 _NO_TEST = f"nothing was tested, no clusters are known, or fewer than {FEWEST_CLUSTERS} effective ones"
 
 DRIFT = table(
     "drift",
     "A share, a distribution or a median, compared between two windows or traces; the largest effects first.",
-    window=text("Window", "The later window, or the trace."),
-    against=text("Against", "What it is compared with: a window, all before, or another trace."),
-    column=text("Column", "Column of the jobs."),
-    value=text("Value", "Its value.", blank="the comparison is of all its values"),
-    statistic=text("What", "share, failure_share (of ended jobs), distribution or median."),
+    window=text("Window", "The later window, or the trace.", ours=WINDOWS),
+    against=text("Against", "What it is compared with: a window, all before, or another trace.", ours=WINDOWS),
+    column=words("Column", "Column of the jobs."),
+    value=name("Value", "Its value.", blank="the comparison is of all its values", by="column"),
+    statistic=words("What", "share, failure_share (of ended jobs), distribution or median."),
     before=number("Before", "Share, or median in the unit of the column.", blank=REASON),
     after=number("After", "The same of `window`.", blank=REASON),
     n_before=count("n", "Jobs before.", unit="jobs"),
     n_after=count("n", "Jobs after.", unit="jobs"),
-    test=text("Test", "two_proportion_z, chi_square or mann_whitney."),
+    test=words("Test", "two_proportion_z, chi_square or mann_whitney."),
     p_value=number("p", "Two-sided.", blank=REASON),
     p_adjusted=number("adjusted p", "Holm over all comparisons.", blank=REASON),
-    cluster_by=text("Clustered by", "What fails alike.", blank="the trace names nothing that does"),
+    cluster_by=words("Clustered by", "What fails alike.", blank="the trace names nothing that does"),
     clusters=number("Effective clusters", "Kish's effective number, of both windows.", blank=_NO_TEST),
     p_clustered=number("p, clustered", "Two-sided, of a test that holds when clusters differ.", blank=_NO_TEST),
     p_adjusted_clustered=number("adjusted p, clustered", "Holm over all comparisons.", blank=_NO_TEST),
-    effect_name=text("Effect size", "cohen_h, cramer_v or cliff_delta."),
+    effect_name=words("Effect size", "cohen_h, cramer_v or cliff_delta."),
     effect=number("Effect", "Above 0 where it rose; of a distribution always above.", blank=REASON),
     reason=reason(),
 )

@@ -2,13 +2,13 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, reason, share, table, text
+from ttf.contract import REASON, count, reason, share, table, words
 
 EPOCHS = table(
     "epochs",
     "Jobs of one outcome that have come to their lowest loss, or near it, by a share of their epochs.",
-    outcome=text("Outcome", "success, cancelled or failure."),
-    quantity=text("Loss", "lowest, or within_0.1_percent of it."),
+    outcome=words("Outcome", "success, cancelled or failure."),
+    quantity=words("Loss", "lowest, or within_0.1_percent of it."),
     epochs_share=share("Share of epochs", "Of the epochs that the job ran."),
     jobs=count("Jobs", "Jobs that have come to it by then.", unit="jobs"),
     n=count("n", "Jobs of the loss log with a loss that is a number.", unit="jobs"),
@@ -20,7 +20,7 @@ EPOCHS = table(
 EPOCHS_SUMMARY = table(
     "epochs_summary",
     "Jobs of one outcome in the loss log: how many needed all epochs, and their time after coming near.",
-    outcome=text("Outcome", "success, cancelled, failure, or not_in_trace: no job or several have the id."),
+    outcome=words("Outcome", "success, cancelled, failure, or not_in_trace: no job or several have the id."),
     jobs_logged=count("Jobs logged", "Jobs in the loss log.", unit="jobs"),
     n=count("with a loss", "Those with a loss that is a number.", unit="jobs"),
     epochs=count("Epochs", "Epochs of these.", blank=REASON),

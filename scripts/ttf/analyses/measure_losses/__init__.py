@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, ends, top_owners, wilson
-from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, share, table, truth, whole_seconds, words
 
 _HOURS = "GPU-hours"
 _LOSSES = {
@@ -15,7 +15,7 @@ _LOSSES = {
     "failed_gpu_hours_share": share(
         "Share", "Of the GPU time: of all attempts, or by month of its attempts.", blank=REASON
     ),
-    "infra_basis": text("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
+    "infra_basis": words("Basis", "How infrastructure failures are known; proxy: any failure, cause unknown."),
     "infra_failures": count("Infrastructure failures", "Attempts that infrastructure ended.", unit="attempts"),
     "infra_without_time": count("without a time", "Those without a known run time.", unit="attempts"),
     "infra_gpu_hours": number("GPU-hours of infrastructure failures", "Whole GPU time of these attempts.", unit=_HOURS),
@@ -47,7 +47,7 @@ LOST_WORK = table(
 LOST_WORK_BY_MONTH = table(
     "lost_work_by_month",
     "What failures cost in attempts that ended, or were last seen, in one month.",
-    window=text("Month", "Of the calendar (UTC), or 28 days from the trace's beginning.", blank=REASON),
+    window=words("Month", "Of the calendar (UTC), or 28 days from the trace's beginning.", blank=REASON),
     start_s=whole_seconds("From", "Start of the month.", blank=REASON),
     end_s=whole_seconds("To", "Start of the next one.", blank=REASON),
     complete=truth("Complete", "The trace covers the whole month.", blank=REASON),
@@ -56,8 +56,8 @@ LOST_WORK_BY_MONTH = table(
 FAILURES_BY_OWNER = table(
     "failures_by_owner",
     "A user or an account: those with the most GPU time in failed attempts.",
-    owner_by=text("By", "user or account."),
-    owner=text("Owner", "As the trace names it."),
+    owner_by=words("By", "user or account."),
+    owner=name("Owner", "As the trace names it.", by="owner_by"),
     ended=count("Ended", "Jobs with success or failure.", unit="jobs"),
     failures=count("Failures", "Jobs that failed.", unit="jobs"),
     failure_share=share("Share", "Failures over the jobs that ended.", blank=REASON),
@@ -83,12 +83,12 @@ FAILURE_CONCENTRATION = table(
 REPEATS = table(
     "repeats",
     "A measure of how failures repeat within groups of jobs.",
-    group_by=text("Group", "user, recurrence_group, or job: attempts of one job."),
-    measure=text("What", "What is estimated."),
+    group_by=words("Group", "user, recurrence_group, or job: attempts of one job."),
+    measure=words("What", "What is estimated."),
     n=count("n", "Jobs, or for times groups."),
     groups=count("Groups", "Groups that they are of."),
     events=count("Events", "Those of them that count.", blank=REASON),
-    unit=text("Unit", "Of the estimate: share, failures or s.", blank=REASON),
+    unit=words("Unit", "Of the estimate: share, failures or s.", blank=REASON),
     estimate=number("Estimate", "Share, ratio or median time, in `unit`.", blank=REASON),
     **ends(number, "the 95% CI, in `unit`; the groups are its clusters", REASON),
     reason=reason("Why cells of the row are blank, or that the estimate has no interval."),
@@ -97,7 +97,7 @@ _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or th
 WHAT_IF = table(
     "what_if",
     "A piece of advice: GPU time that it would have saved, and what it would have cost.",
-    scenario=text("What if", "trial_on_one_gpu, no_retry or no_retry_of_deterministic."),
+    scenario=words("What if", "trial_on_one_gpu, no_retry or no_retry_of_deterministic."),
     trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
     n=count("Jobs", "Jobs that the advice is for.", blank=REASON, unit="jobs"),
     affected=count("Affected", "Those that it would have caught.", blank=REASON, unit="jobs"),

@@ -4,7 +4,7 @@ from functools import partial
 
 from ttf.analysis import Analysis
 from ttf.columns import BASIS, MTTF, NO_CLUSTERS, SUMMARY, clustered
-from ttf.contract import REASON, count, number, reason, seconds, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, number, reason, seconds, table, truth, whole_seconds, words
 
 _PER_1000 = {"unit": "per 1000 node-days"}
 _PER_DAY = {"unit": "per node-day"}
@@ -45,7 +45,7 @@ NODE_FAILURE_RATE = table(
     basis=BASIS,
     above_gpus=count("Above GPUs", "Larger jobs count for the rate.", "components all count", "GPUs"),
     node_gpus=count("GPUs of a node", "By which GPUs are rounded up to nodes.", "the units hold no GPUs", "GPUs"),
-    node_gpus_from=text("From", "config, trace or default: who says what a node holds.", "the units hold no GPUs"),
+    node_gpus_from=words("From", "config, trace or default: who says what a node holds.", "the units hold no GPUs"),
     jobs=count("Runs", "Runs that count, with a known time; of components those at risk.", unit="runs"),
     failures=count("Failures", "Those of them that infrastructure ended, by the basis.", unit="runs"),
     node_days=number("Node-days", "Their nodes times their durations.", unit="node-days"),
@@ -59,16 +59,16 @@ NODE_FAILURE_RATE = table(
     ci_high_per_node_day=number("to", "The same of one node-day.", REASON, **_PER_DAY),
     largest_run_nodes=count("Largest run", "Nodes of the largest run.", unit="nodes"),
     projects_to_nodes=count("Projected to", "Most nodes of a run that the rate is projected to.", unit="nodes"),
-    no_projection=text("No projection", "Why no larger run is projected."),
-    needed=text("Needed", "What data would tell of larger runs."),
+    no_projection=words("No projection", "Why no larger run is projected."),
+    needed=words("Needed", "What data would tell of larger runs."),
     reason=reason("Why the rate is blank, or why it is of other sizes than requested."),
 )
 SIZE_LAW = table(
     "size_law",
     "A model of how the mean time to failure goes with the nodes of a run: a line on logarithmic axes.",
     basis=BASIS,
-    model=text("Model", "poisson; quasi_poisson, with errors widened by the dispersion; clustered, by the clusters."),
-    cluster_by=text("Clustered by", "What fails alike.", "the model does not go by clusters"),
+    model=words("Model", "poisson; quasi_poisson, with errors widened by the dispersion; clustered, by the clusters."),
+    cluster_by=words("Clustered by", "What fails alike.", "the model does not go by clusters"),
     clusters=number("Effective clusters", "Kish's effective number of them.", "the model does not go by clusters"),
     sizes=count("Sizes", "Numbers of nodes with time at risk.", unit="sizes"),
     jobs=count("Runs", "Runs of these sizes.", unit="runs"),
@@ -84,7 +84,7 @@ SIZE_LAW = table(
     deviance=number("Deviance", "Of the failures of pools of sizes from the line.", _FEW_POOLS),
     df=count("df", "Pools less 2.", _FEW_POOLS),
     dispersion=number("Dispersion", "Pearson's chi-squared over df: 1 is chance alone.", _FEW_POOLS),
-    verdict=text("Verdict", "agrees, rejected or too few failures to tell.", REASON),
+    verdict=words("Verdict", "agrees, rejected or too few failures to tell.", REASON),
     converged=truth("Converged", "Whether the regression came to an end.", REASON),
     reason=reason(),
 )

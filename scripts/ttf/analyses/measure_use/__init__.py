@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import percentiles
-from ttf.contract import REASON, count, reason, share, table, text, truth
+from ttf.contract import REASON, count, reason, share, table, truth, words
 
 USE = {
     "n": count("Readings", "Readings, one per minute."),
@@ -15,8 +15,8 @@ USE = {
 GPU_USE = table(
     "gpu_use",
     "How busy the GPUs were that jobs of one size and outcome held.",
-    job_gpus=text("GPUs", "GPUs of the job, exactly so many, or all."),
-    outcome=text("Outcome", "How the job ended, whatever the attempt did, or all."),
+    job_gpus=words("GPUs", "GPUs of the job, exactly so many, or all."),
+    outcome=words("Outcome", "How the job ended, whatever the attempt did, or all."),
     servers=count("Servers", "Servers of the attempt.", "the row is of any number of them", unit="servers"),
     dedicated=truth("Dedicated", "Only attempts with their servers to themselves.", "the row is of all attempts"),
     jobs=count("Jobs", "Jobs with a reading.", blank=REASON, unit="jobs"),
@@ -30,8 +30,8 @@ GPU_USE = table(
 HOST_USE = table(
     "host_use",
     "How much of the CPU or memory of the machines was in use.",
-    resource=text("Of", "cpu or memory (with the page cache)."),
-    machine_minutes=text("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
+    resource=words("Of", "cpu or memory (with the page cache)."),
+    machine_minutes=words("Machine-minutes", "all, or held: those at which a GPU of the machine was held."),
     **USE,
     out_of_range=count("Out of range", "Readings below 0 or above all, excluded.", blank=REASON),
     reason=reason(),

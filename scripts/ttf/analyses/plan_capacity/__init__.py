@@ -1,16 +1,16 @@
 """What can a run of so many nodes expect with so many spares, and how many spares does it take?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, share, table, text
+from ttf.contract import REASON, count, number, reason, share, table, words
 
 _RUN = {
-    "stratum": text("Units", "all, or the group with the most time watched, as a run lies in one group.", REASON),
+    "stratum": words("Units", "all, or the group with the most time watched, as a run lies in one group.", REASON),
     "gpus": count("GPUs", "GPUs of the run.", "the GPUs of a node are not known, or the column reason says why"),
     "nodes": count("Nodes", "Nodes that the run takes.", REASON),
     "hours": count("Hours", "How long it is to last.", REASON, "h"),
 }
 _WAY = {
-    "way": text(
+    "way": words(
         "Way",
         "exponential: by formula; observed: independent nodes with up and repair times drawn from the trace; "
         "weeks: days or weeks of the trace, of all nodes together, resampled.",

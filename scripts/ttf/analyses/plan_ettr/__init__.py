@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, seconds, share, table, text, truth
+from ttf.contract import REASON, count, number, reason, seconds, share, table, truth, words
 
 _GPUS = {"gpus": count("GPUs", "GPUs of the run.", blank="sizes are numbers of nodes")}
 _NODES = {"nodes": count("Nodes", "Whole nodes that the run takes, rounded up.", blank=REASON)}
@@ -20,7 +20,7 @@ _OTHER_HABITS = {
 }
 _PLAN = _SIZE | _NODE_RATE | _INTERVAL | _OTHER_HABITS
 _BOUND = {
-    "rate": text(
+    "rate": words(
         "Rate",
         "Which rate: estimate, low, high (of its interval, clustered where it can be), or measured_rate and its ends.",
     )
@@ -72,7 +72,7 @@ MITIGATIONS = table(
     "mitigations",
     "A size of run and one change: what it brings. The columns of the plan are those after the change.",
     **_SIZE,
-    mitigation=text("Change", "The one thing that is changed.", blank=REASON),
+    mitigation=words("Change", "The one thing that is changed.", blank=REASON),
     **_NODE_RATE,
     **{name: replace(column, blank=REASON) for name, column in (_INTERVAL | _OTHER_HABITS).items()},
     ettr_before=share("ETTR before", "Exact ETTR without the change.", blank=REASON),
@@ -90,11 +90,11 @@ MITIGATIONS = table(
 ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
     "An assumption that the plans rest on, and where it is from.",
-    assumption=text("What", "The assumption."),
+    assumption=words("What", "The assumption."),
     amount=number("Amount", "Its value, in `unit`.", blank="the failure rate of a node is not known"),
-    unit=text("Unit", "Of the amount."),
+    unit=words("Unit", "Of the amount."),
     n=count("n", "Failures or waits behind it.", blank="it is not estimated from counts"),
-    source=text(
+    source=words(
         "From", "The trace, the configuration, or the basis on which failures are attributed.", blank="no life ran"
     ),
     reason=reason("Why the failure rate is not known."),

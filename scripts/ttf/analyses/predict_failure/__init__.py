@@ -2,27 +2,29 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, share, table, text, truth
+from ttf.contract import REASON, count, name, number, reason, share, table, truth, words
 
 # The stages: whether a job fails; after how many hours; whether one fails that has run for a while.
 PROBABILITY, HOURS, LANDMARK = "probability", "hours", "landmark"
 
-_MODEL = text(
+_MODEL = words(
     "Model",
     "base_rate, nested_rate (shrunken share of failures of group, user and all), logistic, gradient_boosting; "
     "lognormal of hours.",
 )
-_SPLIT = text("Split", "temporal_1 to temporal_3 (trained on what had ended before, tested on what came), or random.")
+_SPLIT = words("Split", "temporal_1 to temporal_3 (trained on what had ended before, tested on what came), or random.")
 _CI = clustered(number)
 
 EVALUATION = table(
     "risk_evaluation",
     "How well failure was told in advance by one measure.",
-    stage=text("Stage", "probability, hours (until failure) or landmark (probability of those still running)."),
+    stage=words("Stage", "probability, hours (until failure) or landmark (probability of those still running)."),
     model=_MODEL,
     split=_SPLIT,
-    slice=text("Slice", "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training."),
-    metric=text("Measure", "pr_auc, roc_auc, brier, log_loss, calibration_slope, median_factor_off ..."),
+    slice=words(
+        "Slice", "Test jobs: all, or unseen_user, unseen_group, unseen_gpu_type, beyond_range of the training."
+    ),
+    metric=words("Measure", "pr_auc, roc_auc, brier, log_loss, calibration_slope, median_factor_off ..."),
     n=count("n", "Test jobs."),
     failures=count("Failures", "Of them."),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
@@ -45,8 +47,10 @@ CALIBRATION = table(
 COEFFICIENTS = table(
     "risk_coefficients",
     "A coefficient of the logistic regression of the last origin.",
-    feature=text("Feature", "As the configuration names it."),
-    term=text("Term", "What of it: a number in standard deviations, a value against the commonest, or log-odds."),
+    feature=words("Feature", "As the configuration names it."),
+    term=name(
+        "Term", "What of it: a number in standard deviations, a value against the commonest, or log-odds.", by="feature"
+    ),
     coefficient=number("Coefficient", "Log-odds of failure for one more.", REASON),
     odds_ratio=number("Odds ratio", "exp(coefficient).", REASON),
     n=count("n", "Jobs it was trained on."),
@@ -56,8 +60,8 @@ COEFFICIENTS = table(
 IMPORTANCE = table(
     "risk_importance",
     "How much PR-AUC is lost without a feature, on the test jobs of the last origin.",
-    feature=text("Feature", "As the configuration names it; history: all of that kind together."),
-    how=text("How", "permuted (its values dealt out anew among the jobs) or left_out (trained without it)."),
+    feature=words("Feature", "As the configuration names it; history: all of that kind together."),
+    how=words("How", "permuted (its values dealt out anew among the jobs) or left_out (trained without it)."),
     n=count("n", "Test jobs."),
     failures=count("Failures", "Of them."),
     drop=number("Drop of PR-AUC", "With it less without it.", REASON),
@@ -68,16 +72,18 @@ IMPORTANCE = table(
 DEPENDENCE = table(
     "risk_dependence",
     "The mean predicted probability were a feature the same in all test jobs (partial dependence).",
-    feature=text("Feature", "One of the four that matter most."),
+    feature=words("Feature", "One of the four that matter most."),
     place=count("Place", "Of the value among those shown, from 0 on."),
-    value=text("Value", "Of the feature, in the unit of the job record; of a history the share of failures."),
+    value=name(
+        "Value", "Of the feature, in the unit of the job record; of a history the share of failures.", by="feature"
+    ),
     jobs=count("n", "Test jobs with about this value."),
     probability=share("Probability", "Mean over the test jobs."),
 )
 DECISIONS = table(
     "risk_decisions",
     "GPU time saved had the jobs at highest risk been tried on one GPU first, in the tests of the last origin.",
-    model=text("Model", "A model's; oracle (who will fail within the trial is known); everyone (all are tried)."),
+    model=words("Model", "A model's; oracle (who will fail within the trial is known); everyone (all are tried)."),
     flagged=count("Tried", "Jobs tried, the highest expected saving first."),
     flagged_share=share("Tried", "Of the jobs of more than one GPU."),
     chosen=truth("Chosen", "Whether these are the jobs whose expected saving is above 0."),
@@ -92,10 +98,10 @@ DECISIONS = table(
 EXTRAPOLATION = table(
     "risk_extrapolation",
     "How well failure was told of jobs of a kind that the training had left out, and had it not.",
-    held_out=text("Left out", "largest_jobs or newest_gpu_type."),
-    value=text("Which", "More than so many GPUs, or the type.", blank=REASON),
-    trained=text("Trained", "without these jobs, with them, or difference (with less without)."),
-    metric=text("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
+    held_out=words("Left out", "largest_jobs or newest_gpu_type."),
+    value=words("Which", "More than so many GPUs, or the type.", blank=REASON),
+    trained=words("Trained", "without these jobs, with them, or difference (with less without)."),
+    metric=words("Measure", "pr_auc, roc_auc, log_loss or calibration_slope."),
     n=count("n", "Test jobs of that kind."),
     failures=count("Failures", "Of them."),
     estimate=number("Estimate", "In the unit of the measure.", REASON),
@@ -105,9 +111,9 @@ EXTRAPOLATION = table(
 FEATURES = table(
     "risk_features",
     "What a model is given: known at submission, or of jobs that had ended by then.",
-    feature=text("Feature", "As the configuration names it."),
-    kind=text("Kind", "numeric, category, hashed, history or clock."),
-    columns=text("Columns", "Of the job record."),
+    feature=words("Feature", "As the configuration names it."),
+    kind=words("Kind", "numeric, category, hashed, history or clock."),
+    columns=words("Columns", "Of the job record."),
     warm=truth("Warm", "Whether its coefficients are warm-started."),
     known=count("Known", "Jobs of which it is known."),
     used=truth("Used", "Whether the last model has it."),
@@ -117,9 +123,9 @@ FEATURES = table(
 TAKEN = table(
     "risk_jobs",
     "The jobs of the trace by what part they take.",
-    jobs_are=text("Which", "ended, running, waiting, no submission or ended before it was submitted."),
+    jobs_are=words("Which", "ended, running, waiting, no submission or ended before it was submitted."),
     jobs=count("n", "Jobs."),
-    part=text("Part", "learnt from and tested on; right-censored in hours; or left out."),
+    part=words("Part", "learnt from and tested on; right-censored in hours; or left out."),
 )
 
 ANALYSIS = Analysis(

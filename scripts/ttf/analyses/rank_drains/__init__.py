@@ -2,7 +2,7 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, share, table, text, truth, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, share, table, text, truth, whole_seconds, words
 
 _NODE_HOURS, _GPU_HOURS = "node-hours", "GPU-hours"
 _PER_1000 = "per 1000 node-days"
@@ -11,8 +11,8 @@ DRAIN_LIST = table(
     "drain_list",
     "A node in service at the end of the watch: what its outages say of the next week. Those listed first.",
     rank=count("Rank", "Listed nodes first, then by what draining would save."),
-    node=text("Node", "Its name."),
-    fleet=text("Fleet", "Nodes it is compared with: those of its group; all."),
+    node=name("Node", "Its name.", of="node"),
+    fleet=words("Fleet", "Nodes it is compared with: those of its group; all."),
     listed=truth("Listed", "Whether q is at most the false-discovery rate of the configuration."),
     saved_gpu_hours=number("GPU-hours saved", "In a week without it, expected.", REASON, _GPU_HOURS),
     saved_node_hours=number("Node-hours saved", "Time down alone, expected.", REASON, _NODE_HOURS),
@@ -41,7 +41,7 @@ DRAIN_LIST = table(
 DRAIN_BACKTEST = table(
     "drain_backtest",
     "A week: how many nodes listed from what was known before it failed in it, and how many others; all: of all weeks.",
-    window=text("Week", "Its first day; all: the weeks together."),
+    window=words("Week", "Its first day; all: the weeks together."),
     start_s=whole_seconds("From", "Start of the week, on the clock of the trace.", blank="of all weeks"),
     listed=count("Listed", "Listed nodes that were up when it began; all: node-weeks.", unit="nodes"),
     failed=count("Failed", "Those with an unplanned outage in the week.", unit="nodes"),

@@ -2,9 +2,9 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
+from ttf.contract import REASON, count, number, reason, share, table, whole_seconds, words
 
-_LOAD = text("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time.")
+_LOAD = words("GPUs in use", "Tenth of the load: GPUs in use as a share of all; all: all the time.")
 _TIME = whole_seconds("Time", "How long the load was there.")
 _STRETCHES = count("n", "Stretches of time in which no placement starts or ends.")
 
@@ -41,7 +41,7 @@ FRAGMENTATION = table(
     "fragmentation",
     "A tenth of the load and a number of free GPUs: whether servers have so many.",
     load=_LOAD,
-    free_at_least=text("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
+    free_at_least=words("Free on a server", "1, 2, 4 or 8 GPUs, or the whole server."),
     time_s=_TIME,
     n=_STRETCHES,
     free_gpus_share=share("Share of free GPUs", "Free GPUs on servers with at least so many free.", blank=REASON),
@@ -63,7 +63,7 @@ LOAD_OVER_TIME = table(
 SERVER_SHARING = table(
     "server_sharing",
     "Attempts on several GPUs of one size: GPU time on servers that they have to themselves.",
-    group=text("GPUs", "GPUs of the attempt; all: two or more."),
+    group=words("GPUs", "GPUs of the attempt; all: two or more."),
     attempts=count("Attempts", "Attempts of this size."),
     gpu_hours=number("GPU-hours", "Their GPU time.", unit="GPU-hours"),
     dedicated_share=share("on servers to themselves", "GPU time while no other held a GPU there.", blank=REASON),
@@ -72,8 +72,8 @@ SERVER_SHARING = table(
 DELAY_CAUSES = table(
     "delay_causes",
     "Jobs of one size whose wait has one inferred reason: from what was in use when it began.",
-    group=text("GPUs", "GPUs of the job; all: any number."),
-    cause=text("Reason", "fair_share, full, fragmentation or room: the first that holds.", blank=REASON),
+    group=words("GPUs", "GPUs of the job; all: any number."),
+    cause=words("Reason", "fair_share, full, fragmentation or room: the first that holds.", blank=REASON),
     started=count("Started", "Jobs with an account and a known wait.", blank=REASON, unit="jobs"),
     n=count("Waited", "Those that waited longer than a scheduler takes.", blank=REASON, unit="jobs"),
     jobs=count("Jobs", "Jobs with this reason.", blank=REASON, unit="jobs"),

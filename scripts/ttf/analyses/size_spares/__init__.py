@@ -1,12 +1,12 @@
 """How many units are down at once, and how many spares does that take?"""
 
 from ttf.analysis import Analysis
-from ttf.contract import REASON, count, number, reason, share, table, text, whole_seconds
+from ttf.contract import REASON, count, name, number, reason, share, table, whole_seconds, words
 
 STRATUM = {
-    "stratum_by": text("Strata", "What the units are divided by: all (not at all) or group."),
-    "stratum": text("Stratum", "The value that the units of the row have of it."),
-    "outages": text("Outages", "all, or unplanned: those that somebody scheduled are left out."),
+    "stratum_by": words("Strata", "What the units are divided by: all (not at all) or group."),
+    "stratum": name("Stratum", "The value that the units of the row have of it.", by="stratum_by"),
+    "outages": words("Outages", "all, or unplanned: those that somebody scheduled are left out."),
 }
 FLEET = {
     "n": count("n", "Outages that began while their unit was watched.", unit="outages"),
@@ -24,7 +24,7 @@ UNITS_DOWN = table(
     binomial=share("Binomial", "What the share of the time would be of independent units, each down as often.", REASON),
     binomial_cumulative=share("At most, binomial", "Share with so many down or fewer, of the same.", REASON),
     **FLEET,
-    fleet=text("Fleet", "One number of units, or several: then a mixture of binomials, each for its time.", REASON),
+    fleet=words("Fleet", "One number of units, or several: then a mixture of binomials, each for its time.", REASON),
     reason=reason(),
 )
 SPARES = table(

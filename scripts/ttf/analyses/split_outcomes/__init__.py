@@ -2,10 +2,12 @@
 
 from ttf.analysis import Analysis
 from ttf.columns import clustered, wilson
-from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, text, whole_seconds
+from ttf.contract import REASON, count, number, parquet, reason, seconds, share, table, whole_seconds, words
 
 _OUTCOMES = {
-    "outcome": text("Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."),
+    "outcome": words(
+        "Outcome", "success, failure, cancelled, unknown (ended, no result recorded), running or waiting."
+    ),
     "jobs": count("Jobs", "Jobs of this outcome.", unit="jobs"),
     "jobs_share": share("Share", "Of all jobs.", blank=REASON),
     "gpu_hours": number("GPU-hours", "GPUs requested times the time seen to run, summed.", unit="h"),
@@ -35,7 +37,7 @@ OUTCOMES_BY_GPUS = table(
 RUNTIME_QUANTILES = table(
     "runtime_quantiles",
     "A quantile (nearest rank) of the run times of an outcome: 201 of each that has any.",
-    outcome=text("Outcome", "Outcome of the jobs."),
+    outcome=words("Outcome", "Outcome of the jobs."),
     n=count("n", "Jobs of the outcome with a known run time.", unit="jobs"),
     share=share("Share", "Of n: jobs that ran at most so long."),
     runtime_s=whole_seconds("Run time", "The quantile; of running jobs the time so far counts."),

@@ -1,24 +1,26 @@
 """A model of the risk of failure for each window: trained on from the last, tested on the next, and used if good."""
 
 from ttf.analysis import Analysis
-from ttf.columns import clustered
-from ttf.contract import REASON, count, number, reason, table, text, truth
+from ttf.columns import WINDOWS, clustered
+from ttf.contract import REASON, count, number, reason, table, text, truth, words
 
 _NATS = "Mean of minus the log of the probability of what came."
 
 LINEAGE = table(
     "model_lineage",
     "A window of submissions, the model trained after it, and what the test on the next window decided.",
-    window=text("Window", "By submission: day, week, month or part; all where there is one."),
+    window=text("Window", "By submission: day, week, month or part; all where there is one.", ours=WINDOWS),
     jobs=count("Jobs", "Submitted in the window."),
     failures=count("Failures", "Recorded ones of them."),
-    parent=text("Parent", "The model that training went on from.", "there is none: trained from nothing, or not"),
+    parent=text(
+        "Parent", "The model that training went on from.", "there is none: trained from nothing, or not", WINDOWS
+    ),
     trained=truth("Trained", "Whether a model was."),
-    decision=text(
+    decision=words(
         "Decision", "promoted, not promoted: why, not trained: why, pending (the last window) or only model."
     ),
     n=count("Learnt from", "Jobs that had ended by the end of the window and that no parent had learnt from.", REASON),
-    tested_on=text("Tested on", "The next window.", REASON),
+    tested_on=text("Tested on", "The next window.", REASON, WINDOWS),
     n_test=count("n", "Jobs of that window that ended.", REASON),
     failures_test=count("Failures", "Of them.", REASON),
     log_loss_new=number("New", _NATS, REASON),
@@ -36,11 +38,11 @@ LINEAGE = table(
     warm_minus_cold=number("New less from nothing", "Of the log-losses.", REASON),
     **clustered(number),
     drift_max=number("Drift", "The largest effect size of a feature, against the jobs of the windows before.", REASON),
-    drift_effect=text("Effect size", "cliff_delta or cramer_v.", REASON),
-    drift_feature=text("Of", "The feature.", REASON),
-    model=text("Model", "The name of its file under models/.", REASON),
-    digest=text("Digest", "The first 16 letters of the SHA-256 of that file.", REASON),
-    current=text("In use", "The model in use once this is decided.", "none has been promoted yet"),
+    drift_effect=words("Effect size", "cliff_delta or cramer_v.", REASON),
+    drift_feature=words("Of", "The feature.", REASON),
+    model=text("Model", "The name of its file under models/.", REASON, WINDOWS),
+    digest=words("Digest", "The first 16 letters of the SHA-256 of that file.", REASON),
+    current=text("In use", "The model in use once this is decided.", "none has been promoted yet", WINDOWS),
     reason=reason("Why the decision, and why cells are blank."),
 )
 
