@@ -8,10 +8,11 @@ def main(snakemake):
     from pathlib import Path
 
     from snakemake import __version__ as snakemake_version
+    from ttf.provenance import seal
     from ttf.publish.about import checked_date, describe
     from ttf.publish.archive import deposit, tar_of
     from ttf.publish.crate import METADATA, crate
-    from ttf.publish.files import Published, page_of_report, published, words_of_charts
+    from ttf.publish.files import Published, page_of_report, product_of, published, words_of_charts
     from ttf.publish.site import readme_of
     from ttf.rooms import contracts
 
@@ -21,17 +22,22 @@ def main(snakemake):
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     charts = words_of_charts(Path(index) for index in files.indexes)
-    packed = [page_of_report(path, path.as_posix()) for path in map(Path, [*files.pages, *files.papers])]
-    packed += [published(path, path.as_posix(), charts, tables) for path in map(Path, files.products)]
+    own = Path(snakemake.output.archive).parents[1]
+
+    def place(path):
+        return product_of(path, own).as_posix()
+
+    packed = [page_of_report(path, place(path)) for path in map(Path, [*files.pages, *files.papers])]
+    packed += [published(path, place(path), charts, tables) for path in map(Path, files.products)]
     packed += [published(Path(path), Path(os.path.relpath(path, root)).as_posix(), {}, {}) for path in files.sources]
-    own = Path(files.pages[0]).parents[1].as_posix()
-    readme = readme_of(about, own.removeprefix("results/") + "/").encode()
+    readme = readme_of(about, own.as_posix().removeprefix("results/") + "/").encode()
     packed.append(Published("results/README.md", readme, "README", "What the results are"))
     zenodo = deposit(about, date).encode()
     packed.append(Published(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
     packed.sort(key=lambda file: file.path)
     metadata = crate(packed, about, date, snakemake_version)
     packed.append(Published(METADATA, metadata.encode(), "", ""))
+    packed.append(Published(seal.NAME, seal.list_of((file.path, file.content) for file in packed), "", ""))
 
     target = Path(snakemake.output.archive)
     target.write_bytes(tar_of(packed, target.name.removesuffix(".tar.xz"), date))

@@ -8,10 +8,12 @@ def main(snakemake):
     from pathlib import Path
 
     from ttf.fonts import hide_system_fonts
+    from ttf.provenance import seal
     from ttf.publish import site
     from ttf.publish.about import describe
-    from ttf.publish.files import place_of, png_of
+    from ttf.publish.files import content_of, place_of, png_of, table_at
     from ttf.report.render import render
+    from ttf.rooms import contracts
 
     hide_system_fonts()
     files, params = snakemake.input, snakemake.params
@@ -20,10 +22,12 @@ def main(snakemake):
     for page in sorted(source.glob("*.qmd")):
         renderer = render(page, folder / f"{page.stem}.html")
     shutil.copyfile(source / "search-index.js", folder / "search-index.js")
+    tables = {table.path: table for table in contracts(tuple(params.folders)).values()}
     for path in map(Path, files.products):
-        place = folder / place_of(path, folder.parent)
+        below = place_of(path, folder.parent)
+        place = folder / below
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        place.write_bytes(content_of(path, table_at(below, tables)))
         if path.suffix == ".svg":
             place.with_suffix(".png").write_bytes(png_of(path.read_text(encoding="utf-8")))
     for path in map(Path, files.papers):
@@ -34,6 +38,8 @@ def main(snakemake):
     about = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
     (folder / "README.md").write_text(site.readme_of(about), encoding="utf-8")
     (folder / ".nojekyll").touch()  # makes GitHub Pages serve the files as they are
+    (folder / ".snakemake_timestamp").touch()  # Snakemake would add it to the files of the list
+    seal.seal(folder)
     made = [file for file in folder.rglob("*") if file.is_file()]
     return f"{len(made)} files, {sum(file.stat().st_size for file in made) / 1e6:.1f} MB, in {folder}, by {renderer}"
 

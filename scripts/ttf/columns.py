@@ -37,7 +37,7 @@ CLUSTERED = clustered(share)
 STRATUM = {
     "event": words("Event", "What ends a life here: failure, infra_failure or one cause; other ends are censoring."),
     "stratum_by": words("Strata", "What those at risk are divided by; all: they are not."),
-    "stratum": name("Stratum", "The value that those of the row have of it.", by="stratum_by"),
+    "stratum": name("Stratum", "The value that those of the row have of it.", by="stratum_by", sorted=True),
 }
 COUNTED = {
     "n": count("n", "Jobs or units at risk, of known duration.", unit="lives"),

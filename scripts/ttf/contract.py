@@ -30,8 +30,9 @@ _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", RO
 class Column:
     """kind: TEXT, TRUTH, WHOLE, REAL or ROW; unit: "" for none; heading: on the page; about: a plain sentence.
 
-    blank: why a cell may be blank, REASON where the row says it, None where no cell may be. names: NOBODY, SOMEBODY or
-    ANYBODY; of: whom, "user"; by: the column that says it of each row; ours: a pattern of texts that name nobody.
+    blank: why a cell may be blank, REASON where the row says it, None where no cell may be. Of a text, names: NOBODY,
+    SOMEBODY or ANYBODY; of: whom, "user"; by: the column that says it of each row; ours: a pattern of texts that name
+    nobody; sorted: as of `name`.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Column:
     of: str = "text"
     by: str = ""
     ours: str = ""
+    sorted: bool = False
 
     @property
     def types(self) -> str:
@@ -59,9 +61,14 @@ def words(heading: str, about: str, blank: str | None = None) -> Column:
     return Column(TEXT, "", heading, about, blank, NOBODY)
 
 
-def name(heading: str, about: str, blank: str | None = None, of: str = "name", by: str = "") -> Column:
-    """A name. of: of whom, a user, an account or a node; by: the column of the table that says it of each row."""
-    return Column(TEXT, "", heading, about, blank, SOMEBODY, of, by)
+def name(
+    heading: str, about: str, blank: str | None = None, of: str = "name", by: str = "", sorted: bool = False
+) -> Column:
+    """A name. of: of whom, a user, an account or a node; by: the column of the table that says it of each row.
+
+    sorted: rows that are alike in the texts before it stand in the order of the names, which tells of them too.
+    """
+    return Column(TEXT, "", heading, about, blank, SOMEBODY, of, by, sorted=sorted)
 
 
 def truth(heading: str, about: str, blank: str | None = None) -> Column:

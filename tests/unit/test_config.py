@@ -615,6 +615,7 @@ FULL = {
         "creators": [{"name": "Doe, Jane", "affiliation": "A lab", "orcid": "0000-0002-1825-0097"}],
         "license": "CC-BY-4.0",
         "keywords": ["reliability"],
+        "names": "kept",
         "url": "https://example.org",
         "date": "2025-01-31",
     },

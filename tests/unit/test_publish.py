@@ -119,6 +119,15 @@ def test_sources_leave_out_what_a_run_leaves(tmp_path):
     assert found == ["Snakefile", "scripts/a.py"]
 
 
+def test_a_configuration_that_somebody_put_beside_ours_is_no_source(tmp_path):
+    for name in ("config/config.yaml", "config/anns_cluster.yaml", "workflow/files.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "workflow/files.txt").write_text("0123456789abcdef\nconfig/config.yaml\n")
+    found = [str(path.relative_to(tmp_path)) for path in sources_of_study(tmp_path)]
+    assert found == ["workflow/files.txt", "config/config.yaml"]
+
+
 def test_a_checkout_below_a_folder_of_caches_is_not_left_out(tmp_path):
     root = tmp_path / "__pycache__"
     root.mkdir()

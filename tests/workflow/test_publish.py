@@ -1,17 +1,22 @@
 """What leaves the study: Snakemake's own report, the site for a static host, the archive for a repository."""
 
+import base64
 import hashlib
 import json
 import os
 import re
 import shutil
 import tarfile
+import zlib
 
 import jsonschema
+import named_trace
 import pytest
 import yaml
 from qmd_lint import faults
-from study_runs import OWN, PAGE, ROOT, SMALL, Checkout
+from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out
+from ttf.provenance import seal
+from ttf.publish.key import KEY
 
 
 def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
@@ -70,7 +75,7 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     linked = set(re.findall(r'href="([^"]+)"', index))
     files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
     # The index of the search is a part of its page.
-    assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js"}
+    assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js", "checksums.json"}
     for page in site.glob("*.html"):
         html = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
         links = set(re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html))
@@ -179,7 +184,7 @@ def test_the_crate_has_what_the_specification_requires(published):
     assert license_["name"] and license_["description"]
 
     parts = {entity["@id"] for entity in root["hasPart"]}
-    assert parts == files.keys() - {"ro-crate-metadata.json"}
+    assert parts == files.keys() - {"ro-crate-metadata.json", "checksums.json"}
     for name in parts:
         entity = graph[name]
         assert "File" in entity["@type"]
@@ -261,3 +266,68 @@ def test_the_run_report_goes_along_where_it_was_made(published):
         assert planned == {"write_site_source", "publish_site"}
     finally:
         report.unlink()
+
+
+# Names ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Path -> content of the site and the archive of a trace with names by chance; the names; where it was made."""
+    study = check_out(tmp_path_factory.mktemp("named") / "checkout")
+    entry, names = named_trace.write(study.folder / "raw")
+    mine = {"study": ["mine"], "registry": {"mine": entry}, "publish": {"date": "2025-01-31"}}
+    study.snakemake("--", "publish_site", "archive_results", one_process=True, **mine)
+    own = study.folder / "results/studies/mine"
+    site = {f"site/{path.relative_to(own / 'site')}": path for path in (own / "site").rglob("*") if path.is_file()}
+    with tarfile.open(own / "archive/time-to-failure-results.tar.xz") as tar:
+        tar.extractall(own / "unpacked", filter="data")
+    archive = {str(path.relative_to(own)): path for path in (own / "unpacked").rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in (site | archive).items()}, names, study.folder
+
+
+def layers(content: bytes, most: int = 4):
+    """The bytes, and what is packed in them: Base64, zlib, the streams of a PDF."""
+    yield content
+    if most and len(content) > 64:
+        packed = [
+            base64.b64decode(text + b"=" * (-len(text) % 4)) for text in re.findall(rb"[A-Za-z0-9+/]{64,}", content)
+        ]
+        packed += [content[found.end() :] for found in re.finditer(rb"stream\r?\n", content)]
+        for inner in packed:
+            yield inner
+            for bits in (15, -15, 31):
+                try:
+                    yield from layers(zlib.decompressobj(bits).decompress(inner), most - 1)
+                except zlib.error:
+                    continue
+
+
+def test_no_user_account_node_file_or_reason_is_named_in_any_published_byte(named):
+    files, names, folder = named
+    secret = [(folder / KEY).read_bytes(), *map(str.encode, (*names, str(folder)))]
+    pattern = re.compile(b"|".join(map(re.escape, secret)))
+    assert pattern.search((folder / "results/mine/tables/failures_by_owner.csv").read_bytes())
+    found = {name for name, content in files.items() for layer in layers(content) if pattern.search(layer)}
+    assert found == set()
+    assert not [name for name in files if any(secret in name for secret in names)]
+
+
+def test_pages_charts_numbers_and_tables_have_one_pseudonym_for_one_name(named):
+    files, _, _ = named
+    owners = files["site/mine/tables/failures_by_owner.csv"].decode()
+    users = set(re.findall(r"user-[0-9a-f]{12}", owners))
+    assert users
+    page = files["site/index.html"].decode()
+    assert "<b>Pseudonyms.</b>" in page
+    nodes = set(re.findall(r"node-[0-9a-f]{12}", files["site/mine/tables/drain_list.csv"].decode()))
+    assert nodes & set(re.findall(r"node-[0-9a-f]{12}", files["site/mine/metrics.json"].decode()))
+    assert nodes & set(re.findall(r"node-[0-9a-f]{12}", page))
+
+
+def test_what_is_published_can_be_verified_by_itself(named):
+    _, _, folder = named
+    own = folder / "results/studies/mine"
+    assert seal.problems(own / "site") == seal.problems(own / "unpacked/time-to-failure-results") == []
+    (own / "site/mine/tables/mttf.csv").write_text("")
+    assert len(seal.problems(own / "site")) == 1

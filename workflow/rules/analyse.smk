@@ -39,76 +39,86 @@ for room in STUDY.rooms.values():
 
 
 # Traces with the same charts have a rule of their own: named after their format.
-for kind, traces in STUDY.drawn_alike.items():
+for edition, root in EDITIONS.items():
+    for kind, alike in STUDY.drawn_alike.items():
+        if not (traces := of_edition(edition, alike)):
+            continue
+        logs = f"{HOME}/published/{{trace}}" if edition else STUDY.home(traces)
 
-    rule:
-        """Every chart of a trace, as Vega-Lite and as a picture, those of the open page also for a phone."""
-        name:
-            f"draw_charts_{kind}"
-        input:
-            unpack(lambda wildcards: given(STUDY.drawn_from(wildcards.trace))),
-        output:
-            index=f"results/{STUDY.home(traces)}/figures/index.json",
-            specs=[f"results/{STUDY.home(traces)}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
-            svgs=[
-                in_report(f"results/{STUDY.home(traces)}/figures/{chart}.svg", "chart", room.title)
-                for chart, room in STUDY.charts(traces[0]).items()
-            ],
-            narrow=[f"results/{STUDY.home(traces)}/figures/{chart}.narrow.svg" for chart in STUDY.main(traces[0])],
-        log:
-            f"logs/{STUDY.home(traces)}/draw_charts.log",
-        benchmark:
-            f"benchmarks/{STUDY.home(traces)}/draw_charts.tsv"
-        wildcard_constraints:
-            trace=any_of(traces),
-        group:
-            group_of
-        conda:
-            "../../environment.yml"
-        resources:
-            **asks_for("draw_charts"),
-        params:
-            *code_of(
-                "draw_charts",
-                by_trace=lambda wildcards: [f"{room.module}.charts" for room in STUDY.drawing(wildcards.trace)],
-            ),
-            charts=lambda wildcards: {
-                room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
-                for room in STUDY.drawing(wildcards.trace)
-            },
-            main=lambda wildcards: STUDY.main(wildcards.trace),
-            folders=lambda wildcards: STUDY.folders_of(
-                [room.name for room in STUDY.drawing(wildcards.trace)]
-                + STUDY.makers(STUDY.drawn_from(wildcards.trace))
-            ),
-            reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
-            unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
-            synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
-        script:
-            "../../scripts/draw_charts.py"
+        rule:
+            """Every chart of a trace, as Vega-Lite and as a picture, those of the open page also for a phone."""
+            name:
+                f"draw_charts_{kind}{edition}"
+            input:
+                unpack(lambda wildcards, root=root: given(under(root, STUDY.drawn_from(wildcards.trace)))),
+            output:
+                index=f"{root}/{STUDY.home(traces)}/figures/index.json",
+                specs=[f"{root}/{STUDY.home(traces)}/figures/{chart}.vl.json" for chart in STUDY.charts(traces[0])],
+                svgs=[
+                    in_report(f"{root}/{STUDY.home(traces)}/figures/{chart}.svg", "chart", room.title)
+                    for chart, room in STUDY.charts(traces[0]).items()
+                ],
+                narrow=[f"{root}/{STUDY.home(traces)}/figures/{chart}.narrow.svg" for chart in STUDY.main(traces[0])],
+            log:
+                f"logs/{logs}/draw_charts.log",
+            benchmark:
+                f"benchmarks/{logs}/draw_charts.tsv"
+            wildcard_constraints:
+                trace=any_of(traces),
+            group:
+                "published" if edition else group_of
+            conda:
+                "../../environment.yml"
+            resources:
+                **asks_for("draw_charts"),
+            params:
+                *code_of(
+                    "draw_charts",
+                    by_trace=lambda wildcards: [f"{room.module}.charts" for room in STUDY.drawing(wildcards.trace)],
+                ),
+                charts=lambda wildcards: {
+                    room.name: [room.charts(wildcards.trace), room.settings(wildcards.trace)]
+                    for room in STUDY.drawing(wildcards.trace)
+                },
+                main=lambda wildcards: STUDY.main(wildcards.trace),
+                folders=lambda wildcards: STUDY.folders_of(
+                    [room.name for room in STUDY.drawing(wildcards.trace)]
+                    + STUDY.makers(STUDY.drawn_from(wildcards.trace))
+                ),
+                reads=lambda wildcards: STUDY.makers(STUDY.drawn_from(wildcards.trace)),
+                unit=lambda wildcards: STUDY.traces[wildcards.trace].unit if wildcards.trace in STUDY.traces else "job",
+                synthetic=lambda wildcards: wildcards.trace in STUDY.traces and STUDY.traces[wildcards.trace].synthetic,
+            script:
+                "../../scripts/draw_charts.py"
 
-    RULES_OF_TRACES[f"draw_charts_{kind}"] = traces
+        if not edition:
+            RULES_OF_TRACES[f"draw_charts_{kind}"] = traces
 
 
-for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}.items():
+SUMMED_UP = {"summarise": STUDY.names, "summarise_comparison": STUDY.subjects[len(STUDY.names) :]}
+SUMMED_UP |= {"summarise_published": STUDY.pseudonymised} if STUDY.pseudonymised else {}
+
+for name, traces in SUMMED_UP.items():
+    root = PUBLIC if name == "summarise_published" else "results"
+    logs = f"{HOME}/published/{{trace}}" if root != "results" else STUDY.home(traces)
 
     rule:
         """Every number that the report's sentences use, and of a trace its brief: what its first screen says."""
         name:
             name
         input:
-            unpack(lambda wildcards: given(STUDY.summed_up(wildcards.trace))),
+            unpack(lambda wildcards, root=root: given(under(root, STUDY.summed_up(wildcards.trace)))),
         output:
-            **({"brief": f"results/{STUDY.home(traces)}/brief.json"} if name == "summarise" else {}),
-            metrics=f"results/{STUDY.home(traces)}/metrics.json",
+            **({} if name == "summarise_comparison" else {"brief": f"{root}/{STUDY.home(traces)}/brief.json"}),
+            metrics=f"{root}/{STUDY.home(traces)}/metrics.json",
         log:
-            f"logs/{STUDY.home(traces)}/summarise.log",
+            f"logs/{logs}/summarise.log",
         benchmark:
-            f"benchmarks/{STUDY.home(traces)}/summarise.tsv"
+            f"benchmarks/{logs}/summarise.tsv"
         wildcard_constraints:
             trace=any_of(traces),
         group:
-            group_of
+            group_of if root == "results" else "published"
         conda:
             "../../environment.yml"
         resources:
@@ -132,4 +142,5 @@ for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.sub
         script:
             "../../scripts/summarise.py"
 
-    RULES_OF_TRACES[name] = traces
+    if root == "results":
+        RULES_OF_TRACES[name] = traces

@@ -64,9 +64,36 @@ def asks_for(name):
     }
 
 
+# Where products lie; and once more those of traces whose names are not published, made from tables that name nobody.
+PUBLIC = f"{OWN}/published" if STUDY.pseudonymised else "results"
+EDITIONS = {"": "results", "_published": PUBLIC} if STUDY.pseudonymised else {"": "results"}
+
+
+def of_edition(edition, traces):
+    """Those of the traces that an edition has products of its own of."""
+    return [trace for trace in traces if not edition or trace in STUDY.pseudonymised]
+
+
+def under(root, files):
+    """Inputs of a rule with the tables of their trace below another folder than results/."""
+    tables = {name: path for name, path in files.items() if isinstance(path, str) and path.endswith(".csv")}
+    return files | {
+        name: f"{root}/{path.removeprefix('results/')}" for name, path in tables.items() if path.startswith("results/")
+    }
+
+
+def public(path):
+    """The product that is published in place of one."""
+    trace, below = path.removeprefix("results/").split("/", 1)
+    hidden = trace in STUDY.pseudonymised or path == f"{OWN}/config.yaml"
+    return f"{PUBLIC}/{trace}/{below}" if hidden else path
+
+
 def in_report(path, kind, theme, trace="{trace}"):
-    """Mark an output, a table or a chart, for Snakemake's own report, under a heading; of Parquet it would be too much."""
-    if path.endswith(".parquet"):
+    """Mark an output, a table or a chart, for Snakemake's own report, under a heading; of Parquet it would be too much,
+    and of what is published twice.
+    """
+    if path.endswith(".parquet") or path.startswith(f"{OWN}/published/"):
         return path
     labels = {"trace": trace, "what": Path(path).name.split(".")[0].replace("_", " "), "kind": kind}
     return report(path, caption=f"../report/{kind}.rst", category=theme, labels=labels)
@@ -109,7 +136,8 @@ def jobs_of_study():
 
     The PDF is made when it, or what has it, is a target; one that is there is kept as new as the page. The manifest has it.
     """
-    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", "publish_site", "archive_results")}
+    published = () if STUDY.pseudonymised else ("publish_site", "archive_results")
+    with_pdf = {workflow.modifier.modify_rulename(name) for name in ("pdf", *published)}
     pages = [[f"{OWN}/report/{page}.html"] for page in PAGES]
     of_the_study = (rules.write_config, rules.score_claims, rules.recompute_ettr)
     papers = [f"{OWN}/report/{paper}.pdf" for paper in PAPERS]
@@ -121,25 +149,27 @@ def jobs_of_study():
 
 def files_to_publish(*endings):
     """The products with these endings: no table with a row per job, which are Parquet, and no drawing for a phone."""
-    paths = paths_in([*jobs_of_study(), written(rules.write_manifest.output)])
-    return sorted(path for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
+    # The manifest names raw files, which may be called after somebody.
+    manifest = [] if STUDY.pseudonymised else [written(rules.write_manifest.output)]
+    paths = paths_in([*jobs_of_study(), *manifest])
+    return sorted(public(path) for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
 
 
-def read_by_page(subject):
+def read_by_page(subject, public=str):
     """The tables, charts and numbers of a trace, or of the comparison: of its products, those that can be read as text."""
     home, kinds = f"results/{STUDY.place(subject)}/", (".csv", ".json", ".svg")
-    return sorted(path for path in paths_in(jobs_of_traces()) if path.startswith(home) and path.endswith(kinds))
+    return sorted(public(path) for path in paths_in(jobs_of_traces()) if path.startswith(home) and path.endswith(kinds))
 
 
-def given_to_page(subject):
+def given_to_page(subject, public=str):
     """What stands for all that the page of a trace, or the comparison, reads: its numbers come after all of its tables.
 
     Snakemake takes a checksum of every input for every output. Where jobs share no disk, each is given what it reads.
     """
     if STORED:
-        return read_by_page(subject)
+        return read_by_page(subject, public)
     names = ("metrics.json", *(["brief.json"] if subject != OF_STUDY else []), "figures/index.json")
-    return [f"results/{STUDY.place(subject)}/{name}" for name in names]
+    return [public(f"results/{STUDY.place(subject)}/{name}") for name in names]
 
 
 def read_beside(name, wildcards):
@@ -167,16 +197,17 @@ OF_THE_PAPER = [path for path in TEMPLATES if Path(path).stem != "comparison"]
 OF_A_PAGE = [path for path in OF_THE_PAPER if Path(path).suffix != ".typ"]
 
 
-def of_registry(trace):
-    """What the registry says of a trace, and its analyses."""
-    return STUDY.traces[trace].about | {"analyses": [room.name for room in STUDY.rooms_of(trace)]}
+def of_registry(trace, published=False):
+    """What the registry says of a trace, and its analyses; published: and whether its names are pseudonyms."""
+    hidden = {"pseudonyms": True} if published and trace in STUDY.pseudonymised else {}
+    return STUDY.traces[trace].about | {"analyses": [room.name for room in STUDY.rooms_of(trace)]} | hidden
 
 
-def of_page(wildcard):
+def of_page(wildcard, public=str):
     """The inputs of the page of a trace, on the screen or on paper: `wildcard` names which."""
     return dict(
-        metrics=lambda wildcards: f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json",
-        products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]]),
+        metrics=lambda wildcards: public(f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json"),
+        products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]], public),
         templates=[local(path) for path in (OF_THE_PAPER if wildcard == "paper" else OF_A_PAGE)],
         citation=local(seen_from_here(ROOT / "CITATION.cff")),
     )

@@ -45,10 +45,33 @@ def _day_of_commit(root: Path) -> str:
 
 
 def sources_of_study(root: Path) -> list[Path]:
-    """The files of the workflow, its configuration and its environment, those that are there, in order."""
+    """The files of the workflow, its configuration and its environment, those that are there, in order.
+
+    Of config/ those that came with it: what a person put there may name folders, and config.yaml says the rest.
+    """
     found = []
     for name in SOURCES:
         path = root / name
         found += [path] if path.is_file() else sorted(path.rglob("*"))
-    left = {"__pycache__", ".snakemake"}
-    return [path for path in found if path.is_file() and not left & set(path.relative_to(root).parts)]
+    left, listed = {"__pycache__", ".snakemake"}, root / "workflow" / "files.txt"
+    came = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
+
+    def is_taken(path: Path) -> bool:
+        below = path.relative_to(root)
+        return not left & set(below.parts) and (below.parts[0] != "config" or not came or below.as_posix() in came)
+
+    return [path for path in found if path.is_file() and is_taken(path)]
+
+
+# Keys of the configuration and of a trace that say where files are: folders may be called after somebody.
+PATHS = ("analyses", "claims", "outage_causes", "taxonomy")
+PATHS_OF_TRACES = ("files", "folder", "health_events", "log_tails", "loss_log", "node_events", "schema")
+
+
+def without_paths(config: Mapping) -> dict:
+    """The configuration as it is published where names are not: without the files and folders of the study."""
+    entries = {
+        name: {key: value for key, value in entry.items() if key not in PATHS_OF_TRACES}
+        for name, entry in config["registry"].items()
+    }
+    return {key: value for key, value in config.items() if key not in PATHS} | {"registry": entries}

@@ -189,6 +189,12 @@ class Study:
         made = {file for trace in self.traces.values() for files in trace.made_files.values() for file in files}
         return made | {f"data/{trace}/{file}" for trace, file in self.to_fetch}
 
+    @cached_property
+    def pseudonymised(self) -> list[str]:
+        """The traces whose users, accounts and nodes have other names in what is published."""
+        kept = self.config["publish"].get("names") == "kept"
+        return [name for name in self.names if not kept and not self.traces[name].names_are_public]
+
     # Analyses -------------------------------------------------------------------------------------------------
 
     @functools.cache  # noqa: B019 one study a process

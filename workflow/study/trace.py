@@ -229,6 +229,11 @@ class Trace:
         return {"unit": self.unit, "synthetic": self.synthetic, "outcomes": outcomes} | has
 
     @property
+    def names_are_public(self) -> bool:
+        """Whether nobody is found out by the names of its users, accounts and nodes."""
+        return self.synthetic or self.entry.get("names") == "public"
+
+    @property
     def about(self) -> dict[str, Any]:
         """What the report says of the trace."""
         keys = ("format", "title", "source", "licence", "citation", "note")

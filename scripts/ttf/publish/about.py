@@ -41,6 +41,11 @@ class Publication:
     code_url: str
     traces: dict[str, dict] = field(default_factory=dict)
 
+    @property
+    def pseudonyms(self) -> bool:
+        """Whether users, accounts and nodes of any trace have other names in what is published."""
+        return any(entry.get("pseudonyms") for entry in self.traces.values())
+
     def sources(self) -> list[str]:
         """Addresses of the data, each once."""
         return _found(_ADDRESS, self.traces.values(), "source")

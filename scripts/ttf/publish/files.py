@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ttf.contract import Column, Table
+from ttf.publish.names import neutral
+from ttf.tables import read_table
 
 MEDIA_TYPES = {
     ".bib": "application/x-bibtex",
@@ -56,9 +58,36 @@ class Published:
         return hashlib.sha256(self.content).hexdigest()
 
 
+def product_of(path: Path, own: Path) -> Path:
+    """The product that a file is published in place of: itself, or what has its place without pseudonyms.
+
+    own: the folder of the study, results/studies/<name>.
+    """
+    hidden = own / "published"
+    return own.parents[1] / path.relative_to(hidden) if path.is_relative_to(hidden) else path
+
+
 def place_of(path: Path, own: Path) -> str:
     """Where a product lies in what is published: below the folder of its trace, or of the study `own`."""
+    path = product_of(path, own)
     return path.relative_to(own if path.is_relative_to(own) else own.parents[1]).as_posix()
+
+
+def content_of(source: Path, table: Table | None) -> bytes:
+    """The bytes of a product as they are published: a table so that a spreadsheet reckons with no text of it."""
+    content = source.read_bytes()
+    if table is None or source.suffix != ".csv":
+        return content
+    frame = read_table(source, table)
+    safe = neutral(frame, table)
+    return content if safe.equals(frame) else safe.write_csv().encode()
+
+
+def table_at(path: str, tables: Mapping[str, Table]) -> Table | None:
+    """The contract of what is published at a path, below any folder. tables: path of a product -> contract."""
+    parts = Path(path).parts
+    places = ("/".join(parts[start:]) for start in range(len(parts)))
+    return next((tables[place] for place in places if place in tables), None)
 
 
 def words_of_charts(indexes: Iterable[Path]) -> dict[str, dict]:
@@ -75,7 +104,8 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
 
     tables: path under the folder of the study or of a trace -> contract.
     """
-    content = source.read_bytes()
+    table = table_at(path, tables)
+    content = content_of(source, table)
     name = Path(path).name
     stem = name.split(".")[0]
     about = charts.get(f"{source.parent}/{stem}")
@@ -83,9 +113,7 @@ def published(source: Path, path: str, charts: Mapping[str, Mapping], tables: Ma
         return Published(path, content, about["title"], about["caption"])
     if about:
         return Published(path, content, stem.replace("_", " "), f"Nothing to draw: {about['empty']}.")
-    parts = Path(path).parts
-    places = ("/".join(parts[start:]) for start in range(len(parts)))
-    if table := next((tables[place] for place in places if place in tables), None):
+    if table:
         what = f"{table.about} {columns_of(content)}"
         return Published(path, content, stem.replace("_", " "), what, table.columns)
     return Published(path, content, stem.replace("_", " "), _ONCE.get(name, ""))

@@ -6,39 +6,20 @@ table and after every run with the same key, and nobody without the key can try 
 
 import hashlib
 import hmac
-import os
 import re
-from pathlib import Path
 
 import polars as pl
 
-from ttf.contract import ANYBODY, SOMEBODY, TEXT, Column, Table
+from ttf.contract import ANYBODY, NOBODY, TEXT, Column, Table
 
-KEY = Path("data/.key-of-pseudonyms")
 # What a row may be of that names nobody: the values of such columns of a cluster, and requests, stay as they are.
-OF_NOBODY = frozenset(
-    ("all", "batch", "cage", "clock", "cpu_milli", "cpu_request", "cpu_type", "cpus", "gpu_count", "gpu_milli")
-    + ("gpu_request", "gpu_share", "gpu_type", "gpus", "group", "history", "hour", "instances", "job_size", "level")
-    + ("machine_type", "mem_mib", "memory", "memory_request", "model", "month", "nodes", "outcome", "partition")
-    + ("planned", "qos", "queue_s", "run_length", "runtime_s", "size", "submit_s", "system", "task", "tasks")
-    + ("time_limit", "weekday", "workload", "years_at_start")
+OF_NOBODY = (
+    "all batch cage clock cpu_milli cpu_request cpu_type cpus gpu_count gpu_milli gpu_request gpu_share gpu_type gpus "
+    "group history hour instances job_size level machine_type mem_mib memory memory_request model month nodes outcome "
+    "partition planned qos queue_s run_length runtime_s size submit_s system task tasks time_limit weekday workload "
+    "years_at_start"
 )
 _LETTERS = 12
-
-
-def key_of(file: Path = KEY) -> bytes:
-    """The key of the pseudonyms, made the first time it is asked for; nobody but its owner may read it."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_name(f"{file.name}.{os.getpid()}")
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(os.urandom(32))
-        try:
-            os.link(new, file)  # of two that make it at once, one does
-        except FileExistsError:
-            pass
-        new.unlink()
-    return file.read_bytes()
 
 
 def pseudonym(text: str, kind: str, key: bytes) -> str:
@@ -48,12 +29,23 @@ def pseudonym(text: str, kind: str, key: bytes) -> str:
 
 
 def pseudonymised(frame: pl.DataFrame, table: Table, key: bytes) -> pl.DataFrame:
-    """A frame of this contract in which nobody is named; blanks stay blank, and rows and their order what they are."""
-    return frame.with_columns(
-        _column(frame, name, column, key)
-        for name, column in table.columns.items()
-        if name in frame.columns and column.names in (SOMEBODY, ANYBODY)
-    )
+    """A frame of this contract in which nobody is named; blanks stay blank.
+
+    Rows stay in their order, but for those in the order of the names, which then are in that of the pseudonyms.
+    """
+    named = {name: column for name, column in table.columns.items() if column.kind == TEXT and column.names != NOBODY}
+    frame = frame.with_columns(_column(frame, name, column, key) for name, column in named.items())
+    for name in (name for name, column in named.items() if column.sorted):
+        frame = _in_order(frame, table, name)
+    return frame
+
+
+def _in_order(frame: pl.DataFrame, table: Table, name: str) -> pl.DataFrame:
+    columns = list(table.columns)
+    before = [column for column in columns[: columns.index(name)] if table.columns[column].kind == TEXT]
+    is_kept = pl.col(table.columns[name].by).is_in(OF_NOBODY.split())
+    by = pl.when(~is_kept).then(name).fill_null("")
+    return frame.sort(pl.struct(before).rle_id(), by, maintain_order=True)
 
 
 def _column(frame: pl.DataFrame, name: str, column: Column, key: bytes) -> pl.Series:
@@ -64,7 +56,7 @@ def _column(frame: pl.DataFrame, name: str, column: Column, key: bytes) -> pl.Se
 
 def _said(text: str | None, kind: str | None, column: Column, key: bytes) -> str | None:
     """A cell as it is published. One that is `all` of its kind names nobody."""
-    if text is None or text in ("", "all") or kind in OF_NOBODY:
+    if text is None or text in ("", "all") or kind in OF_NOBODY.split():
         return text
     if column.names == ANYBODY and column.ours and re.fullmatch(column.ours, text):
         return text
@@ -78,4 +70,5 @@ _FORMULA = r"^(?:[\s\p{Cf}]*[=+\-@＝＋－＠]|[\t\r\n])"
 def neutral(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     """The frame with an apostrophe before each text that a spreadsheet would reckon with; numbers are what they are."""
     texts = [pl.col(name) for name, column in table.columns.items() if column.kind == TEXT]
-    return frame.with_columns(pl.when(of.str.contains(_FORMULA)).then("'" + of).otherwise(of).name.keep() for of in texts)
+    said = (pl.when(of.str.contains(_FORMULA)).then("'" + of).otherwise(of).name.keep() for of in texts)
+    return frame.with_columns(said)

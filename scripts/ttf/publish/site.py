@@ -6,6 +6,7 @@ from html import escape
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
+from ttf.provenance import seal
 from ttf.publish.about import Publication
 from ttf.publish.files import Published
 
@@ -42,8 +43,14 @@ def readme_of(about: Publication, own: str = "") -> str:
         f"| `{own}scorecard.csv` | published findings beside what these traces give |",
         f"| `{own}config.yaml` | the configuration of the run |",
         "",
-        "Raw records and tables with a row per job are not here. Tables of users, accounts and nodes name them as the",
-        "trace does: look at your own before you publish them.",
+        "Raw records and tables with a row per job are not here. "
+        + (
+            "Users, accounts and nodes have pseudonyms, and what people wrote is left out."
+            if about.pseudonyms
+            else "Users, accounts and nodes are named as in the traces."
+        ),
+        "In tables, a text that a spreadsheet would take for a formula has an apostrophe before it.",
+        f"`{seal.NAME}` lists the files with their SHA-256; `make verify FOLDER=` of the workflow checks them.",
         "",
         "## Traces",
         "",

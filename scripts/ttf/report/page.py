@@ -65,6 +65,7 @@ class Frame:
     kind: str = "Time to Failure report"
     top: list[Mapping] = field(default_factory=list)
     groups: list[tuple[str, list[Entry]]] = field(default_factory=list)
+    pseudonyms: bool = False
 
     def front(self, description: str) -> str:
         """The front matter of the .qmd."""

@@ -70,6 +70,7 @@ def _source(page: TracePage, about: Publication, templates: Path, work: Path) ->
         + (" · synthetic data" if frame.synthetic else ""),
         made=made + (f" · data of {brief.period}" if brief.period else ""),
         synthetic=frame.synthetic,
+        pseudonyms=frame.pseudonyms,
         brief=brief,
         facts=[*brief.facts, quality],
         sections=[

@@ -25,4 +25,5 @@ def opened(given: SimpleNamespace, params: SimpleNamespace) -> tuple[TracePage, 
     ]
     citation = cited(about, trace.title, trace.brief.period, trace.name)
     frame = Frame(trace.title, trace.about["synthetic"], about.version, citation, others)
+    frame.pseudonyms = trace.about.get("pseudonyms", False)
     return TracePage(jinja, templates, trace, frame, folders), about, templates

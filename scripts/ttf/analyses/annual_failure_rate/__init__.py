@@ -12,7 +12,7 @@ AFR = table(
     "afr",
     "A model, or all of them: its annual failure rate.",
     stratum_by=words("Strata", "all, or the column of lives.parquet that divides the drives."),
-    stratum=name("Stratum", "The value that the drives of the row have of it.", by="stratum_by"),
+    stratum=name("Stratum", "The value that the drives of the row have of it.", by="stratum_by", sorted=True),
     drives=count("Drives", "Drives that were seen."),
     drive_days=count("Drive-days", "Days on which a drive was seen, of all of them.", unit="days"),
     failures=count("Failures", "Drives that failed."),

@@ -57,7 +57,7 @@ REASONS = parquet(
     "reasons",
     "A failed attempt, or a failed job where the trace has no attempts, with its reason.",
     "reasons.parquet",
-    job_id=words("Job", "As the trace names it."),
+    job_id=text("Job", "As the trace names it."),
     attempt=count("Attempt", "Number of the attempt, 0 where the trace has none."),
     reason=words("Reason", "By the first rule of the taxonomy that matches.", "no rule matches"),
     domain=words("Domain", "Where the cause lies; several joined by or.", "no rule matches"),

@@ -24,7 +24,10 @@ STRATA = table(
     f"The first numbers of the jobs of one stratum; of each stratification the {MOST} strata with the most jobs.",
     stratum_by=words("Strata", "all, account, partition, gpu_type or gpus: what the jobs are divided by."),
     stratum=name(
-        "Stratum", "The value that the jobs of the row have of it; of gpus a span, 0: none or unknown.", by="stratum_by"
+        "Stratum",
+        "The value that the jobs of the row have of it; of gpus a span, 0: none or unknown.",
+        by="stratum_by",
+        sorted=True,
     ),
     jobs=count("Jobs", "Jobs of the stratum.", unit="jobs"),
     ended=count("Ended", "Those that ended in success or failure.", unit="jobs"),

@@ -6,7 +6,7 @@ from ttf.contract import REASON, count, name, number, reason, seconds, share, ta
 
 _GROUP = {
     "group_by": words("By", "What jobs are divided by."),
-    "group": words("Group", "The kind of jobs; all: every job."),
+    "group": name("Group", "The kind of jobs; all: every job.", by="group_by", sorted=True),
 }
 _JOBS = {
     "jobs": count("Jobs", "Jobs of the row.", unit="jobs"),

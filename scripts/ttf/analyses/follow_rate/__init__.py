@@ -4,7 +4,7 @@ from functools import partial
 
 from ttf.analysis import Analysis
 from ttf.columns import BASIS, NO_CLUSTERS, clustered
-from ttf.contract import REASON, count, number, reason, table, text, whole_seconds, words
+from ttf.contract import REASON, count, number, reason, table, whole_seconds, words
 
 _PER_1000 = {"unit": "per 1000 node-days"}
 

@@ -1,0 +1,22 @@
+"""Rule pseudonymise: the tables of a trace as they are published, without the names of people and machines."""
+
+from ttf.entry import run_rule
+
+
+def main(snakemake):
+    from pathlib import Path
+
+    from ttf.publish.names import pseudonymised
+    from ttf.rooms import contracts
+    from ttf.tables import read_table, write_csv
+
+    files, made = snakemake.input, snakemake.output.tables
+    tables = {Path(table.path): table for table in contracts(tuple(snakemake.params.folders)).values()}
+    key = Path(files.key).read_bytes()
+    for source, product in zip(files.tables, made, strict=True):
+        table = tables[Path(*Path(source).parts[2:])]
+        write_csv(pseudonymised(read_table(source, table), table, key), product)
+    return f"{len(made)} tables"
+
+
+run_rule(main, snakemake)

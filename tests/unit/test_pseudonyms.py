@@ -1,0 +1,169 @@
+"""What is published names nobody who is not public, and harms nobody who opens it in a spreadsheet."""
+
+import stat
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from study.config import load_yaml
+from study.publication import PATHS, PATHS_OF_TRACES, SOURCES, sources_of_study, without_paths
+from study.study import Study
+from ttf.contract import ANYBODY, SOMEBODY, TEXT, Column, count, name, number, table, text, words
+from ttf.publish.files import content_of
+from ttf.publish.key import KEY, made_key
+from ttf.publish.names import neutral, pseudonym, pseudonymised
+from ttf.rooms import contracts
+from ttf.stages import OF_TRACES
+
+ROOT = Path(__file__).parents[2]
+OWNERS = table(
+    "owners",
+    "",
+    owner_by=words("", ""),
+    owner=name("", "", "", by="owner_by"),
+    node=name("", "", "", of="node"),
+    note=text("", "", "", ours="none|[0-9]+"),
+    jobs=count("", ""),
+)
+FRAME = pl.DataFrame(
+    {
+        "owner_by": ["user", "account", "gpus", "a new kind", "user", "all"],
+        "owner": ["ann", "ann", "2-4", "ann", None, "all"],
+        "node": ["n1", "n2", "n1", None, "all", "n3"],
+        "note": ["ask ann", "none", "12", None, "ask ann", "none of it"],
+        "jobs": [1, 2, 3, 4, 5, 6],
+    }
+)
+
+
+def test_names_and_what_people_wrote_are_other_texts_and_all_else_is_as_it_was():
+    shown = pseudonymised(FRAME, OWNERS, b"key")
+    user, account, gpus, new, blank, every = shown["owner"]
+    assert (gpus, blank, every) == ("2-4", None, "all")
+    assert user == pseudonym("ann", "user", b"key")
+    assert [one.rpartition("-")[0] for one in (user, account, new)] == ["user", "account", "a new kind"]
+    assert len({user.split("-")[-1], account.split("-")[-1], new.split("-")[-1]}) == 3
+    assert shown["node"][0] == shown["node"][2] == pseudonym("n1", "node", b"key")
+    assert shown["note"].to_list()[1:4] == ["none", "12", None]
+    assert shown["note"][0] == shown["note"][4] != shown["note"][5]
+    assert shown.select("owner_by", "jobs").equals(FRAME.select("owner_by", "jobs"))
+    assert "ann" not in shown.write_csv()
+
+
+def test_the_order_of_rows_tells_no_names():
+    """Strata stand by name, each with its rows in time: with pseudonyms by these. Spans of sizes stay in theirs."""
+    strata = table("strata", "", by=words("", ""), who=name("", "", by="by", sorted=True), t=count("", ""))
+    rows = [("account", f"lab{place}", time) for place in range(9) for time in (1, 2)]
+    rows = [("gpus", "2-4", 1), ("gpus", "16", 1), *rows]
+    shown = pseudonymised(strata.frame([dict(zip(strata.columns, row, strict=True)) for row in rows]), strata, b"key")
+    names = shown["who"].to_list()
+    assert names[:2] == ["2-4", "16"]
+    assert names[2:] == sorted(names[2:])
+    assert [pseudonym(f"lab{place}", "account", b"key") for place in range(9)] != names[2::2]
+    assert shown["t"].to_list() == [1, 1, *[1, 2] * 9]
+
+
+def test_names_are_the_same_with_the_same_key_alone():
+    assert pseudonym("ann", "user", b"key") == pseudonym("ann", "user", b"key") != pseudonym("ann", "user", b"other")
+    assert pseudonymised(FRAME, OWNERS, b"key").equals(pseudonymised(FRAME, OWNERS, b"key"))
+
+
+def test_a_column_of_text_that_declares_nothing_is_not_published():
+    silent = table("silent", "", who=text("", ""), other=Column(TEXT, "", "", ""))
+    shown = pseudonymised(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
+    assert not {"ann"} & {*shown.row(0)}
+
+
+def test_columns_of_names_say_so_in_every_contract():
+    """Of the tables of the study: what is called after users, accounts and nodes, or is divided by them."""
+    for of in (*contracts().values(), *OF_TRACES):
+        for column, declared in of.columns.items():
+            if declared.kind != TEXT:
+                continue
+            where = f"{of.name}.{column}"
+            if f"{column}_by" in of.columns or column in ("user", "account", "node", "owner", "failed_node"):
+                assert declared.names == SOMEBODY, where
+            if column in ("line", "commonest", "job_id") or where == "row_account_by_part.part":
+                assert declared.names == ANYBODY, where
+            assert not declared.by or declared.by in of.columns, where
+
+
+# Spreadsheets ---------------------------------------------------------------------------------------------
+
+CELLS = table("cells", "", text=words("", "", ""), number=number("", "", ""))
+
+
+@pytest.mark.parametrize(
+    "cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u200b=1", "\uff1d1", "\tx", "\rx", "-0.5"]
+)
+def test_a_text_that_begins_like_a_formula_is_a_text_in_a_spreadsheet(cell):
+    shown = neutral(pl.DataFrame({"text": [cell], "number": [-0.5]}), CELLS)
+    assert shown.row(0) == (f"'{cell}", -0.5)
+
+
+@pytest.mark.parametrize("cell", ["a=1", "1-2", "", None, "'=1", "2-4"])
+def test_other_texts_are_as_they_were(cell):
+    assert neutral(pl.DataFrame({"text": [cell], "number": [1.0]}, CELLS.schema), CELLS).row(0) == (cell, 1.0)
+
+
+def test_published_tables_are_safe_and_those_of_the_study_true(tmp_path):
+    source = tmp_path / "cells.csv"
+    source.write_text("text,number\n=1+1,-0.5\nx,\n")
+    assert content_of(source, CELLS) == b"text,number\n'=1+1,-0.5\nx,\n"
+    assert source.read_text() == "text,number\n=1+1,-0.5\nx,\n"
+    source.write_text("text,number\nx,-5e-1\n")
+    assert content_of(source, CELLS) == source.read_bytes()
+
+
+# The key, and whom it is for --------------------------------------------------------------------------------
+
+
+def test_the_key_is_made_once_for_its_owner_alone(tmp_path):
+    key = made_key(tmp_path / "data" / "key")
+    content = key.read_bytes()
+    assert len(content) == 32
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert made_key(key).read_bytes() == content
+    assert list(key.parent.iterdir()) == [key]
+
+
+def test_the_key_lies_beside_the_raw_data_and_no_archive_takes_it(tmp_path):
+    key = made_key(tmp_path / KEY)
+    assert KEY.parts[0] == "data" not in SOURCES
+    (tmp_path / "Snakefile").touch()
+    assert key not in sources_of_study(tmp_path)
+
+
+def study_of(tmp_path, **config):
+    (tmp_path / "a.txt").write_text("JobIDRaw|State|Submit|Start|End|User\n")
+    mine = {"mine": {"format": "sacct", "folder": str(tmp_path)} | config.pop("entry", {})}
+    defaults = load_yaml(ROOT / "config" / "config.yaml")
+    return Study([("config", defaults), ("my.yaml", {"registry": mine} | config)], ROOT)
+
+
+def test_names_are_hidden_where_nobody_says_that_they_are_public(tmp_path):
+    assert study_of(tmp_path, study=["mine", "sample_slurm"]).pseudonymised == ["mine"]
+    assert study_of(tmp_path, study=["mine"], entry={"names": "public"}).pseudonymised == []
+    assert study_of(tmp_path, study=["mine"], publish={"names": "kept"}).pseudonymised == []
+
+
+def test_every_trace_of_the_registry_says_that_its_names_are_public():
+    registry = load_yaml(ROOT / "config" / "traces.yaml")
+    assert [of for of, entry in registry.items() if "generate" not in entry and entry.get("names") != "public"] == []
+
+
+def test_no_folder_and_no_file_of_a_study_is_in_the_configuration_that_is_published():
+    """Every key that a schema declares as a path."""
+    config, registry = (
+        yaml.safe_load((ROOT / f"workflow/schemas/{of}.schema.yaml").read_text()) for of in ("config", "registry")
+    )
+    (entry,) = registry["patternProperties"].values()
+
+    def paths(keys):
+        return {key for key, about in keys.items() if "path" in f"{about.get('type')} {about.get('items')}"}
+
+    assert paths(config["properties"]) == {*PATHS}
+    assert paths(entry["properties"]) | {"files"} == {*PATHS_OF_TRACES}
+    given = {"taxonomy": "ann.yaml", "seed": 1, "registry": {"mine": {"folder": "ann", "format": "sacct"}}}
+    assert without_paths(given) == {"seed": 1, "registry": {"mine": {"format": "sacct"}}}
