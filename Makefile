@@ -16,7 +16,7 @@ SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CO
   $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
   $(if $(CORES),--cores $(CORES))
 
-.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
@@ -71,6 +71,9 @@ test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two no
 
 test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its products in an S3 store on loopback; not part of `make test`
 	@$(STORE)/bin/python -m pytest tests/store
+
+test-faults: .venv/requirements-test.lock  ## mutated inputs and configurations, kills, full disks: docs/reliability.md, some 15 min; SEEDS='1 2 3'
+	@$(BIN)/python tests/faults/run.py $(if $(SEEDS),--seeds $(SEEDS)) --write docs/reliability.md
 
 test-tools:  ## system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh
