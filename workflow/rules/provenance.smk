@@ -1,6 +1,7 @@
 # Where every product comes from: hashes of products, raw files and code; rules, scripts and parameters.
 from study.graph import jobs_behind
 from study.module import own_name_of
+from ttf.provenance.digests import stamp_of_workflow
 
 OWN_NAME = own_name_of(workflow.modifier)
 
@@ -24,6 +25,7 @@ rule write_manifest:
     params:
         *code_of("write_manifest"),
         study=STUDY.names,
+        workflow=lambda _: stamp_of_workflow(),
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
         jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT, read_beside, OWN_NAME),
     script:
