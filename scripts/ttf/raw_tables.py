@@ -30,6 +30,10 @@ BROKEN = "breaks a rule"
 # is caught), and small enough that a sum over a column stays within 64 bits.
 LATEST_SECOND = 10**11
 LARGEST_NUMBER = 10**9
+# Bytes of a text: several times the longest list of nodes of any cluster.
+LONGEST_FIELD, TOO_LONG = 1 << 17, "field_too_long"
+# Blank lines are read past, but a file of hardly anything else is no table.
+MOST_BLANK_LINES = 1_000_000
 
 # From this size on a block's marks are worth picking out.
 _LARGE_BLOCK = 1 << 20
@@ -62,6 +66,7 @@ class Column:
     minimum: int | None = None
     maximum: int | None = None
     zero_is_blank: bool = False
+    longest: int = LONGEST_FIELD
 
     @property
     def dtype(self) -> type[pl.DataType]:
@@ -173,14 +178,20 @@ def read_table(
     one of the two; blank lines are no rows.
     Raises StudyError where the file as a whole cannot be the table (see blocks_of_lines), or its header row differs.
     """
-    next_line = 1
+    next_line, rows = 1, 0
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         pending: deque[Future] = deque()
 
         def finished() -> tuple[pl.DataFrame, pl.DataFrame]:
-            nonlocal next_line
+            nonlocal next_line, rows
             kept, aside, lines = pending.popleft().result()
-            first, next_line = next_line, next_line + lines
+            first, next_line, rows = next_line, next_line + lines, rows + kept.height + aside.height
+            # Rows that were joined leave some behind.
+            if next_line - rows > max(MOST_BLANK_LINES, 10 * rows):
+                raise StudyError(
+                    f"{path}: more than {MOST_BLANK_LINES:,} blank lines up to line {next_line - 1:,}, beside {rows:,} "
+                    "rows: not a table. Check that this file is the right table."
+                )
             return kept.with_columns(pl.col("line") + first), aside.with_columns(pl.col("line") + first)
 
         for block, columns, has_header in _blocks(path, schema, blocks or blocks_of_lines(path)):
@@ -213,6 +224,12 @@ def read_block(
     block: bytes, columns: tuple[Column, ...], schema: TableSchema
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """The rows of one block, kept and excluded, with line numbers from 0; and the number of its lines."""
+    if block.isspace():
+        return (
+            pl.DataFrame(schema=schema.stored),
+            pl.DataFrame(schema=ASIDE_SCHEMA),
+            block.count(b"\n"),
+        )
     kept = sound_rows(block, columns, schema)
     if kept is not None:
         return kept, pl.DataFrame(schema=ASIDE_SCHEMA), kept.height
@@ -242,6 +259,7 @@ def sound_rows(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -
     is_in_doubt = (
         not lines
         or b"\r" in marks
+        or _may_have_a_long_line(block)
         or (schema.quoted and b'"' in marks)
         or _is_mistakable(block)
         or not is_utf8(block)
@@ -266,13 +284,15 @@ def _sound_plan(
 ) -> tuple[dict[str, type[pl.DataType]], list[pl.Expr], list[pl.Expr]]:
     """What columns are read as, their views (see _views), and what is made of these: what is stored, and BROKEN."""
     read = [column for column in columns if column.is_read]
+    # Of a block without long lines no text is too long.
+    rules = [rule for rule in _rules_of_rows(columns, schema) if rule[0] != TOO_LONG]
     numbers = [column for column in read if with_numbers and column.is_plain_number]
     types = dict.fromkeys((column.name for column in columns), pl.String)
     types |= dict.fromkeys((column.name for column in numbers), pl.Float64)
     return (
         types,
         _views(read, numbers),
-        [*_stored_columns(columns, schema), _is_broken(_rules_of_rows(columns, schema))],
+        [*_stored_columns(columns, schema), _is_broken(rules)],
     )
 
 
@@ -389,7 +409,8 @@ def _whole_lines(
         elif has_quotes and b'"' in line:
             values = _unquoted(line, schema.delimiter)
         if not reason and len(values) != fields:
-            reason = "wrong_column_count"
+            # The reader of quotes gives up at a field of as many characters.
+            reason = TOO_LONG if not values and len(line) > csv.field_size_limit() else "wrong_column_count"
         if reason:
             broken.append((schema.name, number, reason, None, _shown(line)))
         else:
@@ -435,6 +456,12 @@ def _lines_of_whole_rows(marks: bytes, delimiter: bytes, fields: int) -> int:
     row = delimiter * (fields - 1) + b"\n"
     lines = len(separators) // len(row)
     return lines if separators == row * lines else 0
+
+
+def _may_have_a_long_line(block: bytes) -> bool:
+    """Whether any line may be longer than LONGEST_FIELD: where each half of it has a line's end, none is."""
+    half = LONGEST_FIELD // 2
+    return any(block.find(b"\n", start, start + half) < 0 for start in range(0, len(block) - half, half))
 
 
 def _header_row(columns: tuple[Column, ...], delimiter: bytes) -> bytes:
@@ -587,6 +614,8 @@ def _rules(column: Column) -> list[tuple[str, str, pl.Expr]]:
             sound &= parsed == parsed.floor()
         code = "not_a_time" if column.type == "time" else "not_a_number"
         rules.append((code, column.name, raw.is_not_null() & ~sound.fill_null(False)))
+    else:
+        rules.append((TOO_LONG, column.name, (raw.str.len_bytes() > column.longest).fill_null(False)))
     smallest, largest = column.limits
     if smallest is not None:
         rules.append(("out_of_range", column.name, (parsed < smallest).fill_null(False)))

@@ -152,7 +152,8 @@ def names_at_start(head: bytes, layout: Layout) -> list[str] | None:
     is_whole, head = len(head) < MOST_BYTES, head.removeprefix(BYTE_ORDER_MARK)
     if layout.json:
         return _json_names(head)
-    line, end, _ = head.partition(b"\n")
+    # Of lines that end in CR ingest says so.
+    line, end, _ = head.replace(b"\r", b"\n").partition(b"\n")
     return names_of(line, layout.delimiter, layout.quoted) if end or is_whole else None
 
 
