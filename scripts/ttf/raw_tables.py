@@ -318,6 +318,31 @@ def texts_of_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, s
     return raw_lines(path, numbers)
 
 
+def with_one_more_rule(
+    rows: Iterator[tuple[pl.DataFrame, pl.DataFrame]],
+    path: Path,
+    schema: TableSchema,
+    broken_column: pl.Expr,
+    reason: str,
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The pairs of read_table with a rule that no schema can say.
+
+    broken_column: the file's word for the column that breaks it, of the rows kept; null where none does. Those rows
+    come in the last pair, as their text takes a second reading of the file.
+    """
+    broken = []
+    for kept, aside in rows:
+        column = kept.select(broken_column.alias("column"))["column"]
+        if column.null_count() < kept.height:
+            broken += zip(kept["line"].filter(column.is_not_null()), column.drop_nulls(), strict=True)
+            kept = kept.filter(column.is_null())
+        yield kept, aside
+    if broken:
+        texts = raw_lines(path, {line for line, _ in broken})
+        found = [(schema.name, line, reason, column, texts.get(line)) for line, column in broken]
+        yield pl.DataFrame(schema=schema.stored), pl.DataFrame(found, schema=ASIDE_SCHEMA, orient="row")
+
+
 # A plain table of lines.
 LINES = Reader(read_table, texts_of_lines)
 
@@ -582,7 +607,7 @@ def _parsed(column: Column) -> pl.Expr:
 def _moment(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
     if format_ == "epoch":
         return raw.cast(pl.Float64, strict=False)
-    if "%z" in format_:  # the text names its own offset
+    if format_.endswith(("%z", "%#z")):  # the text names its own offset
         moment = raw.str.to_datetime(format_, strict=False, time_unit="us", time_zone="UTC")
     else:
         moment = raw.str.to_datetime(format_, strict=False, time_unit="us").dt.replace_time_zone(

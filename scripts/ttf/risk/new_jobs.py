@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
-from ttf.given_csv import moment_s
 from ttf.on_disk import read_csv, read_parquet
 from ttf.raw_tables import printable
 
@@ -147,6 +146,15 @@ def _submissions(path: Path, table: pl.DataFrame, asked: Asked, place: str, firs
         how = f"a time within {YEARS} years of the trace's: whole seconds{', or 2025-03-01T08:00:00Z' * asked.clock}"
         raise StudyError(f"{path}: {place} {wrong + first}, column {column}: {said} is not {how}.")
     return moments
+
+
+def moment_s(column: str) -> pl.Expr:
+    """Whole seconds, or a time such as 2025-03-01T08:00:00 with an offset (without one: UTC), as Int64 seconds."""
+    text = pl.col(column).str.strip_chars()
+    has_zone = text.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$")
+    moment = pl.when(has_zone).then(text).otherwise(pl.concat_str(text, pl.lit("Z")))
+    stamp = moment.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z", strict=False, time_zone="UTC")
+    return pl.coalesce(text.cast(pl.Int64, strict=False), stamp.dt.epoch("s"))
 
 
 def _typed(path: Path, cells: pl.Series, dtype: pl.DataType, where: str, first: int) -> pl.Series:
