@@ -69,6 +69,11 @@ class Column:
     longest: int = LONGEST_FIELD
 
     @property
+    def under(self) -> str:
+        """What the column is called in a frame of text, where `line` is the number of the line."""
+        return "the file's line" if self.name == "line" else self.name
+
+    @property
     def dtype(self) -> type[pl.DataType]:
         return pl.String if self.type == "text" else pl.Int64
 
@@ -287,8 +292,8 @@ def _sound_plan(
     # Of a block without long lines no text is too long.
     rules = [rule for rule in _rules_of_rows(columns, schema) if rule[0] != TOO_LONG]
     numbers = [column for column in read if with_numbers and column.is_plain_number]
-    types = dict.fromkeys((column.name for column in columns), pl.String)
-    types |= dict.fromkeys((column.name for column in numbers), pl.Float64)
+    types = dict.fromkeys((column.under for column in columns), pl.String)
+    types |= dict.fromkeys((column.under for column in numbers), pl.Float64)
     return (
         types,
         _views(read, numbers),
@@ -517,9 +522,9 @@ def is_utf8(text: bytes) -> bool:
 def _parse(text: bytes, columns: tuple[Column, ...], delimiter: bytes) -> pl.DataFrame:
     """Columns as text under their raw names; a blank field is null, a carriage return that ends one is dropped."""
     read = [place for place, column in enumerate(columns) if column.is_read]
-    schema = {column.name: pl.String for column in columns}
+    schema = {column.under: pl.String for column in columns}
     if not text:
-        return pl.DataFrame(schema={columns[place].name: pl.String for place in read})
+        return pl.DataFrame(schema={columns[place].under: pl.String for place in read})
     is_mistakable = _is_mistakable(text)
     if is_mistakable:  # a line of blanks goes first
         text = delimiter * (len(columns) - 1) + b"\n" + text
@@ -540,8 +545,8 @@ def check_rows(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split rows of text into typed rows that keep every rule, and the others with the first rule each one broke.
 
-    `frame` has `line` and the columns under their raw names. The typed rows have the columns of `schema.stored`; the
-    others have row (their place in the frame), line, reason, column.
+    `frame` has `line` and the columns as Column.under calls them. The typed rows have the columns of `schema.stored`,
+    the others row (their place in the frame), line, reason, column.
     """
     views = frame.select("line", *_views([column for column in columns if column.is_read]))
     rules = _rules_of_rows(columns, schema)
@@ -562,9 +567,9 @@ def _views(read: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl.Ex
     numbers: those that are numbers already.
     """
     return [
-        *((pl.col(column.name) if column in numbers else _raw(column)).alias(f"raw {column.as_}") for column in read),
+        *((pl.col(column.under) if column in numbers else _raw(column)).alias(f"raw {column.as_}") for column in read),
         *(
-            (pl.col(column.name) if column in numbers else _parsed(column)).alias(f"parsed {column.as_}")
+            (pl.col(column.under) if column in numbers else _parsed(column)).alias(f"parsed {column.as_}")
             for column in read
             if column.type != "text"
         ),
@@ -587,12 +592,12 @@ def _rules_of_rows(columns: tuple[Column, ...], schema: TableSchema) -> list[tup
 
 
 def _is_broken(rules: Sequence[tuple[str, str, pl.Expr]]) -> pl.Expr:
-    return pl.any_horizontal(condition for _, _, condition in rules).alias(BROKEN)
+    return pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in rules)).alias(BROKEN)
 
 
 def _raw(column: Column) -> pl.Expr:
     """The text of a column, null where it is one of its words for no value."""
-    raw = pl.col(column.name)
+    raw = pl.col(column.under)
     return pl.when(~raw.str.strip_chars().is_in(column.blank)).then(raw) if column.blank else raw
 
 
