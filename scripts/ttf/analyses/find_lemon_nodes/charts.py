@@ -96,7 +96,7 @@ def _limit(domain: list[float], cut: float) -> list[dict]:
 
 
 def poisson_limit(tail: float, mean: float) -> int:
-    """The smallest count that a Poisson variable exceeds with a probability of at most `tail`, however small that is."""
+    """The smallest count that a Poisson variable exceeds with a probability of at most `tail`, however small."""
     most = 1
     while pdtrc(most, mean) > tail:
         most *= 2
