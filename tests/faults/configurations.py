@@ -297,7 +297,7 @@ def prepared(folder: Path) -> Path:
 def checked(name: str, content: bytes, folder: Path) -> Verdict:
     """The verdict on a file of `mutated` in a `prepared` folder, in this process.
 
-    A fault: any exception but the one that is a message; a message that is too long, shows a traceback or names no file;
+    A fault: any exception but the one that is a message; a message that is too long, has a traceback or names no file;
     more than 5 s or 1 GB; code of the file that was run.
     """
     file, label = name.partition("/")[0], MY

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from study.given import folder_problem
 from study.messages import ConfigError
 
 
@@ -32,8 +33,13 @@ def check_typed(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
     parser.add_argument("--config", "-C", nargs="*", default=[])
+    parser.add_argument("--workflow-profile", default="none")
     typed, _ = parser.parse_known_args(arguments)
+    profile = Path(typed.workflow_profile)
     try:
+        if profile != Path("none") and all(folder_problem(place) for place in (profile, "profiles" / profile)):
+            # Snakemake would go on without it, on this machine.
+            raise ConfigError(f"profile {profile}: there is no such folder, neither here nor in profiles/.")
         check(typed.configfile, typed.config)
     except ConfigError as error:
         print(f"error in the configuration\n{error}", file=sys.stderr)
