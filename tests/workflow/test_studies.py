@@ -274,7 +274,7 @@ def test_every_command_of_make_names_its_study(made):
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
 HOSTILE += [
     "a\ntouch owned",
-    "\n\ttouch owned",
+    "a\n\ttouch owned",
     "-rf",
     "--help",
     "a b",

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from study.documents import (
+    MOST_PROBLEMS,
     Problem,
     child,
     dotted,
@@ -147,8 +148,9 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     if tables is not None:
         entry_of(schema)["properties"]["format"]["enum"] = sorted(tables)
     problems = some(schema_problems(merged, schema))
-    broken = {problem.path[:end] for problem in problems for end in (1, 2)}
-    problems += some(_contradictions(merged, broken, tables or {}))
+    if len(problems) < MOST_PROBLEMS:  # else not all that is broken is known
+        broken = {problem.path[:end] for problem in problems for end in (1, 2)}
+        problems += some(_contradictions(merged, broken, tables or {}))
     if problems:
         raise ConfigError(in_files(problems, stack))
     resolved = _complete(SCHEMA, merged)

@@ -19,6 +19,7 @@ from study.given import SEEN, given_file  # noqa: F401 asked for from here
 from study.messages import ConfigError, found, key_text, one_line, show  # noqa: F401
 from study.yaml_files import KeyPath, at, load_yaml, parse_yaml  # noqa: F401
 
+MOST_PROBLEMS = 200
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 
 
@@ -52,8 +53,8 @@ def load_document(
 
 
 def some(problems: Iterable[Problem]) -> list[Problem]:
-    """As many as a message could ever show, and some: of a long list of wrong values each takes time to explain."""
-    return list(itertools.islice(problems, 200))
+    """The first of them, more than a message shows: of a long list of wrong values each takes time to explain."""
+    return list(itertools.islice(problems, MOST_PROBLEMS))
 
 
 # Schemas ----------------------------------------------------------------------------------------------
