@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # What is typed goes to programs by the environment, where no shell reads it, and make expands nothing in it: a name may
 # hold quotes, $(...) or line breaks. Not what a shell happens to have exported under the common ones of these names.
-COMMON := DATA STUDY PART SURE FILE MODEL OUT
+COMMON := DATA STUDY PART SURE FILE FOLDER MODEL OUT
 TYPED := $(COMMON) CONFIG TRACE KEY PROFILE CORES
 $(foreach name,$(COMMON),$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 $(foreach name,$(TYPED),$(eval override $(name) := $$(value $(name))))
@@ -39,8 +39,8 @@ snakemake-report: report  ## how the study was run: rules, run times, tables and
 remove: $(ENVIRONMENT)  ## what STUDY=name, or PART=name of TRACE=name, has of its own; goes with SURE=yes
 	@$(BIN)/python scripts/remove_study.py --study="$$STUDY" --trace="$$TRACE" --part="$$PART" --sure="$$SURE"
 
-verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, missing or out of date?
-	@$(BIN)/python scripts/verify_results.py --study="$$STUDY"
+verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, added, missing or out of date? FOLDER=: of an unpacked archive or a site
+	@$(BIN)/python scripts/verify_results.py --study="$$STUDY" $(if $(FOLDER),--folder="$$FOLDER")
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
 	@$(BIN)/python scripts/explain_product.py --study="$$STUDY" -- $(if $(FILE),"$$FILE") $(if $(KEY),"$$KEY")

@@ -6,9 +6,9 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    import polars as pl
     import yaml
     from ttf.formats.protocol import reading_in
+    from ttf.on_disk import read_parquet, scan_parquet
     from ttf.quality.statistics import table_statistics
     from ttf.quality.suggested_schema import schema_text, suggested_schema
     from ttf.quality.suggestions import suggest
@@ -24,9 +24,9 @@ def main(snakemake):
     schemas = table_schemas(yaml.safe_load(text))
     files = tables_in(snakemake.input, snakemake.params.members)
     folder = Path(snakemake.input.raw)
-    tables = {table: pl.scan_parquet(folder / f"{table}.parquet") for table in files}
+    tables = {table: scan_parquet(folder / f"{table}.parquet") for table in files}
     checks = validate(tables, schemas)
-    suggestions = suggest(pl.read_parquet(snakemake.input.quarantine), schemas, files)
+    suggestions = suggest(read_parquet(snakemake.input.quarantine), schemas, files)
     write_product(table_statistics(tables, schemas), STATISTICS, snakemake.output.statistics)
     write_product(checks, VALIDATION, snakemake.output.validation)
     suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)

@@ -72,6 +72,7 @@ def places(trace: Trace, file: str, part: str, out: str) -> tuple[Path, Path]:
 def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]) -> Iterator[str]:
     """Write the scores and the skew; what is said of them, line by line."""
     import polars as pl
+    from ttf.on_disk import scan_parquet
     from ttf.risk.features import submitted
     from ttf.risk.new_jobs import read_new_jobs
     from ttf.risk.population import population
@@ -80,7 +81,7 @@ def score(trace: Trace, file: str, part: str, window: str, to: tuple[Path, Path]
     folder = Path("results") / trace.name
     if not (folder / "jobs.parquet").is_file():
         raise StudyError(f"{folder}/jobs.parquet: not there. Run `make report`.")
-    record = pl.scan_parquet(folder / "jobs.parquet")
+    record = scan_parquet(folder / "jobs.parquet")
     types = record.collect_schema()
     name, model = _model(folder / "models", record, part, window, trace.name)
     columns, gpus = needed(model), gpu_columns(trace.format["at_submission"])

@@ -1,30 +1,64 @@
-"""`make verify`: are the results of a study what its manifest says? A line for each that is not; exit code 1 if any."""
+"""`make verify`: are the results of a study what its manifest says, or the files of a folder what the list in it says?
+
+A line for each that is not. Exit code 0: all is; 1: not all is; 2: it cannot be told, as there is no manifest or no
+list, or as something cannot be read.
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
-
-from study.documents import ConfigError
-from study.studies import STUDIES, chosen
+# Nothing but Python's own library here and for a folder: whoever received one has no environment.
 from ttf.errors import StudyError
-from ttf.provenance.read import Manifest, in_order, problems
+from ttf.plain_files import NotPlain
+from ttf.provenance import seal
+
+# More is told by their number.
+MOST_LINES = 40
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", default="", help="by default the study made last")
+    parser.add_argument("--folder", help="an unpacked archive, or a site")
+    given = parser.parse_args()
     try:
-        name = chosen(parser.parse_args().study)
-        manifest = Manifest.read(STUDIES / name / "manifest.json")
-    except (ConfigError, StudyError) as error:
+        found, fine = _of_folder(Path(given.folder)) if given.folder else _of_study(given.study)
+    except (StudyError, NotPlain) as error:
         print(error, file=sys.stderr)
-        return 1
-    found = problems(manifest)
-    print(f"study {name}", file=sys.stderr)
-    print("\n".join(found) or in_order(manifest))
+        return 2
+    except OSError as error:
+        print(f"{error.filename or 'a file'}: cannot be read: {error.strerror}", file=sys.stderr)
+        return 2
+    print("\n".join(found[:MOST_LINES]) or fine)
+    if len(found) > MOST_LINES:
+        print(f"and {len(found) - MOST_LINES:,} more")
     return bool(found)
 
 
-sys.exit(main())
+def _of_folder(folder: Path) -> tuple[list[str], str]:
+    """What is wrong, and what to say where nothing is."""
+    try:
+        found = seal.problems(folder)
+    except FileNotFoundError:
+        raise StudyError(f"{folder}: there is no {seal.NAME} in it, the list of what was published.") from None
+    return found, "" if found else f"{seal.count(folder):,} files as they were published, none missing, none added."
+
+
+def _of_study(name: str) -> tuple[list[str], str]:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
+    from study.documents import ConfigError
+    from study.studies import STUDIES, chosen
+    from ttf.provenance.read import Manifest, in_order, problems
+
+    try:
+        name = chosen(name)
+    except ConfigError as error:
+        raise StudyError(str(error)) from None
+    manifest = Manifest.read(STUDIES / name / "manifest.json")
+    print(f"study {name}", file=sys.stderr)
+    return problems(manifest), in_order(manifest)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from ttf.errors import StudyError
+from ttf.on_disk import read_csv
 
 
 def read_text_columns(path: str | Path, what: str, columns: Sequence[str]) -> pl.DataFrame:
@@ -14,7 +15,7 @@ def read_text_columns(path: str | Path, what: str, columns: Sequence[str]) -> pl
     what: what the file holds, for the messages. Raises StudyError where it is no CSV or a column is missing.
     """
     try:
-        table = pl.read_csv(path, infer_schema=False)
+        table = read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
         raise StudyError(
             f"{path}: the {what} cannot be read as CSV: {str(error).splitlines()[0]} "

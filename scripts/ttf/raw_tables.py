@@ -18,6 +18,7 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.headers import BYTE_ORDER_MARK, found_and_missing, names_of
+from ttf.on_disk import read_csv, scan_csv
 from ttf.raw_files import blocks_of_lines
 
 ASIDE_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
@@ -249,7 +250,7 @@ def sound_rows(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -
     )
     if is_in_doubt:
         return None
-    rows = pl.scan_csv(block, has_header=False, schema=types, separator=schema.delimiter, quote_char=None, glob=False)
+    rows = scan_csv(block, has_header=False, schema=types, separator=schema.delimiter, quote_char=None)
     try:
         rows = rows.select(views).select(checked).collect(engine="streaming")
     except (pl.exceptions.ComputeError, pl.exceptions.InvalidOperationError):  # a number that is none, or far too large
@@ -470,14 +471,13 @@ def _parse(text: bytes, columns: tuple[Column, ...], delimiter: bytes) -> pl.Dat
     is_mistakable = _is_mistakable(text)
     if is_mistakable:  # a line of blanks goes first
         text = delimiter * (len(columns) - 1) + b"\n" + text
-    frame = pl.read_csv(
+    frame = read_csv(
         text,
         has_header=False,
         schema=schema,
         columns=read,
         separator=delimiter.decode(),
         quote_char=None,
-        glob=False,
         raise_if_empty=False,
     )
     return frame.slice(1) if is_mistakable else frame

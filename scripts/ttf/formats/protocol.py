@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from ttf.on_disk import scan_parquet
 from ttf.partitions import Make, Results
 from ttf.raw_tables import Reader, TableSchema, table_schemas
 
@@ -102,5 +103,5 @@ def code_of(module: str) -> Format:
 
 def format_and_source(folder: str | Path, code: str, meaning: Mapping, tables: Iterable[str]) -> tuple[Format, Source]:
     """The code in a module, and what it is given: the typed raw tables with these names in the folder, and meaning."""
-    raw = {name: pl.scan_parquet(Path(folder) / f"{name}.parquet") for name in tables}
+    raw = {name: scan_parquet(Path(folder) / f"{name}.parquet") for name in tables}
     return code_of(code), Source(raw, meaning)

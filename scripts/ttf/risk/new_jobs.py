@@ -11,6 +11,7 @@ import polars as pl
 
 from ttf.errors import StudyError
 from ttf.given_csv import moment_s
+from ttf.on_disk import read_csv, read_parquet
 from ttf.raw_tables import printable
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -66,9 +67,9 @@ def _read(path: Path, asked: Asked) -> tuple[pl.DataFrame, int]:
     """(every column as text, an empty one blank; the number of the first row as a person counts)."""
     try:
         if path.suffix == ".parquet":
-            return _as_text(path, pl.read_parquet(path)), 1
+            return _as_text(path, read_parquet(path)), 1
         header = _header(path, {"job_id", SECONDS, TIME, *asked.needed, *asked.may})
-        table = pl.read_csv(path, infer_schema=False, separator=header.delimiter)
+        table = read_csv(path, infer_schema=False, separator=header.delimiter)
         if twice := [name for name, times in Counter(header.names).items() if times > 1]:
             raise StudyError(f"{path}: more than one column is called {printable(twice[0])}.")
     except FileNotFoundError:

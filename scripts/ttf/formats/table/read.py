@@ -18,6 +18,7 @@ from ttf.errors import StudyError
 from ttf.formats.declared import BYTES_OF_A_MIB, UNITS, UNITS_IN_BYTES, outcome_by_word
 from ttf.formats.protocol import Reading
 from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, found_and_missing, names_of
+from ttf.on_disk import scan_parquet
 from ttf.raw_files import blocks_of_lines
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
@@ -120,7 +121,7 @@ def texts(path: Path, schema: TableSchema, numbers: set[int]) -> dict[int, str]:
     if not path.name.lower().endswith(".parquet"):
         return raw_lines(path, numbers)
     wanted = pl.DataFrame({"line": sorted(numbers)}, schema={"line": pl.Int64})
-    scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    scan = scan_parquet(path)
     types = scan.collect_schema()
     columns = [_as_text(path, column, types[column.name])[1] for column in schema.columns]
     rows = scan.select(columns).with_row_index("line", 1).with_columns(pl.col("line").cast(pl.Int64))
@@ -330,7 +331,7 @@ def _check_columns(what: str, names: list[str], schema: TableSchema, hint: str =
 def _parquet_rows(path: Path, schema: TableSchema, plain: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """The columns of the mapping as text, by the same rules as a CSV file's."""
     try:
-        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        scan = scan_parquet(path)
         types = scan.collect_schema()
         _check_columns(f"{path}: the file", types.names(), schema)
         columns, texts = zip(*(_as_text(path, column, types[column.name]) for column in plain.columns), strict=True)
