@@ -6,6 +6,7 @@ last, and in a new folder that of config/config.yaml. What follows goes to Snake
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies  # noqa: E402
-from study.documents import ConfigError, load_yaml  # noqa: E402
+from study.check import check_typed  # noqa: E402
+from study.documents import ConfigError, load_yaml, show  # noqa: E402
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
@@ -23,6 +25,10 @@ def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[
         raise ConfigError("STUDY names a study that was made; a new one takes its name from `name:` in CONFIG.")
     if data and (config or trace):
         raise ConfigError(f"DATA={data}: give it alone. What CONFIG would say goes into the file that it writes.")
+    if not re.fullmatch(r"[\w-]+(\s*,\s*[\w-]+)*|", trace, re.ASCII):
+        raise ConfigError(
+            f"TRACE={show(trace)}: expected names of traces (letters, digits, _ and -), a comma between two."
+        )
     words = [f"study=[{', '.join(samples()) if trace == 'all' else trace}]"] if trace else []
     files = [written_for(Path(data))] if data else [config] if config else []
     if not words and not files and (name := studies.chosen(study) if study else studies.last()):
@@ -66,6 +72,7 @@ def main(arguments: Sequence[str]) -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
     command = [str(Path(sys.executable).with_name("snakemake")), *words, *rest]
+    check_typed(command[1:])
     os.execv(command[0], command)
 
 

@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies  # noqa: E402
-from study.documents import ConfigError, mean  # noqa: E402
+from study.documents import ConfigError, given_file, mean  # noqa: E402
 from study.formats import load_formats  # noqa: E402
 from study.risk import LATER  # noqa: E402
 from study.trace import Trace  # noqa: E402
@@ -199,6 +199,8 @@ def main(arguments: Sequence[str]) -> int:
         if bool(given.file) == bool(given.part):
             raise ConfigError("what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name")
         trace = trace_of(given.study, given.trace)
+        if given.file:
+            given_file(given.file, "FILE")
         to = places(trace, given.file, given.part, given.out)
         for line in score(trace, given.file, given.part, given.model, to):
             print(line)
