@@ -10,9 +10,12 @@ CORES ?= $(if $(PROFILE),,all)
 # Not what a shell happens to have exported under these common names.
 $(foreach name,DATA STUDY PART SURE FILE MODEL OUT,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
 
+# Until the script says what a request to stop does (scripts/ttf/stopping.py), it does nothing.
+RUN = trap '' INT HUP TERM; exec $(BIN)/python
+
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
-SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CONFIG)' --trace='$(TRACE)' --data='$(DATA)' \
+SNAKEMAKE = $(RUN) scripts/run_study.py --study='$(STUDY)' --config='$(CONFIG)' --trace='$(TRACE)' --data='$(DATA)' \
   $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
   $(if $(CORES),--cores $(CORES))
 
@@ -34,16 +37,16 @@ snakemake-report: report  ## how the study was run: rules, run times, tables and
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
 
 remove: $(ENVIRONMENT)  ## what STUDY=name, or PART=name of TRACE=name, has of its own; goes with SURE=yes
-	@$(BIN)/python scripts/remove_study.py --study='$(STUDY)' --trace='$(TRACE)' --part='$(PART)' --sure='$(SURE)'
+	@$(RUN) scripts/remove_study.py --study='$(STUDY)' --trace='$(TRACE)' --part='$(PART)' --sure='$(SURE)'
 
 verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, missing or out of date?
-	@$(BIN)/python scripts/verify_results.py --study='$(STUDY)'
+	@$(RUN) scripts/verify_results.py --study='$(STUDY)'
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
-	@$(BIN)/python scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
+	@$(RUN) scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
 
 score: $(ENVIRONMENT)  ## the risk of failure of new jobs, FILE=new_jobs.csv, or of PART=name of TRACE=name: docs/risk.md; MODEL=window, OUT=file
-	@$(BIN)/python scripts/score_jobs.py --study='$(STUDY)' --trace='$(TRACE)' --file='$(FILE)' --part='$(PART)' --model='$(MODEL)' --out='$(OUT)'
+	@$(RUN) scripts/score_jobs.py --study='$(STUDY)' --trace='$(TRACE)' --file='$(FILE)' --part='$(PART)' --model='$(MODEL)' --out='$(OUT)'
 
 check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
 	@$(BIN)/python scripts/check_resources.py

@@ -1,5 +1,10 @@
 """`make verify`: are the results of a study what its manifest says? A line for each that is not; exit code 1 if any."""
 
+from ttf.stopping import stop_on_request
+
+if __name__ == "__main__":
+    stop_on_request()
+
 import argparse
 import sys
 from pathlib import Path
