@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ttf.errors import StudyError
+from ttf.stopping import end_with_the_run
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
@@ -22,6 +23,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     code 1. The terminal shows what the log says (study.progress). Libraries learn how many threads they may use before
     `main` imports them.
     """
+    end_with_the_run()
     limit_libraries(snakemake.threads)
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
