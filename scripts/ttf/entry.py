@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ttf.errors import StudyError
+from ttf.links import by_own_names
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
@@ -26,6 +27,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
+    snakemake.input = by_own_names(getattr(snakemake, "input", []))
     try:
         done = main(snakemake)
     except StudyError as error:
