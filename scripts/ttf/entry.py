@@ -13,7 +13,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from ttf.errors import StudyError
+<<<<<<< HEAD
 from ttf.stopping import end_with_the_run
+=======
+from ttf.links import by_own_names
+>>>>>>> 2cba074d88fdcfec94e14e3e6b62e7b61431c51a
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
@@ -29,6 +33,7 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
+    snakemake.input = by_own_names(getattr(snakemake, "input", []))
     try:
         done = main(snakemake)
     except StudyError as error:
