@@ -19,14 +19,8 @@ RUN = trap '' INT HUP TERM; exec $(BIN)/python
 
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
-<<<<<<< HEAD
-SNAKEMAKE = $(BIN)/python scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --trace="$$TRACE" --data="$$DATA" \
+SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --trace="$$TRACE" --data="$$DATA" \
   $(if $(PROFILE),--workflow-profile="$$PROFILE" $(if $(TRACE),--scatter='scatter={jobs: 16}')) $(if $(CORES),--cores="$$CORES")
-=======
-SNAKEMAKE = $(RUN) scripts/run_study.py --study='$(STUDY)' --config='$(CONFIG)' --trace='$(TRACE)' --data='$(DATA)' \
-  $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
-  $(if $(CORES),--cores $(CORES))
->>>>>>> d8ac71dafc0cd2e33cd174a83d2326c7b0142b86
 
 .PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth lint format lock clean
 
@@ -46,29 +40,16 @@ snakemake-report: report  ## how the study was run: rules, run times, tables and
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
 
 remove: $(ENVIRONMENT)  ## what STUDY=name, or PART=name of TRACE=name, has of its own; goes with SURE=yes
-<<<<<<< HEAD
-	@$(BIN)/python scripts/remove_study.py --study="$$STUDY" --trace="$$TRACE" --part="$$PART" --sure="$$SURE"
+	@$(RUN) scripts/remove_study.py --study="$$STUDY" --trace="$$TRACE" --part="$$PART" --sure="$$SURE"
 
 verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, added, missing or out of date? FOLDER=: of an unpacked archive or a site
-	@$(BIN)/python scripts/verify_results.py --study="$$STUDY" $(if $(FOLDER),--folder="$$FOLDER")
+	@$(RUN) scripts/verify_results.py --study="$$STUDY" $(if $(FOLDER),--folder="$$FOLDER")
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
-	@$(BIN)/python scripts/explain_product.py --study="$$STUDY" -- $(if $(FILE),"$$FILE") $(if $(KEY),"$$KEY")
+	@$(RUN) scripts/explain_product.py --study="$$STUDY" -- $(if $(FILE),"$$FILE") $(if $(KEY),"$$KEY")
 
 score: $(ENVIRONMENT)  ## the risk of failure of new jobs, FILE=new_jobs.csv, or of PART=name of TRACE=name: docs/risk.md; MODEL=window, OUT=file
-	@$(BIN)/python scripts/score_jobs.py --study="$$STUDY" --trace="$$TRACE" --file="$$FILE" --part="$$PART" --model="$$MODEL" --out="$$OUT"
-=======
-	@$(RUN) scripts/remove_study.py --study='$(STUDY)' --trace='$(TRACE)' --part='$(PART)' --sure='$(SURE)'
-
-verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, missing or out of date?
-	@$(RUN) scripts/verify_results.py --study='$(STUDY)'
-
-explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
-	@$(RUN) scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
-
-score: $(ENVIRONMENT)  ## the risk of failure of new jobs, FILE=new_jobs.csv, or of PART=name of TRACE=name: docs/risk.md; MODEL=window, OUT=file
-	@$(RUN) scripts/score_jobs.py --study='$(STUDY)' --trace='$(TRACE)' --file='$(FILE)' --part='$(PART)' --model='$(MODEL)' --out='$(OUT)'
->>>>>>> d8ac71dafc0cd2e33cd174a83d2326c7b0142b86
+	@$(RUN) scripts/score_jobs.py --study="$$STUDY" --trace="$$TRACE" --file="$$FILE" --part="$$PART" --model="$$MODEL" --out="$$OUT"
 
 check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
 	@$(BIN)/python scripts/check_resources.py

@@ -10,11 +10,7 @@ if __name__ == "__main__":
     stop_on_request()
 
 import argparse
-<<<<<<< HEAD
-import os
 import re
-=======
->>>>>>> d8ac71dafc0cd2e33cd174a83d2326c7b0142b86
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,14 +18,9 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-<<<<<<< HEAD
-from study import studies  # noqa: E402
-from study.check import check_typed  # noqa: E402
-from study.documents import ConfigError, load_yaml, show  # noqa: E402
-=======
 from study import studies
-from study.documents import ConfigError, load_yaml
->>>>>>> d8ac71dafc0cd2e33cd174a83d2326c7b0142b86
+from study.check import check_typed
+from study.documents import ConfigError, load_yaml, show
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
@@ -84,11 +75,7 @@ def main(arguments: Sequence[str]) -> None:
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-<<<<<<< HEAD
-    command = [str(Path(sys.executable).with_name("snakemake")), *words, *rest]
-    check_typed(command[1:])
-    os.execv(command[0], command)
-=======
+    check_typed([*words, *rest])
     # In this process: it is the one that is asked to stop, from its first line on.
     from snakemake.cli import main as snakemake
 
@@ -96,7 +83,6 @@ def main(arguments: Sequence[str]) -> None:
         snakemake([*words, *rest])
     finally:
         no_more()
->>>>>>> d8ac71dafc0cd2e33cd174a83d2326c7b0142b86
 
 
 if __name__ == "__main__":

@@ -19,23 +19,13 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-<<<<<<< HEAD
-from study import studies  # noqa: E402
-from study.documents import ConfigError, given_file, mean  # noqa: E402
-from study.formats import load_formats  # noqa: E402
-from study.risk import LATER  # noqa: E402
-from study.trace import Trace  # noqa: E402
-from ttf.entry import limit_libraries  # noqa: E402
-from ttf.errors import StudyError  # noqa: E402
-=======
 from study import studies
-from study.documents import ConfigError, mean
+from study.documents import ConfigError, given_file, mean
 from study.formats import load_formats
 from study.risk import LATER
 from study.trace import Trace
 from ttf.entry import limit_libraries
 from ttf.errors import StudyError
->>>>>>> d8ac71dafc0cd2e33cd174a83d2326c7b0142b86
 
 
 def trace_of(study: str, name: str) -> Trace:

@@ -13,11 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ttf.errors import StudyError
-<<<<<<< HEAD
-from ttf.stopping import end_with_the_run
-=======
 from ttf.links import by_own_names
->>>>>>> 2cba074d88fdcfec94e14e3e6b62e7b61431c51a
+from ttf.stopping import end_with_the_run
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
