@@ -75,12 +75,13 @@ def main(arguments: Sequence[str]) -> None:
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    check_typed([*words, *rest])
+    sys.argv[1:] = [*words, *rest]  # which the profile reads too
+    check_typed(sys.argv[1:])
     # In this process: it is the one that is asked to stop, from its first line on.
     from snakemake.cli import main as snakemake
 
     try:
-        snakemake([*words, *rest])
+        snakemake(sys.argv[1:])
     finally:
         no_more()
 
