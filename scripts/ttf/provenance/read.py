@@ -145,11 +145,12 @@ def _added(manifest: Manifest, own: Path) -> Iterator[str]:
     known.update(*(_products_of(file) for file in studies.glob("*/manifest.json") if file.parent != own))
     for path in sorted(seal.there(results)):
         file = results / path
-        ways = _ways(str(file))
+        # Itself, or what it is the signature of.
+        subjects = {str(file), *(str(file).removesuffix(ending) for ending in seal.SIGNATURES)}
         of_another_study = studies in file.parents and own not in file.parents
-        if str(file) in known or of_another_study or file.name == TIMESTAMP:
+        if subjects & known or of_another_study or file.name == TIMESTAMP:
             continue
-        if outputs & ways or not made_by_a_rule(str(file)):
+        if outputs & _ways(str(file)) or not any(map(made_by_a_rule, subjects)):
             yield f"{printable(str(file))}: added; no rule of the study made it. Remove it."
     for listed in sorted(own.glob(f"*/{seal.NAME}")):
         yield from (f"{listed.parent}/{line}" for line in seal.problems(listed.parent))
