@@ -6,10 +6,10 @@ from ttf.entry import run_rule
 def main(snakemake):
     from dataclasses import replace
 
-    import polars as pl
     from ttf.derived import write_attempts, write_jobs, write_placements
     from ttf.formats.protocol import format_and_source
-    from ttf.infra import read_health_events
+    from ttf.given_reader import health_events
+    from ttf.on_disk import scan_parquet
     from ttf.partitions import spill_beside
 
     output, params, trace = snakemake.output, snakemake.params, snakemake.wildcards.trace
@@ -18,10 +18,10 @@ def main(snakemake):
     with spill_beside(output.jobs) as spilled:
         jobs = write_jobs(format_, source, trace, params.parts, params.node_table, spilled, output)
     given = dict(snakemake.input.items())
-    events = read_health_events(given["events"]) if "events" in given else None
+    events = health_events(given["events"]) if "events" in given else None
     attempts = write_attempts(format_, source, trace, output.attempts, params.rules, events)
     if format_.placements_of_attempts:
-        source = replace(source, records=None, attempts=pl.scan_parquet(output.attempts))
+        source = replace(source, records=None, attempts=scan_parquet(output.attempts))
     placements = write_placements(format_, source, trace, output.placements)
     return f"{jobs}; {attempts}, {placements}"
 

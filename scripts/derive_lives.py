@@ -7,6 +7,7 @@ def main(snakemake):
     import polars as pl
     from ttf.formats.protocol import format_and_source
     from ttf.lives import READ_OF_JOBS, lives_of_jobs
+    from ttf.on_disk import read_parquet, scan_parquet
     from ttf.outages.lives import lives_of_outages
     from ttf.stages import LIVES
     from ttf.tables import scan_columns, write_product
@@ -15,13 +16,13 @@ def main(snakemake):
     if "jobs" in given:
         lives = lives_of_jobs(scan_columns(given["jobs"], READ_OF_JOBS))
     elif "outages" in given:
-        outages, exposure = pl.read_parquet(given["outages"]), pl.read_parquet(given["exposure"])
+        outages, exposure = read_parquet(given["outages"]), read_parquet(given["exposure"])
         lives = lives_of_outages(outages, exposure, **snakemake.params.of_outages)
     else:
         format_, source = format_and_source(given["raw"], **snakemake.params.derived_by)
         lives = format_.lives(source)
     write_product(lives.lazy().with_columns(trace=pl.lit(snakemake.wildcards.trace)), LIVES, snakemake.output.lives)
-    number, ended = pl.scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
+    number, ended = scan_parquet(snakemake.output.lives).select(pl.len(), pl.col("event").count()).collect().row(0)
     return f"{number:,} at risk, {ended:,} ended"
 
 

@@ -6,8 +6,8 @@ from ttf.entry import run_rule
 def main(snakemake):
     from dataclasses import replace
 
-    import polars as pl
     from ttf.formats.protocol import format_and_source
+    from ttf.on_disk import scan_parquet
     from ttf.outages.causes import with_rules
     from ttf.outages.records import exposure_of, outages_of
     from ttf.stages import EXPOSURE, OUTAGE_RECORDS, OUTAGES
@@ -16,7 +16,7 @@ def main(snakemake):
     trace, given, output = snakemake.wildcards.trace, dict(snakemake.input.items()), snakemake.output
     format_, source = format_and_source(given["raw"], **snakemake.params.derived_by)
     if "placements" in given:
-        source = replace(source, placements=pl.scan_parquet(given["placements"]))
+        source = replace(source, placements=scan_parquet(given["placements"]))
     records = with_rules(format_.outage_records(source), snakemake.params.rules)
     exposure = exposure_of(trace, format_.exposure(source)) if hasattr(output, "exposure") else None
     outages, records = outages_of(trace, records, exposure)

@@ -6,9 +6,9 @@ from ttf.entry import run_rule
 def main(snakemake):
     from pathlib import Path
 
-    import polars as pl
     from ttf.formats.protocol import schemas_and_readers
     from ttf.ingest import Part, anomalies, merge
+    from ttf.on_disk import read_parquet
     from ttf.quality.suggestions import suggest, suggestion_words
     from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
     from ttf.tables import read_table, write_parquet, write_product
@@ -22,7 +22,7 @@ def main(snakemake):
             files={table: Path(next(raw_files[table])) / member for table, member in members.items()},
             folder=Path(raw),
             account=read_table(account, ROW_ACCOUNT),
-            quarantine=pl.read_parquet(quarantine),
+            quarantine=read_parquet(quarantine),
         )
         for (name, members), raw, account, quarantine in zip(snakemake.params.parts.items(), *found, strict=True)
     ]

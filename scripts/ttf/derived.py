@@ -11,6 +11,7 @@ from ttf.clusters import with_clusters
 from ttf.formats.protocol import Format, Source
 from ttf.infra import with_infra_failures
 from ttf.jobs import nodes, with_parts
+from ttf.on_disk import scan_parquet
 from ttf.partitions import partitions_of, read_results, results_of
 from ttf.stages import ATTEMPTS, JOBS, NODES, PLACEMENTS, RUNTIME_AGREEMENT
 from ttf.tables import stream_parquet, write_product
@@ -32,9 +33,9 @@ def write_jobs(
     jobs = with_parts(format_.jobs(source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # What repeats is looked up several times: worked out once, they are read from the disk.
     stream_parquet(jobs, spilled / "jobs.parquet")
-    write_product(with_clusters(pl.scan_parquet(spilled / "jobs.parquet")), JOBS, output.jobs)
+    write_product(with_clusters(scan_parquet(spilled / "jobs.parquet")), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else nodes(source.raw, node_table), NODES, output.nodes)
-    written = pl.scan_parquet(output.jobs)
+    written = scan_parquet(output.jobs)
     write_product(runtime_agreement(written), RUNTIME_AGREEMENT, output.agreement)
     rows, timed = written.select(pl.len(), pl.col("runtime_s").count()).collect(engine="streaming").row(0)
     return f"{rows:,} jobs, {timed:,} with a run time"
@@ -52,7 +53,7 @@ def write_attempts(
 def write_placements(format_: Format, source: Source, trace: str, path: str | Path) -> str:
     """Write the placements; returns what is to be said of them."""
     write_product(format_.placements(source).with_columns(trace=pl.lit(trace)), PLACEMENTS, path)
-    return f"{pl.scan_parquet(path).select(pl.len()).collect().item():,} placements"
+    return f"{scan_parquet(path).select(pl.len()).collect().item():,} placements"
 
 
 def with_results(format_: Format, product: str, source: Source, shares: Sequence, rows: int, spilled: Path) -> Source:

@@ -16,6 +16,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ttf.errors import StudyError
+from ttf.on_disk import scan_parquet
 from ttf.partitions import number_of
 from ttf.raw_tables import ASIDE_SCHEMA, LINES, Reader, TableSchema, file_labels, first_places, printable
 from ttf.stages import ANOMALIES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART
@@ -32,6 +33,7 @@ REASONS = {
     "not_a_number": "{column} is not a number of the kind expected (times and counts are whole)",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
+    "field_too_long": "{column} (where none is named: a field) is longer than any text of its kind",
     "unknown_value": "{column} holds a word the format does not know",
     "end_before_start": "{column} lies before the time it must follow",
     "end_without_start": "the end of what has not begun, or has ended before",
@@ -212,7 +214,7 @@ def _in_order(quarantine: pl.DataFrame, paths: Sequence[Path]) -> pl.DataFrame:
 
 
 def _stored_rows(path: Path) -> Iterator[pl.DataFrame]:
-    rows = pl.scan_parquet(path, glob=False)
+    rows = scan_parquet(path)
     for offset in range(0, _height(rows), PIECE_ROWS):
         yield rows.slice(offset, PIECE_ROWS).collect()
 
@@ -265,7 +267,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[Place, tuple[str, str
     """Place -> (reason, key columns) of the rows whose key an earlier row has."""
     if not schema.key:
         return {}
-    rows = pl.scan_parquet(target).select("file", "line", *schema.key, hash=number_of(schema.key, 0))
+    rows = scan_parquet(target).select("file", "line", *schema.key, hash=number_of(schema.key, 0))
     # Rows with one key have one hash, and hardly any others do: only theirs need be compared.
     doubtful = pl.concat(
         rows.filter(of_part).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
@@ -285,8 +287,8 @@ def _orphans(target: Path, schema: TableSchema, folder: Path) -> dict[Place, tup
     owner, by = schema.belongs_to
     # Two hashes of 64 bits stand for a key: shorter than its texts, and no two of a trace's keys agree in both.
     hashes = {"hash": number_of(by, 0), "hash_too": number_of(by, len(by))}
-    owners = pl.scan_parquet(folder / f"{owner}.parquet").select(**hashes)
-    rows = pl.scan_parquet(target).select("file", "line", **hashes)
+    owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)
+    rows = scan_parquet(target).select("file", "line", **hashes)
 
     def matched(how: str, columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         for of_part in _by_hash(owners):

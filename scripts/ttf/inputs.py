@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ttf.contract import Table
+from ttf.on_disk import read_parquet, scan_parquet
 from ttf.partitions import spill_beside
 from ttf.tables import read_columns, read_table, scan_columns
 
@@ -45,10 +46,10 @@ class Inputs:
 
     def scan(self, name: str, columns: Sequence[str] | None = None) -> pl.LazyFrame:
         """A Parquet file, to be read when it is used; of the columns those that it has, in this order."""
-        return pl.scan_parquet(self.files[name]) if columns is None else scan_columns(self.files[name], columns)
+        return scan_parquet(self.files[name]) if columns is None else scan_columns(self.files[name], columns)
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return pl.read_parquet(self.files[name]) if columns is None else read_columns(self.files[name], columns)
+        return read_parquet(self.files[name]) if columns is None else read_columns(self.files[name], columns)
 
     def scratch(self) -> AbstractContextManager[Path]:
         """A folder for a while, on the disk that takes the products."""

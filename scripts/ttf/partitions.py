@@ -20,6 +20,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from ttf.errors import StudyError
+from ttf.on_disk import scan_ipc
 
 # Rows put together at a time: as many as a row group of the stored tables has, so that each is read once.
 BLOCK_ROWS = 1 << 17
@@ -75,7 +76,7 @@ class Partitions:
             engine="streaming",
         )
         return [
-            pl.scan_ipc(found) if (found := sorted(folder.glob(f"partition={number}/*"))) else wanted.clear()
+            scan_ipc(found) if (found := sorted(folder.glob(f"partition={number}/*"))) else wanted.clear()
             for number in range(self.share, self.number, self.shares)
         ]
 
@@ -85,7 +86,7 @@ class Partitions:
             return rows.lazy()
         file = self.folder / f"{name}.ipc"
         rows.write_ipc(file)
-        return pl.scan_ipc(file)
+        return scan_ipc(file)
 
     def _partition(self, by: str) -> pl.Expr:
         return (pl.col(by).hash(0) % self.number).cast(pl.UInt32)
@@ -151,7 +152,7 @@ def read_results(make: Make, folders: Iterable[str | Path]) -> Results:
     for folder in folders:
         for file in sorted(Path(folder, make.__name__).glob("*.ipc")):
             of_stretch[int(file.stem.partition("-")[0])].append(file)
-    return {stretch: pl.scan_ipc(files) for stretch, files in of_stretch.items()}
+    return {stretch: scan_ipc(files) for stretch, files in of_stretch.items()}
 
 
 def _by_stretch(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:

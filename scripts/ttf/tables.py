@@ -9,6 +9,7 @@ from polars.io.plugins import register_io_source
 
 from ttf.contract import Table
 from ttf.errors import StudyError
+from ttf.on_disk import read_csv, scan_parquet
 
 ROWS_A_GROUP = 1 << 18
 
@@ -27,7 +28,7 @@ def write_csv(frame: pl.DataFrame, path: str | Path) -> None:
 
 def read_table(path: str | Path, contract: Table) -> pl.DataFrame:
     """A CSV with the types of its contract, also where a column is all blank."""
-    return pl.read_csv(path, schema=contract.schema)
+    return read_csv(path, schema=contract.schema)
 
 
 def write_product(
@@ -49,7 +50,7 @@ def write_product(
     else:
         write_blocks(product, contract.schema, path)
     never = [name for name, column in contract.columns.items() if column.blank is None]
-    written = pl.scan_parquet(path).select(pl.col(never).null_count()).collect(engine="streaming")
+    written = scan_parquet(path).select(pl.col(never).null_count()).collect(engine="streaming")
     try:
         contract.check_blanks({name: written[name].item() for name in never})
     except StudyError:
@@ -108,7 +109,7 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
 def scan_columns(path: str | Path, columns: Sequence[str]) -> pl.LazyFrame:
     """The same, to be read when it is used."""
     there = pl.read_parquet_schema(path)
-    return pl.scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
+    return scan_parquet(path).select(name for name in dict.fromkeys(columns) if name in there)
 
 
 def blocks(table: pl.LazyFrame, rows: int = 1 << 17) -> Iterator[pl.DataFrame]:

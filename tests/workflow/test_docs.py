@@ -75,6 +75,7 @@ case "$* " in
   {"|".join(f'"{target} "*' for target in QUICK)}) exec {shutil.which("make")} "$@";;
   *PROFILE=*) ;;
   {"|".join(f'"{target} "*' for target in PLANNED)})
+    for word; do case "$word" in *=*) export "$word";; esac; done
     eval "$({shutil.which("make")} -n "$@" | sed -n 's/run_study.py/& --dry-run/p')"; exit;;
 esac
 exec {shutil.which("make")} -n "$@"

@@ -1,15 +1,14 @@
-import polars as pl
-
 from ttf.analyses.describe_workload import population, workload
 from ttf.analyses.describe_workload.machine_load import machine_load
 from ttf.analyses.describe_workload.population import submissions
 from ttf.inputs import Inputs
+from ttf.on_disk import scan_parquet
 
 
 def compute(given: Inputs) -> dict:
     raw = {}
     if "raw" in given:
-        raw = {name: pl.scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
+        raw = {name: scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
     jobs = given.scan("jobs")
     return {
         "percentiles": workload.percentiles(jobs),

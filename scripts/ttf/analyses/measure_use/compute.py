@@ -14,6 +14,7 @@ from ttf.analyses.measure_use import GPU_USE, HOST_USE
 from ttf.formats.philly.derive import held_gpus
 from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, by_gpu_and_start, key_of, pieces
 from ttf.inputs import Inputs
+from ttf.on_disk import scan_parquet
 from ttf.stats.shares import part_of
 
 # Values of a reading: 0 to 100 % in thousandths of a percent.
@@ -190,7 +191,7 @@ class _Busy:
 
 
 def compute(given: Inputs) -> dict:
-    raw = {name: pl.scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
+    raw = {name: scan_parquet(given.path("raw") / f"{name}.parquet") for name in given.settings.tables}
     held = held_gpus(raw)
     return {
         "gpu_use": gpu_use_by_kind(held, raw.get("gpu_util")),

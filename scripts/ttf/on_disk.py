@@ -1,0 +1,14 @@
+"""Tables on the disk, opened by their paths: the one place for it, as no name of a file is ever a pattern of names.
+
+Polars would read `d1.csv` for `d[1].csv`, and a folder called `zone=1` as a column.
+"""
+
+from functools import partial
+
+import polars as pl
+
+scan_parquet = partial(pl.scan_parquet, glob=False, hive_partitioning=False)
+read_parquet = partial(pl.read_parquet, glob=False, hive_partitioning=False)
+scan_ipc = partial(pl.scan_ipc, glob=False, hive_partitioning=False)
+scan_csv = partial(pl.scan_csv, glob=False)
+read_csv = partial(pl.read_csv, glob=False)

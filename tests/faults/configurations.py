@@ -1,0 +1,431 @@
+"""Mutated configurations: what people, editors and ill will do to a YAML file, and what the study makes of each.
+
+`mutated(seed, n)` gives them, the same for the same seed; `checked` says of one whether it is accepted, refused with a
+message that a person can use, or a fault. A script for many: python tests/faults/configurations.py SEED COUNT
+"""
+
+import contextlib
+import copy
+import os
+import random
+import re
+import resource
+import signal
+import sys
+import tempfile
+import textwrap
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
+
+# Of processor time; the clock goes on while other programs run, and ends what waits for ever.
+MOST_SECONDS, HANGING_S = 5, 30
+MOST_BYTES, MOST_LINES, LONGEST_LINE = 1_000_000_000, 40, 2000
+MY = "my.yaml"
+
+# What is mutated ------------------------------------------------------------------------------------------------
+
+_TABLE = {
+    "format": "table",
+    "folder": "raw",
+    "mapping": {"job_id": "id", "start": "began", "runtime": {"column": "took", "unit": "min"}, "status": "state"},
+    "times": {"format": "%Y-%m-%d %H:%M:%S", "zone": "America/Denver"},
+    "outcomes": {"success": ["COMPLETED"], "failure": ["FAILED", "TIMEOUT"], "cancelled": ["CANCELLED"]},
+    "blank": ["NA", "None"],
+    "delimiter": ",",
+    "unique_ids": True,
+    "windows": {"by": "week"},
+}
+CONFIGURATIONS: list[dict] = [
+    {"study": ["sample"], "registry": {"sample": {"generate": {"tasks": 2000, "seed": 7}}}, "name": "weekly"},
+    {
+        "study": ["sample", "mine"],
+        "registry": {"mine": _TABLE},
+        "quarantine": {"max_share": 0.2},
+        "correlation": {"cutoffs_s": [3600, 60], "significance": 0.01},
+        "ettr": {"gpus": [1, 8, 64], "simulations": 100, "target_gpus": 64},
+        "targets": {"failure_rate": 0.2, "ettr": 0.9},
+    },
+    {
+        "study": ["sample_slurm", "sample_philly"],
+        "registry": {"sample_slurm": {"health_events": "data/sample_slurm/health_events.csv"}},
+        "taxonomy": "own_taxonomy.yaml",
+        "outage_causes": "own_outage_causes.yaml",
+        "claims": ["own_claims.yaml"],
+        "infra_failures": {"states": ["NODE_FAIL"]},
+        "ledger": {"price_per_gpu_hour": 2.5, "currency": "EUR"},
+        "publish": {"creators": [{"name": "Doe, Jane"}], "date": "2025-01-31", "url": "https://example.org/a"},
+    },
+    {
+        "study": ["pods"],
+        "registry": {
+            "pods": {
+                "format": "openb",
+                "folder": "pods",
+                "schema": "own_schema.yaml",
+                "log_tails": "raw/jobs.csv",
+                "loss_log": "raw/jobs.csv",
+                "files": {"pods": "openb_pod_list_default.csv"},
+            }
+        },
+        "analyses": ["folder"],
+        "claims": ["own_claims.yaml"],
+    },
+]
+# Keys that name files or folders.
+_FILES = {
+    "taxonomy",
+    "outage_causes",
+    "claims",
+    "analyses",
+    "schema",
+    "log_tails",
+    "loss_log",
+    "health_events",
+    "folder",
+}
+# The files that a configuration names, of which one stands in for the configuration itself in some mutations.
+NAMED: dict[str, dict] = {
+    "taxonomy": {
+        "reasons": {"Tea": {"domain": ["user program"], "category": ["U"], "deterministic": False}},
+        "rules": [{"reason": "Tea", "text": ["^tea$", r"kettle\b"], "exit_code": ["41"]}],
+    },
+    "outage_causes": {"rules": [{"class": ["^Change$"], "planned": True}, {"cause": ["dimm"], "part": "Memory"}]},
+    "claims": {
+        "sources": {"mine": "A study of our own"},
+        "claims": [
+            {
+                "id": "mine-failures",
+                "trace": "sample",
+                "source": "mine",
+                "statement": "MTTF.",
+                "published": 100,
+                "unit": "s",
+                "evidence": "printed",
+                "quantity": {"table": "mttf", "where": {"stratum": "all"}, "column": "mttf_s"},
+                "tolerance": 1000,
+                "why": "an example",
+            }
+        ],
+    },
+}
+# What stands in the folder of a study beside the configuration (`prepared`).
+PLACES = ("fifo", "zero", "folder", "loop", "dangling", "empty", "binary", "utf16", "huge", "list", "unreadable")
+
+_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
+
+# Values of a kind that few keys expect -------------------------------------------------------------------------
+
+_VALUES: list[Any] = [None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, 5e-324]
+_VALUES += [float("nan"), float("inf"), float("-inf"), "", " ", "no", "null", "~", "0", "1e3", "a" * 10_000]
+_VALUES += ["\u202egpj.exe", "\u0000", "\x1b[31mred", "ŞİıŁß", "💥" * 9, "a\nb", "{a}", "{{x}}", "$(touch owned)"]
+_VALUES += ["'; touch owned; '", "../../..", "/", "-rf", "/dev/stdin", "/proc/self/mem", "a" * 300 + "/b", "?1+1"]
+_VALUES += [[], {}, [[]], [{}], [None], [1, "a", None, {}], {"a": {"b": {"c": 1}}}, {1: 2}, {None: None}]
+_VALUES += [yaml.safe_load(text) for text in ("2020-01-31", "2020-01-31 10:00:00+02:00", "!!binary aGk=")]
+_VALUES += [*PLACES, *(f"./{place}" for place in PLACES), "nothing.yaml", "own_claims.yaml", "raw/jobs.csv"]
+_VALUES += [["wrong"] * 5000, list(range(20_000)), {f"key{number}": number for number in range(3000)}]
+
+# Plain scalars, put into the text as they are.
+_WRITTEN = ["017", "0o17", "0x1F", "0b11", "1_000", "190:20:30", "1:" * 50 + "1", ".inf", "-.INF", ".nan", "=", "<<"]
+_WRITTEN += [
+    "2020-13-45",
+    "2020-02-30",
+    "1e999",
+    "1" * 5000,
+    "1" * 1_000_000,
+    "0x" + "f" * 300_000,
+    "1:" * 200_000 + "1",
+]
+_WRITTEN += ["!!int x", "!!float x", "!!bool x", "!!timestamp x", "!!null x", "!!set {a, b}", "!!omap [a: 1]"]
+_WRITTEN += ["!!binary '*'", "!!python/object:os.system [id]", "!!python/object/apply:os.getcwd []", "!foo bar"]
+_WRITTEN += ["!!python/name:os.system", "!!python/tuple [1]", "!<tag:x> 1", "*nowhere", "&a [*a]", "&a {b: *a}"]
+_WRITTEN += ["@at", "`tick`", "%x", "'open", '"open', "[", "{", "]", "}", "[1, 2", "{a: 1", "|", ">-", "? [a]", "- -"]
+_WRITTEN += ['"\\ud800"', '"\\x1b[2J"', '"\\N"', "[" * 50_000, "{a: " * 20_000, "[" * 200 + "]" * 200, "\t1", "# gone"]
+
+_ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-8-sig", "cp037", "utf-7", "shift_jis")
+
+
+def _bomb(width: int, levels: int, merge: bool = False) -> str:
+    """A text of some lines that stands for width ** levels values."""
+    lines = ["a0: &a0 {x: 1}" if merge else "a0: &a0 [x]"]
+    for level in range(1, levels + 1):
+        many = ", ".join([f"*a{level - 1}"] * width)
+        lines.append(f"a{level}: &a{level} {{<<: [{many}], y{level}: 1}}" if merge else f"a{level}: &a{level} [{many}]")
+    return "\n".join(lines) + "\n"
+
+
+# Mutations: of the values, and of the text ----------------------------------------------------------------------
+
+Path_ = tuple[Any, ...]
+
+
+def _paths(value: Any, above: Path_ = ()) -> Iterator[Path_]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*above, key)
+        yield from _paths(item, (*above, key))
+
+
+def _at(document: Any, path: Path_) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def _of_values(draw: random.Random, document: dict) -> tuple[str, dict]:
+    """(what was done, the document) after one mutation of its values."""
+    document = copy.deepcopy(document)
+    path = draw.choice(list(_paths(document)))
+    above, key = _at(document, path[:-1]), path[-1]
+    what = draw.choice(("set", "set", "set", "delete", "misspell", "swap", "wrap", "number", "many", "move", "place"))
+    files = [path for path in _paths(document) if path[-1] in _FILES]
+    if what == "place" and files:
+        path, place = draw.choice(files), draw.choice(PLACES)
+        _at(document, path[:-1])[path[-1]] = [place] if path[-1] in ("claims", "analyses") else place
+        return f"{'.'.join(map(str, path))} is {place}", document
+    if what == "set":
+        above[key] = draw.choice(_VALUES)
+    elif what == "delete":
+        del above[key]
+    elif what == "misspell" and isinstance(key, str):
+        at = draw.randrange(len(key) + 1)
+        wrong = key[:at] + draw.choice(["", "x", "_", "-", " ", "é", "\u200b", "K"]) + key[at + draw.randrange(2) :]
+        above[wrong] = above.pop(key)
+    elif what == "swap":
+        other = draw.choice(list(_paths(document)))
+        with contextlib.suppress(KeyError, IndexError, TypeError):  # one may hold the other
+            mine, theirs = copy.deepcopy(_at(document, path)), copy.deepcopy(_at(document, other))
+            above[key] = theirs
+            _at(document, other[:-1])[other[-1]] = mine
+    elif what == "wrap":
+        above[key] = draw.choice([[above[key]], {"value": above[key]}, str(above[key]), [above[key]] * 2])
+    elif what == "number" and isinstance(above[key], int | float):
+        above[key] = draw.choice([-above[key], above[key] * 10**6, above[key] + 0.5, str(above[key]), above[key] / 3])
+    elif what == "many":
+        above[key] = [copy.deepcopy(above[key]) for _ in range(1000)]
+    elif what == "move":
+        document[f"{key}"] = above.pop(key) if isinstance(above, dict) else above.pop()
+    return f"{what} {'.'.join(map(str, path))}", document
+
+
+def _of_text(draw: random.Random, text: str) -> tuple[str, bytes]:
+    """(what was done, the file) after one mutation of its text."""
+    lines = text.splitlines(keepends=True)
+    at, line = draw.randrange(len(text)), draw.randrange(len(lines))
+    mutations: dict[str, Callable[[], str | bytes]] = {
+        "tab": lambda: "".join([*lines[:line], "\t" + lines[line], *lines[line + 1 :]]),
+        "tabs": lambda: text.replace("  ", "\t"),
+        "cut": lambda: text[:at],
+        "insert": lambda: text[:at] + draw.choice("[]{}:,&*#?|-<>=!%@\\\"'`\0\x07\x85\u2028\ufeff\n ") + text[at:],
+        "delete": lambda: text[:at] + text[at + draw.randint(1, 4) :],
+        "twice": lambda: "".join([*lines[: line + 1], *lines[line:]]),
+        "swapped lines": lambda: "".join([*lines[:line], *reversed(lines[line : line + 2]), *lines[line + 2 :]]),
+        "indented": lambda: "".join([*lines[:line], " " + lines[line], *lines[line + 1 :]]),
+        "written": lambda: re.sub(
+            r"(?<=: )[^\s\[{&!|>].*", lambda _: draw.choice(_WRITTEN), text, count=draw.randint(1, 3)
+        ),
+        "written below": lambda: f"{text}extra: {draw.choice(_WRITTEN)}\n",
+        "encoding": lambda: (text + "# ü ş\n").encode(draw.choice(_ENCODINGS), "replace"),
+        "bytes": lambda: text[:at].encode() + draw.randbytes(draw.randint(1, 30)) + text[at:].encode(),
+        "carriage returns": lambda: text.replace("\n", draw.choice(["\r", "\r\n", "\u2028"])),
+        "nothing": lambda: draw.choice(
+            ["", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", " ", "~", "{}"]
+        ),
+        "list": lambda: "".join(f"- {part}" if not part[0].isspace() else f"  {part}" for part in lines),
+        "another top": lambda: draw.choice(
+            ["study", "42", "[1, 2]", "[]", '"text"', "2020-01-01", "!!set {a}", "null"]
+        ),
+        "documents": lambda: f"{text}---\n{text}",
+        "directive": lambda: draw.choice(["%YAML 9.9\n---\n", "%TAG ! x\n---\n", "%what\n---\n"]) + text,
+        "template": lambda: f"__use_yte__: true\n__definitions__:\n  - open('owned', 'w')\n{text}",
+        "expression": lambda: f"__use_yte__: true\nname: ?open('owned', 'w')\n{text}",
+        "bomb": lambda: text + _bomb(draw.choice([2, 9, 10, 50]), draw.choice([3, 9, 30])),
+        "bomb of merges": lambda: text + _bomb(draw.choice([2, 9, 10]), draw.choice([3, 9, 30]), merge=True),
+        "merge": lambda: (
+            f"base: &base {{seed: 3}}\n{text}more: {{<<: {draw.choice(['*base', '[*base]', '3', '*x'])}}}\n"
+        ),
+        "deep": lambda: text + draw.choice(["x: " + "- " * 50_000, "? " * 30_000, "x: " + "{a: " * 30_000]),
+        "steps": lambda: text + "x:\n" + "".join(" " * depth + "a:\n" for depth in range(1, draw.choice([50, 2000]))),
+        "large": lambda: text + draw.choice(["# x\n", "- x\n", "a: [x, x, x]\n", "x"]) * draw.choice([10**5, 10**6]),
+        "keys": lambda: text + "".join(f"key{number}: {number}\n" for number in range(5000)),
+        "wrong values": lambda: f"{text}claims: [{', '.join(['1'] * 5000)}]\n",
+        "json": lambda: draw.choice(
+            ['{"study": ["sample"]', '{"study": ["sample"], "study": [NaN]}', '{"a": 1e999}', "["]
+        ),
+    }
+    name = draw.choice(list(mutations))
+    content = mutations[name]()
+    return name, content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+
+
+def mutated(seed: int, n: int) -> Iterator[tuple[str, bytes]]:
+    """n mutated files, the same for the same seed: (name, bytes). The name begins with what the file is: `config`, or
+    one of NAMED, and ends with what was done to it."""
+    for number in range(n):
+        draw = random.Random(f"{seed}/{number}")
+        file = draw.choice(["config", "config", "config", *NAMED])
+        document = copy.deepcopy(draw.choice(CONFIGURATIONS) if file == "config" else NAMED[file])
+        done = []
+        for _ in range(draw.choice([0, 1, 1, 2, 5])):
+            if not (list(_paths(document))):
+                break
+            what, document = _of_values(draw, document)
+            done.append(what)
+        text = _dumped(document, draw.choice([None, False, True]))
+        content = text.encode("utf-8", "surrogatepass")
+        if not done or draw.random() < 0.3:
+            what, content = _of_text(draw, text)
+            done.append(what)
+        yield f"{file}/{seed}-{number} {', '.join(done)}", content
+
+
+def _dumped(document: Any, flow: bool | None) -> str:
+    # A value that stands twice is written with an anchor and an alias, as PyYAML does.
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True, default_flow_style=flow)
+
+
+# What the study makes of them ------------------------------------------------------------------------------------
+
+
+class Verdict(NamedTuple):
+    """accepted, refused or fault; the message, of a fault what fell short; seconds of processor time."""
+
+    verdict: str
+    said: str
+    seconds: float
+
+
+class _TooLong(BaseException):
+    pass
+
+
+def prepared(folder: Path) -> Path:
+    """The folder with what configurations name in it: data, and files that are none."""
+    (folder / "raw").mkdir(parents=True)
+    (folder / "raw" / "jobs.csv").write_text("id,began,took,state\n1,2025-01-01 00:00:00,5,COMPLETED\n")
+    (folder / "pods").mkdir()
+    (folder / "pods" / "openb_pod_list_default.csv").write_text(f"{_PODS}\n")
+    declared = (ROOT / "scripts" / "ttf" / "formats" / "openb.yaml").read_text(encoding="utf-8")
+    (folder / "own_schema.yaml").write_text(textwrap.dedent(declared.partition("\nschema:\n")[2]))
+    os.mkfifo(folder / "fifo")
+    (folder / "folder").mkdir()
+    (folder / "zero").symlink_to("/dev/zero")
+    (folder / "loop").symlink_to("loop")
+    (folder / "dangling").symlink_to("nowhere")
+    (folder / "empty").touch()
+    (folder / "binary").write_bytes(bytes(range(256)) * 10)
+    (folder / "utf16").write_bytes("rules: []\n".encode("utf-16"))
+    (folder / "list").write_text("- a\n- b\n")
+    with (folder / "huge").open("wb") as file:
+        file.truncate(3_000_000_000_000)
+    (folder / "unreadable").write_text("rules: []\n")
+    (folder / "unreadable").chmod(0)
+    for name, document in NAMED.items():
+        (folder / f"own_{name}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    return folder
+
+
+def checked(name: str, content: bytes, folder: Path) -> Verdict:
+    """The verdict on a file of `mutated` in a `prepared` folder, in this process (its main thread).
+
+    A fault: any exception but the one that is a message; a message that is too long, has a traceback or names no file;
+    more than 5 s of processor time or 1 GB; code of the file that was run.
+    """
+    file, label = name.partition("/")[0], MY
+    if file == "config":
+        (folder / MY).write_bytes(content)
+    else:
+        label = f"mutated_{file}.yaml"
+        (folder / label).write_bytes(content)
+        names = [label] if file == "claims" else label
+        (folder / MY).write_text(yaml.safe_dump({"study": ["sample"], file: names}))
+    start = time.process_time()
+    previous = signal.signal(signal.SIGALRM, _stop)
+    signal.setitimer(signal.ITIMER_REAL, HANGING_S)
+    try:
+        with contextlib.chdir(folder):
+            said = _started()
+    except _TooLong:
+        return Verdict("fault", f"more than {HANGING_S} s by the clock", time.process_time() - start)
+    except Exception:
+        return Verdict("fault", traceback.format_exc(limit=-6), time.process_time() - start)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    seconds = time.process_time() - start
+    wrong = _wrong(said, folder, label if file != "config" else "")
+    if wrong := wrong or (f"more than {MOST_SECONDS} s" if seconds > MOST_SECONDS else ""):
+        return Verdict("fault", f"{wrong}\n{said[:3000]}", seconds)
+    return Verdict("refused" if said else "accepted", said, seconds)
+
+
+def _stop(*_: Any) -> None:
+    raise _TooLong
+
+
+def _started() -> str:
+    """What is said of the configuration here at the start of a run, first by the checker; nothing where it is good."""
+    from snakemake.common.configfile import load_configfile
+    from study.check import check
+    from study.documents import ConfigError
+    from study.study import Study
+
+    try:
+        layers = check([MY], [])
+    except ConfigError as error:
+        return str(error)
+    # What the checker lets pass, Snakemake reads.
+    load_configfile(Path(MY))
+    try:
+        Study(layers, ROOT)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _wrong(said: str, folder: Path, label: str) -> str:
+    """What falls short of a message, of nothing where all is well."""
+    lines = said.split("\n")
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > MOST_BYTES:
+        return "more than 1 GB"
+    if (folder / "owned").exists():
+        (folder / "owned").unlink()
+        return "code of the file was run"
+    if len(lines) > MOST_LINES:
+        return f"a message of {len(lines)} lines"
+    if max(map(len, lines)) > LONGEST_LINE:
+        return f"a line of {max(map(len, lines))} characters"
+    if "Traceback" in said or any(not char.isprintable() for line in lines for char in line):
+        return "a message that cannot be printed as it is"
+    if said and label not in said:
+        return "a message that does not name the file"
+    return ""
+
+
+def main(seed: int, n: int) -> int:
+    # Beyond this a mutation that eats memory ends by a MemoryError, which is a fault.
+    resource.setrlimit(resource.RLIMIT_AS, (6_000_000_000, resource.RLIM_INFINITY))
+    found: Counter = Counter()
+    with tempfile.TemporaryDirectory() as place:
+        folder = prepared(Path(place) / "study")
+        for name, content in mutated(seed, n):
+            verdict = checked(name, content, folder)
+            found[verdict.verdict] += 1
+            if verdict.verdict == "fault":
+                print(f"{name}: {verdict.seconds:.1f} s\n{verdict.said}\n", flush=True)
+    print(f"{n} configurations: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(found.items())))
+    return 1 if found["fault"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

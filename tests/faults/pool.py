@@ -1,0 +1,91 @@
+"""Judges in processes of their own: one that hangs is killed and told as that, one that dies as that."""
+
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from verdict import LONGEST_S, Verdict
+
+Judge = Callable[[Any], Verdict]
+_CONTEXT = multiprocessing.get_context("spawn")
+# More than is allowed, so that it is seen how much a case asks for; a machine is not brought down by one.
+_MOST_BYTES = 6_000_000_000
+
+
+def _serve(judge: Judge, pipe: Connection) -> None:
+    while True:
+        case = pipe.recv()
+        if case is None:
+            return
+        Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
+        started = time.process_time()  # of the case itself: a busy machine is no shortcoming of it
+        try:
+            verdict = judge(case)
+        except BaseException:
+            verdict = Verdict(str(case[0]), str(case), "fault", f"traceback: {traceback.format_exc()[-3000:]}")
+        pipe.send((verdict, time.process_time() - started, _peak_bytes()))
+
+
+def _peak_bytes(process: int | str = "self") -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
+
+
+class _Process:
+    def __init__(self, judge: Judge):
+        self.pipe, far = _CONTEXT.Pipe()
+        self.process = _CONTEXT.Process(target=_serve, args=(judge, far), daemon=True)
+        self.process.start()
+        far.close()
+        self.case: Any = None
+
+    def give(self, case: Any) -> None:
+        self.case, self.since = case, time.monotonic()
+        self.pipe.send(case)
+
+    def taken(self) -> Verdict | None:
+        """The verdict, if there is one by now; a fault where the process has died or takes far too long."""
+        name = str(self.case)
+        if self.pipe.poll():
+            try:
+                verdict, seconds, peak = self.pipe.recv()
+            except EOFError:
+                self.process.join()
+                return Verdict(self.case[0], name, "fault", f"died: exit status {self.process.exitcode}")
+            return Verdict(verdict.kind, verdict.name, verdict.answer, verdict.words, seconds, peak)
+        if time.monotonic() - self.since > 10 * LONGEST_S:
+            self.process.kill()
+            return Verdict(self.case[0], name, "fault", f"hang: over {10 * LONGEST_S} s")
+        if _peak_bytes(self.process.pid) > _MOST_BYTES:
+            self.process.kill()
+            return Verdict(self.case[0], name, "fault", f"memory: over {_MOST_BYTES:,} bytes")
+        return None
+
+
+def judged(judge: Judge, cases: Iterable[Any], processes: int = 2) -> Iterator[Verdict]:
+    """The verdict on each case, a tuple that begins with its kind, in the order in which they come."""
+    left, working, idle = iter(cases), [], []
+    try:
+        while True:
+            while len(working) < processes and (case := next(left, None)) is not None:
+                process = idle.pop() if idle else _Process(judge)
+                process.give(case)
+                working.append(process)
+            if not working:
+                return
+            wait([process.pipe for process in working], timeout=1)
+            for process in list(working):
+                if (verdict := process.taken()) is not None:
+                    working.remove(process)
+                    if verdict.words.startswith(("died:", "hang:", "memory:")):
+                        process.process.kill()
+                    else:
+                        idle.append(process)
+                    yield verdict
+    finally:
+        for process in [*working, *idle]:
+            process.process.kill()

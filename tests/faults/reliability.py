@@ -1,0 +1,67 @@
+"""docs/reliability.md: what was tried, what fell short, when."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from verdict import LONGEST_S, MOST_BYTES, MOST_LINES, Verdict
+
+# Kind -> what its cases are, in words.
+WORDS = {
+    "input": "Mutated inputs: bytes, lines, cells, encodings, packings, what lies beside the tables; all formats",
+    "prefix": "Prefixes of good tables and edges of what is good, through every analysis",
+    "configuration": "Mutated configurations: syntax, types, extremes, encodings, aliases",
+    "kill": "Kills and signals at a moment that is drawn, then the same command again",
+    "disk": "Full disks, read-only folders, limits",
+    "surroundings": "Locales, zones, threads, fonts, processors, paths: the same bytes",
+    "tampering": "Tampering with finished results, to be told by `make verify`",
+}
+_TEXT = """\
+# Reliability
+
+Whatever the study is given, or whatever befalls it: a right answer, or one clear message. `make test-faults` tries it
+with seeded cases and writes this page; a small part of it is in `make test`. A case is right if
+
+- every row of every file is kept or excluded with a reason, counted again by code that is not the study's, and every
+  entry of the folder is read or named as left out;
+- what is refused is refused with one message of at most {lines} lines without a traceback;
+- it ends within {seconds} s, in at most {gigabytes:.1f} GB of memory (its input is below 50 MB);
+- after a kill or a signal the same command gives the bytes of an undisturbed run, and no process is left behind;
+- a tampered result is told.
+
+Measured on {when}, seeds {seeds}:
+
+| what was tried | cases | went through | refused | fell short | longest, s | largest, MB |
+|---|---:|---:|---:|---:|---:|---:|
+"""
+
+
+def write(page: Path, verdicts: Sequence[Verdict], seeds: Sequence[int]) -> None:
+    """Write the page anew."""
+    text = _TEXT.format(
+        lines=MOST_LINES,
+        seconds=LONGEST_S,
+        gigabytes=MOST_BYTES / 10**9,
+        when=date.today().isoformat(),
+        seeds=", ".join(map(str, seeds)),
+    )
+    kinds = [kind for kind in WORDS if any(verdict.kind == kind for verdict in verdicts)]
+    text += "".join(_row(WORDS[kind], [verdict for verdict in verdicts if verdict.kind == kind]) for kind in kinds)
+    page.write_text(text + _row("All", verdicts) + _shortcomings(verdicts), encoding="utf-8")
+
+
+def _row(words: str, verdicts: Sequence[Verdict]) -> str:
+    answers = Counter("fault" if verdict.shortcoming else verdict.answer for verdict in verdicts)
+    longest = max((verdict.seconds for verdict in verdicts), default=0)
+    largest = max((verdict.peak_bytes for verdict in verdicts), default=0) / 10**6
+    counts = f"{len(verdicts):,} | {answers['accepted']:,} | {answers['refused']:,} | {answers['fault']:,}"
+    return f"| {words} | {counts} | {longest:.1f} | {largest or '':{',.0f' if largest else ''}} |\n"
+
+
+def _shortcomings(verdicts: Sequence[Verdict]) -> str:
+    short = [verdict for verdict in verdicts if verdict.shortcoming]
+    if not short:
+        return "\nNothing fell short.\n"
+    lines = "".join(f"- {verdict.kind}: {verdict.name}: {verdict.shortcoming}\n" for verdict in short)
+    return f"\nWhat fell short:\n\n{lines}"

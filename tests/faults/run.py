@@ -1,0 +1,69 @@
+"""Whatever the study is given, or whatever befalls it: a right answer or one clear message. See docs/reliability.md.
+
+    python tests/faults/run.py [--seeds 1 2 3] [--inputs 700] [--only input prefix ...] [--write docs/reliability.md]
+
+Prints what fell short, each with how to make it again, and the counts as its last line; exit 1 if anything did.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests", "tests/faults")]
+
+import inputs  # noqa: E402
+from pool import judged  # noqa: E402
+from verdict import Verdict  # noqa: E402
+
+# Kind -> the module with its cases(seed, count) and judge(case), how many of it a seed has, and how many at once.
+KINDS = {"input": (inputs, 700, 2)}
+
+
+def judge(case: tuple) -> Verdict:
+    return KINDS[case[0]][0].judge(case)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--share", type=float, default=1, help="of the usual number of cases")
+    parser.add_argument("--only", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--write", type=Path, help="the page with the table of what was tried")
+    asked = parser.parse_args()
+    started, verdicts = time.monotonic(), []
+    for kind in asked.only:
+        for verdict in of_kind(kind, asked.seeds, asked.share):
+            verdicts.append(verdict)
+            if verdict.shortcoming:
+                print(f"FAULT {verdict.kind} {verdict.name}\n  {verdict.words}", flush=True)
+            elif len(verdicts) % 50 == 0:
+                print(f"{len(verdicts):,} tried, {time.monotonic() - started:.0f} s", flush=True)
+    if asked.write:
+        import reliability
+
+        reliability.write(asked.write, verdicts, asked.seeds)
+    print(last_line(verdicts, time.monotonic() - started))
+    return int(any(verdict.shortcoming for verdict in verdicts))
+
+
+def of_kind(kind: str, seeds: list[int], share: float) -> Iterator[Verdict]:
+    module, count, processes = KINDS[kind]
+    cases = (case for seed in seeds for case in module.cases(seed, max(1, round(share * count))))
+    yield from judged(judge, cases, min(processes, os.cpu_count() or 1))
+
+
+def last_line(verdicts: list[Verdict], seconds: float) -> str:
+    tried = Counter(verdict.kind for verdict in verdicts)
+    short = Counter(verdict.shortcoming for verdict in verdicts if verdict.shortcoming)
+    fell = ", ".join(f"{count} {what}" for what, count in sorted(short.items()))
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in tried.items())
+    return f"{len(verdicts):,} tried ({kinds}) in {seconds:.0f} s; fell short: {fell or 0}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

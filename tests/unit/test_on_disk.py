@@ -1,0 +1,52 @@
+"""No name of a file is a pattern of names: not in a trace's folder, nor in the folders of products called after it."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from ttf.on_disk import read_csv, read_parquet, scan_csv, scan_ipc, scan_parquet
+from ttf.stages import ROW_ACCOUNT
+from ttf.tables import read_columns, read_table
+
+ROOT = Path(__file__).parents[2]
+BY_PATH = re.compile(r"\bpl\.(scan|read)_(parquet|csv|ipc|ipc_stream|ndjson|lines|avro|delta|excel)\(")
+NAMES = ("d[1]", "d*", "d?", "d[!x]", "zone=1")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Folders of which some names are patterns of others', each with tables that hold the folder's name."""
+    for name in ("d1", *NAMES):
+        (tmp_path / name).mkdir()
+        frame = pl.DataFrame({"name": [name]})
+        frame.write_parquet(tmp_path / name / "t.parquet")
+        frame.write_ipc(tmp_path / name / "t.ipc")
+        frame.write_csv(tmp_path / name / "t.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_a_file_is_no_pattern(folders, name):
+    folder = folders / name
+    for read in (read_csv, scan_csv):
+        assert read(folder / "t.csv").lazy().collect().rows() == [(name,)]
+    for read in (read_parquet, scan_parquet):
+        assert read(folder / "t.parquet").lazy().collect().rows() == [(name,)]
+    assert scan_ipc(folder / "t.ipc").collect().rows() == [(name,)]
+    assert read_columns(folder / "t.parquet", ["name"]).rows() == [(name,)]
+
+
+def test_the_account_of_a_part_is_its_own(tmp_path):
+    for part, rows in (("d1.csv", 7), ("d[1].csv", 9)):
+        (tmp_path / part).mkdir()
+        ROW_ACCOUNT.frame([{"table": "rows", "rows_read": rows, "rows_kept": rows, "rows_excluded": 0}]).write_csv(
+            tmp_path / part / "row_account.csv"
+        )
+    assert read_table(tmp_path / "d[1].csv/row_account.csv", ROW_ACCOUNT)["rows_read"].to_list() == [9]
+
+
+def test_tables_are_opened_by_their_paths_in_one_place():
+    sources = [*ROOT.glob("scripts/**/*.py"), *ROOT.glob("workflow/**/*.py"), *ROOT.glob("workflow/**/*.smk")]
+    opening = [str(file.relative_to(ROOT)) for file in sources if BY_PATH.search(file.read_text(encoding="utf-8"))]
+    assert opening == []
