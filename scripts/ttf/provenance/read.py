@@ -179,8 +179,12 @@ def in_order(manifest: Manifest) -> str:
 
 
 def _digests_now(manifest: Manifest) -> dict[str, str | None]:
-    there = [file for file in manifest.files if located(file).is_file()]
-    found = dict(zip(there, sha256(map(located, there)), strict=True))
+    """The digest of each file; None where there is none. One of another size than it had is not read."""
+    sizes = {file: located(file).stat().st_size for file in manifest.files if located(file).is_file()}
+    same = [file for file, size in sizes.items() if size == manifest.files[file]["size"]]
+    found = dict(zip(same, sha256(map(located, same)), strict=True)) | dict.fromkeys(
+        sizes.keys() - same, "of another size"
+    )
     return {file: found.get(file) for file in manifest.files}
 
 
