@@ -19,7 +19,7 @@ import polars as pl
 from ttf.errors import StudyError
 from ttf.headers import BYTE_ORDER_MARK, found_and_missing, names_of
 from ttf.on_disk import read_csv, scan_csv
-from ttf.raw_files import blocks_of_lines
+from ttf.raw_files import blocks_of_lines, may_have_a_line_of
 
 ASIDE_SCHEMA = {"table": pl.String, "line": pl.Int64} | dict.fromkeys(("reason", "column", "text"), pl.String)
 LONGEST_TEXT_SHOWN = 500
@@ -264,7 +264,7 @@ def sound_rows(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -
     is_in_doubt = (
         not lines
         or b"\r" in marks
-        or _may_have_a_long_line(block)
+        or may_have_a_line_of(block, LONGEST_FIELD)
         or (schema.quoted and b'"' in marks)
         or _is_mistakable(block)
         or not is_utf8(block)
@@ -431,7 +431,7 @@ def _whole_lines(
     for number, line in enumerate(block.split(b"\n")[:-1]):
         if not line.strip():
             continue
-        reason, values = None, line.split(delimiter)
+        reason, values = None, line.split(delimiter, fields)
         if has_header and line == header:
             reason = "header_row"
         elif not in_utf8 and not is_utf8(line):
@@ -486,12 +486,6 @@ def _lines_of_whole_rows(marks: bytes, delimiter: bytes, fields: int) -> int:
     row = delimiter * (fields - 1) + b"\n"
     lines = len(separators) // len(row)
     return lines if separators == row * lines else 0
-
-
-def _may_have_a_long_line(block: bytes) -> bool:
-    """Whether any line may be longer than LONGEST_FIELD: where each half of it has a line's end, none is."""
-    half = LONGEST_FIELD // 2
-    return any(block.find(b"\n", start, start + half) < 0 for start in range(0, len(block) - half, half))
 
 
 def _header_row(columns: tuple[Column, ...], delimiter: bytes) -> bytes:

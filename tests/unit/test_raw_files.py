@@ -348,6 +348,17 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, change):
         list(blocks)
 
 
+def test_a_line_too_long_among_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 10_000)
+    for length in (10_000, 10_001):
+        path = written(tmp_path, ".csv", b"a,b\n" + b"|" * length + b"\n" + b"a,b\n" * 9_000)
+        if length > 10_000:
+            with pytest.raises(StudyError, match="a line longer than 10,000 bytes: not a table"):
+                read(path)
+        else:
+            assert len(read(path)) == 4 + 10_001 + 36_000
+
+
 def test_a_block_has_only_so_many_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(raw_files, "MOST_LINES", 100)
     text = b"x" * 5_000 + b"\n" * 1_000 + b"y" * 5_000 + b"\nz\n"
