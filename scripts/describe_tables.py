@@ -10,14 +10,15 @@ def main(snakemake):
     from ttf.formats.protocol import reading_in
     from ttf.given_reader import SCHEMAS
     from ttf.on_disk import read_parquet, scan_parquet
+    from ttf.quality.raw_files import raw_files
     from ttf.quality.statistics import table_statistics
     from ttf.quality.suggested_schema import schema_text, suggested_schema
     from ttf.quality.suggestions import suggest
     from ttf.quality.validation import validate
     from ttf.raw_files import tables_in
     from ttf.raw_tables import table_schemas
-    from ttf.stages import STATISTICS, VALIDATION
-    from ttf.tables import write_product
+    from ttf.stages import RAW_FILES, ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, STATISTICS, VALIDATION
+    from ttf.tables import read_table, write_product
 
     read_by = snakemake.params.read_by
     from_entry = "mapping" in read_by["entry"]
@@ -31,6 +32,9 @@ def main(snakemake):
     suggestions = suggest(read_parquet(snakemake.input.quarantine), schemas, files)
     # The tables of ttf.given have no schema that could be changed.
     suggestions = [suggestion for suggestion in suggestions if suggestion.table in shipped]
+    account = read_table(snakemake.input.account, ROW_ACCOUNT)
+    by_part = [read_table(path, ROW_ACCOUNT_BY_PART) for path in snakemake.input.by_part]
+    write_product(raw_files(snakemake.params.entries, account, *by_part), RAW_FILES, snakemake.output.raw_files)
     write_product(table_statistics(tables, schemas), STATISTICS, snakemake.output.statistics)
     write_product(checks, VALIDATION, snakemake.output.validation)
     suggested = suggested_schema(text, snakemake.wildcards.trace, suggestions, from_entry)

@@ -216,6 +216,7 @@ def test_the_job_log_by_its_fields(tmp_path):
 
 
 def test_one_dump_among_other_files(tmp_path):
+    (tmp_path / "about.txt").write_text("About it\n")
     (tmp_path / "README.txt").write_text("About it\n")
     (tmp_path / "dump").write_text(content(LAYOUTS["sacct"]["record"]))
     assert recognise(tmp_path).entry["files"] == {"record": "dump"}
@@ -444,8 +445,9 @@ def test_two_files_for_one_table(tmp_path):
 def test_other_files_among_dumps(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(content(LAYOUTS["sacct"]["record"]))
-    (tmp_path / "README.txt").write_text("About it\n")
-    assert "sacct: other files would be read as its table record too: README.txt. Move them" in refused(tmp_path)
+    for name in ("about.txt", "README.txt"):
+        (tmp_path / name).write_text("About it\n")
+    assert "sacct: other files would be read as its table record too: about.txt. Move them" in refused(tmp_path)
     assert recognise(tmp_path / "a.txt").entry["files"] == {"record": "a.txt"}
 
 

@@ -22,12 +22,13 @@ from ttf.rooms import contracts, places, rooms
 from study import resources
 from study.claims import load_claims
 from study.config import ConfigError, in_files, load_yaml, resolve, stacked
+from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
 from study.infra import given_tables, with_given_parts
 from study.outage_causes import outage_rules_of
-from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
+from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
 from study.room import OF_STUDY, Room, check_claims, known
 from study.shares import shares_of
@@ -59,7 +60,8 @@ class Study:
         self.outage_rules = outage_rules_of(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
-        self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
+        with one_look():
+            self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
         asked = self.config["risk"]["features"]
         if problems := [
             problem
@@ -123,6 +125,7 @@ class Study:
             raw_files=files,
             parts=parts,
             made_files=made,
+            left_out=entries_left_out(name, entry, formats),
             sources=sources | ({"tails": entry["log_tails"]} if "log_tails" in entry else {}),
             windows=windows_of(name, entry, with_jobs, [name] if parts else []),
             shares=shares,
@@ -131,6 +134,15 @@ class Study:
             outage_rules=self.outage_rules,
             schema=schema_of(name, entry, self._declarations[entry["format"]]),
         )
+
+    @property
+    def left_out(self) -> list[str]:
+        """What a person is told before the first job: which entries of a trace's folders are not read, and why."""
+        return [
+            f"{name}: not read: {left_out_words(trace.left_out)}."
+            for name, trace in self.traces.items()
+            if trace.left_out
+        ]
 
     @property
     def questions(self) -> list[str]:
