@@ -1,22 +1,28 @@
 # Two commands do all the set-up: `make report` and `make test`.
 PYTHON ?= python3
+# What is typed goes to programs by the environment, where no shell reads it, and make expands nothing in it: a name may
+# hold quotes, $(...) or line breaks. Not what a shell happens to have exported under the common ones of these names.
+COMMON := DATA STUDY PART SURE FILE FOLDER MODEL OUT
+TYPED := $(COMMON) CONFIG TRACE KEY PROFILE CORES
+$(foreach name,$(COMMON),$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
+$(foreach name,$(TYPED),$(eval override $(name) := $$(value $(name))))
+export $(TYPED)
 # PROFILE=slurm, or a folder with a profile of your own: the jobs go to a cluster (docs/cluster.md).
 CLUSTER := .venv-$(if $(filter kubernetes,$(notdir $(PROFILE:/=))),kubernetes,cluster)
 STORE := .venv-kubernetes
 VENV := $(if $(PROFILE),$(CLUSTER),.venv)
 ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),requirements).lock
 BIN := $(VENV)/bin
-CORES ?= $(if $(PROFILE),,all)
-# Not what a shell happens to have exported under these common names.
-$(foreach name,DATA STUDY PART SURE FILE FOLDER MODEL OUT,$(if $(findstring environment,$(origin $(name))),$(eval override $(name) :=)))
+
+# Until the script says what a request to stop does (scripts/ttf/stopping.py), it does nothing.
+RUN = trap '' INT HUP TERM; exec $(BIN)/python
 
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.
-SNAKEMAKE = $(BIN)/python scripts/run_study.py --study='$(STUDY)' --config='$(CONFIG)' --trace='$(TRACE)' --data='$(DATA)' \
-  $(if $(PROFILE),--workflow-profile $(firstword $(wildcard profiles/$(PROFILE)) $(PROFILE)) $(if $(TRACE),--scatter='scatter={jobs: 16}')) \
-  $(if $(CORES),--cores $(CORES))
+SNAKEMAKE = $(RUN) scripts/run_study.py --study="$$STUDY" --config="$$CONFIG" --trace="$$TRACE" --data="$$DATA" \
+  $(if $(PROFILE),--workflow-profile="$$PROFILE" $(if $(TRACE),--scatter='scatter={jobs: 16}')) $(if $(CORES),--cores="$$CORES")
 
-.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-tools bench bench-growth lint format lock clean
+.PHONY: report pdf publish archive remove gallery docs coverage snakemake-report verify explain score check-resources test test-module test-slurm test-store test-faults test-tools bench bench-growth lint format lock clean
 
 report: $(ENVIRONMENT)  ## run the study and render its page, results/studies/<name>/report/index.html
 	@$(SNAKEMAKE)
@@ -34,22 +40,22 @@ snakemake-report: report  ## how the study was run: rules, run times, tables and
 	@$(SNAKEMAKE) --report logs/snakemake-report.html
 
 remove: $(ENVIRONMENT)  ## what STUDY=name, or PART=name of TRACE=name, has of its own; goes with SURE=yes
-	@$(BIN)/python scripts/remove_study.py --study='$(STUDY)' --trace='$(TRACE)' --part='$(PART)' --sure='$(SURE)'
+	@$(RUN) scripts/remove_study.py --study="$$STUDY" --trace="$$TRACE" --part="$$PART" --sure="$$SURE"
 
 verify: $(ENVIRONMENT)  ## are the results what the manifest says: nothing edited, added, missing or out of date? FOLDER=: of an unpacked archive or a site
-	@$(BIN)/python scripts/verify_results.py --study='$(STUDY)' $(if $(FOLDER),--folder='$(FOLDER)')
+	@$(RUN) scripts/verify_results.py --study="$$STUDY" $(if $(FOLDER),--folder="$$FOLDER")
 
 explain: $(ENVIRONMENT)  ## the chain from FILE=results/... (and KEY=, a number of a metrics.json) back to the raw files
-	@$(BIN)/python scripts/explain_product.py --study='$(STUDY)' $(if $(FILE),'$(FILE)') $(if $(KEY),'$(KEY)')
+	@$(RUN) scripts/explain_product.py --study="$$STUDY" -- $(if $(FILE),"$$FILE") $(if $(KEY),"$$KEY")
 
 score: $(ENVIRONMENT)  ## the risk of failure of new jobs, FILE=new_jobs.csv, or of PART=name of TRACE=name: docs/risk.md; MODEL=window, OUT=file
-	@$(BIN)/python scripts/score_jobs.py --study='$(STUDY)' --trace='$(TRACE)' --file='$(FILE)' --part='$(PART)' --model='$(MODEL)' --out='$(OUT)'
+	@$(RUN) scripts/score_jobs.py --study="$$STUDY" --trace="$$TRACE" --file="$$FILE" --part="$$PART" --model="$$MODEL" --out="$$OUT"
 
 check-resources: $(ENVIRONMENT)  ## did any job of the finished study use more memory or time than its rule asks for?
 	@$(BIN)/python scripts/check_resources.py
 
 gallery: .venv/requirements-test.lock  ## badges and a picture of the page for the README, in docs/gallery/; after `make report`
-	@$(BIN)/python docs/gallery.py docs/gallery '$(STUDY)'
+	@$(BIN)/python docs/gallery.py docs/gallery "$$STUDY"
 	@$(BIN)/python docs/badges.py docs/gallery
 
 docs: .venv/requirements-test.lock  ## docs/tables.md, what every column of every table is; docs/metrics.md, the same of numbers, after `make report TRACE=all`; workflow/files.txt
@@ -71,6 +77,9 @@ test-slurm: $(CLUSTER)/requirements-cluster-test.lock  ## a real Slurm of two no
 
 test-store: $(STORE)/requirements-kubernetes-test.lock  ## a study with its products in an S3 store on loopback; not part of `make test`
 	@$(STORE)/bin/python -m pytest tests/store
+
+test-faults: .venv/requirements-test.lock  ## mutated inputs and configurations, kills, full disks: docs/reliability.md, some 15 min; SEEDS='1 2 3'
+	@$(BIN)/python tests/faults/run.py $(if $(SEEDS),--seeds $(SEEDS)) --write docs/reliability.md
 
 test-tools:  ## system packages of the tests in a browser, with Slurm and against R (Debian or Ubuntu, needs root)
 	@bash setup/test_tools.sh

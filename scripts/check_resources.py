@@ -5,7 +5,6 @@ One line for each that did; exit code 1 if any. Further arguments are the folder
 analyses are to say.
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study.resources import gigabytes, megabytes, minutes, rounded_up, rule_of_benchmark, used, with_rooms  # noqa: E402
 from study.studies import STUDIES  # noqa: E402
+from ttf.provenance.seal import NotIntact, unsealed  # noqa: E402
 from ttf.rooms import rooms  # noqa: E402
 
 READERS = ("ingest", "ingest_part", "merge_parts")  # the rules whose inputs are raw tables
@@ -42,7 +42,7 @@ def jobs_of(folder: Path) -> Iterator[Job]:
     registry, raw = {}, {}
     for file in sorted((folder / STUDIES).glob("*/manifest.json")):  # a study without one is not finished
         registry |= yaml.safe_load(file.with_name("config.yaml").read_text(encoding="utf-8"))["registry"]
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest = unsealed(file)
         for job in [job for job in manifest["jobs"].values() if job["rule"] in READERS]:
             read = [str(folder / path) for path in job["inputs"] if path in manifest["raw"]]
             trace, part = (job["wildcards"].get(name) for name in ("trace", "part"))
@@ -120,7 +120,11 @@ def main(arguments: list[str]) -> int:
     if missing := [path for folder in folders if not any((path := folder / STUDIES).glob("*/manifest.json"))]:
         print(f"{missing[0]}: not found; run the study first: make report", file=sys.stderr)
         return 1
-    jobs = [job for folder in folders for job in jobs_of(folder)]
+    try:
+        jobs = [job for folder in folders for job in jobs_of(folder)]
+    except NotIntact as error:
+        print(f"{error}. Delete it and run `make report`.", file=sys.stderr)
+        return 1
     if "--write" in arguments:
         table = table_of(jobs, {key: measured[key] for key in measured if key != "rules"})
         of_rooms = {name: table["rules"].pop(name) for name in rooms() if name in table["rules"]}

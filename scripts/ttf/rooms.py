@@ -1,6 +1,7 @@
 """The analyses there are: those of `ttf.analyses` and those of folders that a study's configuration names."""
 
 import importlib
+import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -41,7 +42,17 @@ def rooms(folders: tuple[str, ...] = ()) -> Mapping[str, Analysis]:
 
 
 def _declaration(name: str, place: Path) -> Analysis:
-    analysis = getattr(importlib.import_module(f"ttf.analyses.{name}"), "ANALYSIS", None)
+    if not (place / "__init__.py").is_file():  # a pipe of that name would hold up the import
+        raise StudyError(f"{place / '__init__.py'}: it is no plain file.")
+    try:
+        analysis = getattr(importlib.import_module(f"ttf.analyses.{name}"), "ANALYSIS", None)
+    except Exception as error:
+        if place.parent == BUILT_IN:
+            raise
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).parent == place]
+        line = getattr(error, "lineno", None) or (frames[-1].lineno if frames else None)
+        where = f"{place / '__init__.py'}: {f'line {line}: ' if line else ''}"
+        raise StudyError(f"{where}it cannot be imported ({type(error).__name__}: {error}).") from error
     if not isinstance(analysis, Analysis):
         raise StudyError(f"{place / '__init__.py'}: no ANALYSIS = Analysis(...); see CONTRIBUTING.md.")
     if analysis.theme not in THEMES:

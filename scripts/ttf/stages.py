@@ -39,6 +39,14 @@ ROW_ACCOUNT_BY_PART = _quality(
     part=text("Part", "File or folder that is read by itself."),
     **_ACCOUNT,
 )
+RAW_FILES = _quality(
+    "raw_files",
+    "A file of the trace, or another entry of its folders: which table it is read for, or why it is left out.",
+    file=text("File", "Its name in the folder; with that of the folder, where a trace is given in several."),
+    table=words("Table", "Raw table that it is read for.", blank="it is left out"),
+    rows_read=count("Rows read", "Rows of it for the table.", unit="rows", blank=REASON),
+    reason=reason("Why it is left out, or why its rows are not known."),
+)
 ANOMALIES = _quality(
     "anomalies",
     "A finding about the raw tables, with what to do about it.",
@@ -361,7 +369,7 @@ EXPOSURE = parquet(
 )
 
 TABLES = (
-    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
+    *(ROW_ACCOUNT, ROW_ACCOUNT_BY_PART, RAW_FILES, ANOMALIES, STATISTICS, VALIDATION, RUNTIME_AGREEMENT),
     *(SCORECARD, IMPLIED_N, ETTR_REFERENCE),
 )
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analysis.PRODUCTS).

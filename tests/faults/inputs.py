@@ -24,6 +24,7 @@ JOINED = ("sacct", "slurm_events")
 NO_HEADER = ("pai2020",)
 # A page costs three times what all tables do: one of so many cases has one.
 EVERY_PAGE = 11
+LENIENT = {"quarantine": {"max_share": 0.99}}
 DRAWN = ("draw_charts", "write_page_source", "bundle_vega", "write_page_template", "render_page", "score_claims")
 
 
@@ -50,7 +51,8 @@ def judge(asked: tuple) -> Verdict:
     folder = Path(tempfile.mkdtemp(prefix="fault-"))
     try:
         lay_out(folder / "raw", entries)
-        config = {"study": ["mine"], "registry": {"mine": entry}}
+        # With the usual limit on rows that break a rule, few of such small tables would be read to the end.
+        config = {"study": ["mine"], "registry": {"mine": entry}} | (LENIENT if number % 3 else {})
         done = whole_study.run(config, folder, only=lambda job: job.script not in beyond)
         if done.crash:
             return Verdict(kind, name, "fault", f"traceback: {done.job}: {done.crash[-2500:]}")

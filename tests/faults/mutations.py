@@ -144,7 +144,9 @@ def bytes_put_in(draw, content):
 
 def encoded_otherwise(draw, content):
     text = content.decode("utf-8", errors="replace")
-    return draw.choice([text.encode("utf-16"), text.encode("utf-8-sig"), text.encode("utf-32"), text.encode("cp037")])
+    return draw.choice(
+        [text.encode("utf-16"), text.encode("utf-8-sig"), text.encode("utf-32"), text.encode("cp037", "replace")]
+    )
 
 
 def other_line_ends(draw, content):

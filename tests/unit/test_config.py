@@ -386,7 +386,7 @@ def trace(**keys):
         ),
         (
             {"analyses": [__file__]},
-            f"analyses[0]: {__file__}: there is no such folder (seen from where the command is typed).",
+            f"analyses[0]: {__file__}: it is no folder.",
         ),
         (
             {"claims": [__file__, "no/such"]},
@@ -394,8 +394,8 @@ def trace(**keys):
         ),
         (
             {"claims": "my_claims.yaml"},
-            "claims: found the text 'my_claims.yaml'; expected a list of names (each once; a path on one line, without "
-            "curly braces), for example [my_claims.yaml]; write [my_claims.yaml].",
+            "claims: found the text 'my_claims.yaml'; expected a list of names (each once; a path on one line), "
+            "for example [my_claims.yaml]; write [my_claims.yaml].",
         ),
         (
             {"registry": {"mine": {"format": "philly", "generate": {"tasks": 5000}}}},
@@ -418,9 +418,9 @@ def trace(**keys):
             "(a bare file name, without a folder or curly braces), for example my_pods.csv.",
         ),
         (
-            trace(folder="data/{year}"),
-            "registry.mine.folder: 'data/{year}' is not allowed; expected text or a list of names "
-            "(a path on one line, without curly braces; at least one; each once), for example path/to/the/csv/files.",
+            trace(folder="data\nyear"),
+            "registry.mine.folder: 'data\\nyear' is not allowed; expected text or a list of names "
+            "(a path on one line; at least one; each once), for example path/to/the/csv/files.",
         ),
         (
             trace(format="sacct", window={"from": "2017-10-03", "to": 2**40}),
@@ -743,26 +743,35 @@ def test_what_jsonschema_refuses_is_refused_and_nothing_else(path, value):
 # Reading --------------------------------------------------------------------------------------------------
 
 INVALID = "not valid YAML"
+# A text of ten lines that stands for 10^9 values, and one of which nothing stands twice.
+ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
+CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 3000))
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("study: [a]\na: b: c\n", f"line 2: {INVALID} (mapping values are not allowed here); look at the"),
-        ("a:\n\t- 1", f"line 2: {INVALID} (found character '\\t' that cannot start any token); indent"),
-        ("study: [a", f"line 1: {INVALID}"),
-        ("a: 1\nb: 2\na: 3\n", "line 3: the key a stands twice (first in line 1)."),
-        ("a:\n  b: 1\n  'b': 2\n", "line 3: the key b stands twice (first in line 2)."),
+        ("study: [a]\na: b: c\n", f"line 2, column 5: {INVALID} (mapping values are not allowed here); look at the"),
+        ("a:\n\t- 1", f"line 2, column 1: {INVALID} (found character '\\t' that cannot start any token); indent"),
+        ("study: [a", f"line 1, column 10: {INVALID}"),
+        ("a: 1\nb: 2\na: 3\n", "line 3, column 1: the key a stands twice (first in line 1)."),
+        ("a:\n  b: 1\n  'b': 2\n", "line 3, column 3: the key b stands twice (first in line 2)."),
         ("- a\n", "found a list; expected keys with values"),
         ("# nothing\n", "the file is empty; expected keys with values"),
-        ("a: 1\n---\nb: 1\n", f"line 2: {INVALID} (but found another document)"),
-        ("a: &x {b: *x}", "line 1: the value holds itself by an alias."),
-        ("a: 2020-13-45", f"{INVALID} (month must be in 1..12)."),
-        ("a: !!python/name:os.system ''", f"line 1: {INVALID} (could not determine a constructor"),
-        ("{[1]: 2}", f"line 1: {INVALID} (found unhashable key)"),
-        ("a: " + "[" * 5000, "nested too deeply."),
+        ("a: 1\n---\nb: 1\n", f"line 2, column 1: {INVALID} (but found another document)"),
+        ("a: &x {b: *x}", "line 1, column 4: the value holds itself by an alias."),
+        ("a: 2020-13-45", "line 1, column 4: '2020-13-45' is no date (month must be in 1..12); put it in quotes if"),
+        ("a: !!bool x", "line 1, column 4: 'x' is no bool; put it in quotes if it is a text."),
+        ("a: !!timestamp x", "line 1, column 4: 'x' is no date; put it in quotes if it is a text."),
+        ("a: " + "9" * 10**6, "line 1, column 4: a number of 1,000,000 characters; put it in quotes if it is a text."),
+        ("a: !!set {b}", "line 1, column 4: !!set means nothing here; leave it out, or put the text in quotes."),
+        ("a: !!python/name:os.system ''", "line 1, column 4: !!python/name:os.system means nothing here; leave"),
+        ("{[1]: 2}", f"line 1, column 2: {INVALID} (found unhashable key)"),
+        ("a: " + "[" * 200_000, "line 1, column 53: nested too deeply; at most 50 levels are read."),
+        (ALIASES, "line 7, column 5: with its aliases written out this is more than 300,000 values. Write less."),
+        (CHAIN, "line 50, column 6: with its aliases written out this is more than 50 levels. Write less."),
         (b"a: 1\nb: \xff", "line 2: not UTF-8 text; save the file as UTF-8."),
-        (b"a: 1\nb: \x01", "line 2: a character that YAML does not allow."),
+        (b"a: 1\nb: \x01", "line 2, column 4: a character that YAML does not allow."),
     ],
 )
 def test_a_file_that_cannot_be_read_says_where(tmp_path, content, message):
@@ -772,9 +781,9 @@ def test_a_file_that_cannot_be_read_says_where(tmp_path, content, message):
 
 
 def test_a_missing_file_and_a_folder(tmp_path):
-    with pytest.raises(ConfigError, match=r"^no/such\.yaml: there is no such file\.$"):
+    with pytest.raises(ConfigError, match=r"^no/such\.yaml: there is no such file \(seen from"):
         load_yaml("no/such.yaml")
-    with pytest.raises(ConfigError, match=r"cannot be read \(Is a directory\)\.$"):
+    with pytest.raises(ConfigError, match=r": it is a folder; expected a plain file\.$"):
         load_yaml(tmp_path)
 
 
@@ -868,7 +877,7 @@ def test_a_repeated_key_ends_a_real_run_without_a_traceback(tmp_path):
     run, _ = snakemake(tmp_path, "--configfile", "my.yaml")
     output = run.stdout + run.stderr
     assert run.returncode == 1
-    assert "my.yaml: line 2: the key study stands twice (first in line 1)." in output
+    assert "my.yaml: line 2, column 1: the key study stands twice (first in line 1)." in output
     assert "Traceback" not in output
 
 
@@ -880,10 +889,10 @@ def test_layers_of_objects_with_less():
 
 
 def test_overrides_merge_and_a_broken_one_is_explained():
-    settings = SimpleNamespace(config_args=["a={x: 1}", "a={y: [2]}", "b=", "c='3'"])
+    settings = SimpleNamespace(config_args=["aa={x: 1}", "aa={y: [2]}", "bb=", "cc='3'"])
     assert layers_of(SimpleNamespace(config_settings=settings)) == [
-        ("--config", {"a": {"x": 1, "y": [2]}, "b": None, "c": 3})
+        ("--config", {"aa": {"x": 1, "y": [2]}, "bb": None, "cc": 3})
     ]
     settings.config_args = ["study=[a"]
-    with pytest.raises(ConfigError, match=r"^--config: study: line 1: not valid YAML"):
+    with pytest.raises(ConfigError, match=r"^--config: study: line 1, column 3: not valid YAML"):
         layers_of(SimpleNamespace(config_settings=settings))

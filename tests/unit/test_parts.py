@@ -262,7 +262,7 @@ def test_parts_that_are_refused(tmp_path, format_, folders, said):
 
 def test_a_file_name_that_no_path_of_ours_can_hold(tmp_path):
     folder = made(tmp_path / "dumps", "a{b}.txt")
-    with pytest.raises(ConfigError, match=r"'a\{b\}\.txt' has a curly brace"):
+    with pytest.raises(ConfigError, match=r"'a\{b\}\.txt' has a brace"):
         parts_of("t", {"format": "sacct", "folder": folder}, FORMATS)
 
 

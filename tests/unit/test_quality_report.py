@@ -47,7 +47,7 @@ def numbers(anomalies=(), failed=0, drift=None):
     return metrics
 
 
-def section(metrics):
+def section(metrics, tables=()):
     shown = []
 
     def table(name, caption):
@@ -57,7 +57,12 @@ def section(metrics):
     jinja = environment(ROOT / "report", [ROOT / "scripts" / "ttf" / "analyses" / "measure_drift"])
     text = "".join(
         jinja.get_template(name).render(
-            id="t1", m=Numbers(metrics), unit="pod", table=table, chart=lambda name: f"[{name}]"
+            id="t1",
+            m=Numbers(metrics),
+            unit="pod",
+            table=table,
+            has_table=lambda name: name in tables,
+            chart=lambda name: f"[{name}]",
         )
         for name in ("sections/quality.qmd", "drift.qmd")
     )
@@ -85,6 +90,12 @@ def test_what_is_wrong_is_told_and_escaped():
     text, _ = section(numbers([anomaly(1, None)]))
     assert "1 row breaks a rule and was quarantined." in text
     assert "No other schema would be right" in text
+
+
+def test_what_was_left_out_of_the_folder_stands_where_there_is_such():
+    text, shown = section(numbers(), tables=["left_out"])
+    assert "Not all that lies in the folder of the trace was read." in text
+    assert shown == ["left_out", "statistics"]
 
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])

@@ -95,7 +95,7 @@ def test_a_schema_is_adopted_by_its_name(adopted):
             lambda d: column(d, "qos").update(required="yes"),
             "columns.qos.required: found the text 'yes'; expected true or false.",
         ),
-        (lambda d: d.pop("version"), "line 1: version: is missing; expected a whole number (1 or more)."),
+        (lambda d: d.pop("version"), "line 1, column 1: version: is missing; expected a whole number (1 or more)."),
         (lambda d: d["tables"]["pods"].update(delimiter=",,"), "tables.pods.delimiter: ',,' is not allowed"),
         (lambda d: column(d, "qos").update({"as": "name"}), "tables.pods: two columns have the as 'name'"),
         (lambda d: d["tables"]["pods"].update(key=["nam"]), "tables.pods.key: there is no stored column 'nam'"),

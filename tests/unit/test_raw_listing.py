@@ -1,12 +1,15 @@
 """Which raw files a trace has."""
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
 import yaml
 from of_formats import FORMATS
 from study.config import ConfigError
-from study.raw_tables import ARCHIVES, PACKINGS, on_disk, parts_of, raw_tables, to_fetch
+from study.entries import ARCHIVES, PACKINGS, left_out_words, one_look
+from study.raw_tables import entries_left_out, on_disk, parts_of, raw_tables, to_fetch
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")
@@ -114,16 +117,154 @@ def test_tables_that_have_a_key_of_their_own(folder, tmp_path):
             parts_of("t1", entry | wrong, FORMATS)
 
 
-def test_a_folder_is_no_table(folder, tmp_path):
-    path = folder("pai_job_table.csv", "pai_instance_table.csv")
-    (tmp_path / "mine" / "pai_task_table.csv").mkdir()
-    assert "the table task is missing" in refused(path)
-
-
 def test_a_generated_trace_needs_no_files():
     tables = raw_tables("demo", {"format": "pai2020", "generate": {"tasks": 10}}, FORMATS)
     assert tables["job"] == ["data/demo/pai_job_table.csv"]
     assert list(tables) == list(FORMATS["pai2020"]["tables"])
+
+
+def test_a_folder_is_no_table(folder, tmp_path):
+    path = folder("pai_job_table.csv", "pai_instance_table.csv")
+    (tmp_path / "mine" / "pai_task_table.csv").mkdir()
+    assert "pai_task_table.csv is a folder; expected a file of the table task." in refused(path)
+
+
+# Every entry is read, left out for a reason, or stops the run ------------------------------------------------
+
+
+def left_out(folder, **entry):
+    return entries_left_out("t1", {"format": "pai2020", "folder": folder} | entry, FORMATS)
+
+
+def odd(path, kind):
+    """An entry of the folder that is no file to read."""
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+    else:
+        path.symlink_to(path if kind == "a link in a circle" else path.with_name("nowhere"))
+
+
+KINDS = ["a folder", "a pipe", "a socket", "a link to nothing", "a link in a circle"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("format_", "names", "name", "table"),
+    [
+        ("sacct", ["2025-a.txt"], "2025-b.txt", "record"),
+        ("table", ["a.csv"], "b.CSV.GZ", "rows"),
+        ("pai2020", [f"{name}.csv" for name in REQUIRED], "pai_sensor_table.csv", "sensor"),
+        ("openb", ["openb_pod_list_default.csv"], "openb_node_list_all_node", "nodes"),
+    ],
+)
+def test_what_is_called_as_a_table_and_cannot_be_read_stops_the_run(
+    folder, monkeypatch, kind, format_, names, name, table
+):
+    """They were left out without a word, the optional tables too."""
+    path = folder(*names)
+    monkeypatch.chdir(path)  # the path of a socket may not be long
+    odd(Path(name), kind)
+    assert f": {name} is {kind}; expected a file of the table {table}." in refused(path, format=format_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_table_is_left_out_and_named(folder, monkeypatch, kind):
+    path = folder("a.txt", "notes.pdf", ".hidden", "README", "ReadMe.md", "readme.txt", "a.txt~")
+    monkeypatch.chdir(path)
+    odd(Path("old"), kind)
+    assert listed(path, format="sacct") == {"record": [f"{path}/a.txt"]}
+    reasons = left_out(path, format="sacct")
+    assert reasons == {"a.txt~": "no table is called so", "notes.pdf": "no table is called so", "old": kind}
+    assert left_out(path, format="sacct", files={"record": "readme.txt"})["a.txt"] == (
+        "the table record is read from another file"
+    )
+
+
+def test_files_that_may_not_be_read(folder, monkeypatch):
+    path = folder("a.txt", "b.txt")
+    monkeypatch.setattr(os, "access", lambda file, mode: Path(file).name != "b.txt")
+    assert "b.txt is a file that may not be read; expected a file of the table record." in refused(path, format="sacct")
+
+
+@pytest.mark.parametrize(
+    ("format_", "names"),
+    [
+        ("sacct", ["2025-a.txt", "2025-b.zip", "2025-c.tar.gz", "2025-d.tgz", "2025-e.txt.zip", "2025-f.TXT.GZ"]),
+        ("table", ["EAGLE.CSV.XZ"]),
+        ("table", ["eagle.tar.gz"]),
+        ("outages", ["a.parquet", "b.Parquet", "c.csv.zst"]),
+        ("slurm_events", ["a.zip"]),
+        ("backblaze", ["2013-04-10.csv", "2013-04-11.zip"]),
+    ],
+)
+def test_what_the_message_offers_is_accepted(folder, format_, names):
+    """An archive beside plain dumps was left out; alone it was refused, with a message that offers it."""
+    path = folder(*names)
+    (files,) = listed(path, format=format_).values()
+    assert sorted(files) == sorted(f"{path}/{name}" for name in names)
+    assert left_out(path, format=format_) == {}
+
+
+@pytest.mark.parametrize(
+    ("format_", "names", "unread"),
+    [
+        ("sacct", ["a.txt"], "b.txt.bz2"),
+        ("sacct", ["a.txt"], "b.tar"),
+        ("outages", ["a.csv"], "b.parquet.gz"),
+        ("pai2020", [f"{name}.csv" for name in REQUIRED], "pai_sensor_table.csv.bz2"),
+        ("pai2020", [f"{name}.csv" for name in REQUIRED], "PAI_sensor_table.parquet"),
+    ],
+)
+def test_a_packing_that_is_not_read_stops_the_run(folder, format_, names, unread):
+    message = refused(folder(*names, unread), format=format_)
+    assert f": {unread} is called as the table " in message
+    assert "(also packed: .gz, .zst, .xz, .tar.gz, .tgz, .zip" in message
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("eagle.csv", "eagle.csv.gz"), ("eagle.csv", "eagle.zip"), ("eagle.CSV.zst", "eagle.CSV.XZ"), ("a.tgz", "a.zip")],
+)
+def test_one_table_in_two_packings_stops_the_run(folder, names):
+    """It was read twice, and where ids repeat every row counted twice."""
+    assert "are the same table in two packings. Keep one of them." in refused(folder(*names), format="table")
+
+
+def test_one_file_by_two_names_stops_the_run(folder):
+    path = folder("2025-01.txt", "2025-02.txt")
+    (Path(path) / "newest.txt").symlink_to("2025-02.txt")
+    assert "2025-02.txt and newest.txt are one file by two names." in refused(path, format="sacct")
+
+
+def test_the_folders_of_a_trace_in_parts_are_gone_through_too(folder, tmp_path):
+    for part in ("jan", "feb"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "openb_pod_list_default.csv").touch()
+    (tmp_path / "feb" / "notes.txt").touch()
+    folders = [str(tmp_path / part) for part in ("jan", "feb")]
+    assert left_out(folders, format="openb") == {"feb/notes.txt": "no table is called so"}
+    os.mkfifo(tmp_path / "feb" / "openb_node_list_all_node.csv")
+    with pytest.raises(ConfigError, match=r"feb: openb_node_list_all_node\.csv is a pipe"):
+        listed(folders, format="openb")
+
+
+def test_what_is_said_of_a_full_folder_is_a_dozen_names():
+    words = left_out_words({f"f{number:02}\n": "a folder" for number in range(40)})
+    assert words.startswith(r"'f00\n' (a folder), ") and words.endswith("(a folder) and 28 more")
+
+
+def test_a_file_that_comes_while_a_study_is_planned_waits_for_the_next(folder):
+    path = folder("a.txt")
+    with one_look():
+        before = listed(path, format="sacct")
+        (Path(path) / "b.txt").touch()
+        assert listed(path, format="sacct") == before
+    assert len(listed(path, format="sacct")["record"]) == 2
 
 
 # Tables in one archive ------------------------------------------------------------------------------------

@@ -1,12 +1,12 @@
 """What jobs ask for, and what a finished study says of it."""
 
-import json
 import runpy
 from pathlib import Path
 
 import pytest
 import yaml
 from study.resources import gigabytes, megabytes, minutes, rule_of_benchmark, used
+from ttf.provenance.seal import sealed
 from ttf.rooms import rooms
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def finished(tmp_path):
     (results / "config.yaml").write_text("registry: {mine: {format: pai2020}}\n")
     read = {part: {"trace": "mine", "part": part} for part in ("a.b", "c")}
     jobs = {n: {"rule": "ingest_part", "wildcards": w, "inputs": {f"{n}.csv": "0"}} for n, w in read.items()}
-    (results / "manifest.json").write_text(json.dumps({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
+    (results / "manifest.json").write_bytes(sealed({"raw": {f"{n}.csv": {} for n in read}, "jobs": jobs}))
     (benchmarks / "ingest_part").mkdir()
     (benchmarks / "ingest_part" / "a.b.tsv").write_text(HEADER + "2.0\t0:00:02\t50.0\t1\n")
     (benchmarks / "fit.tsv").write_text(HEADER + "2.0\t0:00:02\t150.0\t1\n")
@@ -116,3 +116,14 @@ def test_every_rule_that_runs_a_script_asks_for_what_was_measured():
             assert "script:" not in text or "localrule: True" in text or f'asks_for("{name}")' in text, name
     assert set(measured) >= {"ingest", "derive_runtimes", "draw_charts", "write_page_source", "render_page"}
     assert not set(measured) & set(rooms()), "those of an analysis stand in its declaration"
+
+
+def test_a_manifest_that_was_tampered_with_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "results/studies/mine"
+    own.mkdir(parents=True)
+    (own / "config.yaml").write_text("registry: {}\n")
+    (own / "manifest.json").write_text("[]")
+    check = runpy.run_path(ROOT / "scripts" / "check_resources.py")
+    assert check["main"]([]) == 1
+    assert capsys.readouterr().err.startswith("results/studies/mine/manifest.json: has no digest of itself")

@@ -443,5 +443,5 @@ def test_what_is_wrong_with_a_claims_file_is_said_with_the_claim(tmp_path, chang
 def test_an_id_stands_once(tmp_path):
     file = tmp_path / "claims.yaml"
     file.write_text(GOOD + GOOD.splitlines()[-1] + "\n")
-    with pytest.raises(ConfigError, match=r"line 5: claims\.a\.id: stands 2 times"):
+    with pytest.raises(ConfigError, match=r"line 5, column \d+: claims\.a\.id: stands 2 times"):
         load_claims(file)

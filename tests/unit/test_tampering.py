@@ -118,5 +118,9 @@ def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):
     site = study.own / "site"
     verify_results.seal.seal(site)
     assert verify(capsys)[0] == 0
+    for ending in verify_results.seal.SIGNATURES:
+        for signed in (study.manifest, site / verify_results.seal.NAME):
+            Path(f"{signed}{ending}").touch()
+    assert verify(capsys)[0] == 0, "a signature is no addition"
     (site / "index.html").write_text("more")
     assert verify(capsys) == (1, "results/studies/mine/site/index.html: changed; it has 4 bytes and had 0\n")

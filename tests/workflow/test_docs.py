@@ -24,7 +24,12 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BLOCKS = [(path, text) for path in DOCS for text in BLOCK.findall(path.read_text(encoding="utf-8"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST = BLOCK.findall(README)[0]
-OTHERS = [(path, text) for path, text in BLOCKS if text != FIRST and not re.search("snakedeploy|my_slurm", text)]
+# Those with a key: tests/unit/test_signing.py.
+OTHERS = [
+    (path, text)
+    for path, text in BLOCKS
+    if text != FIRST and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
+]
 LONGEST_README = 900
 # Commands that look at a finished study, or only name what they would do.
 QUICK = ("verify", "explain", "remove", "score")
@@ -70,6 +75,7 @@ case "$* " in
   {"|".join(f'"{target} "*' for target in QUICK)}) exec {shutil.which("make")} "$@";;
   *PROFILE=*) ;;
   {"|".join(f'"{target} "*' for target in PLANNED)})
+    for word; do case "$word" in *=*) export "$word";; esac; done
     eval "$({shutil.which("make")} -n "$@" | sed -n 's/run_study.py/& --dry-run/p')"; exit;;
 esac
 exec {shutil.which("make")} -n "$@"

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -244,12 +245,72 @@ def test_a_run_is_remembered_also_where_nothing_is_to_do(finished_study):
     assert kept == {"last": "sample", "typed": {"sample": ["--configfile", "my.yaml"]}}
 
 
-def test_every_command_of_make_names_its_study():
+@pytest.fixture
+def made(tmp_path) -> Callable:
+    """`make TARGET ...` in a folder where every program writes down what it was given, one word a line."""
+    program = tmp_path / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\nprintf "%s\\0" "$@" > said\n')
+    program.chmod(0o755)
+    for name in ("Makefile", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copy(ROOT / "requirements.lock", program.parents[1])
+
+    def run(target: str, *typed: str, **exported: str) -> list[str]:
+        command = ["make", "--no-print-directory", target, *typed]
+        subprocess.run(command, cwd=tmp_path, env=environment() | exported, check=True, stdout=subprocess.DEVNULL)
+        return (tmp_path / "said").read_text().split("\0")[:-1]
+
+    return run
+
+
+def test_every_command_of_make_names_its_study(made):
     for target in ("report", "pdf", "publish", "archive"):
-        command = ["make", "--no-print-directory", "-n", target, "STUDY=a", "PYTHON=python3"]
-        said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        assert "scripts/run_study.py --study='a'" in said
-    exported = environment() | {"STUDY": "b", "DATA": "c", "PYTHON": "python3"}
-    command = ["make", "--no-print-directory", "-n", "report"]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=exported).stdout
-    assert "--study='' --config='' --trace='' --data=''" in said, "what a shell has exported is not meant"
+        assert "--study=a" in made(target, "STUDY=a")
+    said = made("report", STUDY="b", DATA="c")
+    assert {"--study=", "--config=", "--trace=", "--data="} <= {*said}, "what a shell has exported is not meant"
+
+
+HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
+HOSTILE += [
+    "a\ntouch owned",
+    "a\n\ttouch owned",
+    "-rf",
+    "--help",
+    "a b",
+    "../..",
+    "#",
+    "\\",
+    "$$",
+    "$HOME",
+    "$",
+    "%",
+    "ü",
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
+    typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
+    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY"}
+    for target, names in typed.items():
+        said = made(target, *(f"{name}={value}" for name in names.split()))
+        assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}
+    assert made("report", f"PROFILE={value}", "VENV=.venv", "ENVIRONMENT=")[-1] == f"--workflow-profile={value}"
+    assert made("explain", f"FILE={value}", f"KEY={value}")[-3:] == ["--", value, value]
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_trace_that_cannot_be_one(folder):
+    for value in {*HOSTILE} - {"-rf", "--help"}:
+        with pytest.raises(ConfigError, match=r"^TRACE=.*: expected names of traces"):
+            run_study.typed(**NOTHING | {"trace": value})
+
+
+@pytest.mark.parametrize(
+    ("trace", "part"), [("..", "a"), ("sample", "../.."), ("a/../..", "x"), ("/", "etc"), ("a", "")]
+)
+def test_nothing_outside_the_results_can_be_removed(folder, trace, part):
+    (folder / "results" / "parts").mkdir()
+    with pytest.raises(ConfigError, match="is no name"):
+        studies.of_part(trace, part)

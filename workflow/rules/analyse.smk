@@ -21,7 +21,7 @@ for room in STUDY.rooms.values():
         group:
             group_of
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         threads: room.declared.threads
         resources:
             **asks_for(room.name),
@@ -68,7 +68,7 @@ for edition, root in EDITIONS.items():
             group:
                 "published" if edition else group_of
             conda:
-                "../../environment.yml"
+                ENVIRONMENT
             resources:
                 **asks_for("draw_charts"),
             params:
@@ -120,7 +120,7 @@ for name, traces in SUMMED_UP.items():
         group:
             group_of if root == "results" else "published"
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         resources:
             **asks_for("summarise"),
         params:

@@ -10,7 +10,7 @@ rule write_manifest:
     """The manifest: what each product was made of, by which rule and with which parameters, so that all can be checked."""
     input:
         products=lambda _: one_of_each(jobs_of_study()),
-        project=local(seen_from_here(ROOT / "pyproject.toml")),
+        project=there(seen_from_here(ROOT / "pyproject.toml")),
     output:
         manifest=f"{OWN}/manifest.json",
     log:
@@ -20,7 +20,7 @@ rule write_manifest:
     # Where the whole graph is known: a job sent elsewhere knows itself alone.
     localrule: True
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 4
     params:
         *code_of("write_manifest"),

@@ -24,7 +24,7 @@ for trace in STUDY.pseudonymised:
             f"pseudonymise_{trace}"
         input:
             tables=tables,
-            key=lambda _: local(str(made_key(KEY))),
+            key=lambda _: there(str(made_key(KEY))),
         output:
             tables=[public(path) for path in tables],
         log:
@@ -34,7 +34,7 @@ for trace in STUDY.pseudonymised:
         group:
             "published"
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         resources:
             **asks_for("publish_site"),
         params:
@@ -54,7 +54,7 @@ if STUDY.pseudonymised:
         benchmark:
             f"benchmarks/{HOME}/published/write_config.tsv"
         params:
-            text=dump(without_paths(STUDY.config)),
+            text=as_it_is(dump(without_paths(STUDY.config))),
 
     use rule write_page_template as write_page_template_published with:
         output:
@@ -109,8 +109,8 @@ if STUDY.pseudonymised and len(STUDY.names) > 1:
     use rule write_comparison_source as write_comparison_source_published with:
         input:
             products=lambda _: [path for trace in STUDY.subjects for path in given_to_page(trace, public)],
-            templates=[local(path) for path in OF_THE_COMPARISON],
-            citation=local(seen_from_here(ROOT / "CITATION.cff")),
+            templates=[there(path) for path in OF_THE_COMPARISON],
+            citation=there(seen_from_here(ROOT / "CITATION.cff")),
         output:
             source=f"{PUBLIC}/{HOME}/report/source/index.qmd",
         log:
@@ -125,12 +125,12 @@ rule write_site_source:
         reports=[f"{PUBLIC}/{HOME}/report/source/{page}.qmd" for page in PAGES],
         template=rules.write_page_template.output.template,
         bibliography=rules.write_page_template.output.bibliography,
-        blocks=local(seen_from_here(ROOT / "report" / "blocks.html")),
+        blocks=there(seen_from_here(ROOT / "report" / "blocks.html")),
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         papers=PUBLIC_PAPERS,
         run_report=OF_THE_RUN,
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     output:
         project=directory(f"{OWN}/report/site-source"),
     log:
@@ -138,7 +138,7 @@ rule write_site_source:
     benchmark:
         f"benchmarks/{HOME}/write_site_source.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("write_site_source"),
     params:
@@ -159,7 +159,7 @@ rule publish_site:
         products=lambda _: files_to_publish(*PUBLISHED),
         # It holds run times: with it, the site is another one after every run.
         run_report=OF_THE_RUN,
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     output:
         site=directory(f"{OWN}/site"),
     log:
@@ -167,7 +167,7 @@ rule publish_site:
     benchmark:
         f"benchmarks/{HOME}/publish_site.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("publish_site"),
     params:
@@ -175,7 +175,7 @@ rule publish_site:
         folders=STUDY.folders,
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
-        renderer=which("quarto") or "pandoc",
+        renderer=as_it_is(which("quarto") or "pandoc"),
     script:
         "../../scripts/publish_site.py"
 
@@ -187,8 +187,8 @@ rule archive_results:
         papers=PUBLIC_PAPERS,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
-        sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        sources=lambda _: [there(seen_from_here(path)) for path in sources_of_study(ROOT)],
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     output:
         archive=f"{OWN}/archive/time-to-failure-results.tar.xz",
     log:
@@ -196,7 +196,7 @@ rule archive_results:
     benchmark:
         f"benchmarks/{HOME}/archive_results.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("archive_results"),
     params:

@@ -7,10 +7,15 @@ rule describe_tables:
         unpack(lambda wildcards: given(trace_of(wildcards).raw_inputs)),
         raw="results/{trace}/raw",
         quarantine="results/{trace}/quality/quarantine.parquet",
+        account="results/{trace}/quality/row_account.csv",
+        by_part=lambda wildcards: (
+            [f"results/{wildcards.trace}/quality/row_account_by_part.csv"] if trace_of(wildcards).parts else []
+        ),
         adopted=lambda wildcards: given(trace_of(wildcards).entry.get("schema", [])),
     output:
         statistics="results/{trace}/quality/statistics.csv",
         validation="results/{trace}/quality/validation.csv",
+        raw_files="results/{trace}/quality/raw_files.csv",
         suggested="results/{trace}/quality/suggested_schema.yaml",
     log:
         "logs/{trace}/describe_tables.log",
@@ -21,13 +26,14 @@ rule describe_tables:
     group:
         "analyses"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         **asks_for("describe_tables"),
     params:
         *code_of("describe_tables", by_trace=lambda wildcards: trace_of(wildcards).reader),
         members=lambda wildcards: trace_of(wildcards).members,
+        entries=lambda wildcards: trace_of(wildcards).entries,
         read_by=lambda wildcards: trace_of(wildcards).read_by,
     script:
         "../../scripts/describe_tables.py"

@@ -10,6 +10,7 @@ and shows the text of a ConfigError to the user instead of a traceback.
 import copy
 import functools
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,21 @@ from typing import Any
 import yaml
 
 from study.documents import (
-    SEEN,
-    ConfigError,
-    KeyPath,
+    MOST_PROBLEMS,
     Problem,
     child,
     dotted,
     load_schema,
-    load_yaml,
     mean,
-    parse_yaml,
     schema_problems,
-    show,
+    some,
 )
+from study.given import file_problem, folder_problem
 from study.mapping import MAPPED, mapping_problems, zone_problems
+from study.messages import ConfigError, show
 from study.module import OF_MODULE, in_module
 from study.window import window_problems
+from study.yaml_files import Document, KeyPath, at, load_yaml, parse_yaml
 
 DEFAULTS = Path(__file__).resolve().parents[2] / "config" / "config.yaml"
 TRACES_FILE = "config/traces.yaml"
@@ -59,7 +59,7 @@ def layers_of(workflow: Any) -> list[Layer]:
     typed = list(getattr(settings, "configfiles", None) or [])
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
     own = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed]
-    files = [(label, load_yaml(file, label)) for file in [*own, *typed] for label in [_label(file, cwd)]]
+    files = [(label, read_layer(file, label)) for file in [*own, *typed] for label in [_label(file, cwd)]]
     overrides = _overrides(settings)
     layers = [*files, *([(OVERRIDES, overrides)] if overrides else [])]
     if not in_module(workflow):
@@ -68,8 +68,18 @@ def layers_of(workflow: Any) -> list[Layer]:
     # files, and numbers are numbers.
     as_snakemake_has_it = [*(content for _, content in files), getattr(settings, "config", None) or {}]
     handed_on = functools.reduce(_merge, as_snakemake_has_it, {}) == workflow.config
-    defaults = (_label(DEFAULTS, cwd), load_yaml(DEFAULTS))
+    defaults = (_label(DEFAULTS, cwd), read_layer(DEFAULTS))
     return [defaults, *(layers if handed_on else [(OF_MODULE, dict(workflow.config))])]
+
+
+def read_layer(file: str | Path, label: str | None = None) -> Document:
+    """A file of configuration, `label` in messages. Raises ConfigError where it cannot be read, or asks for code to be
+    run: Snakemake would."""
+    content = load_yaml(file, label, for_snakemake=True)
+    if problem := next((key for key in content if key.startswith("__")), None):
+        where = f"{label or file}: {at(content.place((problem,)))}{show(problem)}"
+        raise ConfigError(f"{where}: a configuration is no template; write the values themselves, and leave this out.")
+    return content
 
 
 def _label(file: str | Path, cwd: Path) -> str:
@@ -86,9 +96,16 @@ def _overrides(settings: Any) -> dict:
     words = getattr(settings, "config_args", None)
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
         return dict(getattr(settings, "config", None) or {})
+    return read_words(words)
+
+
+def read_words(words: Iterable[str]) -> dict:
+    """What --config says, by its words. Raises ConfigError."""
     merged: dict = {}
     for word in words:
-        key, _, text = word.partition("=")
+        key, found, text = word.partition("=")
+        if not found or not re.match(r"[a-zA-Z_][\w-]*\w$", key):  # Snakemake's rule
+            raise ConfigError(f"{OVERRIDES}: {show(word)}: expected a key and its value, for example study=[sample].")
         # The outer quotes go, as in Snakemake.
         merged = _merge(merged, {key: parse_yaml(text.strip("'\""), f"{OVERRIDES}: {key}")})
     return merged
@@ -98,16 +115,16 @@ def _overrides(settings: Any) -> dict:
 
 
 def _with_defaults(schema: dict, values: dict) -> dict:
-    """A schema with these values of its keys as their defaults."""
-    for key, value in values.items():
-        part = schema["properties"][key]
+    """A schema with these values of its keys as their defaults; a key that it has not is refused with the others."""
+    for key in values.keys() & schema.get("properties", {}).keys():
+        part, value = schema["properties"][key], values[key]
         part["default"] = value
         if isinstance(value, dict) and value:
             _with_defaults(part, value)
     return schema
 
 
-SCHEMA = _with_defaults(load_schema("config.schema.yaml"), load_yaml(DEFAULTS))
+SCHEMA = _with_defaults(load_schema("config.schema.yaml"), load_yaml(DEFAULTS, "config/config.yaml"))
 
 
 def entry_of(schema: dict) -> dict:
@@ -130,8 +147,10 @@ def resolve(layers: list[Layer], traces: dict, tables: Mapping[str, Iterable[str
     schema = copy.deepcopy(SCHEMA)
     if tables is not None:
         entry_of(schema)["properties"]["format"]["enum"] = sorted(tables)
-    problems = list(schema_problems(merged, schema))
-    problems += _contradictions(merged, {problem.path[:end] for problem in problems for end in (1, 2)}, tables or {})
+    problems = some(schema_problems(merged, schema))
+    if len(problems) < MOST_PROBLEMS:  # else not all that is broken is known
+        broken = {problem.path[:end] for problem in problems for end in (1, 2)}
+        problems += some(_contradictions(merged, broken, tables or {}))
     if problems:
         raise ConfigError(in_files(problems, stack))
     resolved = _complete(SCHEMA, merged)
@@ -221,10 +240,10 @@ def _contradictions(
             text = f"{show(name)} is neither a trace nor a format{mean(name, [*registry, *tables])} "
             text += f"In the registry: {', '.join(sorted(registry))}. Formats: {', '.join(sorted(tables))}."
             yield Problem(("risk", "features", name), text)
-    for key, what, is_there in (("analyses", "folder", Path.is_dir), ("claims", "file", Path.is_file)):
+    for key, looked_at in (("analyses", folder_problem), ("claims", file_problem)):
         for number, path in enumerate(merged.get(key, [])) if (key,) not in broken else ():
-            if not is_there(Path(path)):
-                yield Problem((key, number), f"{path}: there is no such {what} {SEEN}")
+            if text := looked_at(path):
+                yield Problem((key, number), f"{path}: {text}")
 
 
 def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
@@ -252,18 +271,25 @@ def _in_entry(entry: dict, tables: list[str]) -> Iterator[Problem]:
 
 def stacked(layers: list[Layer], traces: dict) -> list[Layer]:
     """The layers with text keys, and below them the registry: `traces` is the content of config/traces.yaml."""
-    return [(label, _plain(content)) for label, content in [(TRACES_FILE, {"registry": traces}), *layers]]
+    stack = [(TRACES_FILE, Document({"registry": traces}, _node(traces))), *layers]
+    return [(label, Document(_plain(content), _node(content))) for label, content in stack]
+
+
+def _node(content: Mapping) -> Any:
+    """What says where the keys stand, of a mapping that was read from a file."""
+    return getattr(content, "node", None)
 
 
 def in_files(problems: list[Problem], stack: list[Layer]) -> str:
     """One line a problem, the files of the `stacked` layers in the order of their precedence."""
     lines = []
     for problem in problems:
-        at = max(_last_layer(path, stack) for path in problem.at or [problem.path])
-        label = stack[at][0]
+        number = max(_last_layer(path, stack) for path in problem.at or [problem.path])
+        label, content = stack[number]
         # In the registry's own file the traces stand at the top.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
-        lines.append((at, f"{label}: {dotted(path)}: {problem.text}"))
+        place = content.place(path) if _depth(problem.path, content) else None
+        lines.append((number, f"{label}: {at(place)}{dotted(path)}: {problem.text}"))
     return "\n".join(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 

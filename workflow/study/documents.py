@@ -7,22 +7,20 @@ that what is wrong is said in the same words everywhere.
 import contextlib
 import datetime
 import difflib
+import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from study.given import SEEN, given_file  # noqa: F401 asked for from here
+from study.messages import ConfigError, found, key_text, one_line, show  # noqa: F401
+from study.yaml_files import KeyPath, at, load_yaml, parse_yaml  # noqa: F401
+
+MOST_PROBLEMS = 200
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
-
-KeyPath = tuple[str | int, ...]
-
-SEEN = "(seen from where the command is typed)."
-
-
-class ConfigError(Exception):
-    """What is wrong with the configuration, one problem a line, for the user to read."""
 
 
 class Problem(NamedTuple):
@@ -34,82 +32,6 @@ class Problem(NamedTuple):
 
 
 # Reading ----------------------------------------------------------------------------------------------
-
-
-def load_yaml(path: str | Path, label: str | None = None) -> dict:
-    """The mapping in a YAML file. `label` names the file in messages, `path` if there is none."""
-    label = str(path) if label is None else label
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(f"{label}: there is no such file.") from None
-    except OSError as error:
-        raise ConfigError(f"{label}: the file cannot be read ({error.strerror}).") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{label}: line {line}: not UTF-8 text; save the file as UTF-8.") from None
-    content = parse_yaml(text, label)
-    if not isinstance(content, dict):
-        found = "the file is empty" if content is None else f"found {_found(content)}"
-        raise ConfigError(f"{label}: {found}; expected keys with values, for example study: [sample].")
-    return content
-
-
-def parse_yaml(text: str, label: str) -> Any:
-    """The content of a YAML text. PyYAML by itself lets the last of two equal keys win, silently."""
-    try:
-        loader, node = _composed(text)
-        if problems := list(_node_problems(node)):
-            # A mapping that stands twice by an alias is looked at twice.
-            raise ConfigError("\n".join(dict.fromkeys(f"{label}: {problem}" for problem in problems)))
-        return None if node is None else loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}: " if mark else ""
-        # PyYAML's words are a parser's; the hint is for a person.
-        hint = "indent with spaces, not tabs" if "'\\t'" in str(error.problem) else _YAML_HINT
-        raise ConfigError(f"{label}: {where}not valid YAML ({one_line(error.problem)}); {hint}.") from None
-    except yaml.reader.ReaderError as error:
-        line = text[: error.position].count("\n") + 1
-        raise ConfigError(f"{label}: line {line}: a character that YAML does not allow.") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # such as the date 2020-13-45
-        raise ConfigError(f"{label}: not valid YAML ({one_line(error)}).") from None
-    except RecursionError:
-        raise ConfigError(f"{label}: nested too deeply.") from None
-
-
-def _composed(text: str) -> tuple[Any, yaml.Node | None]:
-    """(loader, its one document). libyaml takes a seventh of the time, the parser in Python explains errors better."""
-    if yaml.__with_libyaml__:
-        try:
-            loader = yaml.CSafeLoader(text)
-            return loader, loader.get_single_node()
-        except yaml.YAMLError:
-            pass
-    loader = yaml.SafeLoader(text)
-    return loader, loader.get_single_node()
-
-
-_YAML_HINT = "look at the indentation, colons, quotes and brackets on this line and the one before"
-
-
-def _node_problems(node: yaml.Node | None, above: tuple = ()) -> Iterator[str]:
-    """Repeated keys and values that contain themselves. Makes every plain key a text (2020, no)."""
-    if node in above:
-        yield f"line {node.start_mark.line + 1}: the value holds itself by an alias."
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _node_problems(item, (*above, node))
-    elif isinstance(node, yaml.MappingNode):
-        lines: dict[str, int] = {}
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                key.tag = "tag:yaml.org,2002:str"
-                line = key.start_mark.line + 1
-                if key.value in lines:
-                    yield f"line {line}: the key {_key(key.value)} stands twice (first in line {lines[key.value]})."
-                lines.setdefault(key.value, line)
-            yield from _node_problems(value, (*above, node))
 
 
 def load_document(
@@ -124,38 +46,15 @@ def load_document(
     """
     label = str(path) if label is None else label
     document = load_yaml(path, label)
-    if found := list(schema_problems(document, schema)) or list(contradictions(document)):
-        lines = _lines(yaml.compose(Path(path).read_text(encoding="utf-8-sig"), yaml.SafeLoader))
-        said = sorted(
-            (_line_of(problem.path, lines), dotted(problem.path, document), problem.text) for problem in found
-        )
-        raise ConfigError("\n".join(f"{label}: line {line}: {where}: {text}" for line, where, text in said))
+    if problems := some(schema_problems(document, schema)) or some(contradictions(document)):
+        said = sorted((document.place(path), dotted(path, document), text) for path, text, _ in problems)
+        raise ConfigError("\n".join(f"{label}: {at(place)}{where}: {text}" for place, where, text in said))
     return document
 
 
-def _lines(node: yaml.Node, above: KeyPath = ()) -> dict[KeyPath, int]:
-    """Where each key and item of a YAML file stands: its line, from 1."""
-    lines = {above: node.start_mark.line + 1}
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            path = (*above, key.value)
-            lines |= _lines(value, path) | {path: key.start_mark.line + 1}
-    elif isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value):
-            lines |= _lines(item, (*above, number))
-    return lines
-
-
-def _line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """The line of a key, or of the nearest thing around it where the key is missing."""
-    return next(lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in lines)
-
-
-def given_file(path: str, where: str) -> str:
-    """The path, as typed, of a file that the configuration names under `where`. Raises ConfigError if there is none."""
-    if not Path(path).is_file():
-        raise ConfigError(f"{where}: {path}: there is no such file {SEEN}")
-    return path
+def some(problems: Iterable[Problem]) -> list[Problem]:
+    """The first of them, more than a message shows: of a long list of wrong values each takes time to explain."""
+    return list(itertools.islice(problems, MOST_PROBLEMS))
 
 
 # Schemas ----------------------------------------------------------------------------------------------
@@ -207,14 +106,16 @@ def schema_problems(value: Any, schema: dict, path: KeyPath = (), whole: dict | 
     whole = whole or schema
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if not any(_TYPES[name](value) for name in types):
-        yield Problem(path, f"found {_found(value)}; expected {expected(schema)}{_advice(value, schema)}.")
+        yield Problem(path, f"found {found(value)}; expected {expected(schema)}{_advice(value, schema)}.")
     elif isinstance(value, dict):
         yield from _mapping_problems(value, schema, path, whole)
     elif isinstance(value, list):
+        seen: set[str] = set()
         for number, item in enumerate(value):
             yield from schema_problems(item, schema["items"], (*path, number), whole)
-            if schema.get("uniqueItems") and item in value[:number]:
+            if schema.get("uniqueItems") and repr(item) in seen:
                 yield Problem(path, f"{show(item)} stands twice in the list.")
+            seen.add(repr(item))
         if len(value) < schema.get("minItems", 0):
             yield Problem(path, f"is empty; expected {expected(schema)}.")
     elif isinstance(value, str):
@@ -357,7 +258,10 @@ def _unknown(key: str, schema: dict, whole: dict) -> str:
 
 def _nearest(word: str, allowed: Iterable[str]) -> str | None:
     """The allowed word nearest to a misspelt one; capitals and - for _ are small slips."""
-    plain = {name.casefold().replace("-", "_"): name for name in allowed}
+    # Of very many, and of very long ones, the nearest is no help worth its time.
+    plain = {name.casefold().replace("-", "_"): name for name in itertools.islice(allowed, 1000) if len(name) < 100}
+    if len(word) > 100:
+        return None
     # One wrong letter of two is half of the word.
     cutoff = 0.6 if len(word) > 2 else 0.5
     found = difflib.get_close_matches(word.casefold().replace("-", "_"), plain, n=1, cutoff=cutoff)
@@ -389,34 +293,6 @@ def _advice(value: Any, schema: dict) -> str:
     return ""
 
 
-def _found(value: Any) -> str:
-    """What stands where something else should, in words."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return f"{str(value).lower()} (yes, no, on and off mean true or false)"
-    if isinstance(value, str):
-        return f"the text {show(value)}"
-    if isinstance(value, float) and abs(value) == float("inf"):
-        return "a number that is too large"
-    if isinstance(value, int | float):
-        return f"the {'whole ' if isinstance(value, int) else ''}number {show(value)}"
-    if isinstance(value, datetime.date):
-        return f"the date {value}"
-    return {dict: "a mapping", list: "a list"}.get(type(value), show(value))
-
-
-def show(value: Any) -> str:
-    """A value on one line, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _key(key: str) -> str:
-    """A key in a key path: in quotes if it is not a plain word."""
-    return key if re.fullmatch(r"[\w-]+", key) else show(key)
-
-
 def dotted(path: KeyPath, document: Any = None) -> str:
     """A key path as in messages: rules[3].text[0]; an item of `document` that has a name or an id, by that."""
     text = ""
@@ -424,10 +300,5 @@ def dotted(path: KeyPath, document: Any = None) -> str:
         document = document[key] if isinstance(document, list) else (document or {}).get(key)
         about = document if isinstance(key, int) and isinstance(document, dict) else {}
         name = about.get("name", about.get("id", key))
-        text += f".{_key(name)}" if isinstance(name, str) else f"[{key}]"
+        text += f".{key_text(name)}" if isinstance(name, str) else f"[{key}]"
     return text.removeprefix(".")
-
-
-def one_line(text: object) -> str:
-    """A text with its line breaks as blanks."""
-    return " ".join(str(text).split())

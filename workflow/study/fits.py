@@ -13,9 +13,10 @@ from typing import NamedTuple
 from ttf.headers import found_and_missing
 
 from study.documents import ConfigError
+from study.entries import files_of, listing
 from study.formats import OF_READING
 from study.headers import Layout, first_bytes, header_problem, is_right, layouts_of, names_at_start, names_in, said
-from study.raw_tables import BESIDE, files_of, listing
+from study.raw_tables import BESIDE
 
 # Of a folder with more files, these are looked into: all of them are when the study is loaded.
 MOST_FILES = 1_000
@@ -143,7 +144,7 @@ def is_usable(text: str) -> bool:
 def folder_of(data: Path) -> Folder:
     """The plain files of a folder, or of the one that a file lies in. Raises ConfigError where there are none."""
     where = f"DATA={said(str(data))}"
-    if not str(data).isprintable() or set(str(data)) & set("{}"):
+    if not str(data).isprintable():
         raise ConfigError(f"{where}: the path has a character that the study cannot use; rename the folder.")
     try:
         is_file = data.is_file()

@@ -5,9 +5,21 @@ from pathlib import Path
 
 from study.config import ConfigError
 from study.documents import given_file
+from study.entries import (
+    ARCHIVES,
+    Entry,
+    also_packed,
+    entries_of,
+    expected_file,
+    files_of,
+    is_aside,
+    left_out,
+    listing,
+    problems,
+    said,
+)
 
-PACKINGS = ("", ".gz", ".zst", ".xz")
-ARCHIVES = (".tar.gz", ".tgz", ".zip")
+MOST_PROBLEMS = 8
 # Files that an entry may name by a key of their own and that may lie in the trace's folder, whatever their endings.
 BESIDE = ("health_events", "loss_log", "log_tails", "node_events")
 
@@ -38,18 +50,21 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
             f"{where}: there is no such folder (seen from where the command is typed). Name the folder that holds "
             f"{needed}{_or_download(trace, entry)}." + _by_hand(trace, entry)
         )
-    present = sorted(path.name for path in folder.iterdir() if path.is_file()) if folder.is_dir() else []
-    others = _files_beside(entry)
-    present = [name for name in present if name not in others]
+    there = _entries(trace, entry) if folder.is_dir() else []
+    in_folder = {table: spec for table, spec in tables.items() if "beside" not in spec}
+    archives = _archives_of_tables(entry)
+    wrong = problems([one for one in there if one.name not in archives], in_folder, entry.get("files", {}))
+    if wrong:
+        raise ConfigError("\n".join(f"{where}: {problem}" for problem in wrong[:MOST_PROBLEMS]))
+    present = [one.name for one in there if not one.odd]
+    tables_present = [name for name in present if name not in archives]
     found = {}
-    for table, spec in tables.items():
-        if "beside" in spec:
-            continue
+    for table, spec in in_folder.items():
         named = entry.get("files", {}).get(table)
-        names = [name for name in present if name == named] if named else files_of(spec, present)
+        names = [name for name in present if name == named] if named else files_of(spec, tables_present)
         if len(names) > 1 and "every" not in spec:
             raise ConfigError(
-                f"{where}: the table {table} is there more than once: {', '.join(names)}. "
+                f"{where}: the table {table} is there more than once: {', '.join(map(said, names))}. "
                 f"Keep one, or name it: registry.{trace}.files.{table}"
             )
         if names:
@@ -61,10 +76,42 @@ def raw_tables(trace: str, entry: dict, formats: dict) -> dict[str, list[str]]:
         elif spec["required"] or named:
             raise ConfigError(
                 f"{where}: the table {table} is missing: expected {named or expected_file(spec)}"
-                + ("" if named else f" (also packed: {', '.join((*PACKINGS[1:], *ARCHIVES))})")
-                + f"{_or_download(trace, entry, table)}. The folder holds: {listing(present)}.{_by_hand(trace, entry)}"
+                + ("" if named else f" {also_packed(spec)}")
+                + f"{_or_download(trace, entry, table)}. The folder holds: {listing([said(name) for name in present])}."
+                + _by_hand(trace, entry)
             )
     return found | tables_beside(trace, entry, tables)
+
+
+def _entries(trace: str, entry: dict) -> list[Entry]:
+    """The entries of the trace's folder, but for hidden files, README and what its entry has keys of their own for."""
+    named, others = entry.get("files", {}).values(), _files_beside(entry)
+    try:
+        there = entries_of(entry["folder"])
+    except OSError as error:
+        raise ConfigError(f"registry.{trace}.folder: {entry['folder']}: cannot be read ({error.strerror}).") from None
+    return [one for one in there if one.name not in others and (one.name in named or not is_aside(one.name))]
+
+
+def entries_left_out(trace: str, entry: dict, formats: dict) -> dict[str, str]:
+    """Entry -> why nothing of it is read, of all in the folder of a trace; of several, with the folder's name.
+
+    Raises ConfigError as raw_tables.
+    """
+    if isinstance(entry.get("folder"), list):
+        parts = ((folder, entries_left_out(trace, entry | {"folder": folder}, formats)) for folder in entry["folder"])
+        return {f"{part_of(folder)}/{name}": reason for folder, found in parts for name, reason in found.items()}
+    if "generate" in entry or not Path(entry["folder"]).is_dir():
+        return {}
+    found = raw_tables(trace, entry, formats)
+    tables = {table: spec for table, spec in formats[entry["format"]]["tables"].items() if "beside" not in spec}
+    read = {Path(on_disk(file)).name for table in tables for file in found.get(table, ())}
+    return left_out(_entries(trace, entry), tables, read)
+
+
+def part_of(folder: str) -> str:
+    """What the part in a folder is called."""
+    return Path(folder).resolve().name if Path(folder).name in ("", "..") else Path(folder).name
 
 
 def tables_beside(trace: str, entry: dict, tables: dict, made: Collection[str] = ()) -> dict[str, list[str]]:
@@ -118,7 +165,7 @@ def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]
                 f"{where}: each file of the format {entry['format']} is a part by itself; put them all into one folder."
             )
         for folder in entry["folder"]:
-            name = Path(folder).resolve().name if Path(folder).name in ("", "..") else Path(folder).name
+            name = part_of(folder)
             if name in parts:
                 raise ConfigError(f"{where}: two parts are called {name}; give their folders names of their own.")
             found = raw_tables(trace, entry | {"folder": folder}, formats)
@@ -135,8 +182,8 @@ def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]
                     where = f"registry.{trace}.{tables[table]['beside']}"
                     raise ConfigError(f"{where}: two files are called {Path(file).name}; give each a name of its own.")
                 parts[Path(file).name] = {table: file}
-    if odd := [name for name in parts if not set(name).isdisjoint("{}\r\n")]:
-        raise ConfigError(f"{where}: {odd[0]!r} has a curly brace or a line break in its name; rename it.")
+    if odd := [name for name in parts if not set(name).isdisjoint("{}<>\r\n")]:
+        raise ConfigError(f"{where}: {odd[0]!r} has a brace, < or > or a line break in its name; rename it.")
     return parts
 
 
@@ -208,6 +255,12 @@ def _in_archive(entry: dict, table: str, present: list[str]) -> str | None:
     return f"{entry['folder'].rstrip('/')}/{archive}/{download['member']}" if archive in present else None
 
 
+def _archives_of_tables(entry: dict) -> set[str]:
+    """The archives that the registry knows to hold tables."""
+    known = [download for download in entry.get("download", {}).values() if "member" in download]
+    return {archive_of(download) for download in known if download["urls"] or "archive" in download}
+
+
 def _is_own_folder(trace: str, entry: dict) -> bool:
     folder = entry.get("folder")
     return isinstance(folder, str) and Path(folder) == Path("data", trace)
@@ -235,27 +288,3 @@ def _files_beside(entry: dict) -> set[str]:
     """The files in the trace's folder that its entry names as something else than a raw table."""
     paths = [Path(path) for key in BESIDE for path in paths_of(entry, key)]
     return {path.name for path in paths if path.parent.resolve() == Path(entry["folder"]).resolve()}
-
-
-def expected_file(spec: dict) -> str:
-    """What a table's file is called."""
-    if "beside" in spec:
-        return f"files under the key {spec['beside']}"
-    if "every" in spec:
-        return " or ".join(f"*{ending}" for ending in spec["every"])
-    return spec["file"] if "json" in spec else f"{spec['file']}.csv"
-
-
-def files_of(spec: dict, present: list[str]) -> list[str]:
-    """The files in the folder that are this table: named so, or of such an ending, plain or packed."""
-    if "every" in spec:
-        endings = tuple(ending + packing for ending in spec["every"] for packing in PACKINGS)
-        return [name for name in present if name.endswith(endings)]
-    stem = spec["file"]
-    names = {stem + ending + packing for ending in (".csv", "") for packing in PACKINGS}
-    names |= {stem + ending for ending in ARCHIVES}
-    return [name for name in present if name in names]
-
-
-def listing(names: list[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "nothing"

@@ -13,10 +13,11 @@ import yaml
 
 from study.config import SCHEMA, TRACES_FILE
 from study.documents import ConfigError, child, load_yaml
+from study.entries import expected_file, files_of, listing
 from study.fits import Fit, Folder, files_beside, fit_of, folder_of, shapes_of, share_of
 from study.formats import OF_READING, load_formats
 from study.headers import said
-from study.raw_tables import archive_of, expected_file, files_of, listing, raw_tables
+from study.raw_tables import archive_of, raw_tables
 
 TRACES = Path(__file__).resolve().parents[2] / TRACES_FILE
 MOST_NEAREST = 3

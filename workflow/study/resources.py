@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ttf.analysis import Analysis
 
-from study.raw_tables import ARCHIVES, PACKINGS, on_disk
+from study.entries import ARCHIVES, PACKINGS
+from study.raw_tables import on_disk
 
 _UNPACKED = 8  # how much larger a table is than its packed file
 

@@ -28,7 +28,7 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
             others = {} if stored else made()
             study.check_headers()
             check_shared(study.config, others)
-            for note in filter(None, (old_layout(), replaced(study.config, others), *study.questions)):
+            for note in filter(None, (old_layout(), replaced(study.config, others), *study.left_out, *study.questions)):
                 print(note, file=sys.stderr)
     except ConfigError as error:
         # In place of a traceback through the Snakefile.

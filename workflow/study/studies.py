@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from study.documents import ConfigError, dotted, flow, load_yaml, mean
+from study.documents import ConfigError, dotted, flow, load_yaml, mean, show
 
 STUDIES = Path("results/studies")
 # What was typed for each study, so that it can be made again by its name; nothing that a product depends on.
@@ -185,7 +185,10 @@ def of_study(name: str) -> list[Path]:
 
 
 def of_part(trace: str, part: str) -> list[Path]:
-    """What was made of one part of a trace alone."""
+    """What was made of one part of a trace alone. Raises ConfigError for what is no name: it would lead elsewhere."""
+    for name in (trace, part):
+        if name in ("", ".", "..") or Path(name).name != name:
+            raise ConfigError(f"{show(name)} is no name of a trace or a part.")
     logs = [Path(kind) / trace / "ingest_part" / f"{part}.{ending}" for kind, ending in _LOGS.items()]
     return [path for path in [Path("results") / trace / "parts" / part, *logs] if path.exists()]
 

@@ -16,17 +16,19 @@ from typing import Any
 import yaml
 from ttf.contract import Table, types_in
 from ttf.errors import StudyError
+from ttf.given import TABLES
 from ttf.rooms import contracts, places, rooms
 
 from study import resources
 from study.claims import load_claims
 from study.config import ConfigError, in_files, load_yaml, resolve, stacked
+from study.entries import left_out_words, one_look
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
-from study.infra import health_events_of, loss_log_of
+from study.infra import given_tables, with_given_parts
 from study.outage_causes import outage_rules_of
-from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
+from study.raw_tables import entries_left_out, parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
 from study.room import OF_STUDY, Room, check_claims, known
 from study.shares import shares_of
@@ -58,7 +60,8 @@ class Study:
         self.outage_rules = outage_rules_of(root / "config" / "outage_causes.yaml", self.config["outage_causes"])
         entries = self.config["registry"]
         with_jobs = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
-        self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
+        with one_look():
+            self.traces = {name: self._trace(name, entry, with_jobs) for name, entry in entries.items()}
         asked = self.config["risk"]["features"]
         if problems := [
             problem
@@ -110,11 +113,10 @@ class Study:
         format, formats = self.formats[entry["format"]], self.formats
         files, parts = raw_tables(name, entry, formats), parts_of(name, entry, formats)
         made = sample_files(name, entry, formats) if "generate" in entry else {}
-        given = {
-            "events": health_events_of(name, entry, format, [file for files in made.values() for file in files]),
-            "losses": loss_log_of(name, entry, format),
-            "tails": entry.get("log_tails"),
-        }
+        shares = shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1
+        given = given_tables(name, entry, format, [file for files in made.values() for file in files])
+        files, parts = files | given, with_given_parts(name, parts, given)
+        sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in given}
         return Trace(
             name,
             entry,
@@ -123,14 +125,24 @@ class Study:
             raw_files=files,
             parts=parts,
             made_files=made,
-            sources={source: file for source, file in given.items() if file},
+            left_out=entries_left_out(name, entry, formats),
+            sources=sources | ({"tails": entry["log_tails"]} if "log_tails" in entry else {}),
             windows=windows_of(name, entry, with_jobs, [name] if parts else []),
-            shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
+            shares=shares,
             tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
             outage_rules=self.outage_rules,
             schema=schema_of(name, entry, self._declarations[entry["format"]]),
         )
+
+    @property
+    def left_out(self) -> list[str]:
+        """What a person is told before the first job: which entries of a trace's folders are not read, and why."""
+        return [
+            f"{name}: not read: {left_out_words(trace.left_out)}."
+            for name, trace in self.traces.items()
+            if trace.left_out
+        ]
 
     @property
     def questions(self) -> list[str]:

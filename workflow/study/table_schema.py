@@ -4,8 +4,18 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from study.documents import ConfigError, given_file, load_document, load_schema, load_yaml
+from study.documents import (
+    ConfigError,
+    dotted,
+    given_file,
+    load_document,
+    load_schema,
+    load_yaml,
+    schema_problems,
+    some,
+)
 from study.formats import schema_text
+from study.given import DOCUMENT_MB
 from study.mapping import MAPPED
 
 # Rules write below it: a schema there would be an input of the rule that it comes from.
@@ -29,13 +39,14 @@ def schema_of(trace: str, entry: dict, shipped: Path) -> str | None:
         return None
     if "schema" not in entry:
         return schema_text(shipped)
-    adopted, where = Path(entry["schema"]), f"registry.{trace}.schema"
+    where = f"registry.{trace}.schema"
+    adopted = Path(given_file(entry["schema"], where, DOCUMENT_MB))
     if adopted.resolve().is_relative_to(PRODUCTS.resolve()):
         raise ConfigError(
             f"{where}: {adopted} lies in results/, where the next run would write over it. Copy it to a place of your "
             "own, look through it, and name the copy."
         )
-    document = load_table_schema(given_file(entry["schema"], where), f"{where}: {adopted}")
+    document = load_table_schema(adopted, f"{where}: {adopted}")
     if problems := list(_differences(document, load_table_schema(shipped))):
         raise ConfigError("\n".join(f"{where}: {adopted}: {problem}" for problem in problems[:MOST_PROBLEMS]))
     return schema_text(adopted)
@@ -46,7 +57,11 @@ def load_table_schema(path: str | Path, label: str | None = None) -> dict:
 
     Raises ConfigError, a line a problem, for a file that is none.
     """
-    document = load_yaml(path).get("schema") or load_document(path, _schema(), label)
+    document = load_yaml(path, label)
+    if "schema" not in document:
+        document = load_document(path, _schema(), label)
+    elif found := some(schema_problems(document := document["schema"], _schema())):
+        raise ConfigError("\n".join(f"{label or path}: schema.{dotted(one.path)}: {one.text}" for one in found))
     if problems := list(_contradictions(document)):
         raise ConfigError("\n".join(f"{label or path}: {problem}" for problem in problems[:MOST_PROBLEMS]))
     return document

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ttf.analysis import PRODUCTS
+from ttf.given import SCHEMA
 
 from study.formats import OF_READING, meaning_of
 from study.headers import layouts_of, names_in
@@ -23,8 +25,9 @@ STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 class Trace:
     """entry: of the registry; format: its declaration; raw_files: table -> files; parts: part -> table -> file.
 
-    sources: name -> a file given beside the raw tables (health events, losses, tails of logs); made_files: by table, of
-    a synthetic trace; windows: between which its drift is measured; shares: jobs that share the work on its tables.
+    left_out: entry of its folders -> why it is not read; sources: name -> what lies beside the common tables: the typed
+    raw tables for health events and losses, or the tails of logs; made_files: by table, of a synthetic trace; windows:
+    between which its drift is measured; shares: jobs that share the work on its tables.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Trace:
     raw_files: dict[str, list[str]]
     parts: dict[str, dict[str, str]]
     made_files: dict[str, list[str]]
+    left_out: dict[str, str]
     sources: dict[str, str]
     windows: dict
     shares: int
@@ -148,7 +152,11 @@ class Trace:
     @property
     def derived_by(self) -> dict[str, Any]:
         """What the rules that derive the common tables are given: code, what words and columns mean, raw tables."""
-        return {"code": self.format["code"], "meaning": self.meaning, "tables": list(self.raw_files)}
+        return {
+            "code": self.format["code"],
+            "meaning": self.meaning,
+            "tables": [table for table in self.raw_files if table not in SCHEMA["tables"]],
+        }
 
     @property
     def outages_by(self) -> dict[str, Any]:
@@ -202,6 +210,19 @@ class Trace:
     @cached_property
     def members_of_parts(self) -> dict[str, dict[str, str]]:
         return {part: {table: member_of(file) for table, file in files.items()} for part, files in self.parts.items()}
+
+    @property
+    def entries(self) -> list[dict[str, str]]:
+        """What became of each entry of its folders: {file, table, part} of one that is read, else {file, reason}."""
+        parts = {(table, file): part for part, tables in self.parts.items() for table, file in tables.items()}
+        folders = isinstance(self.entry.get("folder"), list)
+        read = []
+        for table, files in self.raw_files.items():
+            for file in files:
+                part = parts.get((table, file), "")
+                name = "/".join(filter(None, (part if folders else "", Path(on_disk(file)).name, member_of(file))))
+                read.append({"file": name, "table": table, "part": part})
+        return read + [{"file": file, "reason": reason} for file, reason in self.left_out.items()]
 
     @property
     def products(self) -> set[str]:

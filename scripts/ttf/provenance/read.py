@@ -145,11 +145,12 @@ def _added(manifest: Manifest, own: Path) -> Iterator[str]:
     known.update(*(_products_of(file) for file in studies.glob("*/manifest.json") if file.parent != own))
     for path in sorted(seal.there(results)):
         file = results / path
-        ways = _ways(str(file))
+        # Itself, or what it is the signature of.
+        subjects = {str(file), *(str(file).removesuffix(ending) for ending in seal.SIGNATURES)}
         of_another_study = studies in file.parents and own not in file.parents
-        if str(file) in known or of_another_study or file.name == TIMESTAMP:
+        if subjects & known or of_another_study or file.name == TIMESTAMP:
             continue
-        if outputs & ways or not made_by_a_rule(str(file)):
+        if outputs & _ways(str(file)) or not any(map(made_by_a_rule, subjects)):
             yield f"{printable(str(file))}: added; no rule of the study made it. Remove it."
     for listed in sorted(own.glob(f"*/{seal.NAME}")):
         yield from (f"{listed.parent}/{line}" for line in seal.problems(listed.parent))
@@ -178,8 +179,12 @@ def in_order(manifest: Manifest) -> str:
 
 
 def _digests_now(manifest: Manifest) -> dict[str, str | None]:
-    there = [file for file in manifest.files if located(file).is_file()]
-    found = dict(zip(there, sha256(map(located, there)), strict=True))
+    """The digest of each file; None where there is none. One of another size than it had is not read."""
+    sizes = {file: located(file).stat().st_size for file in manifest.files if located(file).is_file()}
+    same = [file for file, size in sizes.items() if size == manifest.files[file]["size"]]
+    found = dict(zip(same, sha256(map(located, same)), strict=True)) | dict.fromkeys(
+        sizes.keys() - same, "of another size"
+    )
     return {file: found.get(file) for file in manifest.files}
 
 

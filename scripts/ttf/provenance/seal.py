@@ -18,7 +18,9 @@ from ttf.plain_files import NotPlain, opened, what_lies_at
 
 # The list of a folder lies in it, under this name, and so may a signature of the list; neither is in the list.
 NAME = "checksums.json"
-SIGNATURE = f"{NAME}.sig"
+# What ssh-keygen and cosign put behind the name of the file that they sign.
+SIGNATURES = (".sig", ".sigstore.json")
+_OWN = {NAME, *(f"{NAME}{ending}" for ending in SIGNATURES)}
 # Of a sealed file; the manifest of a study of thousands of parts has a fifth of it.
 MOST_BYTES = 200 * 2**20
 
@@ -79,7 +81,7 @@ def seal(folder: Path) -> None:
     for path in sorted(there(folder)):
         if kind := what_lies_at(folder / path):
             raise StudyError(f"{folder / path}: is {kind}; only files can be published.")
-        if path not in (NAME, SIGNATURE):
+        if path not in _OWN:
             files[path] = {"size": (folder / path).stat().st_size, "sha256": digest_of(folder / path)}
     (folder / NAME).write_bytes(sealed({"files": files}))
 
@@ -93,7 +95,7 @@ def problems(folder: Path) -> list[str]:
         listed = _listed(folder / NAME)
     except NotIntact as error:
         return [f"{error}. Get the folder anew from where it was published."]
-    now = there(folder) - {NAME, SIGNATURE}
+    now = there(folder) - _OWN
     states = {path: _state(folder, path, listed.get(path), path in now) for path in sorted(listed.keys() | now)}
     return [f"{printable(path)}: {state}" for path, state in states.items() if state]
 

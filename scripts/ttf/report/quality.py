@@ -37,6 +37,9 @@ def tables(trace: Trace) -> dict[str, Shown]:
         "validation": of("validation", failed.columns, failed, longest=200),
         "statistics": of("statistics", of_values, statistics, group="table"),
     }
+    files = trace.table("raw_files")
+    if (left_out := files.filter(pl.col("table").is_null())).height:
+        tables["left_out"] = of("raw_files", ("file", "reason"), left_out)
     if trace.about["parts"] > 1:
         by_part = trace.table("row_account_by_part")
         newest = by_part["part"].unique(maintain_order=True).tail(MOST_PARTS)

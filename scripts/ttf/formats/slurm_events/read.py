@@ -18,6 +18,8 @@ from ttf.headers import BYTE_ORDER_MARK, names_of
 from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines
 
 COMMAND = "sacctmgr -P show event All_Time Event=Node format=Cluster,NodeName,Start,End,State,StateRaw,Reason,User"
+# As many bytes as a reason has at most.
+MOST_BARS = 255
 FREE_TEXT, NAMES_OF_NODES = "Reason", ("NodeName", "Cluster Nodes")
 
 
@@ -36,8 +38,8 @@ def _blocks(path: Path, read: set[str]) -> Iterator[bytes]:
         names = names or _names(path, block.partition(b"\n")[0])
         lines = block.split(b"\n") if FREE_TEXT in names else []
         for number, line in enumerate(lines):
-            cells = line.split(b"|")
-            if len(cells) > len(names):
+            if len(names) <= line.count(b"|") < len(names) + MOST_BARS:
+                cells = line.split(b"|")
                 first = names.index(FREE_TEXT)
                 after = first + 1 + len(cells) - len(names)
                 lines[number] = b"|".join((*cells[:first], BAR.join(cells[first:after]), *cells[after:]))
