@@ -8,7 +8,7 @@ def main(snakemake):
 
     from ttf.derived import write_attempts, write_jobs, write_placements
     from ttf.formats.protocol import format_and_source
-    from ttf.infra import read_health_events
+    from ttf.given_reader import health_events
     from ttf.on_disk import scan_parquet
     from ttf.partitions import spill_beside
 
@@ -18,7 +18,7 @@ def main(snakemake):
     with spill_beside(output.jobs) as spilled:
         jobs = write_jobs(format_, source, trace, params.parts, params.node_table, spilled, output)
     given = dict(snakemake.input.items())
-    events = read_health_events(given["events"]) if "events" in given else None
+    events = health_events(given["events"]) if "events" in given else None
     attempts = write_attempts(format_, source, trace, output.attempts, params.rules, events)
     if format_.placements_of_attempts:
         source = replace(source, records=None, attempts=scan_parquet(output.attempts))

@@ -5,7 +5,8 @@ from ttf.entry import run_rule
 
 def main(snakemake):
     import polars as pl
-    from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives, read_health_events
+    from ttf.given_reader import health_events
+    from ttf.infra import ENDED_BY, EVENT, INFRA_READ_OF_JOBS, infra_lives
     from ttf.infra import infra_lives_of_components as of_components
     from ttf.on_disk import read_parquet, scan_parquet
     from ttf.stages import LIVES_INFRA
@@ -16,7 +17,7 @@ def main(snakemake):
         lives = of_components(read_parquet(given["lives"]), snakemake.params.causes)
     else:
         attempts = read_parquet(given["attempts"]) if "attempts" in given else None
-        events = read_health_events(given["events"]) if "events" in given else None
+        events = health_events(given["events"]) if "events" in given else None
         outages = read_parquet(given["outages"]) if "outages" in given else None
         jobs = scan_columns(given["jobs"], INFRA_READ_OF_JOBS)
         alone = attempts is None and events is None and outages is None

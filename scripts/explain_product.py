@@ -1,5 +1,10 @@
 """`make explain FILE=results/...`: the chain from a product, or a number of the report, back to the raw files."""
 
+from ttf.stopping import stop_on_request
+
+if __name__ == "__main__":
+    stop_on_request()
+
 import argparse
 import shutil
 import sys

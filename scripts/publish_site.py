@@ -7,6 +7,7 @@ def main(snakemake):
     import shutil
     from pathlib import Path
 
+    from ttf.charts.saving import still
     from ttf.fonts import hide_system_fonts
     from ttf.publish import site
     from ttf.publish.about import describe
@@ -25,7 +26,7 @@ def main(snakemake):
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
         if path.suffix == ".svg":
-            place.with_suffix(".png").write_bytes(png_of(path.read_text(encoding="utf-8")))
+            place.with_suffix(".png").write_bytes(png_of(still(path)))
     for path in map(Path, files.papers):
         shutil.copyfile(path, folder / path.name)
     for path in map(Path, files.run_report):

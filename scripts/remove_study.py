@@ -3,6 +3,11 @@
 Of a study: its own folder, and the results of the traces that no other study has. Raw tables and configurations stay.
 """
 
+from ttf.stopping import stop_on_request
+
+if __name__ == "__main__":
+    stop_on_request()
+
 import argparse
 import shutil
 import sys

@@ -4,8 +4,12 @@ STUDY names a study that was made; CONFIG, TRACE and DATA say what one is made o
 last, and in a new folder that of config/config.yaml. What follows goes to Snakemake.
 """
 
+from ttf.stopping import no_more, stop_on_request
+
+if __name__ == "__main__":
+    stop_on_request()
+
 import argparse
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -14,9 +18,9 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-from study import studies  # noqa: E402
-from study.check import check_typed  # noqa: E402
-from study.documents import ConfigError, load_yaml, show  # noqa: E402
+from study import studies
+from study.check import check_typed
+from study.documents import ConfigError, load_yaml, show
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:
@@ -71,9 +75,15 @@ def main(arguments: Sequence[str]) -> None:
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    command = [str(Path(sys.executable).with_name("snakemake")), *words, *rest]
-    check_typed(command[1:])
-    os.execv(command[0], command)
+    sys.argv[1:] = [*words, *rest]  # which the profile reads too
+    check_typed(sys.argv[1:])
+    # In this process: it is the one that is asked to stop, from its first line on.
+    from snakemake.cli import main as snakemake
+
+    try:
+        snakemake(sys.argv[1:])
+    finally:
+        no_more()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,11 @@ The model is the one that serves the trace, of a part the one made before it, or
 message where the jobs cannot be scored; then nothing is written.
 """
 
+from ttf.stopping import stop_on_request
+
+if __name__ == "__main__":
+    stop_on_request()
+
 import argparse
 import os
 import sys
@@ -14,13 +19,13 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
-from study import studies  # noqa: E402
-from study.documents import ConfigError, given_file, mean  # noqa: E402
-from study.formats import load_formats  # noqa: E402
-from study.risk import LATER  # noqa: E402
-from study.trace import Trace  # noqa: E402
-from ttf.entry import limit_libraries  # noqa: E402
-from ttf.errors import StudyError  # noqa: E402
+from study import studies
+from study.documents import ConfigError, given_file, mean
+from study.formats import load_formats
+from study.risk import LATER
+from study.trace import Trace
+from ttf.entry import limit_libraries
+from ttf.errors import StudyError
 
 
 def trace_of(study: str, name: str) -> Trace:

@@ -4,31 +4,35 @@ A line for each that is not. Exit code 0: all is; 1: not all is; 2: it cannot be
 list, or as something cannot be read.
 """
 
+from ttf.stopping import stop_on_request
+
+if __name__ == "__main__":
+    stop_on_request()
+
 import argparse
 import sys
 from pathlib import Path
 
 # Nothing but Python's own library here and for a folder: whoever received one has no environment.
 from ttf.errors import StudyError
-from ttf.plain_files import NotPlain
 from ttf.provenance import seal
 
 # More is told by their number.
 MOST_LINES = 40
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", default="", help="by default the study made last")
     parser.add_argument("--folder", help="an unpacked archive, or a site")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     try:
         found, fine = _of_folder(Path(given.folder)) if given.folder else _of_study(given.study)
-    except (StudyError, NotPlain) as error:
+    except StudyError as error:
         print(error, file=sys.stderr)
-        return 2
+        return 1 if isinstance(error, seal.NotIntact) else 2
     except OSError as error:
-        print(f"{error.filename or 'a file'}: cannot be read: {error.strerror}", file=sys.stderr)
+        print(f"{seal.printable(str(error.filename or 'a file'))}: cannot be read: {error.strerror}", file=sys.stderr)
         return 2
     print("\n".join(found[:MOST_LINES]) or fine)
     if len(found) > MOST_LINES:
@@ -49,16 +53,20 @@ def _of_study(name: str) -> tuple[list[str], str]:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
     from study.documents import ConfigError
     from study.studies import STUDIES, chosen
-    from ttf.provenance.read import Manifest, in_order, problems
+    from ttf.provenance.digests import CHECKOUT
+    from ttf.provenance.manifest import revision
+    from ttf.provenance.read import Manifest, commit, in_order, problems
 
     try:
         name = chosen(name)
     except ConfigError as error:
         raise StudyError(str(error)) from None
     manifest = Manifest.read(STUDIES / name / "manifest.json")
-    print(f"study {name}", file=sys.stderr)
-    return problems(manifest), in_order(manifest)
+    print(f"study {name}{commit(manifest['git'], revision(CHECKOUT))}", file=sys.stderr)
+    return problems(manifest, STUDIES / name), in_order(manifest)
 
 
 if __name__ == "__main__":
+    # A file may be called by letters that the terminal lacks.
+    sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

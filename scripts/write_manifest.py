@@ -4,15 +4,17 @@ from ttf.entry import run_rule
 
 
 def main(snakemake):
-    import json
     from pathlib import Path
 
-    from ttf.provenance.digests import SNAKEMAKE, Memory
+    from ttf.provenance.digests import MEMORY, Memory
     from ttf.provenance.manifest import manifest
+    from ttf.provenance.seal import sealed
 
-    made = manifest(snakemake.params.jobs, snakemake.params.study, Memory(SNAKEMAKE / "sha256.json"))
-    text = json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False)
-    Path(snakemake.output.manifest).write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
+    memory, file = Memory(MEMORY), snakemake.output.manifest
+    made = manifest(snakemake.params.jobs, snakemake.params.study, memory)
+    Path(file).write_bytes(sealed(made))
+    # By which another one in its place is known, whoever sealed that.
+    memory.keep(memory.digests([file]))
     edited = sum("edited" in product for product in made["products"].values())
     return f"{len(made['products']):,} products" + (
         f", {edited} of them edited since their rule made them" if edited else ""

@@ -13,3 +13,10 @@ common+=(--fork-strategy fewest)
 "$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes -c requirements.lock -o requirements-kubernetes.lock
 "$uv" pip compile "${common[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -c requirements-kubernetes.lock -o requirements-kubernetes-test.lock
 echo "uv==0.13.8" | "$uv" pip compile "${common[@]}" - -o requirements-uv.lock
+echo "cyclonedx-python-lib[json-validation]==11.12.0" | "$uv" pip compile "${common[@]}" - -o requirements-sbom.lock
+# The bill of materials of requirements.lock, which goes into the archive; made here, so that no run needs its library.
+apart=$(mktemp -d)
+trap 'rm -rf "$apart"' EXIT
+"$uv" venv --quiet --python "$1/python" "$apart/env"
+"$uv" pip install --quiet --python "$apart/env/bin/python" --require-hashes -r requirements-sbom.lock
+"$apart/env/bin/python" setup/sbom.py pyproject.toml requirements.lock sbom.cdx.json

@@ -1,8 +1,11 @@
 """Tables at hand, as a chart and the numbers of an analysis are given them."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 from ttf.analyses.correlate.compute import groups_and_correlations
+from ttf.given_reader import READERS, SCHEMAS
+from ttf.ingest import ingest
 
 
 class Given(dict):
@@ -11,6 +14,11 @@ class Given(dict):
     def __init__(self, tables, **settings) -> None:
         super().__init__(tables)
         self.settings = SimpleNamespace(**settings)
+
+
+def ingested(table: str, file: Path, folder: Path, max_share: float = 0.0):
+    """A table of ttf.given as ingest stores it in the folder; returns its row account and its quarantine."""
+    return ingest({table: [file]}, SCHEMAS, folder, max_share, READERS)
 
 
 def given_lemons(nodes) -> Given:

@@ -99,6 +99,18 @@ def reset(handler, site):
     handler.connection.close()
 
 
+def for_ever(piece, before=b"", pause_s=0.0):
+    """This again and again, until nobody listens or the test is over."""
+
+    def answer(handler, site, path):
+        handler.wfile.write(before)
+        while not site.over.wait(pause_s):
+            handler.wfile.write(piece)
+            handler.wfile.flush()
+
+    return answer
+
+
 def silence(handler, site, path):
     site.over.wait(20)
 

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from given_tables import ingested
 from of_formats import raw_schemas, table_of
 from ttf.analyses.find_lemon_nodes.compute import lemon_effect, lemon_nodes
 from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
 from ttf.formats.sacct import read as sacct_reader
-from ttf.infra import infra_lives, read_health_events
+from ttf.given_reader import health_events
+from ttf.infra import infra_lives
 from ttf.ingest import ingest
 from ttf.outages.records import outages_of
 from ttf.partitions import Partitions
@@ -133,7 +135,8 @@ def judged(cluster: Simulated, folder: Path, with_log: bool, with_outages: bool 
     events = None
     if with_log:
         cluster.events.write_csv(folder / "events.csv")
-        events = read_health_events(folder / "events.csv")
+        ingested("health_event", folder / "events.csv", folder)
+        events = health_events(folder)
     jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
     outages = cluster.outages if with_outages else None
     lives = infra_lives(jobs, table_of("sacct", "attempts", raw), RULES, events, outages).lazy()

@@ -37,7 +37,10 @@ _claims = functools.cache(load_claims)
 class Named(dict):
     """Files or parameters as Snakemake hands them to a script: by name, by position, or all of them in one row."""
 
-    __getattr__ = dict.__getitem__
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
 
     def __getitem__(self, name: str | int) -> Any:
         return [*self][name] if isinstance(name, int) else super().__getitem__(name)
@@ -112,11 +115,14 @@ def run(
     return result
 
 
-def run_apart(config: Mapping, folder: Path, threads: int = 1, **surroundings: str) -> Result:
+def run_apart(
+    config: Mapping, folder: Path, threads: int = 1, pdf: bool = False, umask: int = -1, **surroundings: str
+) -> Result:
     """The same in a process of its own, with these variables in its environment; the crash of one that dies, too."""
     paths = os.pathsep.join(str(ROOT / name) for name in ("scripts", "workflow", "tests"))
+    told = json.dumps({"config": config, "threads": threads, "pdf": pdf})
+    given = {"input": told, "text": True, "capture_output": True, "encoding": "utf-8", "umask": umask}
     environment = os.environ | {"PYTHONPATH": paths} | surroundings
-    given = {"input": json.dumps({"config": config, "threads": threads}), "text": True, "capture_output": True}
     ended = subprocess.run([sys.executable, __file__], **given, cwd=folder, env=environment, check=False)
     if ended.returncode:
         return Result(job="process", crash=f"exit code {ended.returncode}: {ended.stderr[-2000:]}")
@@ -383,4 +389,4 @@ def _pages(study: Study, scored: dict, template: dict, pdf: bool) -> Iterator[Jo
 
 if __name__ == "__main__":
     asked = json.load(sys.stdin)
-    print(json.dumps(asdict(run(asked["config"], Path.cwd(), asked["threads"]))))
+    print(json.dumps(asdict(run(folder=Path.cwd(), **asked))))

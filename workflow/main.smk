@@ -53,3 +53,6 @@ rule analysed:
 
 onstart:
     remember(STUDY.name, workflow.config_settings)
+    if not in_module(workflow):
+        # Snakemake takes SIGTERM for its own when it is ready to run jobs.
+        stop_on_request(not workflow.local_exec, workflow.snakemake_tmp_dir)

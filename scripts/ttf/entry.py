@@ -4,6 +4,7 @@ Import it first: it imports nothing itself that starts threads.
 """
 
 import os
+import platform
 import sys
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ttf.errors import StudyError
+from ttf.links import by_own_names
+from ttf.stopping import end_with_the_run
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
@@ -21,11 +24,13 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
     code 1. The terminal shows what the log says (study.progress). Libraries learn how many threads they may use before
     `main` imports them.
     """
+    end_with_the_run()
     limit_libraries(snakemake.threads)
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
+    snakemake.input = by_own_names(getattr(snakemake, "input", []))
     try:
         done = main(snakemake)
     except StudyError as error:
@@ -43,11 +48,16 @@ def _write(log: Path, text: str) -> None:
 
 
 def limit_libraries(threads: int) -> None:
-    """Before any of them is imported: how many threads they may use."""
+    """Before any of them is imported: how many threads they may use, and which of their code for which processor."""
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     # Linear algebra gives other last digits with another number of threads, so it gets one. See design: determinism.
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
+    if platform.machine() in ("x86_64", "AMD64"):
+        # NumPy and OpenBLAS look at the processor and take other code for it, with other last digits: exp, log and the
+        # order of ties in argsort; products and inverses of matrices. What Polars needs, AVX2 and FMA, is what all get.
+        os.environ["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
+        os.environ["OPENBLAS_CORETYPE"] = "Haswell"
     # The streaming engine adds floats in no fixed order; what may stream asks for it by name.
     os.environ["POLARS_ENGINE_AFFINITY"] = "in-memory"
     # Row groups read ahead wait in memory, the more of them the larger the file, and nothing is the sooner for it.

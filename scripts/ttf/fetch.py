@@ -22,6 +22,7 @@ from pathlib import Path
 
 from ttf.errors import StudyError
 from ttf.http_get import Answer, Broken, Refused, ask, checked
+from ttf.plain_files import opened, what_lies_at
 from ttf.raw_files import MOST_BYTES, unpacked
 from ttf.report.words import plural
 
@@ -47,9 +48,12 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Patience:
-    """When to give up: without data for stall_s seconds; on an address after so many tries that get no further."""
+    """When to give up: without data, or with fewer than least_bytes_s a second, for stall_s seconds; on an address
+    after so many tries that get no further.
+    """
 
     stall_s: float = 30
+    least_bytes_s: float = 1000
     tries: int = 5
     most_tries: int = 200
     first_wait_s: float = 1
@@ -80,6 +84,7 @@ def fetch(
     problems = []
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_what_is_in_the_way(target)
         if not wanted.sha256:
             _remove(target, PIECES)  # nothing shows whether they are of this version
         ways = [(url, "", partial(_whole, url)) for url in wanted.urls]
@@ -111,7 +116,7 @@ class Partial:
 
     def __init__(self, path: Path):
         self.path = path
-        self.file = path.open("a+b", buffering=0)
+        self.file = os.fdopen(opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b", buffering=0)
         self.size, self.sha256 = 0, hashlib.sha256()
         self.file.seek(0)
         while chunk := self.file.read(1 << 20):
@@ -177,7 +182,7 @@ def _in_parts(target: Path, wanted: Wanted, patience: Patience, report: Callable
     _beside(target, "joined.part").unlink(missing_ok=True)
     with Partial(_beside(target, "joined.part")) as joined:
         for piece in pieces:
-            with piece.open("rb") as file:
+            with os.fdopen(opened(piece), "rb") as file:
                 while chunk := file.read(1 << 20):
                     joined.write(chunk)
         try:
@@ -194,14 +199,17 @@ def _download(
     # Without a checksum, nothing shows whether what an earlier run left is of this version.
     if not will_be_checked or (length and partial.size > length):
         partial.start_anew()
-    furthest, idle, version = partial.size, 0, None
+    furthest, idle, version, total = partial.size, 0, None, None
     waits = patience.waits()
     for attempt in range(1, patience.most_tries + 1):
         if length and partial.size == length:
             return
         try:
-            with ask(url, partial.size, version, patience.stall_s) as answer:
-                version = answer.validator
+            with ask(url, partial.size, version, patience.stall_s, patience.least_bytes_s) as answer:
+                if answer.start and total is not None and answer.total not in (None, total):
+                    before, total = total, None
+                    raise Broken(f"the file there has {answer.total:,} bytes now, and had {before:,}", anew=True)
+                version, total = answer.validator, answer.total or total
                 _write(answer, partial, length, progress)
             return
         except Broken as trouble:
@@ -209,7 +217,7 @@ def _download(
         # Without a sign of the file's version, only a checksum shows that the rest belongs to the beginning.
         if problem.anew or not (version or will_be_checked):
             partial.start_anew()
-        if partial.size > furthest:
+        if partial.size > furthest and not problem.slow:
             furthest, idle, waits = partial.size, 0, patience.waits()
         else:
             idle += 1
@@ -234,6 +242,8 @@ def _write(answer: Answer, partial: Partial, length: int | None, progress: "_Pro
     total = answer.total
     if length and total is not None and total != length:
         raise Refused(f"the file there has {total:,} bytes, expected {length:,}: it is another file or version")
+    if (total or 0) > MOST_BYTES:
+        raise Refused(f"the server says that the file has {total:,} bytes; more than {MOST_BYTES:,} is no table")
     if answer.start == 0:
         partial.start_anew()
     expected = length or total
@@ -259,6 +269,14 @@ def _refuse_what_is_no_file(head: bytes) -> None:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<"):
         raise Refused(f"an HTML or XML page came, not the file; it begins {start[:60]!r}")
+
+
+def _refuse_what_is_in_the_way(target: Path) -> None:
+    """Nothing is written through a link and no pipe is waited for; in the place of the file itself one is replaced."""
+    for path in [*_left(target, "part|wrong", PIECES), target]:
+        kind = what_lies_at(path)
+        if kind and (path != target or kind == "a folder"):
+            raise StudyError(f"{path}: is {kind}, where a file of the download goes. Remove it and run again.")
 
 
 def _refuse_a_full_disk(partial: Partial, expected: int | None) -> None:

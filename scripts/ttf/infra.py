@@ -9,13 +9,11 @@ A run that its time limit ended is censored, unless the configuration names its 
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import polars as pl
 
 from ttf.clusters import CLUSTER_COLUMNS, with_clusters
 from ttf.errors import StudyError
-from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.jobs import Frame, at_time_limit, conform
 from ttf.lives import READ_OF_JOBS, first_end_s, life_columns
 from ttf.stages import LIVES_INFRA
@@ -37,7 +35,6 @@ INFRA_READ_OF_JOBS = (
 # A failed check counts from so long before the end of a run to so long after it, both ends included
 # (Kokolis et al. 2025).
 BEFORE_S, AFTER_S = 600, 300
-HEALTH_EVENT_COLUMNS = ("node", "time", "code", "severity")
 
 
 def infra_lives(
@@ -51,7 +48,7 @@ def infra_lives(
 
     jobs: the common job record, which may be lazy where there are neither attempts nor events; attempts: of the
     format's ATTEMPT_COLUMNS, or None. rules: `infra_failures` of the configuration: states, exit_codes, reasons (lists
-    of texts) and events (severities, codes). events: see `read_health_events`; outages: of OUTAGES.
+    of texts) and events (severities, codes). events: see `ttf.given_reader.health_events`; outages: of OUTAGES.
 
     life_id is the attempt's number, unit_id its job_id, so that both find it in attempts.parquet; attempt_id is as in
     PLACEMENT_COLUMNS, so that it finds its placements. submit_s is when the attempt began to wait: the job's
@@ -122,26 +119,6 @@ def infra_lives_of_components(lives: pl.DataFrame, causes: Sequence[str]) -> pl.
         basis=pl.lit("component"),
     )
     return conform(frame, INFRA_COLUMNS)
-
-
-def read_health_events(path: str | Path) -> pl.DataFrame:
-    """The health events of a CSV file: node, time_s (Int64), code, severity, in file order.
-
-    The file has a header with the columns node, time, code, severity, in any order. time: whole seconds on the trace's
-    clock (for most traces since 1970), or 2025-03-01T08:00:00 with an offset such as Z or +01:00; without one it is
-    UTC. severity and code are words of one's own; severity may be blank.
-    Raises StudyError where a column is missing, or a line has no node, no code or no time that can be read.
-    """
-    table = read_text_columns(path, "health events", HEALTH_EVENT_COLUMNS)
-    events = table.select("node", time_s=moment_s("time"), code="code", severity="severity")
-    lacks = {"node": "names no node", "code": "names no code", "time_s": "has no time that can be read"}
-    refuse_blank(
-        path,
-        events,
-        lacks,
-        "Expected a node, a code and a time on every line, the time in whole seconds or as 2025-03-01T08:00:00Z.",
-    )
-    return events
 
 
 def attributed(runs: pl.DataFrame, events: pl.DataFrame, severities: Sequence[str] = ()) -> pl.DataFrame:

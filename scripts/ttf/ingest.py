@@ -33,6 +33,7 @@ REASONS = {
     "not_a_number": "{column} is not a number of the kind expected (times and counts are whole)",
     "wrong_type": "{column} is of another kind than expected, such as a number in place of a text",
     "out_of_range": "{column} is negative or beyond its largest possible value",
+    "field_too_long": "{column} (where none is named: a field) is longer than any text of its kind",
     "unknown_value": "{column} holds a word the format does not know",
     "end_before_start": "{column} lies before the time it must follow",
     "end_without_start": "the end of what has not begun, or has ended before",

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from ttf.errors import StudyError
+from ttf.headers import DELIMITERS
 
 # Large enough that a block's fixed costs vanish, small enough that the allocator reuses its memory.
 BLOCK_BYTES = 16 * 1024 * 1024
@@ -25,6 +26,11 @@ NEAR_BYTES = 1 << 16
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 # No table of any trace comes near it; a small archive made to fill a disk does, and a server that never stops.
 MOST_BYTES = 200 * 10**9
+# So many times its own size a packed table may be once it is past the floor: ten is usual, a hundred was never seen.
+MOST_TIMES_PACKED = 200
+PACKED_FLOOR_BYTES = 64 * 1024 * 1024
+# A block has no more lines, however short they are: each is looked at by itself where something is amiss.
+MOST_LINES = 1 << 18
 # tarfile holds the head of a member in memory, however long it says it is.
 LONGEST_HEAD_BYTES = 64 * 1024 * 1024
 # Names of an archive's files in a message.
@@ -41,7 +47,12 @@ _TARS = (".tar.gz", ".tgz")
 _ARCHIVES = (*_TARS, ".zip")
 
 _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
+_OR_UNPACK = "Look into the file; if it is the right one, unpack it."
 _OR_FETCH_AGAIN = f"if not: f{_FETCH_AGAIN[1:]}"
+_LINE_ENDS = (
+    "its lines end in CR, as on old Macs; expected LF or CR LF. "
+    r"Convert the file: tr '\r' '\n' < the file > a new one, and give that."
+)
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
@@ -56,8 +67,21 @@ def tables_in(given: Mapping[str, Sequence[str]], members: Mapping[str, Sequence
 def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[bytes]:
     r"""Yield the table's text in blocks of whole lines, each ending with \n (also the file's last line; \r\n is \n).
 
-    Raises StudyError for an empty file, a damaged or truncated archive, and an HTML page in place of a table.
+    Raises StudyError for an empty file, a damaged or truncated archive, a file that changes while it is read, lines
+    that end in \r, and an HTML page in place of a table.
     """
+    header, lines = None, 0
+    for block in _whole_blocks(path, block_bytes):
+        if header is None:
+            header = block[: block.find(b"\n")].partition(b"\r")[0]
+        if b"\r" in block:
+            _refuse_lone_returns(path, block, header, lines)
+        for piece in _of_few_lines(block):
+            lines += piece.count(b"\n")
+            yield piece
+
+
+def _whole_blocks(path: Path, block_bytes: int | None) -> Iterator[bytes]:
     pieces: list[bytes] = []
     size = after_last_line = 0
     checked = False
@@ -66,6 +90,8 @@ def blocks_of_lines(path: Path, block_bytes: int | None = None) -> Iterator[byte
         cut = chunk.rfind(b"\n") + 1
         after_last_line = len(chunk) - cut if cut else after_last_line + len(chunk)
         if after_last_line > LONGEST_LINE_BYTES:
+            if chunk.count(b"\r") > 1:
+                raise StudyError(f"{path}: line 1: {_LINE_ENDS}")
             raise StudyError(f"{path}: a line longer than {LONGEST_LINE_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
         size += len(chunk)
         if not cut or size < block_bytes:
@@ -88,9 +114,33 @@ def _with_plain_line_ends(block: bytes) -> bytes:
     return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
+def _of_few_lines(block: bytes) -> Iterator[bytes]:
+    """The block, in pieces where it has more than MOST_LINES."""
+    if len(block) <= MOST_LINES or block.count(b"\n") <= MOST_LINES:
+        yield block
+        return
+    middle = block.find(b"\n", len(block) // 2) + 1
+    if middle in (0, len(block)):  # one long line after many short ones
+        middle = block.rfind(b"\n", 0, len(block) // 2) + 1
+    yield from _of_few_lines(block[:middle])
+    yield from _of_few_lines(block[middle:])
+
+
+def _refuse_lone_returns(path: Path, block: bytes, header: bytes, before: int) -> None:
+    r"""Raise StudyError where \r stands between two rows: each has as many delimiters as the header.
+
+    Elsewhere it is a part of somebody's text. before: how many lines came before the block.
+    """
+    mark = max((delimiter.encode() for delimiter in DELIMITERS), key=header.count)
+    fields = header.count(mark)
+    for number, line in enumerate(block.split(b"\n") if fields else (), before + 1):
+        if b"\r" in line and sum(part.count(mark) == fields for part in line.split(b"\r")) > 1:
+            raise StudyError(f"{path}: line {number}: {_LINE_ENDS}")
+
+
 def is_a_table(path: Path, block: bytes) -> bool:
     """Refuse what is plainly something else; False where white space is all there is to see."""
-    if block.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if block.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in block[:2] and not block.startswith(b"\0\0")):
         raise StudyError(f"{path}: line 1: the text is UTF-16; expected UTF-8. Save the table as CSV in UTF-8.")
     if block[257:262] == b"ustar" and b"\0" in block[:257]:
         raise StudyError(
@@ -119,6 +169,7 @@ def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterat
     ending = ".gz" if name.endswith(_TARS) else next((ending for ending in _PACKINGS if name.endswith(ending)), "")
     total = 0
     try:
+        before = _state(path)
         _check_magic(path, ending)
         if name.endswith(_TARS):
             chunks = _unpacked_tar(path, size, member)
@@ -126,9 +177,11 @@ def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterat
             chunks = _unpacked_zip(path, size, member) if ending == ".zip" else _unpacked(path, ending, size)
         for chunk in chunks:
             total += len(chunk)
-            if total > MOST_BYTES:
-                raise StudyError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
+            if total > MOST_BYTES or ending:
+                _refuse_too_large(path, total, before)
             yield chunk
+        if _state(path) != before:
+            raise StudyError(f"{path}: the file changed while it was read. Run the command again once it is complete.")
     except _DAMAGED as error:
         raise StudyError(f"{path}: the compressed file is damaged or cut short ({error}). {_FETCH_AGAIN}") from None
     except OSError as error:
@@ -137,6 +190,23 @@ def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterat
         ) from None
     if not total:
         raise StudyError(f"{path}: the file is empty inside its packing. {_FETCH_AGAIN}")
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Size in bytes and time of the last change."""
+    seen = path.stat()
+    return seen.st_size, seen.st_mtime_ns
+
+
+def _refuse_too_large(path: Path, total: int, state: tuple[int, int]) -> None:
+    """Raise StudyError where more bytes come out of a file than belong to any table of its size."""
+    if total > MOST_BYTES:
+        raise StudyError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: not a table. {_FETCH_AGAIN}")
+    if total > max(PACKED_FLOOR_BYTES, MOST_TIMES_PACKED * state[0]):
+        raise StudyError(
+            f"{path}: its {state[0]:,} bytes unpack to more than {MOST_TIMES_PACKED} times as many: no table is packed "
+            f"so tightly. {_OR_UNPACK}"
+        )
 
 
 def _archive_and_member(path: Path) -> tuple[Path, PurePosixPath | None]:
@@ -291,12 +361,12 @@ class _Guarded:
 
     def __init__(self, path: Path, file: gzip.GzipFile):
         self.path, self.file, self.in_table, self.beside, self.total = path, file, False, 0, 0
+        self.state = _state(path)
 
     def read(self, size: int) -> bytes:
         chunk = self.file.read(size)
         self.total += len(chunk)
-        if self.total > MOST_BYTES:
-            raise StudyError(f"{self.path}: unpacks to more than {MOST_BYTES:,} bytes: no archive of tables.")
+        _refuse_too_large(self.path, self.total, self.state)
         self.beside += 0 if self.in_table else len(chunk)
         if self.beside > LONGEST_HEAD_BYTES:
             raise StudyError(

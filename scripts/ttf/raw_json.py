@@ -16,6 +16,8 @@ from ttf.raw_tables import LONGEST_TEXT_SHOWN, TableSchema, printable
 
 # Thirty times the largest published one. It is held in memory whole.
 LARGEST_BYTES = 1 << 30
+# Likewise.
+MOST_RECORDS = 2_000_000
 _SPACE = re.compile(r"[ \t\n\r]*")
 _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 
@@ -51,6 +53,8 @@ def records_in(path: Path, text: str, number: Callable[[str], Any] = lambda _: 0
     mark = text[position : position + 1]
     while mark != "]":
         count += 1
+        if count > MOST_RECORDS:
+            raise StudyError(f"{path}: more than {MOST_RECORDS:,} records: not the table expected. {_FETCH_AGAIN}")
         try:
             record, end = decoder.raw_decode(text, position)
         except RecursionError:

@@ -30,6 +30,10 @@ BROKEN = "breaks a rule"
 # is caught), and small enough that a sum over a column stays within 64 bits.
 LATEST_SECOND = 10**11
 LARGEST_NUMBER = 10**9
+# Bytes of a text: several times the longest list of nodes of any cluster.
+LONGEST_FIELD, TOO_LONG = 1 << 17, "field_too_long"
+# Blank lines are read past, but a file of hardly anything else is no table.
+MOST_BLANK_LINES = 1_000_000
 
 # From this size on a block's marks are worth picking out.
 _LARGE_BLOCK = 1 << 20
@@ -62,6 +66,12 @@ class Column:
     minimum: int | None = None
     maximum: int | None = None
     zero_is_blank: bool = False
+    longest: int = LONGEST_FIELD
+
+    @property
+    def under(self) -> str:
+        """What the column is called in a frame of text, where `line` is the number of the line."""
+        return "the file's line" if self.name == "line" else self.name
 
     @property
     def dtype(self) -> type[pl.DataType]:
@@ -173,14 +183,20 @@ def read_table(
     one of the two; blank lines are no rows.
     Raises StudyError where the file as a whole cannot be the table (see blocks_of_lines), or its header row differs.
     """
-    next_line = 1
+    next_line, rows = 1, 0
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         pending: deque[Future] = deque()
 
         def finished() -> tuple[pl.DataFrame, pl.DataFrame]:
-            nonlocal next_line
+            nonlocal next_line, rows
             kept, aside, lines = pending.popleft().result()
-            first, next_line = next_line, next_line + lines
+            first, next_line, rows = next_line, next_line + lines, rows + kept.height + aside.height
+            # Rows that were joined leave some behind.
+            if next_line - rows > max(MOST_BLANK_LINES, 10 * rows):
+                raise StudyError(
+                    f"{path}: more than {MOST_BLANK_LINES:,} blank lines up to line {next_line - 1:,}, beside {rows:,} "
+                    "rows: not a table. Check that this file is the right table."
+                )
             return kept.with_columns(pl.col("line") + first), aside.with_columns(pl.col("line") + first)
 
         for block, columns, has_header in _blocks(path, schema, blocks or blocks_of_lines(path)):
@@ -213,6 +229,12 @@ def read_block(
     block: bytes, columns: tuple[Column, ...], schema: TableSchema
 ) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """The rows of one block, kept and excluded, with line numbers from 0; and the number of its lines."""
+    if block.isspace():
+        return (
+            pl.DataFrame(schema=schema.stored),
+            pl.DataFrame(schema=ASIDE_SCHEMA),
+            block.count(b"\n"),
+        )
     kept = sound_rows(block, columns, schema)
     if kept is not None:
         return kept, pl.DataFrame(schema=ASIDE_SCHEMA), kept.height
@@ -242,6 +264,7 @@ def sound_rows(block: bytes, columns: tuple[Column, ...], schema: TableSchema) -
     is_in_doubt = (
         not lines
         or b"\r" in marks
+        or _may_have_a_long_line(block)
         or (schema.quoted and b'"' in marks)
         or _is_mistakable(block)
         or not is_utf8(block)
@@ -266,13 +289,15 @@ def _sound_plan(
 ) -> tuple[dict[str, type[pl.DataType]], list[pl.Expr], list[pl.Expr]]:
     """What columns are read as, their views (see _views), and what is made of these: what is stored, and BROKEN."""
     read = [column for column in columns if column.is_read]
+    # Of a block without long lines no text is too long.
+    rules = [rule for rule in _rules_of_rows(columns, schema) if rule[0] != TOO_LONG]
     numbers = [column for column in read if with_numbers and column.is_plain_number]
-    types = dict.fromkeys((column.name for column in columns), pl.String)
-    types |= dict.fromkeys((column.name for column in numbers), pl.Float64)
+    types = dict.fromkeys((column.under for column in columns), pl.String)
+    types |= dict.fromkeys((column.under for column in numbers), pl.Float64)
     return (
         types,
         _views(read, numbers),
-        [*_stored_columns(columns, schema), _is_broken(_rules_of_rows(columns, schema))],
+        [*_stored_columns(columns, schema), _is_broken(rules)],
     )
 
 
@@ -296,6 +321,31 @@ def raw_lines(path: Path, numbers: set[int]) -> dict[int, str]:
 def texts_of_lines(path: Path, _: TableSchema, numbers: set[int]) -> dict[int, str]:
     """Reader.texts of a table of lines."""
     return raw_lines(path, numbers)
+
+
+def with_one_more_rule(
+    rows: Iterator[tuple[pl.DataFrame, pl.DataFrame]],
+    path: Path,
+    schema: TableSchema,
+    broken_column: pl.Expr,
+    reason: str,
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The pairs of read_table with a rule that no schema can say.
+
+    broken_column: the file's word for the column that breaks it, of the rows kept; null where none does. Those rows
+    come in the last pair, as their text takes a second reading of the file.
+    """
+    broken = []
+    for kept, aside in rows:
+        column = kept.select(broken_column.alias("column"))["column"]
+        if column.null_count() < kept.height:
+            broken += zip(kept["line"].filter(column.is_not_null()), column.drop_nulls(), strict=True)
+            kept = kept.filter(column.is_null())
+        yield kept, aside
+    if broken:
+        texts = raw_lines(path, {line for line, _ in broken})
+        found = [(schema.name, line, reason, column, texts.get(line)) for line, column in broken]
+        yield pl.DataFrame(schema=schema.stored), pl.DataFrame(found, schema=ASIDE_SCHEMA, orient="row")
 
 
 # A plain table of lines.
@@ -389,7 +439,8 @@ def _whole_lines(
         elif has_quotes and b'"' in line:
             values = _unquoted(line, schema.delimiter)
         if not reason and len(values) != fields:
-            reason = "wrong_column_count"
+            # The reader of quotes gives up at a field of as many characters.
+            reason = TOO_LONG if not values and len(line) > csv.field_size_limit() else "wrong_column_count"
         if reason:
             broken.append((schema.name, number, reason, None, _shown(line)))
         else:
@@ -437,6 +488,12 @@ def _lines_of_whole_rows(marks: bytes, delimiter: bytes, fields: int) -> int:
     return lines if separators == row * lines else 0
 
 
+def _may_have_a_long_line(block: bytes) -> bool:
+    """Whether any line may be longer than LONGEST_FIELD: where each half of it has a line's end, none is."""
+    half = LONGEST_FIELD // 2
+    return any(block.find(b"\n", start, start + half) < 0 for start in range(0, len(block) - half, half))
+
+
 def _header_row(columns: tuple[Column, ...], delimiter: bytes) -> bytes:
     return delimiter.join(column.name.encode() for column in columns)
 
@@ -465,9 +522,9 @@ def is_utf8(text: bytes) -> bool:
 def _parse(text: bytes, columns: tuple[Column, ...], delimiter: bytes) -> pl.DataFrame:
     """Columns as text under their raw names; a blank field is null, a carriage return that ends one is dropped."""
     read = [place for place, column in enumerate(columns) if column.is_read]
-    schema = {column.name: pl.String for column in columns}
+    schema = {column.under: pl.String for column in columns}
     if not text:
-        return pl.DataFrame(schema={columns[place].name: pl.String for place in read})
+        return pl.DataFrame(schema={columns[place].under: pl.String for place in read})
     is_mistakable = _is_mistakable(text)
     if is_mistakable:  # a line of blanks goes first
         text = delimiter * (len(columns) - 1) + b"\n" + text
@@ -488,8 +545,8 @@ def check_rows(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Split rows of text into typed rows that keep every rule, and the others with the first rule each one broke.
 
-    `frame` has `line` and the columns under their raw names. The typed rows have the columns of `schema.stored`; the
-    others have row (their place in the frame), line, reason, column.
+    `frame` has `line` and the columns as Column.under calls them. The typed rows have the columns of `schema.stored`,
+    the others row (their place in the frame), line, reason, column.
     """
     views = frame.select("line", *_views([column for column in columns if column.is_read]))
     rules = _rules_of_rows(columns, schema)
@@ -510,9 +567,9 @@ def _views(read: Sequence[Column], numbers: Sequence[Column] = ()) -> list[pl.Ex
     numbers: those that are numbers already.
     """
     return [
-        *((pl.col(column.name) if column in numbers else _raw(column)).alias(f"raw {column.as_}") for column in read),
+        *((pl.col(column.under) if column in numbers else _raw(column)).alias(f"raw {column.as_}") for column in read),
         *(
-            (pl.col(column.name) if column in numbers else _parsed(column)).alias(f"parsed {column.as_}")
+            (pl.col(column.under) if column in numbers else _parsed(column)).alias(f"parsed {column.as_}")
             for column in read
             if column.type != "text"
         ),
@@ -535,12 +592,12 @@ def _rules_of_rows(columns: tuple[Column, ...], schema: TableSchema) -> list[tup
 
 
 def _is_broken(rules: Sequence[tuple[str, str, pl.Expr]]) -> pl.Expr:
-    return pl.any_horizontal(condition for _, _, condition in rules).alias(BROKEN)
+    return pl.any_horizontal(pl.lit(False), *(condition for _, _, condition in rules)).alias(BROKEN)
 
 
 def _raw(column: Column) -> pl.Expr:
     """The text of a column, null where it is one of its words for no value."""
-    raw = pl.col(column.name)
+    raw = pl.col(column.under)
     return pl.when(~raw.str.strip_chars().is_in(column.blank)).then(raw) if column.blank else raw
 
 
@@ -555,7 +612,7 @@ def _parsed(column: Column) -> pl.Expr:
 def _moment(raw: pl.Expr, format_: str, zone: str) -> pl.Expr:
     if format_ == "epoch":
         return raw.cast(pl.Float64, strict=False)
-    if "%z" in format_:  # the text names its own offset
+    if format_.endswith(("%z", "%#z")):  # the text names its own offset
         moment = raw.str.to_datetime(format_, strict=False, time_unit="us", time_zone="UTC")
     else:
         moment = raw.str.to_datetime(format_, strict=False, time_unit="us").dt.replace_time_zone(
@@ -587,6 +644,8 @@ def _rules(column: Column) -> list[tuple[str, str, pl.Expr]]:
             sound &= parsed == parsed.floor()
         code = "not_a_time" if column.type == "time" else "not_a_number"
         rules.append((code, column.name, raw.is_not_null() & ~sound.fill_null(False)))
+    else:
+        rules.append((TOO_LONG, column.name, (raw.str.len_bytes() > column.longest).fill_null(False)))
     smallest, largest = column.limits
     if smallest is not None:
         rules.append(("out_of_range", column.name, (parsed < smallest).fill_null(False)))

@@ -394,8 +394,8 @@ def trace(**keys):
         ),
         (
             {"claims": "my_claims.yaml"},
-            "claims: found the text 'my_claims.yaml'; expected a list of names (each once; a path on one line, without "
-            "curly braces), for example [my_claims.yaml]; write [my_claims.yaml].",
+            "claims: found the text 'my_claims.yaml'; expected a list of names (each once; a path on one line), "
+            "for example [my_claims.yaml]; write [my_claims.yaml].",
         ),
         (
             {"registry": {"mine": {"format": "philly", "generate": {"tasks": 5000}}}},
@@ -418,9 +418,9 @@ def trace(**keys):
             "(a bare file name, without a folder or curly braces), for example my_pods.csv.",
         ),
         (
-            trace(folder="data/{year}"),
-            "registry.mine.folder: 'data/{year}' is not allowed; expected text or a list of names "
-            "(a path on one line, without curly braces; at least one; each once), for example path/to/the/csv/files.",
+            trace(folder="data\nyear"),
+            "registry.mine.folder: 'data\\nyear' is not allowed; expected text or a list of names "
+            "(a path on one line; at least one; each once), for example path/to/the/csv/files.",
         ),
         (
             trace(format="sacct", window={"from": "2017-10-03", "to": 2**40}),

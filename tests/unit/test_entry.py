@@ -1,7 +1,10 @@
 """What a rule script does around its one call."""
 
 import os
+import platform
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +22,8 @@ def environment(monkeypatch):
     """run_rule sets variables for the process it runs in; here that is the tests' own."""
     for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(name, "7")
+    for name in ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE"):
+        monkeypatch.setenv(name, "")
     monkeypatch.setenv("POLARS_ENGINE_AFFINITY", "auto")
     monkeypatch.setenv("POLARS_ROW_GROUP_PREFETCH_SIZE", "7")
 
@@ -99,6 +104,33 @@ def test_threads_are_limited_before_the_work(job):
     assert seen["OPENBLAS_NUM_THREADS"] == seen["OMP_NUM_THREADS"] == seen["MKL_NUM_THREADS"] == "1"
     assert seen["POLARS_ENGINE_AFFINITY"] == "in-memory"
     assert seen["POLARS_ROW_GROUP_PREFETCH_SIZE"] == "1"
+
+
+NUMBERS = """
+import hashlib
+from ttf.entry import limit_libraries
+limit_libraries(1)
+import numpy as np
+x = np.random.default_rng(1).uniform(1e-6, 30, 20_000)
+square = x[:3600].reshape(60, 60)
+found = [np.exp(x), np.log(x), np.power(x, 1.5), np.argsort(np.round(x)), square @ square.T, np.linalg.inv(square)]
+print(*(hashlib.sha256(of.tobytes()).hexdigest() for of in found))
+"""
+# As if it were another processor: those before AVX-512, and old ones.
+PROCESSORS = [
+    {},
+    {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Zen"},
+    {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR", "OPENBLAS_CORETYPE": "Prescott"},
+]
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="other code, other digits")
+def test_no_digit_depends_on_the_type_of_processor():
+    def numbers(processor):
+        surroundings = os.environ | {"PYTHONPATH": str(SCRIPTS)} | processor
+        return subprocess.run([sys.executable, "-c", NUMBERS], env=surroundings, capture_output=True, check=True).stdout
+
+    assert len(set(map(numbers, PROCESSORS))) == 1
 
 
 def ingest_job(job, tmp_path, text):

@@ -11,10 +11,9 @@ from study.config import ConfigError
 from study.infra import loss_log_of
 from ttf.analyses.measure_epochs import ANALYSIS
 from ttf.analyses.measure_epochs.charts import CHARTS
-from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs, read_loss_log
+from ttf.analyses.measure_epochs.compute import best_epochs, epochs_summary, epochs_table, of_jobs
 from ttf.analyses.measure_epochs.numbers import numbers as of_epochs
 from ttf.charts.figure import Study
-from ttf.errors import StudyError
 from ttf.numbers.metrics import Metrics
 from ttf.tables import read_table, write_product
 
@@ -127,39 +126,6 @@ def test_places_against_plain_python(runs):
 
 
 # The file ---------------------------------------------------------------------------------------------------
-
-
-def test_a_loss_log_is_read(tmp_path):
-    path = tmp_path / "losses.csv"
-    path.write_text(
-        "loss,job,time,epoch\n1.5,a,1000,1\nnan,a,1970-01-01T01:00:00+01:00,2\n-inf,b,1970-01-01T00:00:05Z,1\n"
-    )
-    rows = read_loss_log(path).rows()
-    assert rows[0] == ("a", 1, 1.5, 1000)
-    assert math.isnan(rows[1][2]) and rows[1][3] == 0
-    assert rows[2] == ("b", 1, -math.inf, 5)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("job,epoch,loss\na,1,1\n", r"no column time; expected the columns job, epoch, loss, time, found job"),
-        ("job,epoch,loss,time\na,1,1,1\n,1,1,1\n", r"losses\.csv: line 3 names no job \(column job\)\."),
-        (
-            "job,epoch,loss,time\na,1.5,1,1\na,x,1,1\n",
-            r"line 2 has no whole number in the column epoch \(the first of 2 ",
-        ),
-        ("job,epoch,loss,time\na,1,low,1\n", r"line 2 has no number in the column loss\."),
-        ("job,epoch,loss,time\na,1,,1\n", r"line 2 has no number in the column loss\."),
-        ("job,epoch,loss,time\na,1,1,noon\n", r"line 2 has no time that can be read in the column time\."),
-        ("", r"the losses cannot be read as CSV"),
-    ],
-)
-def test_a_loss_log_that_cannot_be_read_says_where(tmp_path, text, message):
-    path = tmp_path / "losses.csv"
-    path.write_text(text)
-    with pytest.raises(StudyError, match=message):
-        read_loss_log(path)
 
 
 def test_the_loss_log_is_there_and_of_a_format_with_jobs(tmp_path):

@@ -4,6 +4,8 @@ import errno
 import gzip
 import hashlib
 import io
+import os
+import re
 import shutil
 import socket
 import tarfile
@@ -12,14 +14,28 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from loopback import PAGE, Site, body, chunked, cut, hang_up, reset, silence, stall, status, whole, without_ranges
+from loopback import (
+    PAGE,
+    Site,
+    body,
+    chunked,
+    cut,
+    for_ever,
+    hang_up,
+    reset,
+    silence,
+    stall,
+    status,
+    whole,
+    without_ranges,
+)
 from of_formats import FORMATS
 from study.config import ConfigError, load_yaml
 from study.raw_tables import raw_tables, to_fetch
 from ttf import http_get, raw_files
 from ttf.errors import StudyError
 from ttf.fetch import Partial, Patience, Wanted, _Progress, fetch, part_urls
-from ttf.http_get import Broken, Refused, ask, checked
+from ttf.http_get import Broken, Pace, Refused, TooSlow, ask, checked
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(40_000))
@@ -198,6 +214,64 @@ def test_a_stall_is_noticed_in_its_time(get, site):
     assert "no data for 0.2 s (2 tries)" in message
 
 
+OK = b"HTTP/1.1 200 OK\r\n"
+FOR_EVER = {
+    "a byte at a time": for_ever(b"j", OK + b"Content-Length: 1000000\r\n\r\n", 0.02),
+    "a byte at a time, of unknown length": for_ever(b"j", OK + b"\r\n", 0.02),
+    "a header, a byte at a time": for_ever(b"x", OK + b"X-More: ", 0.02),
+    "the first line, a byte at a time": for_ever(b"H", b"", 0.02),
+    "headers, slowly": for_ever(b"X: y\r\n", OK, 0.02),
+    "announcements": for_ever(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "announcements with headers": for_ever(b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"),
+    "chunks of a byte, slowly": for_ever(b"1\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.02),
+    "chunks that say more than they hold": for_ever(
+        b"1;" + b"x" * 60_000 + b"\r\nj\r\n", OK + b"Transfer-Encoding: chunked\r\n\r\n", 0.01
+    ),
+    "headers behind the last chunk": for_ever(
+        b"X: y\r\n" * 99, OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\nj\r\n0\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FOR_EVER)
+def test_what_would_go_on_for_ever_ends_and_the_mirror_is_asked(get, site, what):
+    site.habits["/slow/t.csv"] = [FOR_EVER[what]]
+    start = time.monotonic()
+    message = refused(get, "/slow/t.csv", stall_s=0.3, tries=2)
+    assert time.monotonic() - start < 15
+    assert re.search(r"/slow/t\.csv: too slow: \d+ bytes came in 0\.\d+ s, of 1,000 a second .* \(2 tries\)", message)
+    assert get("/slow/t.csv", "/t.csv", tries=1, stall_s=0.3)
+
+
+@pytest.mark.parametrize("before", [b"HTTP/1.1 200 OK\r\n", b""])
+def test_more_headers_than_there_are(get, site, before):
+    site.habits["/t.csv"] = [for_ever(b"X: y\r\n" * 99, before)]
+    assert "answered in no known way" in refused(get, tries=1)
+
+
+def test_the_pace_is_of_the_file_over_a_window():
+    now = iter([0, 5, 10, 12, 21, 33, 40, 50]).__next__
+    pace = Pace(10, 100, now)
+    pace.check()
+    pace.add(1000)
+    pace.check()  # at 10 s, and from 12 s on anew
+    pace.add(900)
+    with pytest.raises(TooSlow, match="900 bytes came in 21 s, of 100 a second"):
+        for _ in range(2):
+            pace.check()
+
+
+def test_a_slow_server_that_does_get_further_is_not_asked_for_ever(get, site):
+    """What had come is kept, and told."""
+    site.etag["/t.csv"] = '"v1"'
+    head = OK + b'ETag: "v1"\r\nContent-Length: %d\r\n\r\n' % LENGTH
+    slow = for_ever(b"j", head + TEXT[:300_000], 0.02)
+    site.habits["/t.csv"] = [slow]
+    message = refused(get, stall_s=0.3, tries=3)
+    assert re.search(r"too slow: .* \(3 tries\)", message)
+    assert "0.3 MB have arrived and are kept" in message
+
+
 # The next run -----------------------------------------------------------------------------------------------
 
 
@@ -264,6 +338,99 @@ OTHERS = {
     "wrong": (body(TEXT[::-1]), f"SHA-256 {sha256(TEXT[::-1])}, expected {sha256(TEXT)}"),
     "empty": (body(b""), f"the file there has 0 bytes, expected {len(TEXT):,}"),
 }
+
+
+def says(**headers):
+    """An answer with these headers and ten bytes."""
+    code = 206 if "Content_Range" in headers else 200
+
+    def answer(handler, site, path):
+        handler.send_response(code)
+        for name, texts in headers.items():
+            for text in texts if isinstance(texts, list) else [texts]:
+                handler.send_header(name.replace("_", "-"), text)
+        handler.end_headers()
+        handler.wfile.write(b"0123456789")
+
+    return answer
+
+
+NONSENSE = {
+    "a quintillion": (says(Content_Length="1" + "0" * 30), "the server gives '1000000000000000000000000000000' as the"),
+    "more than there are disks": (says(Content_Length=str(10**14)), "says that the file has 100,000,000,000,000 bytes"),
+    "digits without end": (says(Content_Length="9" * 6000), "as the length of what it sends"),
+    "less than nothing": (says(Content_Length="-1"), "the server gives '-1' as the length"),
+    "a word": (says(Content_Length="many"), "the server gives 'many' as the length"),
+    "a part": (says(Content_Length="1.5e3"), "the server gives '1.5e3' as the length"),
+    "as Python writes it": (says(Content_Length="1_0"), "the server gives '1_0' as the length"),
+    "nothing": (says(Content_Length=""), "the server gives '' as the length"),
+    "two lengths": (says(Content_Length=["10", "11"]), "the server gives '10, 11' as the length"),
+    "an end behind the end": (
+        says(Content_Range="bytes 0-9/5"),
+        "contradicts itself: it sends 'bytes 0-9/5'",
+    ),
+    "another length": (says(Content_Range="bytes 0-9/10", Content_Length="4"), "'bytes 0-9/10' with 4 bytes"),
+    "no range": (says(Content_Range="bytes x-y/z"), "HTTP 206: an answer without the file"),
+    "a range without end": (says(Content_Range=f"bytes 0-9/1{'0' * 30}"), "HTTP 206: an answer without the file"),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_a_length_that_makes_no_sense_is_the_server_s_and_no_full_disk(get, site, what):
+    habit, said = NONSENSE[what]
+    site.habits["/t.csv"] = [habit]
+    message = refused(get, sha=None, size=None)
+    assert said in message
+    assert "disk" not in message
+    assert len(message) < 1000
+    assert get.slept == []
+
+
+def test_a_file_that_is_said_to_be_of_another_length_when_asked_again(get, site):
+    more = says(Content_Range="bytes 300000-300009/300010")
+    site.etag["/t.csv"] = '"v1"'
+    site.habits["/t.csv"] = [cut(300_000), more, whole]
+    get(sha=None, size=None)
+    assert get.target.read_bytes() == TEXT
+    assert "the file there has 300,010 bytes now, and had" in get.said[1]
+    assert site.ranges("/t.csv") == ["bytes=300000-" if n == 1 else None for n in range(3)]
+
+
+@pytest.mark.parametrize("name", [".t.csv.part", ".t.csv.wrong", ".t.csv.000.piece", ".t.csv.joined.part"])
+@pytest.mark.parametrize("what", ["a link", "a pipe", "a folder"])
+def test_nothing_is_written_through_what_lies_in_the_way(get, site, tmp_path, name, what):
+    get.folder.mkdir()
+    (tmp_path / "mine").write_bytes(b"mine")
+    path = get.folder / name
+    make = {
+        "a link": lambda: path.symlink_to(tmp_path / "mine"),
+        "a pipe": lambda: os.mkfifo(path),
+        "a folder": path.mkdir,
+    }
+    make[what]()
+    for sha in (SHA256, None):
+        assert refused(get, sha=sha).startswith(f"{path}: is {what}, where a file of the download goes. Remove it")
+    assert (tmp_path / "mine").read_bytes() == b"mine"
+    assert site.asked == []
+
+
+def test_a_link_that_appears_on_the_way_is_not_followed(tmp_path):
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / ".t.csv.part").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match="a link"):
+        Partial(tmp_path / ".t.csv.part")
+
+
+def test_a_link_in_the_place_of_the_file_is_replaced(get, tmp_path):
+    get.folder.mkdir()
+    for there in (True, False):
+        get.target.unlink(missing_ok=True)
+        get.target.symlink_to(tmp_path / "mine")
+        (tmp_path / "mine").write_bytes(b"mine") if there else (tmp_path / "mine").unlink()
+        get()
+        assert get.target.read_bytes() == TEXT
+        assert not get.target.is_symlink()
+        assert not there or (tmp_path / "mine").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("what", OTHERS)

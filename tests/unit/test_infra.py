@@ -20,7 +20,6 @@ from ttf.infra import (
     attributed,
     infra_lives,
     infra_lives_of_components,
-    read_health_events,
     went_down,
     with_infra_failures,
 )
@@ -347,37 +346,6 @@ def test_node_lists_as_text(tmp_path):
     assert infra_lives(told, runs, {}, events(("n2", 1000, "ECC", None)))["cause"].to_list() == ["ECC"]
     # With events at hand, a failure without one is no longer counted as a proxy.
     assert infra_lives(told, runs, {}, events(("n3", 1000, "ECC", None)))["event"].to_list() == [None]
-
-
-def test_health_events_are_read(tmp_path):
-    path = tmp_path / "events.csv"
-    path.write_text(
-        "time,node,severity,code\n2025-03-01T08:00:00Z,n1,high,XID79\n2025-03-01T08:00:00,n1,,A\n"
-        "2025-03-01T09:00:00+01:00,n2,low,B\n1740816000,n3,low,C\n"
-    )
-    assert read_health_events(path).rows() == [
-        ("n1", 1740816000, "XID79", "high"),
-        ("n1", 1740816000, "A", None),
-        ("n2", 1740816000, "B", "low"),
-        ("n3", 1740816000, "C", "low"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("node,time,code\nn1,1,a\n", r"no column severity; expected the columns node, time, code, severity"),
-        ("node,time,code,severity\nn1,1,a,\nn1,noon,a,\n", r"line 3 has no time that can be read\."),
-        ("node,time,code,severity\n,1,a,\n,1,a,\n", r"line 2 names no node \(the first of 2 such lines\)\."),
-        ("node,time,code,severity\nn1,1,,\n", r"line 2 names no code\."),
-        ("", r"cannot be read as CSV"),
-    ],
-)
-def test_health_events_that_cannot_be_read_say_where(tmp_path, text, message):
-    path = tmp_path / "events.csv"
-    path.write_text(text)
-    with pytest.raises(StudyError, match=message):
-        read_health_events(path)
 
 
 # --- components

@@ -1,4 +1,4 @@
-"""No name of a file is a pattern of names: not in a trace's folder, and not in the folders of products called after it."""
+"""No name of a file is a pattern of names: not in a trace's folder, nor in the folders of products called after it."""
 
 import re
 from pathlib import Path

@@ -10,6 +10,7 @@ from made_numbers import ABOUT, numbers, proxy
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import LogEvent
 from study.progress import Progress, failure, line, said_of, stage
+from ttf import stopping
 from ttf.brief.brief import brief_of
 
 
@@ -110,6 +111,14 @@ def test_a_job_that_left_no_word_was_killed(run):
     run.start()
     run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
     assert "error in mine: fit\nIt ended without a word. Was it killed" in run.said
+
+
+def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run, monkeypatch):
+    monkeypatch.setitem(stopping._asked, "status", 130)
+    run.start()
+    before = run.said
+    run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
+    assert run.said == before
 
 
 SLURM_LOG = """Building DAG of jobs...

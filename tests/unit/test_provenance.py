@@ -16,7 +16,7 @@ from ttf.provenance import digests
 from ttf.provenance.digests import CHECKOUT, Memory, members, of_folder, sha256, touched
 from ttf.provenance.explain import explain
 from ttf.provenance.manifest import manifest, revision, versions
-from ttf.provenance.read import Manifest, in_order, problems
+from ttf.provenance.read import Manifest, commit, in_order, problems
 
 
 def job(rule, outputs, inputs, **parameters):
@@ -33,6 +33,7 @@ def job(rule, outputs, inputs, **parameters):
 
 
 # raw.csv -> (read) -> a folder -> (count) -> table and chart -> (show) -> page
+OWN = Path("results/studies/mine")
 JOBS = [
     job("count", ["results/mine/table.csv", "results/mine/chart.svg"], ["results/mine/raw"], most=3, blank=None),
     job("read", ["results/mine/raw"], ["raw.csv"], files=["raw.csv"] * 40),
@@ -56,6 +57,7 @@ def hashed(text):
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(digests, "WORKFLOW", ("scripts/ttf/errors.py", "scripts/write_config.py"))
     for name, text in TEXTS.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
@@ -134,7 +136,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
     assert touched(file, output)
     for _ in range(2):
         assert [name for name, about in made()["products"].items() if "edited" in about] == [file]
-    assert problems(made()) == [
+    assert problems(made(), OWN) == [
         f"{file}: edited since {'count' if output == file else 'read'} made it. Delete it and run `make report`."
     ]
     edit(file, "made anew")
@@ -142,7 +144,7 @@ def test_an_edited_product_stays_edited_until_its_rule_makes_it_again(study, fil
         edit("results/mine/raw/.snakemake_timestamp", "")
         edit("results/mine/raw/.snakemake_timestamp", "")
     finished(output)
-    assert problems(made()) == []
+    assert problems(made(), OWN) == []
 
 
 def test_a_touched_product_is_not_edited(study):
@@ -172,7 +174,7 @@ def test_a_record_with_a_long_name(study):
 
 def test_all_in_order(study):
     known = made()
-    assert problems(known) == []
+    assert problems(known, OWN) == []
     assert in_order(known) == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
 
 
@@ -183,7 +185,7 @@ def test_what_is_wrong_has_a_line_each(study):
     Path("results/page.html").unlink()
     edit("results/mine/table.csv")
     finished("results/mine/table.csv")
-    assert problems(known) == [
+    assert problems(known, OWN) == [
         "raw.csv: changed since read used it; 5 products out of date. Run `make report`.",
         "results/mine/raw/one.parquet: edited since read made it. Delete it and run `make report`.",
         "results/mine/table.csv: made anew by count since the manifest was written. "
@@ -191,7 +193,7 @@ def test_what_is_wrong_has_a_line_each(study):
         "results/page.html: missing. Run `make report`: show makes it again.",
     ]
     Path("raw.csv").unlink()
-    assert problems(known)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
+    assert problems(known, OWN)[0] == "raw.csv: missing; 5 products come from it. Put it back, or run `make report`."
 
 
 def test_products_after(study):
@@ -259,6 +261,25 @@ def test_the_tree_of_a_number(study):
         explain(known, "results/mine/table.csv", "mttf.all")
     with pytest.raises(StudyError, match=r"Did you mean results/mine/table\.csv"):
         explain(known, "results/mine/tabel.csv")
+
+
+def test_every_file_of_the_workflow_is_in_the_manifest_used_or_not(study, monkeypatch):
+    before = digests.stamp_of_workflow()
+    monkeypatch.undo()
+    monkeypatch.chdir(study)
+    names = digests.of_workflow()
+    assert {"Snakefile", "workflow/rules/ingest.smk", "scripts/ttf/formats/openb.yaml", "config/claims.yaml"} < {*names}
+    assert not any("__pycache__" in name for name in names)
+    assert digests.stamp_of_workflow() != before
+
+
+def test_the_commit_is_said_where_git_knows_it():
+    none, one, other = ({"revision": made and made * 40, "changed": False} for made in (None, "a", "b"))
+    assert commit(none, one) == ""
+    assert commit(one, one) == commit(one, none) == f", made at commit {'a' * 12}"
+    assert commit(one | {"changed": True}, other) == (
+        f", made at commit {'a' * 12}, with changes that it does not have; the checkout is at {'b' * 12} now"
+    )
 
 
 def test_no_manifest_and_a_broken_one(study):

@@ -287,12 +287,86 @@ def test_line_ends(tmp_path):
     assert read(written(tmp_path, ".csv", b"a\r\nb\r\n")) == b"a\nb\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"a|b|c\r1|2|3\r4|5|6\r", 1),
+        (b"a|b|c\r1|2|3", 1),
+        (b"a|b|c\n1|2|3\n4|5|6\r7|8|9\r1|2|3\n", 3),
+        (b"a|b|c\r\n1|2|3\r\n4|5|6\r7|8|9\r\n", 3),
+    ],
+)
+def test_lines_that_end_in_cr_are_told_as_what_they_are(tmp_path, text, line):
+    with pytest.raises(StudyError, match=rf"table\.csv: line {line}: its lines end in CR, .* Convert the file: tr "):
+        read(written(tmp_path, ".csv", text))
+    with pytest.raises(StudyError, match="its lines end in CR"):
+        read(written(tmp_path, ".csv.gz", gzip.compress(text)))
+
+
+def test_a_cr_within_a_text_ends_no_line(tmp_path):
+    text = b"a|b|c\n1|two\rlines|3\n4|5|6\r\r\n"
+    assert read(written(tmp_path, ".csv", text)) == b"a|b|c\n1|two\rlines|3\n4|5|6\r\n"
+
+
+def test_a_long_file_of_lines_that_end_in_cr(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "LONGEST_LINE_BYTES", 10_000)
+    with pytest.raises(StudyError, match="line 1: its lines end in CR"):
+        read(written(tmp_path, ".csv", b"1,2,3\r" * 5_000))
+
+
+@pytest.mark.parametrize("text", [b"a\0,\0b\0\n\0", b"\0a\0,\0b\0\n"])
+def test_utf_16_without_its_mark(tmp_path, text):
+    with pytest.raises(StudyError, match="the text is UTF-16"):
+        read(written(tmp_path, ".csv", text))
+
+
+@pytest.mark.parametrize("ending", COMPRESSED)
+def test_a_file_that_unpacks_to_far_more_than_a_table_does(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(raw_files, "PACKED_FLOOR_BYTES", 1_000_000)
+    path = written(tmp_path, ending, PACK[ending](b"\n" * 8_000_000))
+    with pytest.raises(StudyError, match=r"table.*: its [\d,]+ bytes unpack to more than 200 times as many: "):
+        for _ in raw_files.unpacked(path):
+            pass
+
+
+def test_a_file_packed_as_tightly_as_tables_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "PACKED_FLOOR_BYTES", 1_000)
+    text = b"".join(b"job%d,%d,Terminated\n" % (n, n * n) for n in range(20_000))
+    assert read(written(tmp_path, ".csv.xz", lzma.compress(text))) == text
+
+
+@pytest.mark.parametrize("change", ["shrinks", "grows", "vanishes"])
+def test_a_file_that_changes_while_it_is_read(tmp_path, change):
+    path = written(tmp_path, ".csv", b"a,b\n" * 100_000)
+    blocks = blocks_of_lines(path, 100_000)
+    next(blocks)
+    if change == "vanishes":
+        path.unlink()
+    else:
+        os.truncate(path, {"shrinks": 200_000, "grows": 500_000}[change])
+    with pytest.raises(StudyError, match=r"csv: (the file changed while it was read|cannot be read: No such file)"):
+        list(blocks)
+
+
+def test_a_block_has_only_so_many_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "MOST_LINES", 100)
+    text = b"x" * 5_000 + b"\n" * 1_000 + b"y" * 5_000 + b"\nz\n"
+    blocks = list(blocks_of_lines(written(tmp_path, ".csv", text)))
+    assert b"".join(blocks) == text
+    assert max(block.count(b"\n") for block in blocks) <= 100
+    assert all(block.endswith(b"\n") for block in blocks)
+
+
 @given(body=st.binary(max_size=300), ending=st.sampled_from(list(PACK)), block_bytes=st.integers(1, 400))
 @example(body=b"\r\n\n\r", ending=".csv", block_bytes=1)
 def test_any_bytes_in_blocks_of_any_size(tmp_path_factory, body, ending, block_bytes):
     text = b"a" + body
     path = written(Path(tmp_path_factory.getbasetemp()), ending, PACK[ending](text))
-    blocks = list(blocks_of_lines(path, block_bytes))
+    try:
+        blocks = list(blocks_of_lines(path, block_bytes))
+    except StudyError as error:
+        assert "lines end in CR" in str(error) and b"\r" in body
+        return
     assert b"".join(blocks) == (text if text.endswith(b"\n") else text + b"\n").replace(b"\r\n", b"\n")
     assert all(block.endswith(b"\n") for block in blocks)
 

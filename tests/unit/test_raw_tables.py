@@ -71,6 +71,21 @@ def test_blank_fields_are_null(table):
     ]
 
 
+def test_a_text_far_longer_than_any_is_put_aside(table):
+    longest = raw_tables.LONGEST_FIELD
+    kept, aside = table(TASK + "\n" + task(job="j" * longest) + "\n" + task(gpu_type="x" * (longest + 1)) + "\n")
+    assert kept["line"].to_list() == [1, 2]
+    assert reasons(aside) == [(3, "field_too_long", "gpu_type")]
+    assert len(aside["text"][0]) == raw_tables.LONGEST_TEXT_SHOWN
+
+
+def test_a_table_of_hardly_anything_but_blank_lines_is_refused(table, monkeypatch):
+    monkeypatch.setattr(raw_tables, "MOST_BLANK_LINES", 1_000)
+    assert table((TASK + "\n" * 9) * 200)[0].height == 200
+    with pytest.raises(StudyError, match=r"table\.csv: more than 1,000 blank lines up to line [\d,]+, beside 1 rows: "):
+        table(TASK + "\n" * 2_000)
+
+
 @pytest.mark.parametrize("zero", ["0", "0.0", "-0.0", ""])
 def test_a_zero_time_is_blank_in_pai(table, zero):
     kept, aside = table(task(start="100", end=zero) + "\n" + task(start=zero, end="50") + "\n")
@@ -238,8 +253,9 @@ def test_no_beginning_is_magic(table, start):
 def test_very_long_field(table):
     long = "é" * 3_000_000
     kept, aside = table(f"{task(gpu_type=long)}\n{task(status=long)}\n{TASK}\n")
-    assert kept["gpu_type"].str.len_chars().to_list() == [3_000_000, 2]
-    assert aside["text"].to_list() == [task(status=long)[:500]]
+    assert kept["gpu_type"].to_list() == ["T4"]
+    assert reasons(aside) == [(1, "field_too_long", "gpu_type"), (2, "field_too_long", "status")]
+    assert aside["text"].to_list() == [task(gpu_type=long)[:500], task(status=long)[:500]]
 
 
 def test_a_header_row_where_none_belongs(table, schemas):

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from cluster_effects import design_effect, log_sd
+from given_tables import ingested as ingested_beside
 from of_formats import raw_schemas, table_of
 from ttf.analyses.find_lemon_nodes.compute import lemon_nodes
 from ttf.analyses.find_lemon_nodes.node_runs import halves_of, last_window
@@ -21,7 +22,8 @@ from ttf.formats.sacct import read as sacct_reader
 from ttf.formats.sacct import sample
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.sample_cluster import NODE_GPUS, PREEMPTIBLE_AFTER_S
-from ttf.infra import EVENT, infra_lives, read_health_events
+from ttf.given_reader import health_events
+from ttf.infra import EVENT, infra_lives
 from ttf.ingest import ingest
 from ttf.partitions import Partitions
 from ttf.stats.mttf import garwood_interval
@@ -56,7 +58,8 @@ def ingested(written):
     raw = {"record": pl.scan_parquet(folder / "raw/record.parquet")}
     jobs = table_of("sacct", "jobs", raw).with_columns(trace=pl.lit("t"))
     attempts = table_of("sacct", "attempts", raw)
-    events = read_health_events(folder / "new/health_events.csv")
+    ingested_beside("health_event", folder / "new/health_events.csv", folder / "raw")
+    events = health_events(folder / "raw")
     return jobs, attempts, infra_lives(jobs, attempts, RULES, events), account
 
 

@@ -1,5 +1,6 @@
 """Jobs scored by a model: against the model itself, scikit-learn and SciPy; what is refused; which model scores."""
 
+import gzip
 import json
 import re
 
@@ -335,8 +336,10 @@ REFUSED = {
     "column submit_s: '9999999999999'": f"{HEAD}\na,9999999999999,u,1\n",
     "both say when": f"{HEAD},submit\na,1700000000,u,1,1\n",
     "more than one column is called user": f"{HEAD},user\na,1700000000,u,1,u\n",
-    "cannot be read": f"{HEAD}\na,1700000000,u,1,2,3,4\n",
-    "cannot be read: .*": b"\xff\xfe\x00",
+    "line 3: the line has more or fewer fields": f"{HEAD}\na,1700000000,u,1\na,1700000000,u,1,2,3,4\n",
+    "line 2: the line is not valid UTF-8": HEAD.encode() + b"\na,1700000000,\xff,1\n",
+    "line 1: the text is UTF-16": b"\xff\xfe\x00",
+    "line 1: its lines end in CR": f"{HEAD}\ra,1700000000,u,1\r",
     r"'\\x1b\[31m": f"{HEAD}\na,1700000000,u,\x1b[31m\n",
 }
 
@@ -353,12 +356,20 @@ def test_where_times_count_from_an_unknown_origin_there_is_no_date(tmp_path):
     assert read(tmp_path, f"{HEAD}\na,5,u,1\n", asked)[0]["submit_s"].item() == 5
     with pytest.raises(StudyError, match="unknown origin; give submit_s"):
         read(tmp_path, "job_id,submit,user,gpu_milli\na,5,u,1\n", asked)
-    with pytest.raises(StudyError, match="there is no such file"):
-        read_new_jobs(tmp_path / "none.csv", ASKED)
+    for name in ("none.csv", "none.parquet"):
+        with pytest.raises(StudyError, match=rf"{name}: .*[Nn]o such file"):
+            read_new_jobs(tmp_path / name, ASKED)
     with pytest.raises(StudyError, match="cannot be read"):
         read_new_jobs(tmp_path, ASKED)
     with pytest.raises(StudyError, match="cannot be read"):
         read(tmp_path, "no parquet", name="new.parquet")
+
+
+def test_a_packed_file_and_one_whose_name_is_a_pattern(tmp_path):
+    text = f"{HEAD}\na,1700000000,u,1\n"
+    read(tmp_path, text.replace("a,", "b,"), name="new1.csv")
+    assert read(tmp_path, text, name="new[1].csv")[0]["job_id"].to_list() == ["a"]
+    assert read(tmp_path, gzip.compress(text.encode()), name="new.csv.gz")[0].height == 1
 
 
 @given(cells=st.lists(st.text(max_size=12), min_size=4, max_size=4), junk=st.binary(max_size=40))

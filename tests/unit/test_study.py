@@ -86,7 +86,7 @@ def test_where_a_file_lies(samples):
     assert samples.file("sample", "mttf") == "results/sample/tables/mttf.csv"
     assert samples.file("sample", "survival_curves") == "results/sample/tables/survival.parquet"
     assert samples.file("sample", "row_account") == "results/sample/quality/row_account.csv"
-    assert samples.file("sample_slurm", "events") == "data/sample_slurm/health_events.csv"
+    assert samples.file("sample_slurm", "events") == "results/sample_slurm/raw"
     # What the trace, or its analysis, does not have; and what nobody has.
     assert [samples.file("sample", name) for name in ("attempts", "events", "retries", "nonsense")] == [None] * 4
 

@@ -129,6 +129,15 @@ def test_columns_of_the_job_record(derived):
     }
 
 
+def test_a_column_called_line_is_no_line_number(derived):
+    own = entry(mapping={"job_id": "line", "user": "who"})
+    text = lines("j7,ann,FAILED,0,0,0", "j9,bob,UNHEARD,0,0,0", header="line,who,state,sub,beg,fin")
+    for content in (text, pl.read_csv(text.encode())):
+        jobs, account, quarantine = derived(own, content)
+        assert (account, jobs["job_id"].to_list(), jobs["user"].to_list()) == ((2, 1, 1), ["j7"], ["ann"])
+        assert "j9" in quarantine["text"].item()
+
+
 def test_what_is_not_mapped_is_blank_and_a_job_is_one_instance(derived):
     jobs, _, _ = derived(SECONDS, lines("a,FAILED,0,0,0"))
     assert jobs.schema == pl.Schema(JOB_COLUMNS | {"file": pl.Int32})

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import tarfile
 
 import polars as pl
@@ -118,13 +119,13 @@ def test_missing_table_folder_and_format(folder_with_workflow):
     assert "table pods is missing" in message
     assert "openb_pod_list_default.csv" in message
     message = refused(study, {"study": ["mine"], "registry": {"mine": {"format": "openbb", "folder": "nothing"}}})
-    assert "my.yaml: registry.mine.format" in message
+    assert re.search(r"my.yaml: line \d+, column \d+: registry.mine.format", message)
     assert "did you mean openb" in message
 
 
 def test_wrong_key_is_answered_with_file_key_and_nearest(folder_with_workflow):
     message = refused(folder_with_workflow, {"survival": {"max_stps": 3}})
-    assert "my.yaml: survival.max_stps" in message
+    assert "my.yaml: line 2, column 3: survival.max_stps" in message
     assert "did you mean max_steps" in message
 
 

@@ -19,7 +19,7 @@ for sample_format in sorted({trace.entry["format"] for trace in STUDY.traces.val
         wildcard_constraints:
             trace=any_of(STUDY.traces_where(lambda trace: trace.synthetic and trace.entry["format"] == sample_format)),
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         resources:
             **asks_for("make_sample"),
         params:
@@ -43,7 +43,7 @@ rule fetch:
         trace=any_of([f"{trace}(?=/{re.escape(file)}$)" for trace, file in STUDY.to_fetch]),
         file="[^/]+",
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("fetch"),
     params:

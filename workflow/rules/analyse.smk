@@ -21,7 +21,7 @@ for room in STUDY.rooms.values():
         group:
             group_of
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         threads: room.declared.threads
         resources:
             **asks_for(room.name),
@@ -64,7 +64,7 @@ for kind, traces in STUDY.drawn_alike.items():
         group:
             group_of
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         resources:
             **asks_for("draw_charts"),
         params:
@@ -110,7 +110,7 @@ for name, traces in {"summarise": STUDY.names, "summarise_comparison": STUDY.sub
         group:
             group_of
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         resources:
             **asks_for("summarise"),
         params:

@@ -23,7 +23,7 @@ rule derive_share:
     group:
         "parts"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 2
     resources:
         **asks_for("derive_share"),
@@ -52,7 +52,7 @@ rule derive_runtimes:
     wildcard_constraints:
         trace=any_of(WITHOUT_ATTEMPTS),
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: threads_by_size(8)
     resources:
         **asks_for("derive_runtimes"),
@@ -85,7 +85,7 @@ rule derive_attempts:
     wildcard_constraints:
         trace=any_of(WITH_ATTEMPTS),
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: threads_by_size(8)
     resources:
         **asks_for("derive_attempts"),
@@ -113,7 +113,7 @@ rule derive_placements:
     wildcard_constraints:
         trace=any_of(WITH_PLACEMENTS),
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         **asks_for("derive_placements"),
@@ -150,7 +150,7 @@ for name, exposed in {"derive_outages": True, "derive_outages_unwatched": False}
         group:
             "analyses"
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         threads: 1
         resources:
             **asks_for("derive_outages"),
@@ -177,7 +177,7 @@ rule derive_lives:
     group:
         "analyses"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         **asks_for("derive_lives"),
@@ -205,7 +205,7 @@ rule derive_infra_lives:
     group:
         "analyses"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         **asks_for("derive_infra_lives"),

@@ -18,7 +18,7 @@ rule ingest:
     wildcard_constraints:
         trace=any_of(STUDY.traces_where(lambda trace: not trace.parts)),
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: threads_by_size(8)
     resources:
         **asks_for("ingest"),
@@ -50,7 +50,7 @@ rule ingest_part:
     group:
         "parts"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     # Parts are read side by side; a single one has the machine to itself.
     threads: lambda wildcards: max(1, 8 // len(trace_of(wildcards).parts))
     resources:
@@ -86,7 +86,7 @@ rule merge_parts:
     wildcard_constraints:
         trace=any_of(STUDY.traces_where(lambda trace: trace.parts)),
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: threads_by_size(8)
     resources:
         **asks_for("merge_parts"),

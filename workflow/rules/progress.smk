@@ -1,7 +1,10 @@
 # What the terminal shows of a run; included first, so that it starts with the first line.
 import gc
+import os
 import sys
 from pathlib import Path
+
+from snakemake.shell import shell
 
 WORKFLOW = Path(str(workflow.current_basedir)).parent
 sys.path[:0] = [str(WORKFLOW), str(WORKFLOW.parent / "scripts")]
@@ -10,6 +13,7 @@ from study.module import in_module
 from study.progress import follow
 from study.studies import remember
 from ttf.brief.model import read_brief
+from ttf.stopping import PREFIX, leave_if_asked, no_more, stop_on_request
 
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
 gc.set_threshold(100_000)
@@ -32,6 +36,11 @@ def briefs():
     return {name: read_brief(file) for name, file in files.items() if file.is_file()}
 
 
+if not in_module(workflow):
+    shell.prefix(PREFIX.format(os.getpid()))
+    if workflow.is_main_process:
+        stop_on_request(temporary=workflow.snakemake_tmp_dir)
+
 # The terminal of a workflow that uses this one is its own.
 PROGRESS = (
     None
@@ -43,8 +52,11 @@ PROGRESS = (
 onsuccess:
     if PROGRESS:
         PROGRESS.succeeded()
+        no_more()
 
 
 onerror:
+    leave_if_asked()
     if PROGRESS:
         PROGRESS.stopped()
+        no_more()

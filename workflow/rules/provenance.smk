@@ -1,6 +1,7 @@
 # Where every product comes from: hashes of products, raw files and code; rules, scripts and parameters.
 from study.graph import jobs_behind
 from study.module import own_name_of
+from ttf.provenance.digests import stamp_of_workflow
 
 OWN_NAME = own_name_of(workflow.modifier)
 
@@ -9,7 +10,7 @@ rule write_manifest:
     """The manifest: what each product was made of, by which rule and with which parameters, so that all can be checked."""
     input:
         products=lambda _: one_of_each(jobs_of_study()),
-        project=local(seen_from_here(ROOT / "pyproject.toml")),
+        project=there(seen_from_here(ROOT / "pyproject.toml")),
     output:
         manifest=f"{OWN}/manifest.json",
     log:
@@ -19,11 +20,12 @@ rule write_manifest:
     # Where the whole graph is known: a job sent elsewhere knows itself alone.
     localrule: True
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 4
     params:
         *code_of("write_manifest"),
         study=STUDY.names,
+        workflow=lambda _: stamp_of_workflow(),
         # Asked of the graph once it is whole, so that a new rule needs no mention here.
         jobs=lambda _, input: jobs_behind(input.products, workflow.dag.jobs, ROOT, read_beside, OWN_NAME),
     script:

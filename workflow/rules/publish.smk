@@ -13,12 +13,12 @@ rule write_site_source:
         reports=[f"{OWN}/report/source/{page}.qmd" for page in PAGES],
         template=rules.write_page_template.output.template,
         bibliography=rules.write_page_template.output.bibliography,
-        blocks=local(seen_from_here(ROOT / "report" / "blocks.html")),
+        blocks=there(seen_from_here(ROOT / "report" / "blocks.html")),
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
         papers=rules.pdf.input,
         run_report=[RUN_REPORT] if Path(RUN_REPORT).exists() else [],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     output:
         project=directory(f"{OWN}/report/site-source"),
     log:
@@ -26,7 +26,7 @@ rule write_site_source:
     benchmark:
         f"benchmarks/{HOME}/write_site_source.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("write_site_source"),
     params:
@@ -47,7 +47,7 @@ rule publish_site:
         products=lambda _: files_to_publish(*PUBLISHED),
         # It holds run times: with it, the site is another one after every run.
         run_report=[RUN_REPORT] if Path(RUN_REPORT).exists() else [],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     output:
         site=directory(f"{OWN}/site"),
     log:
@@ -55,14 +55,14 @@ rule publish_site:
     benchmark:
         f"benchmarks/{HOME}/publish_site.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("publish_site"),
     params:
         *code_of("publish_site"),
         settings=lookup("publish", within=config),
         traces=ABOUT_TRACES,
-        renderer=which("quarto") or "pandoc",
+        renderer=as_it_is(which("quarto") or "pandoc"),
     script:
         "../../scripts/publish_site.py"
 
@@ -74,8 +74,8 @@ rule archive_results:
         papers=rules.pdf.input,
         products=lambda _: files_to_publish(*PUBLISHED),
         indexes=lambda _: files_to_publish("index.json"),
-        sources=lambda _: [local(seen_from_here(path)) for path in sources_of_study(ROOT)],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        sources=lambda _: [there(seen_from_here(path)) for path in sources_of_study(ROOT)],
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     output:
         archive=f"{OWN}/archive/time-to-failure-results.tar.xz",
     log:
@@ -83,7 +83,7 @@ rule archive_results:
     benchmark:
         f"benchmarks/{HOME}/archive_results.tsv"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("archive_results"),
     params:

@@ -21,7 +21,7 @@ rule describe_tables:
     group:
         "analyses"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     threads: 1
     resources:
         **asks_for("describe_tables"),

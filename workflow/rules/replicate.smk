@@ -5,7 +5,7 @@ rule score_claims:
     """Every published finding and what the data give: reproduced, differs, suspect, not computable, not run."""
     input:
         tables=lambda _: [path for tables in STUDY.claimed().values() for path in tables.values()],
-        claims=[local(seen_from_here(file)) for file, _ in STUDY.claim_files],
+        claims=[there(seen_from_here(file)) for file, _ in STUDY.claim_files],
     output:
         scorecard=in_report(f"{OWN}/scorecard.csv", "table", "Published findings", trace="all"),
         implied=f"{OWN}/implied_n.csv",
@@ -16,7 +16,7 @@ rule score_claims:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("score_claims"),
     params:
@@ -40,7 +40,7 @@ rule recompute_ettr:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("recompute_ettr"),
     params:

@@ -13,12 +13,12 @@ rule write_config:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("write_config"),
     params:
         *code_of("write_config"),
-        text=dump(STUDY.config),
+        text=as_it_is(dump(STUDY.config)),
     script:
         "../../scripts/write_config.py"
 
@@ -34,7 +34,7 @@ rule bundle_vega:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("bundle_vega"),
     params:
@@ -57,7 +57,7 @@ rule write_page_template:
     """What all pages have in common: style, scripts and the program of the charts, as a template of both renderers."""
     input:
         vega=rules.bundle_vega.output.vega,
-        files=[local(path) for path in OF_THE_TEMPLATE],
+        files=[there(path) for path in OF_THE_TEMPLATE],
     output:
         template=f"{OWN}/report/source/page.html",
         bibliography=f"{OWN}/report/source/references.bib",
@@ -68,7 +68,7 @@ rule write_page_template:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("write_page_template"),
     params:
@@ -94,7 +94,7 @@ rule write_page_source:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("write_page_source"),
     params:
@@ -111,8 +111,8 @@ if len(STUDY.names) > 1:
         """The page that compares the traces, as .qmd: a row for each, of what is defined alike."""
         input:
             products=lambda _: [path for trace in STUDY.subjects for path in given_to_page(trace)],
-            templates=[local(path) for path in OF_THE_COMPARISON],
-            citation=local(seen_from_here(ROOT / "CITATION.cff")),
+            templates=[there(path) for path in OF_THE_COMPARISON],
+            citation=there(seen_from_here(ROOT / "CITATION.cff")),
         output:
             source=f"{OWN}/report/source/index.qmd",
         log:
@@ -122,7 +122,7 @@ if len(STUDY.names) > 1:
         group:
             "report"
         conda:
-            "../../environment.yml"
+            ENVIRONMENT
         resources:
             **asks_for("write_comparison_source"),
         params:
@@ -153,7 +153,7 @@ rule render_page:
     group:
         "report"
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("render_page"),
     params:
@@ -176,7 +176,7 @@ rule render_paper:
     wildcard_constraints:
         paper=any_of(PAPERS),
     conda:
-        "../../environment.yml"
+        ENVIRONMENT
     resources:
         **asks_for("render_paper"),
     params:

@@ -7,8 +7,11 @@ from study.room import OF_STUDY
 from study.products import asked_of, one_of_each, paths_in
 from study.start import study_of
 from study.study import SMALL_GB, any_of, seen_from_here
+from ttf.links import linked
 
 ROOT = WORKFLOW.parent
+# Snakemake fills in what stands in the braces of this path, once it is whole: those of a folder's name are doubled.
+ENVIRONMENT = str(ROOT / "environment.yml").replace("{", "{{").replace("}", "}}")
 # Where products lie in place of the disk (--default-storage-prefix); see docs/cluster.md.
 STORE = f"{(workflow.storage_settings.default_storage_prefix or '').rstrip('/')}/"
 STORED = workflow.storage_settings.default_storage_provider is not None
@@ -23,15 +26,24 @@ def trace_of(wildcards):
 
 
 def code_of(script, *modules, by_trace=None, words=False):
-    """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
+    """The modules that a script imports, as a parameter of its rule, of which Snakemake keeps account; beside them the
     named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
     words: the sentences of declarations count.
     """
     always = STUDY.code(script, *modules, words=words)
     if by_trace is None:
-        return always
-    every = lambda wildcards: STUDY.code(script, *modules, *by_trace(wildcards))
-    return [*always, lambda wildcards: [stamp for stamp in every(wildcards) if stamp not in always]]
+        return [as_it_is(always)]
+    return [lambda wildcards: STUDY.code(script, *modules, *by_trace(wildcards))]
+
+
+def as_it_is(value):
+    """A parameter in whose texts Snakemake is not to look for wildcards."""
+    return lambda _: value
+
+
+def there(path):
+    """An input that lies on the disk, also where products do not."""
+    return local(linked(path))
 
 
 def given(files):
@@ -44,7 +56,7 @@ def given(files):
         return [given(path) for path in files]
     if files in STUDY.to_make or files.startswith("results/"):
         return files
-    return ancient(local(files)) if files in STUDY.own_files else local(files)
+    return ancient(there(files)) if files in STUDY.own_files else there(files)
 
 
 def threads_by_size(most):
@@ -177,8 +189,8 @@ def of_page(wildcard):
     return dict(
         metrics=lambda wildcards: f"results/{TRACE_OF[wildcards[wildcard]]}/metrics.json",
         products=lambda wildcards: given_to_page(TRACE_OF[wildcards[wildcard]]),
-        templates=[local(path) for path in (OF_THE_PAPER if wildcard == "paper" else OF_A_PAGE)],
-        citation=local(seen_from_here(ROOT / "CITATION.cff")),
+        templates=[there(path) for path in (OF_THE_PAPER if wildcard == "paper" else OF_A_PAGE)],
+        citation=there(seen_from_here(ROOT / "CITATION.cff")),
     )
 
 

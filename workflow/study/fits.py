@@ -143,7 +143,7 @@ def is_usable(text: str) -> bool:
 def folder_of(data: Path) -> Folder:
     """The plain files of a folder, or of the one that a file lies in. Raises ConfigError where there are none."""
     where = f"DATA={said(str(data))}"
-    if not str(data).isprintable() or set(str(data)) & set("{}"):
+    if not str(data).isprintable():
         raise ConfigError(f"{where}: the path has a character that the study cannot use; rename the folder.")
     try:
         is_file = data.is_file()

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ttf.links import own_name
+
 from study.helpers import stamped
 
 
@@ -43,7 +45,7 @@ def _described(job: Any, rule: str, root: Path, inputs: set[str]) -> dict:
         "wildcards": dict(job.wildcards_dict),
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
         "parameters": named,
-        "inputs": sorted(inputs),
+        "inputs": sorted(map(own_name, inputs)),
         # The parameters without a name, which stand before the others (code_of in workflow/rules/study.smk).
         "code": sorted(stamped(_flat(job.params[: len(job.params) - len(named)]))),
         "outputs": [str(path) for path in job.output],

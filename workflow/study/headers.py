@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ttf import given
 from ttf.errors import StudyError
 from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, Wanted, found_and_missing, names_of
 from ttf.raw_files import is_a_table, unpacked
@@ -71,6 +72,14 @@ def layouts_of(entry: Mapping, format: Mapping) -> dict[str, Layout]:
     }
 
 
+def _given_layouts() -> dict[str, Layout]:
+    """Those of the tables of ttf.given."""
+    return {
+        table: Layout(tuple(Wanted(column["name"]) for column in about["columns"]), quoted=about["quoted"])
+        for table, about in given.SCHEMA["tables"].items()
+    }
+
+
 def wrong_headers(trace: str, entry: Mapping, raw_files: Mapping[str, Sequence[str]], format: Mapping) -> list[str]:
     """A line for each raw file of a trace whose header row ingest would refuse.
 
@@ -78,7 +87,7 @@ def wrong_headers(trace: str, entry: Mapping, raw_files: Mapping[str, Sequence[s
     the file, what is missing, what was probably meant and the way out. Optional columns are no problem, and what is no
     table at all is left to ingest, as are tables behind others in a .tar.gz. Raises ConfigError as layouts_of.
     """
-    layouts = layouts_of(entry, format)
+    layouts = layouts_of(entry, format) | _given_layouts()
     wrong = []
     for table, files in raw_files.items():
         layout = layouts[table]
@@ -125,6 +134,8 @@ def _other_delimiter(names: Sequence[str], layout: Layout) -> str:
 
 
 def _way_out(trace: str, entry: Mapping, table: str) -> str:
+    if table in given.SCHEMA["tables"]:
+        return "Name the columns so, or check that this file is the right table."
     if "mapping" in entry:
         return f"Correct registry.{trace}.mapping, or check that this file is the right table."
     return (
@@ -152,7 +163,8 @@ def names_at_start(head: bytes, layout: Layout) -> list[str] | None:
     is_whole, head = len(head) < MOST_BYTES, head.removeprefix(BYTE_ORDER_MARK)
     if layout.json:
         return _json_names(head)
-    line, end, _ = head.partition(b"\n")
+    # Of lines that end in CR ingest says so.
+    line, end, _ = head.replace(b"\r", b"\n").partition(b"\n")
     return names_of(line, layout.delimiter, layout.quoted) if end or is_whole else None
 
 

@@ -1,6 +1,9 @@
 """What a registry entry names beside the raw tables: what ends a run by infrastructure, health events, losses."""
 
 from collections.abc import Collection
+from pathlib import Path
+
+from ttf.given import TABLES
 
 from study.documents import ConfigError, given_file
 
@@ -8,6 +11,30 @@ from study.documents import ConfigError, given_file
 def infra_failures_of(entry: dict, of_study: dict, of_format: dict) -> dict:
     """The trace's `infra_failures`: of its registry entry, else of the study, else of its format, key by key."""
     return of_format.get("infra_failures", {}) | of_study | entry.get("infra_failures", {})
+
+
+def given_tables(trace: str, entry: dict, format: dict, made: Collection[str] = ()) -> dict[str, list[str]]:
+    """Table of ttf.given -> its file, as typed, of those that the entry names.
+
+    made: files that a rule writes, there or not yet. Raises ConfigError as health_events_of and loss_log_of.
+    """
+    events, losses = health_events_of(trace, entry, format, made), loss_log_of(trace, entry, format)
+    files = {"health_events": events, "loss_log": losses}
+    return {TABLES[key][0]: [file] for key, file in files.items() if file}
+
+
+def with_given_parts(trace: str, parts: dict[str, dict[str, str]], given: dict[str, list[str]]) -> dict:
+    """The parts of a trace, each of these tables a part of its own after the others; none where the trace has none.
+
+    Raises ConfigError for a table whose file has the name of another part.
+    """
+    of_given = {}
+    for table, (file,) in given.items() if parts else ():
+        if (name := Path(file).name) in parts or name in of_given:
+            key = next(key for key, (its, _) in TABLES.items() if its == table)
+            raise ConfigError(f"registry.{trace}.{key}: two files are called {name}; give each a name of its own.")
+        of_given[name] = {table: file}
+    return parts | of_given
 
 
 def health_events_of(trace: str, entry: dict, of_format: dict, made: Collection[str] = ()) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any, TextIO
 
 from ttf.brief.model import WITHHELD, Brief
 from ttf.report.said import plain
+from ttf.stopping import asked
 
 _INDENT = 17
 _LONGEST_ERROR = 12  # lines
@@ -126,7 +127,6 @@ class Progress(logging.Handler):
             self._say("Nothing to do: every product is up to date." + (f"\nThe report: {page}" if page else ""))
         elif str(record.msg).startswith("Terminating processes on user request"):
             self._failed = True
-            self._say("\nStopping on request.")
 
     def _finished(self, job: dict[str, Any]) -> None:
         words = next((text.strip() for log in job["logs"] if (text := _read(log, job["started"]))), job["stage"])
@@ -135,6 +135,8 @@ class Progress(logging.Handler):
 
     def _stumbled(self, jobids: Iterable[int], name: str, account: str) -> None:
         """Why these jobs failed, each by its log; those without a message together, by the account of who ran them."""
+        if asked():
+            return
         silent = []
         # A job that Slurm killed may have written by then what it had done, which is no reason.
         killed = re.search(r"^slurmstepd\S* error: ", account, re.MULTILINE)
@@ -157,7 +159,7 @@ class Progress(logging.Handler):
         self._say(f"\n{found}\nThe report: {page} ({time.monotonic() - self._start:.0f} s)")
 
     def stopped(self) -> None:
-        """The end of a run that failed or was stopped."""
+        """The end of a run that failed."""
         self._say(f"The study stopped. {_CONTINUES}")
 
     def _say(self, text: str) -> None:

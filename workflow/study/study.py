@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 from ttf.contract import Table, types_in
 from ttf.errors import StudyError
+from ttf.given import TABLES
 from ttf.rooms import contracts, places, rooms
 
 from study import resources
@@ -24,7 +25,7 @@ from study.config import ConfigError, in_files, load_yaml, resolve, stacked
 from study.formats import declarations, load_formats
 from study.headers import wrong_headers
 from study.helpers import helpers, stamp, stamps
-from study.infra import health_events_of, loss_log_of
+from study.infra import given_tables, with_given_parts
 from study.outage_causes import outage_rules_of
 from study.raw_tables import parts_of, raw_tables, sample_files, to_fetch
 from study.risk import risk_problems
@@ -110,11 +111,10 @@ class Study:
         format, formats = self.formats[entry["format"]], self.formats
         files, parts = raw_tables(name, entry, formats), parts_of(name, entry, formats)
         made = sample_files(name, entry, formats) if "generate" in entry else {}
-        given = {
-            "events": health_events_of(name, entry, format, [file for files in made.values() for file in files]),
-            "losses": loss_log_of(name, entry, format),
-            "tails": entry.get("log_tails"),
-        }
+        shares = shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1
+        given = given_tables(name, entry, format, [file for files in made.values() for file in files])
+        files, parts = files | given, with_given_parts(name, parts, given)
+        sources = {source: f"results/{name}/raw" for table, source in TABLES.values() if table in given}
         return Trace(
             name,
             entry,
@@ -123,9 +123,9 @@ class Study:
             raw_files=files,
             parts=parts,
             made_files=made,
-            sources={source: file for source, file in given.items() if file},
+            sources=sources | ({"tails": entry["log_tails"]} if "log_tails" in entry else {}),
             windows=windows_of(name, entry, with_jobs, [name] if parts else []),
-            shares=shares_of(entry, files, self.config["scatter"]) if format.get("large") else 1,
+            shares=shares,
             tells_reasons=tells_reasons(name, entry, format, self.taxonomy),
             taxonomy=self.taxonomy,
             outage_rules=self.outage_rules,

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ttf.analysis import PRODUCTS
+from ttf.given import SCHEMA
 
 from study.formats import OF_READING, meaning_of
 from study.headers import layouts_of, names_in
@@ -23,8 +24,9 @@ STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 class Trace:
     """entry: of the registry; format: its declaration; raw_files: table -> files; parts: part -> table -> file.
 
-    sources: name -> a file given beside the raw tables (health events, losses, tails of logs); made_files: by table, of
-    a synthetic trace; windows: between which its drift is measured; shares: jobs that share the work on its tables.
+    sources: name -> what lies beside the common tables: the typed raw tables for health events and losses, or the tails
+    of logs; made_files: by table, of a synthetic trace; windows: between which its drift is measured; shares: jobs that
+    share the work on its tables.
     """
 
     name: str
@@ -148,7 +150,11 @@ class Trace:
     @property
     def derived_by(self) -> dict[str, Any]:
         """What the rules that derive the common tables are given: code, what words and columns mean, raw tables."""
-        return {"code": self.format["code"], "meaning": self.meaning, "tables": list(self.raw_files)}
+        return {
+            "code": self.format["code"],
+            "meaning": self.meaning,
+            "tables": [table for table in self.raw_files if table not in SCHEMA["tables"]],
+        }
 
     @property
     def outages_by(self) -> dict[str, Any]:

@@ -87,8 +87,11 @@ def _of_components(m: Numbers, about: Mapping) -> list[Fact]:
         return [
             Fact("Outages", number(m, "data.outages", words.count), f"of {having}; how many were watched is not known")
         ]
-    return [
+    found = [
         Fact(f"{unit if unit.isupper() else capital(unit)}s", number(m, "lives.units", words.count)),
         Fact("Failures", number(m, "lives.failures", words.count), f"in {plural(m, 'lives.lives', 'period')} at risk"),
-        Fact("Time at risk", number(m, "mttf.node_days", large), f"{unit}-days"),
     ]
+    # Of units that were never at risk there is none.
+    if m.has("mttf.node_days"):
+        found.append(Fact("Time at risk", number(m, "mttf.node_days", large), f"{unit}-days"))
+    return found

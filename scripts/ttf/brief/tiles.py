@@ -300,7 +300,7 @@ def availability(m: Numbers) -> Tile | None:
 
 
 def excess(m: Numbers) -> Tile | None:
-    if not m.has("lemons.lemons"):
+    if not m.value("lemons.tested", 0):
         return None
     tested = f"of {number(m, 'lemons.tested', words.count)} tested"
     means = "No node has significantly more failures than expected."

@@ -12,7 +12,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from ttf.charts.glyphs import SPELLED, lacks, spelled, with_room, without_room
 from ttf.charts.theme import FAINT, FONT, INK
+from ttf.fonts import hide_system_fonts
 
 if TYPE_CHECKING:
     from ttf.charts.figure import Figure
@@ -37,7 +39,21 @@ def drawing_of(spec: Mapping) -> str:
 
     alone = {name: value for name, value in spec.items() if name != "title"}
     config = spec.get("config", {}) | {"background": None}
-    return renumbered(vl_convert.vegalite_to_svg(json.dumps(alone | {"config": config}), allowed_base_urls=[])) + "\n"
+    measured = with_room(json.dumps(alone | {"config": config}, ensure_ascii=False))
+    return renumbered(without_room(vl_convert.vegalite_to_svg(measured, allowed_base_urls=[]))) + "\n"
+
+
+def still(picture: Path) -> str:
+    """A picture for where no browser draws it: from the chart beside it, its characters without a font spelled out."""
+    if not lacks(svg := picture.read_text(encoding="utf-8")):
+        return svg
+    hide_system_fonts()
+    spec = json.loads(picture.with_suffix(".vl.json").read_text(encoding="utf-8"))
+    spec = json.loads(spelled(json.dumps(spec, ensure_ascii=False)))
+    heading = spec.get("title", {})
+    told = heading.get("subtitle", [])
+    told = [told] if isinstance(told, str) else told
+    return headed(drawing_of(spec), heading.get("text", []), [*told, SPELLED])
 
 
 def headed(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | str) -> str:
@@ -50,7 +66,7 @@ def headed(drawing: str, title: Sequence[str] | str, subtitle: Sequence[str] | s
     ):
         for text in [lines] if isinstance(lines, str) else lines:
             y += line
-            width = max(width, 2 * _MARGIN + round(len(text) * size * share))
+            width = max(width, 2 * _MARGIN + round(len(with_room(text)) * size * share))
             texts.append(
                 f'<text x="{_MARGIN}" y="{y - 4}" font-family="{FONT}" font-size="{size}px" {style}>'
                 f"{escape(text, quote=False)}</text>"

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import yaml
 
+from ttf import given_reader
 from ttf.on_disk import scan_parquet
 from ttf.partitions import Make, Results
 from ttf.raw_tables import Reader, TableSchema, table_schemas
@@ -79,21 +80,22 @@ def reading_in(module: str | None) -> Reading:
 def schemas_and_readers(
     reader: str | None, entry: Mapping, schema: str
 ) -> tuple[dict[str, TableSchema], Mapping[str, Reader]]:
-    """Table -> schema, and table -> reader (of those that are no plain tables of lines).
+    """Table -> schema, and table -> reader (of those that are no plain tables of lines); also those of ttf.given.
 
     reader: the module that the format declares. entry: what the registry says of how the trace is read. In the format
     table the schema follows from its mapping; else it is the YAML text `schema`, and `times` may name the zone of its
     times. Raises StudyError as ttf.formats.table.read.schema_document does.
     """
     reading = reading_in(reader)
+    readers = given_reader.READERS | dict(reading.readers)
     if "mapping" in entry:
-        return table_schemas(reading.schema(entry)), reading.readers
+        return table_schemas(reading.schema(entry)) | given_reader.SCHEMAS, readers
     schemas = table_schemas(yaml.safe_load(schema))
     if zone := entry.get("times", {}).get("zone"):
         for name, table in schemas.items():
             columns = (replace(column, zone=zone) if column.type == "time" else column for column in table.columns)
             schemas[name] = replace(table, columns=tuple(columns))
-    return schemas, reading.readers
+    return schemas | given_reader.SCHEMAS, readers
 
 
 def code_of(module: str) -> Format:

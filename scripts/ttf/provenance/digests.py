@@ -9,8 +9,11 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SNAKEMAKE = Path(".snakemake")
+MEMORY = SNAKEMAKE / "sha256.json"
 # Which Snakemake leaves in a folder that a rule made.
-_TIMESTAMP = ".snakemake_timestamp"
+TIMESTAMP = ".snakemake_timestamp"
+# What has a part in results though no job is given it: rules, formats, schemas, settings.
+WORKFLOW = ("Snakefile", "workflow", "scripts", "config")
 
 
 def name_of(path: str) -> str:
@@ -31,7 +34,24 @@ def members(path: str) -> list[str]:
     """The file, or all files of a folder and its subfolders, sorted."""
     if not Path(path).is_dir():
         return [path]
-    return sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and file.name != _TIMESTAMP)
+    return sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and file.name != TIMESTAMP)
+
+
+def of_workflow() -> list[str]:
+    """The names of the workflow's own files, sorted, used by a study or not."""
+    found = [file for name in WORKFLOW for file in members(str(CHECKOUT / name))]
+    names = [str(Path(file).relative_to(CHECKOUT)) for file in found]
+    # Neither what Python compiles nor what an editor or Snakemake puts there.
+    return sorted(
+        name for name in names if not any(part[0] == "." or part == "__pycache__" for part in name.split("/"))
+    )
+
+
+def stamp_of_workflow() -> str:
+    """One digest of all of these, by which Snakemake sees that the manifest is of another state of them."""
+    names = of_workflow()
+    digests = zip(names, sha256(CHECKOUT / name for name in names), strict=True)
+    return hashlib.sha256("".join(f"{digest}  {name}\n" for name, digest in digests).encode()).hexdigest()
 
 
 def of_folder(path: str, digests: dict[str, str]) -> str:
@@ -57,8 +77,10 @@ class Memory:
     def __init__(self, file: Path):
         self._file = file
         try:
-            self._seen = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            self._seen = dict(json.loads(file.read_text(encoding="utf-8")))
+            if not all(isinstance(seen, list) and len(seen) == 3 for seen in self._seen.values()):
+                self._seen = {}
+        except (OSError, ValueError, TypeError, RecursionError):
             self._seen = {}
 
     def digests(self, paths: Iterable[str]) -> dict[str, str]:
@@ -86,14 +108,22 @@ def _state(path: str) -> list[int]:
 
 def made_at(output: str) -> float | None:
     """The time of change of a rule's output when Snakemake saw it finished; None where it keeps no record."""
+    try:
+        return json.loads(_record(output).read_text(encoding="utf-8"))["endtime"]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def made_by_a_rule(file: str) -> bool:
+    """Whether Snakemake keeps a record of the file, or of a folder that it is in."""
+    return any(_record(output).is_file() for output in (file, *map(str, Path(file).parents[:-1])))
+
+
+def _record(output: str) -> Path:
     name = urlsafe_b64encode(output.encode()).decode()
     # As snakemake.persistence.file does: a name too long for one file is spread over folders.
     parts = [name[start : start + 254] for start in range(0, len(name), 254)]
-    record = SNAKEMAKE.joinpath("metadata", *(f"@{part}" for part in parts[:-1]), parts[-1])
-    try:
-        return json.loads(record.read_text(encoding="utf-8"))["endtime"]
-    except (OSError, ValueError, KeyError):
-        return None
+    return SNAKEMAKE.joinpath("metadata", *(f"@{part}" for part in parts[:-1]), parts[-1])
 
 
 def touched(file: str, output: str) -> bool:

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ttf.provenance.digests import CHECKOUT, Memory, members, name_of, of_folder, touched
+from ttf.provenance.digests import CHECKOUT, Memory, members, name_of, of_folder, of_workflow, touched
 
 # What git is asked about: nothing else has a part in results, a profile only in where and when jobs run.
 _CODE = ["Snakefile", "workflow", "scripts", "config", "report", "pyproject.toml", "environment.yml", "CITATION.cff"]
@@ -20,11 +20,13 @@ _RESULTS = "results/"
 def manifest(jobs: list[dict[str, Any]], study: list[str], memory: Memory) -> dict[str, Any]:
     """The manifest of these jobs (study.graph.jobs_behind), whose files are all there.
 
-    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, `jobs` what each job was given, with the
-    digests of its inputs. A product that was written to after its rule had finished is `edited`.
+    `products`, `raw` and `code` name each file with SHA-256 and size in bytes, of the workflow also what no job was
+    given; `jobs` what each job was given, with the digests of its inputs. A product that was written to after its rule
+    had finished is `edited`.
     """
     made_by = {file: (job, output) for job in jobs for output in job["outputs"] for file in members(output)}
     read = {file for job in jobs for path in [*job["inputs"], *_code(job)] for file in members(path)}
+    read |= {_seen_from_here(CHECKOUT / name) for name in of_workflow()}
     digests = memory.digests(sorted(read | made_by.keys()))
     edited = {
         file for file, (_, output) in made_by.items() if touched(file, output) and memory.last(file) != digests[file]

@@ -1,14 +1,50 @@
 """The manifest as a graph: which job made a file, and what follows from one; and whether files are still as it says."""
 
-import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ttf.errors import StudyError
-from ttf.provenance.digests import located, made_at, members, sha256, touched
+from ttf.plain_files import what_lies_at
+from ttf.provenance import seal
+from ttf.provenance.digests import (
+    MEMORY,
+    TIMESTAMP,
+    Memory,
+    located,
+    made_at,
+    made_by_a_rule,
+    of_workflow,
+    sha256,
+    touched,
+)
+from ttf.provenance.seal import NotIntact, is_entry, is_inside, printable, unsealed
 from ttf.report.words import plural
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier() and len(value) < 200
+
+
+def _is_revision(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and re.fullmatch(r"[0-9a-f]{40,64}", value) is not None)
+
+
+_ANEW = "Delete it and run `make report`."
+_ENTRIES = {str: is_entry}
+_TEXTS = {str: str}
+_JOB = {"rule": _is_name, "wildcards": dict, "parameters": dict, "inputs": _TEXTS, "code": _TEXTS, "outputs": [str]}
+_FORM = {
+    "study": [str],
+    "configuration": _TEXTS,
+    "git": {"revision": _is_revision},
+    "raw": _ENTRIES,
+    "code": _ENTRIES,
+    "jobs": {str: {"script": lambda script: script is None or isinstance(script, str)} | _JOB},
+    "products": {str: lambda about: is_entry(about) and _fits(about, {"rule": _is_name, "job": str})},
+}
 
 
 class Manifest(dict):
@@ -16,12 +52,29 @@ class Manifest(dict):
 
     @classmethod
     def read(cls, file: Path) -> "Manifest":
+        """Raises NotIntact where it is not as it was written, StudyError where there is none."""
         try:
-            return cls(json.loads(file.read_text(encoding="utf-8")))
+            found = cls(unsealed(file))
         except FileNotFoundError:
             raise StudyError(f"{file}: there is no manifest yet. Run `make report`, which writes it.") from None
-        except ValueError as error:
-            raise StudyError(f"{file}: {error}. Delete it and run `make report`.") from None
+        except NotIntact as error:
+            raise NotIntact(f"{error}. {_ANEW}") from None
+        if not _fits(found, _FORM) or not all(map(found.is_product, found["products"])):
+            raise NotIntact(f"{file}: is no manifest of a study. {_ANEW}")
+        if Memory(MEMORY).last(str(file)) not in (None, seal.digest_of(file)):
+            raise NotIntact(f"{file}: is another than the one that the last run here wrote. {_ANEW}")
+        return found
+
+    def is_product(self, name: str) -> bool:
+        """Whether a product lies in the folder, and is one of a job."""
+        job = self["jobs"].get(self["products"][name]["job"])
+        return is_inside(name) and job is not None and not _ways(name).isdisjoint(job["outputs"])
+
+    def output(self, product: str) -> str:
+        """The output of its job that a product is, or the folder that it is in."""
+        return next(
+            path for path in self["jobs"][self["products"][product]["job"]]["outputs"] if path in _ways(product)
+        )
 
     @cached_property
     def files(self) -> dict[str, dict[str, Any]]:
@@ -37,7 +90,7 @@ class Manifest(dict):
 
     def users(self, file: str) -> list[str]:
         """The jobs that were given the file, or a folder that it is in."""
-        ways = {file, *map(str, Path(file).parents)}
+        ways = _ways(file)
         return [name for name, job in self["jobs"].items() if ways & (job["inputs"].keys() | job["code"].keys())]
 
     def products_after(self, jobs: Iterable[str]) -> set[str]:
@@ -52,11 +105,67 @@ class Manifest(dict):
         return {file for file, product in self["products"].items() if product["job"] in behind}
 
 
-def problems(manifest: Manifest) -> list[str]:
-    """A line for each file that is not as the manifest has it, with what to do; raw files and code before products."""
+def _fits(value: Any, form: Any) -> bool:
+    """Whether JSON is of a form: a type, [a form] of each in a list, {str: a form} of each value, {key: a form} of
+    these keys, a function that says so.
+    """
+    if isinstance(form, type):
+        return isinstance(value, form)
+    if isinstance(form, list):
+        return isinstance(value, list) and all(_fits(one, form[0]) for one in value)
+    if not isinstance(form, dict):
+        return form(value)
+    if not isinstance(value, dict):
+        return False
+    if str in form:
+        return all(_fits(one, form[str]) for one in value.values())
+    return all(key in value and _fits(value[key], form[key]) for key in form)
+
+
+def problems(manifest: Manifest, own: Path) -> list[str]:
+    """A line for each file that is not as the manifest has it, with what to do; raw files and code before products, and
+    last what was added. own: the folder of the study, results/studies/<name>.
+    """
     now = _digests_now(manifest)
     lines = [_source(manifest, file, now[file]) for file in [*manifest["raw"], *manifest["code"]]]
-    return [line for line in [*lines, *(_product(manifest, file, now[file]) for file in manifest["products"])] if line]
+    lines += [_product(manifest, file, now[file]) for file in manifest["products"]]
+    return [*filter(None, lines), *_added(manifest, own)]
+
+
+def _added(manifest: Manifest, own: Path) -> Iterator[str]:
+    """A line for each file of the workflow that the manifest does not have; for each of the results that neither it has
+    nor that of another study, and that is no product of Snakemake's either, as a site is; and for what was published.
+    """
+    for name in of_workflow():
+        if name not in manifest["code"]:
+            yield f"{printable(name)}: added to the workflow since the manifest was written. Run `make report`."
+    studies, results = own.parent, own.parents[1]
+    outputs = {output for job in manifest["jobs"].values() for output in job["outputs"]}
+    known = {str(results / ".gitkeep"), str(own / "manifest.json"), str(own / "study.yaml"), *manifest["products"]}
+    known.update(*(_products_of(file) for file in studies.glob("*/manifest.json") if file.parent != own))
+    for path in sorted(seal.there(results)):
+        file = results / path
+        ways = _ways(str(file))
+        of_another_study = studies in file.parents and own not in file.parents
+        if str(file) in known or of_another_study or file.name == TIMESTAMP:
+            continue
+        if outputs & ways or not made_by_a_rule(str(file)):
+            yield f"{printable(str(file))}: added; no rule of the study made it. Remove it."
+    for listed in sorted(own.glob(f"*/{seal.NAME}")):
+        yield from (f"{listed.parent}/{line}" for line in seal.problems(listed.parent))
+
+
+def _products_of(manifest: Path) -> Iterable[str]:
+    try:
+        products = unsealed(manifest).get("products")
+    except (NotIntact, OSError):
+        return ()
+    return products if isinstance(products, dict) else ()
+
+
+def _ways(file: str) -> set[str]:
+    """The file, and the folders that it is in."""
+    return {file, *map(str, Path(file).parents)}
 
 
 def in_order(manifest: Manifest) -> str:
@@ -77,25 +186,39 @@ def _digests_now(manifest: Manifest) -> dict[str, str | None]:
 def _source(manifest: Manifest, file: str, digest: str | None) -> str | None:
     if digest == manifest.files[file]["sha256"]:
         return None
-    users = manifest.users(file)
+    name, users = printable(file), manifest.users(file)
     if not users:
-        return f"{file}: {'missing' if digest is None else 'changed'}; nothing was made of it. Run `make report`."
+        state = "missing" if digest is None else "changed"
+        return f"{name}: {state} since the manifest was written. Run `make report`."
     after = plural(len(manifest.products_after(users)), "product")
     if digest is None:
-        return f"{file}: missing; {after} come from it. Put it back, or run `make report`."
-    rules = sorted({manifest["jobs"][name]["rule"] for name in users})
+        return f"{name}: missing; {after} come from it. Put it back, or run `make report`."
+    rules = sorted({manifest["jobs"][user]["rule"] for user in users})
     used = rules[0] if len(rules) == 1 else f"{rules[0]} and {plural(len(rules) - 1, 'other rule')}"
-    return f"{file}: changed since {used} used it; {after} out of date. Run `make report`."
+    return f"{name}: changed since {used} used it; {after} out of date. Run `make report`."
 
 
 def _product(manifest: Manifest, file: str, digest: str | None) -> str | None:
-    product = manifest["products"][file]
+    product, name = manifest["products"][file], printable(file)
     rule = product["rule"]
+    if kind := what_lies_at(located(file)):
+        return f"{name}: {kind} was put there. Remove it and run `make report`: {rule} makes it again."
     if digest is None:
-        return f"{file}: missing. Run `make report`: {rule} makes it again."
+        return f"{name}: missing. Run `make report`: {rule} makes it again."
     if digest == product["sha256"] and "edited" not in product:
         return None
-    output = next(output for output in manifest["jobs"][product["job"]]["outputs"] if file in members(output))
+    output = manifest.output(file)
     if digest != product["sha256"] and made_at(output) is not None and not touched(file, output):
-        return f"{file}: made anew by {rule} since the manifest was written. Run `make report`, which writes it."
-    return f"{file}: edited since {rule} made it. Delete it and run `make report`."
+        return f"{name}: made anew by {rule} since the manifest was written. Run `make report`, which writes it."
+    return f"{name}: edited since {rule} made it. Delete it and run `make report`."
+
+
+def commit(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """At which commit a study was made, and at which the checkout is; nothing where git did not know it."""
+    if then["revision"] is None:
+        return ""
+    text = f", made at commit {then['revision'][:12]}"
+    text += ", with changes that it does not have" if then.get("changed") else ""
+    if now["revision"] not in (None, then["revision"]):
+        text += f"; the checkout is at {now['revision'][:12]} now"
+    return text

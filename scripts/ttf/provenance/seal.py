@@ -22,6 +22,9 @@ SIGNATURE = f"{NAME}.sig"
 # Of a sealed file; the manifest of a study of thousands of parts has a fifth of it.
 MOST_BYTES = 200 * 2**20
 
+# Of a path that is shown.
+LONGEST = 400
+
 _SEAL = re.compile(rb'\{\n "digest": "([0-9a-f]{64})",\n')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -73,7 +76,7 @@ def list_of(contents: Iterable[tuple[str, bytes]]) -> bytes:
 def seal(folder: Path) -> None:
     """Write the list of all files that lie in the folder. Raises StudyError where it holds anything but files."""
     files = {}
-    for path in sorted(_there(folder)):
+    for path in sorted(there(folder)):
         if kind := what_lies_at(folder / path):
             raise StudyError(f"{folder / path}: is {kind}; only files can be published.")
         if path not in (NAME, SIGNATURE):
@@ -90,8 +93,8 @@ def problems(folder: Path) -> list[str]:
         listed = _listed(folder / NAME)
     except NotIntact as error:
         return [f"{error}. Get the folder anew from where it was published."]
-    there = _there(folder) - {NAME, SIGNATURE}
-    states = {path: _state(folder, path, listed.get(path), path in there) for path in sorted(listed.keys() | there)}
+    now = there(folder) - {NAME, SIGNATURE}
+    states = {path: _state(folder, path, listed.get(path), path in now) for path in sorted(listed.keys() | now)}
     return [f"{printable(path)}: {state}" for path, state in states.items() if state]
 
 
@@ -107,8 +110,9 @@ def digest_of(path: Path) -> str:
 
 
 def printable(path: str) -> str:
-    """A path on one line, whatever letters it has."""
-    return path if path.isprintable() else ascii(path)
+    """A path on one line that ends, whatever letters it has."""
+    text = path if path.isprintable() else ascii(path)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def is_entry(about: Any) -> bool:
@@ -124,18 +128,28 @@ def is_entry(about: Any) -> bool:
 
 def _listed(file: Path) -> dict[str, dict[str, Any]]:
     files = unsealed(file).get("files")
-    if not isinstance(files, dict) or not all(_is_inside(path) and is_entry(files[path]) for path in files):
+    if not isinstance(files, dict) or not all(is_inside(path) and is_entry(files[path]) for path in files):
         raise NotIntact(f"{file}: is no list of the files of a folder, each with its size and SHA-256")
     return files
 
 
-def _is_inside(path: str) -> bool:
+def is_inside(path: str) -> bool:
     """Whether it is the plain name of something inside the folder."""
+    try:
+        os.fsencode(path)
+    except ValueError:
+        return False
     plain = PurePosixPath(path)
-    return str(plain) == path and bool(plain.parts) and not path.startswith("/") and ".." not in plain.parts
+    return (
+        str(plain) == path
+        and bool(plain.parts)
+        and not path.startswith("/")
+        and "\0" not in path
+        and ".." not in plain.parts
+    )
 
 
-def _there(folder: Path) -> set[str]:
+def there(folder: Path) -> set[str]:
     """Paths in the folder of all that lies in it and its subfolders; links are not followed."""
     found, pending = set(), [""]
     while pending:

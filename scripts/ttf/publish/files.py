@@ -32,6 +32,7 @@ _HEAD = b"\x89PNG\r\n\x1a\n"
 _ONCE = {
     "config.yaml": "The configuration that the study was run with",
     "manifest.json": "Which rule, script, parameters and inputs made each file, with SHA-256",
+    "sbom.cdx.json": "The packages of the environment, with versions and SHA-256: a bill of materials, CycloneDX",
     "metrics.json": "Every number of the text of the report: value, unit, n, source",
     "brief.json": "What the first screen says, what it cannot say and what to do",
 }

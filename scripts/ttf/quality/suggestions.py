@@ -43,6 +43,7 @@ NO_CHANGE = {
     "missing_value": "none: rows cannot be told apart or put together without {column}; fill it in",
     "wrong_type": "none: look for another version of the table; {column} is read as text or as a list of its kind",
     "out_of_range": "none: correct the values of {column}",
+    "field_too_long": "none: correct {column}; look for a quote that is never closed, or for what is no table",
     "unknown_value": "none: no word stands often enough in {column} to be one of its values; correct the rows",
     "end_before_start": "none: correct the times; look whether both are of one clock and one time zone",
     "end_without_start": "none: look whether the file begins after the first outages, or holds events twice",

@@ -85,10 +85,12 @@ class Numbers(dict):
 
     def _ends(self, ends: str, kind: str, like: str | None) -> str | None:
         low, high = (ends.format(end + kind) for end in ("low", "high"))
-        if low not in self:
+        if low not in self and high not in self:
             return None
-        unit = self.unit(low)
+        unit = self.unit(low if low in self else high)
         worded = _WORDED.get(unit, words.number)
+        if low not in self:
+            return f"{worded(self[high])} or less"
         if high not in self:
             return f"{worded(self[low])} or more"
         if unit == "s":

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ttf.brief.model import Fact
+from ttf.charts.glyphs import SPELLED, lacks, spelled
+from ttf.charts.saving import still
 from ttf.charts.theme import LIGHT
 from ttf.errors import StudyError
 from ttf.publish.about import Publication
@@ -53,16 +55,22 @@ def paper(page: TracePage, about: Publication, templates: Path, work: Path) -> P
 
 def _source(page: TracePage, about: Publication, templates: Path, work: Path) -> str:
     jinja = environment(templates)
+    told: list[str] = []
+
+    def in_font(text: str) -> str:
+        told.append(text)
+        return spelled(text)
+
     # Every text goes through the filter t.
     jinja.filters |= {
-        "t": lambda text: words.typst_string(said.plain(str(text))),
-        "strings": words.typst_strings,
-        "drawn": lambda about: words.typst_string(_in_font(_TOKEN.sub(lambda at: LIGHT[at[1]], mini(about)))),
+        "t": lambda text: words.typst_string(in_font(said.plain(str(text)))),
+        "strings": lambda texts: words.typst_strings([in_font(text) for text in texts]),
+        "drawn": lambda about: words.typst_string(_in_font(_TOKEN.sub(lambda at: LIGHT[at[1]], in_font(mini(about))))),
     }
     frame, brief = page.frame, page.brief
     quality = Fact("Data quality", brief.grade, (brief.grade_reasons or ("no reservations",))[0])
     made = f"{'; '.join(creator.name for creator in about.creators)} · version {about.version}"
-    return jinja.get_template("paper.typ").render(
+    text = jinja.get_template("paper.typ").render(
         title=frame.title,
         authors=[creator.name for creator in about.creators],
         about=" ".join(brief.bottom_line),
@@ -82,12 +90,13 @@ def _source(page: TracePage, about: Publication, templates: Path, work: Path) ->
         **{name.replace("-", ""): LIGHT[name] for name in ("ink", "ink-2", "ink-3", "line", "sunken")},
         **{name.replace("-", "_"): LIGHT[name] for name in ("warn-ink", "warn-bg", "stop-ink", "stop-bg")},
     )
+    return text + (f"\n#faint[#{words.typst_string(SPELLED)}]\n" if any(map(lacks, told)) else "")
 
 
 def _charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable[tuple[str, str]]:
     """File, below `work`, and text alternative of each chart that there is."""
     for name in filter(page.blocks.has_chart, names):
-        svg = (page.trace.folder / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+        svg = still(page.trace.folder / "figures" / f"{name}.svg")
         (work / f"{name}.svg").write_text(_in_font(svg), encoding="utf-8")
         yield f"{name}.svg", page.blocks.figures[name]["alt"]
 

@@ -1,20 +1,21 @@
 """Jobs that a person gives to be scored: a CSV or Parquet file, whose every cell is untrusted. One wrong line refuses
 the file."""
 
-import csv
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from ttf.errors import StudyError
-from ttf.given_csv import moment_s
-from ttf.on_disk import read_csv, read_parquet
-from ttf.raw_tables import printable
+from ttf.headers import DELIMITERS, names_of
+from ttf.ingest import REASONS
+from ttf.on_disk import read_parquet
+from ttf.raw_files import blocks_of_lines
+from ttf.raw_tables import Column, TableSchema, printable, read_table
 
-DELIMITERS = (",", ";", "\t", "|")
 # The submission: whole seconds as the job record has it, or a time.
 SECONDS, TIME = "submit_s", "submit"
 # No job of the trace is nearer to a misread date, and key times moment stays a whole number of 64 bits (`as_of`).
@@ -45,17 +46,17 @@ def read_new_jobs(path: Path, asked: Asked) -> tuple[pl.DataFrame, list[str]]:
     Raises StudyError where the file cannot be read, a column is missing, twice or written after the submission, or a
     cell is not what its column holds, with the line and the cell.
     """
-    table, first = _read(path, asked)
+    table, numbers = _read(path, asked)
     _check_columns(path, table.columns, asked)
     if not table.height:
         raise StudyError(f"{path}: no rows below the header; nothing to score.")
     place = "row" if path.suffix == ".parquet" else "line"
     if (blank := _first(table["job_id"].is_null())) is not None:
-        raise StudyError(f"{path}: {place} {blank + first}: job_id is blank; the score of a job is found by it.")
-    read = {"job_id": table["job_id"], SECONDS: _submissions(path, table, asked, place, first)}
+        raise StudyError(f"{path}: {place} {numbers[blank]}: job_id is blank; the score of a job is found by it.")
+    read = {"job_id": table["job_id"], SECONDS: _submissions(path, table, asked, place, numbers)}
     wanted = [name for name in (*asked.needed, *asked.may) if name in table.columns]
     for name in dict.fromkeys(wanted):
-        read.setdefault(name, _typed(path, table[name], asked.types[name], f"{place} {{}}, column {name}", first))
+        read.setdefault(name, _typed(path, table[name], asked.types[name], f"{place} {{}}, column {name}", numbers))
     left_out = [printable(name) for name in table.columns if name not in read and name != TIME]
     return pl.DataFrame(read), left_out
 
@@ -63,39 +64,41 @@ def read_new_jobs(path: Path, asked: Asked) -> tuple[pl.DataFrame, list[str]]:
 # Reading -------------------------------------------------------------------------------------------------------
 
 
-def _read(path: Path, asked: Asked) -> tuple[pl.DataFrame, int]:
-    """(every column as text, an empty one blank; the number of the first row as a person counts)."""
+def _read(path: Path, asked: Asked) -> tuple[pl.DataFrame, pl.Series]:
+    """(every column as text, an empty one blank; the number of each row, of a CSV file that of its line)."""
+    if path.suffix != ".parquet":
+        return _read_lines(path, {"job_id", SECONDS, TIME, *asked.needed, *asked.may})
     try:
-        if path.suffix == ".parquet":
-            return _as_text(path, read_parquet(path)), 1
-        header = _header(path, {"job_id", SECONDS, TIME, *asked.needed, *asked.may})
-        table = read_csv(path, infer_schema=False, separator=header.delimiter)
-        if twice := [name for name, times in Counter(header.names).items() if times > 1]:
-            raise StudyError(f"{path}: more than one column is called {printable(twice[0])}.")
+        table = _as_text(path, read_parquet(path))
     except FileNotFoundError:
         raise StudyError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise StudyError(f"{path}: the file cannot be read ({error.strerror or printable(str(error))}).") from None
-    except (pl.exceptions.PolarsError, UnicodeDecodeError, csv.Error) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise StudyError(
-            f"{path}: the jobs cannot be read: {printable(str(error).splitlines()[0])}. Expected UTF-8 text with a "
-            "header and a row per job, or a .parquet file."
+            f"{path}: cannot be read as Parquet ({printable(str(error).splitlines()[0])}). If it is CSV, end its name "
+            "in .csv."
         ) from None
-    return table.with_columns(pl.when(pl.all() != "").then(pl.all())), 2
+    return table, pl.int_range(1, table.height + 1, eager=True)
 
 
-@dataclass(frozen=True)
-class _Header:
-    names: list[str]
-    delimiter: str
+def _read_lines(path: Path, known: Collection[str]) -> tuple[pl.DataFrame, pl.Series]:
+    """The same of a CSV file, plain or packed, by the reader of raw tables."""
+    names, delimiter = _header(path, known)
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise StudyError(f"{path}: more than one column is called {printable(twice[0])}.")
+    columns = tuple(Column(name, "text", f"column {place}") for place, name in enumerate(names))
+    rows, aside = zip(*read_table(path, TableSchema("jobs", True, columns, delimiter, quoted=True)), strict=True)
+    for line, reason, column in pl.concat(aside).select("line", "reason", "column").head(1).iter_rows():
+        raise StudyError(f"{path}: line {line}: {REASONS[reason].format(column=printable(column or ''))}.")
+    table = pl.concat(rows)
+    return table.drop("line").rename({column.as_: column.name for column in columns}), table["line"]
 
 
-def _header(path: Path, known: Collection[str]) -> _Header:
-    """The header with the delimiter by which most of its names are known; a comma where none tells."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        line = file.readline(1 << 20)
-    found = [_Header(next(csv.reader([line], delimiter=delimiter), []), delimiter) for delimiter in DELIMITERS]
-    return max(found, key=lambda header: len(set(header.names) & set(known)))
+def _header(path: Path, known: Collection[str]) -> tuple[list[str], str]:
+    """The names in the header, and the delimiter by which most of them are known; a comma where none tells."""
+    with closing(blocks_of_lines(path, 1 << 16)) as blocks:
+        line = next(blocks).partition(b"\n")[0]
+    found = [(names_of(line, delimiter, quoted=True), delimiter) for delimiter in DELIMITERS]
+    return max(found, key=lambda header: len(set(header[0]) & set(known)))
 
 
 def _as_text(path: Path, table: pl.DataFrame) -> pl.DataFrame:
@@ -135,7 +138,7 @@ def _check_columns(path: Path, there: Collection[str], asked: Asked) -> None:
         raise StudyError(f"{path}: no column {', '.join(missing)}, which the model needs; found {printable(found)}.")
 
 
-def _submissions(path: Path, table: pl.DataFrame, asked: Asked, place: str, first: int) -> pl.Series:
+def _submissions(path: Path, table: pl.DataFrame, asked: Asked, place: str, numbers: pl.Series) -> pl.Series:
     column = TIME if TIME in table.columns else SECONDS
     if column == TIME and not asked.clock:
         raise StudyError(f"{path}: the times of this trace count from an unknown origin; give {SECONDS}, not {TIME}.")
@@ -145,11 +148,20 @@ def _submissions(path: Path, table: pl.DataFrame, asked: Asked, place: str, firs
         cell = table[column][wrong]
         said = "blank" if cell is None else f"'{printable(cell)}'"
         how = f"a time within {YEARS} years of the trace's: whole seconds{', or 2025-03-01T08:00:00Z' * asked.clock}"
-        raise StudyError(f"{path}: {place} {wrong + first}, column {column}: {said} is not {how}.")
+        raise StudyError(f"{path}: {place} {numbers[wrong]}, column {column}: {said} is not {how}.")
     return moments
 
 
-def _typed(path: Path, cells: pl.Series, dtype: pl.DataType, where: str, first: int) -> pl.Series:
+def moment_s(column: str) -> pl.Expr:
+    """Whole seconds, or a time such as 2025-03-01T08:00:00 with an offset (without one: UTC), as Int64 seconds."""
+    text = pl.col(column).str.strip_chars()
+    has_zone = text.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$")
+    moment = pl.when(has_zone).then(text).otherwise(pl.concat_str(text, pl.lit("Z")))
+    stamp = moment.str.to_datetime("%Y-%m-%dT%H:%M:%S%#z", strict=False, time_zone="UTC")
+    return pl.coalesce(text.cast(pl.Int64, strict=False), stamp.dt.epoch("s"))
+
+
+def _typed(path: Path, cells: pl.Series, dtype: pl.DataType, where: str, numbers: pl.Series) -> pl.Series:
     """The texts as values of this type. Raises StudyError at the first that is none."""
     if dtype.is_integer():
         real = cells.str.strip_chars().cast(pl.Float64, strict=False)
@@ -167,7 +179,7 @@ def _typed(path: Path, cells: pl.Series, dtype: pl.DataType, where: str, first: 
     else:
         return cells
     if (wrong := _first(values.is_null() & cells.is_not_null())) is not None:
-        raise StudyError(f"{path}: {where.format(wrong + first)}: '{printable(cells[wrong])}' is no {_WHAT[what]}.")
+        raise StudyError(f"{path}: {where.format(numbers[wrong])}: '{printable(cells[wrong])}' is no {_WHAT[what]}.")
     return values
 
 

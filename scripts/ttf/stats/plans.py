@@ -109,7 +109,9 @@ def node_rate(table: pl.DataFrame, by_gpus: pl.DataFrame) -> NodeRate:
     Where failures of any kind stand for those of infrastructure, no size counts as measured.
     """
     row = rate_row(table)
-    sizes = by_gpus.filter((pl.col("failures") >= FEWEST_MEASURED) & (row["basis"] != "proxy"))
+    # Without time at risk there is no mean.
+    enough = (pl.col("failures") >= FEWEST_MEASURED) & (pl.col("mttf_s") > 0)
+    sizes = by_gpus.filter(enough & (row["basis"] != "proxy"))
     # A higher rate is a shorter time: its lower end is the upper one of the mean time.
     clustered = pl.col("ci_low_clustered_s").is_not_null()
     ends = (pl.when(clustered).then(f"ci_{end}_clustered_s").otherwise(f"ci_{end}_s") for end in ("high", "low"))

@@ -29,8 +29,11 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     for end in ("lowest", "highest") if m.has("afr.highest.afr") else ():
         name = of_trace(m[f"afr.{end}.model"], 24)
         keys.append(Key(f"{capital(end)}, {name}", number(m, f"afr.{end}.afr", _percent), _told(m, end)))
+    share, seen = number(m, "afr.afr", _percent), f"by {failures}"
+    if not m["afr.failures"]:
+        share, seen = f"Fewer than {number(m, 'afr.ci_high', _percent)}", "by none"
     return Head(
-        claim=f"{number(m, 'afr.afr', _percent)} of {plural(unit)} fail in a year, by {failures} in {days} {unit}-days",
+        claim=f"{share} of {plural(unit)} fail in a year, {seen} in {days} {unit}-days",
         charts=("afr",),
         keys=tuple(keys),
         details="rates by model, survival, hazard by age",

@@ -248,7 +248,9 @@ def _clustered_rate(known: pl.LazyFrame, split: int, log_ratio: float) -> dict:
     with np.errstate(over="ignore"):
         limits = np.exp(log_ratio - away), np.exp(log_ratio + away)
     cells = with_limits(found.select("cluster_by").head(1), fewest, *limits).row(0, named=True)
-    p = None if cells["why_not"] else never_zero(fewest.p_value(log_ratio / se).item())[0]
+    # Where all clusters are alike there is no spread, and no test.
+    tested = se.item() > 0 and not cells["why_not"]
+    p = never_zero(fewest.p_value(log_ratio / se).item())[0] if tested else None
     return cells | {"p_clustered": p}
 
 

@@ -94,7 +94,7 @@ def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[s
     kinds of error) are no competing events as they stand: a life with several is ended by all of them together, as an
     event of its own (`dbe and otb`), and one that comes alone as well as in company is named so (`dbe only`). A failure
     without a cause is of unknown cause. events: those that occur, in the order of `causes`, then those of company, then
-    the unknown.
+    the unknown; where no life has failed, failure, whose incidence is 0.
     """
     failed = pl.col("event") == "failure"
     took_part = [pl.col(cause).fill_null(False) for cause in causes]
@@ -109,7 +109,7 @@ def exclusive_causes(lives: Frame, causes: Sequence[str]) -> tuple[Frame, list[s
     named = lists.list.join(" + ").replace_strict(
         [" + ".join(several) for several in order], [names[several] for several in order], return_dtype=pl.String
     )
-    return lives.with_columns(event=named), [names[several] for several in order]
+    return lives.with_columns(event=named), [names[several] for several in order] or ["failure"]
 
 
 def _name(causes: list[str], accompanied: set[str]) -> str:

@@ -1,10 +1,11 @@
 """Nodes with excess failures: their failures against those expected of their fleet."""
 
+import bisect
 import math
 
 import altair as alt
 import polars as pl
-from scipy.special import pdtr, pdtrc, pdtrik
+from scipy.special import pdtrc
 
 from ttf.analyses.find_lemon_nodes.excess import typical_detectable
 from ttf.charts.axes import log_domain, log_scale, log_ticks
@@ -91,14 +92,15 @@ def _limit(domain: list[float], cut: float) -> list[dict]:
     """The smallest count with a Poisson tail of at most `cut`, over the number expected, along a logarithmic axis."""
     low, high = (math.log10(end) for end in domain)
     places = [10 ** (low + (high - low) * step / 120) for step in range(121)]
-    return [{"expected": mean, "ratio": (poisson_quantile(1 - cut, mean) + 1) / mean} for mean in places]
+    return [{"expected": mean, "ratio": (poisson_limit(cut, mean) + 1) / mean} for mean in places]
 
 
-def poisson_quantile(share: float, mean: float) -> int:
-    """The smallest count that a Poisson variable does not exceed with probability `share`; without scipy.stats."""
-    count = math.ceil(pdtrik(share, mean))
-    # The count before, if rounding alone led past it.
-    return count - 1 if count and pdtr(count - 1, mean) >= share else count
+def poisson_limit(tail: float, mean: float) -> int:
+    """The smallest count that a Poisson variable exceeds with a probability of at most `tail`, however small."""
+    most = 1
+    while pdtrc(most, mean) > tail:
+        most *= 2
+    return bisect.bisect_left(range(most), True, key=lambda count: pdtrc(count, mean) <= tail)
 
 
 def _label(lemons: list[dict], domain: list[float], top: float) -> None:

@@ -42,6 +42,8 @@ def still_running(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
     if not curve.height or not mttf["events"].sum():
         return nothing_to_draw(what, f"no {study.unit} failed at a known time")
     n, events, mean = mttf.select("n", "events", "mttf_s").row(0)
+    if mean is None:
+        return nothing_to_draw(what, f"every {study.unit} ended as it began")
     limits, _ = bands(curve, study.units)
     # A large step begins and ends where it does.
     at_step = pl.col("time_s").is_in(given["survival_steps"]["time_s"].implode())

@@ -27,13 +27,16 @@ def trend_in_words(m: Numbers) -> str:
 
 
 def _trend(m: Numbers) -> str:
+    # Without a p where faults come at even intervals.
     trend, robust = m["growth.trend"], f"p {_p(m, 'lewis_robinson_p')}" if m.has("growth.lewis_robinson_p") else ""
     if trend in ("worse", "better"):
         ends = words.span(*(words.number(m[f"growth.ci_{end}"]) for end in ("low", "high")))
         grow = f"growth β {number(m, 'growth.beta')}, 95% CI {ends}; " if m.has("growth.beta") else ""
         return f"Faults became {_TRENDS[trend]}{_steadily(m)} ({grow}Lewis-Robinson {robust})."
     if trend == "changed":
-        return f"No steady trend (Lewis-Robinson {robust}), but the rate changed: {_change(m)}."
+        return f"No steady trend{f' (Lewis-Robinson {robust})' if robust else ''}, but the rate changed: {_change(m)}."
+    if trend == "bursts" and not robust:
+        return "Tests for independent faults take these for a change; that which allows for bursts cannot be computed."
     if trend == "bursts":
         return (
             f"Faults come in bursts, which tests for independent faults take for a change; "

@@ -4,18 +4,16 @@ The question of figure 8 of Jeon et al. 2019 (ATC'19), asked of a loss log that 
 """
 
 import math
-from pathlib import Path
 
 import polars as pl
 
+from ttf import given_reader
 from ttf.analyses.measure_epochs import EPOCHS, EPOCHS_SUMMARY
 from ttf.clusters import CLUSTER_COLUMNS
-from ttf.given_csv import moment_s, read_text_columns, refuse_blank
 from ttf.inputs import Inputs
 from ttf.stats.clustered import CLUSTERED, beside, clustered_shares
 from ttf.stats.shares import part_of, with_wilson
 
-LOSS_COLUMNS = ("job", "epoch", "loss", "time")
 OUTCOMES = ("success", "cancelled", "failure")
 # So near to the lowest loss counts as having come to it.
 NEAR = 0.001
@@ -25,37 +23,12 @@ TENTHS = range(1, 11)
 
 
 def compute(given: Inputs) -> dict:
-    best = of_jobs(read_loss_log(given.path("losses")), given.read("jobs"))
+    best = of_jobs(given_reader.losses(given.path("losses")), given.read("jobs"))
     return {"epochs": epochs_table(best), "epochs_summary": epochs_summary(best)}
 
 
-def read_loss_log(path: str | Path) -> pl.DataFrame:
-    """The epochs of a loss log: job, epoch, loss, time_s, in file order.
-
-    A CSV file with a header and the columns of LOSS_COLUMNS, in any order. loss: also negative, nan or inf; time: when
-    the epoch ended, as in health events (`ttf.given_csv.moment_s`). Raises StudyError where a column is missing, or a
-    line lacks any of the four.
-    """
-    table = read_text_columns(path, "losses", LOSS_COLUMNS)
-    epochs = table.select(
-        "job",
-        epoch=pl.col("epoch").str.strip_chars().cast(pl.Int64, strict=False),
-        loss=pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False),
-        time_s=moment_s("time"),
-    )
-    lacks = {
-        "job": "names no job (column job)",
-        "epoch": "has no whole number in the column epoch",
-        "loss": "has no number in the column loss",
-        "time_s": "has no time that can be read in the column time",
-    }
-    expected = "a job, an epoch, a loss and a time on every line, the time in whole seconds or as 2025-03-01T08:00:00Z"
-    refuse_blank(path, epochs, lacks, f"Expected {expected}.")
-    return epochs
-
-
 def best_epochs(losses: pl.DataFrame) -> pl.DataFrame:
-    """Per job of the log, by its id: job, epochs, lowest_at, near_at, near_s, last_s; losses: `read_loss_log`.
+    """Per job of the log, by its id: job, epochs, lowest_at, near_at, near_s, last_s; losses: of `ttf.given_reader`.
 
     An epoch that stands there several times (a job that began again from a checkpoint) counts once, by what was logged
     last. lowest_at: which of the epochs, from 1 and in order of their numbers, has the lowest loss; near_at: the first

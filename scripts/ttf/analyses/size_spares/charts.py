@@ -48,6 +48,7 @@ def units_down(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
             ],
         )
     )
+    units = f"{significant(of_all['units'][0], 4)} {study.unit if of_all['units'][0] == 1 else study.units}"
     needed = given["spares"].filter(stratum_by=ALL, outages=ALL, p=0.99).row(0, named=True)
     said = f"99% of the time at most {needed['spares_observed']} down; binomial {needed['spares_binomial']}"
     return figure(
@@ -56,7 +57,7 @@ def units_down(given: Mapping[str, pl.DataFrame], study: Study) -> Figure:
         study,
         title=f"{what}: share of the time with so many or more",
         subtitle="Observed, and of independent units that are each down as often",
-        caption=f"n = {count(of_all['n'][0], 'outage')}, {significant(of_all['units'][0], 4)} {study.units} watched.",
+        caption=f"n = {count(of_all['n'][0], 'outage')}, {units} watched.",
         alt_text=f"Two falling step lines; {said}.",
     )
 

@@ -121,6 +121,8 @@ def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np
         return None, ALWAYS_DOWN
     if not part.began:
         return None, NO_OUTAGE
+    if not course.down_share:
+        return np.ones(1), None
     up, repair = times_of(part.spans, part.exposure)
     units = round(course.units)
     cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)

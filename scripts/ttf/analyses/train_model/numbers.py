@@ -25,10 +25,8 @@ def numbers(metrics: Metrics, given: Inputs) -> None:
         metrics.put("models.not_trained.why", refused["reason"][-1], "label", SOURCE)
     tested = trained.filter(pl.col("log_loss_new").is_not_null())
     metrics.put("models.tested", tested.height, "models", SOURCE, trained.height)
-    if not lineage.height:
-        return
-    last = lineage["current"][-1]
-    in_use = trained.filter(pl.col("model") == last)
+    # There may be none: no window, or none that trained a model worth using.
+    in_use = trained.filter(pl.col("model").eq_missing(lineage["current"].last()))
     if in_use.height:
         row = in_use.row(0, named=True)
         metrics.put("models.current", row["window"], "label", SOURCE)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 from ttf.formats.protocol import Reading
 from ttf.raw_files import blocks_of_lines
-from ttf.raw_json import records_in, shown, texts_of_records, whole
+from ttf.raw_json import LARGEST_BYTES, records_in, shown, texts_of_records, whole
 from ttf.raw_tables import (
     ASIDE_SCHEMA,
     LONGEST_TEXT_SHOWN,
@@ -307,7 +308,7 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
     )
     jobs = records.drop("attempts").join(stored, on="line", how="left", maintain_order="left")
     jobs = jobs.with_columns(_json(pl.col("attempts").fill_null([])))
-    kept, failed = check_rows(jobs, schema.columns, schema)
+    kept, failed = check_rows(jobs, tuple(_of_any_length(column) for column in schema.columns), schema)
     broken = pl.concat([failed.select("line", "reason", "column"), broken])
     broken = broken.unique("line", keep="first", maintain_order=True).sort("line")
     texts = records.filter(pl.col("line").is_in(broken["line"].implode())).select(
@@ -315,6 +316,11 @@ def _checked(records: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, 
     )
     kept = kept.filter(~pl.col("line").is_in(broken["line"].implode()))
     return kept, broken.join(texts, on="line", how="left", maintain_order="left")
+
+
+def _of_any_length(column: Column) -> Column:
+    """The column of the attempts, which are written as JSON, may be as long as it is."""
+    return replace(column, longest=LARGEST_BYTES) if column.name == "attempts" else column
 
 
 def _attempt_times(tried: pl.DataFrame, schema: TableSchema) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -11,7 +11,7 @@ from ttf.formats.declared import declared, outcomes_of
 from ttf.formats.protocol import Reading
 from ttf.formats.sacct.lines import rows_as_lines
 from ttf.formats.slurm_events import read as slurm_events
-from ttf.raw_tables import ASIDE_SCHEMA, Reader, TableSchema, raw_lines, read_table, texts_of_lines
+from ttf.raw_tables import Reader, TableSchema, read_table, texts_of_lines, with_one_more_rule
 
 OUTCOMES = outcomes_of("sacct")
 # A run that the scheduler ended for reasons of its own: it neither failed nor finished.
@@ -39,10 +39,8 @@ def cancelled_by(state: pl.Expr) -> pl.Expr:
 def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield (rows kept, rows put aside) as read_table does, with two more rules.
 
-    A row whose state's first word is none of Slurm's, or whose id is none, is put aside as `unknown_value`. Those rows
-    come in the last pair, as their text takes a second reading of the file.
+    A row whose state's first word is none of Slurm's, or whose id is none, is put aside as `unknown_value`.
     """
-    kept_none, broken = None, []
     names = {column.as_: column.name for column in schema.columns}
     unknown = (
         pl.when(~state_word(pl.col("state_raw")).is_in(list(OUTCOMES)))
@@ -50,17 +48,8 @@ def read_records(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame
         .when(~pl.col("job_id_raw").str.contains(_ID))
         .then(pl.lit(names["job_id_raw"]))
     )
-    for kept, aside in read_table(path, schema, rows_as_lines(path, words_read(schema))):
-        kept_none = kept.clear() if kept_none is None else kept_none
-        column = kept.select(unknown.alias("column"))["column"]
-        if column.null_count() < kept.height:
-            broken += zip(kept["line"].filter(column.is_not_null()), column.drop_nulls(), strict=True)
-            kept = kept.filter(column.is_null())
-        yield kept, aside
-    if broken:
-        texts = raw_lines(path, {line for line, _ in broken})
-        rows = [(schema.name, line, "unknown_value", column, texts.get(line)) for line, column in broken]
-        yield kept_none, pl.DataFrame(rows, schema=ASIDE_SCHEMA, orient="row")
+    rows = read_table(path, schema, rows_as_lines(path, words_read(schema)))
+    return with_one_more_rule(rows, path, schema, unknown, "unknown_value")
 
 
 def words_read(schema: TableSchema) -> set[str]:

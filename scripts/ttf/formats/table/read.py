@@ -263,7 +263,7 @@ def _unknown_words(words: dict[int, str], texts: dict[int, str], schema: TableSc
             "unknown_value",
             _status(schema).name,
             # The row's own text follows, as far as there is room.
-            f"{printable(word[:LONGEST_WORD_SHOWN])!r} is none of {known}: {texts[line]}"[:LONGEST_TEXT_SHOWN],
+            f"{printable(word[:LONGEST_WORD_SHOWN])!r} is none of {known}: {texts.get(line, '')}"[:LONGEST_TEXT_SHOWN],
         )
         for line, word in words.items()
     ]
@@ -355,9 +355,8 @@ def _checked(
     """Rows of text, kept and put aside; the text of one put aside names its columns."""
     rows, failed = check_rows(frame, columns, replace(plain, columns=columns))
     kept, words = _by_word(rows, schema)
-    shown = frame.select("line", text=_shown_row(columns)).filter(
-        pl.col("line").is_in(pl.concat([failed["line"], words["line"]]).implode())
-    )
+    named = pl.col("line").is_in(pl.concat([failed["line"], words["line"]]).implode())
+    shown = frame.filter(named).select("line", text=_shown_row(columns))
     aside = failed.join(shown, on="line", how="left", maintain_order="left").with_columns(table=pl.lit(schema.name))
     unknown = _unknown_words(dict(words.iter_rows()), dict(shown.iter_rows()), schema)
     return kept, pl.concat([aside.select(*ASIDE_SCHEMA), unknown]).sort("line")
@@ -365,7 +364,8 @@ def _checked(
 
 def _shown_row(columns: tuple[Column, ...]) -> pl.Expr:
     """The start of a row of text, with the names of its columns."""
-    values = [pl.lit(f"{column.name}=") + pl.col(column.name).fill_null("") for column in columns]
+    starts = [pl.col(column.under).str.head(LONGEST_TEXT_SHOWN).fill_null("") for column in columns]
+    values = [pl.lit(f"{column.name}=") + start for column, start in zip(columns, starts, strict=True)]
     return pl.concat_str(values, separator=", ").str.slice(0, LONGEST_TEXT_SHOWN)
 
 
@@ -376,10 +376,10 @@ def _as_text(path: Path, column: Column, dtype: pl.DataType) -> tuple[Column, pl
         aware = isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
         moment = raw.dt.convert_time_zone("UTC") if aware else raw.cast(pl.Datetime("us"))
         zone = "UTC" if aware else column.zone
-        return replace(column, formats=(MOMENT,), zone=zone), moment.dt.strftime(MOMENT).alias(column.name)
+        return replace(column, formats=(MOMENT,), zone=zone), moment.dt.strftime(MOMENT).alias(column.under)
     if isinstance(dtype, pl.Duration) and column.as_ in ("runtime_s", "duration_s"):
         seconds = raw.dt.total_microseconds() / 1_000_000
-        return replace(column, scale=1, maximum=LARGEST_NUMBER), seconds.cast(pl.String).alias(column.name)
+        return replace(column, scale=1, maximum=LARGEST_NUMBER), seconds.cast(pl.String).alias(column.under)
     if dtype.is_nested() or dtype.is_temporal() or dtype in (pl.Binary, pl.Object):
         wanted = {"time": "time stamps, text or numbers", "text": "text or numbers"}.get(column.type, "numbers or text")
         raise StudyError(
@@ -390,4 +390,4 @@ def _as_text(path: Path, column: Column, dtype: pl.DataType) -> tuple[Column, pl
                 else "Map another column, or write this one out as text."
             )
         )
-    return column, raw.cast(pl.String)
+    return column, raw.cast(pl.String).alias(column.under)

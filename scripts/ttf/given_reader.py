@@ -1,0 +1,35 @@
+"""Schemas and readers of the raw tables that a person may add to a trace of any format; see ttf.given."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from ttf.given import SCHEMA
+from ttf.on_disk import scan_parquet
+from ttf.raw_tables import Reader, TableSchema, read_table, table_schemas, texts_of_lines, with_one_more_rule
+
+SCHEMAS = table_schemas(SCHEMA)
+_LOSS = pl.col("loss").str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def _read_losses(path: Path, schema: TableSchema) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    no_number = pl.when(_LOSS.is_null()).then(pl.lit("loss"))
+    return with_one_more_rule(read_table(path, schema), path, schema, no_number, "not_a_number")
+
+
+READERS = {"loss": Reader(_read_losses, texts_of_lines)}
+
+
+def health_events(raw: str | Path) -> pl.DataFrame:
+    """The health events in a folder of typed raw tables: node, time_s (Int64), code, severity, in their order.
+
+    time_s: on the trace's clock, for most traces since 1970. severity and code are words of one's own; severity may be
+    blank.
+    """
+    return scan_parquet(Path(raw) / "health_event.parquet").select("node", "time_s", "code", "severity").collect()
+
+
+def losses(raw: str | Path) -> pl.DataFrame:
+    """The epochs of the loss log there: job, epoch, loss (also negative, nan or inf), time_s, in their order."""
+    return scan_parquet(Path(raw) / "loss.parquet").select("job", "epoch", loss=_LOSS, time_s="time_s").collect()

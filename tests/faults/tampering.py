@@ -1,0 +1,307 @@
+"""What somebody may do to a finished study, seeded, and whether `make verify` tells it.
+
+`with tampered(Finished(folder), kind, seed) as what: told = verdict(study)` for each kind of KINDS; all is put back
+afterwards. The study lies in a checkout of its own (study_runs.check_out), as rules and formats are edited too.
+"""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from ttf.provenance.seal import sealed
+
+LONGEST_S = 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `make verify` did: "told", "not told", "traceback" or "hangs"; and what it said."""
+
+    word: str
+    said: str = ""
+
+
+@dataclass
+class Finished:
+    """A finished study in a folder that holds the workflow too. own: results/studies/<name>, the only one."""
+
+    folder: Path
+    before: dict[Path, tuple[bytes, int] | None] = field(default_factory=dict)
+
+    @cached_property
+    def own(self) -> Path:
+        return next((self.folder / "results/studies").iterdir())
+
+    @property
+    def manifest(self) -> Path:
+        return self.own / "manifest.json"
+
+    @cached_property
+    def facts(self) -> dict:
+        facts = json.loads(self.manifest.read_text(encoding="utf-8", errors="surrogateescape"))
+        del facts["digest"]
+        return facts
+
+    def one(self, seed: random.Random, kind: str, least: int = 1, beginning: str = "") -> Path:
+        """A file of the manifest that has so many bytes, below this folder of it."""
+        names = [name for name, of in self.facts[kind].items() if of["size"] >= least and name.startswith(beginning)]
+        return self.folder / seed.choice(sorted(names))
+
+    def keep(self, path: Path) -> Path:
+        """Remember what is there, a file or nothing, to put it back."""
+        self.before[path] = (path.read_bytes(), path.stat().st_mtime_ns) if path.exists() else None
+        return path
+
+    def put_back(self) -> None:
+        for path, kept in reversed(self.before.items()):
+            _remove(path)
+            if kept:
+                path.write_bytes(kept[0])
+                os.utime(path, ns=(kept[1], kept[1]))
+        self.before.clear()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def verdict(study: Finished) -> Verdict:
+    """What verify says of the study now."""
+    command = [sys.executable, str(study.folder / "scripts/verify_results.py")]
+    try:
+        done = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        return Verdict("hangs")
+    said = done.stdout + done.stderr
+    if "Traceback" in said or done.returncode not in (0, 1, 2):
+        return Verdict("traceback", said)
+    return Verdict("told" if done.returncode else "not told", said)
+
+
+@contextmanager
+def tampered(study: Finished, kind: str, seed: int) -> Iterator[str]:
+    """The study with this done to it, and words for what was done."""
+    try:
+        yield f"{kind}: {KINDS[kind](study, random.Random(f'{kind} {seed}'))}"
+    finally:
+        study.put_back()
+
+
+# What is done: study, seed -> which file. --------------------------------------------------------------------
+
+
+def _to_content(kind: str, change: Callable[[bytes, random.Random], bytes], beginning: str = "", dated: bool = False):
+    """Another content of a file, of the old date if `dated`."""
+
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        path = study.keep(study.one(seed, kind, beginning=beginning))
+        content, date = study.before[path]
+        path.write_bytes(change(content, seed))
+        if dated:
+            os.utime(path, ns=(date, date))
+        return path
+
+    return tamper
+
+
+def _flipped(content: bytes, seed: random.Random) -> bytes:
+    at = seed.randrange(len(content))
+    return content[:at] + bytes([content[at] ^ 1 << seed.randrange(8)]) + content[at + 1 :]
+
+
+def _removed(kind: str, beginning: str = ""):
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        path = study.keep(study.one(seed, kind, beginning=beginning))
+        path.unlink()
+        return path
+
+    return tamper
+
+
+def _replaced(make: Callable[[Path, Path], None]):
+    """Something else in the place of a product; make: the path, and one outside of the results that has its content."""
+
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        path = study.keep(study.one(seed, "products"))
+        outside = study.keep(study.folder / "outside")
+        outside.write_bytes(study.before[path][0])
+        path.unlink()
+        make(path, outside)
+        return path
+
+    return tamper
+
+
+def _swapped(study: Finished, seed: random.Random) -> str:
+    one, other = study.keep(study.one(seed, "products")), study.keep(study.one(seed, "products"))
+    while study.before[other][0] == study.before[one][0]:
+        other = study.keep(study.one(seed, "products"))
+    one.write_bytes(study.before[other][0])
+    other.write_bytes(study.before[one][0])
+    return f"{one} and {other}"
+
+
+def _with_its_checksum(again: bool):
+    """A product and its entry; `again`: the digest of the manifest too."""
+
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        path = _to_content("products", _flipped)(study, seed)
+        name, old = str(path.relative_to(study.folder)), hashlib.sha256(study.before[path][0]).hexdigest()
+        new = hashlib.sha256(path.read_bytes()).hexdigest()
+        text = study.keep(study.manifest).read_text(encoding="utf-8", errors="surrogateescape")
+        if again:
+            products = study.facts["products"] | {name: study.facts["products"][name] | {"sha256": new}}
+            study.manifest.write_bytes(sealed(study.facts | {"products": products}))
+        else:
+            study.manifest.write_text(text.replace(old, new), encoding="utf-8", errors="surrogateescape")
+        return path
+
+    return tamper
+
+
+def _added(place: Callable[[Finished, random.Random], Path], make: Callable[[Path], None] = Path.touch):
+    """A file more; at a path that no other file has."""
+
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        path = place(study, seed)
+        above = next((folder for folder in reversed(path.parents) if not folder.exists()), None)
+        study.keep(above or path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path)
+        return path
+
+    return tamper
+
+
+def _in_manifest(change: Callable[[bytes, random.Random], bytes]):
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        study.manifest.write_bytes(change(study.keep(study.manifest).read_bytes(), seed))
+        return study.manifest
+
+    return tamper
+
+
+def _instead_of_manifest(make: Callable[[Path], None]):
+    def tamper(study: Finished, seed: random.Random) -> Path:
+        study.keep(study.manifest).unlink()
+        make(study.manifest)
+        return study.manifest
+
+    return tamper
+
+
+def _without_an_entry(kind: str):
+    def tamper(study: Finished, seed: random.Random) -> str:
+        name = seed.choice(sorted(study.facts[kind]))
+        facts = study.facts | {kind: {other: about for other, about in study.facts[kind].items() if other != name}}
+        # With the digest that it had.
+        before = study.keep(study.manifest).read_bytes().split(b"\n", 2)
+        study.manifest.write_bytes(b"\n".join([*before[:2], sealed(facts).split(b"\n", 2)[2]]))
+        return name
+
+    return tamper
+
+
+def _wrong_value(study: Finished, seed: random.Random) -> str:
+    """Any value anywhere in the manifest becomes another of another type, and the digest is that of the whole."""
+    value = seed.choice(
+        [None, [], {}, "", "../../x", "/dev/zero", 0, -1, 1.5, 10**4000, True, "\ud800", "a\0b", "x" * 9999]
+    )
+    facts = json.loads(json.dumps(study.facts))
+    at, way = facts, []
+    while isinstance(at, dict | list) and at and len(way) < seed.randrange(1, 6):
+        above, key = at, seed.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        at = above[key]
+        way.append(key)
+    if seed.random() < 0.3 and isinstance(above, dict) and isinstance(value, str):
+        above[value] = above.pop(key)
+    else:
+        above[key] = value
+    text = json.dumps(facts, indent=1).encode() + b"\n"
+    digest = hashlib.sha256(text).hexdigest().encode()
+    study.keep(study.manifest).write_bytes(b'{\n "digest": "' + digest + b'",\n' + text.removeprefix(b"{\n"))
+    return f"{'.'.join(map(str, way))[:80]} = {str(value)[:20]!r}"
+
+
+def _long(study: Finished, seed: random.Random) -> Path:
+    os.truncate(study.keep(study.manifest), 10**9)
+    return study.manifest
+
+
+def _name(seed: random.Random) -> str:
+    return seed.choice(["more.csv", ".hidden", "ä b.csv", "a\nb", "jobs.parquet.new", "-rf", "{a}", "index.html.gz"])
+
+
+TEXTS_OF_MANIFEST = {
+    "empty": b"",
+    "a list": b"[]",
+    "an object": b"{}",
+    "null": b"null",
+    "a number": b"1" * 5000,
+    "a text": b'"manifest"',
+    "deep": b"[" * 200_000,
+    "deep objects": b'{"a":' * 200_000,
+    "not a number": b'{"products": NaN}',
+    "a key twice": b'{"products": {}, "products": {}}',
+    "UTF-16": '{"products": {}}'.encode("utf-16"),
+    "binary": bytes(range(256)) * 100,
+}
+
+KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
+    "a bit of a product": _to_content("products", _flipped),
+    "a bit of a product, with its old date": _to_content("products", _flipped, dated=True),
+    "a product made longer": _to_content("products", lambda content, _: content + b"\n"),
+    "a product made shorter": _to_content("products", lambda content, _: content[:-1]),
+    "a product emptied": _to_content("products", lambda content, _: b""),
+    "a product removed": _removed("products"),
+    "two products swapped": _swapped,
+    "a link for a product": _replaced(lambda path, outside: path.symlink_to(outside)),
+    "a link to itself for a product": _replaced(lambda path, _: path.symlink_to(path.name)),
+    "a pipe for a product": _replaced(lambda path, _: os.mkfifo(path)),
+    "a folder for a product": _replaced(lambda path, _: path.mkdir()),
+    "a product with its checksum": _with_its_checksum(again=False),
+    "a product with its checksum and the digest": _with_its_checksum(again=True),
+    "a file added to the results": _added(lambda study, seed: study.folder / "results" / _name(seed)),
+    "a file added to a trace": _added(lambda study, seed: study.one(seed, "products").with_name(_name(seed))),
+    "a file added to the study": _added(lambda study, seed: study.own / _name(seed)),
+    "a file added in folders": _added(lambda study, seed: study.own / "report/more" / _name(seed) / "deeper.txt"),
+    "a link added": _added(
+        lambda study, seed: study.one(seed, "products").with_name(_name(seed)), lambda path: path.symlink_to("/")
+    ),
+    "a pipe added": _added(lambda study, seed: study.one(seed, "products").with_name(_name(seed)), os.mkfifo),
+    "a bit of the manifest": _in_manifest(_flipped),
+    "a byte cut from the manifest": _in_manifest(lambda content, seed: content[: seed.randrange(len(content))]),
+    "a byte more in the manifest": _in_manifest(lambda content, seed: content + seed.randbytes(1)),
+    "other ends of lines in the manifest": _in_manifest(lambda content, _: content.replace(b"\n", b"\r\n")),
+    "a product's entry removed": _without_an_entry("products"),
+    "a raw file's entry removed": _without_an_entry("raw"),
+    "a module's entry removed": _without_an_entry("code"),
+    "a job's entry removed": _without_an_entry("jobs"),
+    "a value of the manifest": _wrong_value,
+    "the manifest removed": _instead_of_manifest(lambda path: None),
+    "a pipe for the manifest": _instead_of_manifest(os.mkfifo),
+    "a folder for the manifest": _instead_of_manifest(Path.mkdir),
+    "a link for the manifest": _instead_of_manifest(lambda path: path.symlink_to("/dev/zero")),
+    "a manifest of 1 GB": _long,
+    **{f"a manifest: {what}": _in_manifest(lambda *_, text=text: text) for what, text in TEXTS_OF_MANIFEST.items()},
+    "a rule edited": _to_content("code", lambda content, _: content + b"# more\n", "workflow/rules/"),
+    "a format edited": _to_content("code", lambda content, _: content + b"# more\n", "scripts/ttf/formats/"),
+    "a script edited": _to_content("code", lambda content, _: content + b"\n", "scripts/"),
+    "a setting edited": _to_content("code", lambda content, _: content + b"# more\n", "config/"),
+    "a file of the workflow removed": _removed("code", "workflow/rules/"),
+    "a format added": _added(lambda study, seed: study.folder / "scripts/ttf/formats/more.yaml"),
+    "a raw file edited": _to_content("raw", _flipped),
+    "a raw file removed": _removed("raw"),
+}

@@ -1,0 +1,122 @@
+"""Every kind of tampering with a small study is told by `make verify`, in lines that end; none gives a traceback."""
+
+import json
+import signal
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+import pytest
+import verify_results
+from faults.tampering import KINDS, Finished, tampered
+from ttf.provenance import digests
+from ttf.provenance import manifest as of_manifest
+from ttf.provenance.digests import MEMORY, Memory
+from ttf.provenance.seal import sealed
+
+FILES = {
+    "data/raw.csv": "a,b\n" * 9,
+    "Snakefile": "#\n",
+    "workflow/rules/read.smk": "rule read:\n",
+    "scripts/read.py": "1\n",
+    "scripts/ttf/formats/openb.yaml": "a: b\n",
+    "config/config.yaml": "study: []\n",
+    "results/mine/raw/one.csv": "1\n",
+    "results/mine/raw/deeper/two.csv": "2\n",
+    "results/mine/table.csv": "n\n1\n",
+    "results/studies/mine/report/index.html": "<p>",
+    "results/studies/mine/config.yaml": "study: [mine]\n",
+}
+
+
+def job(rule, outputs, inputs):
+    about = {"wildcards": {"trace": "mine"}, "script": "scripts/read.py", "code": [], "parameters": {"most": 3}}
+    return {"rule": rule, "inputs": inputs, "outputs": outputs} | about
+
+
+JOBS = [
+    job("read", ["results/mine/raw"], ["data/raw.csv"]),
+    job("count", ["results/mine/table.csv"], ["results/mine/raw"]),
+    job("show", ["results/studies/mine/report/index.html"], ["results/mine/table.csv"]),
+    job("write_config", ["results/studies/mine/config.yaml"], []),
+]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A study made in a checkout of its own."""
+    folder = tmp_path_factory.mktemp("checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(digests, "CHECKOUT", folder)
+        patch.setattr(of_manifest, "CHECKOUT", folder)
+        patch.setattr(of_manifest, "versions", lambda project: {})
+        for name, text in FILES.items():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(text)
+        for output in (output for made in JOBS for output in made["outputs"]):
+            record = Path(".snakemake/metadata", urlsafe_b64encode(output.encode()).decode())
+            record.parent.mkdir(parents=True, exist_ok=True)
+            written = max(Path(file).stat().st_mtime for file in digests.members(output))
+            record.write_text(json.dumps({"endtime": written}))
+        memory, made = Memory(MEMORY), Finished(folder)
+        made.manifest.write_bytes(sealed(of_manifest.manifest(JOBS, ["mine"], memory)))
+        memory.keep(memory.digests([str(made.manifest.relative_to(folder))]))
+        yield made
+
+
+def verify(capsys) -> tuple[int, str]:
+    """In this process; nothing may take long."""
+    signal.alarm(20)
+    code = verify_results.main(["--study", "mine"])
+    signal.alarm(0)
+    said = capsys.readouterr()
+    return code, (said.out + said.err).replace("study mine\n", "")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_told(study, capsys, kind):
+    for seed in range(2):
+        with tampered(study, kind, seed) as what:
+            code, said = verify(capsys)
+        assert code == (2 if kind == "the manifest removed" else 1), what
+        assert 1 <= said.count("\n") <= 41
+        assert len(said) < 3000, what
+    assert verify(capsys)[0] == 0, "all is put back"
+
+
+def test_a_manifest_that_was_made_up_gives_no_traceback(study, capsys):
+    """On another machine, where nothing is known of the last run here."""
+    memory = MEMORY.read_bytes()
+    MEMORY.unlink()
+    for seed in range(150):
+        with tampered(study, "a value of the manifest", seed) as what:
+            code, said = verify(capsys)
+        assert code in (0, 1, 2), what
+        assert len(said) < 30_000, what
+    MEMORY.write_bytes(memory)
+
+
+def test_what_a_rule_made_that_is_of_no_study_is_no_addition(study, capsys):
+    """A site, an archive; what another study has."""
+    site = study.own / "site"
+    site.mkdir()
+    record = Path(".snakemake/metadata", urlsafe_b64encode(str(site.relative_to(study.folder)).encode()).decode())
+    record.write_text("{}")
+    (site / "index.html").touch()
+    other = Path("results/studies/other")
+    (other / "report").mkdir(parents=True)
+    (other / "report/index.html").touch()
+    Path("results/mine/more.csv").touch()
+    (other / "manifest.json").write_bytes(sealed({"products": {"results/mine/more.csv": {}}}))
+    assert verify(capsys)[0] == 0
+    (other / "manifest.json").write_bytes(b"{}")
+    assert verify(capsys) == (1, "results/mine/more.csv: added; no rule of the study made it. Remove it.\n")
+    Path("results/mine/more.csv").unlink()
+
+
+def test_a_site_that_has_its_list_is_verified_with_the_study(study, capsys):
+    site = study.own / "site"
+    verify_results.seal.seal(site)
+    assert verify(capsys)[0] == 0
+    (site / "index.html").write_text("more")
+    assert verify(capsys) == (1, "results/studies/mine/site/index.html: changed; it has 4 bytes and had 0\n")
