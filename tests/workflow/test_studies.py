@@ -292,7 +292,7 @@ HOSTILE += [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
     typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
-    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY"}
+    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER"}
     for target, names in typed.items():
         said = made(target, *(f"{name}={value}" for name in names.split()))
         assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}
