@@ -187,6 +187,7 @@ NOTHING = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
         ({}, ["--config", "study=[openb]"]),
         ({"study": "one"}, ["--configfile", "one.yaml"]),
         ({"config": "my.yaml"}, ["--configfile", "my.yaml"]),
+        ({"config": "-n"}, ["--configfile", "./-n"]),
         ({"trace": "openb,sample"}, ["--config", "study=[openb,sample]"]),
         ({"trace": "all"}, ["--config", "study=[sample, sample_philly, sample_slurm]"]),
         ({"config": "my.yaml", "trace": "a"}, ["--configfile", "my.yaml", "--config", "study=[a]"]),
