@@ -30,9 +30,7 @@ def small_disk(folder: Path, options: str = "size=64k"):
         subprocess.run(["umount", "-l", folder], check=True)
 
 
-@pytest.mark.parametrize(
-    "number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ENAMETOOLONG, errno.EMFILE]
-)
+@pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EROFS", "EIO", "ENAMETOOLONG", "EMFILE"])
 def test_each_refusal_names_the_file_and_what_to_do(tmp_path, name):
     number = getattr(errno, name)
     words = refused(OSError(number, os.strerror(number), f"{tmp_path}/x.csv"))
