@@ -21,11 +21,11 @@ class MachineError(ConfigError):
 
 
 def check_writable(folders: tuple[str, ...] = FOLDERS) -> None:
-    """Raises MachineError for a folder, made where there is none, or for temporary files that cannot be written."""
+    """Raises MachineError for a folder that cannot be written or made, and where temporary files cannot be written."""
     for folder in folders:
+        place = next(there for there in (Path(folder), *Path(folder).parents) if there.is_dir())
         try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder) as file:
+            with tempfile.TemporaryFile(dir=place) as file:
                 file.write(b"is there room?")
                 file.flush()
         except OSError as error:

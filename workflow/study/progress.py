@@ -75,7 +75,8 @@ class Progress(logging.Handler):
         self._report, self._runs, self._stream, self._nothing_to_do = report, runs, stream, nothing_to_do
         self._briefs = briefs
         self._jobs: dict[int, dict[str, Any]] = {}
-        self._done, self._total, self._failed, self._start = 0, 0, False, time.monotonic()
+        self._done, self._total, self._start = 0, 0, time.monotonic()
+        self._failed = self._refused = False
 
     def leaves_to_snakemake(self, record: logging.LogRecord) -> bool:
         """What Snakemake says itself: warnings and errors, but not how it runs a script that has said why it failed."""
@@ -84,10 +85,11 @@ class Progress(logging.Handler):
             return not self._runs() and not text.startswith("Config file ")
         if self._event(record) in ("job_error", "group_error"):
             return False
-        if words := refused_in(text):
+        if words := refused_in(text, _WRITTEN):
+            # Its own account finds no room, where a job has told of it or none has.
             if not self._failed:
                 self._say(f"\nerror\n{words}\n")
-            self._failed = True
+            self._failed = self._refused = True
             return False
         of_a_script = "CalledProcessError" in text and getattr(record, "exception", "") == "RuleException"
         return not (of_a_script or (self._failed and _says_only_that_a_job_failed(text)))
@@ -154,7 +156,7 @@ class Progress(logging.Handler):
                 self._say(f"\nerror in {job['stage']}\n{words}\n")
             else:
                 silent.append(job["stage"])
-        if silent:
+        if silent and not self._refused:
             self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(account) or full(_WRITTEN) or _KILLED}\n")
 
     def succeeded(self) -> None:
