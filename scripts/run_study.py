@@ -20,6 +20,7 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies
 from study.check import check_typed
+from study.disk import check_writable, use_a_cache_of_ones_own
 from study.documents import ConfigError, load_yaml, show
 
 
@@ -71,6 +72,8 @@ def main(arguments: Sequence[str]) -> None:
         parser.add_argument(f"--{name}", default="")
     given, rest = parser.parse_known_args(arguments)
     try:
+        check_writable()
+        use_a_cache_of_ones_own()
         words = typed(**vars(given))
     except ConfigError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -3,8 +3,10 @@
 Import it first: it imports nothing itself that starts threads.
 """
 
+import contextlib
 import os
 import platform
+import shutil
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,32 +16,46 @@ from typing import Any
 
 from ttf.errors import StudyError
 from ttf.links import by_own_names
+from ttf.machine import refused
 from ttf.stopping import end_with_the_run
 
 
 def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> None:
     """Call main(snakemake); what it returns, a short text such as "8,152 pods", goes into the line of the log.
 
-    Of a StudyError the log has the message alone, of any other exception the traceback; both end the script with exit
-    code 1. The terminal shows what the log says (study.progress). Libraries learn how many threads they may use before
-    `main` imports them.
+    Of a StudyError the log has the message alone, of what the machine refuses what that is (ttf.machine), of any other
+    exception the traceback; all end the script with exit code 1. The terminal shows what the log says (study.progress).
+    Libraries learn how many threads they may use before `main` imports them.
     """
     end_with_the_run()
     limit_libraries(snakemake.threads)
     subject = getattr(snakemake.wildcards, "trace", None)
     stage = f"{subject}: {snakemake.rule}" if subject else snakemake.rule
     log = Path(snakemake.log[0])
-    log.parent.mkdir(parents=True, exist_ok=True)
-    snakemake.input = by_own_names(getattr(snakemake, "input", []))
     try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        snakemake.input = by_own_names(getattr(snakemake, "input", []))
         done = main(snakemake)
+        _write(log, f"{stage}: {done}" if done else stage)
     except StudyError as error:
         _write(log, str(error))
         sys.exit(1)
-    except Exception:
-        _write(log, traceback.format_exc())
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
+        outputs = getattr(snakemake, "output", ())
+        if words := refused(error, outputs):
+            _make_room(outputs)
+        with contextlib.suppress(OSError):  # then the run looks for the reason (study.progress)
+            _write(log, words or traceback.format_exc())
         sys.exit(1)
-    _write(log, f"{stage}: {done}" if done else stage)
+
+
+def _make_room(outputs: Any) -> None:
+    """Remove the unfinished products, as Snakemake will: on a full disk the log needs the room."""
+    for output in map(Path, outputs):
+        with contextlib.suppress(OSError):
+            output.unlink() if output.is_file() else shutil.rmtree(output, ignore_errors=True)
 
 
 def _write(log: Path, text: str) -> None:

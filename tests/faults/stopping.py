@@ -62,7 +62,7 @@ def judge(case: tuple) -> Verdict:
 
 def _chain(folder: Path, chance: random.Random) -> str:
     """What fell short of a study that is interrupted and then left alone; "" if nothing did."""
-    command = _prepared(folder, by_make=chance.random() < 0.5)
+    command = prepared(folder, by_make=chance.random() < 0.5)
     for _ in range(INTERRUPTIONS):
         # Half of them while Python imports and Snakemake plans, which is a small part of a large study.
         after_s = chance.uniform(0, 3.5 if chance.random() < 0.5 else LATEST_S)
@@ -115,11 +115,11 @@ def undisturbed() -> dict[str, str]:
     """File under results/ -> SHA-256, of the study that nobody disturbs."""
     with tempfile.TemporaryDirectory(prefix="ttf-stop-") as name:
         folder = Path(name)
-        subprocess.run(_prepared(folder, by_make=False), cwd=folder, env=environment(), capture_output=True, check=True)
+        subprocess.run(prepared(folder, by_make=False), cwd=folder, env=environment(), capture_output=True, check=True)
         return Checkout(folder).hashes()
 
 
-def _prepared(folder: Path, by_make: bool) -> list[str]:
+def prepared(folder: Path, by_make: bool) -> list[str]:
     """The command that makes the study in the folder, all else of which is links to the checkout."""
     for name in (*CHECKOUT, "Makefile", "setup", ".venv", *(lock.name for lock in ROOT.glob("requirements*.lock"))):
         (folder / name).symlink_to(ROOT / name)

@@ -98,7 +98,7 @@ def test_a_clone_by_its_path_is_used_as_it_stands_and_pandas_is_left_to_others(r
             ["    config: {'study': ['smaple']}"],
             "config: of the module: study: 'smaple' is not in the registry; did you mean sample?",
         ),
-        (["    config: config"], "my.yaml: survival.max_stps: there is no such key; did you mean max_steps?"),
+        (["    config: config"], "survival.max_stps: there is no such key; did you mean max_steps?"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_message(repository, tmp_path, lines, said):

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -10,6 +11,7 @@ from ttf.analyses.annual_failure_rate import AFR
 from ttf.analyses.annual_failure_rate.charts import afr
 from ttf.analyses.annual_failure_rate.compute import annual_failure_rates
 from ttf.analyses.annual_failure_rate.numbers import numbers
+from ttf.analyses.annual_failure_rate.page import head
 from ttf.charts.figure import Study
 from ttf.clusters import with_levels
 from ttf.numbers.metrics import Metrics
@@ -121,6 +123,8 @@ def test_no_drive_failed(lives):
     numbers(metrics, {"afr": table})
     assert "afr.ci_low" not in metrics and metrics["afr.ci_high"]["value"] > 0
     assert "No drive failed in" in section(metrics) and "None" not in section(metrics)
+    told = head(SimpleNamespace(about={"unit": "drive"}), Numbers(metrics))
+    assert told.claim.startswith("Fewer than ") and "None" not in repr(told.keys)
 
 
 def test_a_name_of_a_model_is_no_markup(table):

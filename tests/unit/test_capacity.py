@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.plan_capacity.compute import COMPONENTS, NO_OUTAGE, TOO_SMALL
+from ttf.analyses.plan_capacity.compute import COMPONENTS, TOO_SMALL
 from ttf.analyses.plan_capacity.ways import WAYS, Planner, fewest, never_short
 from ttf.outages.down import spans_of
+from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, NO_TIME_DOWN
 
 UP, REPAIR = 20 * DAY, DAY
 ASKED = {"spare_targets": [0.9], "spares": [0, 2], "simulations": 400, "seed": 1, "sizes": [1, 8, 30, 500]}
@@ -124,7 +125,8 @@ def test_gpus_are_rounded_up_to_nodes_and_a_run_lies_in_one_group(tmp_path):
     ("intervals", "columns", "sizes", "reason"),
     [
         ({"a": [], "b": []}, {}, [1], NO_OUTAGE),
-        ({"a": [(0, 10 * DAY)]}, {}, [1], NO_OUTAGE),
+        ({"a": [(0, 10 * DAY)]}, {}, [1], ALWAYS_DOWN),
+        ({"a": [(5, 5)], "b": [(DAY, DAY)]}, {}, [1], NO_TIME_DOWN),
         ({"a": [(1, 2)]}, {}, [9], TOO_SMALL),
         ({"a": [(1, 2)], "b": []}, {"node": pl.lit("n")}, [1], COMPONENTS),
     ],

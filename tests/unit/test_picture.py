@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 import altair as alt
 import pytest
 import ttf.charts.figure  # noqa: F401 registers the look of every chart
-from ttf.charts.saving import renumbered
+from ttf.charts.glyphs import SPELLED, spelled
+from ttf.charts.saving import drawing_of, picture_of, renumbered, still
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # As the entry draws, in a process of its own: fonts are looked for once in a process.
@@ -99,3 +101,59 @@ def test_only_names_are_renumbered():
         '<g clip-path="url(#clip2)"/><defs><clipPath id="clip0"/><clipPath id="clip2"/>'
         '<linearGradient id="gradient_1" x1="0"/></defs></svg>'
     )
+
+
+# As a person sees it: pixels of a character where it is drawn, and of one that nobody has a font for.
+PROBE = """
+import sys, unicodedata
+sys.path.append(sys.argv[1])
+from ttf.charts.glyphs import lacks
+from ttf.fonts import hide_system_fonts
+hide_system_fonts()
+import typst, vl_convert
+
+def pixels(of):
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="30">'
+    text = f'<text x="5" y="20" font-family="Liberation Sans" font-size="12px">&#{of};</text>'
+    return vl_convert.svg_to_png(f"{svg}{text}</svg>", scale=1)
+
+seen = [of for of in range(0x20, 0x3000) if unicodedata.category(chr(of))[0] in "LMNPS" and not lacks(chr(of))]
+assert len(seen) > 1500
+page = '#set page(width: 30pt, height: 30pt, margin: 4pt)\\n#set text(font: "Libertinus Serif", size: 12pt)\\n'
+pages = (f'#"\\\\u{{{of:x}}}"\\n' for of in (0x10FFFD, *seen))
+pages = (page + "#pagebreak()\\n".join(pages)).encode()
+none, *others = typst.compile(pages, ignore_system_fonts=True, format="png", ppi=72)
+box = pixels(0x10FFFD)
+print([hex(of) for of, png in zip(seen, others, strict=True) if none == png or pixels(of) == box])
+"""
+
+
+def test_every_character_that_is_not_spelled_has_a_font():
+    done = subprocess.run([sys.executable, "-c", PROBE, str(SCRIPTS)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+NAMES = ["张伟", "مح", "दे", "🚀", "Жуков", "Müller"]
+
+
+def test_names_in_scripts_without_a_font_come_right_in_a_browser_and_spelled_elsewhere(tmp_path):
+    values = [{"name": name, "value": 1} for name in NAMES]
+    chart = alt.Chart(alt.Data(values=values)).mark_point().encode(x="value:Q", y="name:N").to_json()
+    picture = tmp_path / "users.svg"
+    picture.with_suffix(".vl.json").write_text(chart, encoding="utf-8")
+    picture.write_text(picture_of(chart), encoding="utf-8")
+    shown, told = picture.read_text(encoding="utf-8"), still(picture)
+    assert [f">{name}</text>" in shown for name in NAMES] == [True] * len(NAMES)
+    assert [f">{spelled(name)}</text>" in told for name in NAMES] == [True] * len(NAMES)
+    assert [name in told for name in NAMES] == [False] * 4 + [True] * 2
+    assert ">[U+5F20 U+4F1F]</text>" in told
+    assert (SPELLED in shown, SPELLED in told) == (False, True)
+
+
+def test_a_label_has_the_room_that_a_browser_needs_for_it():
+    """A Chinese sign is as wide as it is high; the box that stands for it is half of that."""
+
+    def width(name: str) -> float:
+        return float(re.search(r'width="([\d.]+)"', drawing_of(json.loads(spec_of(name))))[1])
+
+    assert width("张伟王芳李娜") - width("") >= 6 * 10

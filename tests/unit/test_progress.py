@@ -121,6 +121,16 @@ def test_a_job_that_the_stop_of_the_run_ended_is_no_error(run, monkeypatch):
     assert run.said == before
 
 
+def test_snakemakes_own_account_without_room_is_told_once_and_in_our_words(run):
+    run.start()
+    text = "Error recording metadata ([Errno 28] No space left on device). Please ensure write permissions"
+    assert not run.progress.leaves_to_snakemake(record(text, logging.ERROR))
+    assert not run.progress.leaves_to_snakemake(record(f"OSError: {text}", logging.ERROR))
+    run.tell(LogEvent.JOB_ERROR, jobid=4, rule_name="fit")
+    assert run.said.count("the disk is full") == 1
+    assert "It ended without a word" not in run.said
+
+
 SLURM_LOG = """Building DAG of jobs...
 slurmstepd-n1: error: StepId=8.0 exceeded memory limit (413790208 > 209715200), being killed
 srun: Job step aborted: Waiting up to 7 seconds for job step to finish.

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from outage_rooms import Frames, on_page, tables_of
 from outage_traces import DAY, made
 from scipy import stats
-from ttf.analyses.size_spares.compute import ALWAYS_DOWN, NO_OUTAGE, NOT_WATCHED, TOO_RARE, WEEK_S, resampled_ends
+from ttf.analyses.size_spares.compute import NOT_WATCHED, TOO_RARE, WEEK_S, resampled_ends
 from ttf.outages.down import at_most, binomial_cumulative, course_of, smallest, spans_of, spares_beside
-from ttf.outages.simulate import Exponential, renewals
+from ttf.outages.simulate import ALWAYS_DOWN, NO_OUTAGE, Exponential, renewals
 
 
 def spares_of(folder, outages, exposure):

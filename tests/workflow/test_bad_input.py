@@ -1,6 +1,8 @@
 """Bad input ends in one clear message with file and line or key, exit code 1 and nothing half-written."""
 
 import gzip
+import os
+import re
 import tarfile
 
 import polars as pl
@@ -117,11 +119,24 @@ def test_missing_table_folder_and_format(folder_with_workflow):
     assert "table pods is missing" in message
     assert "openb_pod_list_default.csv" in message
     message = refused(study, {"study": ["mine"], "registry": {"mine": {"format": "openbb", "folder": "nothing"}}})
-    assert "my.yaml: registry.mine.format" in message
+    assert re.search(r"my.yaml: line \d+, column \d+: registry.mine.format", message)
     assert "did you mean openb" in message
 
 
 def test_wrong_key_is_answered_with_file_key_and_nearest(folder_with_workflow):
     message = refused(folder_with_workflow, {"survival": {"max_stps": 3}})
-    assert "my.yaml: survival.max_stps" in message
+    assert "my.yaml: line 2, column 3: survival.max_stps" in message
     assert "did you mean max_steps" in message
+
+
+def test_a_configuration_is_checked_before_snakemake_reads_it(folder_with_workflow):
+    """Snakemake would wait for the pipe for ever, and of the bracket name neither the file nor the line."""
+    folder = folder_with_workflow.folder
+    os.mkfifo(folder / "pipe")
+    (folder / "open.yaml").write_text("study: [sample\nname: weekly\n")
+    for name, says in (
+        ("pipe", "pipe: it is a pipe; expected a plain file."),
+        ("open.yaml", "open.yaml: line 2, column 5: "),
+    ):
+        message = refused(folder_with_workflow, {}, "--dry-run", "--configfile", name)
+        assert f"error in the configuration\n{says}" in message

@@ -78,7 +78,6 @@ def test_a_bad_taxonomy_stops_before_anything_runs(done):
     (study.folder / "bad.yaml").write_text("rules:\n- reason: Killed\n  text: ['(a']\n")
     stopped = study.snakemake("--dry-run", check=False, **config | {"taxonomy": "bad.yaml"})
     assert stopped.returncode == 1
-    assert (
-        "taxonomy: bad.yaml: line 3: rules[0].text[0]: '(a' cannot be searched for: unclosed group." in stopped.stderr
-    )
+    said = "taxonomy: bad.yaml: line 3, column 10: rules[0].text[0]: '(a' cannot be searched for: unclosed group."
+    assert said in stopped.stderr
     assert "Traceback" not in stopped.stderr

@@ -135,7 +135,7 @@ def test_a_file_that_is_not_so_is_refused_and_nothing_is_written(slurm, message)
     [
         ((), "what? make score FILE=new_jobs.csv, or make score PART=name TRACE=name"),
         (("--file", "new_jobs.csv", "--part", PART), "what? make score"),
-        (("--file", "none.csv"), "none.csv: there is no such file."),
+        (("--file", "none.csv"), "FILE: none.csv: there is no such file"),
         (("--file", "new_jobs.csv", "--trace", "sample"), "TRACE=sample: no study here has that trace"),
         (("--file", "new_jobs.csv", "--study", "mine"), "STUDY=mine: there is no such study here"),
         (("--file", "new_jobs.csv", "--model", "week 3"), "no model of the window 'week 3'; there: part 1: 2025-a.txt"),

@@ -187,6 +187,7 @@ NOTHING = dict.fromkeys(("study", "config", "trace", "data", "scatter"), "")
         ({}, ["--config", "study=[openb]"]),
         ({"study": "one"}, ["--configfile", "one.yaml"]),
         ({"config": "my.yaml"}, ["--configfile", "my.yaml"]),
+        ({"config": "-n"}, ["--configfile", "./-n"]),
         ({"trace": "openb,sample"}, ["--config", "study=[openb,sample]"]),
         ({"trace": "all"}, ["--config", "study=[sample, sample_philly, sample_slurm]"]),
         ({"config": "my.yaml", "trace": "a"}, ["--configfile", "my.yaml", "--config", "study=[a]"]),
@@ -292,7 +293,7 @@ HOSTILE += [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(made, tmp_path, value):
     typed = {"report": "STUDY CONFIG TRACE DATA CORES", "score": "STUDY TRACE FILE PART MODEL OUT"}
-    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY"}
+    typed |= {"remove": "STUDY TRACE PART SURE", "verify": "STUDY FOLDER"}
     for target, names in typed.items():
         said = made(target, *(f"{name}={value}" for name in names.split()))
         assert {f"--{name.lower()}={value}" for name in names.split()} <= {*said}

@@ -1,5 +1,6 @@
 # What the terminal shows of a run; included first, so that it starts with the first line.
 import gc
+import logging
 import os
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from ttf.stopping import PREFIX, leave_if_asked, no_more, stop_on_request
 
 # A graph is some hundred objects a file, all of them kept: looking through them for garbage is a tenth of building it.
 gc.set_threshold(100_000)
+# A line that finds no room in the log of Snakemake's own is not worth a traceback.
+logging.raiseExceptions = False
 # Where there is pandas, Snakemake imports it, a fifth of a start, to see whether a parameter is a frame of it. None is.
 # A workflow that uses this one may need it.
 if not in_module(workflow):

@@ -72,10 +72,12 @@ def layers_of(workflow: Any) -> list[Layer]:
     return [defaults, *(layers if handed_on else [(OF_MODULE, dict(workflow.config))])]
 
 
-def read_layer(file: str | Path, label: str | None = None) -> Document:
-    """A file of configuration, `label` in messages. Raises ConfigError where it cannot be read, or asks for code to be
-    run: Snakemake would."""
-    content = load_yaml(file, label, for_snakemake=True)
+def read_layer(file: str | Path, label: str | None = None, for_snakemake: bool = False) -> Document:
+    """A file of configuration, `label` in messages; for_snakemake: before Snakemake reads it.
+
+    Raises ConfigError where it cannot be read, or asks for code to be run: Snakemake would.
+    """
+    content = load_yaml(file, label, for_snakemake)
     if problem := next((key for key in content if key.startswith("__")), None):
         where = f"{label or file}: {at(content.place((problem,)))}{show(problem)}"
         raise ConfigError(f"{where}: a configuration is no template; write the values themselves, and leave this out.")
@@ -281,7 +283,7 @@ def _node(content: Mapping) -> Any:
 
 
 def in_files(problems: list[Problem], stack: list[Layer]) -> str:
-    """One line a problem, the files of the `stacked` layers in the order of their precedence."""
+    """One line a problem, the files of the `stacked` layers in the order of their precedence, each from its top."""
     lines = []
     for problem in problems:
         number = max(_last_layer(path, stack) for path in problem.at or [problem.path])
@@ -289,7 +291,7 @@ def in_files(problems: list[Problem], stack: list[Layer]) -> str:
         # In the registry's own file the traces stand at the top.
         path = problem.path[1:] if label == TRACES_FILE and len(problem.path) > 1 else problem.path
         place = content.place(path) if _depth(problem.path, content) else None
-        lines.append((number, f"{label}: {at(place)}{dotted(path)}: {problem.text}"))
+        lines.append(((number, place or (0, 0)), f"{label}: {at(place)}{dotted(path)}: {problem.text}"))
     return "\n".join(line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 

@@ -9,6 +9,7 @@ import datetime
 import difflib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from study.given import SEEN, given_file  # noqa: F401 asked for from here
-from study.messages import ConfigError, found, key_text, one_line, show  # noqa: F401
+from study.messages import ConfigError, cut, found, key_text, one_line, show  # noqa: F401
 from study.yaml_files import KeyPath, at, load_yaml, parse_yaml  # noqa: F401
 
 MOST_PROBLEMS = 200
@@ -110,12 +111,10 @@ def schema_problems(value: Any, schema: dict, path: KeyPath = (), whole: dict | 
     elif isinstance(value, dict):
         yield from _mapping_problems(value, schema, path, whole)
     elif isinstance(value, list):
-        seen: set[str] = set()
+        times = Counter(map(repr, value)) if schema.get("uniqueItems") else {}
+        yield from (Problem(path, f"{cut(item)} stands twice in the list.") for item in times if times[item] > 1)
         for number, item in enumerate(value):
             yield from schema_problems(item, schema["items"], (*path, number), whole)
-            if schema.get("uniqueItems") and repr(item) in seen:
-                yield Problem(path, f"{show(item)} stands twice in the list.")
-            seen.add(repr(item))
         if len(value) < schema.get("minItems", 0):
             yield Problem(path, f"is empty; expected {expected(schema)}.")
     elif isinstance(value, str):

@@ -33,7 +33,10 @@ def _escaped(char: str) -> str:
 
 def show(value: Any) -> str:
     """A value on one line, cut where it is long."""
-    text = repr(value)
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

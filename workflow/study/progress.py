@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ttf.brief.model import WITHHELD, Brief
+from ttf.machine import full, refused_in
 from ttf.report.said import plain
 from ttf.stopping import asked
 
@@ -22,6 +24,7 @@ _INDENT = 17
 _LONGEST_ERROR = 12  # lines
 MOST_TRACES = 6
 _KILLED = "It ended without a word. Was it killed, for want of memory? Fewer jobs at a time: make report CORES=1"
+_WRITTEN = ("results", "logs", "benchmarks", ".snakemake", tempfile.gettempdir())
 _CONTINUES = "A rerun continues from here; the log of every rule is in logs/."
 
 
@@ -72,7 +75,8 @@ class Progress(logging.Handler):
         self._report, self._runs, self._stream, self._nothing_to_do = report, runs, stream, nothing_to_do
         self._briefs = briefs
         self._jobs: dict[int, dict[str, Any]] = {}
-        self._done, self._total, self._failed, self._start = 0, 0, False, time.monotonic()
+        self._done, self._total, self._start = 0, 0, time.monotonic()
+        self._failed = self._refused = False
 
     def leaves_to_snakemake(self, record: logging.LogRecord) -> bool:
         """What Snakemake says itself: warnings and errors, but not how it runs a script that has said why it failed."""
@@ -80,6 +84,12 @@ class Progress(logging.Handler):
         if record.levelno < logging.WARNING:
             return not self._runs() and not text.startswith("Config file ")
         if self._event(record) in ("job_error", "group_error"):
+            return False
+        if words := refused_in(text, _WRITTEN):
+            # Its own account finds no room, where a job has told of it or none has.
+            if not self._failed:
+                self._say(f"\nerror\n{words}\n")
+            self._failed = self._refused = True
             return False
         of_a_script = "CalledProcessError" in text and getattr(record, "exception", "") == "RuleException"
         return not (of_a_script or (self._failed and _says_only_that_a_job_failed(text)))
@@ -146,8 +156,8 @@ class Progress(logging.Handler):
                 self._say(f"\nerror in {job['stage']}\n{words}\n")
             else:
                 silent.append(job["stage"])
-        if silent:
-            self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(account) or _KILLED}\n")
+        if silent and not self._refused:
+            self._say(f"\nerror in {', '.join(silent)}\n{scheduler_words(account) or full(_WRITTEN) or _KILLED}\n")
 
     def succeeded(self) -> None:
         """The end of a good run: what was found, and where the report is."""

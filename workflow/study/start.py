@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from study.config import layers_of
+from study.disk import MachineError, check_room, check_writable
 from study.documents import ConfigError
 from study.lock import hold
 from study.module import refuse_prefix
@@ -19,9 +20,11 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
     study that was checked when the run started. What is wrong is printed, and ends the process with exit code 1.
     """
     started = workflow.is_main_process
-    if started and not workflow.output_settings.dryrun:
-        hold(Path(".snakemake"))
+    runs = started and not workflow.output_settings.dryrun
     try:
+        if runs:
+            check_writable()
+            hold(Path(".snakemake"))
         refuse_prefix(workflow.modifier)
         study = Study(layers_of(workflow), root, stored)
         if started:
@@ -30,8 +33,12 @@ def study_of(workflow: Any, root: Path, stored: bool) -> Study:
             check_shared(study.config, others)
             for note in filter(None, (old_layout(), replaced(study.config, others), *study.left_out, *study.questions)):
                 print(note, file=sys.stderr)
+        if runs and not stored:
+            unread = [name for name in study.names if not Path("results", name, "raw").is_dir()]
+            check_room({name: study.raw_of(name)[1] for name in unread}, study.measured)
     except ConfigError as error:
         # In place of a traceback through the Snakefile.
-        print(f"error in the configuration\n{error}", file=sys.stderr)
+        kind = "error" if isinstance(error, MachineError) else "error in the configuration"
+        print(f"{kind}\n{error}", file=sys.stderr)
         sys.exit(1)
     return study

@@ -98,7 +98,8 @@ def old_layout() -> str:
 
 
 def arguments(files: Iterable[str], words: Iterable[str]) -> list[str]:
-    """Snakemake's arguments for these files of configuration and these overrides."""
+    """Snakemake's arguments for these files of configuration and these overrides; -n.yaml is a file, not an option."""
+    files = [f"./{file}" if file.startswith("-") else file for file in files]
     return [*(["--configfile", *files] if files else []), *(["--config", *words] if words else [])]
 
 

@@ -65,17 +65,15 @@ def _of_jobs(m: Numbers, about: Mapping) -> list[Fact]:
     ended = f"{number(m, 'outcomes.ended', words.count)} {known}"
     found = [Fact(f"{capital(unit)}s", number(m, "data.jobs", words.count), ended)]
     if m.has("data.gpus"):
-        found.append(
-            Fact("GPUs", number(m, "data.gpus", words.count), f"on {number(m, 'data.nodes', words.count)} nodes")
-        )
+        found.append(Fact("GPUs", number(m, "data.gpus", words.count), f"on {plural(m, 'data.nodes', 'node')}"))
     elif m.has("occupancy.gpus"):
-        seen = f"seen in use on {number(m, 'occupancy.servers', words.count)} nodes"
+        seen = f"seen in use on {plural(m, 'occupancy.servers', 'node')}"
         found.append(Fact("GPUs", number(m, "occupancy.gpus", words.count), seen))
     if m.has("lost_work.gpu_hours"):
         found.append(Fact("GPU time", number(m, "lost_work.gpu_hours", large), "GPU-hours"))
     if m.has("data.users"):
         of = "concentration.account.owners"
-        accounts = f"in {number(m, of, words.count)} accounts" if m.has(of) else ""
+        accounts = f"in {plural(m, of, 'account')}" if m.has(of) else ""
         found.append(Fact("Users", number(m, "data.users", words.count), accounts))
     return found
 

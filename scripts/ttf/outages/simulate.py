@@ -94,11 +94,25 @@ def observed_times(time_s: np.ndarray, ended: np.ndarray, mean_s: float) -> Time
     return Drawn(values * (mean_s / values.mean()))
 
 
+NO_OUTAGE = "no outage began while its unit was watched"
+ALWAYS_DOWN = "the units were down all the time"
+NO_TIME_DOWN = "no outage took any time"
+
+
+def why_no_times(began: int, down_share: float) -> str | None:
+    """Why units cannot be simulated of which so many outages began, down for this share of their time; else None."""
+    if down_share >= 1:
+        return ALWAYS_DOWN
+    if not began:
+        return NO_OUTAGE
+    return None if down_share else NO_TIME_DOWN
+
+
 def times_of(spans: pl.DataFrame, exposure: pl.DataFrame) -> tuple[Times, Times]:
     """(up, repair): from a repair to the next outage, and from an outage to its repair.
 
     Their means are time up and time down over the outages that began, so that the share of the time down is that of
-    the trace. spans: of `ttf.outages.down.spans_of`, one at least that began. Raises ValueError of units always down.
+    the trace. spans: of `ttf.outages.down.spans_of`; `why_no_times` is None. Raises ValueError of units always down.
     """
     watched_s = (exposure["until_s"] - exposure["from_s"]).sum()
     down_s, began = (spans["end_s"] - spans["start_s"]).sum(), spans["inside"].sum()

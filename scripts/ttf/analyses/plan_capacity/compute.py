@@ -8,14 +8,13 @@ from ttf.analyses.plan_capacity import CAPACITY, SPARES_NEEDED
 from ttf.analyses.plan_capacity.ways import WAYS, Planner, fewest
 from ttf.inputs import Inputs
 from ttf.outages.down import course_of, spans_of
+from ttf.outages.simulate import why_no_times
 from ttf.outages.strata import READ_OF_EXPOSURE, READ_OF_OUTAGES
 from ttf.stats.plans import rate_row
 
 HOURS = (24, 168, 720)
 COMPONENTS = "the units are parts of nodes, and runs are planned on whole ones"
-NO_OUTAGE = "no outage began while its unit was watched"
 TOO_SMALL = "no size of a run that is asked about fits the fleet"
-ALWAYS_DOWN = "the units were down all the time"
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -51,9 +50,7 @@ def _of_a_run(exposure: pl.DataFrame) -> tuple[str, pl.DataFrame]:
 def _why_not(spans: pl.DataFrame, exposure: pl.DataFrame) -> str | None:
     if exposure.drop_nulls("node").select(pl.struct("node").n_unique() < pl.col("unit_id").n_unique()).item():
         return COMPONENTS
-    if not spans["inside"].any():
-        return NO_OUTAGE
-    return ALWAYS_DOWN if course_of(spans, exposure).down_share >= 1 else None
+    return why_no_times(spans["inside"].sum(), course_of(spans, exposure).down_share)
 
 
 def _sizes(sizes: list[int], node_gpus: int | None, units: int) -> dict[int, int | None]:

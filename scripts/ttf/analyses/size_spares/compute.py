@@ -6,7 +6,7 @@ import polars as pl
 from ttf.analyses.size_spares import SPARES, UNITS_DOWN
 from ttf.inputs import Inputs
 from ttf.outages.down import Course, binomial_cumulative, course_of, smallest, spares_beside
-from ttf.outages.simulate import batches, paths_of, renewals, times_of
+from ttf.outages.simulate import batches, paths_of, renewals, times_of, why_no_times
 from ttf.outages.strata import READ_OF_EXPOSURE, READ_OF_OUTAGES, Part, parts_of
 
 SHARES = (0.9, 0.95, 0.99, 0.999)
@@ -22,8 +22,6 @@ YEAR_S = 365 * 86_400
 MOST_CYCLES, MOST_OUTAGES = 200, 2_000_000
 TOO_RARE = "the rest of the time is as long as fewer than 3 mean times to repair: no interval"
 NOT_WATCHED = "no unit was watched for any time"
-NO_OUTAGE = "no outage began while its unit was watched"
-ALWAYS_DOWN = "the units were down all the time"
 
 
 def compute(given: Inputs) -> dict[str, pl.DataFrame]:
@@ -117,12 +115,8 @@ def resampled_ends(by_week: np.ndarray, rng: np.random.Generator) -> tuple[np.nd
 
 def _simulated(part: Part, course: Course, rng: np.random.Generator) -> tuple[np.ndarray | None, str | None]:
     """Cumulative shares of the time with 0, 1, 2 ... of as many independent units down; or why there are none."""
-    if course.down_share >= 1:
-        return None, ALWAYS_DOWN
-    if not part.began:
-        return None, NO_OUTAGE
-    if not course.down_share:
-        return np.ones(1), None
+    if why := why_no_times(part.began, course.down_share):
+        return None, why
     up, repair = times_of(part.spans, part.exposure)
     units = round(course.units)
     cycles = min(MOST_CYCLES, MOST_OUTAGES / REPLICATES / units)

@@ -1,0 +1,133 @@
+"""Configurations that are none: one message, with the file, the line and the column, in bounded time and memory."""
+
+import functools
+import time
+from pathlib import Path
+
+import pytest
+from faults.configurations import PLACES, checked, mutated, prepared
+from study.check import check, check_typed
+from study.claims import load_claims
+from study.config import DEFAULTS, resolve
+from study.given import TABLE_MB, given_file
+from study.messages import LONGEST_LINE, MOST_LINES, ConfigError
+from study.study import Study
+from study.yaml_files import load_yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = functools.cache(load_claims)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> Path:
+    """Where the command is typed, with files in it that are none."""
+    monkeypatch.setattr("study.study.load_claims", lambda *file: (SHIPPED if "/" in file[0] else load_claims)(*file))
+    monkeypatch.chdir(prepared(tmp_path / "folder"))
+    return tmp_path / "folder"
+
+
+def refused(text: str | bytes, *words: str) -> str:
+    """What is said of a file of configuration with this content."""
+    Path("my.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ConfigError) as error:
+        resolve([("config/config.yaml", load_yaml(DEFAULTS)), *check(["my.yaml"], words)], {}, {"table": []})
+    return str(error.value)
+
+
+def test_mutated_configurations_are_accepted_or_refused_in_words(folder):
+    small = [(name, content) for name, content in mutated(2026, 30) if len(content) < 10_000]
+    found = {name: checked(name, content, folder) for name, content in small}
+    assert {name: said for name, (verdict, said, _) in found.items() if verdict == "fault"} == {}
+    assert {verdict for verdict, _, _ in found.values()} == {"accepted", "refused"}
+    assert list(mutated(3, 5)) == list(mutated(3, 5))
+
+
+@pytest.mark.parametrize("place", sorted({*PLACES} - {"unreadable"}))
+def test_no_file_holds_up_or_fills_the_machine(place):
+    with pytest.raises(ConfigError, match=f"^{place}: "):
+        load_yaml(place)
+    start = time.process_time()
+    with pytest.raises(ConfigError, match=f"^{place}: "):
+        check([place], [])
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize("place", ["fifo", "zero", "folder", "loop", "dangling", "huge", "a\0b", "a" * 5000])
+def test_a_file_that_is_named_is_looked_at_before_it_is_opened(place):
+    """Health events, a log of losses, ends of logs, jobs to score."""
+    with pytest.raises(ConfigError, match=r"^registry.mine.loss_log: "):
+        given_file(place, "registry.mine.loss_log", TABLE_MB)
+
+
+@pytest.mark.parametrize("key", ["taxonomy", "outage_causes", "claims", "analyses"])
+def test_a_pipe_is_refused_wherever_a_file_is_named(key):
+    with pytest.raises(ConfigError, match=r"fifo: it is (a pipe|no folder)"):
+        Study([("my.yaml", {"study": ["sample"], key: ["fifo"] if key in ("claims", "analyses") else "fifo"})], ROOT)
+
+
+def test_a_problem_names_the_line_and_column_of_its_layer():
+    said = refused("study: [a]\nsurvival:\n  max_stps: 3\nettr: {seed: x}\nregistry:\n  a: {}\n").split("\n")
+    places = [line.partition(": ")[2].partition(": ")[0] for line in said]
+    assert places[:3] == ["line 3, column 3", "line 4, column 8", "line 6, column 3"]
+    assert said[0].startswith(
+        "my.yaml: line 3, column 3: survival.max_stps: there is no such key; did you mean max_ste"
+    )
+    # What was merged in stands where it was written.
+    said = refused("registry:\n  a: &a {format: tabel}\n  b: {<<: *a, folder: x}\n")
+    assert "my.yaml: line 2, column 10: registry.b.format: " in said
+
+
+def test_a_message_fits_a_screen():
+    said = refused(f"study: [sample]\nclaims: [{', '.join(['1'] * 5000)}]\n").split("\n")
+    assert len(said) == MOST_LINES + 1 < 40
+    assert said[1].startswith("my.yaml: line 2, column 10: claims[0]: found the whole number 1; expected text")
+    assert said[-1] == "... and at least 162 more. Put these right first."
+    names = ", ".join(f"name_{number}: {{format: table}}" for number in range(300))
+    said = refused(f"study: [missing]\nregistry: {{{names}}}\n")
+    assert max(map(len, said.split("\n"))) <= LONGEST_LINE + 4
+
+
+def test_no_character_of_a_file_acts_on_the_terminal():
+    assert "\\x1b[2J" in refused('study: [sample]\ntaxonomy: "\\e[2J"\n"\\e[2J": 1\n')
+    assert "\\u202e" in refused('study: [sample]\n"\u202etxt": 1\n')
+
+
+@pytest.mark.parametrize(
+    "words", [["study"], ["=3"], ["9=1"], ["study=[a"], ["study=" + "[" * 90_000], ["s=" + "\udcff"]]
+)
+def test_words_that_are_no_configuration(words):
+    with pytest.raises(ConfigError, match=r"^--config: "):
+        check([], words)
+
+
+def test_a_template_is_refused_before_its_code_is_run(capsys):
+    Path("my.yaml").write_text('study: [sample]\n__use_yte__: true\nname: ?open("owned", "w")\n')
+    with pytest.raises(SystemExit):
+        check_typed(["--cores", "1", "--configfile", "my.yaml", "--config", "study=[sample]", "--", "pdf", "all"])
+    assert "my.yaml: line 2, column 1: '__use_yte__': a configuration is no template" in capsys.readouterr().err
+
+
+def test_a_tab_that_snakemake_does_not_take_is_told_with_its_line():
+    assert refused("study: [sample]\nregistry: {a: {\n\tformat: x}}\n").startswith(
+        "my.yaml: line 3, column 1: not valid"
+    )
+
+
+def test_a_profile_that_there_is_not_is_told_and_not_passed_over(capsys):
+    with pytest.raises(SystemExit):
+        check_typed(["--workflow-profile=slrum", "--cores=2"])
+    assert capsys.readouterr().err.endswith("profile slrum: there is no such folder, neither here nor in profiles/.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("x = (", "line 1: it cannot be imported (SyntaxError"), ("\n1 / 0", "line 2: it cannot be imported (ZeroDiv")],
+)
+def test_an_analysis_of_ones_own_that_cannot_be_imported(folder, text, says):
+    name = f"broken_{len(text)}"
+    Path("mine", name).mkdir(parents=True)
+    Path("mine", name, "__init__.py").write_text(text)
+    with pytest.raises(ConfigError) as error:
+        Study([("my.yaml", {"study": ["sample"], "analyses": [str(folder / "mine")]})], ROOT)
+    assert says in str(error.value)
+    assert f"{name}/__init__.py: " in str(error.value)

@@ -1,0 +1,104 @@
+"""What a full disk, one that can be read only, too many open files and the like say: one message, no traceback."""
+
+import errno
+import os
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from study import disk
+from study.disk import MachineError, check_room, check_writable
+from ttf.entry import run_rule
+from ttf.machine import full, refused, refused_in
+
+MEASURED = {"disk": {"base_mb": 20, "mb_per_gb": 1500}}
+
+
+@contextmanager
+def small_disk(folder: Path, options: str = "size=64k"):
+    """A file system of this size in the folder."""
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("to mount a small file system takes root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EROFS", "EIO", "ENAMETOOLONG", "EMFILE"])
+def test_each_refusal_names_the_file_and_what_to_do(tmp_path, name):
+    number = getattr(errno, name)
+    words = refused(OSError(number, os.strerror(number), f"{tmp_path}/x.csv"))
+    assert words.startswith(f"{tmp_path}/x.csv: ")
+    assert len(words.splitlines()) == 1
+    assert ("MB are free" in words) == (number in (errno.ENOSPC, errno.EDQUOT))
+
+
+def test_no_memory_is_told_and_other_errors_are_not():
+    assert refused(MemoryError()) == "there is not enough memory. Run fewer jobs at a time: make report CORES=1."
+    assert refused(ValueError("x")) is None
+    assert refused(FileNotFoundError(errno.ENOENT, "none", "x")) is None
+    late = ValueError("x")
+    late.__context__ = PermissionError(errno.EACCES, "no", "y")
+    assert refused(late) is None, "one that was handled is no reason"
+
+
+def test_snakemakes_second_message_is_ours():
+    text = "Error recording metadata ([Errno 28] No space left on device). Please ensure write permissions"
+    assert "the disk is full" in refused_in(text)
+    assert refused_in("MissingInputException in rule fit") is None
+
+
+@pytest.mark.parametrize("write", ["write_csv", "write_parquet", "sink_parquet", "sink_csv"])
+def test_a_full_disk_as_polars_tells_it(tmp_path, monkeypatch, write):
+    monkeypatch.setattr("ttf.entry.limit_libraries", lambda _: None)
+    frame = pl.DataFrame({"a": [str(n) * 9 for n in range(90_000)]})
+    with small_disk(tmp_path / "disk") as folder:
+        target = folder / "table"
+        log = tmp_path / "count.log"
+        job = SimpleNamespace(
+            rule="count", threads=1, wildcards=SimpleNamespace(trace="mine"), log=[str(log)], output=[str(target)]
+        )
+        with pytest.raises(SystemExit):
+            run_rule(lambda _: getattr(frame.lazy() if "sink" in write else frame, write)(target), job)
+        assert log.read_text().startswith(f"{target}: the disk is full (0.0 MB are free). Make room")
+        assert not target.exists(), "the log, the next job and the person need the room"
+
+
+def test_a_full_disk_is_told_where_the_log_finds_no_room_either(tmp_path):
+    with small_disk(tmp_path / "disk") as folder:
+        assert full([folder]) is None
+        (folder / "other").write_bytes(bytes(64 * 1024))
+        assert full([tmp_path, folder]).startswith(f"{folder}: the disk is full")
+
+
+def test_folders_that_can_only_be_read_are_named_before_the_first_job(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_writable()
+    with (
+        small_disk(tmp_path / "shut", "ro,size=64k"),
+        pytest.raises(MachineError, match=r"^shut/logs: the disk can be read only"),
+    ):
+        check_writable(("results", "shut/logs"))
+
+
+def test_too_little_room_is_told_before_the_first_job(monkeypatch):
+    monkeypatch.delenv(disk.REGARDLESS, raising=False)
+    check_room({"mine": 2.0}, MEASURED, free=3_100_000_000)
+    check_room({}, MEASURED, free=0)
+    with pytest.raises(MachineError, match=r"mine will take about 3,020 MB, and 1,000 MB are free.*TTF_ROOM=any make"):
+        check_room({"mine": 2.0}, MEASURED, free=1_000_000_000)
+    monkeypatch.setenv(disk.REGARDLESS, "any")
+    check_room({"mine": 2.0}, MEASURED, free=0)
+
+
+def test_a_home_that_can_only_be_read_is_done_without(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
+    disk.use_a_cache_of_ones_own()
+    assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / ".snakemake/cache")

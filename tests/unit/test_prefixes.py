@@ -1,0 +1,41 @@
+"""Good input at its edges stops no analysis: the first rows of a file, and traces in which something is all alike.
+
+Every case of tests/prefixes.py takes many minutes; here are those that once stopped a run, and some more.
+"""
+
+import contextlib
+import io
+import random
+
+import pytest
+from prefixes import MADE, MOST_MADE, ROWS, SHAPES, all_cases, config_of
+from study_runs import tables_without_sense
+from ttf.charts import saving
+from whole_study import run
+
+LONG = {"pai2020", "philly", "philly_sample", "sacct_with_events"}
+# Pictures and pages, which take most of the time, are for the harness.
+NOT_HERE = ("score_claims", "recompute_ettr", "bundle_vega", "write_page_template")
+SHAPED = ("zero_length_failed", "alike_in_time", "outages_of_no_length", "one_node_always_down", "no_gpu_lived")
+ONCE = [("titan", 1), *((name, None) for name in SHAPED)]
+# The samples take longer to make than to study.
+ANY = [(name, rows) for name in MADE.keys() - LONG for rows in ROWS if rows <= MOST_MADE and (name, rows) not in ONCE]
+MORE = random.Random(19).sample(sorted(ANY), 3)
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Charts are put together, and nobody draws them."""
+    monkeypatch.setattr(saving, "_painter", lambda: contextlib.nullcontext(io.StringIO()))
+
+
+@pytest.mark.parametrize("case", [*ONCE, *MORE], ids=str)
+def test_an_edge_of_good_input_stops_no_analysis(case, tmp_path, without_pictures):
+    config = config_of(case, tmp_path)
+    found = run(config, tmp_path, only=lambda job: not job.script.startswith(("write_", "render_", *NOT_HERE)))
+    assert (found.job, found.refused, found.crash, found.warned) == (None, None, None, [])
+    assert tables_without_sense(tmp_path / "results/mine") == []
+
+
+def test_every_format_and_every_shape_is_among_the_cases():
+    assert {name for name, _ in all_cases()} >= {*MADE, *SHAPES}
