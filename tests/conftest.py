@@ -7,6 +7,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 from study_runs import SHARED_DATA, SMALL, Checkout, check_out, copied
+from ttf.entry import take_common_code
+
+# The digits of a study, whatever the processor.
+take_common_code()
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)

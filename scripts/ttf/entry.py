@@ -69,12 +69,19 @@ def limit_libraries(threads: int) -> None:
     # Linear algebra gives other last digits with another number of threads, so it gets one. See design: determinism.
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
-    if platform.machine() in ("x86_64", "AMD64"):
-        # NumPy and OpenBLAS look at the processor and take other code for it, with other last digits: exp, log and the
-        # order of ties in argsort; products and inverses of matrices. What Polars needs, AVX2 and FMA, is what all get.
-        os.environ["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
-        os.environ["OPENBLAS_CORETYPE"] = "Haswell"
+    take_common_code()
     # The streaming engine adds floats in no fixed order; what may stream asks for it by name.
     os.environ["POLARS_ENGINE_AFFINITY"] = "in-memory"
     # Row groups read ahead wait in memory, the more of them the larger the file, and nothing is the sooner for it.
     os.environ["POLARS_ROW_GROUP_PREFETCH_SIZE"] = "1"
+
+
+def take_common_code() -> None:
+    """Before NumPy is imported: the code that every processor gets, so that last digits are the same on each.
+
+    NumPy and OpenBLAS look at the processor and take other code for it, with other last digits: exp, log and the order
+    of ties in argsort; products and inverses of matrices. What Polars needs, AVX2 and FMA, is what all get.
+    """
+    if platform.machine() in ("x86_64", "AMD64"):
+        os.environ["NPY_DISABLE_CPU_FEATURES"] = "X86_V4 AVX512_ICL AVX512_SPR"
+        os.environ["OPENBLAS_CORETYPE"] = "Haswell"
