@@ -26,7 +26,7 @@ ENTRY = {
 }
 
 
-def jobs(count: int, state, gpus=lambda n: 1 << n % 4, accounts=5, times=True, least_s=60) -> list[str]:
+def _jobs(count: int, state, gpus=lambda n: 1 << n % 4, accounts=5, times=True, least_s=60) -> list[str]:
     rows = [HEADER]
     for n in range(count):
         begins, lasts = 600 * n + 7 * (n % 9), least_s + 977 * (n % 31)
@@ -39,17 +39,17 @@ def _some_run(n: int) -> str:
     return "runs" if n % 2 else "failed"
 
 
-def some_fail(n: int) -> str:
+def _some_fail(n: int) -> str:
     return "failed" if n % 3 == 0 else "done"
 
 
 TABLES = {
-    "one_job": jobs(1, lambda _: "failed"),
-    "no_failure": jobs(150, lambda _: "done", least_s=90_000),
-    "no_success": jobs(150, _some_run),
-    "no_gpu": jobs(150, some_fail, gpus=lambda _: 0),
-    "no_times": jobs(150, lambda _: "queued", times=False),
-    "many_accounts": jobs(4000, some_fail, accounts=2000),
+    "one_job": _jobs(1, lambda _: "failed"),
+    "no_failure": _jobs(150, lambda _: "done", least_s=90_000),
+    "no_success": _jobs(150, _some_run),
+    "no_gpu": _jobs(150, _some_fail, gpus=lambda _: 0),
+    "no_times": _jobs(150, lambda _: "queued", times=False),
+    "many_accounts": _jobs(4000, _some_fail, accounts=2000),
 }
 NAMES = ("hostile", *TABLES)
 

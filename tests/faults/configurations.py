@@ -6,6 +6,7 @@ message that a person can use, or a fault. A script for many: python tests/fault
 
 import contextlib
 import copy
+import functools
 import os
 import random
 import re
@@ -22,10 +23,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from faults import verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
+    sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests")]
 
 # Of processor time; the clock goes on while other programs run, and ends what waits for ever.
 MOST_SECONDS, HANGING_S = 5, 30
@@ -367,6 +369,25 @@ def checked(name: str, content: bytes, folder: Path) -> Verdict:
     if wrong := wrong or (f"more than {MOST_SECONDS} s" if seconds > MOST_SECONDS else ""):
         return Verdict("fault", f"{wrong}\n{said[:3000]}", seconds)
     return Verdict("refused" if said else "accepted", said, seconds)
+
+
+def cases(seed: int, count: int) -> Iterator[tuple]:
+    """("configuration", name, content) for the harness."""
+    for name, content in mutated(seed, count):
+        yield "configuration", name, content
+
+
+def judge(case: tuple) -> verdict.Verdict:
+    """The verdict on one of them, as the harness has it."""
+    kind, name, content = case
+    found = checked(name, content, _prepared_once())
+    what = "" if found.verdict != "fault" else "traceback: " if "Traceback" in found.said else "message: "
+    return verdict.Verdict(kind, name, found.verdict, f"{what}{found.said}")
+
+
+@functools.cache
+def _prepared_once() -> Path:
+    return prepared(Path(tempfile.mkdtemp(prefix="fault-")) / "study")
 
 
 def _stop(*_: Any) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 import zstandard
-from mutations import Entries, Odd, lay_out, mutated
-from traces import FORMATS, trace
-from verdict import Verdict, fault_of_message
+from faults.mutations import Entries, Odd, lay_out, mutated
+from faults.traces import FORMATS, trace
+from faults.verdict import Verdict, fault_of_message
 
 ROOT = Path(__file__).parents[2]
 # Rows of these span lines where a cell holds a line break, so that lines bound them from above only.
@@ -59,7 +59,7 @@ def judge(asked: tuple) -> Verdict:
         if done.refused:
             fault = fault_of_message(done.refused)
             return Verdict(kind, name, "fault" if fault else "refused", fault or done.refused)
-        fault = unaccounted(folder, format_, entries)  # omitted
+        fault = unaccounted(folder, format_, entries) or omitted(folder, entries, entry)
         return Verdict(kind, name, "fault" if fault else "accepted", fault)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -76,23 +76,25 @@ def unaccounted(folder: Path, format_: str, entries: Entries) -> str:
         stored = pl.scan_parquet(results / "raw" / f"{table}.parquet", glob=False).select(pl.len()).collect().item()
         if not read == kept + excluded == stored + aside.filter(pl.col("table") == table).height:
             return f"rows: {table}: {read} read, {kept} kept, {excluded} excluded, {stored} stored"
-    if not (results / "quality" / "files.csv").exists():
-        return ""
-    files = pl.read_csv(results / "quality" / "files.csv", glob=False, infer_schema=False)
-    for file, table, told in files.filter(pl.col("table").is_not_null()).select("file", "table", "rows").iter_rows():
+    files = read_files(folder).filter(pl.col("table").is_not_null() & pl.col("rows_read").is_not_null())
+    for file, table, told in files.select("file", "table", "rows_read").iter_rows():
         rows = rows_of(entries[file], has_header=format_ not in NO_HEADER) if file in entries else None
-        if rows is not None and (int(told) > rows or (int(told) < rows and format_ not in JOINED)):
+        if rows is not None and (int(told) > rows or (int(told) < rows and not format_.startswith(JOINED))):
             return f"rows: {table}: {told} rows of {file} in the account, {rows} in the file"
     return ""
 
 
 def omitted(folder: Path, entries: Entries, entry: dict) -> str:
     """Which entry of the folder was neither read nor named as left out."""
-    files = pl.read_csv(folder / "results" / "mine" / "quality" / "files.csv", glob=False, infer_schema=False)
-    named = set(files["file"].to_list())
+    named = set(read_files(folder)["file"].to_list())
     left = [name for name in entries if not name.startswith(".") and not name.upper().startswith("README")]
     silent = [name for name in left if name not in named and f"raw/{name}" not in str(entry)]
     return f"omission: {', '.join(silent)}" if silent else ""
+
+
+def read_files(folder: Path) -> pl.DataFrame:
+    """The study's account of the entries of the folder."""
+    return pl.read_csv(folder / "results" / "mine" / "quality" / "raw_files.csv", glob=False, infer_schema=False)
 
 
 def rows_of(content: bytes | Odd, has_header: bool) -> int | None:

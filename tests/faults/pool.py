@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from verdict import LONGEST_S, Verdict
+from faults.verdict import LONGEST_S, Verdict
 
 Judge = Callable[[Any], Verdict]
 _CONTEXT = multiprocessing.get_context("spawn")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from verdict import LONGEST_S, MOST_BYTES, MOST_LINES, Verdict
+from faults.verdict import LONGEST_S, MOST_BYTES, MOST_LINES, Verdict
 
 # Kind -> what its cases are, in words.
 WORDS = {

@@ -16,12 +16,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests", "tests/faults")]
 
-import inputs  # noqa: E402
-from pool import judged  # noqa: E402
-from verdict import Verdict  # noqa: E402
+from faults import configurations, disk, edges, elsewhere, inputs, stopping, tampering  # noqa: E402
+from faults.pool import judged  # noqa: E402
+from faults.verdict import Verdict  # noqa: E402
 
 # Kind -> the module with its cases(seed, count) and judge(case), how many of it a seed has, and how many at once.
-KINDS = {"input": (inputs, 700, 2)}
+KINDS = {
+    "input": (inputs, 620, 2),
+    "edge": (edges, 60, 2),
+    "configuration": (configurations, 200, 2),
+    "surroundings": (elsewhere, 30, 2),
+    "tampering": (tampering, 40, 1),
+    "stop": (stopping, 2, 1),
+    "disk": (disk, 1, 1),
+}
 
 
 def judge(case: tuple) -> Verdict:
@@ -44,7 +52,7 @@ def main() -> int:
             elif len(verdicts) % 50 == 0:
                 print(f"{len(verdicts):,} tried, {time.monotonic() - started:.0f} s", flush=True)
     if asked.write:
-        import reliability
+        from faults import reliability
 
         reliability.write(asked.write, verdicts, asked.seeds)
     print(last_line(verdicts, time.monotonic() - started))

@@ -5,18 +5,22 @@ afterwards. The study lies in a checkout of its own (study_runs.check_out), as r
 """
 
 import hashlib
+import itertools
 import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
+import study_runs
+from faults import verdict as harness
 from ttf.provenance.seal import sealed
 
 LONGEST_S = 60
@@ -97,6 +101,30 @@ def tampered(study: Finished, kind: str, seed: int) -> Iterator[str]:
         yield f"{kind}: {KINDS[kind](study, random.Random(f'{kind} {seed}'))}"
     finally:
         study.put_back()
+
+
+def cases(seed: int, count: int) -> Iterator[tuple]:
+    """("tampering", kind, seed) for the harness: every kind in turn."""
+    for number, kind in zip(range(count), itertools.cycle(KINDS)):
+        yield "tampering", kind, f"{seed}/{number}"
+
+
+def judge(case: tuple) -> harness.Verdict:
+    """The verdict on one of them, done to a small study that Snakemake has made."""
+    name, kind, seed = case
+    with tampered(_made(), kind, seed) as words:
+        found = verdict(_made())
+    answer = "refused" if found.word == "told" else "fault"
+    return harness.Verdict(
+        name, f"{seed} {words}", answer, "" if answer == "refused" else f"{found.word}: {found.said}"
+    )
+
+
+@cache
+def _made() -> Finished:
+    study = study_runs.check_out(Path(tempfile.mkdtemp(prefix="fault-")) / "checkout")
+    study.snakemake(one_process=True, **study_runs.write_pods(study, study_runs.pods()))
+    return Finished(study.folder)
 
 
 # What is done: study, seed -> which file. --------------------------------------------------------------------
