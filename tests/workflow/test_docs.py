@@ -53,6 +53,7 @@ RUN_BY = {
     "make test-tools": ".ci/run",
     "make test-module": ".ci/run",
     "make test-slurm": ".ci/run",
+    "make test-faults": "tests/workflow/test_faults.py::test_no_case_falls_short",
     "make test-store": "tests/store/test_study_in_a_store.py",
     "snakedeploy": "tests/module/test_module.py::test_snakedeploy_and_github_give_the_same_bytes",
 }
