@@ -4,6 +4,7 @@ import multiprocessing
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ class _Process:
             except EOFError:
                 self.process.join()
                 return Verdict(self.case[0], name, "fault", f"died: exit status {self.process.exitcode}")
-            return Verdict(verdict.kind, verdict.name, verdict.answer, verdict.words, seconds, peak)
+            return replace(verdict, seconds=seconds, peak_bytes=peak)
         if time.monotonic() - self.since > 10 * LONGEST_S:
             self.process.kill()
             return Verdict(self.case[0], name, "fault", f"hang: over {10 * LONGEST_S} s")

@@ -10,9 +10,9 @@ from faults.verdict import LONGEST_S, MOST_BYTES, MOST_LINES, Verdict
 # Kind -> what its cases are, in words.
 WORDS = {
     "input": "Mutated inputs: bytes, lines, cells, encodings, packings, what lies beside the tables; all formats",
-    "prefix": "Prefixes of good tables and edges of what is good, through every analysis",
+    "edge": "First rows of good tables, and edges of what is good, through every analysis",
     "configuration": "Mutated configurations: syntax, types, extremes, encodings, aliases",
-    "kill": "Kills and signals at a moment that is drawn, then the same command again",
+    "stop": "Kills and signals at a moment that is drawn, then the same command again",
     "disk": "Full disks, read-only folders, limits",
     "surroundings": "Locales, zones, threads, fonts, processors, paths: the same bytes",
     "tampering": "Tampering with finished results, to be told by `make verify`",
@@ -52,10 +52,12 @@ def write(page: Path, verdicts: Sequence[Verdict], seeds: Sequence[int]) -> None
 
 
 def _row(words: str, verdicts: Sequence[Verdict]) -> str:
-    answers = Counter("fault" if verdict.shortcoming else verdict.answer for verdict in verdicts)
+    answers: Counter = Counter()
+    for verdict in verdicts:
+        answers["fault" if verdict.shortcoming else verdict.answer] += verdict.tried
     longest = max((verdict.seconds for verdict in verdicts), default=0)
     largest = max((verdict.peak_bytes for verdict in verdicts), default=0) / 10**6
-    counts = f"{len(verdicts):,} | {answers['accepted']:,} | {answers['refused']:,} | {answers['fault']:,}"
+    counts = f"{answers.total():,} | {answers['accepted']:,} | {answers['refused']:,} | {answers['fault']:,}"
     return f"| {words} | {counts} | {longest:.1f} | {largest or '':{',.0f' if largest else ''}} |\n"
 
 

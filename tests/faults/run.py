@@ -66,11 +66,13 @@ def of_kind(kind: str, seeds: list[int], share: float) -> Iterator[Verdict]:
 
 
 def last_line(verdicts: list[Verdict], seconds: float) -> str:
-    tried = Counter(verdict.kind for verdict in verdicts)
+    tried: Counter = Counter()
+    for verdict in verdicts:
+        tried[verdict.kind] += verdict.tried
     short = Counter(verdict.shortcoming for verdict in verdicts if verdict.shortcoming)
     fell = ", ".join(f"{count} {what}" for what, count in sorted(short.items()))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in tried.items())
-    return f"{len(verdicts):,} tried ({kinds}) in {seconds:.0f} s; fell short: {fell or 0}"
+    return f"{tried.total():,} tried ({kinds}) in {seconds:.0f} s; fell short: {fell or 0}"
 
 
 if __name__ == "__main__":

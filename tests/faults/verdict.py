@@ -14,7 +14,8 @@ LONGEST_LINE = 2_000
 class Verdict:
     """What became of one case.
 
-    name: how to make it again. answer: `accepted`, `refused`, or `fault`; words: the message, or what fell short.
+    name: how to make it again. answer: `accepted`, `refused`, or `fault`; words: the message, or what fell short; tried:
+    how many things one after the other, such as kills.
     """
 
     kind: str
@@ -23,6 +24,7 @@ class Verdict:
     words: str = ""
     seconds: float = 0.0
     peak_bytes: int = 0
+    tried: int = 1
 
     @property
     def shortcoming(self) -> str:
