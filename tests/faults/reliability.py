@@ -32,7 +32,7 @@ with seeded cases and writes this page; a small part of it is in `make test`. A 
 
 Measured on {when}, seeds {seeds}:
 
-| what was tried | cases | went through | refused | fell short | longest, s | largest, MB |
+| what was tried | cases | went through | refused | fell short | longest, s of processor time | largest, MB |
 |---|---:|---:|---:|---:|---:|---:|
 """
 

@@ -14,8 +14,8 @@ LONGEST_LINE = 2_000
 class Verdict:
     """What became of one case.
 
-    name: how to make it again. answer: `accepted`, `refused`, or `fault`; words: the message, or what fell short; tried:
-    how many things one after the other, such as kills.
+    name: how to make it again. answer: `accepted`, `refused`, or `fault`; words: the message, or what fell short.
+    seconds: of processor time; tried: how many things one after the other, such as kills.
     """
 
     kind: str
