@@ -329,6 +329,7 @@ KINDS: dict[str, Callable[[Finished, random.Random], object]] = {
     "a script edited": _to_content("code", lambda content, _: content + b"\n", "scripts/"),
     "a setting edited": _to_content("code", lambda content, _: content + b"# more\n", "config/"),
     "a file of the workflow removed": _removed("code", "workflow/rules/"),
+    "a file of the page added": _added(lambda study, seed: study.folder / "report/page/more.js"),
     "a format added": _added(lambda study, seed: study.folder / "scripts/ttf/formats/more.yaml"),
     "a raw file edited": _to_content("raw", _flipped),
     "a raw file removed": _removed("raw"),

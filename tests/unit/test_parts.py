@@ -1,5 +1,7 @@
 """A trace given in parts: read part by part and put together, it is the trace that is read at once."""
 
+import os
+import re
 from pathlib import Path
 
 import polars as pl
@@ -260,9 +262,11 @@ def test_parts_that_are_refused(tmp_path, format_, folders, said):
         raw_tables("t", {"format": format_, "folder": [str(tmp_path / name) for name in folders]}, FORMATS)
 
 
-def test_a_file_name_that_no_path_of_ours_can_hold(tmp_path):
-    folder = made(tmp_path / "dumps", "a{b}.txt")
-    with pytest.raises(ConfigError, match=r"'a\{b\}\.txt' has a brace"):
+@pytest.mark.parametrize("name", ["a{b}.txt", "a\nb.txt", os.fsdecode(b"\xfc.txt")])
+def test_a_file_name_that_no_path_of_ours_can_hold(tmp_path, name):
+    """Latin-1 in a name ended in a traceback of the library that writes the parts."""
+    folder = made(tmp_path / "dumps", name)
+    with pytest.raises(ConfigError, match=f"{re.escape(repr(name))} has a brace, < or >, a line break, or bytes"):
         parts_of("t", {"format": "sacct", "folder": folder}, FORMATS)
 
 

@@ -38,7 +38,7 @@ def refused(folder, **entry):
     return message
 
 
-@pytest.mark.parametrize("ending", [*(f".csv{packing}" for packing in PACKINGS), *PACKINGS, *ARCHIVES])
+@pytest.mark.parametrize("ending", [f"{own}{packing}" for own in (".csv", "") for packing in (*PACKINGS, *ARCHIVES)])
 def test_every_ending(folder, ending):
     path = folder(*(name + ending for name in REQUIRED))
     assert list(listed(path).values()) == [[f"{path}/{name}{ending}"] for name in REQUIRED]

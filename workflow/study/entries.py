@@ -13,7 +13,20 @@ from study.documents import show
 PACKINGS = ("", ".gz", ".zst", ".xz")
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 # Packings of others, and how else a table may be written: what is called so is a table, but none that can be read.
-UNREAD_PACKINGS = (".7z", ".br", ".bz2", ".lz4", ".rar", ".tar", ".tbz2", ".txz", ".tar.xz", ".tar.zst", ".z")
+UNREAD_PACKINGS = (
+    ".7z",
+    ".br",
+    ".bz2",
+    ".lz4",
+    ".rar",
+    ".tar",
+    ".tar.bz2",
+    ".tbz2",
+    ".txz",
+    ".tar.xz",
+    ".tar.zst",
+    ".z",
+)
 UNREAD = (*UNREAD_PACKINGS, ".json", ".parquet", ".tsv", ".txt", ".xlsx", *(f".parquet{end}" for end in PACKINGS[1:]))
 MOST_NAMES = 12
 
@@ -104,7 +117,7 @@ def is_called(name: str, spec: Mapping) -> bool:
     if "every" in spec:
         return lower.endswith((*_endings(spec), *ARCHIVES))
     stem = spec["file"].lower()
-    endings = {ending + packing for ending in (".csv", "") for packing in PACKINGS} | set(ARCHIVES)
+    endings = {ending + packing for ending in (".csv", "") for packing in (*PACKINGS, *ARCHIVES)}
     return lower.startswith(stem) and lower.removeprefix(stem) in endings
 
 

@@ -4,8 +4,8 @@ import datetime
 import re
 from typing import Any
 
-# A message fits a screen: so many lines, with the line that the program puts above them, each of so many characters.
-MOST_LINES, LONGEST_LINE = 38, 1500
+# A message fits a screen of 40 lines, with those that programs put above it: so many, each of so many characters.
+MOST_LINES, LONGEST_LINE = 34, 1500
 
 
 class ConfigError(Exception):

@@ -1,5 +1,6 @@
 """Which raw files a trace has: known when the DAG is built, from the registry and a look into the folder."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -182,8 +183,10 @@ def parts_of(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, str]
                     where = f"registry.{trace}.{tables[table]['beside']}"
                     raise ConfigError(f"{where}: two files are called {Path(file).name}; give each a name of its own.")
                 parts[Path(file).name] = {table: file}
-    if odd := [name for name in parts if not set(name).isdisjoint("{}<>\r\n")]:
-        raise ConfigError(f"{where}: {odd[0]!r} has a brace, < or > or a line break in its name; rename it.")
+    # Products of a part lie in a folder of its name: Snakemake and Polars have to take it.
+    if odd := [name for name in parts if re.search("[{}<>\r\n\ud800-\udfff]", name)]:
+        what = "a brace, < or >, a line break, or bytes that are no UTF-8"
+        raise ConfigError(f"{where}: {odd[0]!r} has {what} in its name; rename it.")
     return parts
 
 

@@ -12,8 +12,8 @@ SNAKEMAKE = Path(".snakemake")
 MEMORY = SNAKEMAKE / "sha256.json"
 # Which Snakemake leaves in a folder that a rule made.
 TIMESTAMP = ".snakemake_timestamp"
-# What has a part in results though no job is given it: rules, formats, schemas, settings.
-WORKFLOW = ("Snakefile", "workflow", "scripts", "config")
+# What has a part in results though no job is given it: rules, formats, schemas, settings, what pages are made of.
+WORKFLOW = ("Snakefile", "workflow", "scripts", "config", "report")
 
 
 def name_of(path: str) -> str:

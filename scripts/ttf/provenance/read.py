@@ -48,7 +48,9 @@ _FORM = {
 
 
 class Manifest(dict):
-    """manifest.json of a study as ttf.provenance.manifest wrote it."""
+    """manifest.json of a study as ttf.provenance.manifest wrote it. written: when, in s since 1970."""
+
+    written = 0.0
 
     @classmethod
     def read(cls, file: Path) -> "Manifest":
@@ -63,6 +65,7 @@ class Manifest(dict):
             raise NotIntact(f"{file}: is no manifest of a study. {_ANEW}")
         if Memory(MEMORY).last(str(file)) not in (None, seal.digest_of(file)):
             raise NotIntact(f"{file}: is another than the one that the last run here wrote. {_ANEW}")
+        found.written = file.stat().st_mtime
         return found
 
     def is_product(self, name: str) -> bool:
@@ -213,7 +216,8 @@ def _product(manifest: Manifest, file: str, digest: str | None) -> str | None:
     if digest == product["sha256"] and "edited" not in product:
         return None
     output = manifest.output(file)
-    if digest != product["sha256"] and made_at(output) is not None and not touched(file, output):
+    # Made before, it was edited, whatever date it was given.
+    if digest != product["sha256"] and (made_at(output) or 0) > manifest.written and not touched(file, output):
         return f"{name}: made anew by {rule} since the manifest was written. Run `make report`, which writes it."
     return f"{name}: edited since {rule} made it. Delete it and run `make report`."
 
