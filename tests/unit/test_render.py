@@ -110,7 +110,7 @@ def test_a_page_without_its_first_line_is_an_error(source):
 
 def test_a_full_disk_as_pandoc_tells_it(tmp_path):
     told = "pandoc: made.html: withBinaryFile: resource exhausted (No space left on device)"
-    with pytest.raises(StudyError, match="^/.*: the disk is full .*Make room"):
+    with pytest.raises(StudyError, match=r"^/.*: the disk is full .*Make room"):
         _run(["sh", "-c", f"echo '{told}' >&2; exit 1"], tmp_path)
 
 
