@@ -113,8 +113,8 @@ def interrupted(command: list[str], folder: Path, request: str, whom: str, after
         return ""
     if status not in _STATUS[request]:
         return f"status: {which}: exit {status}: {text[-500:]}"
-    # Before Python starts there is nobody to say it.
-    if text.count(WORDS) != 1 and (after_s > 0.5 or "Traceback" in text):
+    # Before Python starts, which takes the longer the more others are at work, there is nobody to say it.
+    if text.count(WORDS) != 1 and after_s > 0.5 * max(os.getloadavg()[0], 1):
         return f"words: {which}: said {text.count(WORDS)} times: {text[-500:]}"
     return ""
 
