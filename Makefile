@@ -15,7 +15,7 @@ ENVIRONMENT := $(VENV)/$(if $(PROFILE),$(CLUSTER:.venv-%=requirements-%),require
 BIN := $(VENV)/bin
 
 # Until the script says what a request to stop does (scripts/ttf/stopping.py), it does nothing.
-RUN = trap '' INT HUP TERM; exec $(BIN)/python
+RUN = trap '' INT HUP TERM; TTF_MAKE=$$PPID exec $(BIN)/python
 
 # The study: TRACE=name, CONFIG=file or DATA=folder say what it is made of, STUDY=name is one that was made. Without any
 # of them it is the one made last.

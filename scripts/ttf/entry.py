@@ -16,7 +16,7 @@ from typing import Any
 
 from ttf.errors import StudyError
 from ttf.links import by_own_names
-from ttf.machine import refused
+from ttf.machine import full, refused
 from ttf.stopping import end_with_the_run
 
 
@@ -44,7 +44,8 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
         raise
     except BaseException as error:  # a panic of Polars is no Exception
         outputs = getattr(snakemake, "output", ())
-        if words := refused(error, outputs):
+        # What draws or sets may be without room for saying why it failed.
+        if words := refused(error, outputs) or full(outputs):
             _make_room(outputs)
         with contextlib.suppress(OSError):  # then the run looks for the reason (study.progress)
             _write(log, words or traceback.format_exc())
@@ -54,8 +55,9 @@ def run_rule(main: Callable[[Any], str | None], snakemake: SimpleNamespace) -> N
 def _make_room(outputs: Any) -> None:
     """Remove the unfinished products, as Snakemake will: on a full disk the log needs the room."""
     for output in map(Path, outputs):
-        with contextlib.suppress(OSError):
-            output.unlink() if output.is_file() else shutil.rmtree(output, ignore_errors=True)
+        for path in (output, output.with_suffix(".half")):
+            with contextlib.suppress(OSError):
+                path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
 
 
 def _write(log: Path, text: str) -> None:

@@ -41,7 +41,8 @@ def refused(error: BaseException, files: Iterable[str | Path] = ()) -> str | Non
     """
     for each in _chain(error):
         number = errno.ENOMEM if isinstance(each, MemoryError) else getattr(each, "errno", None)
-        file = getattr(each, "filename", None)
+        # Of a copy, the copy.
+        file = getattr(each, "filename2", None) or getattr(each, "filename", None)
         if number in _WORDS:
             return _said(number, file, files)
         if words := refused_in(str(each), files):

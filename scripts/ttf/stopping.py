@@ -26,6 +26,8 @@ _GRACE_S = 3.0
 # `make`, `timeout` and a terminal may each send the same request.
 _SAME_REQUEST_S = 0.5
 _asked: dict[str, Any] = {"status": None, "at": 0.0, "temporary": None, "watches": False}
+# The process of `make`, which the Makefile tells: who is killed at once has no children to ask for it.
+_make = int(os.environ.pop("TTF_MAKE", 0))
 
 
 def stop_on_request(remote: bool = False, temporary: Any = None) -> None:
@@ -38,16 +40,15 @@ def stop_on_request(remote: bool = False, temporary: Any = None) -> None:
     for request in REQUESTS:
         if not _shut_off(request):
             signal.signal(request, _cancel if remote else _stop)
-    if "MAKELEVEL" in os.environ and not _asked["watches"]:
+    if _make and not _asked["watches"]:
         _asked["watches"] = True
-        make = os.getppid()
-        _watch(lambda: _asked_of_make(make))
+        _watch(_asked_of_make)
 
 
 def _shut_off(request: int) -> bool:
-    if "MAKELEVEL" in os.environ:
+    if _make:
         # The Makefile shuts all off for the moment until this process has its own answer.
-        return bool(_mask(os.getppid(), "SigIgn") & _bit(request))
+        return bool(_mask(_make, "SigIgn") & _bit(request))
     return signal.getsignal(request) is signal.SIG_IGN
 
 
@@ -100,6 +101,7 @@ def _leave() -> None:
         import shutil
 
         shutil.rmtree(_asked["temporary"], ignore_errors=True)
+    _let_make_hear()
     # Not by `print`: the request may have come in the middle of one.
     with contextlib.suppress(OSError):  # the terminal is gone
         os.write(2, f"{WORDS}\n".encode())
@@ -169,17 +171,26 @@ def _end_job(request: int, frame: Any) -> None:
     os._exit(REQUESTS[signal.SIGTERM])
 
 
-def _asked_of_make(make: int) -> int | None:
+def _asked_of_make() -> int:
     """Wait until `make` is asked to stop, which it need not tell those it runs, or is killed."""
-    if "make" not in _text(f"/proc/{make}/comm"):
-        return None
-    while os.getppid() == make:
-        heard = _mask(make, "SigCgt") | _mask(make, "SigIgn")
-        # Once asked, it catches the request no more, and waits for what it runs.
-        if asked_for := [request for request in REQUESTS if not heard & _bit(request)]:
+    while os.getppid() == _make:
+        if asked_for := _heard_by_make():
             return asked_for[0]
         time.sleep(0.5)
     return signal.SIGTERM
+
+
+def _heard_by_make() -> list[int]:
+    """What `make` was asked: it catches that request no more, and waits for what it runs."""
+    heard = _mask(_make, "SigCgt") | _mask(_make, "SigIgn")
+    return [request for request in REQUESTS if heard and not heard & _bit(request)]
+
+
+def _let_make_hear(within_s: float = 0.5) -> None:
+    """`make` that hears of the request after the end of what it runs takes it for an error ("No child processes")."""
+    until = time.monotonic() + within_s
+    while os.getppid() == _make and not _heard_by_make() and time.monotonic() < until:
+        time.sleep(0.02)
 
 
 def _bit(request: int) -> int:

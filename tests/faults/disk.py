@@ -87,7 +87,9 @@ def _used(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    verdicts = [judge(case) for case in cases(int(sys.argv[1]), int(sys.argv[2]))]
-    for verdict in verdicts:
-        print(verdict.name, verdict.answer, verdict.words)
-    sys.exit(any(verdict.shortcoming for verdict in verdicts))
+    fell_short = False
+    for case in cases(int(sys.argv[1]), int(sys.argv[2])):
+        verdict = judge(case)
+        fell_short |= bool(verdict.shortcoming)
+        print(verdict.name, verdict.answer, verdict.words, flush=True)
+    sys.exit(fell_short)

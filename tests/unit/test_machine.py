@@ -2,8 +2,9 @@
 
 import errno
 import os
+import shutil
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,6 +38,31 @@ def test_each_refusal_names_the_file_and_what_to_do(tmp_path, name):
     assert words.startswith(f"{tmp_path}/x.csv: ")
     assert len(words.splitlines()) == 1
     assert ("MB are free" in words) == (number in (errno.ENOSPC, errno.EDQUOT))
+
+
+def test_a_copy_that_finds_no_room_is_named_and_not_what_is_copied(tmp_path):
+    (tmp_path / "from").write_bytes(bytes(200_000))
+    with small_disk(tmp_path / "disk") as folder, pytest.raises(OSError) as found:
+        shutil.copyfile(tmp_path / "from", folder / "to")
+    assert refused(found.value).startswith(f"{folder}/to: the disk is full")
+
+
+def test_what_says_nothing_of_a_full_disk_is_known_by_the_disk(tmp_path, monkeypatch):
+    """Such as the process that draws, which has no room to say it, and a page that was written half."""
+    monkeypatch.setattr("ttf.entry.limit_libraries", lambda _: None)
+    with small_disk(tmp_path / "disk") as folder:
+
+        def draw(_):
+            with suppress(OSError):
+                (folder / "page.half").write_bytes(bytes(200_000))
+            raise RuntimeError("a chart cannot be drawn: ")
+
+        log = folder / "count.log"
+        about = {"rule": "count", "threads": 1, "wildcards": SimpleNamespace(trace="mine"), "log": [str(log)]}
+        with pytest.raises(SystemExit):
+            run_rule(draw, SimpleNamespace(**about, output=[str(folder / "page.html")]))
+        assert log.read_text().startswith(f"{folder}/page.html: the disk is full")
+        assert [file.name for file in folder.iterdir()] == ["count.log"]
 
 
 def test_no_memory_is_told_and_other_errors_are_not():

@@ -9,7 +9,7 @@ from ttf.publish.about import Creator, Publication
 from ttf.report.citation import cited
 from ttf.report.page import Frame
 from ttf.report.references import resolved
-from ttf.report.render import render
+from ttf.report.render import _run, render
 from ttf.report.template import template
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
@@ -106,6 +106,12 @@ def test_a_page_without_its_first_line_is_an_error(source):
     file.with_name("page.html").write_text("<!doctype html>\n$body$", encoding="utf-8")
     with pytest.raises(StudyError, match="does not begin"):
         rendered(file)
+
+
+def test_a_full_disk_as_pandoc_tells_it(tmp_path):
+    told = "pandoc: made.html: withBinaryFile: resource exhausted (No space left on device)"
+    with pytest.raises(StudyError, match=r"^/.*: the disk is full .*Make room"):
+        _run(["sh", "-c", f"echo '{told}' >&2; exit 1"], tmp_path)
 
 
 def test_references_become_links_and_headings_html_in_prose_alone():

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from study_runs import ROOT
+from ttf import stopping
 from ttf.stopping import RUN, WORDS
 
 START = "import os, signal, subprocess, sys, time; from ttf.stopping import *; stop_on_request()\n"
@@ -20,7 +21,7 @@ DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
 
 def started(code, **environment):
     """A process of this code, once it has printed a line; (process, line)."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("MAKELEVEL", RUN)}
+    kept = {name: value for name, value in os.environ.items() if name != RUN}
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         env=kept | {"PYTHONPATH": str(ROOT / "scripts")} | environment,
@@ -95,7 +96,7 @@ def test_a_job_removes_its_temporary_files_and_ends_with_the_run(tmp_path):
 def test_make_asked_alone_stops_what_it_runs(tmp_path, request_):
     script = tmp_path / "run.py"
     script.write_text(f"{START}print(os.getpid(), flush=True); time.sleep(60)")
-    line = f"trap '' INT HUP TERM; exec {sys.executable} {script}"
+    line = f"trap '' INT HUP TERM; TTF_MAKE=$$PPID exec {sys.executable} {script}"
     (tmp_path / "Makefile").write_text(f"run:\n\t@{line}\n")
     environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -104,6 +105,23 @@ def test_make_asked_alone_stops_what_it_runs(tmp_path, request_):
     make.send_signal(getattr(signal, request_))
     assert make.communicate(timeout=10)[1].count(WORDS) == 1
     assert not is_left(pid)
+
+
+def test_make_killed_before_python_has_started_stops_what_it_runs():
+    make = subprocess.Popen(["true"])
+    make.wait()
+    process, _ = started(f"{START}print(1, flush=True); time.sleep(60)", TTF_MAKE=str(make.pid))
+    assert process.communicate(timeout=10)[1] == f"{WORDS}\n"
+    assert process.returncode == 143
+
+
+def test_make_hears_of_the_request_before_the_end_of_what_it_runs(monkeypatch):
+    """Else it waits for a process that is gone already, and tells of that as an error, with exit 2."""
+    heard = iter([[], [], [signal.SIGINT]])
+    monkeypatch.setattr(stopping, "_make", os.getppid())
+    monkeypatch.setattr(stopping, "_heard_by_make", lambda: next(heard))
+    stopping._let_make_hear(within_s=60)
+    assert not list(heard)
 
 
 def test_a_start_stopped_while_python_imports_shows_no_traceback(tmp_path):

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from ttf.errors import StudyError
+from ttf.machine import refused_in
 
 # What a page is made of besides its .qmd, in the same folder.
 BESIDE = ("page.html", "references.bib")
@@ -59,7 +60,7 @@ def _run(command: list[str], work: Path) -> None:
     warned = [line for line in done.stderr.splitlines() if line.lstrip().upper().startswith(("WARN", "ERROR", "[WARN"))]
     if done.returncode or warned:
         said = "\n".join(warned) if warned and not done.returncode else done.stderr.strip()
-        raise StudyError(f"{Path(command[0]).name} could not render the page:\n{said}")
+        raise StudyError(refused_in(said, [work]) or f"{Path(command[0]).name} could not render the page:\n{said}")
 
 
 def _check(text: str) -> None:
