@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
 
+import altair as alt
 import polars as pl
 import pytest
 import vl_convert
@@ -17,7 +18,7 @@ from ttf.analyses.correlate.run_time_charts import points
 from ttf.analyses.fit_mttf.compute import survival_steps
 from ttf.analyses.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus, runtime_quantiles
 from ttf.charts.axes import time_domain
-from ttf.charts.figure import Figure, Study
+from ttf.charts.figure import Figure, Study, chart_of
 from ttf.charts.inline import bare, inline
 from ttf.charts.saving import save_charts
 from ttf.charts.text import count, duration, labels, listed, percent, significant, wrapped
@@ -434,3 +435,17 @@ def test_a_picture_that_cannot_be_drawn_ends_the_job_with_the_reason(tmp_path):
     files = [[tmp_path / "a.vl.json"], [tmp_path / "a.svg"], [], tmp_path / "index.json"]
     with pytest.raises(RuntimeError, match=r"(?s)a chart cannot be drawn: .*Vega-Lite"):
         save_charts([("a", broken, None)], {"a": []}, *files)
+
+
+def test_a_chart_is_what_altair_makes_of_the_same_parts():
+    """Ours copies less, and names channels itself."""
+
+    def layered(base: alt.Chart) -> dict:
+        colour = alt.condition("datum.few", alt.value("red"), alt.value("blue"))
+        bars = base.mark_bar().encode(alt.Y("kind:N", title="Kind"), x="low:Q", x2="high:Q", color=colour)
+        line = base.mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(1, type="quantitative"), y2=alt.value("height"))
+        texts = bars.mark_text().encode(x=alt.value(8), text="said:N", tooltip=["kind:N", alt.Tooltip("low:Q")])
+        wide = (bars + line + texts).properties(width=300, title="One").facet(row="kind:N")
+        return alt.vconcat(wide, bars.encode(color=alt.value("red")).properties(title="Two")).to_dict()
+
+    assert layered(chart_of("rows")) == layered(alt.Chart(alt.NamedData(name="rows")))

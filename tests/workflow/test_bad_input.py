@@ -7,6 +7,7 @@ import tarfile
 
 import polars as pl
 import pytest
+import whole_study
 from study_runs import Checkout, check_out, pods, write_pods
 
 
@@ -75,19 +76,23 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("spoil", BAD_FILES, ids=lambda spoil: spoil.__name__)
-def test_bad_file_is_named_and_a_corrected_rerun_goes_on(tmp_path, spoil):
-    study = check_out(tmp_path / "checkout")
-    config = write_pods(study, pods())
-    folder = study.folder / "raw" / "mine"
-    spoil(folder / "openb_pod_list_default.csv")
-    message = refused(study, config, "--", "ingested")
-    assert [part for part in BAD_FILES[spoil] if part not in message] == []
-    assert not (study.folder / "results" / "mine" / "raw").exists()
-    assert not list((study.folder / "results").rglob("*.parquet"))
-    for file in folder.iterdir():
-        file.unlink()
-    study.snakemake("--", "ingested", one_process=True, **write_pods(study, pods()))
-    account = pl.read_csv(study.folder / "results/mine/quality/row_account.csv")
+def test_a_bad_file_is_named(tmp_path, spoil):
+    config = write_pods(Checkout(tmp_path), pods())
+    spoil(tmp_path / TABLE)
+    done = whole_study.run(config, tmp_path, only=lambda job: job.script == "ingest")
+    assert done.refused, done
+    assert [part for part in BAD_FILES[spoil] if part not in done.refused] == []
+
+
+def test_a_bad_file_ends_the_run_and_a_corrected_one_goes_on(checkout):
+    config = write_pods(checkout, pods())
+    text_for_numbers(checkout.folder / TABLE)
+    message = refused(checkout, config, "--", "ingested")
+    assert [part for part in BAD_FILES[text_for_numbers] if part not in message] == []
+    assert not (checkout.folder / "results" / "mine" / "raw").exists()
+    assert not list((checkout.folder / "results").rglob("*.parquet"))
+    checkout.snakemake("--", "ingested", one_process=True, **write_pods(checkout, pods()))
+    account = pl.read_csv(checkout.folder / "results/mine/quality/row_account.csv")
     assert account.rows() == [("pods", 200, 200, 0)]
 
 

@@ -4,10 +4,11 @@ import acceptance
 import extreme_traces
 import polars as pl
 import pytest
+import whole_study
 from acceptance import CHROMIUM, browsing, faults, opened
 from hostile_trace import HOSTILE
 from prose import faults_of_page
-from study_runs import check_out, tables_without_sense
+from study_runs import tables_without_sense
 
 needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
 
@@ -21,10 +22,11 @@ def browser():
 @pytest.fixture(scope="module")
 def extremes(tmp_path_factory):
     """The results of a study of all these traces."""
-    study = check_out(tmp_path_factory.mktemp("extremes") / "checkout")
-    registry = extreme_traces.write_all(study.folder / "raw")
-    study.snakemake(one_process=True, study=list(registry), registry=registry)
-    return study.folder / "results"
+    folder = tmp_path_factory.mktemp("extremes")
+    registry = extreme_traces.write_all(folder / "raw")
+    done = whole_study.run({"study": [*registry], "registry": registry}, folder)
+    assert (done.job, done.refused, done.crash, done.warned) == (None, None, None, [])
+    return folder / "results"
 
 
 @pytest.mark.parametrize("name", extreme_traces.NAMES)
