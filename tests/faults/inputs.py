@@ -123,7 +123,7 @@ def unpacked(content: bytes) -> bytes | None:
         elif content.startswith(b"\xfd7zXZ"):
             content = lzma.decompress(content)
         elif content.startswith(b"\x28\xb5\x2f\xfd"):
-            content = zstandard.decompress(content)
+            content = zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True).read()
         elif content.startswith(b"PK"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 (member,) = archive.infolist()
