@@ -249,13 +249,6 @@ def test_a_misspelt_table_or_column_of_a_claim_is_refused_before_the_first_job(s
     assert "Traceback" not in refused.stderr
 
 
-def test_rerun_after_an_edit_gives_the_bytes_of_a_clean_run(study, finished_study):
-    (study.folder / "results/sample/tables/mttf.csv").unlink()
-    (study.folder / PAGE).unlink()
-    study.snakemake(one_process=True, **SMALL)
-    assert study.hashes() == finished_study.hashes()
-
-
 def test_only_one_run_at_a_time(study):
     holder = subprocess.Popen(
         [
@@ -280,14 +273,17 @@ def test_only_one_run_at_a_time(study):
     assert (study.folder / PAGE).exists()
 
 
-def test_a_run_on_one_core_killed_twice_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
-    """The finished study had all cores. The rest is done by jobs one after the other in one process, which is how the
-    tests of what a study makes run theirs, in half the time.
+def test_a_run_killed_twice_and_robbed_of_a_table_goes_on_to_the_same_bytes(checkout: Checkout, finished_study):
+    """On one core, where the finished study had all. The rest is done by jobs one after the other in one process, which
+    is how the tests of what a study makes run theirs, in half the time.
     """
     checkout.snakemake("--dry-run", **SMALL)
-    for moment in ("results/sample/raw", "results/sample/tables/correlations.csv"):
+    table = "results/sample/tables/correlations.csv"
+    reader = "results/sample/tables/study1.csv"
+    for moment in ("results/sample/raw", table):
+        # To a table made of that one, and no further.
         run = subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "my.yaml"],
+            [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "my.yaml", "--", reader],
             cwd=checkout.folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -298,7 +294,7 @@ def test_a_run_on_one_core_killed_twice_goes_on_to_the_same_bytes(checkout: Chec
         while not (checkout.folder / moment).exists() and run.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         os.killpg(run.pid, signal.SIGKILL)
-        run.wait()
-        assert not (checkout.folder / PAGE).exists(), "the run ended before it could be killed"
+        assert run.wait() == -signal.SIGKILL, "the run ended before it could be killed"
+    (checkout.folder / "results/sample/nodes.parquet").unlink()
     checkout.snakemake(one_process=True, **SMALL)
     assert checkout.hashes() == finished_study.hashes()

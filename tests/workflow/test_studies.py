@@ -65,11 +65,11 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
 
 
 def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_study):
-    """From nothing, to a table of the trace that they share; whole studies in the tests above and of reruns."""
+    """From nothing, to the jobs of the trace that they share; whole studies in the tests above and of reruns."""
     (checkout.folder / "both.yaml").write_text(yaml.safe_dump(both(checkout)))
     (checkout.folder / "one.yaml").write_text(yaml.safe_dump(SMALL))
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile"]
-    tables = [f"results/{trace}/tables/mttf.csv" for trace in ("sample", "mine")]
+    tables = [f"results/{trace}/jobs.parquet" for trace in ("sample", "mine")]
     runs = [
         subprocess.Popen(
             [*command, f"{name}.yaml", "--", *targets], cwd=checkout.folder, env=environment(), stderr=subprocess.PIPE
@@ -82,7 +82,7 @@ def test_two_studies_started_at_the_same_time_both_end_well(checkout, finished_s
     assert all((checkout.folder / table).is_file() for table in tables)
     expected = finished_study.hashes()
     found = {name: digest for name, digest in checkout.hashes().items() if name in expected}
-    assert "sample/tables/mttf.csv" in found
+    assert "sample/jobs.parquet" in found
     assert found == {name: expected[name] for name in found}
 
 
