@@ -54,9 +54,9 @@ def trace_of(study: str, name: str) -> Trace:
 def _trace(name: str, config: dict[str, Any]) -> Trace:
     """As far as the risk is asked of it; no raw table need be there any more."""
     entry = config["registry"][name]
-    none: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "sources": {}, "windows": {}}
+    none: dict[str, Any] = {"raw_files": {}, "parts": {}, "made_files": {}, "left_out": {}, "sources": {}}
     format = load_formats()[entry["format"]]
-    none |= {"taxonomy": {}, "outage_rules": [], "schema": None}
+    none |= {"windows": {}, "taxonomy": {}, "outage_rules": [], "schema": None}
     return Trace(name, entry, format, config, **none, shares=1, tells_reasons=False)
 
 

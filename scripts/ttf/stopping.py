@@ -26,7 +26,7 @@ _GRACE_S = 3.0
 # `make`, `timeout` and a terminal may each send the same request.
 _SAME_REQUEST_S = 0.5
 _asked: dict[str, Any] = {"status": None, "at": 0.0, "temporary": None, "watches": False}
-# The process of `make`, which the Makefile tells: who is killed at once has no children to ask for it.
+# The process of `make`, as the Makefile tells it: it may be gone before this one could ask who its parent is.
 _make = int(os.environ.pop("TTF_MAKE", 0))
 
 
@@ -40,7 +40,8 @@ def stop_on_request(remote: bool = False, temporary: Any = None) -> None:
     for request in REQUESTS:
         if not _shut_off(request):
             signal.signal(request, _cancel if remote else _stop)
-    if _make and not _asked["watches"]:
+    # Another program may have run the Makefile's line; where the system does not say, it is `make`.
+    if "make" in (_text(f"/proc/{_make}/comm") or "make") and _make and not _asked["watches"]:
         _asked["watches"] = True
         _watch(_asked_of_make)
 

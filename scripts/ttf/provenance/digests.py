@@ -14,6 +14,7 @@ MEMORY = SNAKEMAKE / "sha256.json"
 TIMESTAMP = ".snakemake_timestamp"
 # What has a part in results though no job is given it: rules, formats, schemas, settings, what pages are made of.
 WORKFLOW = ("Snakefile", "workflow", "scripts", "config", "report")
+FETCHED = "workflow/files.txt"
 
 
 def name_of(path: str) -> str:
@@ -41,9 +42,11 @@ def of_workflow() -> list[str]:
     """The names of the workflow's own files, sorted, used by a study or not."""
     found = [file for name in WORKFLOW for file in members(str(CHECKOUT / name))]
     names = [str(Path(file).relative_to(CHECKOUT)) for file in found]
-    # Neither what Python compiles nor what an editor or Snakemake puts there.
+    # Neither what Python compiles nor what an editor or Snakemake puts there; nor the list of what a module fetches.
     return sorted(
-        name for name in names if not any(part[0] == "." or part == "__pycache__" for part in name.split("/"))
+        name
+        for name in names
+        if name != FETCHED and not any(part[0] == "." or part == "__pycache__" for part in name.split("/"))
     )
 
 
