@@ -26,14 +26,17 @@ def trace_of(wildcards):
 
 
 def code_of(script, *modules, by_trace=None, words=False):
-    """The modules that a script imports, as a parameter of its rule, of which Snakemake keeps account; beside them the
+    """The modules that a script imports, as parameters of its rule, of which Snakemake keeps account; beside them the
     named modules, and those that `by_trace` names for the wildcards of a job. A file that is only newer reruns nothing.
     words: the sentences of declarations count.
     """
     always = STUDY.code(script, *modules, words=words)
+    # A parameter each, so that a plan tells which one was edited.
+    stamps = [as_it_is(stamp) if {"{", "}"}.intersection(stamp) else stamp for stamp in always]
     if by_trace is None:
-        return [as_it_is(always)]
-    return [lambda wildcards: STUDY.code(script, *modules, *by_trace(wildcards))]
+        return stamps
+    every = lambda wildcards: STUDY.code(script, *modules, *by_trace(wildcards))
+    return [*stamps, lambda wildcards: [stamp for stamp in every(wildcards) if stamp not in always]]
 
 
 def as_it_is(value):
