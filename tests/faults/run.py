@@ -6,6 +6,7 @@ Prints what fell short, each with how to make it again, and the counts as its la
 """
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -40,12 +41,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--share", type=float, default=1, help="of the usual number of cases")
+    parser.add_argument("--minutes", type=float, default=600, help="after which no other case is begun")
     parser.add_argument("--only", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--write", type=Path, help="the page with the table of what was tried")
     asked = parser.parse_args()
     started, verdicts = time.monotonic(), []
     for kind in asked.only:
-        for verdict in of_kind(kind, asked.seeds, asked.share):
+        for verdict in of_kind(kind, asked.seeds, asked.share, started + 60 * asked.minutes):
             verdicts.append(verdict)
             if verdict.shortcoming:
                 print(f"FAULT {verdict.kind} {verdict.name}\n  {verdict.words}", flush=True)
@@ -59,9 +61,10 @@ def main() -> int:
     return int(any(verdict.shortcoming for verdict in verdicts))
 
 
-def of_kind(kind: str, seeds: list[int], share: float) -> Iterator[Verdict]:
+def of_kind(kind: str, seeds: list[int], share: float, until: float = float("inf")) -> Iterator[Verdict]:
     module, count, processes = KINDS[kind]
     cases = (case for seed in seeds for case in module.cases(seed, max(1, round(share * count))))
+    cases = itertools.takewhile(lambda _: time.monotonic() < until, cases)
     yield from judged(judge, cases, min(processes, os.cpu_count() or 1))
 
 
