@@ -95,8 +95,9 @@ class Checkout:
 
 def environment() -> dict[str, str]:
     """The environment of a rule, without what a test runner put into it; a page by Quarto would be another page."""
-    # COLUMNS: pytest-xdist tells its workers how wide the terminal is, and lines would break elsewhere.
-    ours = ("PYTEST", "POLARS", "PYTHON", "COLUMNS")
+    # COLUMNS: pytest-xdist tells its workers how wide the terminal is, and lines would break elsewhere. MAKE: `make`
+    # tells another `make` below it that it is below one.
+    ours = ("PYTEST", "POLARS", "PYTHON", "COLUMNS", "MAKE", "MFLAGS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 

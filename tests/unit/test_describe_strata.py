@@ -295,7 +295,7 @@ def test_a_stratum_is_chosen_by_the_keyboard():
         Tile(name, name, "shown", f"{name} of all", "each", badge="seen", means="All.") for name in (*MAKERS, "ettr")
     ]
     brief = Brief("", (), "A", (), ("First.",), tuple(tiles))
-    overview = macros(REPORT).overview(SimpleNamespace(title="Made", synthetic=False), brief, {})
+    overview = macros(REPORT).overview(SimpleNamespace(title="Made", synthetic=False, pseudonyms=False), brief, {})
     text = strata_json(made(2, lambda at: f"<b>{at}</b>"), MAKERS, numbers_of(), "job")
     scripts = "".join(file.read_text(encoding="utf-8") for file in sorted((REPORT / "page").glob("*.js")))
     style = (REPORT / "page" / "page.css").read_text(encoding="utf-8")

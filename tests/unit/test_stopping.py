@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from study_runs import ROOT
+from study_runs import ROOT, environment
 from ttf import stopping
 from ttf.stopping import RUN, WORDS
 
@@ -19,12 +19,12 @@ WAITS = "import time; print('', flush=True); time.sleep(60)"
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)"
 
 
-def started(code, **environment):
+def started(code, **more):
     """A process of this code, once it has printed a line; (process, line)."""
     kept = {name: value for name, value in os.environ.items() if name != RUN}
     process = subprocess.Popen(
         [sys.executable, "-c", code],
-        env=kept | {"PYTHONPATH": str(ROOT / "scripts")} | environment,
+        env=kept | {"PYTHONPATH": str(ROOT / "scripts")} | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -98,9 +98,9 @@ def test_make_asked_alone_stops_what_it_runs(tmp_path, request_):
     script.write_text(f"{START}print(os.getpid(), flush=True); time.sleep(60)")
     line = f"trap '' INT HUP TERM; TTF_MAKE=$$PPID exec {sys.executable} {script}"
     (tmp_path / "Makefile").write_text(f"run:\n\t@{line}\n")
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
+    own = environment() | {"PYTHONPATH": str(ROOT / "scripts")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    make = subprocess.Popen(["make"], cwd=tmp_path, env=environment, text=True, start_new_session=True, **pipes)
+    make = subprocess.Popen(["make"], cwd=tmp_path, env=own, text=True, start_new_session=True, **pipes)
     pid = make.stdout.readline()
     make.send_signal(getattr(signal, request_))
     assert make.communicate(timeout=10)[1].count(WORDS) == 1
