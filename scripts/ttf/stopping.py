@@ -40,6 +40,10 @@ def stop_on_request(remote: bool = False, temporary: Any = None) -> None:
     for request in REQUESTS:
         if not _shut_off(request):
             signal.signal(request, _cancel if remote else _stop)
+    # Before anything is started: a second request would find the first one's import of it half done. `make verify` of
+    # a folder has no environment, and starts nothing.
+    with contextlib.suppress(ImportError):
+        import psutil  # noqa: F401
     # Another program may have run the Makefile's line; where the system does not say, it is `make`.
     if "make" in (_text(f"/proc/{_make}/comm") or "make") and _make and not _asked["watches"]:
         _asked["watches"] = True
@@ -73,14 +77,13 @@ def leave_if_asked() -> None:
 def _stop(request: int, frame: Any) -> None:
     if _asked["status"] is not None:
         if request == signal.SIGINT and time.monotonic() - _asked["at"] > _SAME_REQUEST_S:
-            _end(_started(), signal.SIGKILL)
+            _kill(_started())
             _leave()
         return
     _asked.update(status=REQUESTS[signal.Signals(request)], at=time.monotonic())
     _end(processes := _started(), signal.SIGTERM)
     if not _ended(processes, _GRACE_S):
-        _end(processes := [*processes, *_started()], signal.SIGKILL)
-        _ended(processes, _GRACE_S)
+        _kill([*processes, *_started()])
     _leave()
 
 
@@ -125,6 +128,11 @@ def _end(processes: list[Any], how: int) -> None:
             process.send_signal(how)
         except Exception:  # it has ended
             continue
+
+
+def _kill(processes: list[Any]) -> None:
+    _end(processes, signal.SIGKILL)
+    _ended(processes, _GRACE_S)
 
 
 def _ended(processes: list[Any], seconds: float) -> bool:

@@ -139,7 +139,10 @@ def test_a_start_stopped_while_python_imports_shows_no_traceback(tmp_path):
         "1",
     ]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    time.sleep(0.6)
+    # As soon as it listens, which is before the imports that take a second.
+    while not stopping._mask(process.pid, "SigCgt") & stopping._bit(signal.SIGTERM):
+        time.sleep(0.01)
+    time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     assert process.communicate(timeout=10)[1] == f"{WORDS}\n"
     assert process.returncode == 130
