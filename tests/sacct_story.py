@@ -1,6 +1,6 @@
 """What happens to a few jobs on a real Slurm, and what the study has to make of their accounting.
 
-Run by tests/workflow/test_real_slurm.py; the dumps of one such run are kept in tests/fixtures/sacct/, so that the same
+Run by tests/slurm/test_accounting.py; the dumps of one such run are kept in tests/fixtures/sacct/, so that the same
 expectations hold without Slurm. Jobs are known by JobID, as ids of an array's tasks depend on who starts first.
 """
 

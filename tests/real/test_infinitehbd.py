@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from of_formats import raw_schemas, scanned, table_of
 from outage_traces import DAY, infinitehbd
-from study.documents import load_yaml
+from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.formats.infinitehbd.read import READING
 from ttf.ingest import ingest

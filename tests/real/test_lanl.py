@@ -15,7 +15,7 @@ from of_formats import raw_schemas, table_of
 from plan_inputs import HABITS, wall_by_first_steps
 from scipy import stats
 from statsmodels.duration.survfunc import survdiff
-from study.documents import load_yaml
+from study.yaml_files import load_yaml
 from study_runs import ROOT
 from ttf.analyses.estimate_hazards.incidence import cumulative_incidence, exclusive_causes
 from ttf.analyses.estimate_hazards.logrank import logrank

@@ -162,7 +162,7 @@ def test_the_commands_run(world, study, tmp_path, text):
 
 @pytest.mark.parametrize("more", [True, False])
 def test_the_dump_of_the_readme_is_what_the_format_reads(world, study, more):
-    """Whether or not this Slurm has the newer fields; tests/workflow/test_real_slurm.py asks a real one."""
+    """Whether or not this Slurm has the newer fields; tests/slurm/test_accounting.py asks a real one."""
     base, env = world
     write_sacct(base, more)
     (dump, *_) = [text for _, text in BLOCKS if "sacct --helpformat" in text]

@@ -44,7 +44,7 @@ def test_the_example_runs_from_outside_the_checkout(own, tmp_path):
         *("describe_weekdays", "draw_charts_pai2020", "summarise", "score_claims", "write_config"),
         *("write_page_source", "render_page", "write_manifest"),
     }
-    study.snakemake("--cores", "1", **config)
+    study.snakemake(one_process=True, **config)
     table = pl.read_csv(study.folder / "results/sample/tables/failures_by_weekday.csv")
     jobs = pl.read_parquet(study.folder / "results/sample/jobs.parquet")
     ended = jobs.filter(pl.col("outcome").is_in(["success", "failure"]) & pl.col("submit_s").is_not_null())

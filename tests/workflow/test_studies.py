@@ -12,7 +12,7 @@ import pytest
 import run_study
 import yaml
 from study import studies
-from study.documents import ConfigError
+from study.messages import ConfigError
 from study_runs import OWN, ROOT, SMALL, Checkout, environment, pods, write_pods
 
 SHARED = {"registry": SMALL["registry"]}
