@@ -9,9 +9,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("workflow", "scripts")]
 
-from study.studies import STUDIES, chosen
+from study.studies import STUDIES, chosen  # noqa: E402
 
 
 def main(folder: Path, study: str = "") -> None:

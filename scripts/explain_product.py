@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
-from study.documents import ConfigError
+from study.messages import ConfigError
 from study.studies import STUDIES, chosen
 from ttf.errors import StudyError
 from ttf.provenance.explain import explain

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 
 from study import studies
-from study.documents import ConfigError
+from study.messages import ConfigError
 
 
 def main() -> int:

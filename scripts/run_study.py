@@ -21,7 +21,8 @@ sys.path.insert(0, str(CHECKOUT / "workflow"))
 from study import studies
 from study.check import check_typed
 from study.disk import check_writable, use_a_cache_of_ones_own
-from study.documents import ConfigError, load_yaml, show
+from study.messages import ConfigError, show
+from study.yaml_files import load_yaml
 
 
 def typed(study: str, config: str, trace: str, data: str, scatter: str) -> list[str]:

@@ -20,8 +20,10 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "workflow"))
 
 from study import studies
-from study.documents import ConfigError, given_file, mean
+from study.documents import mean
 from study.formats import load_formats
+from study.given import given_file
+from study.messages import ConfigError
 from study.risk import LATER
 from study.trace import Trace
 from ttf.entry import limit_libraries

@@ -4,6 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+_KINDS = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
 
 class NotPlain(OSError):
     """At the path lies something else than a file; `strerror` says what."""
@@ -18,7 +20,7 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> int:
         raise NotPlain(0, kind)
     found = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     # Another time: it may have been put there since.
-    if kind := _kind(os.fstat(found)):
+    if kind := kind_of(os.fstat(found).st_mode):
         os.close(found)
         raise NotPlain(0, kind)
     return found
@@ -27,16 +29,11 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> int:
 def what_lies_at(path: Path) -> str:
     """What lies there in the place of a file: "a link"; nothing where it is a file or there is nothing."""
     try:
-        return _kind(path.lstat())
+        return kind_of(path.lstat().st_mode)
     except FileNotFoundError:
         return ""
 
 
-def _kind(status: os.stat_result) -> str:
-    if stat.S_ISREG(status.st_mode):
-        return ""
-    if stat.S_ISLNK(status.st_mode):
-        return "a link"
-    if stat.S_ISDIR(status.st_mode):
-        return "a folder"
-    return "a pipe" if stat.S_ISFIFO(status.st_mode) else "a device or socket"
+def kind_of(mode: int) -> str:
+    """What has this mode, in words: "a pipe"; nothing of a file."""
+    return "" if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")

@@ -44,7 +44,9 @@ _PACKINGS = {
     ".zip": ("zip", b"PK\x03\x04"),
 }
 _TARS = (".tar.gz", ".tgz")
-_ARCHIVES = (*_TARS, ".zip")
+ARCHIVES = (*_TARS, ".zip")
+# Of one table.
+PACKED = (".gz", ".zst", ".xz")
 
 _FETCH_AGAIN = "Fetch the file again; compare its size or checksum with the publisher's."
 _OR_UNPACK = "Look into the file; if it is the right one, unpack it."
@@ -176,7 +178,7 @@ def unpacked(path: Path, name: str | None = None, size: int = 1 << 20) -> Iterat
 
     `name` has the ending that says how the file is packed, if its own name does not. Raises as blocks_of_lines does.
     """
-    path, member = _archive_and_member(path)
+    path, member = archive_and_member(path)
     name = (name or path.name).lower()
     ending = ".gz" if name.endswith(_TARS) else next((ending for ending in _PACKINGS if name.endswith(ending)), "")
     total = 0
@@ -221,10 +223,10 @@ def _refuse_too_large(path: Path, total: int, state: tuple[int, int]) -> None:
         )
 
 
-def _archive_and_member(path: Path) -> tuple[Path, PurePosixPath | None]:
+def archive_and_member(path: Path) -> tuple[Path, PurePosixPath | None]:
     """The file on the disk, and what is named in it where the path goes on behind an archive."""
     for above in path.parents:
-        if above.name.lower().endswith(_ARCHIVES) and not above.is_dir():
+        if above.name.lower().endswith(ARCHIVES) and not above.is_dir():
             return above, PurePosixPath(path.relative_to(above))
     return path, None
 
@@ -247,7 +249,7 @@ def _check_magic(path: Path, ending: str) -> None:
             if head.startswith(magic):
                 raise StudyError(
                     f"{path}: the bytes are {packing}, but the name says plain text. Give it the ending "
-                    f"{right if right in _ARCHIVES else f'.csv{right}'} "
+                    f"{right if right in ARCHIVES else f'.csv{right}'} "
                     "(.tar.gz if it is an archive), or unpack it."
                 )
         return

@@ -1,7 +1,7 @@
 """Mutated configurations: what people, editors and ill will do to a YAML file, and what the study makes of each.
 
 `mutated(seed, n)` gives them, the same for the same seed; `checked` says of one whether it is accepted, refused with a
-message that a person can use, or a fault. A script for many: python tests/faults/configurations.py SEED COUNT
+message that a person can use, or a fault.
 """
 
 import contextlib
@@ -10,28 +10,21 @@ import functools
 import os
 import random
 import re
-import resource
 import signal
-import sys
 import tempfile
 import textwrap
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
-from faults import verdict
-
-ROOT = Path(__file__).resolve().parents[2]
-if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests")]
+from faults.verdict import Verdict, fault_of_message
+from study_runs import ROOT
 
 # Of processor time; the clock goes on while other programs run, and ends what waits for ever.
 MOST_SECONDS, HANGING_S = 5, 30
-MOST_BYTES, MOST_LINES, LONGEST_LINE = 1_000_000_000, 40, 2000
 MY = "my.yaml"
 
 # What is mutated ------------------------------------------------------------------------------------------------
@@ -299,14 +292,6 @@ def _dumped(document: Any, flow: bool | None) -> str:
 # What the study makes of them ------------------------------------------------------------------------------------
 
 
-class Verdict(NamedTuple):
-    """accepted, refused or fault; the message, of a fault what fell short; seconds of processor time."""
-
-    verdict: str
-    said: str
-    seconds: float
-
-
 class _TooLong(BaseException):
     pass
 
@@ -340,8 +325,8 @@ def prepared(folder: Path) -> Path:
 def checked(name: str, content: bytes, folder: Path) -> Verdict:
     """The verdict on a file of `mutated` in a `prepared` folder, in this process (its main thread).
 
-    A fault: any exception but the one that is a message; a message that is too long, has a traceback or names no file;
-    more than 5 s of processor time or 1 GB; code of the file that was run.
+    A fault: any exception but the one that is a message; a message that a person cannot use, or that names no file;
+    more than 5 s of processor time; code of the file that was run.
     """
     file, label = name.partition("/")[0], MY
     if file == "config":
@@ -354,21 +339,21 @@ def checked(name: str, content: bytes, folder: Path) -> Verdict:
     start = time.process_time()
     previous = signal.signal(signal.SIGALRM, _stop)
     signal.setitimer(signal.ITIMER_REAL, HANGING_S)
+    said = ""
     try:
         with contextlib.chdir(folder):
             said = _started()
+        fault = _wrong(said, folder, label if file != "config" else "")
     except _TooLong:
-        return Verdict("fault", f"more than {HANGING_S} s by the clock", time.process_time() - start)
+        fault = f"hang: more than {HANGING_S} s by the clock"
     except Exception:
-        return Verdict("fault", traceback.format_exc(limit=-6), time.process_time() - start)
+        fault = f"traceback: {traceback.format_exc(limit=-6)}"
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-    seconds = time.process_time() - start
-    wrong = _wrong(said, folder, label if file != "config" else "")
-    if wrong := wrong or (f"more than {MOST_SECONDS} s" if seconds > MOST_SECONDS else ""):
-        return Verdict("fault", f"{wrong}\n{said[:3000]}", seconds)
-    return Verdict("refused" if said else "accepted", said, seconds)
+    if not fault and time.process_time() - start > MOST_SECONDS:
+        fault = f"hang: more than {MOST_SECONDS} s of processor time"
+    return Verdict("configuration", name, "fault" if fault else "refused" if said else "accepted", fault or said)
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:
@@ -377,12 +362,10 @@ def cases(seed: int, count: int) -> Iterator[tuple]:
         yield "configuration", name, content
 
 
-def judge(case: tuple) -> verdict.Verdict:
+def judge(case: tuple) -> Verdict:
     """The verdict on one of them, as the harness has it."""
-    kind, name, content = case
-    found = checked(name, content, _prepared_once())
-    what = "" if found.verdict != "fault" else "traceback: " if "Traceback" in found.said else "message: "
-    return verdict.Verdict(kind, name, found.verdict, f"{what}{found.said}")
+    _, name, content = case
+    return checked(name, content, _prepared_once())
 
 
 @functools.cache
@@ -398,7 +381,7 @@ def _started() -> str:
     """What is said of the configuration here at the start of a run, first by the checker; nothing where it is good."""
     from snakemake.common.configfile import load_configfile
     from study.check import check
-    from study.documents import ConfigError
+    from study.messages import ConfigError
     from study.study import Study
 
     try:
@@ -415,38 +398,12 @@ def _started() -> str:
 
 
 def _wrong(said: str, folder: Path, label: str) -> str:
-    """What falls short of a message, of nothing where all is well."""
-    lines = said.split("\n")
-    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > MOST_BYTES:
-        return "more than 1 GB"
+    """What falls short of a message, or of nothing where all is well."""
     if (folder / "owned").exists():
         (folder / "owned").unlink()
-        return "code of the file was run"
-    if len(lines) > MOST_LINES:
-        return f"a message of {len(lines)} lines"
-    if max(map(len, lines)) > LONGEST_LINE:
-        return f"a line of {max(map(len, lines))} characters"
-    if "Traceback" in said or any(not char.isprintable() for line in lines for char in line):
-        return "a message that cannot be printed as it is"
+        return "code: of the file was run"
+    if said and any(not char.isprintable() for line in said.split("\n") for char in line):
+        return f"message: cannot be printed as it is: {said[:500]!r}"
     if said and label not in said:
-        return "a message that does not name the file"
-    return ""
-
-
-def main(seed: int, n: int) -> int:
-    # Beyond this a mutation that eats memory ends by a MemoryError, which is a fault.
-    resource.setrlimit(resource.RLIMIT_AS, (6_000_000_000, resource.RLIM_INFINITY))
-    found: Counter = Counter()
-    with tempfile.TemporaryDirectory() as place:
-        folder = prepared(Path(place) / "study")
-        for name, content in mutated(seed, n):
-            verdict = checked(name, content, folder)
-            found[verdict.verdict] += 1
-            if verdict.verdict == "fault":
-                print(f"{name}: {verdict.seconds:.1f} s\n{verdict.said}\n", flush=True)
-    print(f"{n} configurations: " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(found.items())))
-    return 1 if found["fault"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+        return f"message: does not name the file: {said[:500]}"
+    return fault_of_message(said) if said else ""

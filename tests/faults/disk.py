@@ -2,24 +2,19 @@
 
 `cases(seed, count)` gives chains: a study on a disk that is too small, then on somewhat larger ones, then with room.
 `judge` says whether each was told in one message, and whether the products have the bytes of an undisturbed study. To
-mount small disks takes root. By itself: python tests/faults/disk.py SEED COUNT
+mount small disks takes root.
 """
 
 import random
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests", "tests/faults")]
-
-from stopping import prepared, undisturbed  # noqa: E402
-from study.disk import REGARDLESS  # noqa: E402
-from study_runs import Checkout, environment  # noqa: E402
-from verdict import Verdict, fault_of_message  # noqa: E402
+from faults.stopping import prepared, undisturbed
+from faults.verdict import Verdict, fault_of_message
+from study.disk import REGARDLESS
+from study_runs import Checkout, environment
 
 SIZES = 4  # of a chain
 # Of a message that follows another, or is nobody's.
@@ -84,12 +79,3 @@ def _used(folder: Path) -> int:
     """In kB."""
     said = subprocess.run(["df", "-k", "--output=used", folder], capture_output=True, text=True, check=True).stdout
     return int(said.split()[-1])
-
-
-if __name__ == "__main__":
-    fell_short = False
-    for case in cases(int(sys.argv[1]), int(sys.argv[2])):
-        verdict = judge(case)
-        fell_short |= bool(verdict.shortcoming)
-        print(verdict.name, verdict.answer, verdict.words, flush=True)
-    sys.exit(fell_short)

@@ -2,9 +2,7 @@
 
 `cases(seed, count)` gives chains, the same for the same seed: a study in an empty folder, interrupted INTERRUPTIONS
 times and then left alone. `judge` says whether every stop was told once, with the right exit status and no process
-left, and whether the products have the bytes of a study that nobody disturbed. By itself:
-
-    python tests/faults/stopping.py SEED COUNT
+left, and whether the products have the bytes of a study that nobody disturbed.
 """
 
 import functools
@@ -19,15 +17,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-if __name__ == "__main__":
-    sys.path[:0] = [str(ROOT / folder) for folder in ("scripts", "workflow", "tests", "tests/faults")]
-
-import psutil  # noqa: E402
-import yaml  # noqa: E402
-from study_runs import CHECKOUT, Checkout, environment, pods, write_pods  # noqa: E402
-from ttf.stopping import REQUESTS, WORDS  # noqa: E402
-from verdict import Verdict  # noqa: E402
+import psutil
+import yaml
+from faults.verdict import Verdict
+from study_runs import CHECKOUT, ROOT, Checkout, environment, pods, write_pods
+from ttf.stopping import REQUESTS, WORDS
 
 INTERRUPTIONS = 10
 # From the start of a command; planning takes the first seconds.
@@ -172,12 +166,3 @@ def _named(process: psutil.Process) -> str:
 def _end(session: int) -> None:
     for process in _of(session):
         process.kill()
-
-
-if __name__ == "__main__":
-    fell_short = False
-    for case in cases(int(sys.argv[1]), int(sys.argv[2])):
-        verdict = judge(case)
-        fell_short |= bool(verdict.shortcoming)
-        print(verdict.name, verdict.answer, verdict.words, flush=True)
-    sys.exit(fell_short)

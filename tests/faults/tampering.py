@@ -1,6 +1,6 @@
 """What somebody may do to a finished study, seeded, and whether `make verify` tells it.
 
-`with tampered(Finished(folder), kind, seed) as what: told = verdict(study)` for each kind of KINDS; all is put back
+`with tampered(study, kind, seed) as what: fault = fault_of_verify(study)` for each kind of KINDS; all is put back
 afterwards. The study lies in a checkout of its own (study_runs.check_out), as rules and formats are edited too.
 """
 
@@ -20,18 +20,8 @@ from functools import cache, cached_property
 from pathlib import Path
 
 import study_runs
-from faults import verdict as harness
+from faults.verdict import LONGEST_S, Verdict, fault_of_message
 from ttf.provenance.seal import sealed
-
-LONGEST_S = 60
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What `make verify` did: "told", "not told", "traceback" or "hangs"; and what it said."""
-
-    word: str
-    said: str = ""
 
 
 @dataclass
@@ -81,17 +71,17 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def verdict(study: Finished) -> Verdict:
-    """What verify says of the study now."""
+def fault_of_verify(study: Finished) -> str:
+    """What falls short of what `make verify` says of the study now; "" if it tells that something is amiss."""
     command = [sys.executable, str(study.folder / "scripts/verify_results.py")]
     try:
         done = subprocess.run(command, cwd=study.folder, capture_output=True, text=True, timeout=LONGEST_S)
     except subprocess.TimeoutExpired:
-        return Verdict("hangs")
+        return "hang: of make verify"
     said = done.stdout + done.stderr
-    if "Traceback" in said or done.returncode not in (0, 1, 2):
-        return Verdict("traceback", said)
-    return Verdict("told" if done.returncode else "not told", said)
+    if done.returncode not in (1, 2):
+        return f"told not: exit {done.returncode}: {said[-1500:]}"
+    return fault_of_message(said)
 
 
 @contextmanager
@@ -109,15 +99,12 @@ def cases(seed: int, count: int) -> Iterator[tuple]:
         yield "tampering", kind, f"{seed}/{number}"
 
 
-def judge(case: tuple) -> harness.Verdict:
+def judge(case: tuple) -> Verdict:
     """The verdict on one of them, done to a small study that Snakemake has made."""
     name, kind, seed = case
     with tampered(_made(), kind, seed) as words:
-        found = verdict(_made())
-    answer = "refused" if found.word == "told" else "fault"
-    return harness.Verdict(
-        name, f"{seed} {words}", answer, "" if answer == "refused" else f"{found.word}: {found.said}"
-    )
+        fault = fault_of_verify(_made())
+    return Verdict(name, f"{seed} {words}", "fault" if fault else "refused", fault)
 
 
 @cache

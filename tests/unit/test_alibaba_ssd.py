@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from of_formats import raw_schemas, table_of
-from study.documents import ConfigError
+from study.messages import ConfigError
 from study.study import Study
 from ttf.analyses.measure_availability import AVAILABILITY
 from ttf.analyses.measure_availability.compute import availability

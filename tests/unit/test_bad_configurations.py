@@ -36,9 +36,9 @@ def refused(text: str | bytes, *words: str) -> str:
 
 def test_mutated_configurations_are_accepted_or_refused_in_words(folder):
     small = [(name, content) for name, content in mutated(2026, 30) if len(content) < 10_000]
-    found = {name: checked(name, content, folder) for name, content in small}
-    assert {name: said for name, (verdict, said, _) in found.items() if verdict == "fault"} == {}
-    assert {verdict for verdict, _, _ in found.values()} == {"accepted", "refused"}
+    found = [checked(name, content, folder) for name, content in small]
+    assert {verdict.name: verdict.words for verdict in found if verdict.answer == "fault"} == {}
+    assert {verdict.answer for verdict in found} == {"accepted", "refused"}
     assert list(mutated(3, 5)) == list(mutated(3, 5))
 
 

@@ -813,7 +813,7 @@ def test_no_file_gives_a_traceback(tmp_path_factory, content):
 
 SNAKEFILE = """
 import json, sys
-sys.path.insert(0, {workflow!r})
+sys.path[:0] = [{workflow!r}, {scripts!r}]
 from study.config import ConfigError, layers_of
 from snakemake.exceptions import WorkflowError
 
@@ -838,7 +838,7 @@ def snakemake(folder, *arguments, configfile=CACHED):
     (folder / "config").mkdir()
     (folder / "workflow").mkdir()
     (folder / "config/config.yaml").write_text(yaml.safe_dump(DEFAULT_LAYER[1]))
-    text = SNAKEFILE.format(workflow=str(ROOT / "workflow"), configfile=configfile)
+    text = SNAKEFILE.format(workflow=f"{ROOT}/workflow", scripts=f"{ROOT}/scripts", configfile=configfile)
     (folder / "workflow/Snakefile").write_text(text)
     command = [sys.executable, "-m", "snakemake", "-n", "-q", *map(str, arguments)]
     env = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}

@@ -8,8 +8,9 @@ import pytest
 import yaml
 from of_formats import FORMATS
 from study.config import ConfigError
-from study.entries import ARCHIVES, PACKINGS, left_out_words, one_look
+from study.entries import left_out_words, one_look
 from study.raw_tables import entries_left_out, on_disk, parts_of, raw_tables, to_fetch
+from ttf.raw_files import ARCHIVES, PACKED
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIRED = ("pai_job_table", "pai_task_table", "pai_instance_table")
@@ -38,7 +39,7 @@ def refused(folder, **entry):
     return message
 
 
-@pytest.mark.parametrize("ending", [f"{own}{packing}" for own in (".csv", "") for packing in (*PACKINGS, *ARCHIVES)])
+@pytest.mark.parametrize("ending", [f"{own}{packing}" for own in (".csv", "") for packing in ("", *PACKED, *ARCHIVES)])
 def test_every_ending(folder, ending):
     path = folder(*(name + ending for name in REQUIRED))
     assert list(listed(path).values()) == [[f"{path}/{name}{ending}"] for name in REQUIRED]

@@ -2,7 +2,7 @@
 
 import pytest
 from study.config import DEFAULTS, load_yaml
-from study.documents import ConfigError
+from study.messages import ConfigError
 from study.study import Study
 from study.watch import watch_of, watch_problems
 from study_runs import ROOT

@@ -17,16 +17,7 @@ from typing import Any
 
 import yaml
 
-from study.documents import (
-    MOST_PROBLEMS,
-    Problem,
-    child,
-    dotted,
-    load_schema,
-    mean,
-    schema_problems,
-    some,
-)
+from study.documents import MOST_PROBLEMS, Problem, child, dotted, load_schema, mean, schema_problems, some
 from study.given import file_problem, folder_problem
 from study.mapping import MAPPED, mapping_problems, zone_problems
 from study.messages import ConfigError, show

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 if not __package__:  # started as a file: this folder, not its parent, is on the path
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    ROOT = Path(__file__).resolve().parents[2]
+    sys.path[:1] = [str(ROOT / "workflow"), str(ROOT / "scripts")]
 
 from study.config import SCHEMA, entry_of
 from study.documents import flow, key_paths, kind, limits

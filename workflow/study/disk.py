@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ttf.machine import free_bytes, refused
 
-from study.documents import ConfigError
+from study.messages import ConfigError
 
 FOLDERS = (".snakemake", "results", "logs", "benchmarks")
 # Of the environment: go on although the estimate says that there is too little room.

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from study.given import SEEN, given_file  # noqa: F401 asked for from here
-from study.messages import ConfigError, cut, found, key_text, one_line, show  # noqa: F401
-from study.yaml_files import KeyPath, at, load_yaml, parse_yaml  # noqa: F401
+from study.messages import ConfigError, cut, found, key_text, show
+from study.yaml_files import KeyPath, at, load_yaml
 
 MOST_PROBLEMS = 200
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"

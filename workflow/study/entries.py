@@ -2,16 +2,16 @@
 
 import errno
 import os
-import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from study.documents import show
+from ttf.plain_files import kind_of
+from ttf.raw_files import ARCHIVES, PACKED
 
-PACKINGS = ("", ".gz", ".zst", ".xz")
-ARCHIVES = (".tar.gz", ".tgz", ".zip")
+from study.messages import show
+
 # Packings of others, and how else a table may be written: what is called so is a table, but none that can be read.
 UNREAD_PACKINGS = (
     ".7z",
@@ -27,16 +27,9 @@ UNREAD_PACKINGS = (
     ".tar.zst",
     ".z",
 )
-UNREAD = (*UNREAD_PACKINGS, ".json", ".parquet", ".tsv", ".txt", ".xlsx", *(f".parquet{end}" for end in PACKINGS[1:]))
+UNREAD = (*UNREAD_PACKINGS, ".json", ".parquet", ".tsv", ".txt", ".xlsx", *(f".parquet{end}" for end in PACKED))
 MOST_NAMES = 12
 
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 _NO_LOOK = {errno.ENOENT: "a link to nothing", errno.ELOOP: "a link in a circle"}
 
 
@@ -83,8 +76,8 @@ def _entry(path: Path) -> Entry:
         about = path.stat()
     except OSError as error:
         return Entry(path.name, _NO_LOOK.get(error.errno) or f"not to be looked at ({error.strerror})")
-    if not stat.S_ISREG(about.st_mode):
-        return Entry(path.name, _KINDS.get(stat.S_IFMT(about.st_mode), "no plain file"))
+    if kind := kind_of(about.st_mode):
+        return Entry(path.name, kind)
     odd = "" if os.access(path, os.R_OK) else "a file that may not be read"
     return Entry(path.name, odd, (about.st_dev, about.st_ino))
 
@@ -102,7 +95,7 @@ def expected_file(spec: Mapping) -> str:
 
 
 def also_packed(spec: Mapping) -> str:
-    return f"(also packed: {', '.join((*PACKINGS[1:], *ARCHIVES))}{', each with one table' if 'every' in spec else ''})"
+    return f"(also packed: {', '.join((*PACKED, *ARCHIVES))}{', each with one table' if 'every' in spec else ''})"
 
 
 def files_of(spec: Mapping, names: Sequence[str]) -> list[str]:
@@ -117,20 +110,20 @@ def is_called(name: str, spec: Mapping) -> bool:
     if "every" in spec:
         return lower.endswith((*_endings(spec), *ARCHIVES))
     stem = spec["file"].lower()
-    endings = {ending + packing for ending in (".csv", "") for packing in (*PACKINGS, *ARCHIVES)}
+    endings = {ending + packing for ending in (".csv", "") for packing in ("", *PACKED, *ARCHIVES)}
     return lower.startswith(stem) and lower.removeprefix(stem) in endings
 
 
 def _endings(spec: Mapping) -> tuple[str, ...]:
     """The endings of files of a table that takes every file; Parquet is packed already."""
-    return tuple(end + packing for end in spec["every"] for packing in (PACKINGS if end != ".parquet" else ("",)))
+    return tuple(end + packing for end in spec["every"] for packing in (("", *PACKED) if end != ".parquet" else ("",)))
 
 
 def _is_unread(name: str, spec: Mapping) -> bool:
     """Whether a name is that of the table, written or packed in a way that is not read."""
     lower = name.lower()
     if "every" in spec:
-        packed = tuple(f".parquet{packing}" for packing in PACKINGS[1:]) if ".parquet" in spec["every"] else ()
+        packed = tuple(f".parquet{packing}" for packing in PACKED) if ".parquet" in spec["every"] else ()
         return lower.endswith((*UNREAD_PACKINGS, *packed))
     stem = spec["file"].lower()
     return lower.startswith(stem) and lower.removeprefix(stem).removeprefix(".csv") in UNREAD
@@ -185,7 +178,7 @@ def _unpacked(name: str, spec: Mapping) -> list[str]:
         if name.lower().endswith(packing):
             stem = name[: -len(packing)]
             return [stem, *(stem + ending for ending in spec["every"])]
-    packing = next((end for end in PACKINGS[1:] if name.lower().endswith(end)), "")
+    packing = next((end for end in PACKED if name.lower().endswith(end)), "")
     return [name[: len(name) - len(packing)]]
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ttf.headers import found_and_missing
 
-from study.documents import ConfigError
 from study.entries import files_of, listing
 from study.formats import OF_READING
 from study.headers import Layout, first_bytes, header_problem, is_right, layouts_of, names_at_start, names_in, said
+from study.messages import ConfigError
 from study.raw_tables import BESIDE
 
 # Of a folder with more files, these are looked into: all of them are when the study is loaded.

@@ -5,6 +5,8 @@ import os
 import stat
 from pathlib import Path
 
+from ttf.plain_files import kind_of
+
 from study.messages import ConfigError
 
 SEEN = "(seen from where the command is typed)."
@@ -44,8 +46,8 @@ def file_problem(path: str | Path, most_mb: float = DOCUMENT_MB) -> str:
     about = _look(path)
     if not isinstance(about, os.stat_result):
         return about or f"there is no such file{_seen(path)}"
-    if not stat.S_ISREG(about.st_mode):
-        return f"it is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no plain file')}; expected a plain file."
+    if kind := kind_of(about.st_mode):
+        return f"it is {kind}; expected a plain file."
     if not os.access(path, os.R_OK):
         return "the file cannot be read (Permission denied)."
     return _too_large(about.st_size, most_mb) if about.st_size > most_mb * 1e6 else ""
@@ -75,10 +77,6 @@ def _look(path: str | Path) -> os.stat_result | str:
         return "this cannot be the name of a file."
     except OSError as error:
         return f"it cannot be looked at ({error.strerror})."
-
-
-_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-_KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 def _too_large(size: int, most_mb: float) -> str:

@@ -16,8 +16,9 @@ from ttf.errors import StudyError
 from ttf.headers import BYTE_ORDER_MARK, DELIMITERS, Wanted, found_and_missing, names_of
 from ttf.raw_files import is_a_table, unpacked
 
-from study.documents import mean, show
+from study.documents import mean
 from study.mapping import mapped_columns
+from study.messages import show
 from study.raw_tables import member_of, on_disk
 from study.table_schema import load_table_schema
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from ttf.given import TABLES
 
-from study.documents import ConfigError, given_file
+from study.given import given_file
+from study.messages import ConfigError
 
 
 def infra_failures_of(entry: dict, of_study: dict, of_format: dict) -> dict:

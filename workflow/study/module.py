@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from study.documents import ConfigError
+from study.messages import ConfigError
 
 OF_MODULE = "config: of the module"
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from ttf.raw_files import ARCHIVES, archive_and_member
+
 from study.config import ConfigError
-from study.documents import given_file
 from study.entries import (
-    ARCHIVES,
     Entry,
     also_packed,
     entries_of,
@@ -19,6 +19,7 @@ from study.entries import (
     problems,
     said,
 )
+from study.given import given_file
 
 MOST_PROBLEMS = 8
 # Files that an entry may name by a key of their own and that may lie in the trace's folder, whatever their endings.
@@ -207,10 +208,8 @@ def on_disk(path: str) -> str:
     """The file to look for: a path that goes on behind an archive names a file in it (see ttf.raw_files)."""
     if not any(f"{ending}/" in path.lower() for ending in ARCHIVES):
         return path
-    for above in Path(path).parents:
-        if above.name.lower().endswith(ARCHIVES) and not above.is_dir():
-            return path[: -len(str(Path(path).relative_to(above))) - 1]
-    return path
+    _, member = archive_and_member(Path(path))
+    return path if member is None else path[: -len(str(member)) - 1]
 
 
 def member_of(path: str) -> str:

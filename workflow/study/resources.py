@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ttf.analysis import Analysis
+from ttf.raw_files import ARCHIVES, PACKED
 
-from study.entries import ARCHIVES, PACKINGS
 from study.raw_tables import on_disk
 
 _UNPACKED = 8  # how much larger a table is than its packed file
@@ -27,7 +27,7 @@ def _unpacked(path: str) -> int:
         about = Path(path).stat()
     except OSError:
         return 0
-    packed = path.lower().endswith((*PACKINGS[1:], *ARCHIVES))
+    packed = path.lower().endswith((*PACKED, *ARCHIVES))
     return about.st_size * (_UNPACKED if packed else 1) if stat.S_ISREG(about.st_mode) else 0
 
 

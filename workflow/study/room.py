@@ -10,7 +10,8 @@ from ttf.analysis import PRODUCTS, Analysis
 from ttf.contract import Table
 from ttf.themes import THEMES
 
-from study.documents import ConfigError, mean
+from study.documents import mean
+from study.messages import ConfigError
 
 if TYPE_CHECKING:
     from study.study import Study

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from ttf.quality.schema_diff import schema_diff
 
-from study.documents import ConfigError
+from study.messages import ConfigError
 from study.table_schema import load_table_schema
 
 

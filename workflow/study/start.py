@@ -6,8 +6,8 @@ from typing import Any
 
 from study.config import layers_of
 from study.disk import MachineError, check_room, check_writable
-from study.documents import ConfigError
 from study.lock import hold
+from study.messages import ConfigError
 from study.module import refuse_prefix
 from study.studies import check_shared, made, old_layout, replaced
 from study.study import Study

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from study.documents import ConfigError, dotted, flow, load_yaml, mean, show
+from study.documents import dotted, flow, mean
+from study.messages import ConfigError, show
+from study.yaml_files import load_yaml
 
 STUDIES = Path("results/studies")
 # What was typed for each study, so that it can be made again by its name; nothing that a product depends on.

@@ -4,19 +4,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from study.documents import (
-    ConfigError,
-    dotted,
-    given_file,
-    load_document,
-    load_schema,
-    load_yaml,
-    schema_problems,
-    some,
-)
+from study.documents import dotted, load_document, load_schema, schema_problems, some
 from study.formats import schema_text
-from study.given import DOCUMENT_MB
+from study.given import DOCUMENT_MB, given_file
 from study.mapping import MAPPED
+from study.messages import ConfigError
+from study.yaml_files import load_yaml
 
 # Rules write below it: a schema there would be an input of the rule that it comes from.
 PRODUCTS = Path("results")

@@ -5,17 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from study.documents import (
-    ConfigError,
-    Problem,
-    given_file,
-    load_document,
-    load_schema,
-    load_yaml,
-    mean,
-    one_line,
-    show,
-)
+from study.documents import Problem, load_document, load_schema, mean
+from study.given import given_file
+from study.messages import ConfigError, one_line, show
+from study.yaml_files import load_yaml
 
 # What a rule looks at.
 EVIDENCE = ("text", "word", "state", "exit_code")

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from study.documents import ConfigError
+from study.messages import ConfigError
 
 
 def windows_of(trace: str, entry: dict, job_traces: Sequence[str], in_parts: Collection[str] = ()) -> dict:
