@@ -9,6 +9,7 @@ being the cluster's share of the lives. Quantiles are Student's: see `ttf.stats.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -207,8 +208,7 @@ def counted(
     place, cluster, seconds, code = (column[first].astype(dtype) for column, dtype in zip(rows, types, strict=True))
     lives_of = lives_of.astype(np.int32)
     del rows, first
-    begin = first_of_each(place)
     return {
         int(place[start]): ClusterLives(level[1], *(column[start:end] for column in (cluster, seconds, code, lives_of)))
-        for start, end in zip(begin, [*begin[1:], place.size], strict=True)
+        for start, end in pairwise([*first_of_each(place), place.size])
     }

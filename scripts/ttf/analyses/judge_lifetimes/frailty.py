@@ -43,7 +43,7 @@ class Ages:
         cls, age: np.ndarray, lives: np.ndarray, seconds: np.ndarray, events: np.ndarray, until: np.ndarray
     ) -> "Ages":
         """age: a bin each; lives, events: their numbers in it; seconds, until: the sums of their durations."""
-        logs = np.zeros((2, int(age.max()) + 1))
+        logs = np.zeros((2, int(age.max(initial=-1)) + 1))
         for row, counts, sums in zip(logs, (lives, events), (seconds, until), strict=True):
             row[age] = np.log(np.maximum(sums / np.maximum(counts, 1), ZERO_STANDS_FOR_S))
         return cls(*logs)
